@@ -1,0 +1,19 @@
+//! Ground floor of rx: what every other crate may use and that uses none of them.
+//!
+//! - [`Name`]: interned identifiers; [`Span`]: a byte range of some text.
+//! - [`DType`]: the element types Relax knows.
+//! - [`symbolic`]: symbolic integers in normal form, and a prover with three answers.
+//! - [`diagnostic`]: diagnostics as values, their codes, labels and fixes.
+
+pub mod diagnostic;
+pub mod dtype;
+pub mod edit_distance;
+pub mod name;
+pub mod span;
+pub mod symbolic;
+
+pub use diagnostic::{Code, Diagnostic, Fix, Label, Severity};
+pub use dtype::DType;
+pub use name::Name;
+pub use span::Span;
+pub use symbolic::{Answer, Dim};

@@ -1,0 +1,17 @@
+//! Interned identifiers.
+
+/// An interned identifier: one word, compared and hashed by address.
+///
+/// Names of variables, functions, symbolic dims and operators are interned once and copied freely.
+pub type Name = ustr::Ustr;
+
+/// A hash map keyed by [`Name`].
+pub type NameMap<V> = rustc_hash::FxHashMap<Name, V>;
+
+/// A hash set of [`Name`]s.
+pub type NameSet = rustc_hash::FxHashSet<Name>;
+
+/// Interns `text`.
+pub fn name(text: &str) -> Name {
+    Name::from(text)
+}

@@ -1,0 +1,54 @@
+//! Byte ranges.
+
+use std::ops::Range;
+
+/// A half-open byte range `[start, end)` of some text; which text is the holder's to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset after the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The span `[start, end)`.
+    pub const fn new(start: u32, end: u32) -> Span {
+        Span { start, end }
+    }
+
+    /// The empty span at `offset`.
+    pub const fn empty(offset: u32) -> Span {
+        Span { start: offset, end: offset }
+    }
+
+    /// Number of bytes covered.
+    pub const fn len(self) -> u32 {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Whether no byte is covered.
+    pub const fn is_empty(self) -> bool {
+        self.end <= self.start
+    }
+
+    /// The smallest span that holds both.
+    pub fn cover(self, other: Span) -> Span {
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// Whether `offset` lies in the span or at its end.
+    pub const fn touches(self, offset: u32) -> bool {
+        self.start <= offset && offset <= self.end
+    }
+
+    /// The span moved right by `by` bytes.
+    pub const fn shift(self, by: u32) -> Span {
+        Span { start: self.start + by, end: self.end + by }
+    }
+
+    /// As a range of `usize`, for slicing.
+    pub const fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}

@@ -1,0 +1,245 @@
+//! Three answers about symbolic integers: proved, refuted, open.
+
+use super::arithmetic::gcd;
+use super::{Atom, Dim, Product, Repr};
+use crate::name::{Name, NameMap};
+
+/// What can be said of a statement for all values of its symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Answer {
+    /// True for all values.
+    Proved,
+    /// False for all values.
+    Refuted,
+    /// Depends on the values, or not decided.
+    Open,
+}
+
+/// What is known of symbols beyond being ≥ 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Inclusive lower bounds; 0 where absent.
+    pub lower: NameMap<i64>,
+    /// Inclusive upper bounds.
+    pub upper: NameMap<i64>,
+}
+
+impl Bounds {
+    fn low(&self, name: Name) -> i64 {
+        self.lower.get(&name).copied().unwrap_or(0)
+    }
+}
+
+/// Whether `a == b`. An error part equals everything.
+pub fn equal(a: &Dim, b: &Dim, bounds: &Bounds) -> Answer {
+    if a == b || a.is_error() || b.is_error() {
+        return Answer::Proved;
+    }
+    if let (Some(x), Some(y)) = (a.as_constant(), b.as_constant()) {
+        return if x == y { Answer::Proved } else { Answer::Refuted };
+    }
+    let difference = a - b;
+    match zero(&difference, bounds) {
+        Answer::Open => zero(&expand_remainders(&difference), bounds),
+        answer => answer,
+    }
+}
+
+/// Whether `a >= b`. Of an error part it is proved.
+pub fn at_least(a: &Dim, b: &Dim, bounds: &Bounds) -> Answer {
+    let difference = a - b;
+    if difference.is_error() {
+        return Answer::Proved;
+    }
+    if lower(&difference, bounds).is_some_and(|low| low >= 0) {
+        return Answer::Proved;
+    }
+    if upper(&difference, bounds).is_some_and(|high| high < 0) {
+        return Answer::Refuted;
+    }
+    Answer::Open
+}
+
+fn zero(difference: &Dim, bounds: &Bounds) -> Answer {
+    let sum = match &difference.0 {
+        Repr::Constant(0) | Repr::Error => return Answer::Proved,
+        Repr::Constant(_) => return Answer::Refuted,
+        Repr::Sum(sum) => sum,
+    };
+    if lower(difference, bounds).is_some_and(|low| low > 0) || upper(difference, bounds).is_some_and(|high| high < 0) {
+        return Answer::Refuted;
+    }
+    // Every term is a multiple of the common divisor; the constant is not, so the sum is never 0.
+    let common = sum.terms.iter().fold(0, |common, (_, coefficient)| gcd(common, *coefficient));
+    if common > 1 && sum.constant % common != 0 {
+        return Answer::Refuted;
+    }
+    Answer::Open
+}
+
+/// The largest constant known to be ≤ `dim`.
+pub fn lower(dim: &Dim, bounds: &Bounds) -> Option<i64> {
+    range(dim, bounds).0
+}
+
+/// The smallest constant known to be ≥ `dim`.
+pub fn upper(dim: &Dim, bounds: &Bounds) -> Option<i64> {
+    range(dim, bounds).1
+}
+
+/// An interval; `None` is unbounded on that side.
+type Interval = (Option<i64>, Option<i64>);
+
+fn range(dim: &Dim, bounds: &Bounds) -> Interval {
+    let sum = match &dim.0 {
+        Repr::Constant(value) => return (Some(*value), Some(*value)),
+        Repr::Error => return (None, None),
+        Repr::Sum(sum) => sum,
+    };
+    let mut total: Interval = (Some(sum.constant), Some(sum.constant));
+    for (product, coefficient) in &sum.terms {
+        let (low, high) = range_of_product(product, bounds);
+        let scale = |end: Option<i64>| end.and_then(|end| end.checked_mul(*coefficient));
+        let (low, high) = if *coefficient > 0 { (scale(low), scale(high)) } else { (scale(high), scale(low)) };
+        let add = |a: Option<i64>, b: Option<i64>| a?.checked_add(b?);
+        total = (add(total.0, low), add(total.1, high));
+    }
+    total
+}
+
+fn range_of_product(product: &Product, bounds: &Bounds) -> Interval {
+    let mut total: Interval = (Some(1), Some(1));
+    for (atom, exponent) in product {
+        let factor = range_of_atom(atom, bounds);
+        for _ in 0..*exponent {
+            total = multiply(total, factor);
+        }
+        // A square is never negative.
+        if exponent % 2 == 0 && product.len() == 1 && total.0.is_none_or(|low| low < 0) {
+            total.0 = Some(0);
+        }
+    }
+    total
+}
+
+fn multiply(a: Interval, b: Interval) -> Interval {
+    let non_negative = |i: Interval| i.0.is_some_and(|low| low >= 0);
+    if non_negative(a) && non_negative(b) {
+        let both = |x: Option<i64>, y: Option<i64>| x?.checked_mul(y?);
+        return (both(a.0, b.0).or(Some(0)), both(a.1, b.1));
+    }
+    let (Some(a0), Some(a1), Some(b0), Some(b1)) = (a.0, a.1, b.0, b.1) else { return (None, None) };
+    let corners = [a0.checked_mul(b0), a0.checked_mul(b1), a1.checked_mul(b0), a1.checked_mul(b1)];
+    if corners.iter().any(Option::is_none) {
+        return (None, None);
+    }
+    (corners.iter().flatten().min().copied(), corners.iter().flatten().max().copied())
+}
+
+fn range_of_atom(atom: &Atom, bounds: &Bounds) -> Interval {
+    match atom {
+        Atom::Symbol(name) => (Some(bounds.low(*name)), bounds.upper.get(name).copied()),
+        Atom::FloorDiv(a, b) => {
+            let (low, high) = range(a, bounds);
+            match range(b, bounds) {
+                (Some(by), Some(same)) if by == same && by > 0 => {
+                    (low.map(|low| low.div_euclid(by)), high.map(|high| high.div_euclid(by)))
+                }
+                (Some(by), _) if by >= 0 && low.is_some_and(|low| low >= 0) => (Some(0), high),
+                _ => (None, None),
+            }
+        }
+        Atom::FloorMod(a, b) => match range(b, bounds) {
+            (Some(low), high) if low >= 0 => {
+                let high = high.and_then(|high| high.checked_sub(1));
+                match range(a, bounds) {
+                    (Some(least), Some(most)) if least >= 0 => (Some(0), Some(high.map_or(most, |high| high.min(most)))),
+                    _ => (Some(0), high),
+                }
+            }
+            _ => (None, None),
+        },
+        Atom::Min(a, b) => {
+            let ((al, ah), (bl, bh)) = (range(a, bounds), range(b, bounds));
+            (al.zip(bl).map(|(x, y)| x.min(y)), closest(ah, bh, i64::min))
+        }
+        Atom::Max(a, b) => {
+            let ((al, ah), (bl, bh)) = (range(a, bounds), range(b, bounds));
+            (closest(al, bl, i64::max), ah.zip(bh).map(|(x, y)| x.max(y)))
+        }
+        Atom::Opaque(..) => (None, None),
+    }
+}
+
+fn closest(a: Option<i64>, b: Option<i64>, pick: fn(i64, i64) -> i64) -> Option<i64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(pick(a, b)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Writes every `a % b` as `a - b * (a // b)`, so that the two spellings of one value meet.
+fn expand_remainders(dim: &Dim) -> Dim {
+    let Repr::Sum(sum) = &dim.0 else { return dim.clone() };
+    let mut result = Dim::constant(sum.constant);
+    for (product, coefficient) in &sum.terms {
+        let mut term = Dim::constant(*coefficient);
+        for (atom, exponent) in product {
+            let factor = match atom {
+                Atom::FloorMod(a, b) => a - &(b * &a.floor_div(b)),
+                other => Dim::atom(other.clone()),
+            };
+            for _ in 0..*exponent {
+                term = &term * &factor;
+            }
+        }
+        result = &result + &term;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::name;
+
+    fn n() -> Dim {
+        Dim::symbol(name("n"))
+    }
+    fn m() -> Dim {
+        Dim::symbol(name("m"))
+    }
+    fn c(value: i64) -> Dim {
+        Dim::constant(value)
+    }
+    fn eq(a: &Dim, b: &Dim) -> Answer {
+        equal(a, b, &Bounds::default())
+    }
+
+    #[test]
+    fn sums_and_products_have_one_form() {
+        assert_eq!(&(&n() + &m()) * &c(2), &(&m() * &c(2)) + &(&n() + &n()));
+        assert_eq!(&(&n() * &m()) - &(&m() * &n()), c(0));
+        assert_eq!((&n() * &c(4)).floor_div(&c(4)), n());
+        assert_eq!((&(&n() * &c(4)) + &c(3)).floor_div(&c(4)), n());
+        assert_eq!((&n() * &m()).floor_div(&n()), m());
+        assert_eq!((&(&n() * &c(6)) + &c(5)).floor_mod(&c(3)), c(2));
+    }
+
+    #[test]
+    fn answers_are_proved_refuted_or_open() {
+        assert_eq!(eq(&n(), &(&n() + &c(1))), Answer::Refuted);
+        assert_eq!(eq(&n(), &m()), Answer::Open);
+        assert_eq!(eq(&(&n() * &c(2)), &(&(&m() * &c(2)) + &c(1))), Answer::Refuted);
+        assert_eq!(eq(&(&n() + &c(1)), &c(0)), Answer::Refuted);
+        let recomposed = &(&n().floor_div(&c(4)) * &c(4)) + &n().floor_mod(&c(4));
+        assert_eq!(eq(&recomposed, &n()), Answer::Proved);
+        assert_eq!(n().maximum(&c(0)), n());
+    }
+
+    #[test]
+    fn overflow_is_an_error_part() {
+        assert!((&c(1 << 62) * &c(4)).is_error());
+        assert_eq!(eq(&(&c(1 << 62) * &c(4)), &n()), Answer::Proved);
+    }
+}

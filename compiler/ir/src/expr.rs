@@ -1,0 +1,148 @@
+//! Typed Relax expressions, each with the place it was written at.
+
+use crate::struct_info::StructInfo;
+use rx_base::{DType, Dim, Name, Span};
+use std::sync::Arc;
+
+/// Where a binding or loop statement comes from: survives printing, passes and lowering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Origin {
+    /// The top-level function.
+    pub item: Name,
+    /// The statement's index in the function, counted from its header, nested blocks in reading order.
+    pub statement: u32,
+}
+
+/// An expression with its struct info and its place, in bytes of the segment it was written in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// What is known of its value.
+    pub ty: StructInfo,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// The kinds of Relax expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// A local variable or parameter.
+    Var(Name),
+    /// A function of the module: `cls.f`.
+    Global(Name),
+    /// `R.ExternFunc("name")`, or the name a packed call gives.
+    Extern(Name),
+    /// A tensor constant: `R.const(1.0, "float32")`.
+    Constant(Literal),
+    /// A tensor kept in the metadata section, by key and index; its data may be absent.
+    Metadata {
+        /// `ir.GenericConst`, `relax.expr.Constant`.
+        key: Name,
+        /// Index under the key.
+        index: u32,
+    },
+    /// A scalar: a bare number, `R.prim_value(n)`, `T.float32(0.5)`, an expression over symbolic dims.
+    Prim(PrimValue),
+    /// `R.str("…")`, or a bare string.
+    Str(Arc<str>),
+    /// `R.dtype("float32")`.
+    DType(DType),
+    /// `R.shape([…])`, or a tuple of ints where a shape is wanted.
+    Shape(Vec<Dim>),
+    /// A tuple.
+    Tuple(Vec<Expr>),
+    /// `x[1]`.
+    TupleGet(Box<Expr>, usize),
+    /// A call.
+    Call(Box<Call>),
+    /// What could not be understood; reported.
+    Error,
+}
+
+/// A scalar's value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PrimValue {
+    /// An integer, possibly symbolic.
+    Int(Dim),
+    /// A float.
+    Float(f64),
+    /// A boolean.
+    Bool(bool),
+    /// Computed at run time by an expression rx does not evaluate.
+    Opaque,
+}
+
+/// The value of a scalar constant.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Literal {
+    /// An integer; values outside `i64` are kept as their nearest.
+    Int(i64),
+    /// A float; `nan` and infinities too.
+    Float(f64),
+    /// A boolean.
+    Bool(bool),
+}
+
+/// What is called.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Callee {
+    /// An operator, by its name without `relax.`: `nn.conv2d`.
+    Op(Name),
+    /// A function of the module.
+    Global(Name),
+    /// A function value.
+    Value(Box<Expr>),
+}
+
+/// A call with its arguments in the order of the schema, absent ones left out, and its attributes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// What is called.
+    pub callee: Callee,
+    /// Operands.
+    pub args: Vec<Expr>,
+    /// Attributes given or defaulted, by name.
+    pub attrs: Vec<(Name, Attr)>,
+    /// `out_ty=` or `ty_args=`.
+    pub ty_args: Vec<StructInfo>,
+}
+
+/// An attribute's value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Attr {
+    /// `None`.
+    None,
+    /// A boolean.
+    Bool(bool),
+    /// An integer, possibly symbolic.
+    Int(Dim),
+    /// A float.
+    Float(f64),
+    /// A string; dtypes too, as written.
+    Str(Arc<str>),
+    /// A list or tuple.
+    List(Vec<Attr>),
+    /// A dictionary with string keys.
+    Dict(Vec<(Arc<str>, Attr)>),
+    /// A value rx keeps as text: an index map, a captured Python name.
+    Opaque(Arc<str>),
+}
+
+impl Attr {
+    /// The integer, if it is a constant one.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Attr::Int(dim) => dim.as_constant(),
+            _ => None,
+        }
+    }
+
+    /// The string, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Attr::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+}

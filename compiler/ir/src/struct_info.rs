@@ -1,0 +1,285 @@
+//! Struct info: what is known of a value before it runs (TVM 0.27 says *type*).
+
+use rx_base::{DType, Dim, Name};
+use std::fmt;
+use std::sync::Arc;
+
+/// What is known of a Relax value. Cheap to clone; equality is structural.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum StructInfo {
+    /// `R.Any` (`R.Object` in the classic spelling): any value.
+    Object,
+    /// `R.Tensor(…)`.
+    Tensor(Arc<TensorInfo>),
+    /// `R.Shape(…)`: a value that is a shape. `Shape::Var` never occurs here.
+    Shape(Shape),
+    /// `R.Prim(…)`, printed `T.int64` and the like: a scalar.
+    Prim(PrimInfo),
+    /// `R.Tuple(…)`.
+    Tuple(Arc<[StructInfo]>),
+    /// `R.Callable(…)`, or the type of a function.
+    Function(Arc<FunctionInfo>),
+    /// `R.DTensor(…)`: a tensor over a device mesh.
+    DTensor(Arc<DTensorInfo>),
+    /// `I.StringType`, and what `R.str` makes.
+    String,
+    /// What a reported contradiction leaves behind: agrees with everything.
+    Error,
+}
+
+/// What is known of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TensorInfo {
+    /// Its shape, or as much of it as is known.
+    pub shape: Shape,
+    /// Its element type; `None` when unknown.
+    pub dtype: Option<DType>,
+    /// Where it lives; `None` when not said.
+    pub vdevice: Option<VDevice>,
+    /// The dtype is an error part: a contradiction in it was reported, it agrees with everything (`dtype` is `None`).
+    pub dtype_error: bool,
+}
+
+/// As much of a shape as is known.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// Nothing, not even the number of dimensions.
+    Unknown,
+    /// The number of dimensions.
+    Rank(usize),
+    /// Every dim, possibly symbolic. One may be [`Dim::ERROR`].
+    Known(Arc<[Dim]>),
+    /// The shape is the value of a shape-typed variable, `R.Tensor(s, …)`, whose dims are not known.
+    Var {
+        /// The variable.
+        name: Name,
+        /// Its number of dimensions, where known.
+        ndim: Option<usize>,
+    },
+    /// A contradiction in rank was reported; agrees with everything.
+    Error,
+}
+
+impl Shape {
+    /// The shape with these dims.
+    pub fn known(dims: impl Into<Arc<[Dim]>>) -> Shape {
+        Shape::Known(dims.into())
+    }
+
+    /// A shape of which at most the rank is known.
+    pub fn of_rank(ndim: Option<usize>) -> Shape {
+        ndim.map_or(Shape::Unknown, Shape::Rank)
+    }
+
+    /// The number of dimensions, where known.
+    pub fn ndim(&self) -> Option<usize> {
+        match self {
+            Shape::Unknown | Shape::Error => None,
+            Shape::Rank(ndim) => Some(*ndim),
+            Shape::Known(dims) => Some(dims.len()),
+            Shape::Var { ndim, .. } => *ndim,
+        }
+    }
+
+    /// Every dim, where known.
+    pub fn dims(&self) -> Option<&[Dim]> {
+        match self {
+            Shape::Known(dims) => Some(dims),
+            _ => None,
+        }
+    }
+}
+
+/// What is known of a scalar: its dtype, and its value where that is a symbolic integer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PrimInfo {
+    /// The dtype; `None` for a literal that takes its dtype from where it is used.
+    pub dtype: Option<DType>,
+    /// The value, for integers that are known.
+    pub value: Option<Dim>,
+}
+
+/// What is known of a function value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FunctionInfo {
+    /// Parameter types; `None` when any arguments are taken (`R.Callable` bare, an external function).
+    pub params: Option<Vec<StructInfo>>,
+    /// What a call gives.
+    pub ret: StructInfo,
+    /// Whether a call has no effect but its value.
+    pub pure: bool,
+}
+
+/// What is known of a distributed tensor (TVM: `relax/distributed`).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DTensorInfo {
+    /// The tensor as a whole.
+    pub tensor: TensorInfo,
+    /// The device mesh, as written: `mesh[0]`.
+    pub device_mesh: Name,
+    /// How it is laid over the mesh.
+    pub placement: Placement,
+}
+
+/// A placement string such as `S[0], R`, kept as written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Placement(pub Name);
+
+/// A virtual device as a type names it: `llvm:0:global`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VDevice(pub Name);
+
+impl StructInfo {
+    /// A tensor of known shape and dtype.
+    pub fn tensor(dims: impl Into<Arc<[Dim]>>, dtype: Option<DType>) -> StructInfo {
+        StructInfo::tensor_of(Shape::known(dims), dtype)
+    }
+
+    /// A tensor without a virtual device.
+    pub fn tensor_of(shape: Shape, dtype: Option<DType>) -> StructInfo {
+        TensorInfo { shape, dtype, vdevice: None, dtype_error: false }.into()
+    }
+
+    /// A shape value of known dims.
+    pub fn shape(dims: impl Into<Arc<[Dim]>>) -> StructInfo {
+        StructInfo::Shape(Shape::known(dims))
+    }
+
+    /// A scalar of unknown value.
+    pub fn prim(dtype: DType) -> StructInfo {
+        StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: None })
+    }
+
+    /// A tuple.
+    pub fn tuple(fields: impl Into<Arc<[StructInfo]>>) -> StructInfo {
+        StructInfo::Tuple(fields.into())
+    }
+
+    /// The empty tuple, which statements give.
+    pub fn void() -> StructInfo {
+        StructInfo::Tuple(Arc::from([]))
+    }
+
+    /// The tensor, if it is one.
+    pub fn as_tensor(&self) -> Option<&TensorInfo> {
+        match self {
+            StructInfo::Tensor(tensor) => Some(tensor),
+            StructInfo::DTensor(tensor) => Some(&tensor.tensor),
+            _ => None,
+        }
+    }
+
+    /// The fields, if it is a tuple.
+    pub fn as_tuple(&self) -> Option<&[StructInfo]> {
+        match self {
+            StructInfo::Tuple(fields) => Some(fields),
+            _ => None,
+        }
+    }
+
+    /// Whether this is the error part, at the top.
+    pub fn is_error(&self) -> bool {
+        matches!(self, StructInfo::Error)
+    }
+}
+
+impl From<TensorInfo> for StructInfo {
+    fn from(tensor: TensorInfo) -> StructInfo {
+        StructInfo::Tensor(Arc::new(tensor))
+    }
+}
+
+/// The `tvm-0.27` spelling, compound dims bare, as in a body.
+impl fmt::Display for StructInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_struct_info(f, self)
+    }
+}
+
+fn write_struct_info(f: &mut fmt::Formatter<'_>, info: &StructInfo) -> fmt::Result {
+    match info {
+        StructInfo::Object => f.write_str("R.Any"),
+        StructInfo::Error => f.write_str("R.Any"),
+        StructInfo::String => f.write_str("I.StringType"),
+        StructInfo::Tensor(tensor) => write_tensor(f, tensor, "R.Tensor", None),
+        StructInfo::DTensor(tensor) => write_tensor(f, &tensor.tensor, "R.DTensor", Some(tensor)),
+        StructInfo::Prim(prim) => match prim.dtype {
+            Some(dtype) => write!(f, "T.{dtype}"),
+            None => f.write_str("T.int64"),
+        },
+        StructInfo::Shape(shape) => match shape {
+            Shape::Known(dims) => {
+                f.write_str("R.Shape([")?;
+                write_list(f, dims)?;
+                f.write_str("])")
+            }
+            other => match other.ndim() {
+                Some(ndim) => write!(f, "R.Shape(ndim={ndim})"),
+                None => f.write_str("R.Shape"),
+            },
+        },
+        StructInfo::Tuple(fields) if fields.is_empty() => f.write_str("R.Tuple"),
+        StructInfo::Tuple(fields) => {
+            f.write_str("R.Tuple(")?;
+            write_list(f, fields)?;
+            f.write_str(")")
+        }
+        StructInfo::Function(function) => match &function.params {
+            None if function.ret == StructInfo::Object => f.write_str("R.Callable"),
+            None => write!(f, "R.Callable(None, {}, {})", function.ret, python_bool(function.pure)),
+            Some(params) => {
+                f.write_str("R.Callable((")?;
+                write_list(f, params)?;
+                let comma = if params.len() == 1 { "," } else { "" };
+                write!(f, "{comma}), {}, {})", function.ret, python_bool(function.pure))
+            }
+        },
+    }
+}
+
+fn python_bool(value: bool) -> &'static str {
+    if value { "True" } else { "False" }
+}
+
+fn write_list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, items: &[T]) -> fmt::Result {
+    for (at, item) in items.iter().enumerate() {
+        write!(f, "{}{item}", if at == 0 { "" } else { ", " })?;
+    }
+    Ok(())
+}
+
+fn write_tensor(
+    f: &mut fmt::Formatter<'_>,
+    tensor: &TensorInfo,
+    head: &str,
+    distributed: Option<&DTensorInfo>,
+) -> fmt::Result {
+    let mut arguments: Vec<String> = Vec::new();
+    match &tensor.shape {
+        Shape::Known(dims) => {
+            let comma = if dims.len() == 1 { "," } else { "" };
+            let dims: Vec<String> = dims.iter().map(Dim::to_string).collect();
+            arguments.push(format!("({}{comma})", dims.join(", ")));
+        }
+        Shape::Var { name, .. } => arguments.push(name.to_string()),
+        _ => {}
+    }
+    if let Some(dtype) = tensor.dtype {
+        arguments.push(format!("dtype=\"{dtype}\""));
+    }
+    match &tensor.shape {
+        Shape::Rank(ndim) => arguments.push(format!("ndim={ndim}")),
+        Shape::Known(_) | Shape::Var { .. } | Shape::Unknown | Shape::Error => {}
+    }
+    if let Some(vdevice) = tensor.vdevice {
+        arguments.push(format!("vdevice=\"{}\"", vdevice.0));
+    }
+    if let Some(distributed) = distributed {
+        arguments.push(format!("device_mesh=\"{}\"", distributed.device_mesh));
+        arguments.push(format!("placement=\"{}\"", distributed.placement.0));
+    }
+    match arguments.is_empty() {
+        true => f.write_str(head),
+        false => write!(f, "{head}({})", arguments.join(", ")),
+    }
+}

@@ -1,0 +1,15 @@
+//! Every Relax operator, one operator in one place: schema, docs, struct-info rule.
+//!
+//! A family is a file; a file lists its operators in a table of [`Schema`]s and holds their rules below it. What the
+//! rest of rx knows of an operator (argument checks, completion, hover, docs pages) is derived from its schema.
+
+pub mod call;
+mod registry;
+pub mod schema;
+
+mod nn;
+mod tensor;
+
+pub use call::{Arg, CallInfo, ParamPlace, Problem};
+pub use registry::{all, find};
+pub use schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};

@@ -1,0 +1,3 @@
+//! `R.nn.*`.
+
+pub(crate) mod activation;

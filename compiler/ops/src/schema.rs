@@ -1,0 +1,148 @@
+//! The shape of a schema: what an operator takes, and what is said of it.
+
+use crate::call::Rule;
+
+/// An operator: everything rx knows of it.
+#[derive(Debug)]
+pub struct Schema {
+    /// Its name without `relax.`: `nn.conv2d`. In text it is `R.nn.conv2d`.
+    pub name: &'static str,
+    /// What a call passes, in the order of TVM's Python signature; operands and attributes mixed as there.
+    pub params: &'static [Param],
+    /// Whether a call has an effect besides its value.
+    pub purity: Purity,
+    /// What it computes, in a sentence or a few; the first sentence stands alone in completion lists.
+    pub doc: &'static str,
+    /// Where its definition comes from: a TVM file, an ONNX operator, a paper.
+    pub reference: &'static str,
+    /// Its struct-info rule.
+    pub infer: Rule,
+}
+
+/// Whether calls have effects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purity {
+    /// Only a value.
+    Pure,
+    /// May not stand in a dataflow block or a pure function.
+    Impure,
+}
+
+/// An operand or attribute of a call.
+#[derive(Debug)]
+pub struct Param {
+    /// Its name, as in Python.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: ParamKind,
+    /// What stands for it when it is left out.
+    pub default: Default,
+    /// What it means, in a sentence; layouts, ranges, units.
+    pub doc: &'static str,
+}
+
+/// What a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParamKind {
+    /// A tensor.
+    Tensor,
+    /// A tuple or list of tensors, written in line or a tuple-typed variable.
+    Tensors,
+    /// A shape: `R.shape([…])`, a tuple of dims, or a shape-typed variable.
+    Shape,
+    /// A scalar: a number, an expression over symbolic dims, `R.prim_value(…)`, `T.float32(0.5)`.
+    Prim,
+    /// A tuple of scalars, in line or a variable: `begin` of `strided_slice`.
+    Prims,
+    /// Any expression.
+    Any,
+    /// Any number of expressions, positional; the rest are keywords.
+    Variadic,
+    /// A function: `cls.f`, a closure, an external name.
+    Function,
+    /// A tuple of arguments for a function.
+    Arguments,
+    /// `out_ty=` or `ty_args=`: struct infos.
+    Types,
+    /// An attribute: a value known when the program is written.
+    Attr(AttrKind),
+}
+
+/// The type of an attribute.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AttrKind {
+    /// An integer.
+    Int,
+    /// A number; integers are taken as floats.
+    Float,
+    /// A boolean.
+    Bool,
+    /// Any string.
+    Str,
+    /// One of these strings.
+    Choice(&'static [&'static str]),
+    /// A dtype name.
+    DType,
+    /// An integer or a list of integers; a single one is broadcast by the rule.
+    Ints,
+    /// A list of floats.
+    Floats,
+    /// A layout string such as `NCHW`.
+    Layout,
+    /// A list of strings.
+    Strs,
+    /// A virtual device.
+    VDevice,
+    /// A dictionary.
+    Dict,
+    /// Any value; the rule looks at it.
+    Any,
+}
+
+/// What stands for an argument that is left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Default {
+    /// It may not be left out.
+    Required,
+    /// Absent: `None`. An optional operand, or an attribute whose absence has a meaning of its own.
+    Absent,
+    /// A boolean.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A string.
+    Str(&'static str),
+    /// A list of integers.
+    Ints(&'static [i64]),
+    /// A list of floats.
+    Floats(&'static [f64]),
+}
+
+impl Param {
+    /// A required operand.
+    pub const fn operand(name: &'static str, kind: ParamKind, doc: &'static str) -> Param {
+        Param { name, kind, default: Default::Required, doc }
+    }
+
+    /// A required tensor.
+    pub const fn tensor(name: &'static str, doc: &'static str) -> Param {
+        Param::operand(name, ParamKind::Tensor, doc)
+    }
+
+    /// An operand that may be left out.
+    pub const fn optional(name: &'static str, kind: ParamKind, doc: &'static str) -> Param {
+        Param { name, kind, default: Default::Absent, doc }
+    }
+
+    /// An attribute.
+    pub const fn attr(name: &'static str, kind: AttrKind, default: Default, doc: &'static str) -> Param {
+        Param { name, kind: ParamKind::Attr(kind), default, doc }
+    }
+
+    /// Whether it is an attribute.
+    pub const fn is_attr(&self) -> bool {
+        matches!(self.kind, ParamKind::Attr(_))
+    }
+}

@@ -1,0 +1,2 @@
+//! Operators on tensors that are not of neural networks in particular.
+

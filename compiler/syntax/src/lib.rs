@@ -1,0 +1,2 @@
+//! TVMScript text.
+pub mod ast;
