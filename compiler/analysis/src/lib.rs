@@ -1,0 +1,18 @@
+//! From statement trees to types and diagnostics.
+//!
+//! Everything here is a pure function over immutable text. The unit of work is a *segment* of a function: its elaboration
+//! ([`elaborate`]) resolves names, infers struct info and collects diagnostics, and records every fact it asked of the
+//! world outside. [`function`] runs the segments of a function in order and redoes only those whose text or recorded facts
+//! changed.
+
+pub mod elaborate;
+pub mod entry;
+pub mod file_context;
+pub mod function;
+pub mod prim_func;
+pub mod reconcile;
+pub mod signature;
+pub mod unify;
+
+pub use entry::{Entry, ItemPart, Outer, Place};
+pub use file_context::FileContext;

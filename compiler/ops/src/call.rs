@@ -171,6 +171,27 @@ impl<'a> CallInfo<'a> {
         }
     }
 
+    /// As [`CallInfo::int`], for an attribute a rule cannot do without.
+    ///
+    /// # Errors
+    /// Propagates where the value is no known integer: its kind was checked, and reported, before the rule ran.
+    pub fn needed_int(&self, name: &str) -> Result<i64, Problem> {
+        self.int(name).ok_or(Problem::Propagate)
+    }
+
+    /// As [`CallInfo::ints`], for an attribute a rule cannot do without.
+    ///
+    /// # Errors
+    /// As [`CallInfo::needed_int`].
+    pub fn needed_ints(&self, name: &str) -> Result<Vec<i64>, Problem> {
+        self.ints(name).ok_or(Problem::Propagate)
+    }
+
+    /// Whether `a >= b`, under what is known of the symbols.
+    pub fn at_least(&self, a: &Dim, b: &Dim) -> rx_base::Answer {
+        rx_base::symbolic::prove::at_least(a, b, self.bounds)
+    }
+
     /// Whether two dims are equal, under what is known of the symbols.
     pub fn equal(&self, a: &Dim, b: &Dim) -> rx_base::Answer {
         rx_base::symbolic::prove::equal(a, b, self.bounds)

@@ -7,8 +7,27 @@ pub mod call;
 mod registry;
 pub mod schema;
 
+mod arguments;
+mod axes;
+mod broadcast;
+mod layout;
+mod operands;
+
+mod call_functions;
+mod ccl;
+mod distributed;
+mod effects;
+mod inspect;
+mod memory;
+mod vm;
 mod nn;
+mod vision;
+mod image;
+mod grad;
 mod tensor;
+
+#[cfg(test)]
+mod tests;
 
 pub use call::{Arg, CallInfo, ParamPlace, Problem};
 pub use registry::{all, find};

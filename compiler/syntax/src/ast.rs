@@ -126,6 +126,8 @@ pub enum ExprKind {
     Comprehension,
     /// `await value` and `yield value`, kept only so that Python files can be read.
     Python,
+    /// What could not be read as an expression; may cover no token. The statement carries the error.
+    Error,
 }
 
 /// A call's argument.

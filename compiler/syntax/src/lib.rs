@@ -1,2 +1,27 @@
-//! TVMScript text.
+//! TVMScript text: segments, tokens, statement trees, and the document they make up.
+//!
+//! - [`Document`] cuts a file into [`Item`]s and those into [`Segment`]s, and keeps them across edits.
+//! - [`Segment::tree`] is a segment's tokens and statements ([`ast`]); [`Cursor`] leads from a tree back to its text.
+//! - [`syntax_diagnostics`] and [`Item::indentation_diagnostics`] say what is wrong with them.
+
 pub mod ast;
+pub mod cursor;
+mod diagnostics;
+pub mod document;
+mod grammar;
+mod header;
+mod line;
+mod literal;
+mod nesting;
+mod recover;
+pub mod segment;
+mod shape;
+mod shift;
+mod target;
+pub mod token;
+
+pub use cursor::{Cursor, SmallPath};
+pub use diagnostics::syntax_diagnostics;
+pub use document::{Document, Edit, Encoding, FileKind, FunctionKind, Item, ItemKind, Location};
+pub use segment::{Segment, SegmentTree, Statement};
+pub use token::{TokenKind, TokenTable};

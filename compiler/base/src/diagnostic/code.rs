@@ -70,6 +70,7 @@ codes! {
     NotCallable 316 "not-callable" Error "A value that is called is no function.";
     NotATuple 317 "not-a-tuple" Error "A value that is indexed is no tuple.";
     ConditionType 318 "condition-type" Error "The condition of an `if` or assertion is no boolean scalar.";
+    VDeviceMismatch 319 "vdevice-mismatch" Error "Operands that must live on one virtual device do not.";
     UnknownLayout 401 "unknown-layout" Error "A layout string with unknown or missing letters.";
     ConvInChannelsMismatch 402 "conv-in-channels-mismatch" Error "Data and weight disagree on the input channels.";
     ConvGroupsNotDivisible 403 "conv-groups-not-divisible" Error "Channels are not divisible by `groups`.";

@@ -1,22 +1,192 @@
-//! Activations: one tensor in, one of the same shape out.
+//! Activations, softmax and dropout: one tensor in, its type out.
 
-use crate::call::{CallInfo, Problem};
-use crate::schema::{Param, Purity, Schema};
-use rx_base::Code;
+use crate::axes::normalize_axis;
+use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::operands::{AxisOf, Floats, require_float};
+use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use rx_base::{Answer, Code, Dim};
 use rx_ir::StructInfo;
 
-pub(crate) static OPERATORS: &[Schema] = &[Schema {
-    name: "nn.relu",
-    params: &[Param::tensor("data", "The input.")],
-    purity: Purity::Pure,
-    doc: "Rectified linear unit: `max(data, 0)`, element by element.",
-    reference: "TVM src/relax/op/nn/nn.cc",
-    infer: same_type,
-}];
+const REFERENCE: &str = "TVM src/relax/op/nn/nn.cc";
+
+const DATA: Param = Param::tensor("data", "The input.");
+
+const AXIS: Param = Param::attr(
+    "axis",
+    AttrKind::Int,
+    Default::Int(-1),
+    "The axis along which the result sums to one; negative from the end.",
+);
+
+const fn unary(
+    name: &'static str,
+    params: &'static [Param],
+    doc: &'static str,
+    infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
+) -> Schema {
+    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer }
+}
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    unary("nn.relu", &[DATA], "Rectified linear unit: `max(data, 0)`, element by element.", same_type),
+    unary(
+        "nn.gelu",
+        &[DATA],
+        "Gaussian error linear unit: `data * Φ(data)` with the normal distribution's Φ, element by element. \
+         See <https://arxiv.org/abs/1606.08415>.",
+        float_only,
+    ),
+    unary(
+        "nn.gelu_tanh",
+        &[DATA],
+        "Gaussian error linear unit with Φ approximated by `tanh`, element by element: \
+         `0.5 * x * (1 + tanh(sqrt(2 / π) * (x + 0.044715 * x³)))`.",
+        float_only,
+    ),
+    unary(
+        "nn.selu",
+        &[DATA],
+        "Scaled exponential linear unit, element by element: `λ * x` where positive, `λ * α * (exp(x) - 1)` elsewhere. \
+         See <https://arxiv.org/abs/1706.02515>.",
+        float_only,
+    ),
+    unary("nn.silu", &[DATA], "Sigmoid linear unit: `data * sigmoid(data)`, element by element.", float_only),
+    unary(
+        "nn.leakyrelu",
+        &[DATA, Param::attr("alpha", AttrKind::Float, Default::Float(0.01), "The slope for negative elements.")],
+        "Leaky rectified linear unit: `data` where positive, `alpha * data` elsewhere.",
+        float_only,
+    ),
+    unary(
+        "nn.softplus",
+        &[
+            DATA,
+            Param::attr("beta", AttrKind::Float, Default::Float(1.0), "How sharp the bend at 0 is."),
+            Param::attr(
+                "threshold",
+                AttrKind::Float,
+                Default::Float(20.0),
+                "Where `beta * data` exceeds it the result is `data`, which is numerically safer.",
+            ),
+        ],
+        "Smooth rectifier: `log(1 + exp(beta * data)) / beta`, element by element.",
+        float_only,
+    ),
+    unary(
+        "nn.prelu",
+        &[
+            DATA,
+            Param::tensor("alpha", "The slope for negative elements: one per channel, or one for all."),
+            Param::attr("axis", AttrKind::Int, Default::Int(1), "The channel axis; negative from the end."),
+        ],
+        "Rectified linear unit with learned slopes: `data` where positive, `alpha * data` elsewhere.",
+        prelu,
+    ),
+    unary("nn.softmax", &[DATA, AXIS], "Exponentials divided by their sum along an axis.", softmax),
+    unary(
+        "nn.log_softmax",
+        &[DATA, AXIS],
+        "Logarithm of the softmax along an axis, computed without forming the softmax.",
+        softmax,
+    ),
+    unary(
+        "nn.dropout",
+        &[
+            DATA,
+            Param::attr(
+                "rate",
+                AttrKind::Float,
+                Default::Float(0.5),
+                "The probability that an element is dropped, in training.",
+            ),
+        ],
+        "In training zeroes elements at random and scales the rest; the identity in inference. Gives a tuple: the \
+         output and the mask of kept elements, both of the input's type.",
+        dropout,
+    ),
+];
 
 /// The result has the type of `data`.
 fn same_type(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     call.tensor("data")?;
-    let _ = Code::ArgumentType;
     Ok(call.ty("data").clone())
+}
+
+/// As [`same_type`], for operators that need floats (TVM `InferTypeUnaryArith<true>`).
+fn float_only(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    require_float(call, "data", Floats::IeeeAndBfloat)?;
+    same_type(call)
+}
+
+fn softmax(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    // Of a tensor of unknown rank TVM checks nothing.
+    if let Some(ndim) = call.tensor("data")?.shape.ndim() {
+        require_float(call, "data", Floats::IeeeAndBfloat)?;
+        normalize_axis(call, "axis", ndim, call.needed_int("axis")?)?;
+    }
+    same_type(call)
+}
+
+fn prelu(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let alpha = call.tensor("alpha")?;
+    if let Some(ndim) = call.tensor("data")?.shape.ndim() {
+        require_float(call, "data", Floats::Ieee)?;
+        let axis = normalize_axis(call, "axis", ndim, call.needed_int("axis")?)?;
+        if let (Some([slopes]), Some(channels)) = (alpha.shape.dims(), AxisOf::new("data", axis).dim(call)) {
+            check_slopes(call, slopes, channels, axis)?;
+        }
+    }
+    same_type(call)
+}
+
+fn check_slopes(call: &CallInfo<'_>, slopes: &Dim, channels: &Dim, axis: usize) -> Result<(), Problem> {
+    let never = |wanted: &Dim| call.equal(slopes, wanted) == Answer::Refuted;
+    if !never(channels) || !never(&Dim::constant(1)) {
+        return Ok(());
+    }
+    let message = format_args!("`alpha` has {slopes} slopes, axis {axis} of `data` has {channels} channels");
+    Err(call
+        .error(Code::ShapeMismatch, ParamPlace::Param("alpha"), message)
+        .with_primary_label(call.ty("alpha").to_string())
+        .with_label(ParamPlace::Param("data"), format!("{}: axis {axis} is {channels}", call.ty("data")))
+        .into())
+}
+
+fn dropout(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let ty = same_type(call)?;
+    Ok(StructInfo::tuple([ty.clone(), ty]))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{given, infer, number, tensor, ty};
+    use rx_base::Code;
+    use rx_ir::StructInfo;
+
+    #[test]
+    fn the_type_of_the_input_is_kept() {
+        for text in ["2 3:float32", "m n:bfloat16", "?3:float16", "*:?", "$s:float32", "2 3:float32@llvm:0:global"] {
+            for op in ["nn.relu", "nn.gelu", "nn.silu", "nn.softplus", "nn.softmax", "nn.log_softmax"] {
+                assert_eq!(infer(op, &[("data", tensor(text))]), Ok(ty(text)), "{op} of {text}");
+            }
+        }
+        assert_eq!(infer("nn.relu", &[("data", tensor("2:int8"))]), Ok(ty("2:int8")));
+        let wanted = StructInfo::tuple([ty("2:int8"), ty("2:int8")]);
+        assert_eq!(infer("nn.dropout", &[("data", tensor("2:int8"))]), Ok(wanted));
+        let args = [("data", tensor("2 3 4:float32")), ("alpha", tensor("3:float32"))];
+        assert_eq!(infer("nn.prelu", &args), Ok(ty("2 3 4:float32")));
+    }
+
+    #[test]
+    fn mistakes_are_reported() {
+        let code = |op: &str, text: &str| infer(op, &[("data", tensor(text))]);
+        assert_eq!(code("nn.gelu", "2 3:int8"), Err(Some(Code::DtypeMismatch)));
+        assert_eq!(code("nn.softmax", "2 3:int64"), Err(Some(Code::DtypeMismatch)));
+        assert_eq!(infer("nn.relu", &[("data", given(StructInfo::Object))]), Err(Some(Code::ArgumentType)));
+        assert_eq!(infer("nn.relu", &[("data", given(StructInfo::Error))]), Err(None));
+        let axis = [("data", tensor("2 3:float32")), ("axis", number(2))];
+        assert_eq!(infer("nn.softmax", &axis), Err(Some(Code::AxisOutOfRange)));
+        let slopes = [("data", tensor("2 3 4:float32")), ("alpha", tensor("4:float32"))];
+        assert_eq!(infer("nn.prelu", &slopes), Err(Some(Code::ShapeMismatch)));
+    }
 }

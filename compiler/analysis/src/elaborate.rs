@@ -1,0 +1,199 @@
+//! Elaboration of one segment: names resolved, struct info inferred, mistakes found.
+//!
+//! The result depends on the segment's text, the block state it starts in, the file context, and the recorded answers of
+//! [`Outer`]; on nothing else. Spans are bytes of the segment.
+
+mod attribute;
+mod branch;
+mod call;
+mod call_tir;
+mod dim;
+mod expr;
+mod function_call;
+mod header;
+mod namespace;
+mod scope;
+mod statement;
+mod types;
+
+pub use call::signature_text;
+pub(crate) use header::{decorator_flag, elaborate_signature, extern_declarations};
+
+use crate::entry::{Entry, Outer, Place};
+use crate::file_context::FileContext;
+use rx_base::name::NameMap;
+use rx_base::symbolic::Bounds;
+use rx_base::{Code, Diagnostic, Name, Span};
+use rx_ir::{Signature, StructInfo};
+use rx_syntax::Segment;
+use scope::Scope;
+use std::sync::Arc;
+
+/// What a row of [`SegmentResult::rows`] describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RowKind {
+    /// A parameter of a Relax function.
+    Param,
+    /// A binding, or a bare statement (named `_`).
+    Binding,
+    /// A function's returned value.
+    Return,
+}
+
+/// The struct info of a parameter, binding or returned value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The variable; `return` or `_` where there is none.
+    pub name: Name,
+    /// What it describes.
+    pub kind: RowKind,
+    /// The type its users see.
+    pub ty: StructInfo,
+    /// Whether the type was inferred, not written.
+    pub inferred: bool,
+    /// Where the name stands.
+    pub span: Span,
+    /// The statement's index in its segment; the origin's statement is the sum over earlier segments plus this.
+    pub statement: u32,
+}
+
+/// A name defined in the segment and visible after it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Export {
+    /// The name.
+    pub name: Name,
+    /// What it stands for.
+    pub entry: Entry,
+    /// Where it was defined.
+    pub span: Span,
+}
+
+/// The blocks open at a segment's border.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockState {
+    /// The open dataflow block: its header's indentation and its ordinal in the function.
+    pub dataflow: Option<(u32, u32)>,
+    /// How many dataflow blocks were opened so far.
+    pub dataflow_count: u32,
+    /// Whether a `return` was seen.
+    pub returned: bool,
+    /// The indentation of the function's header.
+    pub header_indent: u32,
+}
+
+/// What the elaboration of a segment found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SegmentResult {
+    /// Names asked of earlier segments, with the answers.
+    pub imports: Vec<(Name, Option<Entry>)>,
+    /// Items of the module asked for, with the answers.
+    pub globals: Vec<(Name, Option<Arc<Signature>>)>,
+    /// Names defined, in order.
+    pub exports: Vec<Export>,
+    /// The blocks open at the end.
+    pub end: BlockState,
+    /// Mistakes, in order of position.
+    pub diagnostics: Vec<Diagnostic<Place>>,
+    /// Struct infos of parameters and bindings, in order.
+    pub rows: Vec<Row>,
+    /// The declared or inferred type of the value returned in this segment.
+    pub returned: Option<StructInfo>,
+    /// Number of statements.
+    pub statements: u32,
+}
+
+/// Elaborates a segment of a Relax function.
+pub fn elaborate(segment: &Segment, start: &BlockState, file: &FileContext, outer: &dyn Outer) -> SegmentResult {
+    let mut elaborator = Elaborator::new(segment, start.clone(), file, outer);
+    elaborator.run();
+    elaborator.finish()
+}
+
+pub(crate) struct Elaborator<'a> {
+    segment: &'a Segment,
+    file: &'a FileContext,
+    outer: &'a dyn Outer,
+    state: BlockState,
+    /// Innermost last; the first is the function's own.
+    scopes: Vec<Scope>,
+    exports: Vec<Export>,
+    imports: Vec<(Name, Option<Entry>)>,
+    import_index: NameMap<usize>,
+    globals: Vec<(Name, Option<Arc<Signature>>)>,
+    global_index: NameMap<usize>,
+    diagnostics: Vec<Diagnostic<Place>>,
+    rows: Vec<Row>,
+    returned: Option<StructInfo>,
+    /// The index of the statement being elaborated.
+    statement: u32,
+    bounds: Arc<Bounds>,
+    /// Depth of nested functions; rows and exports of inner bodies differ from the outermost's.
+    nesting: u32,
+    /// Inside `R.Callable(…)`, whose symbols are its own and need no definition.
+    lenient_symbols: bool,
+}
+
+impl<'a> Elaborator<'a> {
+    fn new(segment: &'a Segment, state: BlockState, file: &'a FileContext, outer: &'a dyn Outer) -> Elaborator<'a> {
+        let mut elaborator = Elaborator {
+            segment,
+            file,
+            outer,
+            state,
+            scopes: vec![Scope::default()],
+            exports: Vec::new(),
+            imports: Vec::new(),
+            import_index: NameMap::default(),
+            globals: Vec::new(),
+            global_index: NameMap::default(),
+            diagnostics: Vec::new(),
+            rows: Vec::new(),
+            returned: None,
+            statement: 0,
+            bounds: Arc::default(),
+            nesting: 0,
+            lenient_symbols: false,
+        };
+        if let Some(context) = elaborator.function_context() {
+            elaborator.bounds = context.bounds.clone();
+        }
+        elaborator
+    }
+
+    fn finish(mut self) -> SegmentResult {
+        for diagnostic in rx_syntax::syntax_diagnostics(self.segment) {
+            let primary = Place::Here(diagnostic.primary);
+            self.diagnostics.push(diagnostic.map_places(primary, |span| Some(Place::Here(*span))));
+        }
+        let statements = u32::try_from(self.segment.tree().statements.len()).unwrap_or(u32::MAX);
+        let mut diagnostics = self.diagnostics;
+        diagnostics.sort_by_key(|diagnostic| match diagnostic.primary {
+            Place::Here(span) => span,
+            _ => Span::default(),
+        });
+        SegmentResult {
+            imports: self.imports,
+            globals: self.globals,
+            exports: self.exports,
+            end: self.state,
+            diagnostics,
+            rows: self.rows,
+            returned: self.returned,
+            statements,
+        }
+    }
+
+    /// Adds a diagnostic at `span`.
+    fn error(&mut self, code: Code, span: Span, message: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::new(code, Place::Here(span), message));
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic<Place>) {
+        self.diagnostics.push(diagnostic);
+    }
+}
+
+/// The current spelling of a call's keyword: `out_sinfo` is `out_ty`.
+fn current_keyword(written: &str) -> &str {
+    match written { "out_sinfo" => "out_ty", "sinfo_args" => "ty_args", other => other }
+}

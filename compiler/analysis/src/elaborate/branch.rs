@@ -1,0 +1,249 @@
+//! `if`/`else`, and the one type both branches fit; `R.match_cast`.
+
+use super::Elaborator;
+use super::expr::error;
+use super::types::Binds;
+use crate::entry::{Entry, Place};
+use crate::reconcile::{join, reconcile};
+use rx_base::{Code, Diagnostic, Name, Span};
+use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
+use rx_syntax::ast::{Argument, Expr, StatementKind};
+use rx_syntax::Cursor;
+
+/// What a branch ends in.
+struct Ending {
+    /// The variable its last statement binds.
+    variable: Option<(Name, StructInfo, Span)>,
+}
+
+impl<'a> Elaborator<'a> {
+    /// An `if` with its `elif`s and `else`; returns the index of the statement after them.
+    pub(super) fn branch(&mut self, at: usize, to: usize, cursor: Cursor<'a>, test: &Expr) -> usize {
+        let Some(header) = self.statement_at(at) else { return to };
+        if self.state.dataflow.is_some() {
+            self.report(
+                Diagnostic::new(
+                    Code::MisplacedStatement,
+                    Place::Here(Span::new(header.span.start, header.span.start + 2)),
+                    "an `if` cannot stand in a dataflow block",
+                )
+                .with_help("end the dataflow block before it: dedent the `if`"),
+            );
+        }
+        let condition = self.expr(cursor, test);
+        self.check_condition(&condition);
+        let end = self.block_end(at, to);
+        let then = self.one_branch(at + 1, end);
+        let Some(next) = self.statement_at(end).filter(|next| end < to && next.indent == header.indent) else {
+            self.missing_else(header.span, then);
+            return end;
+        };
+        let segment = self.segment;
+        let (otherwise, after) = match &next.tree.kind {
+            StatementKind::Else => {
+                let after = self.block_end(end, to);
+                (self.one_branch(end + 1, after), after)
+            }
+            StatementKind::Elif(test) => {
+                self.push_scope(None);
+                let before = self.rows.len();
+                let after = self.branch(end, to, segment.cursor(next), test);
+                let ending = Ending { variable: self.last_binding(before) };
+                self.pop_scope();
+                (ending, after)
+            }
+            _ => {
+                self.missing_else(header.span, then);
+                return end;
+            }
+        };
+        self.merge(header.span, then, otherwise);
+        after
+    }
+
+    fn missing_else(&mut self, span: Span, then: Ending) {
+        self.report(
+            Diagnostic::new(
+                Code::MissingElse,
+                Place::Here(Span::new(span.start, span.start + 2)),
+                "an `if` in a Relax function is a value and needs an `else`",
+            )
+            .with_help("add an `else:` that binds the same variable"),
+        );
+        if let Some((variable, ty, span)) = then.variable {
+            self.define(variable, Entry::value(ty), span);
+        }
+    }
+
+    fn check_condition(&mut self, condition: &IrExpr) {
+        let fits = match &condition.ty {
+            StructInfo::Tensor(tensor) => {
+                tensor.shape.ndim().is_none_or(|ndim| ndim == 0) && tensor.dtype.is_none_or(|dtype| dtype.is_bool())
+            }
+            StructInfo::Prim(prim) => prim.dtype.is_none_or(|dtype| dtype.is_bool()),
+            StructInfo::Object | StructInfo::Error => true,
+            _ => false,
+        };
+        if !fits {
+            let message = format!("the condition must be a boolean scalar, it is {}", condition.ty);
+            self.report(
+                Diagnostic::new(Code::ConditionType, Place::Here(condition.span), message)
+                    .with_help("a condition is a `R.Tensor((), dtype=\"bool\")`"),
+            );
+        }
+    }
+
+    fn one_branch(&mut self, from: usize, to: usize) -> Ending {
+        let saved = (self.state.returned, self.state.dataflow);
+        self.push_scope(None);
+        let before = self.rows.len();
+        self.block(from, to);
+        let variable = self.last_binding(before);
+        if self.state.returned && !saved.0 {
+            let place = (from..to)
+                .filter_map(|at| self.statement_at(at))
+                .find(|statement| matches!(statement.tree.kind, StatementKind::Return(_)))
+                .map(|statement| statement.span);
+            if let Some(place) = place {
+                self.report(
+                    Diagnostic::new(Code::MisplacedStatement, Place::Here(place), "a branch cannot return from the function")
+                        .with_help("bind the value in both branches and return it after the `if`"),
+                );
+            }
+        }
+        self.pop_scope();
+        self.state.dataflow = saved.1;
+        Ending { variable }
+    }
+
+    /// The variable bound by the last row of a branch.
+    fn last_binding(&self, before: usize) -> Option<(Name, StructInfo, Span)> {
+        let row = self.rows.get(before..)?.iter().rev().find(|row| row.kind == super::RowKind::Binding)?;
+        (row.name != "_").then(|| (row.name, row.ty.clone(), row.span))
+    }
+
+    fn merge(&mut self, span: Span, then: Ending, otherwise: Ending) {
+        match (then.variable, otherwise.variable) {
+            (Some((a, ty_a, span_a)), Some((b, ty_b, span_b))) => {
+                if a != b {
+                    self.report(
+                        Diagnostic::new(
+                            Code::BranchMismatch,
+                            Place::Here(span_b),
+                            format!("the branches end in different variables: `{a}` and `{b}`"),
+                        )
+                        .with_label(Place::Here(span_a), format!("the first branch ends in `{a}`"))
+                        .with_help("both branches must bind the same variable last"),
+                    );
+                    self.define(b, Entry::value(StructInfo::Error), span_b);
+                }
+                let ty = if a == b { join(&ty_a, &ty_b, &self.bounds.clone()) } else { StructInfo::Error };
+                self.define(a, Entry::value(ty), span_a);
+            }
+            (Some((variable, ..)), None) | (None, Some((variable, ..))) => {
+                self.report(
+                    Diagnostic::new(
+                        Code::BranchMismatch,
+                        Place::Here(Span::new(span.start, span.start + 2)),
+                        format!("one branch ends in `{variable}`, the other binds nothing"),
+                    )
+                    .with_help("both branches must bind the same variable last"),
+                );
+                self.define(variable, Entry::value(StructInfo::Error), span);
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// `R.match_cast(value, type)` in a binding: binds the type's symbols and checks that the cast can succeed.
+    pub(super) fn match_cast(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
+        let [value, ty, ..] = arguments else {
+            self.error(Code::MissingArgument, span, "an argument is missing: `R.match_cast(value, type)`");
+            return error(span);
+        };
+        let value = self.expr(cursor, &value.value);
+        self.bind_symbols(cursor, &ty.value, Binds::MatchCast);
+        let cast = self.type_of(cursor, &ty.value);
+        let bounds = self.bounds.clone();
+        if let Some(clash) = reconcile(&cast, &value.ty, &bounds).clash {
+            let mut diagnostic = Diagnostic::new(
+                Code::MatchCastNeverMatches,
+                Place::Here(cursor.span(ty.value.tokens)),
+                format!("the cast never matches: {}, the cast wants {}", clash.actual_at_path(), clash.wanted),
+            )
+            .with_label(Place::Here(value.span), format!("this is {}", value.ty));
+            if let IrKind::Var(variable) = value.kind {
+                let definition = self.definition_of(variable);
+                diagnostic = diagnostic.with_label(definition, format!("`{variable}` gets its type here"));
+            }
+            self.report(diagnostic);
+        }
+        // What is known of a scalar stays known: a cast to `T.int64` does not forget its value.
+        let ty = match (&cast, &value.ty) {
+            (StructInfo::Prim(cast), StructInfo::Prim(actual)) if cast.value.is_none() => StructInfo::Prim(rx_ir::PrimInfo {
+                dtype: cast.dtype.or(actual.dtype),
+                value: actual.value.clone(),
+            }),
+            _ => cast,
+        };
+        IrExpr { kind: IrKind::Error, ty, span }
+    }
+
+    /// `R.match_cast` without an annotation on its variable, or inside another expression.
+    pub(super) fn match_cast_expr(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
+        self.match_cast(cursor, arguments, span)
+    }
+
+    /// A nested `@R.function`; returns the index of the statement after it.
+    pub(super) fn nested_function(&mut self, at: usize, to: usize) -> usize {
+        let Some(def) = (at..to).find(|at| {
+            self.statement_at(*at).is_none_or(|statement| !matches!(statement.tree.kind, StatementKind::Decorator(_)))
+        }) else {
+            return to;
+        };
+        let Some(statement) = self.statement_at(def) else { return to };
+        let StatementKind::Def { name, params, ret, type_params } = &statement.tree.kind else {
+            return def;
+        };
+        let end = self.block_end(def, to);
+        let segment = self.segment;
+        let cursor = segment.cursor(statement);
+        let mut pure = true;
+        for decorator in (at..def).filter_map(|at| self.statement_at(at)) {
+            if let StatementKind::Decorator(expr) = &decorator.tree.kind {
+                pure &= super::header::decorator_flag(segment.cursor(decorator), expr, "pure").unwrap_or(true);
+            }
+        }
+        let function = cursor.name(*name);
+        let span = cursor.span(rx_syntax::ast::TokenRange { start: *name, end: *name + 1 });
+        let context = crate::file_context::FunctionContext { ret: None, pure, bounds: self.bounds.clone() };
+        self.push_scope(Some(std::sync::Arc::new(context.clone())));
+        self.nesting += 1;
+        let saved_state = self.enter_function();
+        let saved_return = self.returned.take();
+        let (params, declared) = self.header(cursor, type_params, params, ret.as_ref());
+        let info = |ret: StructInfo| {
+            let params = Some(params.iter().map(|(_, ty)| ty.clone()).collect());
+            StructInfo::Function(std::sync::Arc::new(rx_ir::FunctionInfo { params, ret, pure }))
+        };
+        // The function may call itself.
+        self.define(function, Entry::value(info(declared.clone().unwrap_or(StructInfo::Object))), span);
+        if let Some(scope) = self.scopes.last_mut() {
+            let context = crate::file_context::FunctionContext { ret: declared.clone(), ..context };
+            scope.context = Some(std::sync::Arc::new(context));
+        }
+        self.block(def + 1, end);
+        if !self.state.returned {
+            self.error(Code::MissingReturn, span, format!("`{function}` ends without a `return`"));
+        }
+        let ret = declared.or(self.returned.take()).unwrap_or(StructInfo::Error);
+        self.returned = saved_return;
+        self.state = saved_state;
+        self.nesting -= 1;
+        self.pop_scope();
+        let dataflow = self.state.dataflow.map(|(_, ordinal)| ordinal);
+        self.define(function, Entry::Value { ty: info(ret), dataflow }, span);
+        end
+    }
+
+}

@@ -1,0 +1,478 @@
+//! Operator calls: arguments bound to the schema's parameters, then the operator's rule.
+
+use super::Elaborator;
+use super::expr::{error, shape, tuple};
+use crate::entry::Place;
+use rx_base::edit_distance::nearest;
+use rx_base::name::name;
+use rx_base::{Code, Diagnostic, Dim, Fix, Span};
+use rx_ir::{Attr, Call, Callee, Expr as IrExpr, ExprKind as IrKind, StructInfo};
+use rx_ops::{Arg, CallInfo, Default, Param, ParamKind, ParamPlace, Problem, Purity, Schema};
+use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange};
+use rx_syntax::Cursor;
+
+/// What a call passes for one parameter, owned.
+#[derive(Debug)]
+pub(super) enum Slot {
+    Absent,
+    Operand(IrExpr),
+    Operands(Vec<IrExpr>),
+    Attr(Attr),
+    Types(Vec<StructInfo>),
+}
+
+/// A call's arguments in the order of the schema's parameters.
+#[derive(Debug)]
+pub(super) struct BoundCall {
+    pub schema: &'static Schema,
+    pub slots: Vec<Slot>,
+    /// Where each argument is written; `None` when it was left out.
+    pub spans: Vec<Option<Span>>,
+    pub call_span: Span,
+    pub callee_span: Span,
+    /// An argument was missing, unknown or too many; reported.
+    pub broken: bool,
+}
+
+impl BoundCall {
+    /// The index of a parameter.
+    fn position(&self, name: &str) -> Option<usize> {
+        self.schema.params.iter().position(|param| param.name == name)
+    }
+
+    /// The operand passed for a parameter.
+    pub(super) fn operand(&self, name: &str) -> Option<&IrExpr> {
+        match self.slots.get(self.position(name)?)? {
+            Slot::Operand(expr) => Some(expr),
+            _ => None,
+        }
+    }
+
+    /// The types passed for a parameter.
+    pub(super) fn types(&self, name: &str) -> &[StructInfo] {
+        match self.position(name).and_then(|at| self.slots.get(at)) {
+            Some(Slot::Types(types)) => types,
+            _ => &[],
+        }
+    }
+
+    /// The attribute passed for a parameter.
+    pub(super) fn attr(&self, name: &str) -> Option<&Attr> {
+        match self.slots.get(self.position(name)?)? {
+            Slot::Attr(attr) => Some(attr),
+            _ => None,
+        }
+    }
+
+    /// Where a parameter's argument is written; the whole call when it was left out.
+    pub(super) fn span(&self, name: &str) -> Span {
+        self.position(name).and_then(|at| self.spans.get(at).copied().flatten()).unwrap_or(self.call_span)
+    }
+}
+
+impl Elaborator<'_> {
+    /// A call of the operator `operator` (without `R.`) on operands that are already elaborated: `x + y`.
+    pub(super) fn operator_on(&mut self, operator: &str, operands: Vec<IrExpr>, span: Span) -> IrExpr {
+        let Some(schema) = rx_ops::find(name(operator)) else { return error(span) };
+        let mut spans: Vec<Option<Span>> = operands.iter().map(|operand| Some(operand.span)).collect();
+        let mut slots: Vec<Slot> = operands.into_iter().map(Slot::Operand).collect();
+        for param in schema.params.iter().skip(slots.len()) {
+            slots.push(default_slot(param));
+            spans.push(None);
+        }
+        self.infer(BoundCall { schema, slots, spans, call_span: span, callee_span: span, broken: false })
+    }
+
+    /// Binds a call's arguments to the schema's parameters, elaborating each as its parameter wants it.
+    pub(super) fn bind(
+        &mut self,
+        schema: &'static Schema,
+        cursor: Cursor<'_>,
+        call: &Expr,
+        callee: &Expr,
+        arguments: &[Argument],
+    ) -> BoundCall {
+        let count = schema.params.len();
+        let mut bound = BoundCall {
+            schema,
+            slots: (0..count).map(|_| Slot::Absent).collect(),
+            spans: vec![None; count],
+            call_span: cursor.span(call.tokens),
+            callee_span: cursor.span(callee.tokens),
+            broken: false,
+        };
+        let mut positional = 0;
+        let mut variadic: Option<(usize, Vec<IrExpr>)> = None;
+        for argument in arguments {
+            if let ExprKind::Starred { .. } = argument.value.kind {
+                self.starred(cursor, argument);
+                bound.broken = true;
+                continue;
+            }
+            let at = match argument.keyword {
+                Some(keyword) => self.keyword_position(&mut bound, cursor, keyword),
+                None => self.positional_position(&mut bound, cursor, argument, &mut positional),
+            };
+            let Some((at, param)) = at.and_then(|at| Some((at, schema.params.get(at)?))) else {
+                bound.broken = true;
+                self.argument_without_parameter(cursor, argument);
+                continue;
+            };
+            if param.kind == ParamKind::Variadic {
+                let value = self.expr(cursor, &argument.value);
+                variadic.get_or_insert_with(|| (at, Vec::new())).1.push(value);
+                continue;
+            }
+            let slot = self.argument(schema, param, cursor, &argument.value);
+            if let (Some(into), Some(span)) = (bound.slots.get_mut(at), bound.spans.get_mut(at)) {
+                *into = slot;
+                *span = Some(cursor.span(argument.value.tokens));
+            }
+        }
+        if let Some((at, values)) = variadic {
+            let span = values.first().zip(values.last()).map(|(first, last)| first.span.cover(last.span));
+            if let (Some(into), Some(known)) = (bound.slots.get_mut(at), bound.spans.get_mut(at)) {
+                *into = Slot::Operands(values);
+                *known = span;
+            }
+        }
+        self.complete(&mut bound);
+        bound
+    }
+
+    /// The parameter a keyword names; old spellings of a keyword name the same parameter.
+    fn keyword_position(&mut self, bound: &mut BoundCall, cursor: Cursor<'_>, keyword: u32) -> Option<usize> {
+        let written = cursor.text(keyword);
+        let canonical = super::current_keyword(written);
+        let span = cursor.span(TokenRange { start: keyword, end: keyword + 1 });
+        let Some(at) = bound.position(written).or_else(|| bound.position(canonical)) else {
+            let schema = bound.schema;
+            let names: Vec<&str> = schema.params.iter().map(|param| param.name).collect();
+            let mut diagnostic = Diagnostic::new(
+                Code::UnknownArgument,
+                Place::Here(span),
+                format!("{}: there is no argument `{written}`", schema.name),
+            )
+            .with_note(signature_text(schema));
+            if let Some(near) = nearest(written, names) {
+                diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(Fix {
+                    title: format!("change to {near}"),
+                    edits: vec![(Place::Here(span), near.to_owned())],
+                    safe: false,
+                });
+            }
+            self.report(diagnostic);
+            return None;
+        };
+        if bound.spans.get(at).is_some_and(Option::is_some) {
+            self.error(Code::DuplicateArgument, span, format!("{}: `{written}` is passed twice", bound.schema.name));
+            return None;
+        }
+        Some(at)
+    }
+
+    fn positional_position(
+        &mut self,
+        bound: &mut BoundCall,
+        cursor: Cursor<'_>,
+        argument: &Argument,
+        positional: &mut usize,
+    ) -> Option<usize> {
+        let at = *positional;
+        match bound.schema.params.get(at) {
+            Some(param) => {
+                if param.kind != ParamKind::Variadic {
+                    *positional += 1;
+                }
+                Some(at)
+            }
+            None => {
+                if at == bound.schema.params.len() {
+                    *positional += 1;
+                    let message = format!("{} takes at most {at} arguments", bound.schema.name);
+                    self.report(
+                        Diagnostic::new(
+                            Code::TooManyArguments,
+                            Place::Here(cursor.span(argument.value.tokens)),
+                            message,
+                        )
+                        .with_note(signature_text(bound.schema)),
+                    );
+                }
+                None
+            }
+        }
+    }
+
+    /// An argument no parameter takes is still looked at, so that mistakes inside it are found.
+    fn argument_without_parameter(&mut self, cursor: Cursor<'_>, argument: &Argument) {
+        let literal = matches!(
+            argument.value.kind,
+            ExprKind::None | ExprKind::Bool(_) | ExprKind::String | ExprKind::Dict(_) | ExprKind::Lambda { .. }
+        );
+        if !literal {
+            self.expr(cursor, &argument.value);
+        }
+    }
+
+    fn starred(&mut self, cursor: Cursor<'_>, argument: &Argument) {
+        let span = cursor.span(argument.value.tokens);
+        self.error(Code::UnsupportedConstruct, span, "spreading a Python sequence is not evaluated here");
+    }
+
+    /// Puts defaults in and reports what is missing.
+    fn complete(&mut self, bound: &mut BoundCall) {
+        let mut missing = Vec::new();
+        for (slot, param) in bound.slots.iter_mut().zip(bound.schema.params) {
+            if !matches!(slot, Slot::Absent) {
+                continue;
+            }
+            match (param.default, param.kind) {
+                (_, ParamKind::Variadic) => *slot = Slot::Operands(Vec::new()),
+                (Default::Required, ParamKind::Types) => {}
+                (Default::Required, _) => missing.push(param.name),
+                _ => *slot = default_slot(param),
+            }
+        }
+        if let ([first, ..], false) = (&missing[..], bound.broken) {
+            let names = missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            let place = Place::Here(bound.callee_span);
+            let message = match missing.len() {
+                1 => format!("{}: argument `{first}` is missing", bound.schema.name),
+                _ => format!("{}: arguments {names} are missing", bound.schema.name),
+            };
+            self.report(
+                Diagnostic::new(Code::MissingArgument, place, message).with_note(signature_text(bound.schema)),
+            );
+        }
+        bound.broken |= !missing.is_empty();
+    }
+
+    fn argument(&mut self, schema: &'static Schema, param: &'static Param, cursor: Cursor<'_>, value: &Expr) -> Slot {
+        let span = cursor.span(value.tokens);
+        if matches!(value.kind, ExprKind::None) && !param.is_attr() && param.default != Default::Required {
+            return Slot::Absent;
+        }
+        match param.kind {
+            ParamKind::Attr(kind) => {
+                let attr = self.attribute(cursor, value);
+                match self.check_attribute(schema, param, kind, attr, span) {
+                    Attr::None => Slot::Attr(Attr::None),
+                    attr => Slot::Attr(attr),
+                }
+            }
+            ParamKind::Types => Slot::Types(match &value.kind {
+                ExprKind::Tuple(types) | ExprKind::List(types) => {
+                    types.iter().map(|ty| self.type_of(cursor, ty)).collect()
+                }
+                _ => vec![self.type_of(cursor, value)],
+            }),
+            ParamKind::Shape => Slot::Operand(self.shape_operand(cursor, value)),
+            ParamKind::Arguments => {
+                let inner = self.expr(cursor, value);
+                // TVM takes a lone argument for a tuple of one.
+                Slot::Operand(match inner.ty {
+                    StructInfo::Tuple(_) | StructInfo::Error => inner,
+                    _ => tuple(vec![inner], span),
+                })
+            }
+            _ => Slot::Operand(self.expr(cursor, value)),
+        }
+    }
+
+    fn shape_operand(&mut self, cursor: Cursor<'_>, value: &Expr) -> IrExpr {
+        match &value.kind {
+            ExprKind::Tuple(dims) | ExprKind::List(dims) => {
+                let span = cursor.span(value.tokens);
+                let dims: Vec<Dim> = dims.iter().map(|dim| self.dim(cursor, dim)).collect();
+                shape(dims, span)
+            }
+            _ => self.expr(cursor, value),
+        }
+    }
+
+    /// Runs the operator's rule and reports what it finds.
+    pub(super) fn infer(&mut self, bound: BoundCall) -> IrExpr {
+        self.check_purity(bound.schema.purity == Purity::Pure, bound.schema.name, bound.callee_span);
+        let ty = if bound.broken { StructInfo::Error } else { self.run_rule(&bound) };
+        let span = bound.call_span;
+        let mut call = Call {
+            callee: Callee::Op(name(bound.schema.name)),
+            args: Vec::new(),
+            attrs: Vec::new(),
+            ty_args: Vec::new(),
+        };
+        for (slot, param) in bound.slots.into_iter().zip(bound.schema.params) {
+            match slot {
+                Slot::Absent => {}
+                Slot::Operand(expr) => call.args.push(expr),
+                Slot::Operands(exprs) => call.args.extend(exprs),
+                Slot::Attr(attr) => call.attrs.push((name(param.name), attr)),
+                Slot::Types(types) => call.ty_args.extend(types),
+            }
+        }
+        IrExpr { kind: IrKind::Call(Box::new(call)), ty, span }
+    }
+
+    fn run_rule(&mut self, bound: &BoundCall) -> StructInfo {
+        let args: Vec<Arg<'_>> = bound
+            .slots
+            .iter()
+            .map(|slot| match slot {
+                Slot::Absent => Arg::Absent,
+                Slot::Operand(expr) => Arg::Operand(expr),
+                Slot::Operands(exprs) => Arg::Operands(exprs),
+                Slot::Attr(attr) => Arg::Attr(attr),
+                Slot::Types(types) => Arg::Types(types),
+            })
+            .collect();
+        let bounds = self.bounds.clone();
+        let call = CallInfo::new(bound.schema, &args, &bounds);
+        let result = (bound.schema.infer)(&call);
+        let findings = call.findings.take();
+        for finding in findings {
+            let diagnostic = self.place(bound, &finding);
+            self.report(diagnostic);
+        }
+        match result {
+            Ok(ty) => ty,
+            Err(Problem::Propagate) => StructInfo::Error,
+            Err(Problem::Report(diagnostic)) => {
+                // An attribute that was reported as unreadable makes its call's complaints echoes of the same mistake.
+                let diagnostic = self.place(bound, &diagnostic);
+                self.report(diagnostic);
+                StructInfo::Error
+            }
+        }
+    }
+
+    /// Translates a rule's places to places of the segment.
+    fn place(&mut self, bound: &BoundCall, diagnostic: &Diagnostic<ParamPlace>) -> Diagnostic<Place> {
+        let primary = self.param_place(bound, diagnostic.primary).unwrap_or(Place::Here(bound.call_span));
+        let mut labels = Vec::new();
+        for label in &diagnostic.labels {
+            labels.push(self.param_place(bound, label.place));
+        }
+        let mut at = labels.into_iter();
+        let mut placed = diagnostic.map_places(primary, |place| match place {
+            // Labels are translated in order; fixes may only speak of arguments that are written.
+            ParamPlace::Param(param) => bound
+                .position(param)
+                .and_then(|at| bound.spans.get(at).copied().flatten())
+                .map(Place::Here),
+            ParamPlace::Call => Some(Place::Here(bound.call_span)),
+            ParamPlace::Callee => Some(Place::Here(bound.callee_span)),
+            _ => None,
+        });
+        placed.labels = diagnostic
+            .labels
+            .iter()
+            .filter_map(|label| {
+                let place = at.next().flatten()?;
+                Some(rx_base::Label { place, text: label.text.clone() })
+            })
+            .collect();
+        self.add_definitions(bound, diagnostic, &mut placed);
+        placed
+    }
+
+    /// Says where the guilty argument got its type, unless the rule did.
+    fn add_definitions(
+        &mut self,
+        bound: &BoundCall,
+        diagnostic: &Diagnostic<ParamPlace>,
+        placed: &mut Diagnostic<Place>,
+    ) {
+        let ParamPlace::Param(param) = diagnostic.primary else { return };
+        if let Some(IrExpr { kind: IrKind::Var(variable), ty, .. }) = bound.operand(param) {
+            let place = self.definition_of(*variable);
+            if placed.labels.iter().all(|label| label.place != place) {
+                placed.labels.push(rx_base::Label { place, text: format!("`{variable}` is {ty}") });
+            }
+        }
+    }
+
+    fn param_place(&mut self, bound: &BoundCall, place: ParamPlace) -> Option<Place> {
+        Some(match place {
+            ParamPlace::Call => Place::Here(bound.call_span),
+            ParamPlace::Callee => Place::Here(bound.callee_span),
+            ParamPlace::Param(param) => Place::Here(bound.span(param)),
+            ParamPlace::Element(param, index) => match bound.operand(param).map(|operand| &operand.kind) {
+                Some(IrKind::Tuple(items)) => Place::Here(items.get(index).map_or(bound.span(param), |item| item.span)),
+                _ => Place::Here(bound.span(param)),
+            },
+            ParamPlace::DefinitionOf(param) => match bound.operand(param).map(|operand| &operand.kind) {
+                Some(IrKind::Var(variable)) => self.definition_of(*variable),
+                _ => return None,
+            },
+        })
+    }
+
+    /// Reports an impure call where effects may not happen.
+    pub(super) fn check_purity(&mut self, pure: bool, what: &str, span: Span) {
+        if pure {
+            return;
+        }
+        if self.state.dataflow.is_some() {
+            self.report(
+                Diagnostic::new(
+                    Code::ImpureInDataflow,
+                    Place::Here(span),
+                    format!("`{what}` has effects and stands in a dataflow block"),
+                )
+                .with_help("move the call out of the `with R.dataflow()` block"),
+            );
+        } else if self.function_context().is_some_and(|context| context.pure) {
+            self.report(
+                Diagnostic::new(
+                    Code::ImpureInPureFunction,
+                    Place::Here(span),
+                    format!("`{what}` has effects, but the function is declared pure"),
+                )
+                .with_help("declare the function `@R.function(pure=False)`, or call through `R.call_pure_packed`"),
+            );
+        }
+    }
+}
+
+fn default_slot(param: &Param) -> Slot {
+    match param.default.to_attr() {
+        Some(attr) if param.is_attr() => Slot::Attr(attr),
+        Some(attr) => Slot::Operand(operand_of(attr)),
+        None => Slot::Absent,
+    }
+}
+
+/// An operand's default value as an expression without a place.
+fn operand_of(attr: Attr) -> IrExpr {
+    let span = crate::file_context::NOWHERE;
+    match attr {
+        Attr::Int(dim) => super::expr::int(dim, span),
+        Attr::Float(value) => super::expr::scalar(rx_ir::PrimValue::Float(value), rx_base::DType::FLOAT64, span),
+        Attr::Bool(value) => super::expr::scalar(rx_ir::PrimValue::Bool(value), rx_base::DType::BOOL, span),
+        Attr::Str(text) => IrExpr { kind: IrKind::Str(text), ty: StructInfo::String, span },
+        Attr::List(items) => tuple(items.into_iter().map(operand_of).collect(), span),
+        _ => error(span),
+    }
+}
+
+/// `R.nn.softmax(data, axis=-1)`, for notes.
+pub fn signature_text(schema: &Schema) -> String {
+    let params: Vec<String> = schema
+        .params
+        .iter()
+        .map(|param| match param.default {
+            Default::Required if param.kind == ParamKind::Variadic => format!("*{}", param.name),
+            Default::Required => param.name.to_owned(),
+            Default::Absent => format!("{}=None", param.name),
+            Default::Bool(value) => format!("{}={}", param.name, if value { "True" } else { "False" }),
+            Default::Int(value) => format!("{}={value}", param.name),
+            Default::Float(value) => format!("{}={value:?}", param.name),
+            Default::Str(value) => format!("{}=\"{value}\"", param.name),
+            Default::Ints(values) => format!("{}={values:?}", param.name),
+            Default::Floats(values) => format!("{}={values:?}", param.name),
+        })
+        .collect();
+    format!("R.{}({})", schema.name, params.join(", "))
+}
+

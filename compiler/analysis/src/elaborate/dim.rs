@@ -1,0 +1,249 @@
+//! Symbolic integers as text: dims of shapes, scalars passed to operators.
+
+use super::Elaborator;
+use crate::entry::{Entry, Place};
+use rx_base::name::name;
+use rx_base::{Code, Diagnostic, Dim, Name, Span};
+use rx_ir::{StructInfo, TensorInfo};
+use rx_syntax::ast::{BinaryOp, Expr, ExprKind, StatementKind, UnaryOp};
+use rx_syntax::{Cursor, Segment};
+
+impl Elaborator<'_> {
+    /// The integer an expression stands for. Mistakes are reported and give [`Dim::ERROR`].
+    pub(super) fn dim(&mut self, cursor: Cursor<'_>, expr: &Expr) -> Dim {
+        match &expr.kind {
+            ExprKind::Integer => {
+                match cursor.integer_value(expr).and_then(|value| i64::try_from(value).ok()) {
+                    Some(value) => Dim::constant(value),
+                    None => {
+                        self.error(Code::AttrOutOfRange, cursor.span(expr.tokens), "the integer does not fit 64 bits");
+                        Dim::ERROR
+                    }
+                }
+            }
+            ExprKind::Bool(value) => Dim::constant(i64::from(*value)),
+            ExprKind::Name => {
+                let name = cursor.name(expr.tokens.start);
+                self.symbol(name, cursor.span(expr.tokens))
+            }
+            ExprKind::String => self.dim_in_string(cursor, expr),
+            ExprKind::Parenthesized(inner) => self.dim(cursor, inner),
+            ExprKind::Unary(UnaryOp::Neg, operand) => -&self.dim(cursor, operand),
+            ExprKind::Unary(UnaryOp::Pos, operand) => self.dim(cursor, operand),
+            ExprKind::Binary(op, left, right) => {
+                let (left, right) = (self.dim(cursor, left), self.dim(cursor, right));
+                self.binary_dim(*op, &left, &right)
+            }
+            ExprKind::Call { callee, arguments } => self.dim_call(cursor, expr, callee, arguments),
+            ExprKind::Compare(..) | ExprKind::Bool2(..) | ExprKind::Conditional { .. } | ExprKind::Unary(..) => {
+                self.opaque_dim(cursor, expr)
+            }
+            ExprKind::Attribute { .. } | ExprKind::Subscript { .. } => {
+                let value = self.expr(cursor, expr);
+                self.dim_of_type(&value.ty, cursor.span(expr.tokens))
+            }
+            ExprKind::Error => Dim::ERROR,
+            _ => {
+                self.error(Code::MalformedType, cursor.span(expr.tokens), "a dim must be an integer expression");
+                Dim::ERROR
+            }
+        }
+    }
+
+    pub(super) fn binary_dim(&mut self, op: BinaryOp, left: &Dim, right: &Dim) -> Dim {
+        match op {
+            BinaryOp::Add => left + right,
+            BinaryOp::Sub => left - right,
+            BinaryOp::Mul => left * right,
+            BinaryOp::FloorDiv => left.floor_div(right),
+            BinaryOp::Mod => left.floor_mod(right),
+            BinaryOp::Div => Dim::opaque(name("T.Div"), vec![left.clone(), right.clone()]),
+            BinaryOp::LeftShift => match right.as_constant() {
+                Some(by @ 0..=62) => left * &Dim::constant(1 << by),
+                _ => Dim::opaque(name("T.shift_left"), vec![left.clone(), right.clone()]),
+            },
+            BinaryOp::RightShift => match right.as_constant() {
+                Some(by @ 0..=62) => left.floor_div(&Dim::constant(1 << by)),
+                _ => Dim::opaque(name("T.shift_right"), vec![left.clone(), right.clone()]),
+            },
+            BinaryOp::BitAnd => Dim::opaque(name("T.bitwise_and"), vec![left.clone(), right.clone()]),
+            BinaryOp::BitOr => Dim::opaque(name("T.bitwise_or"), vec![left.clone(), right.clone()]),
+            BinaryOp::BitXor => Dim::opaque(name("T.bitwise_xor"), vec![left.clone(), right.clone()]),
+            BinaryOp::Pow => match (left, right.as_constant()) {
+                (base, Some(exponent @ 0..=16)) => (0..exponent).fold(Dim::constant(1), |power, _| &power * base),
+                _ => Dim::opaque(name("T.pow"), vec![left.clone(), right.clone()]),
+            },
+            BinaryOp::MatMul => Dim::ERROR,
+        }
+    }
+
+    fn dim_call(
+        &mut self,
+        cursor: Cursor<'_>,
+        expr: &Expr,
+        callee: &Expr,
+        arguments: &[rx_syntax::ast::Argument],
+    ) -> Dim {
+        let source = cursor.source(callee.tokens);
+        let Some((head, function)) = source.split_once('.') else { return self.opaque_dim(cursor, expr) };
+        let is_namespace = self.file.namespace(head).is_some();
+        match (is_namespace, function, arguments) {
+            (true, "max" | "min" | "floordiv" | "floormod" | "truncdiv" | "truncmod" | "FloorDiv" | "FloorMod", [a, b]) => {
+                let (a, b) = (self.dim(cursor, &a.value), self.dim(cursor, &b.value));
+                match function {
+                    "max" => a.maximum(&b),
+                    "min" => a.minimum(&b),
+                    // Extents are not negative, so truncation and flooring agree.
+                    "floordiv" | "truncdiv" | "FloorDiv" => a.floor_div(&b),
+                    _ => a.floor_mod(&b),
+                }
+            }
+            (true, "Cast" | "cast", [_, value]) => self.dim(cursor, &value.value),
+            (true, "prim_value" | "likely", [value]) => self.dim(cursor, &value.value),
+            (true, dtype, [value]) if rx_base::DType::parse(dtype).is_some() => self.dim(cursor, &value.value),
+            _ => self.opaque_dim(cursor, expr),
+        }
+    }
+
+    /// An expression rx does not evaluate, equal only to itself as written. Its names are still resolved.
+    fn opaque_dim(&mut self, cursor: Cursor<'_>, expr: &Expr) -> Dim {
+        let mut symbols = Vec::new();
+        collect_names(cursor, expr, &mut symbols);
+        let arguments = symbols.into_iter().map(|(name, span)| self.symbol(name, span)).collect();
+        Dim::opaque(name(cursor.source(expr.tokens)), arguments)
+    }
+
+    /// The value of a name where an integer is wanted.
+    pub(super) fn symbol(&mut self, symbol: Name, span: Span) -> Dim {
+        match self.lookup(symbol) {
+            Some(Entry::Symbol { bound: true }) => Dim::symbol(symbol),
+            Some(Entry::Symbol { bound: false }) => {
+                self.unbound_symbol(symbol, span);
+                Dim::ERROR
+            }
+            Some(Entry::Value { ty, .. }) => self.dim_of_variable(symbol, &ty, span),
+            Some(Entry::Captured) => {
+                self.captured_name(symbol, span);
+                Dim::ERROR
+            }
+            Some(Entry::Module | Entry::Function(_)) | None => {
+                self.report(
+                    Diagnostic::new(
+                        Code::UndefinedSymbolicVar,
+                        Place::Here(span),
+                        format!("symbolic dim `{symbol}` is not defined"),
+                    )
+                    .with_help(format!(
+                        "declare it by a parameter whose shape has `{symbol}` as a dim of its own, or by a `R.match_cast`"
+                    )),
+                );
+                self.redefine_everywhere(symbol, Entry::value(StructInfo::Error), span);
+                Dim::ERROR
+            }
+        }
+    }
+
+    fn dim_of_variable(&mut self, variable: Name, ty: &StructInfo, span: Span) -> Dim {
+        match ty {
+            StructInfo::Prim(prim) => prim.value.clone().unwrap_or_else(|| Dim::symbol(variable)),
+            _ => self.dim_of_type(ty, span),
+        }
+    }
+
+    /// The integer a value of this type is.
+    pub(super) fn dim_of_type(&mut self, ty: &StructInfo, span: Span) -> Dim {
+        match ty {
+            StructInfo::Prim(prim) => prim.value.clone().unwrap_or(Dim::ERROR),
+            StructInfo::Error | StructInfo::Object => Dim::ERROR,
+            // TVM takes a scalar tensor for a scalar nowhere; the value is known at run time only.
+            StructInfo::Tensor(tensor) if is_integer_scalar(tensor) => {
+                self.error(Code::ArgumentType, span, "a dim must be a scalar, this is a tensor of no dimensions");
+                Dim::ERROR
+            }
+            other => {
+                self.error(Code::ArgumentType, span, format!("a dim must be an integer scalar, this is {other}"));
+                Dim::ERROR
+            }
+        }
+    }
+
+    fn unbound_symbol(&mut self, symbol: Name, span: Span) {
+        let definition = self.definition_of(symbol);
+        let mut diagnostic = Diagnostic::new(
+            Code::UndefinedSymbolicVar,
+            Place::Here(span),
+            format!("symbolic dim `{symbol}` has no value here: nothing binds it"),
+        )
+        .with_help(format!(
+            "a symbolic dim gets its value from a parameter's shape or from a `R.match_cast` that has `{symbol}` as a dim of its own"
+        ));
+        if !self.file.symbols.contains(&symbol) {
+            diagnostic = diagnostic.with_label(definition, format!("`{symbol}` is declared here"));
+        }
+        self.report(diagnostic);
+        self.redefine_everywhere(symbol, Entry::Symbol { bound: true }, span);
+    }
+
+    /// A dim written as a string: `"n"`, `"n + 1"`.
+    fn dim_in_string(&mut self, cursor: Cursor<'_>, expr: &Expr) -> Dim {
+        let span = cursor.span(expr.tokens);
+        let Some(text) = cursor.string_value(expr) else { return Dim::ERROR };
+        if is_identifier(&text) {
+            return self.symbol(name(&text), span);
+        }
+        let inner = Segment::new(text.as_ref().into());
+        let parsed = inner.tree().statements.first().filter(|statement| statement.tree.error.is_none());
+        match parsed.map(|statement| (statement, &statement.tree.kind)) {
+            Some((statement, StatementKind::Expr(expr))) if inner.tree().statements.len() == 1 => {
+                let before = self.diagnostics.len();
+                let dim = self.dim(inner.cursor(statement), expr);
+                // Spans inside the string are not spans of the segment: the whole string is the guilty place.
+                for diagnostic in self.diagnostics.iter_mut().skip(before) {
+                    diagnostic.primary = Place::Here(span);
+                }
+                dim
+            }
+            _ => {
+                self.error(Code::MalformedType, span, format!("`{text}` is no integer expression"));
+                Dim::ERROR
+            }
+        }
+    }
+}
+
+fn is_integer_scalar(tensor: &TensorInfo) -> bool {
+    tensor.shape.ndim() == Some(0) && tensor.dtype.is_some_and(|dtype| dtype.is_int())
+}
+
+/// Whether the text is one Python identifier.
+pub(super) fn is_identifier(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|first| first.is_alphabetic() || first == '_')
+        && chars.all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// The names used in an expression that are not heads of attributes or callees.
+fn collect_names(cursor: Cursor<'_>, expr: &Expr, into: &mut Vec<(Name, Span)>) {
+    match &expr.kind {
+        ExprKind::Name => into.push((cursor.name(expr.tokens.start), cursor.span(expr.tokens))),
+        ExprKind::Parenthesized(inner) | ExprKind::Unary(_, inner) => collect_names(cursor, inner, into),
+        ExprKind::Binary(_, a, b) => {
+            collect_names(cursor, a, into);
+            collect_names(cursor, b, into);
+        }
+        ExprKind::Compare(first, rest) => {
+            collect_names(cursor, first, into);
+            rest.iter().for_each(|(_, operand)| collect_names(cursor, operand, into));
+        }
+        ExprKind::Bool2(_, operands) => operands.iter().for_each(|operand| collect_names(cursor, operand, into)),
+        ExprKind::Conditional { then, test, otherwise } => {
+            for part in [then, test, otherwise] {
+                collect_names(cursor, part, into);
+            }
+        }
+        ExprKind::Call { arguments, .. } => {
+            arguments.iter().for_each(|argument| collect_names(cursor, &argument.value, into));
+        }
+        _ => {}
+    }
+}

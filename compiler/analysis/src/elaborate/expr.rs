@@ -1,0 +1,388 @@
+//! Expressions: from trees to typed Relax expressions.
+
+use super::Elaborator;
+use crate::entry::{Entry, Place};
+use rx_base::edit_distance::nearest;
+use rx_base::name::name;
+use rx_base::{Code, DType, Diagnostic, Fix, Name, Span};
+use rx_ir::{Expr as IrExpr, ExprKind as IrKind, FunctionInfo, PrimInfo, PrimValue, Shape, Signature, StructInfo};
+use rx_syntax::ast::{BinaryOp, CompareOp, Expr, ExprKind, UnaryOp};
+use rx_syntax::Cursor;
+use std::sync::Arc;
+
+impl Elaborator<'_> {
+    /// The typed expression; what cannot be understood is reported and becomes an error part.
+    pub(super) fn expr(&mut self, cursor: Cursor<'_>, expr: &Expr) -> IrExpr {
+        let span = cursor.span(expr.tokens);
+        match &expr.kind {
+            ExprKind::Name => self.variable(cursor.name(expr.tokens.start), span),
+            ExprKind::Integer => {
+                let value = self.dim(cursor, expr);
+                int(value, span)
+            }
+            ExprKind::Float => scalar(PrimValue::Float(cursor.float_value(expr).unwrap_or(f64::NAN)), DType::FLOAT64, span),
+            ExprKind::Bool(value) => scalar(PrimValue::Bool(*value), DType::BOOL, span),
+            ExprKind::String => {
+                let text = cursor.string_value(expr).unwrap_or_default();
+                IrExpr { kind: IrKind::Str(text.as_ref().into()), ty: StructInfo::String, span }
+            }
+            ExprKind::None => IrExpr { kind: IrKind::Error, ty: StructInfo::Object, span },
+            ExprKind::Tuple(items) | ExprKind::List(items) => {
+                let items: Vec<IrExpr> = items.iter().map(|item| self.expr(cursor, item)).collect();
+                tuple(items, span)
+            }
+            ExprKind::Parenthesized(inner) => {
+                let mut inner = self.expr(cursor, inner);
+                inner.span = span;
+                inner
+            }
+            ExprKind::Call { callee, arguments } => self.call(cursor, expr, callee, arguments),
+            ExprKind::Subscript { value, index } => self.subscript(cursor, value, index, span),
+            ExprKind::Attribute { value, name } => self.attribute_access(cursor, value, *name, span),
+            ExprKind::Unary(op, operand) => self.unary(cursor, *op, operand, span),
+            ExprKind::Binary(op, left, right) => {
+                let operands = [self.expr(cursor, left), self.expr(cursor, right)];
+                self.infix(infix_operator(*op), operands, Some(*op), span)
+            }
+            ExprKind::Compare(first, rest) => match &rest[..] {
+                [(op, second)] => {
+                    let operands = [self.expr(cursor, first), self.expr(cursor, second)];
+                    self.infix(comparison_operator(*op), operands, None, span)
+                }
+                _ => self.unsupported(span, "a chain of comparisons"),
+            },
+            ExprKind::Bool2(_, operands) => {
+                let operands: Vec<IrExpr> = operands.iter().map(|operand| self.expr(cursor, operand)).collect();
+                match operands.iter().all(|operand| matches!(operand.ty, StructInfo::Prim(_) | StructInfo::Error)) {
+                    true => scalar(PrimValue::Opaque, DType::BOOL, span),
+                    false => self.unsupported(span, "`and`/`or` of tensors (use `R.logical_and`, `R.logical_or`)"),
+                }
+            }
+            ExprKind::Error => error(span),
+            ExprKind::Lambda { .. } => self.unsupported(span, "a lambda"),
+            ExprKind::Conditional { .. } => self.unsupported(span, "a conditional expression"),
+            ExprKind::Comprehension => self.unsupported(span, "a comprehension"),
+            ExprKind::Dict(_) | ExprKind::Set(_) => self.unsupported(span, "a dictionary or set"),
+            _ => self.unsupported(span, "this expression"),
+        }
+    }
+
+    fn unsupported(&mut self, span: Span, what: &str) -> IrExpr {
+        self.error(Code::UnsupportedConstruct, span, format!("{what} has no meaning as a Relax value"));
+        error(span)
+    }
+
+    /// A name used as a value.
+    pub(super) fn variable(&mut self, variable: Name, span: Span) -> IrExpr {
+        match self.lookup(variable) {
+            Some(Entry::Value { ty, dataflow }) => {
+                if dataflow.is_some() && dataflow != self.state.dataflow.map(|(_, ordinal)| ordinal) {
+                    self.escaping(variable, &ty, span);
+                }
+                IrExpr { kind: IrKind::Var(variable), ty, span }
+            }
+            Some(Entry::Symbol { bound: true }) => int(rx_base::Dim::symbol(variable), span),
+            Some(Entry::Symbol { bound: false }) => {
+                let dim = self.symbol(variable, span);
+                int(dim, span)
+            }
+            Some(Entry::Captured) => {
+                self.captured_name(variable, span);
+                error(span)
+            }
+            Some(Entry::Module) => {
+                self.error(Code::ArgumentType, span, format!("`{variable}` is the module, no value"));
+                error(span)
+            }
+            Some(Entry::Function(_)) | None => {
+                self.undefined_name(variable, span);
+                error(span)
+            }
+        }
+    }
+
+    fn escaping(&mut self, variable: Name, ty: &StructInfo, span: Span) {
+        let definition = self.definition_of(variable);
+        self.report(
+            Diagnostic::new(
+                Code::DataflowVarEscapes,
+                Place::Here(span),
+                format!("`{variable}` is local to its dataflow block"),
+            )
+            .with_label(definition, "defined here, inside `with R.dataflow()`")
+            .with_help(format!("add `{variable}` to the `R.output(…)` of its block")),
+        );
+        self.redefine_everywhere(variable, Entry::value(ty.clone()), span);
+    }
+
+    fn subscript(&mut self, cursor: Cursor<'_>, value: &Expr, index: &Expr, span: Span) -> IrExpr {
+        if let Some(constant) = self.metadata(cursor, value, index, span) {
+            return constant;
+        }
+        let tuple = self.expr(cursor, value);
+        let index_span = cursor.span(index.tokens);
+        match &tuple.ty {
+            StructInfo::Tuple(fields) => {
+                let position = self.dim(cursor, index).as_constant();
+                let Some(position) = position else {
+                    self.error(Code::TupleIndexOutOfRange, index_span, "a tuple's index must be a constant");
+                    return error(span);
+                };
+                match usize::try_from(position).ok().and_then(|at| Some((at, fields.get(at)?))) {
+                    Some((at, field)) => {
+                        let ty = field.clone();
+                        IrExpr { kind: IrKind::TupleGet(Box::new(tuple), at), ty, span }
+                    }
+                    None => {
+                        let mut diagnostic = Diagnostic::new(
+                            Code::TupleIndexOutOfRange,
+                            Place::Here(index_span),
+                            format!("index {position} is out of range for a tuple of {} fields", fields.len()),
+                        );
+                        if let IrKind::Var(variable) = tuple.kind {
+                            let definition = self.definition_of(variable);
+                            diagnostic = diagnostic.with_label(definition, format!("`{variable}` is {}", tuple.ty));
+                        }
+                        if !fields.is_empty() {
+                            diagnostic = diagnostic.with_help(format!("fields are 0 to {}", fields.len() - 1));
+                        }
+                        self.report(diagnostic);
+                        error(span)
+                    }
+                }
+            }
+            StructInfo::Shape(shape) => {
+                let at = self.dim(cursor, index).as_constant().and_then(|at| usize::try_from(at).ok());
+                let value = shape.dims().zip(at).and_then(|(dims, at)| dims.get(at)).cloned();
+                scalar(value.map_or(PrimValue::Opaque, PrimValue::Int), DType::INT64, span)
+            }
+            StructInfo::Object => IrExpr { kind: IrKind::Error, ty: StructInfo::Object, span },
+            StructInfo::Error => error(span),
+            other => {
+                let message = format!("{other} cannot be indexed: it is no tuple");
+                self.report(
+                    Diagnostic::new(Code::NotATuple, Place::Here(cursor.span(value.tokens)), message)
+                        .with_help("to slice a tensor use `R.strided_slice` or `R.take`"),
+                );
+                error(span)
+            }
+        }
+    }
+
+    /// `metadata["ir.GenericConst"][3]`: a constant of the metadata section, which may be absent.
+    fn metadata(&mut self, cursor: Cursor<'_>, value: &Expr, index: &Expr, span: Span) -> Option<IrExpr> {
+        let ExprKind::Subscript { value: table, index: key } = &value.kind else { return None };
+        if cursor.source(table.tokens) != "metadata" {
+            return None;
+        }
+        let key = name(&cursor.string_value(key)?);
+        let index = u32::try_from(cursor.integer_value(index)?).ok()?;
+        let known = self.file.constants.get(&key).and_then(|constants| constants.get(index as usize));
+        Some(IrExpr { kind: IrKind::Metadata { key, index }, ty: known.cloned().unwrap_or(StructInfo::Error), span })
+    }
+
+    fn attribute_access(&mut self, cursor: Cursor<'_>, value: &Expr, attribute: u32, span: Span) -> IrExpr {
+        if matches!(value.kind, ExprKind::Name) {
+            let head = cursor.name(value.tokens.start);
+            if let Some(Entry::Module) = self.lookup(head) {
+                return self.global(cursor.name(attribute), span);
+            }
+            if self.file.namespace(&head).is_some() {
+                let source = format!("{head}.{}", cursor.text(attribute));
+                self.error(Code::UnsupportedConstruct, span, format!("`{source}` is no value by itself; call it"));
+                return error(span);
+            }
+        }
+        let value = self.expr(cursor, value);
+        if !value.ty.is_error() {
+            let attribute = cursor.text(attribute);
+            let mut diagnostic = Diagnostic::new(
+                Code::UnsupportedConstruct,
+                Place::Here(span),
+                format!("a Relax value has no attribute `{attribute}`"),
+            );
+            if attribute == "shape" {
+                diagnostic = diagnostic.with_help("its shape is `R.shape_of(x)`");
+            }
+            self.report(diagnostic);
+        }
+        error(span)
+    }
+
+    /// A function of the module used as a value.
+    pub(super) fn global(&mut self, function: Name, span: Span) -> IrExpr {
+        let ty = match self.signature(function).as_deref() {
+            None => {
+                self.undefined_global(function, span);
+                StructInfo::Error
+            }
+            Some(Signature::Relax(signature)) => StructInfo::Function(Arc::new(FunctionInfo {
+                params: Some(signature.params.iter().map(|(_, ty)| ty.clone()).collect()),
+                ret: signature.ret.clone().unwrap_or(StructInfo::Object),
+                pure: signature.pure,
+            })),
+            Some(Signature::Extern(ty)) => ty.clone(),
+            Some(Signature::Prim(_) | Signature::Opaque) => super::types::opaque_callable(),
+        };
+        IrExpr { kind: IrKind::Global(function), ty, span }
+    }
+
+    /// Reports a function the module does not have.
+    pub(super) fn undefined_global(&mut self, function: Name, span: Span) {
+        let mut diagnostic = Diagnostic::new(
+            Code::UndefinedName,
+            Place::Here(span),
+            format!("the module has no function `{function}`"),
+        );
+        if let Some(near) = nearest(&function, self.file.items.iter().map(|item| item.as_str())) {
+            let near = name(near);
+            diagnostic = diagnostic
+                .with_label(Place::Item(near, crate::entry::ItemPart::Name), format!("`{near}` is defined here"))
+                .with_help(format!("did you mean `{near}`?"));
+            let start = span.end.saturating_sub(u32::try_from(function.len()).unwrap_or(0));
+            diagnostic = diagnostic.with_fix(Fix {
+                title: format!("change to {near}"),
+                edits: vec![(Place::Here(Span::new(start, span.end)), near.to_string())],
+                safe: false,
+            });
+        }
+        self.report(diagnostic);
+    }
+
+    fn unary(&mut self, cursor: Cursor<'_>, op: UnaryOp, operand: &Expr, span: Span) -> IrExpr {
+        let operand = self.expr(cursor, operand);
+        match (&operand.ty, &operand.kind, op) {
+            (StructInfo::Prim(info), IrKind::Prim(value), UnaryOp::Neg) => {
+                let value = match value {
+                    PrimValue::Int(dim) => PrimValue::Int(-dim),
+                    PrimValue::Float(value) => PrimValue::Float(-value),
+                    _ => PrimValue::Opaque,
+                };
+                scalar(value, info.dtype.unwrap_or(DType::INT64), span)
+            }
+            (StructInfo::Prim(_), _, UnaryOp::Pos) => operand,
+            (StructInfo::Prim(info), _, _) => {
+                let dtype = if op == UnaryOp::Not { DType::BOOL } else { info.dtype.unwrap_or(DType::INT64) };
+                scalar(PrimValue::Opaque, dtype, span)
+            }
+            (StructInfo::Error, ..) => error(span),
+            (_, _, UnaryOp::Neg) => self.operator_on("negative", vec![operand], span),
+            (_, _, UnaryOp::Invert) => self.operator_on("bitwise_not", vec![operand], span),
+            (_, _, UnaryOp::Not) => self.operator_on("logical_not", vec![operand], span),
+            _ => operand,
+        }
+    }
+
+    fn infix(&mut self, operator: &str, operands: [IrExpr; 2], op: Option<BinaryOp>, span: Span) -> IrExpr {
+        let [left, right] = &operands;
+        match (&left.ty, &right.ty) {
+            (StructInfo::Error, _) | (_, StructInfo::Error) => error(span),
+            (StructInfo::Prim(a), StructInfo::Prim(b)) => {
+                let dtype = wider(a.dtype, b.dtype);
+                match (prim_dim(left), prim_dim(right), op) {
+                    (Some(a), Some(b), Some(op)) => {
+                        let value = self.binary_dim(op, &a, &b);
+                        scalar(PrimValue::Int(value), dtype, span)
+                    }
+                    _ => scalar(PrimValue::Opaque, if op.is_some() { dtype } else { DType::BOOL }, span),
+                }
+            }
+            _ => self.operator_on(operator, operands.into(), span),
+        }
+    }
+}
+
+/// The operator an infix operator on tensors stands for.
+fn infix_operator(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Add => "add",
+        BinaryOp::Sub => "subtract",
+        BinaryOp::Mul => "multiply",
+        BinaryOp::Div => "divide",
+        BinaryOp::FloorDiv => "floor_divide",
+        BinaryOp::Mod => "mod",
+        BinaryOp::Pow => "power",
+        BinaryOp::MatMul => "matmul",
+        BinaryOp::LeftShift => "left_shift",
+        BinaryOp::RightShift => "right_shift",
+        BinaryOp::BitAnd => "bitwise_and",
+        BinaryOp::BitOr => "bitwise_or",
+        BinaryOp::BitXor => "bitwise_xor",
+    }
+}
+
+fn comparison_operator(op: CompareOp) -> &'static str {
+    match op {
+        CompareOp::Lt => "less",
+        CompareOp::Le => "less_equal",
+        CompareOp::Gt => "greater",
+        CompareOp::Ge => "greater_equal",
+        CompareOp::Ne | CompareOp::IsNot | CompareOp::NotIn => "not_equal",
+        CompareOp::Eq | CompareOp::Is | CompareOp::In => "equal",
+    }
+}
+
+fn wider(a: Option<DType>, b: Option<DType>) -> DType {
+    match (a, b) {
+        (Some(a), Some(b)) if a.is_float() != b.is_float() => {
+            if a.is_float() {
+                a
+            } else {
+                b
+            }
+        }
+        (Some(a), Some(b)) => {
+            if b.bits > a.bits {
+                b
+            } else {
+                a
+            }
+        }
+        (one, other) => one.or(other).unwrap_or(DType::INT64),
+    }
+}
+
+/// The integer a scalar expression is, where it is known.
+pub(super) fn prim_dim(expr: &IrExpr) -> Option<rx_base::Dim> {
+    match (&expr.kind, &expr.ty) {
+        (IrKind::Prim(PrimValue::Int(dim)), _) => Some(dim.clone()),
+        (IrKind::Var(variable), StructInfo::Prim(info)) if info.dtype.is_none_or(|dtype| dtype.is_int()) => {
+            Some(info.value.clone().unwrap_or_else(|| rx_base::Dim::symbol(*variable)))
+        }
+        _ => None,
+    }
+}
+
+/// An integer scalar.
+pub(super) fn int(value: rx_base::Dim, span: Span) -> IrExpr {
+    if value.is_error() {
+        return error(span);
+    }
+    scalar(PrimValue::Int(value), DType::INT64, span)
+}
+
+/// A scalar.
+pub(super) fn scalar(value: PrimValue, dtype: DType, span: Span) -> IrExpr {
+    let dim = match &value {
+        PrimValue::Int(dim) => Some(dim.clone()),
+        _ => None,
+    };
+    let ty = StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: dim });
+    IrExpr { kind: IrKind::Prim(value), ty, span }
+}
+
+/// A tuple of these.
+pub(super) fn tuple(items: Vec<IrExpr>, span: Span) -> IrExpr {
+    let fields: Vec<StructInfo> = items.iter().map(|item| item.ty.clone()).collect();
+    IrExpr { kind: IrKind::Tuple(items), ty: StructInfo::tuple(fields), span }
+}
+
+/// An error part.
+pub(super) fn error(span: Span) -> IrExpr {
+    IrExpr { kind: IrKind::Error, ty: StructInfo::Error, span }
+}
+
+/// A shape value of these dims.
+pub(super) fn shape(dims: Vec<rx_base::Dim>, span: Span) -> IrExpr {
+    IrExpr { ty: StructInfo::Shape(Shape::known(dims.clone())), kind: IrKind::Shape(dims), span }
+}

@@ -1,0 +1,206 @@
+//! Calls of functions: of the module's (`cls.f(x)`) and of function values.
+
+use super::Elaborator;
+use super::expr::error;
+use crate::entry::{ItemPart, Place};
+use crate::reconcile::reconcile;
+use crate::unify::Bindings;
+use rx_base::symbolic::Answer;
+use rx_base::{Code, Diagnostic, Name, Span};
+use rx_ir::{Call, Callee, Expr as IrExpr, ExprKind as IrKind, FunctionSignature, PrimFuncSignature, Signature, StructInfo};
+use rx_syntax::ast::{Argument, Expr};
+use rx_syntax::Cursor;
+use std::sync::Arc;
+
+/// What is known of a callee: its parameters' types and names, and what a call gives.
+struct Target<'a> {
+    what: String,
+    params: &'a [StructInfo],
+    names: Vec<Name>,
+    /// The module's item, for labels at its declaration.
+    item: Option<Name>,
+    span: Span,
+}
+
+impl Elaborator<'_> {
+    /// `cls.f(arguments)`.
+    pub(super) fn global_call(
+        &mut self,
+        cursor: Cursor<'_>,
+        call: &Expr,
+        callee: &Expr,
+        function: Name,
+        arguments: &[Argument],
+    ) -> IrExpr {
+        let span = cursor.span(call.tokens);
+        let callee_span = cursor.span(callee.tokens);
+        let args = self.arguments(cursor, arguments);
+        let ty = match self.signature(function) {
+            None => {
+                self.undefined_global(function, callee_span);
+                StructInfo::Error
+            }
+            Some(signature) => match &*signature {
+                Signature::Relax(signature) => self.relax_function_call(function, signature, &args, callee_span),
+                Signature::Prim(signature) => self.direct_prim_func_call(function, signature, &args, callee_span),
+                Signature::Extern(StructInfo::Function(function)) => {
+                    self.check_purity(function.pure, "an external function", callee_span);
+                    function.ret.clone()
+                }
+                Signature::Extern(_) | Signature::Opaque => StructInfo::Object,
+            },
+        };
+        let call = Call { callee: Callee::Global(function), args, attrs: Vec::new(), ty_args: Vec::new() };
+        IrExpr { kind: IrKind::Call(Box::new(call)), ty, span }
+    }
+
+    fn arguments(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) -> Vec<IrExpr> {
+        arguments
+            .iter()
+            .filter(|argument| argument.keyword.is_none())
+            .map(|argument| self.expr(cursor, &argument.value))
+            .collect()
+    }
+
+    fn relax_function_call(
+        &mut self,
+        function: Name,
+        signature: &FunctionSignature,
+        args: &[IrExpr],
+        callee_span: Span,
+    ) -> StructInfo {
+        self.check_purity(signature.pure, &format!("cls.{function}"), callee_span);
+        let params: Vec<StructInfo> = signature.params.iter().map(|(_, ty)| ty.clone()).collect();
+        let names = signature.params.iter().map(|(name, _)| *name).collect();
+        let target = Target {
+            what: format!("`{function}`"),
+            params: &params,
+            names,
+            item: Some(function),
+            span: callee_span,
+        };
+        let ret = signature.ret.clone().unwrap_or(StructInfo::Object);
+        self.apply(&target, &ret, args)
+    }
+
+    /// A prim_func called like a function, as the lowered stages do: outputs are passed as arguments.
+    fn direct_prim_func_call(
+        &mut self,
+        function: Name,
+        signature: &PrimFuncSignature,
+        args: &[IrExpr],
+        callee_span: Span,
+    ) -> StructInfo {
+        self.check_purity(false, &format!("cls.{function}"), callee_span);
+        if args.len() > signature.params.len() {
+            self.arity(&format!("`{function}`"), Some(function), signature.params.len(), args.len(), callee_span);
+        }
+        match signature.ret {
+            Some(dtype) => StructInfo::prim(dtype),
+            None => StructInfo::void(),
+        }
+    }
+
+    fn arity(&mut self, what: &str, item: Option<Name>, wanted: usize, given: usize, span: Span) {
+        let plural = if wanted == 1 { "" } else { "s" };
+        let mut diagnostic = Diagnostic::new(
+            Code::CallArityMismatch,
+            Place::Here(span),
+            format!("{what} takes {wanted} argument{plural}, {given} given"),
+        );
+        if let Some(item) = item {
+            diagnostic = diagnostic.with_label(Place::Item(item, ItemPart::Name), format!("`{item}` is defined here"));
+        }
+        self.report(diagnostic);
+    }
+
+    /// Checks arguments against parameters, binding the callee's symbols; gives the return type in the caller's terms.
+    fn apply(&mut self, target: &Target<'_>, ret: &StructInfo, args: &[IrExpr]) -> StructInfo {
+        let bounds = self.bounds.clone();
+        let mut bindings = Bindings::new(&bounds);
+        if args.len() != target.params.len() {
+            self.arity(&target.what, target.item, target.params.len(), args.len(), target.span);
+            // The types that can still be told keep one mistake from becoming several.
+            for (at, (param, arg)) in target.params.iter().zip(args).enumerate() {
+                bindings.meet_types(param, &arg.ty, at);
+            }
+            return bindings.substitute_type(ret);
+        }
+        for (at, (param, arg)) in target.params.iter().zip(args).enumerate() {
+            let equalities = bindings.meet_types(param, &arg.ty, at);
+            let wanted = bindings.substitute_type(param);
+            let symbol_clash = equalities.iter().find(|equality| equality.answer == Answer::Refuted && equality.bound_by.is_some());
+            let clash = reconcile(&wanted, &arg.ty, &bounds).clash;
+            if let Some(clash) = clash {
+                let mut diagnostic = Diagnostic::new(
+                    Code::CallArgMismatch,
+                    Place::Here(arg.span),
+                    format!(
+                        "argument {at} of {} does not fit: {}, `{}` needs {}",
+                        target.what,
+                        clash.actual_at_path(),
+                        target.names.get(at).map_or("the parameter", |name| name.as_str()),
+                        clash.wanted
+                    ),
+                )
+                .with_primary_label(arg.ty.to_string());
+                if let Some(item) = target.item {
+                    let index = u32::try_from(at).unwrap_or(u32::MAX);
+                    diagnostic =
+                        diagnostic.with_label(Place::Item(item, ItemPart::Param(index)), format!("declared {param}"));
+                }
+                if let IrKind::Var(variable) = arg.kind {
+                    let definition = self.definition_of(variable);
+                    diagnostic = diagnostic.with_label(definition, format!("`{variable}` is {}", arg.ty));
+                }
+                if let Some(equality) = symbol_clash {
+                    diagnostic = diagnostic.with_note(format!(
+                        "`{}` was bound to {} by argument {}",
+                        equality.wanted,
+                        equality.wanted_here.clone().unwrap_or(rx_base::Dim::ERROR),
+                        equality.bound_by.unwrap_or(0)
+                    ));
+                }
+                self.report(diagnostic);
+            }
+        }
+        bindings.substitute_type(ret)
+    }
+
+    /// A call of a function value: a closure, a parameter, an external function.
+    pub(super) fn value_call(
+        &mut self,
+        cursor: Cursor<'_>,
+        function: IrExpr,
+        arguments: &[Argument],
+        span: Span,
+    ) -> IrExpr {
+        let args = self.arguments(cursor, arguments);
+        let ty = match &function.ty {
+            StructInfo::Error => StructInfo::Error,
+            StructInfo::Object => StructInfo::Object,
+            StructInfo::Function(info) => {
+                let info = Arc::clone(info);
+                let what = match &function.kind {
+                    IrKind::Var(variable) => format!("`{variable}`"),
+                    _ => "the function".to_owned(),
+                };
+                self.check_purity(info.pure, what.trim_matches('`'), function.span);
+                match &info.params {
+                    None => info.ret.clone(),
+                    Some(params) => {
+                        let target = Target { what, params, names: Vec::new(), item: None, span: function.span };
+                        self.apply(&target, &info.ret, &args)
+                    }
+                }
+            }
+            other => {
+                let message = format!("{other} cannot be called: it is no function");
+                self.error(Code::NotCallable, function.span, message);
+                return error(span);
+            }
+        };
+        let call = Call { callee: Callee::Value(Box::new(function)), args, attrs: Vec::new(), ty_args: Vec::new() };
+        IrExpr { kind: IrKind::Call(Box::new(call)), ty, span }
+    }
+}

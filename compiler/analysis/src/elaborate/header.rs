@@ -1,0 +1,193 @@
+//! Headers of Relax functions: decorators, parameters, return type.
+
+use super::types::Binds;
+use super::{BlockState, Elaborator, Row, RowKind, SegmentResult};
+use crate::entry::{Entry, Outer, Place};
+use crate::file_context::{FUNCTION_CONTEXT, FileContext, FunctionContext, Namespace};
+use rx_base::name::NameMap;
+use rx_base::{Code, DType, Diagnostic, Dim, Name};
+use rx_ir::{FunctionSignature, PrimInfo, Signature, StructInfo};
+use rx_syntax::ast::{Expr, ExprKind, Parameter, StatementKind, TokenIndex, TokenRange};
+use rx_syntax::{Cursor, Segment};
+use std::sync::Arc;
+
+/// The header segment of a Relax function: what callers see, and what its body starts with.
+pub(crate) fn elaborate_signature(
+    segment: &Segment,
+    file: &FileContext,
+    outer: &dyn Outer,
+) -> (Signature, SegmentResult) {
+    let mut elaborator = Elaborator::new(segment, BlockState::default(), file, outer);
+    let signature = elaborator.function_header();
+    (signature, elaborator.finish())
+}
+
+impl<'a> Elaborator<'a> {
+    fn function_header(&mut self) -> Signature {
+        let segment = self.segment;
+        let (mut pure, mut private) = (true, false);
+        for statement in &segment.tree().statements {
+            let cursor = segment.cursor(statement);
+            match &statement.tree.kind {
+                StatementKind::Decorator(expr) => {
+                    pure &= decorator_flag(cursor, expr, "pure").unwrap_or(true);
+                    private |= decorator_flag(cursor, expr, "private").unwrap_or(false);
+                }
+                StatementKind::Def { name, type_params, params, ret } => {
+                    self.state.header_indent = statement.indent;
+                    let (params, ret_ty) = self.header(cursor, type_params, params, ret.as_ref());
+                    let place = match ret {
+                        Some(ret) => cursor.span(ret.tokens),
+                        None => cursor.span(TokenRange { start: *name, end: *name + 1 }),
+                    };
+                    let context = FunctionContext { ret: ret_ty.clone(), pure, bounds: Arc::default() };
+                    self.define(rx_base::name::name(FUNCTION_CONTEXT), Entry::Function(Arc::new(context)), place);
+                    return Signature::Relax(FunctionSignature {
+                        params: params.into(),
+                        ret: ret_ty,
+                        pure,
+                        private,
+                        num_input: None,
+                    });
+                }
+                _ => {}
+            }
+        }
+        Signature::Opaque
+    }
+
+    /// Parameters and return type, defined in the innermost scope.
+    pub(super) fn header(
+        &mut self,
+        cursor: Cursor<'a>,
+        type_params: &[TokenIndex],
+        params: &[Parameter],
+        ret: Option<&Expr>,
+    ) -> (Vec<(Name, StructInfo)>, Option<StructInfo>) {
+        for token in type_params {
+            let span = cursor.span(TokenRange { start: *token, end: *token + 1 });
+            self.define(cursor.name(*token), Entry::Symbol { bound: false }, span);
+        }
+        // Scalars and bare dims define symbols for all parameters, wherever they stand.
+        for param in params {
+            let own = cursor.parameter(param);
+            if let (Some(token), Some(annotation)) = (param.tree.name, &param.tree.annotation)
+                && let Some(dtype) = self.scalar_annotation(own, annotation)
+            {
+                let symbol = own.name(token);
+                let ty = StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: Some(Dim::symbol(symbol)) });
+                self.define(symbol, Entry::value(ty), own.span(TokenRange { start: token, end: token + 1 }));
+            }
+        }
+        for param in params {
+            let own = cursor.parameter(param);
+            if let Some(annotation) = &param.tree.annotation {
+                self.bind_symbols(own, annotation, Binds::Parameters);
+            }
+        }
+        let types = self.parameters(cursor, params);
+        let ret = ret.map(|ret| self.type_of(cursor, ret));
+        (types, ret)
+    }
+
+    fn parameters(&mut self, cursor: Cursor<'a>, params: &[Parameter]) -> Vec<(Name, StructInfo)> {
+        let mut types = Vec::with_capacity(params.len());
+        let mut seen: NameMap<()> = NameMap::default();
+        for param in params {
+            let own = cursor.parameter(param);
+            let Some(token) = param.tree.name else { continue };
+            let variable = own.name(token);
+            let span = own.span(TokenRange { start: token, end: token + 1 });
+            let ty = match &param.tree.annotation {
+                Some(annotation) => match self.scalar_annotation(own, annotation) {
+                    Some(dtype) => {
+                        StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: Some(Dim::symbol(variable)) })
+                    }
+                    None => self.type_of(own, annotation),
+                },
+                None => {
+                    if param.tree.error.is_none() {
+                        self.report(
+                            Diagnostic::new(
+                                Code::MissingAnnotation,
+                                Place::Here(span),
+                                format!("parameter `{variable}` has no type"),
+                            )
+                            .with_help(format!("write `{variable}: R.Tensor(…)`, or `{variable}: R.Any`")),
+                        );
+                    }
+                    StructInfo::Error
+                }
+            };
+            if seen.insert(variable, ()).is_some() {
+                self.error(Code::DuplicateDefinition, span, format!("two parameters are called `{variable}`"));
+            }
+            self.rows.push(Row {
+                name: variable,
+                kind: RowKind::Param,
+                ty: ty.clone(),
+                inferred: false,
+                span,
+                statement: self.statement,
+            });
+            self.define(variable, Entry::value(ty.clone()), span);
+            types.push((variable, ty));
+        }
+        types
+    }
+
+    /// The dtype of a scalar parameter: `T.int64`, `R.Prim("int64")`.
+    fn scalar_annotation(&self, cursor: Cursor<'_>, annotation: &Expr) -> Option<DType> {
+        let (callee, dtype) = match &annotation.kind {
+            ExprKind::Attribute { .. } => (annotation, None),
+            ExprKind::Call { callee, arguments } => match &arguments[..] {
+                [argument] if argument.keyword.is_none_or(|keyword| cursor.text(keyword) == "dtype") => {
+                    (&**callee, Some(DType::parse(&cursor.string_value(&argument.value)?)?))
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let (head, rest) = cursor.source(callee.tokens).split_once('.')?;
+        match (self.file.namespace(head)?, dtype) {
+            (Namespace::Tir, None) => DType::parse(rest),
+            (Namespace::Relax, Some(dtype)) if rest == "Prim" => Some(dtype),
+            _ => None,
+        }
+    }
+}
+
+/// A boolean keyword of a decorator: `@R.function(pure=False)`.
+pub(crate) fn decorator_flag(cursor: Cursor<'_>, decorator: &Expr, flag: &str) -> Option<bool> {
+    let ExprKind::Call { arguments, .. } = &decorator.kind else { return None };
+    arguments.iter().find_map(|argument| {
+        let keyword = argument.keyword?;
+        match argument.value.kind {
+            ExprKind::Bool(value) if cursor.text(keyword) == flag => Some(value),
+            _ => None,
+        }
+    })
+}
+
+
+/// External functions declared at module level.
+pub(crate) fn extern_declarations(
+    segment: &Segment,
+    file: &FileContext,
+    outer: &dyn Outer,
+) -> Vec<(Name, StructInfo)> {
+    let mut elaborator = Elaborator::new(segment, BlockState::default(), file, outer);
+    let mut declared = Vec::new();
+    for statement in &segment.tree().statements {
+        let cursor = segment.cursor(statement);
+        let StatementKind::Assign { targets, value } = &statement.tree.kind else { continue };
+        if !elaborator.is_relax_call(cursor, value, "ExternFunc") {
+            continue;
+        }
+        let ty = elaborator.expr(cursor, value).ty;
+        for target in targets.iter().filter(|target| matches!(target.kind, ExprKind::Name)) {
+            declared.push((cursor.name(target.tokens.start), ty.clone()));
+        }
+    }
+    declared
+}

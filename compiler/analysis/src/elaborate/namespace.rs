@@ -1,0 +1,388 @@
+//! Calls by what is called: `R.…`, `T.…`, `cls.f`, function values.
+
+use super::Elaborator;
+use super::expr::{error, scalar, shape, tuple};
+use crate::entry::{Entry, Place};
+use crate::file_context::Namespace;
+use rx_base::edit_distance::nearest;
+use rx_base::name::name;
+use rx_base::{Code, DType, Diagnostic, Dim, Fix, Span};
+use rx_ir::{Expr as IrExpr, ExprKind as IrKind, Literal, PrimValue, StructInfo};
+use rx_syntax::ast::{Argument, Expr, ExprKind, UnaryOp};
+use rx_syntax::Cursor;
+
+impl Elaborator<'_> {
+    /// A call expression.
+    pub(super) fn call(
+        &mut self,
+        cursor: Cursor<'_>,
+        call: &Expr,
+        callee: &Expr,
+        arguments: &[Argument],
+    ) -> IrExpr {
+        let span = cursor.span(call.tokens);
+        if let ExprKind::Attribute { .. } = &callee.kind {
+            let source = cursor.source(callee.tokens);
+            if let Some((head, rest)) = source.split_once('.') {
+                match self.file.namespace(head) {
+                    Some(Namespace::Relax) => return self.relax_call(cursor, call, callee, arguments, rest.trim()),
+                    Some(Namespace::Tir) => return self.tir_call(cursor, rest.trim(), arguments, span),
+                    Some(Namespace::Ir) => return IrExpr { kind: IrKind::Error, ty: StructInfo::Object, span },
+                    None => {}
+                }
+            }
+            if let ExprKind::Attribute { value, name } = &callee.kind
+                && matches!(value.kind, ExprKind::Name)
+                && matches!(self.lookup(cursor.name(value.tokens.start)), Some(Entry::Module))
+            {
+                return self.global_call(cursor, call, callee, cursor.name(*name), arguments);
+            }
+        }
+        let function = self.expr(cursor, callee);
+        self.value_call(cursor, function, arguments, span)
+    }
+
+    fn relax_call(
+        &mut self,
+        cursor: Cursor<'_>,
+        call: &Expr,
+        callee: &Expr,
+        arguments: &[Argument],
+        function: &str,
+    ) -> IrExpr {
+        let span = cursor.span(call.tokens);
+        match function {
+            "const" | "dist.const" => return self.constant(cursor, arguments, span),
+            "shape" => return self.shape_value(cursor, arguments, span),
+            "tuple" => {
+                let items = arguments.iter().map(|argument| self.expr(cursor, &argument.value)).collect();
+                return tuple(items, span);
+            }
+            "str" => {
+                let text = arguments.first().and_then(|argument| cursor.string_value(&argument.value));
+                let kind = IrKind::Str(text.unwrap_or_default().as_ref().into());
+                return IrExpr { kind, ty: StructInfo::String, span };
+            }
+            "dtype" => return self.dtype_value(cursor, arguments, span),
+            "prim_value" => {
+                return match arguments {
+                    [argument] => {
+                        let mut value = self.expr(cursor, &argument.value);
+                        value.span = span;
+                        value
+                    }
+                    _ => self.missing(span, "R.prim_value(value)"),
+                };
+            }
+            "ExternFunc" => return self.extern_function(cursor, arguments, span),
+            "match_cast" => return self.match_cast_expr(cursor, arguments, span),
+            "call_packed" => return self.call_packed(cursor, callee, arguments, span),
+            "device" | "cpu" | "cuda" | "vdevice" => {
+                return IrExpr { kind: IrKind::Error, ty: StructInfo::Object, span };
+            }
+            "dist.call_tir" => {
+                let Some(schema) = rx_ops::find(name("call_tir")) else { return error(span) };
+                let bound = self.bind(schema, cursor, call, callee, arguments);
+                return self.infer(bound);
+            }
+            _ => {}
+        }
+        match rx_ops::find(name(function)) {
+            Some(schema) => {
+                let bound = self.bind(schema, cursor, call, callee, arguments);
+                match function {
+                    "call_tir" | "call_tir_inplace" | "call_tir_with_grad" => self.call_tir(bound),
+                    _ => self.infer(bound),
+                }
+            }
+            None => self.unknown_operator(cursor, callee, arguments, function, span),
+        }
+    }
+
+    fn missing(&mut self, span: Span, usage: &str) -> IrExpr {
+        self.error(Code::MissingArgument, span, format!("an argument is missing: `{usage}`"));
+        error(span)
+    }
+
+    /// An operator rx has no schema of: a misspelling is an error, anything else a note, and the annotation is trusted.
+    fn unknown_operator(
+        &mut self,
+        cursor: Cursor<'_>,
+        callee: &Expr,
+        arguments: &[Argument],
+        function: &str,
+        span: Span,
+    ) -> IrExpr {
+        let place = cursor.span(callee.tokens);
+        let known: Vec<&str> = rx_ops::all().map(|schema| schema.name).chain(SPECIAL_FORMS.iter().copied()).collect();
+        let near = nearest(function, known.iter().copied()).or_else(|| {
+            // A known name with something hung on: `sum_zz`.
+            known.iter().copied().filter(|name| is_extension(function, name)).max_by_key(|name| name.len())
+        });
+        let source = cursor.source(callee.tokens);
+        match near {
+            Some(near) => {
+                let head = source.split('.').next().unwrap_or("R");
+                self.report(
+                    Diagnostic::new(
+                        Code::UnknownOperator,
+                        Place::Here(place),
+                        format!("there is no operator `{source}`"),
+                    )
+                    .with_help(format!("did you mean `{head}.{near}`?"))
+                    .with_fix(Fix {
+                        title: format!("change to {head}.{near}"),
+                        edits: vec![(Place::Here(place), format!("{head}.{near}"))],
+                        safe: false,
+                    }),
+                );
+            }
+            None => {
+                let marker = name(&format!("<no schema of {function}>"));
+                if self.lookup(marker).is_none() {
+                    self.report(Diagnostic::new(
+                        Code::NoSchema,
+                        Place::Here(place),
+                        format!("rx has no schema of `{source}`; its annotation is trusted"),
+                    ));
+                    self.redefine_everywhere(marker, Entry::value(StructInfo::Error), place);
+                }
+            }
+        }
+        for argument in arguments {
+            self.argument_of_unknown(cursor, argument);
+        }
+        error(span)
+    }
+
+    /// Looks into an argument whose meaning is not known: names are resolved, nothing else.
+    pub(super) fn argument_of_unknown(&mut self, cursor: Cursor<'_>, argument: &Argument) {
+        if argument.keyword.is_none()
+            && matches!(argument.value.kind, ExprKind::Name | ExprKind::Call { .. } | ExprKind::Tuple(_) | ExprKind::List(_))
+        {
+            self.expr(cursor, &argument.value);
+        }
+    }
+
+    fn constant(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
+        let mut value = None;
+        let mut dtype = None;
+        for (at, argument) in arguments.iter().enumerate() {
+            match argument.keyword.map(|keyword| cursor.text(keyword)) {
+                None if at == 0 => value = Some(&argument.value),
+                None if at == 1 => dtype = Some(&argument.value),
+                Some("value") => value = Some(&argument.value),
+                Some("dtype") => dtype = Some(&argument.value),
+                _ => {}
+            }
+        }
+        let Some(value) = value else { return self.missing(span, "R.const(value, dtype)") };
+        let stated = dtype.map(|dtype| self.dtype_of(cursor, dtype));
+        let Some((dims, literal)) = self.literal(cursor, value) else {
+            return IrExpr { kind: IrKind::Error, ty: StructInfo::Error, span };
+        };
+        // TVM relax/expr.py: Python ints become int32, floats float32.
+        let natural = match literal {
+            Literal::Int(_) => DType::INT32,
+            Literal::Float(_) => DType::FLOAT32,
+            Literal::Bool(_) => DType::BOOL,
+        };
+        let (dtype, dtype_error) = match stated {
+            Some((Some(dtype), _)) => (Some(dtype), false),
+            Some((None, true)) => (None, true),
+            _ => (Some(natural), false),
+        };
+        let dims: Vec<Dim> = dims.into_iter().map(Dim::constant).collect();
+        let ty = rx_ir::TensorInfo { shape: rx_ir::Shape::known(dims), dtype, vdevice: None, dtype_error };
+        IrExpr { kind: IrKind::Constant(literal), ty: ty.into(), span }
+    }
+
+    /// The shape and first element of a literal; `None` after a mistake or for a captured Python value.
+    fn literal(&mut self, cursor: Cursor<'_>, value: &Expr) -> Option<(Vec<i64>, Literal)> {
+        match &value.kind {
+            ExprKind::Integer => {
+                let value = cursor.integer_value(value).unwrap_or(i128::MAX);
+                let value = i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX });
+                Some((Vec::new(), Literal::Int(value)))
+            }
+            ExprKind::Float => Some((Vec::new(), Literal::Float(cursor.float_value(value)?))),
+            ExprKind::Bool(value) => Some((Vec::new(), Literal::Bool(*value))),
+            // `R.const("-inf", "float32")`: how TVM prints infinities and cannot read them.
+            ExprKind::String => {
+                let text = cursor.string_value(value)?;
+                match text.trim().parse() {
+                    Ok(value) => Some((Vec::new(), Literal::Float(value))),
+                    Err(_) => {
+                        let span = cursor.span(value.tokens);
+                        self.error(Code::AttrType, span, format!("const: \"{text}\" is no number"));
+                        None
+                    }
+                }
+            }
+            ExprKind::Parenthesized(inner) => self.literal(cursor, inner),
+            ExprKind::Unary(UnaryOp::Neg, operand) => Some(match self.literal(cursor, operand)? {
+                (dims, Literal::Int(value)) => (dims, Literal::Int(value.saturating_neg())),
+                (dims, Literal::Float(value)) => (dims, Literal::Float(-value)),
+                other => other,
+            }),
+            ExprKind::List(items) | ExprKind::Tuple(items) => {
+                let mut first = None;
+                for item in items {
+                    let read = self.literal(cursor, item)?;
+                    first.get_or_insert(read);
+                }
+                let (mut dims, literal) = first.unwrap_or((Vec::new(), Literal::Float(0.0)));
+                dims.insert(0, i64::try_from(items.len()).unwrap_or(i64::MAX));
+                Some((dims, literal))
+            }
+            ExprKind::Call { arguments, .. } => {
+                // `float("-inf")`, `T.float32(1)`, `np.float32(1)`.
+                let [argument] = &arguments[..] else { return None };
+                self.literal(cursor, &argument.value)
+            }
+            ExprKind::Name => {
+                self.expr(cursor, value);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn shape_value(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
+        match arguments.first().map(|argument| &argument.value) {
+            Some(Expr { kind: ExprKind::List(dims) | ExprKind::Tuple(dims), .. }) => {
+                let dims = dims.iter().map(|dim| self.dim(cursor, dim)).collect();
+                shape(dims, span)
+            }
+            Some(Expr { kind: ExprKind::Parenthesized(inner), .. }) => {
+                let dim = self.dim(cursor, inner);
+                shape(vec![dim], span)
+            }
+            Some(other) => {
+                let value = self.expr(cursor, other);
+                if !matches!(value.ty, StructInfo::Error | StructInfo::Shape(_) | StructInfo::Object) {
+                    self.error(Code::ArgumentType, value.span, format!("shape: a list of dims is wanted, this is {}", value.ty));
+                }
+                IrExpr { kind: IrKind::Error, ty: StructInfo::Error, span }
+            }
+            None => self.missing(span, "R.shape([dim, …])"),
+        }
+    }
+
+    fn dtype_value(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
+        match arguments.first().map(|argument| self.dtype_of(cursor, &argument.value)) {
+            Some((Some(dtype), _)) => IrExpr { kind: IrKind::DType(dtype), ty: StructInfo::Object, span },
+            Some(_) => IrExpr { kind: IrKind::Error, ty: StructInfo::Object, span },
+            None => self.missing(span, "R.dtype(\"float32\")"),
+        }
+    }
+
+    fn extern_function(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
+        let symbol = arguments.first().and_then(|argument| cursor.string_value(&argument.value)).unwrap_or_default();
+        let ty = match arguments.get(1) {
+            Some(argument) => self.type_of(cursor, &argument.value),
+            None => super::types::opaque_callable(),
+        };
+        IrExpr { kind: IrKind::Extern(name(&symbol)), ty, span }
+    }
+
+    fn call_packed(&mut self, cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument], span: Span) -> IrExpr {
+        let mut types = None;
+        for argument in arguments {
+            let keyword = argument.keyword.map(|keyword| super::current_keyword(cursor.text(keyword)));
+            match keyword {
+                Some("ty_args") => {
+                    types = Some(match &argument.value.kind {
+                        ExprKind::Tuple(types) | ExprKind::List(types) => {
+                            types.iter().map(|ty| self.type_of(cursor, ty)).collect::<Vec<_>>()
+                        }
+                        _ => vec![self.type_of(cursor, &argument.value)],
+                    });
+                }
+                Some(_) => {}
+                None => {
+                    self.expr(cursor, &argument.value);
+                }
+            }
+        }
+        if arguments.first().is_none_or(|argument| argument.keyword.is_some()) {
+            return self.missing(span, "R.call_packed(\"name\", …, ty_args=…)");
+        }
+        self.check_purity(false, "call_packed", cursor.span(callee.tokens));
+        let ty = match types.as_deref() {
+            None | Some([]) => StructInfo::Object,
+            Some([one]) => one.clone(),
+            Some(several) => StructInfo::tuple(several.to_vec()),
+        };
+        IrExpr { kind: IrKind::Error, ty, span }
+    }
+
+    /// A scalar made by `T.…`.
+    fn tir_call(&mut self, cursor: Cursor<'_>, function: &str, arguments: &[Argument], span: Span) -> IrExpr {
+        if let Some(dtype) = DType::parse(function) {
+            let value = match arguments {
+                [argument] if dtype.is_float() => match self.literal(cursor, &argument.value) {
+                    Some((_, Literal::Float(value))) => PrimValue::Float(value),
+                    Some((_, Literal::Int(value))) => PrimValue::Float(value as f64),
+                    _ => PrimValue::Opaque,
+                },
+                [argument] if dtype.is_bool() => match argument.value.kind {
+                    ExprKind::Bool(value) => PrimValue::Bool(value),
+                    _ => PrimValue::Opaque,
+                },
+                [argument] => PrimValue::Int(self.dim(cursor, &argument.value)),
+                _ => PrimValue::Opaque,
+            };
+            return scalar(value, dtype, span);
+        }
+        match function {
+            "max" | "min" | "floordiv" | "floormod" | "truncdiv" | "truncmod" | "FloorDiv" | "FloorMod" | "Div" | "Mod"
+            | "if_then_else" | "Select" | "ceildiv" => {
+                let mut dims = Vec::new();
+                for argument in arguments {
+                    match &argument.value.kind {
+                        ExprKind::Compare(..) | ExprKind::Bool2(..) => {}
+                        _ => dims.push(self.dim(cursor, &argument.value)),
+                    }
+                }
+                let value = match (function, &dims[..]) {
+                    (_, dims) if dims.iter().any(Dim::is_error) => Dim::ERROR,
+                    ("max", [a, b]) => a.maximum(b),
+                    ("min", [a, b]) => a.minimum(b),
+                    ("floordiv" | "truncdiv" | "FloorDiv", [a, b]) => a.floor_div(b),
+                    ("floormod" | "truncmod" | "FloorMod", [a, b]) => a.floor_mod(b),
+                    ("ceildiv", [a, b]) => (&(a + b) - &Dim::constant(1)).floor_div(b),
+                    _ => Dim::opaque(name(&format!("T.{function}")), dims),
+                };
+                super::expr::int(value, span)
+            }
+            "Cast" | "cast" => {
+                let dtype = arguments.first().and_then(|argument| DType::parse(&cursor.string_value(&argument.value)?));
+                let value = arguments.get(1).map(|argument| self.dim(cursor, &argument.value));
+                match (dtype, value) {
+                    (Some(dtype), Some(value)) if dtype.is_int() && !value.is_error() => {
+                        scalar(PrimValue::Int(value), dtype, span)
+                    }
+                    (dtype, _) => scalar(PrimValue::Opaque, dtype.unwrap_or(DType::INT64), span),
+                }
+            }
+            _ => {
+                for argument in arguments {
+                    self.argument_of_unknown(cursor, argument);
+                }
+                IrExpr { kind: IrKind::Prim(PrimValue::Opaque), ty: StructInfo::Error, span }
+            }
+        }
+    }
+}
+
+/// `known` with a suffix after an underscore, in the same namespace.
+fn is_extension(wrong: &str, known: &str) -> bool {
+    wrong.strip_prefix(known).is_some_and(|rest| rest.starts_with('_'))
+}
+
+/// Names of `R` that are no operators.
+const SPECIAL_FORMS: &[&str] = &[
+    "const", "shape", "tuple", "str", "dtype", "prim_value", "ExternFunc", "match_cast", "call_packed", "output",
+    "func_attr", "dataflow", "dist.call_tir", "dist.const",
+];

@@ -1,0 +1,151 @@
+//! Names in scope: definitions of this segment, then earlier segments, then the file.
+
+use super::{Elaborator, Export};
+use crate::entry::{Entry, Place};
+use crate::file_context::{FUNCTION_CONTEXT, FunctionContext};
+use rx_base::edit_distance::nearest;
+use rx_base::name::{NameMap, name};
+use rx_base::{Code, Diagnostic, Name, Span};
+use rx_ir::{Signature, StructInfo};
+use std::sync::Arc;
+
+/// Definitions of one block of this segment.
+#[derive(Debug, Default)]
+pub(crate) struct Scope {
+    names: NameMap<(Entry, Span)>,
+    /// A nested function: the function context differs, dataflow blocks are its own.
+    pub(crate) context: Option<Arc<FunctionContext>>,
+}
+
+impl Elaborator<'_> {
+    /// Opens a block whose definitions end with it.
+    pub(super) fn push_scope(&mut self, context: Option<Arc<FunctionContext>>) {
+        self.scopes.push(Scope { names: NameMap::default(), context });
+    }
+
+    /// Ends the innermost block.
+    pub(super) fn pop_scope(&mut self) {
+        if self.scopes.len() > 1 {
+            self.scopes.pop();
+        }
+    }
+
+    /// Defines a name in the innermost block; in the outermost it is exported.
+    pub(super) fn define(&mut self, name: Name, entry: Entry, span: Span) {
+        if self.scopes.len() == 1 {
+            self.exports.push(Export { name, entry: entry.clone(), span });
+        }
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.names.insert(name, (entry, span));
+        }
+    }
+
+    /// Gives a name another meaning where it was defined: a symbol that became bound, a mistake already reported.
+    pub(super) fn redefine_everywhere(&mut self, name: Name, entry: Entry, span: Span) {
+        let depth = self.scopes.iter().rposition(|scope| scope.names.contains_key(&name)).unwrap_or(0);
+        if depth == 0 {
+            self.exports.push(Export { name, entry: entry.clone(), span });
+        }
+        if let Some(scope) = self.scopes.get_mut(depth) {
+            scope.names.insert(name, (entry, span));
+        }
+    }
+
+    /// What `name` stands for here.
+    pub(super) fn lookup(&mut self, name: Name) -> Option<Entry> {
+        for scope in self.scopes.iter().rev() {
+            if let Some((entry, _)) = scope.names.get(&name) {
+                return Some(entry.clone());
+            }
+        }
+        let outer = self.import(name);
+        outer.or_else(|| self.lookup_file(name))
+    }
+
+    fn import(&mut self, name: Name) -> Option<Entry> {
+        if let Some(&at) = self.import_index.get(&name) {
+            return self.imports.get(at).and_then(|(_, entry)| entry.clone());
+        }
+        let entry = self.outer.lookup(name);
+        self.import_index.insert(name, self.imports.len());
+        self.imports.push((name, entry.clone()));
+        entry
+    }
+
+    fn lookup_file(&self, name: Name) -> Option<Entry> {
+        if self.file.symbols.contains(&name) {
+            return Some(Entry::Symbol { bound: false });
+        }
+        if self.file.modules.contains(&name) {
+            return Some(Entry::Module);
+        }
+        self.file.captured.contains(&name).then_some(Entry::Captured)
+    }
+
+    /// The place where `name` was defined, as a diagnostic speaks of it.
+    pub(super) fn definition_of(&self, name: Name) -> Place {
+        for scope in self.scopes.iter().rev() {
+            if let Some((_, span)) = scope.names.get(&name) {
+                return Place::Here(*span);
+            }
+        }
+        Place::Definition(name)
+    }
+
+    /// The signature of the module's item `name`, recorded.
+    pub(super) fn signature(&mut self, name: Name) -> Option<Arc<Signature>> {
+        if let Some(&at) = self.global_index.get(&name) {
+            return self.globals.get(at).and_then(|(_, signature)| signature.clone());
+        }
+        let signature = self.outer.signature(name);
+        self.global_index.insert(name, self.globals.len());
+        self.globals.push((name, signature.clone()));
+        signature
+    }
+
+    /// What the header of the function around says.
+    pub(super) fn function_context(&mut self) -> Option<Arc<FunctionContext>> {
+        if let Some(context) = self.scopes.iter().rev().find_map(|scope| scope.context.clone()) {
+            return Some(context);
+        }
+        match self.lookup(name(FUNCTION_CONTEXT)) {
+            Some(Entry::Function(context)) => Some(context),
+            _ => None,
+        }
+    }
+
+    /// Reports a name nothing defines, once; later uses find an error part.
+    pub(super) fn undefined_name(&mut self, wrong: Name, span: Span) {
+        let mut known: Vec<Name> = self.scopes.iter().flat_map(|scope| scope.names.keys().copied()).collect();
+        known.sort_unstable();
+        let mut diagnostic =
+            Diagnostic::new(Code::UndefinedName, Place::Here(span), format!("`{wrong}` is not defined"));
+        if self.signature(wrong).is_some() {
+            diagnostic = diagnostic
+                .with_help(format!("`{wrong}` is a function of the module: write `cls.{wrong}` after `cls = Module`"))
+                .with_fix(rx_base::Fix {
+                    title: format!("use cls.{wrong}"),
+                    edits: vec![(Place::Here(span), format!("cls.{wrong}"))],
+                    safe: false,
+                });
+        } else if let Some(near) = nearest(&wrong, known.iter().map(|name| name.as_str())) {
+            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(rx_base::Fix {
+                title: format!("change to {near}"),
+                edits: vec![(Place::Here(span), near.to_owned())],
+                safe: false,
+            });
+        }
+        self.report(diagnostic);
+        self.redefine_everywhere(wrong, Entry::value(StructInfo::Error), span);
+    }
+
+    /// Reports a captured Python name, once.
+    pub(super) fn captured_name(&mut self, captured: Name, span: Span) {
+        self.report(Diagnostic::new(
+            Code::CapturedPythonName,
+            Place::Here(span),
+            format!("`{captured}` is a Python value that rx does not evaluate; what depends on it is not checked"),
+        ));
+        self.redefine_everywhere(captured, Entry::value(StructInfo::Error), span);
+    }
+}

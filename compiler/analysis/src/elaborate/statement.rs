@@ -1,0 +1,468 @@
+//! Statements of a Relax function: bindings, dataflow blocks, returns.
+
+use super::{BlockState, Elaborator, Row, RowKind};
+use crate::entry::{Entry, Place};
+use crate::file_context::{FUNCTION_CONTEXT, FunctionContext, Namespace, is_symbol_maker};
+use crate::reconcile::{Clash, ClashKind, reconcile};
+use rx_base::name::name;
+use rx_base::symbolic::Bounds;
+use rx_base::{Code, Diagnostic, Dim, Fix, Name, Span};
+use rx_ir::{Attr, Expr as IrExpr, StructInfo};
+use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
+use rx_syntax::{Cursor, Statement};
+use std::sync::Arc;
+
+impl<'a> Elaborator<'a> {
+    /// Elaborates every statement of the segment.
+    pub(super) fn run(&mut self) {
+        let count = self.segment.tree().statements.len();
+        self.block(0, count);
+    }
+
+    pub(super) fn statement_at(&self, at: usize) -> Option<&'a Statement> {
+        let segment = self.segment;
+        segment.tree().statements.get(at)
+    }
+
+    /// Elaborates statements `from..to`.
+    pub(super) fn block(&mut self, from: usize, to: usize) {
+        let mut at = from;
+        while at < to {
+            let next = self.statement(at, to);
+            at = next.max(at + 1);
+        }
+    }
+
+    /// The index after the block that statement `at` opens.
+    pub(super) fn block_end(&self, at: usize, to: usize) -> usize {
+        let Some(header) = self.statement_at(at) else { return to };
+        (at + 1..to)
+            .find(|next| self.statement_at(*next).is_none_or(|s| s.indent <= header.indent && !s.inline))
+            .unwrap_or(to)
+    }
+
+    /// Elaborates statement `at` and what it opens; returns the index of the next.
+    fn statement(&mut self, at: usize, to: usize) -> usize {
+        let Some(statement) = self.statement_at(at) else { return to };
+        self.statement = u32::try_from(at).unwrap_or(u32::MAX);
+        if let Some((indent, _)) = self.state.dataflow
+            && statement.indent <= indent
+            && !statement.inline
+        {
+            self.state.dataflow = None;
+        }
+        let segment = self.segment;
+        let cursor = segment.cursor(statement);
+        match &statement.tree.kind {
+            StatementKind::Assign { targets, value } => self.assignment(cursor, targets, value),
+            StatementKind::AnnAssign { target, annotation, value } => {
+                self.annotated(cursor, target, annotation, value.as_ref());
+            }
+            StatementKind::Expr(expr) => self.bare(cursor, expr),
+            StatementKind::Return(value) => self.return_value(cursor, value.as_ref(), statement.span),
+            StatementKind::With(items) => {
+                let is_dataflow = items.first().is_some_and(|item| self.is_relax_call(cursor, &item.context, "dataflow"));
+                if !is_dataflow {
+                    return self.unsupported_block(at, to, "this `with` block");
+                }
+                if self.state.dataflow.is_some() {
+                    self.error(Code::MisplacedStatement, statement.span, "a dataflow block cannot stand in another");
+                }
+                self.state.dataflow = Some((statement.indent, self.state.dataflow_count));
+                self.state.dataflow_count += 1;
+            }
+            StatementKind::If(test) => return self.branch(at, to, cursor, test),
+            StatementKind::Else | StatementKind::Elif(_) => {
+                if statement.tree.error.is_none() {
+                    self.error(Code::MisplacedStatement, statement.span, "no `if` stands before this");
+                }
+                return self.block_end(at, to);
+            }
+            StatementKind::Decorator(_) | StatementKind::Def { .. } => return self.nested_function(at, to),
+            StatementKind::For { .. } => {
+                return self.unsupported_block(at, to, "a `for` loop");
+            }
+            StatementKind::While(_) => return self.unsupported_block(at, to, "a `while` loop"),
+            StatementKind::Class { .. } => return self.unsupported_block(at, to, "a class"),
+            StatementKind::AugAssign { .. } => self.unsupported_statement(statement, "an augmented assignment"),
+            StatementKind::Assert { .. } => self.unsupported_statement(statement, "`assert` (use `R.assert_op`)"),
+            StatementKind::Break | StatementKind::Continue => self.unsupported_statement(statement, "`break`/`continue`"),
+            StatementKind::Import(_) | StatementKind::FromImport { .. } | StatementKind::Pass => {}
+            StatementKind::Python { block: true } => return self.unsupported_block(at, to, "this statement"),
+            StatementKind::Python { block: false } => self.unsupported_statement(statement, "this statement"),
+            StatementKind::Error => {}
+        }
+        at + 1
+    }
+
+    fn unsupported_statement(&mut self, statement: &Statement, what: &str) {
+        if statement.tree.error.is_none() {
+            self.error(Code::UnsupportedConstruct, statement.span, format!("{what} has no meaning in a Relax function"));
+        }
+    }
+
+    fn unsupported_block(&mut self, at: usize, to: usize, what: &str) -> usize {
+        if let Some(statement) = self.statement_at(at).filter(|statement| statement.tree.error.is_none()) {
+            let message = format!("{what} has no meaning in a Relax function");
+            let mut diagnostic = Diagnostic::new(Code::UnsupportedConstruct, Place::Here(statement.span), message);
+            if what.contains("loop") {
+                diagnostic = diagnostic.with_help("loops stand in a `T.prim_func`; call it with `R.call_tir`");
+            }
+            self.report(diagnostic);
+        }
+        self.block_end(at, to)
+    }
+
+    /// Whether an expression is a call of `R.<function>`.
+    pub(super) fn is_relax_call(&self, cursor: Cursor<'_>, expr: &Expr, function: &str) -> bool {
+        let ExprKind::Call { callee, .. } = &expr.kind else { return false };
+        let Some((head, rest)) = cursor.source(callee.tokens).split_once('.') else { return false };
+        rest == function && self.file.namespace(head) == Some(Namespace::Relax)
+    }
+
+    fn assignment(&mut self, cursor: Cursor<'a>, targets: &[Expr], value: &Expr) {
+        let Some(target) = targets.first() else { return };
+        if let (ExprKind::Tuple(targets), ExprKind::Tuple(values)) = (&target.kind, &value.kind)
+            && targets.len() == values.len()
+            && values.iter().all(|value| self.symbol_declaration(cursor, value))
+        {
+            for target in targets {
+                self.declare_symbol(cursor, target);
+            }
+            return;
+        }
+        if self.symbol_declaration(cursor, value) {
+            self.declare_symbol(cursor, target);
+            return;
+        }
+        let ExprKind::Name = target.kind else {
+            return self.unpack(cursor, target, value);
+        };
+        let target_name = cursor.name(target.tokens.start);
+        let span = cursor.span(target.tokens);
+        if let ExprKind::Name = value.kind
+            && let Some(Entry::Module) = self.lookup(cursor.name(value.tokens.start))
+        {
+            self.define(target_name, Entry::Module, span);
+            return;
+        }
+        let value = self.expr(cursor, value);
+        self.bind_variable(target_name, span, None, value);
+    }
+
+    /// Whether a value declares a symbolic dim: `T.int64()`, `T.Var("n", "int64")`, `TypeVar("n")`.
+    fn symbol_declaration(&self, cursor: Cursor<'_>, value: &Expr) -> bool {
+        let ExprKind::Call { callee, arguments } = &value.kind else { return false };
+        if is_symbol_maker(cursor, callee) {
+            return true;
+        }
+        let Some((head, rest)) = cursor.source(callee.tokens).split_once('.') else { return false };
+        let only_keywords = arguments.iter().all(|argument| argument.keyword.is_some());
+        only_keywords
+            && self.file.namespace(head) == Some(Namespace::Tir)
+            && rx_base::DType::parse(rest).is_some_and(|dtype| dtype.is_int() || dtype.is_bool())
+    }
+
+    fn declare_symbol(&mut self, cursor: Cursor<'_>, target: &Expr) {
+        if !matches!(target.kind, ExprKind::Name) {
+            return;
+        }
+        let symbol = cursor.name(target.tokens.start);
+        let span = cursor.span(target.tokens);
+        match self.lookup(symbol) {
+            // `n = T.int64()` after a signature with "n" names the same symbol.
+            Some(Entry::Symbol { bound: true }) => {}
+            Some(Entry::Value { ty: StructInfo::Prim(_), .. }) => {}
+            _ => self.define(symbol, Entry::Symbol { bound: false }, span),
+        }
+    }
+
+    /// `a, b = value`.
+    fn unpack(&mut self, cursor: Cursor<'a>, target: &Expr, value: &Expr) {
+        let value_span = cursor.span(value.tokens);
+        let value = self.expr(cursor, value);
+        let ExprKind::Tuple(targets) = &target.kind else {
+            if !matches!(target.kind, ExprKind::Error) {
+                let span = cursor.span(target.tokens);
+                self.error(Code::UnsupportedConstruct, span, "only names can be bound in a Relax function");
+            }
+            return;
+        };
+        let fields: Vec<StructInfo> = match &value.ty {
+            StructInfo::Tuple(fields) if fields.len() == targets.len() => fields.to_vec(),
+            StructInfo::Tuple(fields) => {
+                let message = format!("{} names are bound to a tuple of {} fields", targets.len(), fields.len());
+                self.error(Code::NotATuple, value_span, message);
+                vec![StructInfo::Error; targets.len()]
+            }
+            StructInfo::Error | StructInfo::Object => vec![value.ty.clone(); targets.len()],
+            other => {
+                self.error(Code::NotATuple, value_span, format!("{other} cannot be unpacked: it is no tuple"));
+                vec![StructInfo::Error; targets.len()]
+            }
+        };
+        for (target, ty) in targets.iter().zip(fields) {
+            if let ExprKind::Name = target.kind {
+                let span = cursor.span(target.tokens);
+                let part = IrExpr { kind: rx_ir::ExprKind::Error, ty, span: value_span };
+                self.bind_variable(cursor.name(target.tokens.start), span, None, part);
+            }
+        }
+    }
+
+    fn annotated(&mut self, cursor: Cursor<'a>, target: &Expr, annotation: &Expr, value: Option<&Expr>) {
+        let span = cursor.span(target.tokens);
+        let Some(value) = value else {
+            let ty = self.type_of(cursor, annotation);
+            if let ExprKind::Name = target.kind {
+                let target = cursor.name(target.tokens.start);
+                self.report(
+                    Diagnostic::new(
+                        Code::UndefinedName,
+                        Place::Here(span),
+                        format!("`{target}` is given a type and no value"),
+                    )
+                    .with_help("bind it: `name: type = value`"),
+                );
+                self.define(target, Entry::value(ty), span);
+            }
+            return;
+        };
+        if self.symbol_declaration(cursor, value) {
+            return self.declare_symbol(cursor, target);
+        }
+        if self.is_relax_call(cursor, value, "match_cast")
+            && let ExprKind::Call { arguments, .. } = &value.kind
+        {
+            let cast = self.match_cast(cursor, arguments, cursor.span(value.tokens));
+            let declared = self.type_of(cursor, annotation);
+            return self.bind_if_named(cursor, target, Some((declared, cursor.span(annotation.tokens))), cast);
+        }
+        let value = self.expr(cursor, value);
+        let declared = self.type_of(cursor, annotation);
+        self.bind_if_named(cursor, target, Some((declared, cursor.span(annotation.tokens))), value);
+    }
+
+    fn bind_if_named(
+        &mut self,
+        cursor: Cursor<'_>,
+        target: &Expr,
+        declared: Option<(StructInfo, Span)>,
+        value: IrExpr,
+    ) {
+        if let ExprKind::Name = target.kind {
+            self.bind_variable(cursor.name(target.tokens.start), cursor.span(target.tokens), declared, value);
+        }
+    }
+
+    /// Defines a variable by its declared type, checked against the value's.
+    fn bind_variable(&mut self, variable: Name, span: Span, declared: Option<(StructInfo, Span)>, value: IrExpr) {
+        let inferred = declared.is_none();
+        let mut ty = match declared {
+            None => value.ty.clone(),
+            Some((declared, place)) => {
+                let bounds = self.bounds.clone();
+                let reconciled = reconcile(&declared, &value.ty, &bounds);
+                if let Some(clash) = &reconciled.clash {
+                    self.annotation_clash(variable, &declared, place, &value, clash);
+                }
+                reconciled.ty
+            }
+        };
+        if let StructInfo::Prim(info) = &mut ty
+            && info.value.is_none()
+            && info.dtype.is_none_or(|dtype| dtype.is_int())
+        {
+            // A scalar whose value is not known is a symbol of its own name from here on.
+            info.value = Some(Dim::symbol(variable));
+        }
+        self.rows.push(Row {
+            name: variable,
+            kind: RowKind::Binding,
+            ty: ty.clone(),
+            inferred,
+            span,
+            statement: self.statement,
+        });
+        let dataflow = self.state.dataflow.map(|(_, ordinal)| ordinal);
+        self.define(variable, Entry::Value { ty, dataflow }, span);
+    }
+
+    fn annotation_clash(
+        &mut self,
+        variable: Name,
+        declared: &StructInfo,
+        place: Span,
+        value: &IrExpr,
+        clash: &Clash,
+    ) {
+        let code = match clash.kind {
+            ClashKind::Dtype => Code::DtypeMismatch,
+            _ => Code::AnnotationShapeMismatch,
+        };
+        let inferred = value.ty.to_string();
+        let mut diagnostic = Diagnostic::new(
+            code,
+            Place::Here(place),
+            format!("`{variable}` is annotated {declared}, but {}, not {}", clash.actual_at_path(), clash.wanted),
+        )
+        .with_primary_label(format!("declared {declared}"))
+        .with_label(Place::Here(value.span), format!("this is {inferred}"));
+        if !matches!(value.ty, StructInfo::Error) {
+            diagnostic = diagnostic.with_help(format!("the inferred type is {inferred}")).with_fix(Fix {
+                title: "write the inferred type".to_owned(),
+                edits: vec![(Place::Here(place), inferred)],
+                safe: false,
+            });
+        }
+        self.report(diagnostic);
+    }
+
+    fn bare(&mut self, cursor: Cursor<'a>, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::String | ExprKind::Ellipsis | ExprKind::Error => return,
+            ExprKind::Call { arguments, .. } if self.is_relax_call(cursor, expr, "output") => {
+                return self.output(cursor, arguments, cursor.span(expr.tokens));
+            }
+            ExprKind::Call { arguments, .. } if self.is_relax_call(cursor, expr, "func_attr") => {
+                return self.func_attr(cursor, arguments, cursor.span(expr.tokens));
+            }
+            _ => {}
+        }
+        let value = self.expr(cursor, expr);
+        self.rows.push(Row {
+            name: name("_"),
+            kind: RowKind::Binding,
+            ty: value.ty,
+            inferred: true,
+            span: value.span,
+            statement: self.statement,
+        });
+    }
+
+    /// `R.output(x, y)`: makes dataflow variables visible after their block.
+    fn output(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) {
+        if self.state.dataflow.is_none() {
+            self.error(Code::MisplacedStatement, span, "`R.output` stands outside a dataflow block");
+        }
+        for argument in arguments {
+            let place = cursor.span(argument.value.tokens);
+            if !matches!(argument.value.kind, ExprKind::Name) {
+                if !matches!(argument.value.kind, ExprKind::Error) {
+                    self.error(Code::ArgumentType, place, "`R.output` takes variables of the dataflow block");
+                }
+                continue;
+            }
+            let variable = cursor.name(argument.value.tokens.start);
+            match self.lookup(variable) {
+                Some(Entry::Value { ty, .. }) => {
+                    let defined = self.local_span(variable).unwrap_or(place);
+                    self.redefine_everywhere(variable, Entry::value(ty), defined);
+                }
+                Some(Entry::Symbol { .. } | Entry::Module | Entry::Function(_)) => {
+                    self.error(Code::ArgumentType, place, format!("`{variable}` is no variable of the dataflow block"));
+                }
+                Some(Entry::Captured) => self.captured_name(variable, place),
+                None => self.undefined_name(variable, place),
+            }
+        }
+    }
+
+    fn local_span(&self, variable: Name) -> Option<Span> {
+        match self.definition_of(variable) {
+            Place::Here(span) => Some(span),
+            _ => None,
+        }
+    }
+
+    fn func_attr(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) {
+        let Some(argument) = arguments.first() else { return };
+        let Attr::Dict(entries) = self.attribute(cursor, &argument.value) else {
+            self.error(Code::AttrType, cursor.span(argument.value.tokens), "`R.func_attr` takes a dictionary");
+            return;
+        };
+        let Some(context) = self.function_context() else { return };
+        let mut context = FunctionContext::clone(&context);
+        let mut bounds = Bounds::clone(&context.bounds);
+        for (key, value) in &entries {
+            match (key.as_ref(), value) {
+                ("relax.force_pure", Attr::Bool(true)) => context.pure = false,
+                ("relax.force_pure", Attr::Int(value)) if value.as_constant() == Some(1) => context.pure = false,
+                ("tir_var_upper_bound", Attr::Dict(limits)) => read_bounds(limits, &mut bounds.upper),
+                ("tir_var_lower_bound", Attr::Dict(limits)) => read_bounds(limits, &mut bounds.lower),
+                _ => {}
+            }
+        }
+        context.bounds = Arc::new(bounds);
+        self.bounds = context.bounds.clone();
+        let context = Arc::new(context);
+        match self.scopes.iter_mut().rev().find(|scope| scope.context.is_some()) {
+            Some(scope) => scope.context = Some(context),
+            None => {
+                let place = self.local_span(name(FUNCTION_CONTEXT)).unwrap_or(span);
+                self.define(name(FUNCTION_CONTEXT), Entry::Function(context), place);
+            }
+        }
+    }
+
+    fn return_value(&mut self, cursor: Cursor<'a>, value: Option<&Expr>, span: Span) {
+        let value = match value {
+            Some(value) => self.expr(cursor, value),
+            None => super::expr::tuple(Vec::new(), span),
+        };
+        self.state.returned = true;
+        let context = self.function_context();
+        let declared = context.and_then(|context| context.ret.clone());
+        let inferred = declared.is_none();
+        let ty = match declared {
+            None => value.ty.clone(),
+            Some(declared) => {
+                let bounds = self.bounds.clone();
+                let reconciled = reconcile(&declared, &value.ty, &bounds);
+                if let Some(clash) = &reconciled.clash {
+                    self.return_clash(&declared, &value, clash);
+                }
+                declared
+            }
+        };
+        self.returned = Some(ty.clone());
+        let row = Row { name: name("return"), kind: RowKind::Return, ty, inferred, span: value.span, statement: self.statement };
+        self.rows.push(row);
+    }
+
+    fn return_clash(&mut self, declared: &StructInfo, value: &IrExpr, clash: &Clash) {
+        let code = match clash.kind {
+            ClashKind::Dtype => Code::DtypeMismatch,
+            _ => Code::ReturnShapeMismatch,
+        };
+        let mut diagnostic = Diagnostic::new(
+            code,
+            Place::Here(value.span),
+            format!("the function is declared to return {declared}, but {}, not {}", clash.actual_at_path(), clash.wanted),
+        )
+        .with_primary_label(format!("returns {}", value.ty));
+        let header = self.definition_of(name(FUNCTION_CONTEXT));
+        if self.nesting == 0 {
+            diagnostic = diagnostic.with_label(header, "declared here");
+        }
+        if let rx_ir::ExprKind::Var(variable) = value.kind {
+            let definition = self.definition_of(variable);
+            diagnostic = diagnostic.with_label(definition, format!("`{variable}` gets its type here"));
+        }
+        self.report(diagnostic.with_help(format!("declare `-> {}`, or return a value of the declared type", value.ty)));
+    }
+
+    /// Saves the block state for a nested function, which has blocks of its own.
+    pub(super) fn enter_function(&mut self) -> BlockState {
+        let inner = BlockState { header_indent: self.state.header_indent, ..BlockState::default() };
+        std::mem::replace(&mut self.state, inner)
+    }
+}
+
+fn read_bounds(limits: &[(Arc<str>, Attr)], into: &mut rx_base::name::NameMap<i64>) {
+    for (symbol, limit) in limits {
+        if let Some(limit) = limit.as_int() {
+            into.insert(name(symbol), limit);
+        }
+    }
+}

@@ -1,0 +1,509 @@
+//! Struct info annotations: `R.Tensor((n, 64), dtype="float32")` and its kin, in every spelling.
+
+use super::Elaborator;
+use super::dim::is_identifier;
+use crate::entry::{Entry, Place};
+use crate::file_context::Namespace;
+use rx_base::name::name;
+use rx_base::{Code, DType, Diagnostic, Dim, Fix, Name, Span};
+use rx_ir::{DTensorInfo, FunctionInfo, Placement, PrimInfo, Shape, StructInfo, TensorInfo, VDevice};
+use rx_syntax::ast::{Argument, Expr, ExprKind};
+use rx_syntax::Cursor;
+use std::sync::Arc;
+
+/// Which bare dims a type may bind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Binds {
+    /// A parameter's type: declared dims and strings.
+    Parameters,
+    /// A `match_cast`: declared dims without a value, and strings.
+    MatchCast,
+}
+
+impl Elaborator<'_> {
+    /// The struct info a type expression stands for. Mistakes are reported and leave error parts.
+    pub(super) fn type_of(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
+        match &expr.kind {
+            ExprKind::Call { callee, arguments } => self.type_call(cursor, expr, callee, arguments),
+            ExprKind::Attribute { .. } => self.bare_type(cursor, expr),
+            ExprKind::Parenthesized(inner) => self.type_of(cursor, inner),
+            ExprKind::None => StructInfo::void(),
+            ExprKind::Tuple(fields) | ExprKind::List(fields) => {
+                let fields: Vec<StructInfo> = fields.iter().map(|field| self.type_of(cursor, field)).collect();
+                StructInfo::tuple(fields)
+            }
+            ExprKind::Name => self.named_type(cursor, expr),
+            ExprKind::Subscript { .. } if cursor.source(expr.tokens).starts_with("metadata") => StructInfo::Object,
+            ExprKind::Error => StructInfo::Error,
+            _ => self.malformed(cursor, expr),
+        }
+    }
+
+    fn malformed(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
+        self.report(
+            Diagnostic::new(Code::MalformedType, Place::Here(cursor.span(expr.tokens)), "this is no Relax type")
+                .with_help("write `R.Tensor((2, 3), dtype=\"float32\")`, `R.Shape([n])`, `R.Tuple(…)`, `T.int64` or `R.Any`"),
+        );
+        StructInfo::Error
+    }
+
+    fn named_type(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
+        let name = cursor.name(expr.tokens.start);
+        let span = cursor.span(expr.tokens);
+        match self.lookup(name) {
+            Some(Entry::Captured) => {
+                self.captured_name(name, span);
+                StructInfo::Error
+            }
+            Some(Entry::Value { ty: StructInfo::Error, .. }) => StructInfo::Error,
+            Some(_) => self.malformed(cursor, expr),
+            None => {
+                self.undefined_name(name, span);
+                StructInfo::Error
+            }
+        }
+    }
+
+    /// The namespace and name of `R.Tensor`; reports a head that is no namespace.
+    fn type_name<'t>(&mut self, cursor: Cursor<'t>, expr: &Expr) -> Option<(Namespace, &'t str)> {
+        let source = cursor.source(expr.tokens);
+        let (head, rest) = source.split_once('.')?;
+        Some((self.file.namespace(head)?, rest))
+    }
+
+    fn bare_type(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
+        let span = cursor.span(expr.tokens);
+        match self.type_name(cursor, expr) {
+            Some((Namespace::Relax, "Tensor")) => StructInfo::tensor_of(Shape::Unknown, None),
+            Some((Namespace::Relax, "Any" | "Object")) => StructInfo::Object,
+            Some((Namespace::Relax, "Shape")) => StructInfo::Shape(Shape::Unknown),
+            Some((Namespace::Relax, "Tuple")) => StructInfo::void(),
+            Some((Namespace::Relax, "Prim")) => StructInfo::Prim(PrimInfo { dtype: None, value: None }),
+            Some((Namespace::Relax, "Callable")) => opaque_callable(),
+            Some((Namespace::Relax, "String") | (Namespace::Ir, "StringType")) => StructInfo::String,
+            Some((Namespace::Tir, "handle")) => StructInfo::Object,
+            Some((Namespace::Tir, dtype)) if DType::parse(dtype).is_some() => {
+                StructInfo::Prim(PrimInfo { dtype: DType::parse(dtype), value: None })
+            }
+            Some((Namespace::Relax | Namespace::Tir | Namespace::Ir, other)) => {
+                self.unknown_type(other, span);
+                StructInfo::Error
+            }
+            None => self.foreign_type(cursor, expr),
+        }
+    }
+
+    fn unknown_type(&mut self, wrong: &str, span: Span) {
+        const TYPES: [&str; 10] =
+            ["Tensor", "Shape", "Tuple", "Any", "Object", "Callable", "Prim", "DTensor", "StringType", "int64"];
+        let mut diagnostic =
+            Diagnostic::new(Code::MalformedType, Place::Here(span), format!("there is no type `{wrong}`"));
+        if let Some(near) = rx_base::edit_distance::nearest(wrong, TYPES) {
+            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
+        }
+        self.report(diagnostic);
+    }
+
+    /// A type spelled by a name of the Python program around: `x.struct_info`, `my_types.Weight`.
+    fn foreign_type(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
+        let mut head = expr;
+        while let ExprKind::Attribute { value, .. } | ExprKind::Subscript { value, .. } = &head.kind {
+            head = value;
+        }
+        match head.kind {
+            ExprKind::Name => self.named_type(cursor, head),
+            _ => self.malformed(cursor, expr),
+        }
+    }
+
+    fn type_call(&mut self, cursor: Cursor<'_>, expr: &Expr, callee: &Expr, arguments: &[Argument]) -> StructInfo {
+        match self.type_name(cursor, callee) {
+            Some((Namespace::Relax, "Tensor")) => {
+                self.tensor_type(cursor, expr, arguments, &["shape", "dtype", "vdevice", "ndim"]).into()
+            }
+            Some((Namespace::Relax, "DTensor" | "dist.DTensor")) => self.dtensor_type(cursor, expr, arguments),
+            Some((Namespace::Relax, "Shape")) => self.shape_type(cursor, arguments),
+            Some((Namespace::Relax, "Tuple")) => {
+                let fields: Vec<StructInfo> = match arguments {
+                    [Argument { value: Expr { kind: ExprKind::List(fields), .. }, .. }] => {
+                        fields.iter().map(|field| self.type_of(cursor, field)).collect()
+                    }
+                    _ => arguments.iter().map(|field| self.type_of(cursor, &field.value)).collect(),
+                };
+                StructInfo::tuple(fields)
+            }
+            Some((Namespace::Relax, "Prim")) => self.prim_type(cursor, arguments),
+            Some((Namespace::Relax, "Callable")) => self.callable_type(cursor, arguments),
+            Some((Namespace::Relax, "Any" | "Object")) => StructInfo::Object,
+            Some((Namespace::Tir, dtype)) if DType::parse(dtype).is_some() => {
+                StructInfo::Prim(PrimInfo { dtype: DType::parse(dtype), value: None })
+            }
+            Some(_) => self.bare_type(cursor, callee),
+            None => self.foreign_type(cursor, callee),
+        }
+    }
+
+    fn tensor_type(&mut self, cursor: Cursor<'_>, expr: &Expr, arguments: &[Argument], order: &[&str]) -> TensorInfo {
+        let mut shape_arg = self.type_argument(cursor, arguments, order, "shape");
+        let mut dtype_arg = self.type_argument(cursor, arguments, order, "dtype");
+        if dtype_arg.is_none() && shape_arg.is_some_and(|arg| matches!(arg.kind, ExprKind::String)) {
+            // `R.Tensor("float32", ndim=2)`: TVM reads a lone string as the dtype.
+            dtype_arg = shape_arg.take();
+        }
+        let ndim = self
+            .type_argument(cursor, arguments, order, "ndim")
+            .map(|arg| self.dim(cursor, arg))
+            .and_then(|ndim| ndim.as_constant())
+            .and_then(|ndim| usize::try_from(ndim).ok());
+        let shape = match shape_arg {
+            None => Shape::of_rank(ndim),
+            Some(arg) => self.tensor_shape(cursor, arg),
+        };
+        if let (Some(stated), Some(actual)) = (ndim, shape.ndim())
+            && shape_arg.is_some()
+            && stated != actual
+        {
+            let span = cursor.span(expr.tokens);
+            self.error(Code::MalformedType, span, format!("`ndim={stated}` contradicts a shape of {actual} dims"));
+        }
+        let (dtype, dtype_error) = dtype_arg.map_or((None, false), |arg| self.dtype_of(cursor, arg));
+        let vdevice =
+            self.type_argument(cursor, arguments, order, "vdevice").and_then(|arg| self.vdevice_of(cursor, arg));
+        TensorInfo { shape, dtype, vdevice, dtype_error }
+    }
+
+    /// The argument for `wanted`, positional or by keyword; reports unknown keywords once, when asked for the first.
+    fn type_argument<'e>(
+        &mut self,
+        cursor: Cursor<'_>,
+        arguments: &'e [Argument],
+        order: &[&str],
+        wanted: &str,
+    ) -> Option<&'e Expr> {
+        let first = order.first() == Some(&wanted);
+        let mut positional = 0;
+        let mut found = None;
+        for argument in arguments {
+            match argument.keyword {
+                Some(keyword) => {
+                    let text = cursor.text(keyword);
+                    if text == wanted {
+                        found = Some(&argument.value);
+                    } else if first && !order.contains(&text) {
+                        let span = cursor.span(rx_syntax::ast::TokenRange { start: keyword, end: keyword + 1 });
+                        let mut diagnostic = Diagnostic::new(
+                            Code::UnknownArgument,
+                            Place::Here(span),
+                            format!("a type has no argument `{text}`"),
+                        );
+                        if let Some(near) = rx_base::edit_distance::nearest(text, order.iter().copied()) {
+                            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
+                        }
+                        self.report(diagnostic);
+                    }
+                }
+                None => {
+                    if order.get(positional) == Some(&wanted) {
+                        found = Some(&argument.value);
+                    } else if first && positional >= order.len() {
+                        let span = cursor.span(argument.value.tokens);
+                        self.error(Code::TooManyArguments, span, format!("a type takes {} arguments here", order.len()));
+                    }
+                    positional += 1;
+                }
+            }
+        }
+        found.filter(|arg| !matches!(arg.kind, ExprKind::None))
+    }
+
+    fn tensor_shape(&mut self, cursor: Cursor<'_>, arg: &Expr) -> Shape {
+        match &arg.kind {
+            ExprKind::Tuple(dims) | ExprKind::List(dims) => {
+                let dims: Vec<Dim> = dims.iter().map(|dim| self.dim(cursor, dim)).collect();
+                Shape::known(dims)
+            }
+            ExprKind::Parenthesized(inner) => {
+                let span = cursor.span(arg.tokens);
+                let fixed = format!("({},)", cursor.source(inner.tokens));
+                self.report(
+                    Diagnostic::new(Code::MalformedType, Place::Here(span), "a shape must be a tuple, this is one number in parentheses")
+                        .with_help(format!("write `{fixed}`"))
+                        .with_fix(Fix { title: format!("write {fixed}"), edits: vec![(Place::Here(span), fixed)], safe: true }),
+                );
+                Shape::known(vec![self.dim(cursor, inner)])
+            }
+            ExprKind::Name => {
+                let name = cursor.name(arg.tokens.start);
+                self.shape_variable(name, cursor.span(arg.tokens))
+            }
+            ExprKind::Call { .. } => match self.expr(cursor, arg).ty {
+                StructInfo::Shape(shape) => shape,
+                _ => Shape::Unknown,
+            },
+            ExprKind::Error => Shape::Error,
+            _ => {
+                self.error(Code::MalformedType, cursor.span(arg.tokens), "a shape must be a tuple of dims");
+                Shape::Error
+            }
+        }
+    }
+
+    fn shape_variable(&mut self, name: Name, span: Span) -> Shape {
+        match self.lookup(name) {
+            Some(Entry::Value { ty: StructInfo::Shape(shape), .. }) => match shape {
+                Shape::Known(_) => shape,
+                other => Shape::Var { name, ndim: other.ndim() },
+            },
+            Some(Entry::Value { ty: StructInfo::Error, .. }) => Shape::Error,
+            Some(Entry::Value { ty: StructInfo::Object, .. }) => Shape::Var { name, ndim: None },
+            Some(Entry::Captured) => {
+                self.captured_name(name, span);
+                Shape::Error
+            }
+            None => {
+                self.undefined_name(name, span);
+                Shape::Error
+            }
+            Some(_) => {
+                self.report(
+                    Diagnostic::new(Code::MalformedType, Place::Here(span), format!("`{name}` is no shape"))
+                        .with_help(format!("a shape of one dim is written `({name},)`")),
+                );
+                Shape::Error
+            }
+        }
+    }
+
+    /// A dtype name; `(None, true)` after a mistake.
+    pub(super) fn dtype_of(&mut self, cursor: Cursor<'_>, arg: &Expr) -> (Option<DType>, bool) {
+        let span = cursor.span(arg.tokens);
+        match &arg.kind {
+            ExprKind::String => {
+                let text = cursor.string_value(arg).unwrap_or_default();
+                if matches!(text.as_ref(), "" | "void") {
+                    return (None, false);
+                }
+                match DType::parse(&text) {
+                    Some(dtype) => (Some(dtype), false),
+                    None => {
+                        self.unknown_dtype(&text, span);
+                        (None, true)
+                    }
+                }
+            }
+            ExprKind::None => (None, false),
+            ExprKind::Name => {
+                let name = cursor.name(arg.tokens.start);
+                match self.lookup(name) {
+                    Some(Entry::Captured) => self.captured_name(name, span),
+                    Some(Entry::Value { ty: StructInfo::Error | StructInfo::Object, .. }) => {}
+                    None => self.undefined_name(name, span),
+                    Some(_) => self.error(Code::UnknownDtype, span, format!("`{name}` is no dtype")),
+                }
+                (None, true)
+            }
+            ExprKind::Attribute { .. } => {
+                let last = cursor.source(arg.tokens).rsplit('.').next().unwrap_or_default();
+                (DType::parse(last), DType::parse(last).is_none())
+            }
+            ExprKind::Call { arguments, .. } if arguments.len() == 1 => {
+                arguments.first().map_or((None, true), |argument| self.dtype_of(cursor, &argument.value))
+            }
+            ExprKind::Error => (None, true),
+            _ => {
+                self.error(Code::UnknownDtype, span, "a dtype is a string such as \"float32\"");
+                (None, true)
+            }
+        }
+    }
+
+    pub(super) fn unknown_dtype(&mut self, text: &str, span: Span) {
+        const USUAL: [&str; 15] = [
+            "float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+            "uint64", "bool", "float8_e4m3fn", "float8_e5m2",
+        ];
+        let mut diagnostic =
+            Diagnostic::new(Code::UnknownDtype, Place::Here(span), format!("there is no dtype \"{text}\""));
+        if let Some(near) = rx_base::edit_distance::nearest(text, USUAL) {
+            diagnostic = diagnostic.with_help(format!("did you mean \"{near}\"?")).with_fix(Fix {
+                title: format!("change to \"{near}\""),
+                edits: vec![(Place::Here(span), format!("\"{near}\""))],
+                safe: false,
+            });
+        }
+        self.report(diagnostic);
+    }
+
+    /// A virtual device as a type names it, checked against the module's.
+    pub(super) fn vdevice_of(&mut self, cursor: Cursor<'_>, arg: &Expr) -> Option<VDevice> {
+        let text = match &arg.kind {
+            ExprKind::String => cursor.string_value(arg)?.into_owned(),
+            ExprKind::Call { .. } => return Some(VDevice(name(cursor.source(arg.tokens)))),
+            _ => return None,
+        };
+        let mut parts = text.split(':');
+        let kind = parts.next().unwrap_or_default();
+        let index = parts.next().and_then(|index| index.parse::<usize>().ok()).unwrap_or(0);
+        let scope = parts.next().unwrap_or("global");
+        let span = cursor.span(arg.tokens);
+        match &self.file.vdevices {
+            None => {
+                self.report(
+                    Diagnostic::new(
+                        Code::UnknownVDevice,
+                        Place::Here(span),
+                        format!("the module declares no virtual devices, so \"{text}\" names none"),
+                    )
+                    .with_help("add `I.module_global_infos({\"vdevice\": [I.vdevice(\"llvm\")]})` to the module"),
+                );
+            }
+            Some(declared) => {
+                // The index of a type counts the declared devices of its kind.
+                let of_kind = declared.iter().filter(|device| device.kind == kind);
+                if of_kind.clone().nth(index).is_none() && !of_kind.clone().any(|device| device.index == index as i64) {
+                    let known: Vec<String> =
+                        declared.iter().map(|device| format!("{}:{}:{}", device.kind, device.index, device.scope)).collect();
+                    self.report(
+                        Diagnostic::new(
+                            Code::UnknownVDevice,
+                            Place::Here(span),
+                            format!("the module declares no virtual device \"{text}\""),
+                        )
+                        .with_note(format!("declared: {}", known.join(", "))),
+                    );
+                }
+            }
+        }
+        Some(VDevice(name(&format!("{kind}:{index}:{scope}"))))
+    }
+
+    fn dtensor_type(&mut self, cursor: Cursor<'_>, expr: &Expr, arguments: &[Argument]) -> StructInfo {
+        let order = ["shape", "dtype", "device_mesh", "placement", "ndim", "vdevice"];
+        let tensor = self.tensor_type(cursor, expr, arguments, &order);
+        let mut text = |wanted| {
+            let arg = self.type_argument(cursor, arguments, &order, wanted);
+            name(&arg.map_or_else(String::new, |arg| {
+                cursor.string_value(arg).map_or_else(|| cursor.source(arg.tokens).to_owned(), |text| text.into_owned())
+            }))
+        };
+        let (device_mesh, placement) = (text("device_mesh"), Placement(text("placement")));
+        StructInfo::DTensor(Arc::new(DTensorInfo { tensor, device_mesh, placement }))
+    }
+
+    fn shape_type(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) -> StructInfo {
+        let order = ["values", "ndim"];
+        if let Some(values) = self.type_argument(cursor, arguments, &order, "values") {
+            let shape = match &values.kind {
+                ExprKind::Parenthesized(inner) => Shape::known(vec![self.dim(cursor, inner)]),
+                _ => self.tensor_shape(cursor, values),
+            };
+            return StructInfo::Shape(shape);
+        }
+        let ndim = self
+            .type_argument(cursor, arguments, &order, "ndim")
+            .map(|arg| self.dim(cursor, arg))
+            .and_then(|ndim| ndim.as_constant())
+            .and_then(|ndim| usize::try_from(ndim).ok());
+        StructInfo::Shape(Shape::of_rank(ndim))
+    }
+
+    fn prim_type(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) -> StructInfo {
+        let order = ["dtype", "value"];
+        let dtype = self
+            .type_argument(cursor, arguments, &order, "dtype")
+            .map(|arg| self.dtype_of(cursor, arg))
+            .and_then(|(dtype, _)| dtype);
+        let value = self.type_argument(cursor, arguments, &order, "value").map(|arg| self.dim(cursor, arg));
+        let dtype = dtype.or(value.is_some().then_some(DType::INT64));
+        StructInfo::Prim(PrimInfo { dtype, value })
+    }
+
+    fn callable_type(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) -> StructInfo {
+        let order = ["params", "ret", "purity", "derive_func"];
+        let was_lenient = std::mem::replace(&mut self.lenient_symbols, true);
+        self.push_scope(None);
+        for argument in arguments {
+            self.bind_symbols(cursor, &argument.value, Binds::Parameters);
+        }
+        let params = self.type_argument(cursor, arguments, &order, "params").map(|arg| match &arg.kind {
+            ExprKind::Tuple(types) | ExprKind::List(types) => types.iter().map(|ty| self.type_of(cursor, ty)).collect(),
+            _ => vec![self.type_of(cursor, arg)],
+        });
+        let ret = self.type_argument(cursor, arguments, &order, "ret").map(|arg| self.type_of(cursor, arg));
+        let pure = self.type_argument(cursor, arguments, &order, "purity").map(|arg| matches!(arg.kind, ExprKind::Bool(true)));
+        self.pop_scope();
+        self.lenient_symbols = was_lenient;
+        // TVM: a callable is pure unless said otherwise, but one that takes anything is not.
+        let pure = pure.unwrap_or(params.is_some());
+        StructInfo::Function(Arc::new(FunctionInfo { params, ret: ret.unwrap_or(StructInfo::Object), pure }))
+    }
+
+    /// Gives a value to the symbols that stand as dims of their own in a type, before it is read.
+    pub(super) fn bind_symbols(&mut self, cursor: Cursor<'_>, ty: &Expr, binds: Binds) {
+        match &ty.kind {
+            ExprKind::Call { callee, arguments } => match self.type_name(cursor, callee) {
+                Some((Namespace::Relax, "Callable")) if !self.lenient_symbols => {}
+                Some((Namespace::Relax, "Tensor" | "DTensor" | "dist.DTensor" | "Shape")) => {
+                    if let Some(shape) = arguments.first().filter(|argument| {
+                        argument.keyword.is_none_or(|keyword| matches!(cursor.text(keyword), "shape" | "values"))
+                    }) {
+                        self.bind_dims(cursor, &shape.value, binds);
+                    }
+                }
+                Some((Namespace::Relax, "Prim")) => {
+                    for argument in arguments {
+                        if argument.keyword.is_some_and(|keyword| cursor.text(keyword) == "value") {
+                            self.bind_dim(cursor, &argument.value, binds);
+                        }
+                    }
+                }
+                _ => arguments.iter().for_each(|argument| self.bind_symbols(cursor, &argument.value, binds)),
+            },
+            ExprKind::Tuple(types) | ExprKind::List(types) => {
+                types.iter().for_each(|ty| self.bind_symbols(cursor, ty, binds));
+            }
+            ExprKind::Parenthesized(inner) => self.bind_symbols(cursor, inner, binds),
+            _ => {}
+        }
+    }
+
+    fn bind_dims(&mut self, cursor: Cursor<'_>, shape: &Expr, binds: Binds) {
+        match &shape.kind {
+            ExprKind::Tuple(dims) | ExprKind::List(dims) => {
+                dims.iter().for_each(|dim| self.bind_dim(cursor, dim, binds));
+            }
+            ExprKind::Parenthesized(inner) => self.bind_dim(cursor, inner, binds),
+            _ => {}
+        }
+    }
+
+    fn bind_dim(&mut self, cursor: Cursor<'_>, dim: &Expr, binds: Binds) {
+        let span = cursor.span(dim.tokens);
+        let (symbol, quoted) = match &dim.kind {
+            ExprKind::Name => (cursor.name(dim.tokens.start), false),
+            ExprKind::String => match cursor.string_value(dim).filter(|text| is_identifier(text)) {
+                Some(text) => (name(&text), true),
+                None => return,
+            },
+            _ => return,
+        };
+        match self.lookup(symbol) {
+            Some(Entry::Symbol { bound: false }) => {
+                self.redefine_everywhere(symbol, Entry::Symbol { bound: true }, span);
+            }
+            Some(Entry::Captured) | None if quoted || self.lenient_symbols => {
+                self.define(symbol, Entry::Symbol { bound: true }, span);
+            }
+            Some(Entry::Value { ty: StructInfo::Prim(_) | StructInfo::Error, .. } | Entry::Symbol { .. }) => {}
+            _ if binds == Binds::MatchCast && quoted => {
+                self.define(symbol, Entry::Symbol { bound: true }, span);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `R.Callable` bare: takes anything, gives anything, may have effects.
+pub(super) fn opaque_callable() -> StructInfo {
+    StructInfo::Function(Arc::new(FunctionInfo { params: None, ret: StructInfo::Object, pure: false }))
+}

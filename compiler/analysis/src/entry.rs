@@ -1,0 +1,66 @@
+//! What a name stands for, and the places diagnostics speak of.
+
+use crate::file_context::FunctionContext;
+use rx_base::{Name, Span};
+use rx_ir::{Signature, StructInfo};
+use std::sync::Arc;
+
+/// A place in terms that do not move when the text around it does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// Bytes of the segment the diagnostic was found in.
+    Here(Span),
+    /// Where a name of an earlier segment of the same function was last defined.
+    Definition(Name),
+    /// A part of another item of the module.
+    Item(Name, ItemPart),
+}
+
+/// A part of an item's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ItemPart {
+    /// Its name.
+    Name,
+    /// A parameter, by index.
+    Param(u32),
+    /// The return annotation, or the name where there is none.
+    Return,
+}
+
+/// What a name stands for at some point of a function.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// A variable or parameter.
+    Value {
+        /// Its struct info.
+        ty: StructInfo,
+        /// The dataflow block it is local to, by ordinal in its function.
+        dataflow: Option<u32>,
+    },
+    /// A symbolic dim; not `bound` when it was declared and nothing gave it a value yet.
+    Symbol {
+        /// Whether its value is known from here on.
+        bound: bool,
+    },
+    /// The module: `cls` after `cls = Module`.
+    Module,
+    /// A name of the surrounding Python program, reported once.
+    Captured,
+    /// What the function's header says; under a name no program can write.
+    Function(Arc<FunctionContext>),
+}
+
+impl Entry {
+    /// A variable visible in the whole function.
+    pub fn value(ty: StructInfo) -> Entry {
+        Entry::Value { ty, dataflow: None }
+    }
+}
+
+/// What an elaboration asks of the world outside its segment. Every answer is recorded and is part of the memo's key.
+pub trait Outer {
+    /// The last definition of `name` before this segment.
+    fn lookup(&self, name: Name) -> Option<Entry>;
+    /// The signature of the module's item `name`.
+    fn signature(&self, name: Name) -> Option<Arc<Signature>>;
+}

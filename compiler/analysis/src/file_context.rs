@@ -1,0 +1,195 @@
+//! What the whole file says to its functions: imports, symbolic dims, devices, captured names.
+
+use rx_base::name::{NameMap, NameSet, name};
+use rx_base::symbolic::Bounds;
+use rx_base::{Name, Span};
+use rx_ir::StructInfo;
+use rx_syntax::ast::{Expr, ExprKind, StatementKind};
+use rx_syntax::{Cursor, Segment};
+use std::sync::Arc;
+
+/// The name under which a function's header stands in its scope; `<` keeps programs from writing it.
+pub const FUNCTION_CONTEXT: &str = "<function>";
+
+/// What the statements of a function need of its header.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionContext {
+    /// The declared return type.
+    pub ret: Option<StructInfo>,
+    /// Whether impure calls are mistakes in it.
+    pub pure: bool,
+    /// What its attributes say of its symbols.
+    pub bounds: Arc<Bounds>,
+}
+
+/// The namespaces of TVMScript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Namespace {
+    /// `R`.
+    Relax,
+    /// `T`.
+    Tir,
+    /// `I`.
+    Ir,
+}
+
+/// What the module level of a file says: position-free, compared by value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FileContext {
+    /// Symbolic dims: `n = TypeVar("n")`.
+    pub symbols: NameSet,
+    /// Names of modules: `Module`.
+    pub modules: NameSet,
+    /// Functions of the module, in order.
+    pub items: Vec<Name>,
+    /// Other names bound at module level, imports included; their values are Python's.
+    pub captured: NameSet,
+    /// `from tvm.script import relax as X`, where `X` is not `R`.
+    pub aliases: NameMap<Name>,
+    /// Virtual devices declared by `I.module_global_infos`; `None` when the module declares none.
+    pub vdevices: Option<Vec<DeclaredVDevice>>,
+    /// Struct infos of the metadata section's constants, where it is present.
+    pub constants: NameMap<Vec<StructInfo>>,
+}
+
+/// `I.vdevice(target, index, scope)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclaredVDevice {
+    /// The target's kind: `llvm`, `cuda`.
+    pub kind: Name,
+    /// The device's index.
+    pub index: i64,
+    /// The memory scope.
+    pub scope: Name,
+}
+
+impl FileContext {
+    /// Adds what the statements of one module-level segment say.
+    pub fn read(&mut self, segment: &Segment) {
+        for statement in &segment.tree().statements {
+            let cursor = segment.cursor(statement);
+            match &statement.tree.kind {
+                StatementKind::Class { name, .. } => {
+                    self.modules.insert(cursor.name(*name));
+                }
+                StatementKind::Assign { targets, value } => {
+                    for target in targets {
+                        self.bind(cursor, target, value);
+                    }
+                }
+                StatementKind::AnnAssign { target, value: Some(value), .. } => self.bind(cursor, target, value),
+                StatementKind::Def { name, .. } => {
+                    self.captured.insert(cursor.name(*name));
+                }
+                StatementKind::Import(names) | StatementKind::FromImport { names, .. } => {
+                    for imported in names {
+                        self.import(cursor, imported);
+                    }
+                }
+                StatementKind::Expr(expr) => self.global_infos(cursor, expr),
+                _ => {}
+            }
+        }
+    }
+
+    fn bind(&mut self, cursor: Cursor<'_>, target: &Expr, value: &Expr) {
+        match (&target.kind, &value.kind) {
+            (ExprKind::Tuple(targets), ExprKind::Tuple(values)) if targets.len() == values.len() => {
+                for (target, value) in targets.iter().zip(values) {
+                    self.bind(cursor, target, value);
+                }
+            }
+            (ExprKind::Name, ExprKind::Call { callee, .. }) if is_symbol_maker(cursor, callee) => {
+                self.symbols.insert(cursor.name(target.tokens.start));
+            }
+            (ExprKind::Name, _) => {
+                self.captured.insert(cursor.name(target.tokens.start));
+            }
+            _ => {}
+        }
+    }
+
+    fn import(&mut self, cursor: Cursor<'_>, imported: &rx_syntax::ast::ImportedName) {
+        let path = cursor.source(imported.path);
+        let last = path.rsplit('.').next().unwrap_or(path).trim();
+        let bound = match imported.alias {
+            Some(alias) => cursor.text(alias),
+            None => path.split('.').next().unwrap_or(path).trim(),
+        };
+        let canonical = match last {
+            "relax" => "R",
+            "tir" | "tirx" => "T",
+            "ir" => "I",
+            _ => "",
+        };
+        if matches!(bound, "R" | "T" | "I") {
+            return;
+        }
+        if !canonical.is_empty() {
+            self.aliases.insert(name(bound), name(canonical));
+        } else {
+            self.captured.insert(name(bound));
+        }
+    }
+
+    fn global_infos(&mut self, cursor: Cursor<'_>, expr: &Expr) {
+        let ExprKind::Call { callee, arguments } = &expr.kind else { return };
+        if !cursor.source(callee.tokens).ends_with("module_global_infos") {
+            return;
+        }
+        let Some(ExprKind::Dict(entries)) = arguments.first().map(|argument| &argument.value.kind) else { return };
+        for (key, value) in entries {
+            let is_vdevice = key.as_ref().is_some_and(|key| cursor.string_value(key).as_deref() == Some("vdevice"));
+            if let (true, ExprKind::List(devices)) = (is_vdevice, &value.kind) {
+                let declared = devices.iter().filter_map(|device| declared_vdevice(cursor, device)).collect();
+                self.vdevices = Some(declared);
+            }
+        }
+    }
+
+    /// The namespace a name stands for.
+    pub fn namespace(&self, of: &str) -> Option<Namespace> {
+        let of = match of {
+            "R" | "T" | "I" => of,
+            other => self.aliases.get(&name(other))?,
+        };
+        match of {
+            "R" => Some(Namespace::Relax),
+            "T" => Some(Namespace::Tir),
+            "I" => Some(Namespace::Ir),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a call of this makes a symbolic dim: `TypeVar("n")`, `T.int64()`, `T.Var("n", "int64")`, `tir.Var(…)`.
+pub(crate) fn is_symbol_maker(cursor: Cursor<'_>, callee: &Expr) -> bool {
+    let source = cursor.source(callee.tokens);
+    let last = source.rsplit('.').next().unwrap_or(source);
+    match source.contains('.') {
+        false => matches!(last, "TypeVar" | "Var" | "SizeVar"),
+        true => matches!(last, "TypeVar" | "Var" | "SizeVar" | "var" | "size_var"),
+    }
+}
+
+fn declared_vdevice(cursor: Cursor<'_>, device: &Expr) -> Option<DeclaredVDevice> {
+    let ExprKind::Call { arguments, .. } = &device.kind else { return None };
+    let target = &arguments.first()?.value;
+    let kind = match &target.kind {
+        ExprKind::Dict(entries) => entries.iter().find_map(|(key, value)| {
+            let key = cursor.string_value(key.as_ref()?)?;
+            (key == "kind").then(|| cursor.string_value(value)).flatten()
+        })?,
+        _ => cursor.string_value(target)?,
+    };
+    let index = arguments.get(1).and_then(|argument| cursor.integer_value(&argument.value)).unwrap_or(0);
+    let scope = arguments.get(2).and_then(|argument| cursor.string_value(&argument.value));
+    Some(DeclaredVDevice {
+        kind: name(kind.split_whitespace().next().unwrap_or("")),
+        index: i64::try_from(index).unwrap_or(0),
+        scope: name(scope.as_deref().unwrap_or("global")),
+    })
+}
+
+/// A span that covers nothing, for what no text says.
+pub(crate) const NOWHERE: Span = Span { start: 0, end: 0 };

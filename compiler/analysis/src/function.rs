@@ -1,0 +1,424 @@
+//! A function's segments in order, redone only where text or recorded facts changed.
+//!
+//! Each segment's result is a pure function of its text, the block state it starts in, the file context and the answers it
+//! recorded. [`FunctionMemo`] keeps the results of the last run and an index from names to their definitions; a run finds
+//! the segments whose text changed, elaborates them, and follows the *names* whose meaning changed into later segments. An
+//! edit that changes no exported type stops right there. Nothing observable depends on the memo.
+
+mod index;
+
+use crate::elaborate::{BlockState, Export, SegmentResult, elaborate};
+use crate::entry::{Entry, ItemPart, Outer, Place};
+use crate::file_context::{FUNCTION_CONTEXT, FileContext};
+use crate::signature::Header;
+use index::{Definitions, Mask};
+use rx_base::name::{NameMap, name};
+use rx_base::{Code, Diagnostic, Name, Span};
+use rx_ir::{Signature, StructInfo};
+use rx_syntax::Segment;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A place in terms of a function's segments, or a part of another item.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ItemPlace {
+    /// Bytes of one segment of this item.
+    Segment(u32, Span),
+    /// A part of another item's header.
+    Item(Name, ItemPart),
+}
+
+/// What the check of a Relax function found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionCheck {
+    /// Results by segment; the first is the header's.
+    pub segments: Arc<[Arc<SegmentResult>]>,
+    /// Mistakes in order of position.
+    pub diagnostics: Arc<[Diagnostic<ItemPlace>]>,
+    /// The type of what it returns: declared, else inferred.
+    pub returned: Option<StructInfo>,
+}
+
+/// The last run of a function, kept to make the next one cheap.
+#[derive(Debug, Default)]
+pub struct FunctionMemo(Mutex<Option<Box<State>>>);
+
+#[derive(Debug)]
+struct State {
+    file: Arc<FileContext>,
+    segments: Vec<Arc<Segment>>,
+    results: Vec<Arc<SegmentResult>>,
+    /// The block state each segment was elaborated in.
+    starts: Vec<BlockState>,
+    /// For each segment, a filter of the names it asked for.
+    masks: Vec<Mask>,
+    definitions: Definitions,
+    globals: NameMap<Option<Arc<Signature>>>,
+    with_diagnostics: BTreeSet<u32>,
+}
+
+impl FunctionMemo {
+    fn take(&self) -> Option<Box<State>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn put(&self, state: Box<State>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
+    }
+
+    /// The items the last run asked for.
+    fn globals(&self) -> Vec<Name> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.as_ref().map(|state| state.globals.keys().copied().collect()).unwrap_or_default()
+    }
+}
+
+/// Checks a Relax function: `segments` of which the first is the header, elaborated in `header`.
+///
+/// `signature` answers for the module's items.
+pub fn check_function(
+    segments: &[Arc<Segment>],
+    header: &Header,
+    file: &Arc<FileContext>,
+    signature: &dyn Fn(Name) -> Option<Arc<Signature>>,
+    memo: &FunctionMemo,
+) -> FunctionCheck {
+    // Asked before the memo is taken: a cancelled query unwinds from here and must not lose it.
+    let globals: NameMap<Option<Arc<Signature>>> =
+        memo.globals().into_iter().map(|name| (name, signature(name))).collect();
+    let mut run = Run::start(memo.take(), segments, header, file, signature, globals);
+    run.all();
+    let (state, check) = run.finish(header);
+    memo.put(state);
+    check
+}
+
+struct Run<'a> {
+    state: Box<State>,
+    signature: &'a dyn Fn(Name) -> Option<Arc<Signature>>,
+    /// Segments whose text changed: `[first, last)`.
+    dirty: std::ops::Range<usize>,
+    /// Names whose meaning after some segment differs from the last run's.
+    changed: NameMap<()>,
+    changed_mask: Mask,
+    globals_changed: bool,
+}
+
+impl<'a> Run<'a> {
+    fn start(
+        old: Option<Box<State>>,
+        segments: &[Arc<Segment>],
+        header: &Header,
+        file: &Arc<FileContext>,
+        signature: &'a dyn Fn(Name) -> Option<Arc<Signature>>,
+        globals: NameMap<Option<Arc<Signature>>>,
+    ) -> Run<'a> {
+        let usable = old.filter(|old| Arc::ptr_eq(&old.file, file) || old.file == *file);
+        let mut run = match usable {
+            Some(state) => Run::resume(state, segments, signature),
+            None => Run::cold(segments, header, file, signature),
+        };
+        for (name, now) in globals {
+            let before = run.state.globals.get(&name).cloned().flatten();
+            if before != now {
+                run.globals_changed = true;
+                run.changed.insert(name, ());
+                run.changed_mask.add(name);
+            }
+            run.state.globals.insert(name, now);
+        }
+        run.adopt_header(header);
+        run
+    }
+
+    fn cold(
+        segments: &[Arc<Segment>],
+        header: &Header,
+        file: &Arc<FileContext>,
+        signature: &'a dyn Fn(Name) -> Option<Arc<Signature>>,
+    ) -> Run<'a> {
+        let empty = Arc::new(empty_result());
+        let mut results = vec![empty; segments.len()];
+        let mut definitions = Definitions::default();
+        if let Some(first) = results.first_mut() {
+            *first = header.result.clone();
+            definitions.insert(0, &header.result.exports);
+        }
+        let state = State {
+            file: file.clone(),
+            segments: segments.to_vec(),
+            results,
+            starts: vec![BlockState::default(); segments.len()],
+            masks: vec![Mask::default(); segments.len()],
+            definitions,
+            globals: NameMap::default(),
+            with_diagnostics: BTreeSet::new(),
+        };
+        Run {
+            state: Box::new(state),
+            signature,
+            dirty: 1..segments.len(),
+            changed: NameMap::default(),
+            changed_mask: Mask::default(),
+            globals_changed: false,
+        }
+    }
+
+    fn resume(
+        mut state: Box<State>,
+        segments: &[Arc<Segment>],
+        signature: &'a dyn Fn(Name) -> Option<Arc<Signature>>,
+    ) -> Run<'a> {
+        let (before, after) = (state.segments.len(), segments.len());
+        let prefix = state.segments.iter().zip(segments).take_while(|(a, b)| Arc::ptr_eq(a, b)).count();
+        let most = before.min(after) - prefix;
+        let suffix = state
+            .segments
+            .iter()
+            .rev()
+            .zip(segments.iter().rev())
+            .take(most)
+            .take_while(|(a, b)| Arc::ptr_eq(a, b))
+            .count();
+        let dirty = prefix..after - suffix;
+        let mut changed = NameMap::default();
+        let mut changed_mask = Mask::default();
+        if before == after {
+            for (slot, segment) in state.segments[dirty.clone()].iter_mut().zip(&segments[dirty.clone()]) {
+                *slot = segment.clone();
+            }
+        } else {
+            // Indices shift: what the replaced segments exported is compared by what replaces it, name by name.
+            for result in &state.results[prefix..before - suffix] {
+                for export in &result.exports {
+                    changed.insert(export.name, ());
+                    changed_mask.add(export.name);
+                }
+            }
+            let empty = Arc::new(empty_result());
+            let replaced = prefix..before - suffix;
+            let fresh = dirty.len();
+            state.segments = segments.to_vec();
+            state.results.splice(replaced.clone(), std::iter::repeat_n(empty, fresh));
+            state.starts.splice(replaced.clone(), std::iter::repeat_n(BlockState::default(), fresh));
+            state.masks.splice(replaced, std::iter::repeat_n(Mask::default(), fresh));
+            state.definitions = Definitions::default();
+            state.with_diagnostics.clear();
+            for (at, result) in state.results.iter().enumerate() {
+                let at = u32::try_from(at).unwrap_or(u32::MAX);
+                state.definitions.insert(at, &result.exports);
+                if !result.diagnostics.is_empty() {
+                    state.with_diagnostics.insert(at);
+                }
+            }
+        }
+        Run { state, signature, dirty, changed, changed_mask, globals_changed: false }
+    }
+
+    /// Puts the header's result in place of the last run's.
+    fn adopt_header(&mut self, header: &Header) {
+        let Some(first) = self.state.results.first() else { return };
+        if Arc::ptr_eq(first, &header.result) {
+            if !header.result.diagnostics.is_empty() {
+                self.state.with_diagnostics.insert(0);
+            }
+            return;
+        }
+        self.replace(0, header.result.clone());
+        self.dirty.start = self.dirty.start.max(1).min(self.state.segments.len());
+    }
+
+    /// Stores a segment's new result and notes the names whose meaning changed.
+    fn replace(&mut self, at: usize, result: Arc<SegmentResult>) {
+        let index = u32::try_from(at).unwrap_or(u32::MAX);
+        let old = std::mem::replace(&mut self.state.results[at], result.clone());
+        if old.exports != result.exports {
+            for export in changed_exports(&old.exports, &result.exports) {
+                self.changed.insert(export, ());
+                self.changed_mask.add(export);
+            }
+            self.state.definitions.remove(index, &old.exports);
+            self.state.definitions.insert(index, &result.exports);
+        }
+        match result.diagnostics.is_empty() {
+            true => self.state.with_diagnostics.remove(&index),
+            false => self.state.with_diagnostics.insert(index),
+        };
+    }
+
+    /// Elaborates what needs it, in order.
+    fn all(&mut self) {
+        let count = self.state.segments.len();
+        let header_changed = !self.changed.is_empty();
+        let first = if self.globals_changed || header_changed { 1 } else { self.dirty.start.max(1) };
+        for at in first..count {
+            let start = self.state.results[at - 1].end.clone();
+            let must = self.dirty.contains(&at) || self.state.starts[at] != start;
+            if !must && self.changed.is_empty() && at >= self.dirty.end {
+                // Nothing differs from here on.
+                return;
+            }
+            if must || self.asks_for_changed(at) {
+                self.elaborate(at, start);
+            }
+        }
+    }
+
+    /// Whether a recorded answer of segment `at` is another now.
+    fn asks_for_changed(&self, at: usize) -> bool {
+        if !self.state.masks[at].meets(&self.changed_mask) {
+            return false;
+        }
+        let result = &self.state.results[at];
+        let index = u32::try_from(at).unwrap_or(u32::MAX);
+        let changed = |name: &Name| self.changed.contains_key(name);
+        result
+            .imports
+            .iter()
+            .any(|(name, was)| changed(name) && self.state.definitions.lookup(*name, index, &self.state.results) != was.as_ref())
+            || result.globals.iter().any(|(name, was)| {
+                changed(name) && self.state.globals.get(name).is_none_or(|now| now != was)
+            })
+    }
+
+    fn elaborate(&mut self, at: usize, start: BlockState) {
+        let outer = SegmentOuter {
+            state: &self.state,
+            at: u32::try_from(at).unwrap_or(u32::MAX),
+            signature: self.signature,
+            asked: RefCell::new(Vec::new()),
+        };
+        let file = self.state.file.clone();
+        let result = elaborate(&self.state.segments[at], &start, &file, &outer);
+        let asked = outer.asked.into_inner();
+        for (name, signature) in asked {
+            self.state.globals.insert(name, signature);
+        }
+        let mut mask = Mask::default();
+        result.imports.iter().for_each(|(name, _)| mask.add(*name));
+        result.globals.iter().for_each(|(name, _)| mask.add(*name));
+        self.state.masks[at] = mask;
+        self.state.starts[at] = start;
+        self.replace(at, Arc::new(result));
+    }
+
+    fn finish(self, header: &Header) -> (Box<State>, FunctionCheck) {
+        let state = self.state;
+        let mut diagnostics = Vec::new();
+        for at in &state.with_diagnostics {
+            let Some(result) = state.results.get(*at as usize) else { continue };
+            for diagnostic in &result.diagnostics {
+                let translate = |place: &Place| state.place(*at, place);
+                let primary = translate(&diagnostic.primary).unwrap_or(ItemPlace::Segment(*at, Span::default()));
+                diagnostics.push(diagnostic.map_places(primary, translate));
+            }
+        }
+        let ended = state.results.last().is_none_or(|last| last.end.returned);
+        if !ended && matches!(&*header.signature, Signature::Relax(_)) {
+            diagnostics.push(missing_return(&state));
+        }
+        let declared = match &*header.signature {
+            Signature::Relax(signature) => signature.ret.clone(),
+            _ => None,
+        };
+        let returned = declared.or_else(|| state.results.iter().rev().find_map(|result| result.returned.clone()));
+        let check = FunctionCheck { segments: state.results.as_slice().into(), diagnostics: diagnostics.into(), returned };
+        (state, check)
+    }
+}
+
+impl State {
+    fn place(&self, at: u32, place: &Place) -> Option<ItemPlace> {
+        match place {
+            Place::Here(span) => Some(ItemPlace::Segment(at, *span)),
+            Place::Definition(name) => {
+                let (segment, export) = self.definitions.find(*name, at, &self.results)?;
+                Some(ItemPlace::Segment(segment, export.span))
+            }
+            Place::Item(name, part) => Some(ItemPlace::Item(*name, *part)),
+        }
+    }
+}
+
+/// A function without a `return`, reported at its name.
+fn missing_return(state: &State) -> Diagnostic<ItemPlace> {
+    let segment = state.segments.first();
+    let mut place = Span::default();
+    let mut function = String::new();
+    if let Some(segment) = segment {
+        for statement in &segment.tree().statements {
+            if let rx_syntax::ast::StatementKind::Def { name, .. } = &statement.tree.kind {
+                let cursor = segment.cursor(statement);
+                place = cursor.span(rx_syntax::ast::TokenRange { start: *name, end: *name + 1 });
+                function = cursor.text(*name).to_owned();
+            }
+        }
+    }
+    let mut diagnostic = Diagnostic::new(
+        Code::MissingReturn,
+        ItemPlace::Segment(0, place),
+        format!("`{function}` ends without a `return`"),
+    );
+    let last = state.results.iter().rev().flat_map(|result| result.exports.iter().rev());
+    let candidate = last
+        .filter(|export| matches!(&export.entry, Entry::Value { dataflow: None, .. }))
+        .map(|export| export.name)
+        .find(|name| !name.starts_with('<'));
+    if let Some(candidate) = candidate {
+        diagnostic = diagnostic.with_help(format!("add `return {candidate}`"));
+    }
+    diagnostic
+}
+
+/// The names whose last definition in a segment differs.
+fn changed_exports(old: &[Export], new: &[Export]) -> Vec<Name> {
+    let last = |exports: &[Export]| -> NameMap<Entry> {
+        exports.iter().map(|export| (export.name, export.entry.clone())).collect()
+    };
+    let (old, new) = (last(old), last(new));
+    let gone_or_other = old.iter().filter(|(name, entry)| new.get(*name) != Some(*entry)).map(|(name, _)| *name);
+    let fresh = new.keys().filter(|name| !old.contains_key(*name)).copied();
+    gone_or_other.chain(fresh).collect()
+}
+
+fn empty_result() -> SegmentResult {
+    SegmentResult {
+        imports: Vec::new(),
+        globals: Vec::new(),
+        exports: Vec::new(),
+        end: BlockState::default(),
+        diagnostics: Vec::new(),
+        rows: Vec::new(),
+        returned: None,
+        statements: 0,
+    }
+}
+
+/// The world outside one segment: earlier segments of the function, items of the module.
+struct SegmentOuter<'a> {
+    state: &'a State,
+    at: u32,
+    signature: &'a dyn Fn(Name) -> Option<Arc<Signature>>,
+    asked: RefCell<Vec<(Name, Option<Arc<Signature>>)>>,
+}
+
+impl Outer for SegmentOuter<'_> {
+    fn lookup(&self, name: Name) -> Option<Entry> {
+        self.state.definitions.lookup(name, self.at, &self.state.results).cloned()
+    }
+
+    fn signature(&self, name: Name) -> Option<Arc<Signature>> {
+        if let Some(known) = self.state.globals.get(&name) {
+            return known.clone();
+        }
+        let signature = (self.signature)(name);
+        self.asked.borrow_mut().push((name, signature.clone()));
+        signature
+    }
+}
+
+/// The reserved name under which a function's context is exported.
+pub fn function_context_name() -> Name {
+    name(FUNCTION_CONTEXT)
+}

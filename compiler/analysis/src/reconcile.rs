@@ -1,0 +1,286 @@
+//! What was written against what was inferred.
+//!
+//! A declared type is checked against the value's: *proved equal* is silent, *wider* gives the declared type, *narrower or
+//! open* gives the declared type too (a run-time check settles it), *refuted* is a clash. Where the two clash, that dim,
+//! dtype or rank becomes an error part, which agrees with everything: one mistake is one diagnostic.
+
+use rx_base::symbolic::prove;
+use rx_base::symbolic::{Answer, Bounds};
+use rx_base::{DType, Dim};
+use rx_ir::{DTensorInfo, FunctionInfo, PrimInfo, Shape, StructInfo, TensorInfo};
+use std::sync::Arc;
+
+/// In what two types clash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClashKind {
+    /// A dim, or the number of dimensions.
+    Shape,
+    /// The dtype.
+    Dtype,
+    /// A tensor and a tuple, tuples of different lengths, and the like.
+    Kind,
+    /// The virtual device.
+    VDevice,
+}
+
+/// The first place where two types contradict each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clash {
+    /// In what.
+    pub kind: ClashKind,
+    /// Indices of tuple fields from the outside in.
+    pub path: Vec<usize>,
+    /// The axis, where one dim clashes.
+    pub axis: Option<usize>,
+    /// What the value has there: `axis 0 is 1`.
+    pub actual: String,
+    /// What was wanted there: `64`.
+    pub wanted: String,
+}
+
+impl Clash {
+    /// `field 1, axis 0 is 1, wanted 64` without the last part.
+    pub fn actual_at_path(&self) -> String {
+        let fields: String = self.path.iter().map(|index| format!("field {index}, ")).collect();
+        format!("{fields}{}", self.actual)
+    }
+}
+
+/// A declared type reconciled with an inferred one.
+#[derive(Clone, Debug)]
+pub struct Reconciled {
+    /// The type users of the value see.
+    pub ty: StructInfo,
+    /// The first contradiction.
+    pub clash: Option<Clash>,
+    /// Whether something is left for a run-time check.
+    pub open: bool,
+}
+
+/// Reconciles `declared` with `inferred`.
+pub fn reconcile(declared: &StructInfo, inferred: &StructInfo, bounds: &Bounds) -> Reconciled {
+    let mut walk = Walk { bounds, clash: None, open: false, path: Vec::new() };
+    let ty = walk.types(declared, inferred);
+    Reconciled { ty, clash: walk.clash, open: walk.open }
+}
+
+struct Walk<'a> {
+    bounds: &'a Bounds,
+    clash: Option<Clash>,
+    open: bool,
+    path: Vec<usize>,
+}
+
+impl Walk<'_> {
+    fn clash(&mut self, kind: ClashKind, axis: Option<usize>, actual: String, wanted: String) {
+        if self.clash.is_none() {
+            self.clash = Some(Clash { kind, path: self.path.clone(), axis, actual, wanted });
+        }
+    }
+
+    fn types(&mut self, declared: &StructInfo, inferred: &StructInfo) -> StructInfo {
+        match (declared, inferred) {
+            (StructInfo::Object, _) | (_, StructInfo::Error) => declared.clone(),
+            (StructInfo::Error, _) => inferred.clone(),
+            (_, StructInfo::Object) => {
+                self.open = true;
+                declared.clone()
+            }
+            (StructInfo::Tensor(wanted), StructInfo::Tensor(actual)) => match Arc::ptr_eq(wanted, actual) {
+                true => declared.clone(),
+                false => self.tensors(wanted, actual).into(),
+            },
+            (StructInfo::DTensor(wanted), StructInfo::DTensor(actual)) => {
+                let tensor = self.tensors(&wanted.tensor, &actual.tensor);
+                StructInfo::DTensor(Arc::new(DTensorInfo { tensor, ..DTensorInfo::clone(wanted) }))
+            }
+            (StructInfo::Shape(wanted), StructInfo::Shape(actual)) => StructInfo::Shape(self.shapes(wanted, actual)),
+            (StructInfo::Prim(wanted), StructInfo::Prim(actual)) => StructInfo::Prim(self.scalars(wanted, actual)),
+            (StructInfo::String, StructInfo::String) => StructInfo::String,
+            (StructInfo::Tuple(wanted), StructInfo::Tuple(actual)) if wanted.len() == actual.len() => {
+                let fields: Vec<StructInfo> = wanted
+                    .iter()
+                    .zip(actual.iter())
+                    .enumerate()
+                    .map(|(index, (wanted, actual))| {
+                        self.path.push(index);
+                        let field = self.types(wanted, actual);
+                        self.path.pop();
+                        field
+                    })
+                    .collect();
+                StructInfo::tuple(fields)
+            }
+            (StructInfo::Tuple(wanted), StructInfo::Tuple(actual)) => {
+                self.clash(
+                    ClashKind::Kind,
+                    None,
+                    format!("the tuple has {} fields", actual.len()),
+                    format!("{}", wanted.len()),
+                );
+                StructInfo::Error
+            }
+            (StructInfo::Function(wanted), StructInfo::Function(actual)) => self.functions(wanted, actual, declared),
+            _ => {
+                self.clash(ClashKind::Kind, None, format!("the value is {inferred}"), declared.to_string());
+                StructInfo::Error
+            }
+        }
+    }
+
+    fn tensors(&mut self, wanted: &TensorInfo, actual: &TensorInfo) -> TensorInfo {
+        let shape = self.shapes(&wanted.shape, &actual.shape);
+        let (dtype, dtype_error) = self.dtypes(wanted, actual);
+        if let (Some(a), Some(b)) = (wanted.vdevice, actual.vdevice)
+            && a != b
+        {
+            self.clash(ClashKind::VDevice, None, format!("the value lives on {}", b.0), a.0.to_string());
+        }
+        TensorInfo { shape, dtype, vdevice: wanted.vdevice, dtype_error }
+    }
+
+    fn dtypes(&mut self, wanted: &TensorInfo, actual: &TensorInfo) -> (Option<DType>, bool) {
+        match (wanted.dtype, actual.dtype) {
+            (Some(a), Some(b)) if a != b => {
+                self.clash(ClashKind::Dtype, None, format!("dtype is {b}"), a.to_string());
+                (None, true)
+            }
+            (Some(_), None) if !actual.dtype_error => {
+                self.open = true;
+                (wanted.dtype, false)
+            }
+            (None, _) => (None, wanted.dtype_error),
+            (dtype, _) => (dtype, false),
+        }
+    }
+
+    fn shapes(&mut self, wanted: &Shape, actual: &Shape) -> Shape {
+        if matches!(actual, Shape::Error) {
+            return wanted.clone();
+        }
+        if let (Some(a), Some(b)) = (wanted.ndim(), actual.ndim())
+            && a != b
+        {
+            self.clash(ClashKind::Shape, None, format!("{} {}", b, plural(b)), a.to_string());
+            return Shape::Error;
+        }
+        match (wanted, actual) {
+            (Shape::Known(a), Shape::Known(b)) => {
+                if a == b {
+                    return wanted.clone();
+                }
+                let dims: Vec<Dim> =
+                    a.iter().zip(b.iter()).enumerate().map(|(axis, (a, b))| self.dims(axis, a, b)).collect();
+                Shape::known(dims)
+            }
+            (Shape::Known(_) | Shape::Var { .. }, Shape::Rank(_) | Shape::Unknown) | (Shape::Rank(_), Shape::Unknown) => {
+                self.open = true;
+                wanted.clone()
+            }
+            _ => wanted.clone(),
+        }
+    }
+
+    fn dims(&mut self, axis: usize, wanted: &Dim, actual: &Dim) -> Dim {
+        match prove::equal(wanted, actual, self.bounds) {
+            Answer::Proved => wanted.clone(),
+            Answer::Open => {
+                self.open = true;
+                wanted.clone()
+            }
+            Answer::Refuted => {
+                self.clash(ClashKind::Shape, Some(axis), format!("axis {axis} is {actual}"), wanted.to_string());
+                Dim::ERROR
+            }
+        }
+    }
+
+    fn scalars(&mut self, wanted: &PrimInfo, actual: &PrimInfo) -> PrimInfo {
+        let mut result = wanted.clone();
+        if let (Some(a), Some(b)) = (wanted.dtype, actual.dtype)
+            && a != b
+        {
+            self.clash(ClashKind::Dtype, None, format!("dtype is {b}"), a.to_string());
+            result.dtype = None;
+        }
+        if let (Some(a), Some(b)) = (&wanted.value, &actual.value)
+            && prove::equal(a, b, self.bounds) == Answer::Refuted
+        {
+            self.clash(ClashKind::Shape, None, format!("the value is {b}"), a.to_string());
+            result.value = None;
+        }
+        if result.value.is_none() {
+            result.value = actual.value.clone();
+        }
+        result
+    }
+
+    fn functions(&mut self, wanted: &FunctionInfo, actual: &FunctionInfo, declared: &StructInfo) -> StructInfo {
+        if let (Some(a), Some(b)) = (&wanted.params, &actual.params)
+            && a.len() != b.len()
+        {
+            self.clash(ClashKind::Kind, None, format!("the function takes {} arguments", b.len()), a.len().to_string());
+            return StructInfo::Error;
+        }
+        // Symbols of a function type are its own; only what cannot depend on them is compared.
+        let (StructInfo::Tensor(a), StructInfo::Tensor(b)) = (&wanted.ret, &actual.ret) else {
+            return declared.clone();
+        };
+        if let (Some(x), Some(y)) = (a.shape.ndim(), b.shape.ndim())
+            && x != y
+        {
+            self.clash(ClashKind::Shape, None, format!("the function returns {y} {}", plural(y)), x.to_string());
+        }
+        declared.clone()
+    }
+}
+
+fn plural(ndim: usize) -> &'static str {
+    if ndim == 1 { "dimension" } else { "dimensions" }
+}
+
+/// The narrowest type both fit: what a variable has after an `if` whose branches give `a` and `b`
+/// (TVM `src/relax/analysis/type_analysis.cc`, least common ancestor).
+pub fn join(a: &StructInfo, b: &StructInfo, bounds: &Bounds) -> StructInfo {
+    match (a, b) {
+        (StructInfo::Error, other) | (other, StructInfo::Error) => other.clone(),
+        (StructInfo::Tensor(x), StructInfo::Tensor(y)) => TensorInfo {
+            shape: join_shapes(&x.shape, &y.shape, bounds),
+            dtype: if x.dtype == y.dtype { x.dtype } else { None },
+            vdevice: if x.vdevice == y.vdevice { x.vdevice } else { None },
+            dtype_error: x.dtype_error || y.dtype_error,
+        }
+        .into(),
+        (StructInfo::Shape(x), StructInfo::Shape(y)) => StructInfo::Shape(join_shapes(x, y, bounds)),
+        (StructInfo::Prim(x), StructInfo::Prim(y)) if x.dtype == y.dtype => {
+            let value = if x.value == y.value { x.value.clone() } else { None };
+            StructInfo::Prim(PrimInfo { dtype: x.dtype, value })
+        }
+        (StructInfo::Tuple(x), StructInfo::Tuple(y)) if x.len() == y.len() => {
+            let fields: Vec<StructInfo> = x.iter().zip(y.iter()).map(|(x, y)| join(x, y, bounds)).collect();
+            StructInfo::tuple(fields)
+        }
+        _ if a == b => a.clone(),
+        (StructInfo::Function(x), StructInfo::Function(y)) => StructInfo::Function(Arc::new(FunctionInfo {
+            params: if x.params == y.params { x.params.clone() } else { None },
+            ret: join(&x.ret, &y.ret, bounds),
+            pure: x.pure && y.pure,
+        })),
+        _ => StructInfo::Object,
+    }
+}
+
+fn join_shapes(a: &Shape, b: &Shape, bounds: &Bounds) -> Shape {
+    match (a, b) {
+        (Shape::Error, other) | (other, Shape::Error) => other.clone(),
+        (Shape::Known(x), Shape::Known(y)) if x.len() == y.len() => {
+            let same = x.iter().zip(y.iter()).all(|(x, y)| prove::equal(x, y, bounds) == Answer::Proved);
+            if same { a.clone() } else { Shape::Rank(x.len()) }
+        }
+        _ if a == b => a.clone(),
+        _ => match (a.ndim(), b.ndim()) {
+            (Some(x), Some(y)) if x == y => Shape::Rank(x),
+            _ => Shape::Unknown,
+        },
+    }
+}

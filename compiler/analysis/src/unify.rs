@@ -1,0 +1,175 @@
+//! Binding a callee's symbols from the arguments of a call, left to right.
+//!
+//! The first bare occurrence of a symbol binds it; every other occurrence is an equality, *proved*, *refuted* or *open*.
+
+use rx_base::name::NameMap;
+use rx_base::symbolic::prove;
+use rx_base::symbolic::{Answer, Bounds};
+use rx_base::{Dim, Name};
+use rx_ir::{Shape, StructInfo, TensorInfo};
+use std::sync::Arc;
+
+/// What a symbol is bound to, and by which argument.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    /// Its value in the caller.
+    pub value: Dim,
+    /// The index of the argument that bound it.
+    pub argument: usize,
+}
+
+/// A callee's symbols and their values.
+#[derive(Debug)]
+pub struct Bindings<'a> {
+    bound: NameMap<Bound>,
+    bounds: &'a Bounds,
+}
+
+/// An equality between a dim the callee needs and the dim given.
+#[derive(Clone, Debug)]
+pub struct Equality {
+    /// The dim as the callee writes it.
+    pub wanted: Dim,
+    /// The same with bound symbols put in; `None` where a symbol is unbound.
+    pub wanted_here: Option<Dim>,
+    /// The dim given.
+    pub actual: Dim,
+    /// Whether they are equal.
+    pub answer: Answer,
+    /// For a bare symbol bound before: which argument bound it.
+    pub bound_by: Option<usize>,
+}
+
+impl<'a> Bindings<'a> {
+    /// No symbol bound.
+    pub fn new(bounds: &'a Bounds) -> Bindings<'a> {
+        Bindings { bound: NameMap::default(), bounds }
+    }
+
+    /// The value of a symbol.
+    pub fn get(&self, symbol: Name) -> Option<&Bound> {
+        self.bound.get(&symbol)
+    }
+
+    /// Binds a symbol unless it is bound.
+    pub fn bind(&mut self, symbol: Name, value: Dim, argument: usize) {
+        self.bound.entry(symbol).or_insert(Bound { value, argument });
+    }
+
+    /// Meets the callee's `wanted` with the caller's `actual`, given by argument `argument`: binds or compares.
+    pub fn meet(&mut self, wanted: &Dim, actual: &Dim, argument: usize) -> Equality {
+        if let Some(symbol) = wanted.as_symbol() {
+            match self.bound.get(&symbol) {
+                None => {
+                    self.bind(symbol, actual.clone(), argument);
+                    return Equality {
+                        wanted: wanted.clone(),
+                        wanted_here: Some(actual.clone()),
+                        actual: actual.clone(),
+                        answer: Answer::Proved,
+                        bound_by: None,
+                    };
+                }
+                Some(bound) => {
+                    let answer = prove::equal(&bound.value, actual, self.bounds);
+                    return Equality {
+                        wanted: wanted.clone(),
+                        wanted_here: Some(bound.value.clone()),
+                        actual: actual.clone(),
+                        answer,
+                        bound_by: Some(bound.argument),
+                    };
+                }
+            }
+        }
+        let wanted_here = self.substitute(wanted);
+        let answer = wanted_here.as_ref().map_or(Answer::Open, |dim| prove::equal(dim, actual, self.bounds));
+        Equality { wanted: wanted.clone(), wanted_here, actual: actual.clone(), answer, bound_by: None }
+    }
+
+    /// The dim with bound symbols put in; `None` if one is unbound.
+    pub fn substitute(&self, dim: &Dim) -> Option<Dim> {
+        let mut complete = true;
+        dim.for_each_symbol(&mut |symbol| complete &= self.bound.contains_key(&symbol));
+        complete.then(|| dim.substitute(&|symbol| self.bound.get(&symbol).map(|bound| bound.value.clone())))
+    }
+
+    /// The callee's type in the caller's terms. A shape with an unbound symbol keeps its rank only, as TVM's
+    /// `EraseToWellDefined` does.
+    pub fn substitute_type(&self, ty: &StructInfo) -> StructInfo {
+        match ty {
+            StructInfo::Tensor(tensor) => {
+                TensorInfo { shape: self.substitute_shape(&tensor.shape), ..TensorInfo::clone(tensor) }.into()
+            }
+            StructInfo::DTensor(tensor) => {
+                let mut tensor = rx_ir::DTensorInfo::clone(tensor);
+                tensor.tensor.shape = self.substitute_shape(&tensor.tensor.shape);
+                StructInfo::DTensor(Arc::new(tensor))
+            }
+            StructInfo::Shape(shape) => StructInfo::Shape(self.substitute_shape(shape)),
+            StructInfo::Prim(prim) => {
+                let value = prim.value.as_ref().and_then(|value| self.substitute(value));
+                StructInfo::Prim(rx_ir::PrimInfo { dtype: prim.dtype, value })
+            }
+            StructInfo::Tuple(fields) => {
+                let fields: Vec<StructInfo> = fields.iter().map(|field| self.substitute_type(field)).collect();
+                StructInfo::tuple(fields)
+            }
+            other => other.clone(),
+        }
+    }
+
+    fn substitute_shape(&self, shape: &Shape) -> Shape {
+        match shape {
+            Shape::Known(dims) => match dims.iter().map(|dim| self.substitute(dim)).collect::<Option<Vec<Dim>>>() {
+                Some(dims) => Shape::known(dims),
+                None => Shape::Rank(dims.len()),
+            },
+            Shape::Var { ndim, .. } => Shape::of_rank(*ndim),
+            other => other.clone(),
+        }
+    }
+
+    /// Meets every dim of a callee's parameter type with the argument's, binding symbols; returns equalities that did not
+    /// bind, in order. Types of different kinds or ranks give none.
+    pub fn meet_types(&mut self, wanted: &StructInfo, actual: &StructInfo, argument: usize) -> Vec<Equality> {
+        let mut equalities = Vec::new();
+        self.walk(wanted, actual, argument, &mut equalities);
+        equalities
+    }
+
+    fn walk(&mut self, wanted: &StructInfo, actual: &StructInfo, argument: usize, out: &mut Vec<Equality>) {
+        match (wanted, actual) {
+            (StructInfo::Shape(a), StructInfo::Shape(b)) => self.walk_shapes(a, b, argument, out),
+            (StructInfo::Tuple(a), StructInfo::Tuple(b)) => {
+                for (a, b) in a.iter().zip(b.iter()) {
+                    self.walk(a, b, argument, out);
+                }
+            }
+            (StructInfo::Prim(a), StructInfo::Prim(b)) => {
+                if let (Some(a), Some(b)) = (&a.value, &b.value) {
+                    out.push(self.meet(a, b, argument));
+                }
+            }
+            _ => {
+                if let (Some(a), Some(b)) = (wanted.as_tensor(), actual.as_tensor()) {
+                    self.walk_shapes(&a.shape, &b.shape, argument, out);
+                }
+            }
+        }
+    }
+
+    fn walk_shapes(&mut self, wanted: &Shape, actual: &Shape, argument: usize, out: &mut Vec<Equality>) {
+        let (Some(wanted), Some(actual)) = (wanted.dims(), actual.dims()) else { return };
+        if wanted.len() == actual.len() {
+            // Bare symbols bind before compound dims are compared, wherever they stand in the shape.
+            let bare = |dim: &&Dim| dim.as_symbol().is_some();
+            for (wanted, actual) in wanted.iter().zip(actual).filter(|(wanted, _)| bare(wanted)) {
+                out.push(self.meet(wanted, actual, argument));
+            }
+            for (wanted, actual) in wanted.iter().zip(actual).filter(|(wanted, _)| !bare(wanted)) {
+                out.push(self.meet(wanted, actual, argument));
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Salsa inputs and tracked functions, all of whole-item granularity.
+
+use rx_analysis::function::{FunctionCheck, FunctionMemo, ItemPlace, check_function};
+use rx_analysis::signature::{Header, prim_signature, relax_header};
+use rx_analysis::{FileContext, ItemPart};
+use rx_base::name::NameMap;
+use rx_base::{Code, Diagnostic, Name, Span};
+use rx_ir::{Signature, StructInfo};
+use rx_syntax::Segment;
+use rx_syntax::document::{FunctionKind, ItemKind};
+use std::sync::Arc;
+
+/// The database; a clone is another handle to the same storage.
+#[salsa::db]
+#[derive(Clone, Default)]
+pub(crate) struct Database {
+    storage: salsa::Storage<Self>,
+}
+
+#[salsa::db]
+impl salsa::Database for Database {}
+
+/// A module, or what stands outside modules: the items that see one another.
+#[salsa::input]
+pub(crate) struct ScopeInput {
+    /// Items at module level that are no functions: imports, symbolic dims, module attributes.
+    #[returns(clone)]
+    pub(crate) preludes: Arc<[ItemInput]>,
+    /// Functions, in order.
+    #[returns(clone)]
+    pub(crate) functions: Arc<[ItemInput]>,
+}
+
+/// An item of a document.
+#[salsa::input]
+pub(crate) struct ItemInput {
+    /// What it is.
+    #[returns(copy)]
+    pub(crate) kind: ItemKind,
+    /// Its name.
+    #[returns(copy)]
+    pub(crate) name: Option<Name>,
+    /// Its first segment: a function's decorators and header.
+    #[returns(clone)]
+    pub(crate) head: Arc<Segment>,
+    /// All its segments, the first included.
+    #[returns(clone)]
+    pub(crate) segments: Arc<[Arc<Segment>]>,
+    /// The scope it belongs to.
+    #[returns(copy)]
+    pub(crate) scope: ScopeInput,
+    /// The last run of its check; no result depends on it.
+    #[returns(clone)]
+    pub(crate) memo: Arc<FunctionMemo>,
+}
+
+/// What the check of an item found.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ItemCheck {
+    /// A Relax function's results.
+    pub(crate) function: Option<Arc<FunctionCheck>>,
+    /// Mistakes, in order of position.
+    pub(crate) diagnostics: Arc<[Diagnostic<ItemPlace>]>,
+}
+
+/// What a scope's module level says.
+#[salsa::tracked(returns(clone))]
+pub(crate) fn scope_context(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<FileContext> {
+    let mut context = FileContext::default();
+    for item in scope.preludes(db).iter() {
+        for segment in item.segments(db).iter() {
+            context.read(segment);
+        }
+    }
+    context.items = scope.functions(db).iter().filter_map(|item| item.name(db)).collect();
+    Arc::new(context)
+}
+
+/// From names to the functions of a scope; of several the last, as in Python.
+#[salsa::tracked(returns(clone))]
+pub(crate) fn scope_index(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<NameMap<ItemInput>> {
+    let mut index = NameMap::default();
+    for item in scope.functions(db).iter() {
+        if let Some(name) = item.name(db) {
+            index.insert(name, *item);
+        }
+    }
+    Arc::new(index)
+}
+
+/// External functions declared at module level: `f = R.ExternFunc("f")`.
+#[salsa::tracked(returns(clone))]
+pub(crate) fn scope_externs(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<NameMap<Arc<Signature>>> {
+    let context = scope_context(db, scope);
+    let mut externs = NameMap::default();
+    for item in scope.preludes(db).iter() {
+        for segment in item.segments(db).iter() {
+            for (name, ty) in rx_analysis::signature::externs(segment, &context) {
+                externs.insert(name, Arc::new(Signature::Extern(ty)));
+            }
+        }
+    }
+    Arc::new(externs)
+}
+
+/// A Relax function's header. Depends on the header's text alone, not on the body.
+#[salsa::tracked(returns(clone))]
+pub(crate) fn header(db: &dyn salsa::Database, item: ItemInput) -> Header {
+    relax_header(&item.head(db), &scope_context(db, item.scope(db)))
+}
+
+/// What callers see of an item.
+#[salsa::tracked(returns(clone))]
+pub(crate) fn signature(db: &dyn salsa::Database, item: ItemInput) -> Arc<Signature> {
+    match item.kind(db) {
+        ItemKind::Function(FunctionKind::Relax) => header(db, item).signature,
+        ItemKind::Function(FunctionKind::Prim) => {
+            Arc::new(prim_signature(&item.segments(db), &scope_context(db, item.scope(db))))
+        }
+        _ => Arc::new(Signature::Opaque),
+    }
+}
+
+/// A signature whose return type is inferred where it is not declared.
+#[salsa::tracked(returns(clone), cycle_result = unknown_return)]
+pub(crate) fn full_signature(db: &dyn salsa::Database, item: ItemInput) -> Arc<Signature> {
+    let declared = signature(db, item);
+    match &*declared {
+        Signature::Relax(function) if function.ret.is_none() => {
+            let returned = check_item(db, item).function.and_then(|check| check.returned.clone());
+            let mut function = function.clone();
+            function.ret = returned;
+            Arc::new(Signature::Relax(function))
+        }
+        _ => declared,
+    }
+}
+
+/// A function that calls itself without a declared return type may return anything.
+fn unknown_return(db: &dyn salsa::Database, _id: salsa::Id, item: ItemInput) -> Arc<Signature> {
+    match &*signature(db, item) {
+        Signature::Relax(function) => {
+            let mut function = function.clone();
+            function.ret = Some(StructInfo::Object);
+            Arc::new(Signature::Relax(function))
+        }
+        other => Arc::new(other.clone()),
+    }
+}
+
+/// Checks an item.
+#[salsa::tracked(returns(clone), cycle_result = unchecked)]
+pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck {
+    let segments = item.segments(db);
+    let mut diagnostics: Vec<Diagnostic<ItemPlace>> = Vec::new();
+    let function = match item.kind(db) {
+        ItemKind::Function(FunctionKind::Relax) => {
+            let scope = item.scope(db);
+            let context = scope_context(db, scope);
+            let find = |name: Name| item_signature(db, scope, name);
+            let check = check_function(&segments, &header(db, item), &context, &find, &item.memo(db));
+            diagnostics.extend(check.diagnostics.iter().cloned());
+            Some(Arc::new(check))
+        }
+        ItemKind::Foreign => None,
+        _ => {
+            for (at, segment) in segments.iter().enumerate() {
+                let at = u32::try_from(at).unwrap_or(u32::MAX);
+                for diagnostic in rx_syntax::syntax_diagnostics(segment) {
+                    let place = |span: &Span| ItemPlace::Segment(at, *span);
+                    diagnostics.push(diagnostic.map_places(place(&diagnostic.primary), |span| Some(place(span))));
+                }
+            }
+            None
+        }
+    };
+    diagnostics.extend(duplicate(db, item));
+    ItemCheck { function, diagnostics: diagnostics.into() }
+}
+
+/// Functions whose return types depend on each other in a circle are checked once the circle is cut.
+fn unchecked(_db: &dyn salsa::Database, _id: salsa::Id, _item: ItemInput) -> ItemCheck {
+    ItemCheck { function: None, diagnostics: Arc::from([]) }
+}
+
+fn item_signature(db: &dyn salsa::Database, scope: ScopeInput, name: Name) -> Option<Arc<Signature>> {
+    if let Some(item) = scope_index(db, scope).get(&name) {
+        // A declared return type is taken at its word; asking for the full signature would check the callee's body.
+        let declared = signature(db, *item);
+        return match &*declared {
+            Signature::Relax(function) if function.ret.is_none() => Some(full_signature(db, *item)),
+            _ => Some(declared),
+        };
+    }
+    scope_externs(db, scope).get(&name).cloned()
+}
+
+/// A second function of the same name in one module.
+fn duplicate(db: &dyn salsa::Database, item: ItemInput) -> Option<Diagnostic<ItemPlace>> {
+    let name = item.name(db)?;
+    let scope = item.scope(db);
+    let last = *scope_index(db, scope).get(&name)?;
+    let in_module = scope.preludes(db).iter().any(|prelude| prelude.kind(db) == ItemKind::ModuleHeader);
+    (last != item && in_module && matches!(item.kind(db), ItemKind::Function(_))).then(|| {
+        Diagnostic::new(
+            Code::DuplicateDefinition,
+            ItemPlace::Segment(0, name_span(&item.head(db)).unwrap_or_default()),
+            format!("the module has another function called `{name}`"),
+        )
+        .with_label(ItemPlace::Item(name, ItemPart::Name), "this one takes its place")
+    })
+}
+
+/// Where a header names its function.
+fn name_span(head: &Segment) -> Option<Span> {
+    crate::position::part_span(head, ItemPart::Name)
+}

@@ -1,0 +1,137 @@
+//! Keeping the salsa inputs in step with a document.
+
+use crate::queries::{Database, ItemInput, ScopeInput};
+use rx_analysis::function::FunctionMemo;
+use rx_syntax::document::{Document, Item, ItemKind};
+use rx_syntax::Segment;
+use salsa::Setter;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A document's inputs: one per item, one per scope.
+#[derive(Default)]
+pub(crate) struct Inputs {
+    pub(crate) items: Vec<ItemInput>,
+    scopes: BTreeMap<Option<u32>, ScopeInput>,
+}
+
+impl Inputs {
+    /// Makes inputs for every item.
+    pub(crate) fn new(db: &mut Database, document: &Document) -> Inputs {
+        let mut inputs = Inputs::default();
+        inputs.splice(db, document, 0..0, 0..document.items().len());
+        inputs
+    }
+
+    /// Follows an edit that replaced items `old` by items `new`; unchanged fields are not set.
+    pub(crate) fn follow(&mut self, db: &mut Database, document: &Document, old: Range<usize>, new: Range<usize>) {
+        let in_place = old.len() == new.len()
+            && self.items.get(old.clone()).is_some_and(|inputs| {
+                inputs.iter().zip(&document.items()[new.clone()]).all(|(input, item)| {
+                    input.kind(db) == item.kind && input.name(db) == item.name && self.scope_of(item) == Some(input.scope(db))
+                })
+            });
+        if !in_place {
+            return self.splice(db, document, old, new);
+        }
+        for at in new {
+            if let (Some(input), Some(item)) = (self.items.get(at), document.items().get(at)) {
+                set_text(db, *input, item);
+            }
+        }
+    }
+
+    /// The same inputs for a snapshot.
+    pub(crate) fn share(&self) -> Inputs {
+        Inputs { items: self.items.clone(), scopes: self.scopes.clone() }
+    }
+
+    fn scope_of(&self, item: &Item) -> Option<ScopeInput> {
+        self.scopes.get(&item.module).copied()
+    }
+
+    fn splice(&mut self, db: &mut Database, document: &Document, old: Range<usize>, new: Range<usize>) {
+        for item in document.items() {
+            self.scopes.entry(item.module).or_insert_with(|| ScopeInput::new(db, Arc::from([]), Arc::from([])));
+        }
+        let end = old.end.min(self.items.len());
+        let mut replaced: Vec<ItemInput> = self.items.get(old.start.min(end)..end).unwrap_or_default().to_vec();
+        let mut fresh = Vec::with_capacity(new.len());
+        for item in &document.items()[new] {
+            // An item that kept its kind and name keeps its input, and with it the memo of its last check.
+            let same = replaced.iter().position(|input| input.kind(db) == item.kind && input.name(db) == item.name);
+            let scope = self.scopes.get(&item.module).copied();
+            let Some(scope) = scope else { continue };
+            let input = match same {
+                Some(same) => {
+                    let input = replaced.remove(same);
+                    set_text(db, input, item);
+                    if input.scope(db) != scope {
+                        input.set_scope(db).to(scope);
+                    }
+                    input
+                }
+                None => ItemInput::new(
+                    db,
+                    item.kind,
+                    item.name,
+                    head(item),
+                    item.segments.clone(),
+                    scope,
+                    Arc::new(FunctionMemo::default()),
+                ),
+            };
+            fresh.push(input);
+        }
+        self.items.splice(old.start.min(end)..end, fresh);
+        // Modules are numbered in order: an inserted one renumbers the items behind it.
+        for (input, item) in self.items.iter().zip(document.items()) {
+            if let Some(scope) = self.scopes.get(&item.module)
+                && input.scope(db) != *scope
+            {
+                input.set_scope(db).to(*scope);
+            }
+        }
+        self.fill_scopes(db, document);
+    }
+
+    /// Sets each scope's members where they changed.
+    fn fill_scopes(&self, db: &mut Database, document: &Document) {
+        for (module, scope) in &self.scopes {
+            let mut preludes = Vec::new();
+            let mut functions = Vec::new();
+            for (input, item) in self.items.iter().zip(document.items()) {
+                match item.kind {
+                    ItemKind::Function(_) if item.module == *module => functions.push(*input),
+                    ItemKind::ModuleHeader | ItemKind::ModuleStatement if item.module == *module => preludes.push(*input),
+                    ItemKind::Prelude | ItemKind::Metadata => preludes.push(*input),
+                    _ => {}
+                }
+            }
+            if scope.preludes(db)[..] != preludes[..] {
+                scope.set_preludes(db).to(preludes.into());
+            }
+            if scope.functions(db)[..] != functions[..] {
+                scope.set_functions(db).to(functions.into());
+            }
+        }
+    }
+}
+
+fn head(item: &Item) -> Arc<Segment> {
+    item.segments.first().cloned().unwrap_or_else(|| Arc::new(Segment::new("".into())))
+}
+
+/// Sets an item's text where it changed; salsa's setters do not compare.
+fn set_text(db: &mut Database, input: ItemInput, item: &Item) {
+    let head = head(item);
+    if !Arc::ptr_eq(&input.head(db), &head) {
+        input.set_head(db).to(head);
+    }
+    let known = input.segments(db);
+    let same = known.len() == item.segments.len() && known.iter().zip(item.segments.iter()).all(|(a, b)| Arc::ptr_eq(a, b));
+    if !same {
+        input.set_segments(db).to(item.segments.clone());
+    }
+}

@@ -1,0 +1,215 @@
+//! Documents and what can be asked of them.
+
+use crate::hover::{Hover, hover_at};
+use crate::position::{absolute, place_diagnostic};
+use crate::queries::{Database, check_item};
+use crate::sync::Inputs;
+use rx_analysis::elaborate;
+use rx_analysis::function::ItemPlace;
+use rx_base::{Diagnostic, Span};
+use rx_syntax::document::{Document, FileKind};
+use std::fmt;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// A file of a [`Workspace`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(u32);
+
+/// A query was given up because the documents changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cancelled;
+
+/// What a [`TypeRow`] describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RowKind {
+    /// A parameter.
+    Param,
+    /// A binding or bare statement.
+    Binding,
+    /// A returned value.
+    Return,
+}
+
+impl fmt::Display for RowKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RowKind::Param => "param",
+            RowKind::Binding => "binding",
+            RowKind::Return => "return",
+        })
+    }
+}
+
+/// The struct info of one parameter, binding or returned value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeRow {
+    /// The top-level function.
+    pub function: String,
+    /// The variable; `return` for a returned value, `_` for a bare statement.
+    pub name: String,
+    /// What it is.
+    pub kind: RowKind,
+    /// The type its users see, in the `tvm-0.27` spelling.
+    pub struct_info: String,
+    /// Whether it was inferred, not written.
+    pub inferred: bool,
+    /// Where the name stands, in bytes of the file.
+    pub span: Span,
+}
+
+struct File {
+    document: Document,
+    inputs: Inputs,
+}
+
+/// Documents and the salsa database over them.
+#[derive(Default)]
+pub struct Workspace {
+    db: Database,
+    files: Vec<Option<File>>,
+}
+
+impl Workspace {
+    /// A workspace without files.
+    pub fn new() -> Workspace {
+        Workspace::default()
+    }
+
+    /// Adds a file.
+    pub fn add(&mut self, text: &str, kind: FileKind) -> FileId {
+        let document = Document::new(text, kind);
+        let inputs = Inputs::new(&mut self.db, &document);
+        let id = FileId(u32::try_from(self.files.len()).unwrap_or(u32::MAX));
+        self.files.push(Some(File { document, inputs }));
+        id
+    }
+
+    /// Replaces the bytes `range` of a file; out of range or inside a character, the nearest valid range is taken.
+    pub fn edit(&mut self, file: FileId, range: Range<usize>, new: &str) {
+        let Some(file) = self.files.get_mut(file.0 as usize).and_then(Option::as_mut) else { return };
+        let edit = file.document.edit(range, new);
+        file.inputs.follow(&mut self.db, &file.document, edit.old, edit.new);
+    }
+
+    /// Forgets a file.
+    pub fn remove(&mut self, file: FileId) {
+        if let Some(file) = self.files.get_mut(file.0 as usize) {
+            *file = None;
+        }
+    }
+
+    /// A file's text. A removed file's is empty.
+    pub fn document(&self, file: FileId) -> &Document {
+        static EMPTY: LazyLock<Document> = LazyLock::new(|| Document::new("", FileKind::Rx));
+        self.file(file).map_or_else(|| &*EMPTY, |file| &file.document)
+    }
+
+    fn file(&self, file: FileId) -> Option<&File> {
+        self.files.get(file.0 as usize).and_then(Option::as_ref)
+    }
+
+    /// The mistakes of a file, in order of position.
+    pub fn diagnostics(&self, file: FileId) -> Vec<Diagnostic<Span>> {
+        self.file(file).map(|file| diagnostics(&self.db, file)).unwrap_or_default()
+    }
+
+    /// The struct info of every parameter, binding and returned value of a file, in order of position.
+    pub fn types(&self, file: FileId) -> Vec<TypeRow> {
+        self.file(file).map(|file| types(&self.db, file)).unwrap_or_default()
+    }
+
+    /// What is known of the name at `offset` bytes.
+    pub fn hover(&self, file: FileId, offset: usize) -> Option<Hover> {
+        let file = self.file(file)?;
+        hover_at(&self.db, &file.document, &file.inputs, offset)
+    }
+
+    /// A copy to read from on another thread. A later [`Workspace::edit`] waits until it is dropped, and cancels its
+    /// queries: ask through [`Snapshot::catch`].
+    pub fn snapshot(&self) -> Snapshot {
+        let files = self.files.iter().map(|file| {
+            file.as_ref().map(|file| File {
+                document: file.document.clone(),
+                inputs: file.inputs.share(),
+            })
+        });
+        Snapshot(Workspace { db: self.db.clone(), files: files.collect() })
+    }
+}
+
+/// A readable copy of a [`Workspace`].
+pub struct Snapshot(Workspace);
+
+impl Snapshot {
+    /// Runs `ask`; `Err` when the documents changed meanwhile.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when an edit ended the queries.
+    pub fn catch<T>(&self, ask: impl FnOnce(&Snapshot) -> T) -> Result<T, Cancelled> {
+        salsa::Cancelled::catch(std::panic::AssertUnwindSafe(|| ask(self))).map_err(|_| Cancelled)
+    }
+
+    /// As [`Workspace::document`].
+    pub fn document(&self, file: FileId) -> &Document {
+        self.0.document(file)
+    }
+
+    /// As [`Workspace::diagnostics`].
+    pub fn diagnostics(&self, file: FileId) -> Vec<Diagnostic<Span>> {
+        self.0.diagnostics(file)
+    }
+
+    /// As [`Workspace::types`].
+    pub fn types(&self, file: FileId) -> Vec<TypeRow> {
+        self.0.types(file)
+    }
+
+    /// As [`Workspace::hover`].
+    pub fn hover(&self, file: FileId, offset: usize) -> Option<Hover> {
+        self.0.hover(file, offset)
+    }
+}
+
+fn diagnostics(db: &Database, file: &File) -> Vec<Diagnostic<Span>> {
+    let mut found = Vec::new();
+    for (at, (input, item)) in file.inputs.items.iter().zip(file.document.items()).enumerate() {
+        let check = check_item(db, *input);
+        found.extend(check.diagnostics.iter().map(|diagnostic| place_diagnostic(&file.document, at, diagnostic)));
+        for (segment, diagnostic) in item.indentation_diagnostics() {
+            let segment = u32::try_from(segment).unwrap_or(u32::MAX);
+            let place = |span: &Span| absolute(&file.document, at, &ItemPlace::Segment(segment, *span));
+            let primary = place(&diagnostic.primary).unwrap_or_default();
+            found.push(diagnostic.map_places(primary, place));
+        }
+    }
+    found.sort_by_key(|diagnostic| (diagnostic.primary, diagnostic.code));
+    found
+}
+
+fn types(db: &Database, file: &File) -> Vec<TypeRow> {
+    let mut rows = Vec::new();
+    for (at, (input, item)) in file.inputs.items.iter().zip(file.document.items()).enumerate() {
+        let Some(check) = check_item(db, *input).function else { continue };
+        let function = item.name.map_or_else(String::new, |name| name.to_string());
+        for (segment, result) in check.segments.iter().enumerate() {
+            let segment = u32::try_from(segment).unwrap_or(u32::MAX);
+            for row in &result.rows {
+                let kind = match row.kind {
+                    elaborate::RowKind::Param => RowKind::Param,
+                    elaborate::RowKind::Binding => RowKind::Binding,
+                    elaborate::RowKind::Return => RowKind::Return,
+                };
+                rows.push(TypeRow {
+                    function: function.clone(),
+                    name: row.name.to_string(),
+                    kind,
+                    struct_info: row.ty.to_string(),
+                    inferred: row.inferred,
+                    span: absolute(&file.document, at, &ItemPlace::Segment(segment, row.span)).unwrap_or_default(),
+                });
+            }
+        }
+    }
+    rows
+}

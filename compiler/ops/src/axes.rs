@@ -1,0 +1,73 @@
+//! Axes: negative ones counted from the end, each in range, none named twice.
+
+use crate::call::{CallInfo, ParamPlace, Problem};
+use rustc_hash::FxHashSet;
+use rx_base::Code;
+
+/// The axis `axis` of a tensor with `ndim` dimensions, counted from the front (TVM's `NormalizeAxis`).
+///
+/// # Errors
+/// Reports an axis outside `[-ndim, ndim)` at parameter `name`.
+pub(crate) fn normalize_axis(
+    call: &CallInfo<'_>,
+    name: &'static str,
+    ndim: usize,
+    axis: i64,
+) -> Result<usize, Problem> {
+    // A rank is the length of a list in memory, so it fits.
+    let signed = i64::try_from(ndim).unwrap_or(i64::MAX);
+    let from_front = if axis < 0 { axis.checked_add(signed) } else { Some(axis) };
+    match from_front.and_then(|axis| usize::try_from(axis).ok()).filter(|axis| *axis < ndim) {
+        Some(axis) => Ok(axis),
+        None => {
+            let message = format!("{name} {axis} is out of range, the tensor has {ndim} dimensions");
+            let note = match ndim {
+                0 => "a tensor without dimensions has no axis".to_owned(),
+                _ => format!("valid axes are -{ndim} to {}", ndim - 1),
+            };
+            let place = ParamPlace::Param(name);
+            Err(call.error(Code::AxisOutOfRange, place, format_args!("{message}")).with_note(note).into())
+        }
+    }
+}
+
+/// The axes `axes`, counted from the front, in the order given (TVM's `NormalizeAxes`).
+///
+/// # Errors
+/// As [`normalize_axis`]; also reports an axis named twice.
+pub(crate) fn normalize_axes(
+    call: &CallInfo<'_>,
+    name: &'static str,
+    ndim: usize,
+    axes: &[i64],
+) -> Result<Vec<usize>, Problem> {
+    let mut result = Vec::with_capacity(axes.len());
+    let mut seen = FxHashSet::default();
+    for axis in axes {
+        let from_front = normalize_axis(call, name, ndim, *axis)?;
+        if !seen.insert(from_front) {
+            let message = format_args!("{name} names axis {from_front} twice");
+            return Err(call.error(Code::AxisOutOfRange, ParamPlace::Param(name), message).into());
+        }
+        result.push(from_front);
+    }
+    Ok(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{call_of, code_of};
+
+    #[test]
+    fn axes_count_from_either_end_and_once() {
+        call_of("sum", &[], |call| {
+            let axes = |ndim, axes: &[i64]| normalize_axes(call, "axis", ndim, axes);
+            assert_eq!(axes(4, &[-1, 0]).ok(), Some(vec![3, 0]));
+            for bad in [&[4][..], &[-5], &[3, 3], &[-1, 3], &[i64::MIN]] {
+                assert_eq!(axes(4, bad).map_err(code_of), Err(Some(Code::AxisOutOfRange)));
+            }
+            assert_eq!(axes(0, &[0]).map_err(code_of), Err(Some(Code::AxisOutOfRange)));
+        });
+    }
+}

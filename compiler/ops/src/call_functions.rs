@@ -1,0 +1,378 @@
+//! Operators that call a function: a prim_func, an external function, a closure.
+//!
+//! The result is what the call declares. Whether a `call_tir` fits its prim_func is checked where functions are known.
+
+use crate::call::{Arg, CallInfo, ParamPlace, Problem};
+use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use rustc_hash::FxHashSet;
+use rx_base::{Answer, Code};
+use rx_ir::{Expr, StructInfo, TensorInfo};
+
+const REFERENCE: &str = "TVM src/relax/op/op.cc";
+const GVAR: Param = Param::operand("gvar", ParamKind::Function, "The prim_func: `cls.f`.");
+const FUNC: Param = Param::operand("func", ParamKind::Function, "The external function, by name.");
+const CLOSURE: Param = Param::operand("closure", ParamKind::Any, "The closure.");
+const ARGS: Param = Param::operand("args", ParamKind::Arguments, "The arguments, as a tuple.");
+const VALUES: Param = Param::operand("args", ParamKind::Variadic, "The arguments.");
+const OUT_TY: Param =
+    Param::operand("out_ty", ParamKind::Types, "The type of the result; a list of types where it is a tuple.");
+const TY_ARGS: Param = Param::operand("ty_args", ParamKind::Types, "The type of the result; several make it a tuple.");
+const INPLACE: Param = Param::attr(
+    "inplace_indices",
+    AttrKind::Ints,
+    Default::Required,
+    "For each output the argument whose memory it takes, or -1 for memory of its own.",
+);
+
+/// An operator of this module.
+const fn calls(
+    name: &'static str,
+    params: &'static [Param],
+    purity: Purity,
+    doc: &'static str,
+    infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
+) -> Schema {
+    Schema { name, params, purity, doc, reference: REFERENCE, infer }
+}
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    calls(
+        "call_tir",
+        &[GVAR, ARGS, OUT_TY],
+        Purity::Pure,
+        "Calls a prim_func in destination-passing style. The outputs are allocated with the types of `out_ty` and \
+         passed after the arguments.",
+        destination_passing,
+    ),
+    calls(
+        "call_tir_inplace",
+        &[GVAR, ARGS, INPLACE, OUT_TY],
+        Purity::Pure,
+        "Calls a prim_func that writes some outputs over its arguments. Such an argument must not be used afterwards.",
+        call_tir_inplace,
+    ),
+    calls(
+        "call_tir_with_grad",
+        &[
+            GVAR,
+            ARGS,
+            OUT_TY,
+            Param::attr("te_grad_name", AttrKind::Str, Default::Required, "The registered function for the gradient."),
+            Param::attr("te_grad_kwargs", AttrKind::Dict, Default::Absent, "Keyword arguments for that function."),
+        ],
+        Purity::Pure,
+        "Calls a prim_func as `call_tir` does, and names the function that computes its gradient.",
+        destination_passing,
+    ),
+    calls(
+        "call_dps_packed",
+        &[FUNC, ARGS, OUT_TY],
+        Purity::Pure,
+        "Calls an external function in destination-passing style: the outputs are passed after the arguments.",
+        destination_passing,
+    ),
+    calls(
+        "call_pure_packed",
+        &[FUNC, VALUES, TY_ARGS],
+        Purity::Pure,
+        "Calls an external function that has no effect but its value. The author vouches for that.",
+        call_pure_packed,
+    ),
+    calls(
+        "call_inplace_packed",
+        &[FUNC, VALUES, INPLACE, TY_ARGS],
+        Purity::Pure,
+        "Calls an external function that gives back some of its arguments, changed in place. Such an argument must \
+         not be used afterwards.",
+        call_inplace_packed,
+    ),
+    calls(
+        "call_py_func",
+        &[
+            Param::operand("func_name", ParamKind::Any, "The name of the Python function, a string."),
+            ARGS,
+            OUT_TY,
+        ],
+        Purity::Pure,
+        "Calls a Python function of the module.",
+        destination_passing,
+    ),
+    calls(
+        "call_builtin_with_ctx",
+        &[FUNC, ARGS, Param::optional("ty_args", ParamKind::Types, "The type of the result; nothing when left out.")],
+        Purity::Impure,
+        "Calls a builtin of the virtual machine, which also gets the machine's context.",
+        call_builtin,
+    ),
+    calls(
+        "make_closure",
+        &[
+            Param::operand("func", ParamKind::Function, "The function."),
+            Param::operand("args", ParamKind::Arguments, "The captured values, as a tuple."),
+        ],
+        Purity::Pure,
+        "A closure: a function together with the values of its last parameters.",
+        |_| Ok(StructInfo::Object),
+    ),
+    calls("invoke_closure", &[CLOSURE, ARGS, TY_ARGS], Purity::Impure, "Calls a closure.", invoke),
+    calls(
+        "invoke_pure_closure",
+        &[CLOSURE, ARGS, TY_ARGS],
+        Purity::Pure,
+        "Calls a closure that has no effect but its value.",
+        invoke,
+    ),
+];
+
+/// The types declared by the argument `name`; none where it is left out.
+fn declared<'a>(call: &CallInfo<'a>, name: &str) -> &'a [StructInfo] {
+    match call.arg(name) {
+        Arg::Types(types) => types,
+        _ => &[],
+    }
+}
+
+/// One type for itself, several as a tuple.
+fn together(types: &[StructInfo]) -> StructInfo {
+    match types {
+        [ty] => ty.clone(),
+        types => StructInfo::tuple(types),
+    }
+}
+
+/// The declared outputs, which must be tensors of known shape: they are allocated before the call.
+fn destination_passing(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let types = declared(call, "out_ty");
+    for ty in types {
+        let known = match ty.as_tensor() {
+            Some(tensor) => tensor.shape.dims().is_some() || tensor.shape == rx_ir::Shape::Error,
+            None => ty.is_error(),
+        };
+        if !known {
+            let message = format_args!("`out_ty` must be a tensor of known shape, it is {ty}");
+            let report = call.error(Code::ArgumentType, ParamPlace::Param("out_ty"), message);
+            return Err(report.with_help("several outputs are a list: out_ty=[R.Tensor(…), R.Tensor(…)]").into());
+        }
+    }
+    Ok(together(types))
+}
+
+/// TVM's `NormalizeCallTIRInPlace`.
+fn call_tir_inplace(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let result = destination_passing(call)?;
+    let outputs = declared(call, "out_ty");
+    let indices = call.needed_ints("inplace_indices")?;
+    if indices.len() != outputs.len() {
+        let (given, wanted) = (indices.len(), outputs.len());
+        let message = format_args!("{given} in-place indices for {wanted} outputs, each output needs one");
+        return Err(call.error(Code::AttrBadValue, ParamPlace::Param("inplace_indices"), message).into());
+    }
+    let Some(arguments) = argument_types(call) else { return Ok(result) };
+    let indices = inplace_arguments(call, &indices, arguments.len(), "call_tir")?;
+    for (output, index) in std::iter::zip(outputs, indices) {
+        // INVARIANT: `inplace_arguments` gives indices of arguments.
+        if let Some(index) = index {
+            check_inplace(call, arguments[index], index, output)?;
+        }
+    }
+    Ok(result)
+}
+
+/// TVM's `InferTypeCallInplacePacked`.
+fn call_inplace_packed(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let result = call_pure_packed(call)?;
+    let indices = call.needed_ints("inplace_indices")?;
+    let arguments: Vec<&StructInfo> = match call.arg("args") {
+        Arg::Operands(args) => args.iter().map(|arg| &arg.ty).collect(),
+        _ => return Ok(result),
+    };
+    let indices = inplace_arguments(call, &indices, arguments.len(), "call_pure_packed")?;
+    let outputs: &[StructInfo] = match (&indices[..], &result) {
+        ([_], result) => std::slice::from_ref(result),
+        (_, StructInfo::Tuple(fields)) => fields,
+        (_, StructInfo::Error) => return Ok(result),
+        (_, result) => {
+            let message = format_args!("{} in-place indices, but the result is no tuple, it is {result}", indices.len());
+            return Err(call.error(Code::AttrBadValue, ParamPlace::Param("inplace_indices"), message).into());
+        }
+    };
+    if indices.len() > outputs.len() {
+        let message = format_args!("{} in-place indices for {} outputs", indices.len(), outputs.len());
+        return Err(call.error(Code::AttrBadValue, ParamPlace::Param("inplace_indices"), message).into());
+    }
+    for (output, index) in std::iter::zip(outputs, indices) {
+        // INVARIANT: `inplace_arguments` gives indices of arguments.
+        if let Some(index) = index {
+            check_inplace(call, arguments[index], index, output)?;
+        }
+    }
+    Ok(result)
+}
+
+/// The types of the arguments passed as a tuple, where they are known.
+fn argument_types<'a>(call: &CallInfo<'a>) -> Option<Vec<&'a StructInfo>> {
+    let from_exprs = |exprs: &'a [Expr]| exprs.iter().map(|expr| &expr.ty).collect();
+    match call.arg("args") {
+        Arg::Operands(exprs) => Some(from_exprs(exprs)),
+        Arg::Operand(expr) => expr.ty.as_tuple().map(|fields| fields.iter().collect()),
+        _ => None,
+    }
+}
+
+/// In-place indices as positions of arguments, `None` for -1. They must differ, and one must not be -1.
+fn inplace_arguments(
+    call: &CallInfo<'_>,
+    indices: &[i64],
+    arguments: usize,
+    otherwise: &str,
+) -> Result<Vec<Option<usize>>, Problem> {
+    let place = ParamPlace::Param("inplace_indices");
+    let mut seen = FxHashSet::default();
+    let mut result = Vec::with_capacity(indices.len());
+    for index in indices {
+        if *index == -1 {
+            result.push(None);
+            continue;
+        }
+        let Some(argument) = usize::try_from(*index).ok().filter(|index| *index < arguments) else {
+            let message = format_args!("in-place index {index} is out of range, the call has {arguments} arguments");
+            let report = call.error(Code::AttrOutOfRange, place, message);
+            return Err(report.with_note("-1 stands for an output with memory of its own").into());
+        };
+        if !seen.insert(argument) {
+            let message = format_args!("in-place index {index} is given twice");
+            return Err(call.error(Code::AttrOutOfRange, place, message).into());
+        }
+        result.push(Some(argument));
+    }
+    if seen.is_empty() {
+        let message = format_args!("no output is in place");
+        let report = call.error(Code::AttrBadValue, place, message);
+        return Err(report.with_help(format!("use R.{otherwise}")).into());
+    }
+    Ok(result)
+}
+
+/// An output takes the place of an argument of the same shape and dtype.
+fn check_inplace(
+    call: &CallInfo<'_>,
+    argument: &StructInfo,
+    index: usize,
+    output: &StructInfo,
+) -> Result<(), Problem> {
+    let (Some(given), Some(wanted)) = (argument.as_tensor(), output.as_tensor()) else { return Ok(()) };
+    if tensors_may_agree(call, given, wanted) {
+        return Ok(());
+    }
+    let message = format_args!("argument {index} is {argument}, the output in its place is {output}");
+    let report = call.error(Code::CallTirOutputMismatch, ParamPlace::Element("args", index), message);
+    Err(report.with_note("an output in place has the shape and dtype of its argument").into())
+}
+
+fn tensors_may_agree(call: &CallInfo<'_>, a: &TensorInfo, b: &TensorInfo) -> bool {
+    if let (Some(x), Some(y)) = (a.dtype, b.dtype)
+        && x != y
+    {
+        return false;
+    }
+    match (a.shape.dims(), b.shape.dims()) {
+        (Some(x), Some(y)) => {
+            x.len() == y.len() && std::iter::zip(x, y).all(|(x, y)| call.equal(x, y) != Answer::Refuted)
+        }
+        _ => a.shape.ndim().zip(b.shape.ndim()).is_none_or(|(x, y)| x == y),
+    }
+}
+
+/// TVM's `InferTypeCallPurePacked`: the declared types, or what the function's own type says.
+fn call_pure_packed(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let function = match call.ty("func") {
+        StructInfo::Function(function) => Some(function),
+        _ => None,
+    };
+    if function.is_some_and(|function| function.params.is_some()) {
+        let message = format_args!("`func` must be an external function, it is {}", call.ty("func"));
+        let report = call.error(Code::ArgumentType, ParamPlace::Param("func"), message);
+        return Err(report.with_help("call a Relax function directly: cls.f(…)").into());
+    }
+    match (declared(call, "ty_args"), function) {
+        ([], Some(function)) => Ok(function.ret.clone()),
+        ([], None) => Ok(StructInfo::Object),
+        (types, _) => Ok(together(types)),
+    }
+}
+
+/// TVM's `InferTypeCallBuiltinWithCtx`.
+fn call_builtin(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    match declared(call, "ty_args") {
+        [] => Ok(StructInfo::void()),
+        [ty] => Ok(ty.clone()),
+        types => {
+            let message = format_args!("`ty_args` must be one type, {} are given", types.len());
+            Err(call.error(Code::AttrBadValue, ParamPlace::Param("ty_args"), message).into())
+        }
+    }
+}
+
+/// TVM's `InferTypeInvokeClosure`.
+fn invoke(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    match declared(call, "ty_args") {
+        [] => Ok(StructInfo::Object),
+        types => Ok(together(types)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{Given, expr, infer, numbers, tuple, ty};
+    use rx_base::Code;
+    use rx_ir::StructInfo;
+
+    fn types(texts: &[&str]) -> Given {
+        Given::Types(texts.iter().map(|text| ty(text)).collect())
+    }
+
+    #[test]
+    fn the_result_is_what_is_declared() {
+        assert_eq!(infer("call_tir", &[("out_ty", types(&["2 n:int8"]))]), Ok(ty("2 n:int8")));
+        let pair = infer("call_dps_packed", &[("out_ty", types(&["2:int8", "3:int8"]))]);
+        assert_eq!(pair, Ok(StructInfo::tuple([ty("2:int8"), ty("3:int8")])));
+        let vague = infer("call_tir", &[("out_ty", types(&["?2:int8"]))]);
+        assert_eq!(vague, Err(Some(Code::ArgumentType)));
+        assert_eq!(infer("call_pure_packed", &[]), Ok(StructInfo::Object));
+        assert_eq!(infer("call_builtin_with_ctx", &[]), Ok(StructInfo::void()));
+        assert_eq!(infer("invoke_closure", &[("ty_args", types(&["2:int8"]))]), Ok(ty("2:int8")));
+    }
+
+    #[test]
+    fn outputs_in_place_take_an_argument_each() {
+        let inplace = |indices: &[i64], outputs: &[&str]| {
+            let args = tuple(&["2 n:int8", "3:int8"]);
+            let given = [("args", args), ("inplace_indices", numbers(indices)), ("out_ty", types(outputs))];
+            infer("call_tir_inplace", &given)
+        };
+        assert_eq!(inplace(&[0], &["2 n:int8"]), Ok(ty("2 n:int8")));
+        assert!(inplace(&[-1, 1], &["7:int8", "3:int8"]).is_ok());
+        assert_eq!(inplace(&[0, 1], &["2 n:int8"]), Err(Some(Code::AttrBadValue)));
+        assert_eq!(inplace(&[-1], &["2 n:int8"]), Err(Some(Code::AttrBadValue)));
+        assert_eq!(inplace(&[2], &["2 n:int8"]), Err(Some(Code::AttrOutOfRange)));
+        assert_eq!(inplace(&[0, 0], &["2 n:int8", "2 n:int8"]), Err(Some(Code::AttrOutOfRange)));
+        assert_eq!(inplace(&[1], &["4:int8"]), Err(Some(Code::CallTirOutputMismatch)));
+        assert_eq!(inplace(&[1], &["3:int32"]), Err(Some(Code::CallTirOutputMismatch)));
+    }
+
+    #[test]
+    fn a_packed_function_may_give_back_its_arguments() {
+        let packed = |indices: &[i64], outputs: &[&str]| {
+            let args = Given::Operands(vec![expr(ty("2:int8")), expr(ty("3:int8"))]);
+            infer("call_inplace_packed", &[
+                ("args", args),
+                ("inplace_indices", numbers(indices)),
+                ("ty_args", types(outputs)),
+            ])
+        };
+        assert_eq!(packed(&[1], &["3:int8"]), Ok(ty("3:int8")));
+        assert!(packed(&[0, -1], &["2:int8", "9:int8"]).is_ok());
+        assert_eq!(packed(&[0, 1], &["2:int8"]), Err(Some(Code::AttrBadValue)));
+        assert_eq!(packed(&[-7, -7], &["2:int8", "3:int8"]), Err(Some(Code::AttrOutOfRange)));
+    }
+}

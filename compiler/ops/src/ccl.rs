@@ -1,0 +1,157 @@
+//! `R.ccl.*`: collectives between the workers of a distributed run.
+
+use crate::axes::normalize_axis;
+use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::operands::{Element, tensor_type};
+use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use rx_base::name::name;
+use rx_base::{Answer, Code, Dim};
+use rx_ir::{Placement, Shape, StructInfo, TensorInfo};
+use std::sync::Arc;
+
+const REFERENCE: &str = "TVM src/relax/op/ccl/ccl.cc";
+const X: Param = Param::tensor("x", "The tensor each worker holds.");
+const IN_GROUP: Param =
+    Param::attr("in_group", AttrKind::Bool, Default::Bool(true), "Whether only workers of one group take part.");
+const NUM_WORKERS: Param =
+    Param::attr("num_workers", AttrKind::Int, Default::Required, "The number of workers, at least 1.");
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    Schema {
+        name: "ccl.allreduce",
+        params: &[
+            X,
+            Param::attr(
+                "op_type",
+                AttrKind::Choice(&["sum", "prod", "min", "max", "avg"]),
+                Default::Str("sum"),
+                "How values are combined.",
+            ),
+            IN_GROUP,
+        ],
+        purity: Purity::Pure,
+        doc: "The tensors of all workers combined element by element; every worker gets the result.",
+        reference: REFERENCE,
+        infer: allreduce,
+    },
+    Schema {
+        name: "ccl.allgather",
+        params: &[X, NUM_WORKERS, IN_GROUP],
+        purity: Purity::Pure,
+        doc: "The tensors of all workers put together along axis 0; every worker gets the result.",
+        reference: REFERENCE,
+        infer: allgather,
+    },
+    Schema {
+        name: "ccl.broadcast_from_worker0",
+        params: &[X],
+        purity: Purity::Pure,
+        doc: "The tensor of worker 0, given to every worker.",
+        reference: REFERENCE,
+        infer: |call| {
+            call.tensor("x")?;
+            Ok(call.ty("x").clone())
+        },
+    },
+    Schema {
+        name: "ccl.scatter_from_worker0",
+        params: &[
+            Param::tensor("x", "The tensor of worker 0, of known shape."),
+            NUM_WORKERS,
+            Param::attr("axis", AttrKind::Int, Default::Int(0), "The axis to cut."),
+        ],
+        purity: Purity::Pure,
+        doc: "The tensor of worker 0 cut into equal parts along an axis, one for each worker.",
+        reference: REFERENCE,
+        infer: |call| {
+            let tensor = call.tensor("x")?;
+            split_over_workers(call, "x", tensor)
+        },
+    },
+];
+
+/// The type of `x`; a distributed tensor becomes whole on every worker.
+fn allreduce(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    call.tensor("x")?;
+    let StructInfo::DTensor(distributed) = call.ty("x") else { return Ok(call.ty("x").clone()) };
+    let mut distributed = distributed.clone();
+    let mesh_axes = distributed.placement.0.split(',').count();
+    Arc::make_mut(&mut distributed).placement = Placement(name(&vec!["R"; mesh_axes].join(", ")));
+    Ok(StructInfo::DTensor(distributed))
+}
+
+/// The number of workers.
+fn workers(call: &CallInfo<'_>) -> Result<Dim, Problem> {
+    match call.needed_int("num_workers")? {
+        workers if workers >= 1 => Ok(workers.into()),
+        workers => {
+            let message = format_args!("`num_workers` must be at least 1, it is {workers}");
+            Err(call.error(Code::AttrOutOfRange, ParamPlace::Param("num_workers"), message).into())
+        }
+    }
+}
+
+/// TVM's `InferTypeAllGather`.
+fn allgather(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let tensor = call.tensor("x")?;
+    let workers = workers(call)?;
+    let Some(dims) = tensor.shape.dims() else { return Ok(call.ty("x").clone()) };
+    let Some((first, rest)) = dims.split_first() else {
+        let message = format_args!("`x` must have at least 1 dimension, it has 0");
+        return Err(call.error(Code::TensorNdimMismatch, ParamPlace::Param("x"), message).into());
+    };
+    let mut dims = vec![first * &workers];
+    dims.extend_from_slice(rest);
+    Ok(tensor_type(Shape::known(dims), Element::of(tensor), tensor.vdevice))
+}
+
+/// What one worker gets of a tensor that is cut along `axis`; its dims must be known, as TVM asks.
+pub(crate) fn split_over_workers(
+    call: &CallInfo<'_>,
+    name: &'static str,
+    tensor: &TensorInfo,
+) -> Result<StructInfo, Problem> {
+    let workers = workers(call)?;
+    let Some(dims) = tensor.shape.dims() else {
+        if tensor.shape == Shape::Error {
+            return Ok(call.ty(name).clone());
+        }
+        let message = format_args!("`{name}` must have a known shape, it is {}", call.ty(name));
+        let report = call.error(Code::ArgumentType, ParamPlace::Param(name), message);
+        return Err(report.with_help("a match_cast states what is known when the program runs").into());
+    };
+    let axis = normalize_axis(call, "axis", dims.len(), call.needed_int("axis")?)?;
+    let mut dims = dims.to_vec();
+    // INVARIANT: `normalize_axis` gives an axis of the shape.
+    let dim = &mut dims[axis];
+    if call.equal(&dim.floor_mod(&workers), &Dim::constant(0)) == Answer::Refuted {
+        let message = format_args!("axis {axis} of `{name}` is {dim}, not divisible by {workers} workers");
+        let report = call.error(Code::ShapeMismatch, ParamPlace::Param(name), message);
+        return Err(report.with_primary_label(call.ty(name).to_string()).into());
+    }
+    *dim = dim.floor_div(&workers);
+    Ok(tensor_type(Shape::known(dims), Element::of(tensor), tensor.vdevice))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{infer, number, tensor, ty};
+    use rx_base::Code;
+
+    #[test]
+    fn parts_are_put_together_and_cut() {
+        let gather = |input| infer("ccl.allgather", &[("x", tensor(input)), ("num_workers", number(2))]);
+        assert_eq!(gather("4 n:int8"), Ok(ty("8 n:int8")));
+        assert_eq!(gather("?2:int8"), Ok(ty("?2:int8")));
+        assert_eq!(gather(":int8"), Err(Some(Code::TensorNdimMismatch)));
+        let scatter = |input, workers, axis| {
+            let args = [("x", tensor(input)), ("num_workers", number(workers)), ("axis", number(axis))];
+            infer("ccl.scatter_from_worker0", &args)
+        };
+        assert_eq!(scatter("6 4:int8", 2, 1), Ok(ty("6 2:int8")));
+        assert_eq!(scatter("3 4:int8", 2, 0), Err(Some(Code::ShapeMismatch)));
+        assert_eq!(scatter("3 4:int8", 2, 2), Err(Some(Code::AxisOutOfRange)));
+        assert_eq!(scatter("3 4:int8", 0, 0), Err(Some(Code::AttrOutOfRange)));
+        assert_eq!(scatter("?2:int8", 2, 0), Err(Some(Code::ArgumentType)));
+    }
+}

@@ -1,0 +1,129 @@
+//! Operators that print, assert, stand for nothing, or say where a tensor lives.
+
+use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::operands::{Element, tensor_type};
+use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use rx_base::Code;
+use rx_base::name::name;
+use rx_ir::{PrimInfo, StructInfo, VDevice};
+
+const REFERENCE: &str = "TVM src/relax/op/op.cc";
+const FORMAT: Param = Param {
+    name: "format",
+    kind: ParamKind::Any,
+    default: Default::Str(""),
+    doc: "A Python format string; `{}` stands for a value.",
+};
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    Schema {
+        name: "print",
+        params: &[Param::operand("values", ParamKind::Variadic, "The values."), FORMAT],
+        purity: Purity::Impure,
+        doc: "Prints values when the program runs.",
+        reference: REFERENCE,
+        infer: |_| Ok(StructInfo::void()),
+    },
+    Schema {
+        name: "assert_op",
+        params: &[
+            Param::operand("condition", ParamKind::Any, "What must hold: a boolean, or a tensor of one without dimensions."),
+            Param::optional("format_args", ParamKind::Variadic, "Values for the message."),
+            FORMAT,
+        ],
+        purity: Purity::Impure,
+        doc: "Stops the program with a message unless a condition holds.",
+        reference: REFERENCE,
+        infer: assert_op,
+    },
+    Schema {
+        name: "null_value",
+        params: &[],
+        purity: Purity::Pure,
+        doc: "A value that stands for nothing, where an argument is left out.",
+        reference: REFERENCE,
+        infer: |_| Ok(StructInfo::Object),
+    },
+    Schema {
+        name: "to_vdevice",
+        params: &[
+            Param::tensor("data", "The tensor."),
+            Param::attr("dst_vdevice", AttrKind::VDevice, Default::Required, "The device: `\"cuda:0:global\"`."),
+        ],
+        purity: Purity::Pure,
+        doc: "The tensor copied to a virtual device.",
+        reference: REFERENCE,
+        infer: to_vdevice,
+    },
+    Schema {
+        name: "hint_on_device",
+        params: &[
+            Param::tensor("data", "The tensor."),
+            Param::attr("dst_vdevice", AttrKind::Any, Default::Required, "The device: `R.cuda(0)`, `R.device(…)`."),
+            Param::attr("memory_scope", AttrKind::Str, Default::Str("global"), "The kind of memory."),
+        ],
+        purity: Purity::Pure,
+        doc: "The tensor itself, with a wish where it should live, for the pass that places values.",
+        reference: REFERENCE,
+        infer: |call| {
+            call.tensor("data")?;
+            Ok(call.ty("data").clone())
+        },
+    },
+];
+
+/// TVM's `InferAssertType`: a boolean scalar, as far as is known.
+fn assert_op(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let condition = call.ty("condition");
+    let fits = match condition {
+        StructInfo::Error => return Err(Problem::Propagate),
+        StructInfo::Prim(PrimInfo { dtype, .. }) => dtype.is_none_or(|dtype| dtype.is_bool()),
+        condition => condition.as_tensor().is_some_and(|tensor| {
+            tensor.dtype.is_none_or(|dtype| dtype.is_bool()) && tensor.shape.ndim().is_none_or(|ndim| ndim == 0)
+        }),
+    };
+    if fits {
+        return Ok(StructInfo::void());
+    }
+    let message = format_args!("`condition` must be a boolean scalar, it is {condition}");
+    Err(call.error(Code::ConditionType, ParamPlace::Param("condition"), message).into())
+}
+
+fn to_vdevice(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let data = call.tensor("data")?;
+    let device = call.str("dst_vdevice").map(full_name);
+    Ok(tensor_type(data.shape.clone(), Element::of(data), device))
+}
+
+/// A virtual device by its whole name: index 0 and `global` memory when left out.
+fn full_name(text: &str) -> VDevice {
+    let mut parts = text.split(':');
+    let mut next = |other| parts.next().filter(|part| !part.is_empty()).unwrap_or(other);
+    let (target, index, scope) = (next(""), next("0"), next("global"));
+    VDevice(name(&format!("{target}:{index}:{scope}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{given, infer, prim, tensor, text, ty};
+    use rx_base::Code;
+    use rx_ir::StructInfo;
+
+    #[test]
+    fn statements_give_nothing() {
+        for condition in [tensor(":bool"), tensor("*:?"), given(prim("bool"))] {
+            assert_eq!(infer("assert_op", &[("condition", condition)]), Ok(StructInfo::void()));
+        }
+        for condition in [tensor("1:bool"), tensor(":int8"), given(StructInfo::Object)] {
+            assert_eq!(infer("assert_op", &[("condition", condition)]), Err(Some(Code::ConditionType)));
+        }
+        assert_eq!(infer("print", &[]), Ok(StructInfo::void()));
+        assert_eq!(infer("null_value", &[]), Ok(StructInfo::Object));
+    }
+
+    #[test]
+    fn tensors_move_between_devices() {
+        let copy = infer("to_vdevice", &[("data", tensor("2 n:int8@llvm:0:global")), ("dst_vdevice", text("cuda"))]);
+        assert_eq!(copy, Ok(ty("2 n:int8@cuda:0:global")));
+    }
+}

@@ -1,0 +1,158 @@
+//! `R.grad.*`: marks for automatic differentiation, and gradients that have an operator of their own.
+
+use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::nn::loss::{IGNORE_INDEX, PREDICTIONS, REDUCTION, TARGETS, WEIGHTS};
+use crate::nn::pool::{
+    CEIL_MODE, DATA, OUT_LAYOUT, count_include_pad, dilation, layout, padding_param, pool_size, strides,
+};
+use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use rx_base::Code;
+use rx_ir::{ExprKind, StructInfo};
+
+const REFERENCE: &str = "TVM src/relax/op/tensor/grad.cc";
+
+const OUTPUT_GRAD: Param = Param::tensor("output_grad", "The gradient of the operator's output.");
+const ONES: Default = Default::Ints(&[1, 1]);
+
+const POOL_PARAMS: [Param; 10] = [
+    OUTPUT_GRAD,
+    DATA,
+    pool_size(ONES),
+    strides(ONES),
+    padding_param(Default::Ints(&[0, 0, 0, 0])),
+    dilation(ONES),
+    CEIL_MODE,
+    count_include_pad(false),
+    layout("NCHW"),
+    OUT_LAYOUT,
+];
+
+const fn schema(
+    name: &'static str,
+    params: &'static [Param],
+    doc: &'static str,
+    infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
+) -> Schema {
+    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer }
+}
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    schema(
+        "grad.no_grad",
+        &[Param::operand("input", ParamKind::Any, "The value.")],
+        "Stops differentiation: the value itself, through which no gradient flows.",
+        no_grad,
+    ),
+    schema(
+        "grad.start_checkpoint",
+        &[Param::operand("input", ParamKind::Any, "The stage's input, a variable.")],
+        "Marks the input of a checkpointed stage, whose intermediate values the backward pass computes again.",
+        checkpoint,
+    ),
+    schema(
+        "grad.end_checkpoint",
+        &[Param::operand("input", ParamKind::Any, "The stage's output, a variable.")],
+        "Marks the output of a checkpointed stage.",
+        checkpoint,
+    ),
+    schema(
+        "grad.nll_loss_backward",
+        &[OUTPUT_GRAD, PREDICTIONS, TARGETS, WEIGHTS, REDUCTION, IGNORE_INDEX],
+        "The gradient of `nn.nll_loss` with respect to its predictions.",
+        like_predictions,
+    ),
+    schema(
+        "grad.max_pool2d_backward",
+        &POOL_PARAMS,
+        "The gradient of `nn.max_pool2d` with respect to its input.",
+        like_data,
+    ),
+    schema(
+        "grad.avg_pool2d_backward",
+        &POOL_PARAMS,
+        "The gradient of `nn.avg_pool2d` with respect to its input.",
+        like_data,
+    ),
+    schema(
+        "grad.take_backward",
+        &[
+            OUTPUT_GRAD,
+            Param::tensor("x", "What was taken from."),
+            Param::tensor("indices", "The indices that were taken."),
+            Param::attr(
+                "axis",
+                AttrKind::Int,
+                Default::Absent,
+                "The axis of the indices; needed unless `x` has one dimension.",
+            ),
+            // Not in the Python signature, but printed: the operator shares its attributes with `take`.
+            Param::attr(
+                "mode",
+                AttrKind::Choice(&["fast", "wrap", "clip", "nan", ""]),
+                Default::Absent,
+                "The mode of `take`, of no meaning here.",
+            ),
+        ],
+        "The gradient of `take` with respect to its source: zeros with the output's gradient added at the indices.",
+        like_x,
+    ),
+];
+
+fn no_grad(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    Ok(call.ty("input").clone())
+}
+
+fn checkpoint(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    match call.operand("input").map(|operand| &operand.kind) {
+        Some(ExprKind::Var(_)) => Ok(call.ty("input").clone()),
+        Some(ExprKind::Error) | None => Err(Problem::Propagate),
+        Some(_) => Err(call
+            .error(Code::ArgumentType, ParamPlace::Param("input"), format_args!("`input` must be a variable"))
+            .with_help("bind the value to a variable first")
+            .into()),
+    }
+}
+
+/// The gradient has the type of what it is the gradient of. As in TVM, the output's gradient is not checked.
+fn like(call: &CallInfo<'_>, name: &'static str) -> Result<StructInfo, Problem> {
+    Ok(call.ty(name).clone())
+}
+
+fn like_predictions(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    like(call, "predictions")
+}
+
+fn like_data(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    like(call, "data")
+}
+
+fn like_x(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    like(call, "x")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{Given, infer, int, tensor, ty};
+    use rx_base::Code;
+
+    #[test]
+    fn gradients_have_the_type_of_their_operand() {
+        let check =
+            |op: &str, args: &[(&str, Given)], wanted: &str| assert_eq!(infer(op, args), Ok(ty(wanted)), "{op}");
+        check("grad.no_grad", &[("input", tensor("n:float32"))], "n:float32");
+        check("grad.start_checkpoint", &[("input", tensor("n:float32"))], "n:float32");
+        let x = ("x", tensor("3 4:float32"));
+        check(
+            "grad.take_backward",
+            &[("output_grad", tensor("3 2:float32")), x, ("indices", tensor("2:int64"))],
+            "3 4:float32",
+        );
+        let data = ("data", tensor("n c h w:float32"));
+        check("grad.max_pool2d_backward", &[("output_grad", tensor("*:float32")), data], "n c h w:float32");
+    }
+
+    #[test]
+    fn checkpoints_mark_variables() {
+        assert_eq!(infer("grad.end_checkpoint", &[("input", int("1"))]), Err(Some(Code::ArgumentType)));
+    }
+}

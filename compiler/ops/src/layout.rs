@@ -1,0 +1,316 @@
+//! Layout strings: `NCHW`, `OIHW16i16o`, `NCHW[4n4c]` (TVM src/s_tir/data_layout.cc).
+//!
+//! A capital letter is an axis; a number with a small letter is a piece of that size split off the axis of the same
+//! letter. Pieces in brackets share one physical axis. A *plain* shape has one dim per letter; a *physical* shape has
+//! one dim per axis of the layout string.
+
+use crate::call::{CallInfo, ParamPlace, Problem};
+use rx_base::{Answer, Code, Dim, Fix};
+
+/// The largest piece an axis can be split into; TVM keeps it in 32 bits.
+const MAX_FACTOR: i64 = i32::MAX as i64;
+
+/// A layout string, read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    text: String,
+    axes: Vec<Axis>,
+}
+
+/// A physical axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Axis {
+    /// A letter: what is left of the axis when its pieces are split off.
+    Primal(char),
+    /// One piece, or several in brackets: letters (capital) and sizes.
+    Packed(Vec<(char, i64)>),
+}
+
+impl Layout {
+    /// Reads a layout string.
+    ///
+    /// # Errors
+    /// Says what is wrong with it, as a continuation of "the layout …".
+    pub(crate) fn parse(text: &str) -> Result<Layout, String> {
+        let mut axes = Vec::new();
+        let mut group: Option<Vec<(char, i64)>> = None;
+        let mut factor: Option<i64> = None;
+        for letter in text.chars() {
+            match (letter, factor) {
+                ('0'..='9', _) => {
+                    let digit = i64::from(letter.to_digit(10).unwrap_or(0));
+                    let value = factor.unwrap_or(0) * 10 + digit;
+                    if value > MAX_FACTOR {
+                        return Err("has a piece that is too large".to_owned());
+                    }
+                    factor = Some(value);
+                }
+                ('a'..='z', Some(size)) if size > 0 => {
+                    let piece = (letter.to_ascii_uppercase(), size);
+                    match &mut group {
+                        Some(pieces) => pieces.push(piece),
+                        None => axes.push(Axis::Packed(vec![piece])),
+                    }
+                    factor = None;
+                }
+                ('a'..='z', _) => return Err(format!("has no size before `{letter}`, as in `16{letter}`")),
+                (_, Some(size)) => return Err(format!("has a size {size} that no small letter follows")),
+                ('A'..='Z', None) if group.is_none() => axes.push(Axis::Primal(letter)),
+                ('[', None) if group.is_none() => group = Some(Vec::new()),
+                (']', None) => match group.take() {
+                    Some(pieces) if pieces.len() > 1 => axes.push(Axis::Packed(pieces)),
+                    _ => return Err("has brackets around fewer than two pieces".to_owned()),
+                },
+                _ => return Err(format!("has a character `{letter}` that means nothing there")),
+            }
+        }
+        if factor.is_some() || group.is_some() {
+            return Err("ends within a piece".to_owned());
+        }
+        let layout = Layout { text: text.to_owned(), axes };
+        layout.check_letters()?;
+        Ok(layout)
+    }
+
+    /// Every letter once, every piece of a letter that is there, one piece per letter.
+    fn check_letters(&self) -> Result<(), String> {
+        let mut split = Vec::new();
+        for (at, axis) in self.axes.iter().enumerate() {
+            match axis {
+                Axis::Primal(letter) if self.axis_of(*letter) != Some(at) => return Err(format!("has {letter} twice")),
+                Axis::Primal(_) => {}
+                Axis::Packed(pieces) => {
+                    for (letter, _) in pieces {
+                        if self.axis_of(*letter).is_none() {
+                            return Err(format!("splits {letter} and does not have it"));
+                        }
+                        if split.contains(letter) {
+                            return Err(format!("splits {letter} twice"));
+                        }
+                        split.push(*letter);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The string.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The number of physical axes.
+    pub(crate) fn ndim(&self) -> usize {
+        self.axes.len()
+    }
+
+    /// The letters, in the order of the string.
+    pub(crate) fn letters(&self) -> impl Iterator<Item = char> {
+        self.axes.iter().filter_map(|axis| match axis {
+            Axis::Primal(letter) => Some(*letter),
+            Axis::Packed(_) => None,
+        })
+    }
+
+    /// Whether no axis is split.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.axes.iter().all(|axis| matches!(axis, Axis::Primal(_)))
+    }
+
+    /// The physical axis of a letter.
+    pub(crate) fn axis_of(&self, letter: char) -> Option<usize> {
+        self.axes.iter().position(|axis| *axis == Axis::Primal(letter))
+    }
+
+    /// The size of the piece split off a letter; 1 when it is whole.
+    pub(crate) fn factor_of(&self, letter: char) -> i64 {
+        let pieces = self.axes.iter().filter_map(|axis| match axis {
+            Axis::Primal(_) => None,
+            Axis::Packed(pieces) => Some(pieces),
+        });
+        pieces.flatten().find(|(piece, _)| *piece == letter).map_or(1, |(_, size)| *size)
+    }
+
+    /// The plain extents of `letters` in a physical shape. The extent of a piece is the size the layout states.
+    pub(crate) fn plain(&self, dims: &[Dim], letters: &str) -> Vec<Dim> {
+        let extent = |letter: char| {
+            let dim = self.axis_of(letter).and_then(|axis| dims.get(axis));
+            dim.map_or(Dim::ERROR, |dim| dim * &Dim::constant(self.factor_of(letter)))
+        };
+        letters.chars().map(extent).collect()
+    }
+
+    /// The physical shape of a tensor whose plain extents of `letters` are `extents`.
+    pub(crate) fn physical(&self, letters: &str, extents: &[Dim]) -> Vec<Dim> {
+        let dim = |axis: &Axis| match axis {
+            Axis::Primal(letter) => {
+                let extent = letters.chars().zip(extents).find(|(known, _)| known == letter);
+                let factor = self.factor_of(*letter);
+                let round_up = |dim: &Dim| (dim + &Dim::constant(factor - 1)).floor_div(&Dim::constant(factor));
+                extent.map_or(Dim::ERROR, |(_, dim)| if factor == 1 { dim.clone() } else { round_up(dim) })
+            }
+            Axis::Packed(pieces) => packed_extent(pieces),
+        };
+        self.axes.iter().map(dim).collect()
+    }
+
+    /// The first physical axis whose extent can never be what the layout states, and that size.
+    fn wrong_piece(&self, call: &CallInfo<'_>, dims: &[Dim]) -> Option<(usize, Dim)> {
+        self.axes.iter().zip(dims).enumerate().find_map(|(at, (axis, dim))| match axis {
+            Axis::Primal(_) => None,
+            Axis::Packed(pieces) => {
+                let wanted = packed_extent(pieces);
+                (call.equal(dim, &wanted) == Answer::Refuted).then_some((at, wanted))
+            }
+        })
+    }
+
+    /// `axis 1 (C of NCHW)`, or `axis 4 (16c of NCHW16c)`.
+    pub(crate) fn describe(&self, axis: usize) -> String {
+        let part = match self.axes.get(axis) {
+            Some(Axis::Primal(letter)) => letter.to_string(),
+            Some(Axis::Packed(pieces)) => {
+                pieces.iter().map(|(letter, size)| format!("{size}{}", letter.to_ascii_lowercase())).collect()
+            }
+            None => return format!("axis {axis}"),
+        };
+        format!("axis {axis} ({part} of {})", self.text)
+    }
+
+    /// The same layout with two letters exchanged; pieces follow their letters.
+    pub(crate) fn swapped(&self, a: char, b: char) -> String {
+        let exchange = |from: char, to: char, letter: char| match letter {
+            _ if letter == from => Some(to),
+            _ if letter == from.to_ascii_lowercase() => Some(to.to_ascii_lowercase()),
+            _ => None,
+        };
+        self.text.chars().map(|c| exchange(a, b, c).or_else(|| exchange(b, a, c)).unwrap_or(c)).collect()
+    }
+}
+
+fn packed_extent(pieces: &[(char, i64)]) -> Dim {
+    pieces.iter().fold(Dim::constant(1), |product, (_, size)| &product * &Dim::constant(*size))
+}
+
+/// The layout an attribute names, which must have exactly the letters of `plain`; a left-out attribute takes `default`.
+///
+/// # Errors
+/// Reports strings that are no layout, or one of other letters.
+pub(crate) fn layout_attr(
+    call: &CallInfo<'_>,
+    name: &'static str,
+    plain: &str,
+    default: Option<&Layout>,
+) -> Result<Layout, Problem> {
+    let (text, given) = match (call.str(name), default) {
+        (Some(text), _) => (text, Layout::parse(text)),
+        (None, Some(default)) => return Ok(default.clone()),
+        // A value that is no string was reported when the attribute's type was checked.
+        (None, None) => return Err(Problem::Propagate),
+    };
+    let wrong = match given {
+        Ok(layout) => {
+            let missing: Vec<char> = plain.chars().filter(|letter| layout.axis_of(*letter).is_none()).collect();
+            let unknown: Vec<char> = layout.letters().filter(|letter| !plain.contains(*letter)).collect();
+            match (&missing[..], &unknown[..]) {
+                ([], []) => return Ok(layout),
+                ([], unknown) => format!("has {}, which mean nothing here", list(unknown)),
+                (missing, []) => format!("lacks {}", list(missing)),
+                (missing, unknown) => format!("lacks {} and has {} instead", list(missing), list(unknown)),
+            }
+        }
+        Err(why) => why,
+    };
+    let message = format_args!("{name} \"{text}\" {wrong}");
+    let letters: Vec<char> = plain.chars().collect();
+    Err(call
+        .error(Code::UnknownLayout, ParamPlace::Param(name), message)
+        .with_note(format!("a {name} is made of the letters {}, as in \"{plain}\" or \"{plain}16c\"", list(&letters)))
+        .with_help(format!("use {name}=\"{plain}\""))
+        .with_fix(layout_fix(name, plain))
+        .into())
+}
+
+/// The fix that writes another layout.
+pub(crate) fn layout_fix(name: &'static str, layout: &str) -> Fix<ParamPlace> {
+    Fix {
+        title: format!("use {name}=\"{layout}\""),
+        edits: vec![(ParamPlace::Param(name), format!("\"{layout}\""))],
+        safe: false,
+    }
+}
+
+fn list(letters: &[char]) -> String {
+    letters.iter().map(char::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The dims of tensor argument `name`, checked against its layout; `None` when they are not known.
+///
+/// # Errors
+/// Reports a rank other than the layout's, and a packed axis that has not the size the layout states.
+pub(crate) fn laid_out_dims<'a>(
+    call: &CallInfo<'a>,
+    name: &'static str,
+    layout: &Layout,
+) -> Result<Option<&'a [Dim]>, Problem> {
+    let tensor = call.tensor(name)?;
+    let ndim = layout.ndim();
+    if let Some(given) = tensor.shape.ndim().filter(|given| *given != ndim) {
+        let message = format_args!("`{name}` has {given} dimensions, layout \"{}\" has {ndim}", layout.text());
+        let report = call
+            .error(Code::TensorNdimMismatch, ParamPlace::Param(name), message)
+            .with_primary_label(call.ty(name).to_string());
+        let batch_missing = layout.is_plain() && layout.axis_of('N') == Some(0) && given.checked_add(1) == Some(ndim);
+        return Err(match batch_missing {
+            true => report.with_help(format!("is the batch axis missing? `R.expand_dims({name}, axis=[0])` adds one")),
+            false => report,
+        }
+        .into());
+    }
+    let Some(dims) = tensor.shape.dims() else { return Ok(None) };
+    if let Some((axis, wanted)) = layout.wrong_piece(call, dims) {
+        let dim = dims.get(axis).unwrap_or(&Dim::ERROR);
+        let message = format_args!("{} of `{name}` is {dim}, the layout says {wanted}", layout.describe(axis));
+        return Err(call
+            .error(Code::ShapeMismatch, ParamPlace::Param(name), message)
+            .with_primary_label(call.ty(name).to_string())
+            .into());
+    }
+    Ok(Some(dims))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Layout;
+    use crate::tests::dims;
+    use rx_base::Dim;
+
+    fn layout(text: &str) -> Layout {
+        Layout::parse(text).unwrap_or_else(|why| panic!("{text} {why}"))
+    }
+
+    #[test]
+    fn layout_strings_are_letters_and_pieces() {
+        assert_eq!(layout("NCHW16c").ndim(), 5);
+        assert_eq!(layout("NCHW16c").factor_of('C'), 16);
+        assert_eq!(layout("OIHW[2i4o]").ndim(), 5);
+        assert_eq!(layout("OIHW16i").swapped('O', 'I'), "IOHW16o");
+        for bad in ["NCHWC", "NCHWc", "NCHW0c", "NCHW16", "NHW4c", "NC HW", "NCHW[4c]", "NCHW[2n", "NCHW99999999999c"] {
+            assert!(Layout::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn shapes_map_between_layouts() {
+        let packed = layout("NCHW16c");
+        let plain = packed.plain(&dims("2 4 28 w 16"), "NCHW");
+        assert_eq!(plain, dims("2 64 28 w"));
+        assert_eq!(packed.physical("NCHW", &plain), dims("2 4 28 w 16"));
+        assert_eq!(layout("NHWC").physical("NCHW", &plain), dims("2 28 w 64"));
+        // A channel count that is no multiple of the piece is rounded up, as in TVM.
+        assert_eq!(packed.physical("NCHW", &dims("1 20 1 1")), dims("1 2 1 1 16"));
+        // A symbolic extent of a packed axis counts as the piece's size.
+        assert_eq!(packed.plain(&dims("n c h w k"), "C"), [&dims("c")[0] * &Dim::constant(16)]);
+    }
+}

@@ -1,0 +1,157 @@
+//! `R.memory.*` and `R.builtin.*`: storage, tensors in it, views.
+
+use crate::arguments::{dtype, new_shape, scalar};
+use crate::call::{CallInfo, Problem};
+use crate::operands::tensor_type;
+use crate::schema::{Default, Param, ParamKind, Purity, Schema};
+use rx_ir::StructInfo;
+
+mod view;
+
+const REFERENCE: &str = "TVM src/relax/op/op.cc";
+const SCOPE: Param = Param::operand("storage_scope", ParamKind::Any, "The kind of memory, usually `\"global\"`.");
+pub(crate) const STORAGE: Param = Param::operand("storage", ParamKind::Any, "The storage.");
+pub(crate) const OFFSET: Param = Param::operand("offset", ParamKind::Prim, "Where in the storage it begins, in bytes.");
+pub(crate) const SHAPE: Param = Param::operand("shape", ParamKind::Shape, "The shape of the tensor.");
+pub(crate) const DTYPE: Param = Param::operand("dtype", ParamKind::Any, "The dtype: `R.dtype(\"float32\")`.");
+pub(crate) const DEVICE_INDEX: Param = Param {
+    name: "runtime_device_ind",
+    kind: ParamKind::Prim,
+    default: Default::Int(0),
+    doc: "The device, by index; -1 is the host.",
+};
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    Schema {
+        name: "memory.alloc_storage",
+        params: &[
+            Param::operand("size", ParamKind::Shape, "The size in bytes, as a shape."),
+            Param::operand("virtual_device_index", ParamKind::Prim, "The device, by index; -1 is the host."),
+            SCOPE,
+            DTYPE,
+        ],
+        purity: Purity::Pure,
+        doc: "A piece of memory, for tensors to be put into.",
+        reference: REFERENCE,
+        infer: alloc_storage,
+    },
+    Schema {
+        name: "memory.alloc_tensor",
+        params: &[STORAGE, OFFSET, SHAPE, DTYPE, DEVICE_INDEX],
+        purity: Purity::Pure,
+        doc: "A tensor in a piece of memory.",
+        reference: REFERENCE,
+        infer: alloc_tensor,
+    },
+    Schema {
+        name: "memory.ensure_zero_offset",
+        params: &[Param::operand("data", ParamKind::Any, "The tensor.")],
+        purity: Purity::Pure,
+        doc: "The tensor itself, or a copy where its data does not begin at its memory's start.",
+        reference: "TVM src/relax/op/memory/view.cc",
+        infer: |call| known(call, "data"),
+    },
+    Schema {
+        name: "memory.kill_storage",
+        params: &[STORAGE],
+        purity: Purity::Impure,
+        doc: "Ends the life of a piece of memory.",
+        reference: REFERENCE,
+        infer: |_| Ok(StructInfo::void()),
+    },
+    Schema {
+        name: "memory.kill_tensor",
+        params: &[Param::operand("tensor", ParamKind::Any, "The tensor.")],
+        purity: Purity::Impure,
+        doc: "Ends the life of a tensor.",
+        reference: REFERENCE,
+        infer: |_| Ok(StructInfo::void()),
+    },
+    Schema {
+        name: "memory.view",
+        params: &[
+            Param::tensor("data", "The tensor."),
+            Param::optional("shape", ParamKind::Shape, "The shape of the view; that of `data` when left out."),
+            Param::optional("dtype", ParamKind::Any, "The dtype of the view; that of `data` when left out."),
+            Param::optional(
+                "relative_byte_offset",
+                ParamKind::Prim,
+                "Where the view begins, in bytes from the start of `data`; 0 when left out.",
+            ),
+        ],
+        purity: Purity::Pure,
+        doc: "The same memory under another shape, dtype or start. The view must lie within `data`.",
+        reference: "TVM src/relax/op/memory/view.cc",
+        infer: view::view,
+    },
+    Schema {
+        name: "builtin.alloc_tensor",
+        params: &[
+            SHAPE,
+            DTYPE,
+            Param::operand("runtime_device_index", ParamKind::Prim, "The device, by index; -1 is the host."),
+            Param { default: Default::Str("global"), ..SCOPE },
+        ],
+        purity: Purity::Pure,
+        doc: "A tensor with memory of its own and no values yet.",
+        reference: REFERENCE,
+        infer: |call| {
+            scalar(call, "runtime_device_index")?;
+            Ok(tensor_type(new_shape(call, "shape")?, dtype(call, "dtype")?, None))
+        },
+    },
+    Schema {
+        name: "builtin.stop_lift_params",
+        params: &[Param::tensor("x", "The tensor.")],
+        purity: Purity::Pure,
+        doc: "The tensor itself. What is computed from it is not lifted out of the function with its parameters.",
+        reference: REFERENCE,
+        infer: |call| {
+            call.tensor("x")?;
+            known(call, "x")
+        },
+    },
+];
+
+/// The type of an operand, of whatever kind.
+fn known(call: &CallInfo<'_>, name: &'static str) -> Result<StructInfo, Problem> {
+    match call.ty(name) {
+        StructInfo::Error => Err(Problem::Propagate),
+        ty => Ok(ty.clone()),
+    }
+}
+
+fn alloc_storage(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    new_shape(call, "size")?;
+    scalar(call, "virtual_device_index")?;
+    dtype(call, "dtype")?;
+    Ok(StructInfo::Object)
+}
+
+/// A tensor in a storage: its shape and dtype are the call's own arguments.
+pub(crate) fn alloc_tensor(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    scalar(call, "offset")?;
+    scalar(call, "runtime_device_ind")?;
+    Ok(tensor_type(new_shape(call, "shape")?, dtype(call, "dtype")?, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{given, infer, int, shape, tensor, text, ty};
+    use rx_base::Code;
+    use rx_ir::StructInfo;
+
+    #[test]
+    fn tensors_are_made_of_a_shape_and_a_dtype() {
+        let alloc = |name, dims: &str, dtype: &str| {
+            let storage = ("storage", given(StructInfo::Object));
+            infer(name, &[storage, ("offset", int("0")), ("shape", shape(dims)), ("dtype", text(dtype))])
+        };
+        for name in ["memory.alloc_tensor", "vm.alloc_tensor"] {
+            assert_eq!(alloc(name, "2 n", "int8"), Ok(ty("2 n:int8")));
+            assert_eq!(alloc(name, "2 n", "int9"), Err(Some(Code::UnknownDtype)));
+            assert_eq!(alloc(name, "2 -1", "int8"), Err(Some(Code::AttrOutOfRange)));
+        }
+        assert_eq!(infer("memory.kill_tensor", &[("tensor", tensor("2:int8"))]), Ok(StructInfo::void()));
+    }
+}

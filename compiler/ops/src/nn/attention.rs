@@ -1,0 +1,207 @@
+//! Fused multi-head attention.
+
+use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::operands::{AxisOf, rank_like, require_equal, require_ndim, tensor_like};
+use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use rx_base::{Answer, Code, Dim};
+use rx_ir::{Shape, StructInfo};
+
+const REFERENCE: &str = "TVM src/relax/op/nn/attention.cc";
+
+const BATCH: usize = 0;
+const SEQUENCE: usize = 1;
+const HEADS: usize = 2;
+const HEAD_DIM: usize = 3;
+const AXES: &str = "(batch, sequence length, heads, head dimension)";
+
+const QUERY: Param = Param::tensor("query", "The queries: (batch, seq_len, heads, head_dim).");
+const KEY: Param =
+    Param::tensor("key", "The keys: (batch, seq_len_kv, heads_kv, head_dim); `heads_kv` divides `heads`.");
+const VALUE: Param = Param::tensor("value", "The values: (batch, seq_len_kv, heads_kv, head_dim_v).");
+const BIAS: Param = Param::optional(
+    "bias",
+    ParamKind::Tensor,
+    "Added to the scores: four dimensions that broadcast to (batch, heads, seq_len, seq_len_kv), the last one not.",
+);
+const SCALE: Param = Param::attr(
+    "scale",
+    AttrKind::Float,
+    Default::Absent,
+    "What the scores are multiplied by; `1 / sqrt(head_dim)` when left out.",
+);
+const CAUSAL_MASK: Param = Param::attr(
+    "causal_mask",
+    AttrKind::Choice(&["TopLeft", "BottomRight"]),
+    Default::Absent,
+    "Which corner the triangle of the causal mask starts from; no mask when left out.",
+);
+const WINDOW_SIZE: Param = Param::attr(
+    "window_size",
+    AttrKind::Int,
+    Default::Absent,
+    "The window of sliding-window attention; unlimited when left out.",
+);
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    Schema {
+        name: "nn.attention",
+        params: &[QUERY, KEY, VALUE, BIAS, SCALE, CAUSAL_MASK, WINDOW_SIZE],
+        purity: Purity::Pure,
+        doc: "Fused multi-head attention: `softmax(query @ keyᵀ * scale + bias) @ value`, head by head. Operands are \
+              laid out (batch, sequence, heads, head dimension).",
+        reference: REFERENCE,
+        infer: attention,
+    },
+    Schema {
+        name: "nn.attention_bias",
+        params: &[QUERY, KEY, VALUE, BIAS, SCALE, CAUSAL_MASK, WINDOW_SIZE],
+        purity: Purity::Pure,
+        doc: "Fused multi-head attention with a bias on the scores: what `nn.attention` with `bias` is printed as.",
+        reference: REFERENCE,
+        infer: attention,
+    },
+    Schema {
+        name: "nn.attention_var_len",
+        params: &[
+            Param::tensor("queries", "The queries of all sequences in a row: (1, total_seq_len, heads, head_dim)."),
+            Param::tensor("keys", "The keys of all sequences in a row: (1, total_seq_len_kv, heads_kv, head_dim)."),
+            Param::tensor(
+                "values",
+                "The values of all sequences in a row: (1, total_seq_len_kv, heads_kv, head_dim_v).",
+            ),
+            Param::tensor(
+                "seqstart_q",
+                "Where each sequence of queries starts: the running sum of lengths, 0 first; int32.",
+            ),
+            Param::tensor("max_seqlen_q", "The longest sequence of queries; int32."),
+            Param::optional(
+                "seqstart_k",
+                ParamKind::Tensor,
+                "Where each sequence of keys starts; as `seqstart_q` when left out.",
+            ),
+            Param::optional(
+                "max_seqlen_k",
+                ParamKind::Tensor,
+                "The longest sequence of keys; as `max_seqlen_q` when left out.",
+            ),
+            SCALE,
+            CAUSAL_MASK,
+            WINDOW_SIZE,
+        ],
+        purity: Purity::Pure,
+        doc: "Fused multi-head attention over sequences of different lengths, concatenated along the sequence axis.",
+        reference: REFERENCE,
+        infer: attention_var_len,
+    },
+];
+
+fn attention(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let result = check_operands(call, "query", "key", "value")?;
+    if call.optional_tensor("bias")?.is_some() {
+        check_bias(call)?;
+    }
+    Ok(result)
+}
+
+fn attention_var_len(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let result = check_operands(call, "queries", "keys", "values")?;
+    for name in ["seqstart_q", "max_seqlen_q", "seqstart_k", "max_seqlen_k"] {
+        call.optional_tensor(name)?;
+    }
+    Ok(result)
+}
+
+/// TVM `InferTypeAttention`: (batch, queries, heads, head dimension of the values), dtype and device of the queries.
+fn check_operands(
+    call: &CallInfo<'_>,
+    query: &'static str,
+    key: &'static str,
+    value: &'static str,
+) -> Result<StructInfo, Problem> {
+    for name in [query, key, value] {
+        require_ndim(call, name, 4, AXES)?;
+    }
+    let axis = |name, axis| AxisOf::new(name, axis);
+    require_equal(call, axis(query, BATCH), axis(key, BATCH), "the batch size")?;
+    require_equal(call, axis(query, BATCH), axis(value, BATCH), "the batch size")?;
+    require_multiple(call, query, key)?;
+    require_multiple(call, query, value)?;
+    require_equal(call, axis(key, SEQUENCE), axis(value, SEQUENCE), "the sequence length")?;
+    require_equal(call, axis(query, HEAD_DIM), axis(key, HEAD_DIM), "the head dimension")?;
+    let (queries, values) = (call.tensor(query)?, call.tensor(value)?);
+    let shape = match (queries.shape.dims(), values.shape.dims()) {
+        (Some([batch, sequence, heads, _]), Some([_, _, _, head_dim])) => {
+            Shape::known([batch, sequence, heads, head_dim].map(Dim::clone))
+        }
+        _ => rank_like(&queries.shape, Some(4)),
+    };
+    Ok(tensor_like(queries, shape))
+}
+
+/// The heads of the queries are a multiple of those of the keys or values (grouped-query attention).
+fn require_multiple(call: &CallInfo<'_>, query: &'static str, other: &'static str) -> Result<(), Problem> {
+    let (query_axis, other_axis) = (AxisOf::new(query, HEADS), AxisOf::new(other, HEADS));
+    let (Some(heads), Some(shared)) = (query_axis.dim(call), other_axis.dim(call)) else { return Ok(()) };
+    if call.equal(&heads.floor_mod(shared), &Dim::constant(0)) != Answer::Refuted {
+        return Ok(());
+    }
+    let message = format_args!("`{query}` has {heads} heads, which is no multiple of the {shared} heads of `{other}`");
+    Err(call
+        .error(Code::ShapeMismatch, ParamPlace::Param(other), message)
+        .with_primary_label(format!("{}: axis {HEADS} is {shared}", call.ty(other)))
+        .with_label(ParamPlace::Param(query), format!("{}: axis {HEADS} is {heads}", call.ty(query)))
+        .into())
+}
+
+fn check_bias(call: &CallInfo<'_>) -> Result<(), Problem> {
+    require_ndim(call, "bias", 4, "(batch, heads, sequence length, sequence length of the keys)")?;
+    let pairs = [
+        (AxisOf::new("query", BATCH), 0, "the batch size"),
+        (AxisOf::new("query", HEADS), 1, "the number of heads"),
+        (AxisOf::new("query", SEQUENCE), 2, "the sequence length"),
+    ];
+    for (of, bias_axis, what) in pairs {
+        let bias = AxisOf::new("bias", bias_axis);
+        let broadcast = bias.dim(call).is_some_and(|dim| dim.as_constant() == Some(1));
+        if !broadcast {
+            require_equal(call, of, bias, what)?;
+        }
+    }
+    require_equal(call, AxisOf::new("key", SEQUENCE), AxisOf::new("bias", 3), "the sequence length of the keys")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{infer, tensor, ty};
+    use rx_base::Code;
+    use rx_ir::StructInfo;
+
+    fn attention(query: &str, key: &str, value: &str, bias: Option<&str>) -> Result<StructInfo, Option<Code>> {
+        let mut args = vec![("query", tensor(query)), ("key", tensor(key)), ("value", tensor(value))];
+        args.extend(bias.map(|bias| ("bias", tensor(bias))));
+        infer("nn.attention", &args)
+    }
+
+    #[test]
+    fn the_result_takes_its_last_dim_from_the_values() {
+        let (q, k, v) = ("4 16 32 8:float16", "4 s 8 8:float16", "4 s 8 12:float16");
+        assert_eq!(attention(q, k, v, None), Ok(ty("4 16 32 12:float16")));
+        assert_eq!(attention(q, k, v, Some("4 1 16 s:float16")), Ok(ty("4 16 32 12:float16")));
+        assert_eq!(attention(q, "*:float16", "?4:float16", None), Ok(ty("?4:float16")));
+    }
+
+    #[test]
+    fn operands_must_fit() {
+        let q = "4 16 32 8:float16";
+        let code = |key: &str, value: &str, bias: Option<&str>| attention(q, key, value, bias);
+        let kv = "4 9 8 8:float16";
+        assert_eq!(code("4 9 8:float16", kv, None), Err(Some(Code::TensorNdimMismatch)));
+        for (key, value) in
+            [("3 9 8 8:float16", kv), ("4 9 5 8:float16", kv), (kv, "4 7 8 8:float16"), ("4 9 8 6:float16", kv)]
+        {
+            assert_eq!(code(key, value, None), Err(Some(Code::ShapeMismatch)), "{key} {value}");
+        }
+        assert_eq!(code(kv, kv, Some("4 32 16 1:float16")), Err(Some(Code::ShapeMismatch)));
+        assert_eq!(code(kv, kv, Some("4 32 9:float16")), Err(Some(Code::TensorNdimMismatch)));
+    }
+}

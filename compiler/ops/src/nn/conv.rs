@@ -1,0 +1,365 @@
+//! Convolutions and transposed convolutions: schemas. Their rules stand in [`super::conv_rule`].
+
+use super::conv_rule::{conv, conv_transpose};
+use crate::call::{CallInfo, Problem};
+use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use rx_ir::StructInfo;
+
+const REFERENCE: &str = "TVM src/relax/op/nn/convolution.cc";
+
+const DATA: Param = Param::tensor("data", "The input, laid out as `data_layout` says.");
+const WEIGHT: Param = Param::tensor("weight", "The kernel, laid out as `kernel_layout` says.");
+const GROUPS: Param = Param::attr(
+    "groups",
+    AttrKind::Int,
+    Default::Int(1),
+    "Groups the channels fall into; channels of different groups do not meet. It divides input and output channels.",
+);
+const OUT_LAYOUT: Param = Param::attr(
+    "out_layout",
+    AttrKind::Layout,
+    Default::Absent,
+    "The layout of the result; that of `data` when left out.",
+);
+const OUT_DTYPE: Param = Param::attr(
+    "out_dtype",
+    AttrKind::DType,
+    Default::Absent,
+    "The dtype of the result; that of the operands when left out.",
+);
+
+const fn strides(default: Default) -> Param {
+    Param::attr("strides", AttrKind::Ints, default, "Steps between windows, one for all spatial axes or one each.")
+}
+
+const fn transposed_strides(default: Default) -> Param {
+    Param::attr(
+        "strides",
+        AttrKind::Ints,
+        default,
+        "Steps between the places that neighbouring inputs spread to: the upsampling factor, for all spatial axes or \
+         each.",
+    )
+}
+
+const fn padding(default: Default) -> Param {
+    Param::attr(
+        "padding",
+        AttrKind::Ints,
+        default,
+        "Zeros around the input: one value for all sides, one per spatial axis, or all sides before then all after \
+         (`[top, left, bottom, right]`).",
+    )
+}
+
+const fn cropping(default: Default) -> Param {
+    Param::attr(
+        "padding",
+        AttrKind::Ints,
+        default,
+        "What is cut off the output's sides: one value for all, one per spatial axis, or all before then all after.",
+    )
+}
+
+const fn output_padding(default: Default) -> Param {
+    Param::attr(
+        "output_padding",
+        AttrKind::Ints,
+        default,
+        "Added to the output's extents, to choose among those one stride apart; smaller than the stride.",
+    )
+}
+
+const fn dilation(default: Default) -> Param {
+    Param::attr(
+        "dilation",
+        AttrKind::Ints,
+        default,
+        "Steps between the taps of a kernel, for all spatial axes or each.",
+    )
+}
+
+const fn data_layout(default: &'static str) -> Param {
+    Param::attr(
+        "data_layout",
+        AttrKind::Layout,
+        Default::Str(default),
+        "Axes of `data`: batch N, channels C, and the spatial letters; `NCHW16c` packs channels by 16.",
+    )
+}
+
+const fn kernel_layout(default: &'static str) -> Param {
+    Param::attr(
+        "kernel_layout",
+        AttrKind::Layout,
+        Default::Str(default),
+        "Axes of `weight`: output channels O, input channels of a group I, and the spatial letters.",
+    )
+}
+
+const fn transposed_kernel_layout(default: &'static str) -> Param {
+    Param::attr(
+        "kernel_layout",
+        AttrKind::Layout,
+        Default::Str(default),
+        "Axes of `weight`: input channels I, output channels of a group O, and the spatial letters. PyTorch's \
+         weights are I first.",
+    )
+}
+
+const ONES_2: Default = Default::Ints(&[1, 1]);
+const ZEROS_2: Default = Default::Ints(&[0, 0]);
+const ONES_3: Default = Default::Ints(&[1, 1, 1]);
+const ZEROS_3: Default = Default::Ints(&[0, 0, 0]);
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    Schema {
+        name: "nn.conv1d",
+        params: &[
+            DATA,
+            WEIGHT,
+            strides(Default::Int(1)),
+            padding(Default::Int(0)),
+            dilation(Default::Int(1)),
+            GROUPS,
+            data_layout("NCW"),
+            kernel_layout("OIW"),
+            OUT_LAYOUT,
+            OUT_DTYPE,
+        ],
+        purity: Purity::Pure,
+        doc: "Convolution over one spatial axis. Its extent becomes \
+              `(w + padding - dilation * (kernel - 1) - 1) // stride + 1`.",
+        reference: REFERENCE,
+        infer: conv1d,
+    },
+    Schema {
+        name: "nn.conv2d",
+        params: &[
+            DATA,
+            WEIGHT,
+            strides(ONES_2),
+            padding(ZEROS_2),
+            dilation(ONES_2),
+            GROUPS,
+            data_layout("NCHW"),
+            kernel_layout("OIHW"),
+            OUT_LAYOUT,
+            OUT_DTYPE,
+        ],
+        purity: Purity::Pure,
+        doc: "Convolution over two spatial axes. Each extent becomes \
+              `(h + padding - dilation * (kernel - 1) - 1) // stride + 1`; the data's channels are the kernel's I \
+              times `groups`.",
+        reference: REFERENCE,
+        infer: conv2d,
+    },
+    Schema {
+        name: "nn.conv3d",
+        params: &[
+            DATA,
+            WEIGHT,
+            strides(ONES_3),
+            padding(ZEROS_3),
+            dilation(ONES_3),
+            GROUPS,
+            data_layout("NCDHW"),
+            kernel_layout("OIDHW"),
+            OUT_LAYOUT,
+            OUT_DTYPE,
+        ],
+        purity: Purity::Pure,
+        doc: "Convolution over three spatial axes. Each extent becomes \
+              `(d + padding - dilation * (kernel - 1) - 1) // stride + 1`.",
+        reference: REFERENCE,
+        infer: conv3d,
+    },
+    Schema {
+        name: "nn.conv1d_transpose",
+        params: &[
+            DATA,
+            WEIGHT,
+            transposed_strides(Default::Int(1)),
+            cropping(Default::Int(0)),
+            output_padding(Default::Int(0)),
+            dilation(Default::Int(1)),
+            GROUPS,
+            data_layout("NCW"),
+            transposed_kernel_layout("IOW"),
+            OUT_LAYOUT,
+            OUT_DTYPE,
+        ],
+        purity: Purity::Pure,
+        doc: "Transposed convolution over one spatial axis, the gradient of a convolution with respect to its input. \
+              Its extent becomes `(w - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.",
+        reference: REFERENCE,
+        infer: conv1d_transpose,
+    },
+    Schema {
+        name: "nn.conv2d_transpose",
+        params: &[
+            DATA,
+            WEIGHT,
+            transposed_strides(ONES_2),
+            cropping(ZEROS_2),
+            output_padding(ZEROS_2),
+            dilation(ONES_2),
+            GROUPS,
+            data_layout("NCHW"),
+            transposed_kernel_layout("IOHW"),
+            OUT_LAYOUT,
+            OUT_DTYPE,
+        ],
+        purity: Purity::Pure,
+        doc: "Transposed convolution over two spatial axes, the gradient of a convolution with respect to its input. \
+              Each extent becomes `(h - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`; the \
+              output has the kernel's O times `groups` channels.",
+        reference: REFERENCE,
+        infer: conv2d_transpose,
+    },
+    Schema {
+        name: "nn.conv3d_transpose",
+        params: &[
+            DATA,
+            WEIGHT,
+            transposed_strides(ONES_3),
+            cropping(ZEROS_3),
+            output_padding(ZEROS_3),
+            dilation(ONES_3),
+            GROUPS,
+            data_layout("NCDHW"),
+            transposed_kernel_layout("IODHW"),
+            OUT_LAYOUT,
+            OUT_DTYPE,
+        ],
+        purity: Purity::Pure,
+        doc: "Transposed convolution over three spatial axes, the gradient of a convolution with respect to its input. \
+              Each extent becomes `(d - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.",
+        reference: REFERENCE,
+        infer: conv3d_transpose,
+    },
+];
+
+fn conv1d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    conv(call, 1)
+}
+
+fn conv2d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    conv(call, 2)
+}
+
+fn conv3d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    conv(call, 3)
+}
+
+fn conv1d_transpose(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    conv_transpose(call, 1)
+}
+
+fn conv2d_transpose(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    conv_transpose(call, 2)
+}
+
+fn conv3d_transpose(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    conv_transpose(call, 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{Given, call_of, dims, infer, number, numbers, tensor, text, ty};
+    use rx_base::{Code, DType, Dim};
+    use rx_ir::StructInfo;
+
+    type Attrs = Vec<(&'static str, Given)>;
+
+    fn run(op: &str, data: &str, weight: &str, attrs: Attrs) -> Result<StructInfo, Option<Code>> {
+        let mut args = attrs;
+        args.extend([("data", tensor(data)), ("weight", tensor(weight))]);
+        infer(op, &args)
+    }
+
+    #[test]
+    fn extents_follow_strides_padding_and_dilation() {
+        let conv = |attrs: Attrs, wanted: &str| {
+            assert_eq!(run("nn.conv2d", "2 3 28 28:float32", "4 3 3 3:float32", attrs), Ok(ty(wanted)));
+        };
+        conv(vec![], "2 4 26 26:float32");
+        conv(vec![("padding", numbers(&[1, 2]))], "2 4 28 30:float32");
+        conv(vec![("padding", numbers(&[0, 1, 2, 3]))], "2 4 28 30:float32");
+        conv(vec![("strides", numbers(&[2, 3])), ("dilation", number(2))], "2 4 12 8:float32");
+        conv(vec![("out_dtype", text("float16")), ("out_layout", text("NHWC"))], "2 26 26 4:float16");
+    }
+
+    #[test]
+    fn any_layout_will_do() {
+        let layouts = |data, kernel| vec![("data_layout", text(data)), ("kernel_layout", text(kernel))];
+        let packed = run("nn.conv2d", "2 4 28 28 16:int8", "48 4 3 3 16:int8", layouts("NCHW16c", "OIHW16i"));
+        assert_eq!(packed, Ok(ty("2 3 26 26 16:int8")));
+        let last = run("nn.conv2d_transpose", "2 4 4 100:float32", "4 4 64 100:float32", layouts("NHWC", "HWOI"));
+        assert_eq!(last, Ok(ty("2 7 7 64:float32")));
+        let volume = run("nn.conv3d_transpose", "2 8 8 8 3:float32", "3 4 3 3 3:float32", layouts("NDHWC", "IODHW"));
+        assert_eq!(volume, Ok(ty("2 10 10 10 4:float32")));
+    }
+
+    #[test]
+    fn unknown_shapes_leave_the_rank() {
+        assert_eq!(run("nn.conv1d", "*:?", "4 3 3:float32", vec![]), Ok(ty("?3:?")));
+        assert_eq!(
+            run("nn.conv2d", "$s/4:float16", "*:float16", vec![("out_layout", text("NCHW4c"))]),
+            Ok(ty("?5:float16"))
+        );
+        assert_eq!(run("nn.conv2d", "n c 8 8:float32", "o i 3 3:float32", vec![]), Ok(ty("n o 6 6:float32")));
+        let wrong = StructInfo::tensor([Dim::ERROR, 3.into(), Dim::ERROR, 9.into()], Some(DType::FLOAT32));
+        let args = [("data", crate::tests::given(wrong)), ("weight", tensor("4 3 3 3:float32"))];
+        let wanted = StructInfo::tensor([Dim::ERROR, 4.into(), Dim::ERROR, 7.into()], Some(DType::FLOAT32));
+        assert_eq!(infer("nn.conv2d", &args), Ok(wanted));
+    }
+
+    #[test]
+    fn transposed_convolutions_grow() {
+        let twice = |padding| vec![("strides", number(2)), ("padding", number(1)), ("output_padding", number(padding))];
+        let run = |attrs| run("nn.conv2d_transpose", "1 100 h 4:float32", "100 64 3 3:float32", attrs);
+        let height = &dims("h")[0] * &2.into();
+        let wanted = StructInfo::tensor([1.into(), 64.into(), height, 8.into()], Some(DType::FLOAT32));
+        assert_eq!(run(twice(1)), Ok(wanted));
+        assert_eq!(run(twice(2)), Err(Some(Code::ConvOutputPaddingTooLarge)));
+        let grouped = super::tests::run("nn.conv1d_transpose", "2 8 5:int8", "8 6 3:int8", vec![("groups", number(4))]);
+        assert_eq!(grouped, Ok(ty("2 24 7:int8")));
+    }
+
+    #[test]
+    fn mistakes_are_reported() {
+        let (data, weight) = ("2 12 28 28:float32", "6 4 3 3:float32");
+        let groups = |groups| vec![("groups", number(groups))];
+        assert_eq!(run("nn.conv2d", data, weight, groups(3)), Ok(ty("2 6 26 26:float32")));
+        for (data, weight, attrs, wanted) in [
+            (data, weight, groups(1), Code::ConvInChannelsMismatch),
+            (data, "7 4 3 3:float32", groups(3), Code::ConvGroupsNotDivisible),
+            (data, weight, groups(0), Code::AttrOutOfRange),
+            ("12 28 28:float32", weight, groups(3), Code::TensorNdimMismatch),
+            (data, "6 4 3 3:int8", groups(3), Code::DtypeMismatch),
+            ("2 12 2 2:float32", weight, groups(3), Code::ConvEmptyOutput),
+            (data, weight, vec![("kernel_layout", text("NCHW"))], Code::UnknownLayout),
+            (data, weight, vec![("strides", numbers(&[1, 1, 1]))], Code::AttrBadValue),
+            ("n c 8 8:float32", "4 c+2 3 3:float32", groups(1), Code::ConvInChannelsMismatch),
+            ("2 12 8 8:float32@a", "6 12 3 3:float32@b", groups(1), Code::VDeviceMismatch),
+        ] {
+            assert_eq!(run("nn.conv2d", data, weight, attrs), Err(Some(wanted)), "{data} {weight}");
+        }
+        let empty = vec![("strides", number(1)), ("padding", number(1))];
+        assert_eq!(run("nn.conv2d_transpose", "1 3 1 1:int8", "3 4 2 2:int8", empty), Err(Some(Code::ConvEmptyOutput)));
+    }
+
+    #[test]
+    fn idle_dilation_is_hinted_at() {
+        let hints = |weight: &str| {
+            let args = [("data", tensor("1 3 8 8:int8")), ("weight", tensor(weight)), ("dilation", number(2))];
+            call_of("nn.conv2d", &args, |call| {
+                assert!((call.schema.infer)(call).is_ok());
+                call.findings.take().iter().map(|finding| finding.code).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(hints("4 3 1 1:int8"), [Code::AttrNoEffect]);
+        assert_eq!(hints("4 3 3 3:int8"), []);
+    }
+}

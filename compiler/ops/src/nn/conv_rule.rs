@@ -1,0 +1,225 @@
+//! The struct-info rules of convolutions, for any number of spatial axes and any layout.
+
+use super::conv_advice;
+use super::window::{Window, hint_idle_dilation, operand, padding, per_axis, spatial_letters};
+use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::layout::{Layout, laid_out_dims, layout_attr};
+use crate::operands::{Element, joined_element, joined_vdevice, rank_like, tensor_type};
+use rx_base::{Answer, Code, Dim};
+use rx_ir::{Shape, StructInfo};
+
+/// Which way a convolution goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// Many inputs to one output.
+    Forward,
+    /// One input to many outputs.
+    Transposed,
+}
+
+/// Layouts and groups of a call, and the plain extents of its operands.
+pub(super) struct Convolution {
+    /// Which way it goes.
+    pub direction: Direction,
+    /// Groups the channels fall into.
+    pub groups: i64,
+    /// The layout of the data.
+    pub data_layout: Layout,
+    /// The layout of the weight.
+    pub kernel_layout: Layout,
+    /// N, C and the spatial extents.
+    pub data: Vec<Dim>,
+    /// O, I and the spatial extents, whatever the kernel's layout.
+    pub kernel: Vec<Dim>,
+}
+
+/// The letters of [`Convolution::data`].
+fn data_letters(rank: usize) -> String {
+    format!("NC{}", spatial_letters(rank))
+}
+
+/// The rule of `conv1d`, `conv2d`, `conv3d` (TVM `InferTypeConv2d`).
+pub(super) fn conv(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
+    infer(call, rank, Direction::Forward)
+}
+
+/// The rule of the transposed convolutions (TVM `InferTypeConv2dTranspose`).
+pub(super) fn conv_transpose(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
+    infer(call, rank, Direction::Transposed)
+}
+
+fn infer(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Result<StructInfo, Problem> {
+    let (data, weight) = (call.tensor("data")?, call.tensor("weight")?);
+    let letters = data_letters(rank);
+    let spatial = spatial_letters(rank);
+    let kernel_letters = match direction {
+        Direction::Forward => format!("OI{spatial}"),
+        Direction::Transposed => format!("IO{spatial}"),
+    };
+    let steps = Steps::read(call, rank, direction)?;
+    let data_layout = layout_attr(call, "data_layout", &letters, None)?;
+    let kernel_layout = layout_attr(call, "kernel_layout", &kernel_letters, None)?;
+    let out_layout = layout_attr(call, "out_layout", &letters, Some(&data_layout))?;
+    let data_dims = laid_out_dims(call, "data", &data_layout)?;
+    let weight_dims = laid_out_dims(call, "weight", &kernel_layout)?;
+    let element = match call.dtype("out_dtype") {
+        Some(dtype) => Element::known(Some(dtype)),
+        None => joined_element(call, "data", "weight")?,
+    };
+    let vdevice = joined_vdevice(call, "data", "weight")?;
+    let (Some(data_dims), Some(weight_dims)) = (data_dims, weight_dims) else {
+        let unknown = if data.shape.dims().is_none() { &data.shape } else { &weight.shape };
+        return Ok(tensor_type(rank_like(unknown, Some(out_layout.ndim())), element, vdevice));
+    };
+    let call_data = Convolution {
+        direction,
+        groups: steps.groups,
+        data: data_layout.plain(data_dims, &letters),
+        kernel: kernel_layout.plain(weight_dims, &format!("OI{spatial}")),
+        data_layout,
+        kernel_layout,
+    };
+    let extents = call_data.output_extents(call, &steps, spatial)?;
+    Ok(tensor_type(Shape::known(out_layout.physical(&letters, &extents)), element, vdevice))
+}
+
+/// Attributes with one value per spatial axis, and the groups.
+struct Steps {
+    strides: Vec<i64>,
+    padding: Vec<(i64, i64)>,
+    dilation: Vec<i64>,
+    /// Zeros for a forward convolution.
+    output_padding: Vec<i64>,
+    groups: i64,
+}
+
+impl Steps {
+    fn read(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Result<Steps, Problem> {
+        let padding = padding(call, rank)?;
+        let strides = per_axis(call, "strides", rank, 1)?;
+        let dilation = per_axis(call, "dilation", rank, 1)?;
+        let output_padding = match direction {
+            Direction::Forward => vec![0; rank],
+            Direction::Transposed => per_axis(call, "output_padding", rank, 0)?,
+        };
+        let groups = call.needed_int("groups")?;
+        if groups < 1 {
+            let message = format_args!("groups must be at least 1, it is {groups}");
+            return Err(call.error(Code::AttrOutOfRange, ParamPlace::Param("groups"), message).into());
+        }
+        Ok(Steps { strides, padding, dilation, output_padding, groups })
+    }
+}
+
+impl Convolution {
+    /// The data's extent along C.
+    pub(super) fn in_channels(&self) -> &Dim {
+        self.data.get(1).unwrap_or(&Dim::ERROR)
+    }
+
+    /// The kernel's extent along O.
+    pub(super) fn kernel_out(&self) -> &Dim {
+        self.kernel.first().unwrap_or(&Dim::ERROR)
+    }
+
+    /// The kernel's extent along I.
+    pub(super) fn kernel_in(&self) -> &Dim {
+        self.kernel.get(1).unwrap_or(&Dim::ERROR)
+    }
+
+    /// The input channels a kernel of this extent along I takes.
+    pub(super) fn expected_channels(&self, kernel_in: &Dim) -> Dim {
+        match self.direction {
+            Direction::Forward => kernel_in * &Dim::constant(self.groups),
+            Direction::Transposed => kernel_in.clone(),
+        }
+    }
+
+    /// N, C and the spatial extents of the output.
+    fn output_extents(&self, call: &CallInfo<'_>, steps: &Steps, spatial: &str) -> Result<Vec<Dim>, Problem> {
+        if call.equal(self.in_channels(), &self.expected_channels(self.kernel_in())) == Answer::Refuted {
+            return Err(conv_advice::channels_report(call, self).into());
+        }
+        let divided = match self.direction {
+            Direction::Forward => self.kernel_out(),
+            Direction::Transposed => self.kernel_in(),
+        };
+        let groups = Dim::constant(self.groups);
+        if call.equal(&divided.floor_mod(&groups), &Dim::constant(0)) == Answer::Refuted {
+            return Err(conv_advice::groups_report(call, self, divided).into());
+        }
+        let out_channels = match self.direction {
+            Direction::Forward => self.kernel_out().clone(),
+            Direction::Transposed => self.kernel_out() * &groups,
+        };
+        let mut extents = vec![self.data.first().unwrap_or(&Dim::ERROR).clone(), out_channels];
+        let windows = self.windows(steps, spatial);
+        hint_idle_dilation(call, &windows);
+        for (window, output_padding) in windows.iter().zip(&steps.output_padding) {
+            extents.push(match self.direction {
+                Direction::Forward => forward_extent(call, window)?,
+                Direction::Transposed => transposed_extent(call, window, *output_padding)?,
+            });
+        }
+        Ok(extents)
+    }
+
+    fn windows(&self, steps: &Steps, spatial: &str) -> Vec<Window> {
+        let inputs = self.data.iter().skip(2).zip(self.kernel.iter().skip(2));
+        let steps = steps.strides.iter().zip(&steps.dilation).zip(&steps.padding);
+        let axes = spatial.chars().zip(inputs).zip(steps);
+        axes.map(|((letter, (input, kernel)), ((stride, dilation), padding))| Window {
+            letter,
+            input: input.clone(),
+            kernel: kernel.clone(),
+            padding: *padding,
+            stride: *stride,
+            dilation: *dilation,
+        })
+        .collect()
+    }
+}
+
+fn forward_extent(call: &CallInfo<'_>, window: &Window) -> Result<Dim, Problem> {
+    let extent = window.floor_extent();
+    match Window::is_empty(call, &extent) {
+        true => Err(window.empty_report(call, &extent, "weight")),
+        false => Ok(extent),
+    }
+}
+
+/// `(input - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.
+fn transposed_extent(call: &CallInfo<'_>, window: &Window, output_padding: i64) -> Result<Dim, Problem> {
+    let Window { letter, input, kernel, padding: (before, after), stride, dilation } = window;
+    if output_padding >= *stride {
+        let message = format_args!(
+            "output_padding {output_padding} along {letter} must be smaller than the stride, which is {stride}"
+        );
+        return Err(call
+            .error(Code::ConvOutputPaddingTooLarge, ParamPlace::Param("output_padding"), message)
+            .with_label(ParamPlace::Param("strides"), format!("the stride along {letter} is {stride}"))
+            .with_help("output_padding only chooses among the extents that one stride makes alike")
+            .into());
+    }
+    let one = Dim::constant(1);
+    let spread = &(input - &one) * &Dim::constant(*stride);
+    let kernel_reach = &Dim::constant(*dilation) * &(kernel - &one);
+    let cut = &Dim::constant(*before) + &Dim::constant(*after);
+    let extent = &(&(&(&spread - &cut) + &kernel_reach) + &Dim::constant(output_padding)) + &one;
+    if Window::is_empty(call, &extent) {
+        let formula = format!(
+            "({} - 1)*{stride} - {before} - {after} + {dilation}*({} - 1) + {output_padding} + 1 = {extent}",
+            operand(input),
+            operand(kernel)
+        );
+        let message = format_args!("the output is empty: its {letter} extent would be {extent}");
+        return Err(call
+            .error(Code::ConvEmptyOutput, ParamPlace::Param("data"), message)
+            .with_primary_label(format!("{}: the {letter} extent is {input}", call.ty("data")))
+            .with_label(ParamPlace::Param("weight"), format!("the kernel's {letter} extent is {kernel}"))
+            .with_note(formula)
+            .with_help("padding cuts the output; a smaller padding leaves some")
+            .into());
+    }
+    Ok(extent)
+}

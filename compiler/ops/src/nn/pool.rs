@@ -1,0 +1,343 @@
+//! Pooling over windows, and adaptive pooling to a given size.
+
+use super::window::{Window, hint_idle_dilation, padding, per_axis, spatial_letters};
+use crate::call::{CallInfo, Problem};
+use crate::layout::{laid_out_dims, layout_attr};
+use crate::operands::{rank_like, tensor_like};
+use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use rx_base::Dim;
+use rx_ir::{Shape, StructInfo};
+
+const REFERENCE: &str = "TVM src/relax/op/nn/pooling.cc";
+
+/// The input of a pooling.
+pub(crate) const DATA: Param = Param::tensor("data", "The input, laid out as `layout` says.");
+
+/// The window's extents.
+pub(crate) const fn pool_size(default: Default) -> Param {
+    Param::attr("pool_size", AttrKind::Ints, default, "Extent of the window, one for all spatial axes or one each.")
+}
+
+/// The steps between windows.
+pub(crate) const fn strides(default: Default) -> Param {
+    Param::attr("strides", AttrKind::Ints, default, "Steps between windows, one for all spatial axes or one each.")
+}
+
+/// The padding around the input.
+pub(crate) const fn padding_param(default: Default) -> Param {
+    Param::attr(
+        "padding",
+        AttrKind::Ints,
+        default,
+        "Padding around the input: one value for all sides, one per spatial axis, or all sides before then all after.",
+    )
+}
+
+/// The steps between taps.
+pub(crate) const fn dilation(default: Default) -> Param {
+    Param::attr(
+        "dilation",
+        AttrKind::Ints,
+        default,
+        "Steps between the taps of a window, for all spatial axes or each.",
+    )
+}
+
+/// How extents are rounded.
+pub(crate) const CEIL_MODE: Param = Param::attr(
+    "ceil_mode",
+    AttrKind::Bool,
+    Default::Bool(false),
+    "Whether a last window may reach past the padded input, instead of being left out.",
+);
+
+/// Whether padding counts in an average.
+pub(crate) const fn count_include_pad(default: bool) -> Param {
+    Param::attr(
+        "count_include_pad",
+        AttrKind::Bool,
+        Default::Bool(default),
+        "Whether an average counts the padding; of no meaning for a maximum.",
+    )
+}
+
+/// The layout of the input.
+pub(crate) const fn layout(default: &'static str) -> Param {
+    Param::attr(
+        "layout",
+        AttrKind::Layout,
+        Default::Str(default),
+        "Axes of `data`: batch N, channels C, and the spatial letters; `NCHW16c` packs channels by 16.",
+    )
+}
+
+/// The layout of the result.
+pub(crate) const OUT_LAYOUT: Param = Param::attr(
+    "out_layout",
+    AttrKind::Layout,
+    Default::Absent,
+    "The layout of the result; that of `data` when left out.",
+);
+
+const fn output_size() -> Param {
+    Param::attr(
+        "output_size",
+        AttrKind::Ints,
+        Default::Absent,
+        "Spatial extents of the result, one for all axes or one each; those of the input when left out.",
+    )
+}
+
+const ONES_2: Default = Default::Ints(&[1, 1]);
+const ZEROS_2: Default = Default::Ints(&[0, 0]);
+const ONES_3: Default = Default::Ints(&[1, 1, 1]);
+const ZEROS_3: Default = Default::Ints(&[0, 0, 0]);
+
+const fn params_1d(include_pad: bool) -> [Param; 9] {
+    let one = Default::Ints(&[1]);
+    [
+        DATA,
+        pool_size(one),
+        strides(one),
+        padding_param(ZEROS_2),
+        dilation(one),
+        CEIL_MODE,
+        count_include_pad(include_pad),
+        layout("NCW"),
+        OUT_LAYOUT,
+    ]
+}
+
+const fn params_2d() -> [Param; 9] {
+    [
+        DATA,
+        pool_size(ONES_2),
+        strides(ONES_2),
+        padding_param(ZEROS_2),
+        dilation(ONES_2),
+        CEIL_MODE,
+        count_include_pad(false),
+        layout("NCHW"),
+        OUT_LAYOUT,
+    ]
+}
+
+const fn params_3d(include_pad: bool) -> [Param; 9] {
+    [
+        DATA,
+        pool_size(ONES_3),
+        strides(ONES_3),
+        padding_param(ZEROS_3),
+        dilation(ONES_3),
+        CEIL_MODE,
+        count_include_pad(include_pad),
+        layout("NCDHW"),
+        OUT_LAYOUT,
+    ]
+}
+
+const fn adaptive_params(default_layout: &'static str) -> [Param; 4] {
+    [DATA, output_size(), layout(default_layout), OUT_LAYOUT]
+}
+
+const fn schema(
+    name: &'static str,
+    params: &'static [Param],
+    doc: &'static str,
+    infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
+) -> Schema {
+    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer }
+}
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    schema("nn.max_pool1d", &params_1d(false), "Maximum over sliding windows of one spatial axis.", pool1d),
+    schema("nn.max_pool2d", &params_2d(), "Maximum over sliding windows of two spatial axes.", pool2d),
+    schema("nn.max_pool3d", &params_3d(false), "Maximum over sliding windows of three spatial axes.", pool3d),
+    schema("nn.avg_pool1d", &params_1d(true), "Average over sliding windows of one spatial axis.", pool1d),
+    schema("nn.avg_pool2d", &params_2d(), "Average over sliding windows of two spatial axes.", pool2d),
+    schema("nn.avg_pool3d", &params_3d(true), "Average over sliding windows of three spatial axes.", pool3d),
+    schema(
+        "nn.adaptive_avg_pool1d",
+        &adaptive_params("NCW"),
+        "Average over windows chosen so that the output has a given width. `output_size=1` is a global average.",
+        adaptive1d,
+    ),
+    schema(
+        "nn.adaptive_avg_pool2d",
+        &adaptive_params("NCHW"),
+        "Average over windows chosen so that the output has a given height and width. `output_size=1` is a global \
+         average.",
+        adaptive2d,
+    ),
+    schema(
+        "nn.adaptive_avg_pool3d",
+        &adaptive_params("NCDHW"),
+        "Average over windows chosen so that the output has given spatial extents. `output_size=1` is a global \
+         average.",
+        adaptive3d,
+    ),
+];
+
+fn pool1d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    pool(call, 1)
+}
+
+fn pool2d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    pool(call, 2)
+}
+
+fn pool3d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    pool(call, 3)
+}
+
+fn adaptive1d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    adaptive(call, 1)
+}
+
+fn adaptive2d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    adaptive(call, 2)
+}
+
+fn adaptive3d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    adaptive(call, 3)
+}
+
+/// Sliding windows over `rank` spatial axes (TVM `InferTypePool2D`).
+fn pool(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
+    let data = call.tensor("data")?;
+    let padding = padding(call, rank)?;
+    let sizes = per_axis(call, "pool_size", rank, 1)?;
+    let strides = per_axis(call, "strides", rank, 1)?;
+    let dilation = per_axis(call, "dilation", rank, 1)?;
+    let letters = format!("NC{}", spatial_letters(rank));
+    let layout = layout_attr(call, "layout", &letters, None)?;
+    let out_layout = layout_attr(call, "out_layout", &letters, Some(&layout))?;
+    let Some(dims) = laid_out_dims(call, "data", &layout)? else {
+        return Ok(tensor_like(data, rank_like(&data.shape, Some(out_layout.ndim()))));
+    };
+    let mut extents = layout.plain(dims, &letters);
+    let axes =
+        spatial_letters(rank).chars().zip(extents.iter().skip(2)).zip(sizes).zip(strides).zip(dilation).zip(padding);
+    let windows: Vec<Window> = axes
+        .map(|(((((letter, input), size), stride), dilation), padding)| Window {
+            letter,
+            input: input.clone(),
+            kernel: Dim::constant(size),
+            padding,
+            stride,
+            dilation,
+        })
+        .collect();
+    hint_idle_dilation(call, &windows);
+    let ceil_mode = call.bool("ceil_mode").unwrap_or(false);
+    // N and C stay.
+    extents.truncate(2);
+    for window in &windows {
+        let extent = if ceil_mode { window.ceil_extent() } else { window.floor_extent() };
+        if Window::is_empty(call, &extent) {
+            return Err(window.empty_report(call, &extent, "pool_size"));
+        }
+        extents.push(extent);
+    }
+    Ok(tensor_like(data, Shape::known(out_layout.physical(&letters, &extents))))
+}
+
+/// Windows chosen for a given output size (TVM `InferTypeAdaptiveAvgPool2D`).
+fn adaptive(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
+    let data = call.tensor("data")?;
+    let sizes = match call.attr("output_size") {
+        Some(_) => Some(per_axis(call, "output_size", rank, 1)?),
+        None => None,
+    };
+    let letters = format!("NC{}", spatial_letters(rank));
+    let layout = layout_attr(call, "layout", &letters, None)?;
+    let out_layout = layout_attr(call, "out_layout", &letters, Some(&layout))?;
+    let Some(dims) = laid_out_dims(call, "data", &layout)? else {
+        // A shape that is a variable is the result's too where nothing changes it.
+        let unchanged = sizes.is_none() && layout == out_layout && matches!(data.shape, Shape::Var { .. });
+        return Ok(match unchanged {
+            true => call.ty("data").clone(),
+            false => tensor_like(data, rank_like(&data.shape, Some(out_layout.ndim()))),
+        });
+    };
+    let mut extents = layout.plain(dims, &letters);
+    if let Some(sizes) = sizes {
+        extents.truncate(2);
+        extents.extend(sizes.into_iter().map(Dim::constant));
+    }
+    Ok(tensor_like(data, Shape::known(out_layout.physical(&letters, &extents))))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{Given, flag, infer, number, numbers, tensor, text, ty};
+    use rx_base::{Code, Dim};
+    use rx_ir::StructInfo;
+
+    fn check(op: &str, data: &str, attrs: Vec<(&'static str, Given)>, wanted: &str) {
+        let mut args = attrs;
+        args.push(("data", tensor(data)));
+        assert_eq!(infer(op, &args), Ok(ty(wanted)), "{op} of {data}");
+    }
+
+    #[test]
+    fn windows_slide_over_every_layout() {
+        let size = || ("pool_size", numbers(&[3, 3]));
+        check("nn.max_pool2d", "2 3 32 30:float16", vec![size()], "2 3 30 28:float16");
+        check("nn.max_pool2d", "2 3 32 32:float32", vec![size(), ("strides", number(2))], "2 3 15 15:float32");
+        let ceil = ("ceil_mode", flag(true));
+        check("nn.max_pool2d", "2 3 32 32:float32", vec![size(), ("strides", number(2)), ceil], "2 3 16 16:float32");
+        let padding = ("padding", numbers(&[1, 2, 3]));
+        check("nn.avg_pool3d", "2 3 4 5 6:int8", vec![padding], "2 3 6 9 12:int8");
+        let layouts = vec![("layout", text("NCW16c")), ("out_layout", text("NWC16c"))];
+        check("nn.avg_pool1d", "2 c 8 16:float32", layouts, "2 8 c 16:float32");
+    }
+
+    #[test]
+    fn unknown_shapes_leave_the_rank_of_the_output_layout() {
+        check("nn.max_pool2d", "*:?", vec![], "?4:?");
+        check("nn.max_pool2d", "$s/4:float32", vec![("out_layout", text("NCHW4c"))], "?5:float32");
+        check("nn.adaptive_avg_pool2d", "$s:float32", vec![], "$s:float32");
+        check("nn.adaptive_avg_pool2d", "$s:float32", vec![("output_size", number(1))], "?4:float32");
+        check("nn.adaptive_avg_pool2d", "n c h w:float32", vec![("output_size", number(7))], "n c 7 7:float32");
+    }
+
+    #[test]
+    fn symbolic_extents_stay_symbolic() {
+        let args = [
+            ("data", tensor("n c w:float32")),
+            ("pool_size", number(3)),
+            ("strides", number(3)),
+            ("padding", number(2)),
+            ("dilation", number(2)),
+        ];
+        let w = Dim::symbol(rx_base::name::name("w"));
+        let width = &(&w - &1.into()).floor_div(&3.into()) + &1.into();
+        let wanted = StructInfo::tensor(
+            [Dim::symbol(rx_base::name::name("n")), Dim::symbol(rx_base::name::name("c")), width],
+            Some(rx_base::DType::FLOAT32),
+        );
+        assert_eq!(infer("nn.max_pool1d", &args), Ok(wanted));
+    }
+
+    #[test]
+    fn mistakes_are_reported() {
+        let code = |op: &str, data: &str, attr: (&'static str, Given)| infer(op, &[("data", tensor(data)), attr]);
+        let data = "2 3 28 28:float32";
+        for (attr, wanted) in [
+            (("pool_size", numbers(&[1, 2, 3])), Code::AttrBadValue),
+            (("padding", numbers(&[1, 2, 3])), Code::AttrBadValue),
+            (("strides", number(0)), Code::AttrOutOfRange),
+            (("layout", text("OIHW")), Code::UnknownLayout),
+            (("out_layout", text("OHWI")), Code::UnknownLayout),
+            (("layout", text("NCHW4c")), Code::TensorNdimMismatch),
+            (("pool_size", number(29)), Code::ConvEmptyOutput),
+        ] {
+            assert_eq!(code("nn.avg_pool2d", data, attr), Err(Some(wanted)));
+        }
+        assert_eq!(
+            code("nn.max_pool2d", "2 4 28 28 8:float32", ("layout", text("NCHW4c"))),
+            Err(Some(Code::ShapeMismatch))
+        );
+    }
+}

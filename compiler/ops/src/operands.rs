@@ -1,0 +1,205 @@
+//! What rules of several families ask of their operands: dtypes and devices that agree, ranks, dims that must be equal.
+
+use crate::call::{CallInfo, ParamPlace, Problem};
+use rx_base::dtype::TypeCode;
+use rx_base::{Answer, Code, DType, Diagnostic, Dim};
+use rx_ir::{Shape, StructInfo, TensorInfo, VDevice};
+use std::fmt;
+
+/// An element type as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Element {
+    /// The dtype; `None` when unknown.
+    pub dtype: Option<DType>,
+    /// A contradiction in it was reported; it agrees with everything.
+    pub error: bool,
+}
+
+impl Element {
+    /// The element type of `tensor`.
+    pub(crate) fn of(tensor: &TensorInfo) -> Element {
+        Element { dtype: tensor.dtype, error: tensor.dtype_error }
+    }
+
+    /// The element type `dtype`, unknown for `None`.
+    pub(crate) fn known(dtype: Option<DType>) -> Element {
+        Element { dtype, error: false }
+    }
+}
+
+/// A tensor of these parts.
+pub(crate) fn tensor_type(shape: Shape, element: Element, vdevice: Option<VDevice>) -> StructInfo {
+    TensorInfo { shape, dtype: element.dtype, vdevice, dtype_error: element.error }.into()
+}
+
+/// A tensor with the dtype and device of `tensor`.
+pub(crate) fn tensor_like(tensor: &TensorInfo, shape: Shape) -> StructInfo {
+    tensor_type(shape, Element::of(tensor), tensor.vdevice)
+}
+
+/// What is left of a shape whose dims are not known: its rank, or the error part it is.
+pub(crate) fn rank_like(shape: &Shape, ndim: Option<usize>) -> Shape {
+    match shape {
+        Shape::Error => Shape::Error,
+        _ => Shape::of_rank(ndim),
+    }
+}
+
+/// A report at argument `at` about its clash with argument `against`; both types stand as labels.
+pub(crate) fn clash(
+    call: &CallInfo<'_>,
+    code: Code,
+    at: &'static str,
+    against: &'static str,
+    message: fmt::Arguments<'_>,
+) -> Diagnostic<ParamPlace> {
+    call.error(code, ParamPlace::Param(at), message)
+        .with_primary_label(format!("`{at}` is {}", call.ty(at)))
+        .with_label(ParamPlace::Param(against), format!("`{against}` is {}", call.ty(against)))
+}
+
+/// The element type two tensor arguments share; the left one's where either is boolean, unknown where either is unknown
+/// (TVM's `InferBinaryArithOpOutDtype`).
+///
+/// # Errors
+/// Reports dtypes that differ, at `right`.
+pub(crate) fn joined_element(call: &CallInfo<'_>, left: &'static str, right: &'static str) -> Result<Element, Problem> {
+    let (a, b) = (call.tensor(left)?, call.tensor(right)?);
+    if a.dtype_error || b.dtype_error {
+        return Ok(Element { dtype: None, error: true });
+    }
+    match (a.dtype, b.dtype) {
+        (Some(x), Some(y)) if x != y && !x.is_bool() && !y.is_bool() => {
+            let message = format_args!("`{left}` has dtype {x}, `{right}` has dtype {y}");
+            Err(clash(call, Code::DtypeMismatch, right, left, message)
+                .with_help(format!("convert one of them: `R.astype(…, \"{x}\")`"))
+                .into())
+        }
+        (Some(x), Some(_)) => Ok(Element::known(Some(x))),
+        _ => Ok(Element::known(None)),
+    }
+}
+
+/// The device two tensor arguments share; one that names none lives where the other does
+/// (TVM's `InferBinaryArithOpOutVDevice`).
+///
+/// # Errors
+/// Reports two different devices, at `right`.
+pub(crate) fn joined_vdevice(
+    call: &CallInfo<'_>,
+    left: &'static str,
+    right: &'static str,
+) -> Result<Option<VDevice>, Problem> {
+    match (call.tensor(left)?.vdevice, call.tensor(right)?.vdevice) {
+        (Some(a), Some(b)) if a != b => {
+            let message = format_args!("`{left}` lives on \"{}\", `{right}` on \"{}\"", a.0, b.0);
+            Err(clash(call, Code::VDeviceMismatch, right, left, message)
+                .with_help(format!("move one of them: `R.to_vdevice(…, \"{}\")`", a.0))
+                .into())
+        }
+        (a, b) => Ok(a.or(b)),
+    }
+}
+
+/// Rejects a tensor whose rank is known and is not `ndim`; `axes` says what the dimensions are.
+///
+/// # Errors
+/// Reports it at `name`.
+pub(crate) fn require_ndim(call: &CallInfo<'_>, name: &'static str, ndim: usize, axes: &str) -> Result<(), Problem> {
+    match call.tensor(name)?.shape.ndim() {
+        Some(given) if given != ndim => Err(call
+            .error(
+                Code::TensorNdimMismatch,
+                ParamPlace::Param(name),
+                format_args!("`{name}` must have {ndim} dimensions {axes}, it has {given}"),
+            )
+            .with_primary_label(call.ty(name).to_string())
+            .into()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether bfloat16 counts as a float: TVM's checks differ from operator to operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Floats {
+    /// `float16`, `float32`, `float64`.
+    Ieee,
+    /// These and `bfloat16`.
+    IeeeAndBfloat,
+}
+
+/// Rejects a tensor whose dtype is known and is no float.
+///
+/// # Errors
+/// Reports it at `name`.
+pub(crate) fn require_float(call: &CallInfo<'_>, name: &'static str, floats: Floats) -> Result<(), Problem> {
+    let Some(dtype) = call.tensor(name)?.dtype else { return Ok(()) };
+    match dtype.code {
+        TypeCode::Float => Ok(()),
+        TypeCode::BFloat if floats == Floats::IeeeAndBfloat => Ok(()),
+        _ => Err(call
+            .error(
+                Code::DtypeMismatch,
+                ParamPlace::Param(name),
+                format_args!("`{name}` must have a float dtype, it has {dtype}"),
+            )
+            .with_primary_label(call.ty(name).to_string())
+            .with_help(format!("convert it: `R.astype({name}, \"float32\")`"))
+            .into()),
+    }
+}
+
+/// An axis of an argument, and what it holds: `batch size`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AxisOf {
+    /// The argument.
+    pub param: &'static str,
+    /// The axis, counted from the front.
+    pub axis: usize,
+}
+
+impl AxisOf {
+    /// Axis `axis` of `param`.
+    pub(crate) fn new(param: &'static str, axis: usize) -> AxisOf {
+        AxisOf { param, axis }
+    }
+
+    /// Its extent, where known.
+    pub(crate) fn dim<'a>(self, call: &CallInfo<'a>) -> Option<&'a Dim> {
+        call.ty(self.param).as_tensor()?.shape.dims()?.get(self.axis)
+    }
+}
+
+/// Rejects two extents that can never be equal; `what` names what both are: `the batch size`.
+///
+/// # Errors
+/// Reports them at the second argument.
+pub(crate) fn require_equal(call: &CallInfo<'_>, a: AxisOf, b: AxisOf, what: &str) -> Result<(), Problem> {
+    let (Some(x), Some(y)) = (a.dim(call), b.dim(call)) else { return Ok(()) };
+    if call.equal(x, y) != Answer::Refuted {
+        return Ok(());
+    }
+    let message = format_args!("{what} is {x} in `{}` and {y} in `{}`", a.param, b.param);
+    let label = |side: AxisOf, dim: &Dim| format!("{}: axis {} is {dim}", call.ty(side.param), side.axis);
+    Err(call
+        .error(Code::ShapeMismatch, ParamPlace::Param(b.param), message)
+        .with_primary_label(label(b, y))
+        .with_label(ParamPlace::Param(a.param), label(a, x))
+        .into())
+}
+
+/// Rejects an extent that can never be `wanted`; `why` says what it must be: `5 (batch index, x1, y1, x2, y2)`.
+///
+/// # Errors
+/// Reports it at the argument.
+pub(crate) fn require_extent(call: &CallInfo<'_>, of: AxisOf, wanted: i64, why: &str) -> Result<(), Problem> {
+    let Some(dim) = of.dim(call) else { return Ok(()) };
+    if call.equal(dim, &Dim::constant(wanted)) != Answer::Refuted {
+        return Ok(());
+    }
+    let message = format_args!("axis {} of `{}` must be {wanted} {why}, it is {dim}", of.axis, of.param);
+    Err(call
+        .error(Code::ShapeMismatch, ParamPlace::Param(of.param), message)
+        .with_primary_label(call.ty(of.param).to_string())
+        .into())
+}

@@ -1,0 +1,196 @@
+//! Operators of two operands that work element by element, with broadcasting.
+
+use crate::broadcast::broadcast_shapes;
+use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::operands::{Element, clash, tensor_type};
+use crate::schema::{Param, ParamKind, Purity, Schema};
+use rx_base::{Code, DType, Dim};
+use rx_ir::{ExprKind, PrimInfo, PrimValue, Shape, StructInfo, VDevice};
+
+const REFERENCE: &str = "TVM src/relax/op/tensor/binary.cc";
+const PARAMS: &[Param] = &[
+    Param::operand("x1", ParamKind::Any, "The left operand, a tensor or a scalar."),
+    Param::operand("x2", ParamKind::Any, "The right operand, a tensor or a scalar."),
+];
+
+/// An operator that keeps the dtype of its operands.
+const fn arithmetic(name: &'static str, doc: &'static str) -> Schema {
+    Schema { name, params: PARAMS, purity: Purity::Pure, doc, reference: REFERENCE, infer: infer_arithmetic }
+}
+
+/// An operator that gives booleans.
+const fn comparison(name: &'static str, doc: &'static str) -> Schema {
+    Schema { name, params: PARAMS, purity: Purity::Pure, doc, reference: REFERENCE, infer: infer_comparison }
+}
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    arithmetic("add", "The sum of the operands, element by element, with broadcasting."),
+    arithmetic("atan2", "The angle of the point `(x2, x1)` in radians, from -π to π, with broadcasting."),
+    arithmetic("bitwise_and", "The bitwise and of the operands, with broadcasting."),
+    arithmetic("bitwise_or", "The bitwise or of the operands, with broadcasting."),
+    arithmetic("bitwise_xor", "The bitwise exclusive or of the operands, with broadcasting."),
+    arithmetic(
+        "divide",
+        "The quotient `x1 / x2`, element by element, with broadcasting. Integers are rounded toward zero.",
+    ),
+    comparison("equal", "Whether the operands are equal, element by element, with broadcasting."),
+    arithmetic("floor_divide", "The quotient `x1 / x2` rounded toward -∞, with broadcasting."),
+    arithmetic("floor_mod", "The remainder of `floor_divide`, of the sign of `x2`, with broadcasting."),
+    comparison("greater", "Whether `x1 > x2`, element by element, with broadcasting."),
+    comparison("greater_equal", "Whether `x1 >= x2`, element by element, with broadcasting."),
+    arithmetic("left_shift", "The bits of `x1` shifted left by `x2` places, with broadcasting."),
+    comparison("less", "Whether `x1 < x2`, element by element, with broadcasting."),
+    comparison("less_equal", "Whether `x1 <= x2`, element by element, with broadcasting."),
+    arithmetic("log_add_exp", "`log(exp(x1) + exp(x2))`, computed without overflow, with broadcasting."),
+    arithmetic("logical_and", "The logical and of the operands, with broadcasting."),
+    arithmetic("logical_or", "The logical or of the operands, with broadcasting."),
+    arithmetic("logical_xor", "The logical exclusive or of the operands, with broadcasting."),
+    arithmetic("maximum", "The larger of the operands, element by element, with broadcasting."),
+    arithmetic("minimum", "The smaller of the operands, element by element, with broadcasting."),
+    arithmetic("mod", "The remainder of the division rounded toward zero, of the sign of `x1`, with broadcasting."),
+    arithmetic("multiply", "The product of the operands, element by element, with broadcasting."),
+    comparison("not_equal", "Whether the operands differ, element by element, with broadcasting."),
+    arithmetic("power", "`x1` raised to the power `x2`, element by element, with broadcasting."),
+    arithmetic("right_shift", "The bits of `x1` shifted right by `x2` places, with broadcasting."),
+    arithmetic("subtract", "The difference `x1 - x2`, element by element, with broadcasting."),
+];
+
+/// An operand: a tensor, or a scalar, which broadcasts as a tensor of shape `(1,)`.
+struct Side {
+    name: &'static str,
+    shape: Shape,
+    element: Element,
+    vdevice: Option<VDevice>,
+    scalar: bool,
+    /// A bare integer such as `1`: `int32` to TVM's parser, but the printer writes `int64` ones so too.
+    bare_integer: bool,
+}
+
+fn side(call: &CallInfo<'_>, name: &'static str) -> Result<Side, Problem> {
+    let ty = call.ty(name);
+    if let Some(tensor) = ty.as_tensor() {
+        let (shape, element) = (tensor.shape.clone(), Element::of(tensor));
+        return Ok(Side { name, shape, element, vdevice: tensor.vdevice, scalar: false, bare_integer: false });
+    }
+    let prim = match ty {
+        StructInfo::Prim(prim) => prim,
+        StructInfo::Error => return Err(Problem::Propagate),
+        ty => return Err(call.wrong_kind(ParamPlace::Param(name), name, "a tensor or a scalar", ty)),
+    };
+    let kind = call.operand(name).map(|expr| &expr.kind);
+    let literal = match kind {
+        Some(ExprKind::Prim(PrimValue::Int(_))) => Some(DType::INT32),
+        Some(ExprKind::Prim(PrimValue::Float(_))) => Some(DType::FLOAT32),
+        Some(ExprKind::Prim(PrimValue::Bool(_))) => Some(DType::BOOL),
+        _ => None,
+    };
+    Ok(Side {
+        name,
+        shape: Shape::known([Dim::constant(1)]),
+        element: Element::known(prim.dtype.or(literal)),
+        vdevice: None,
+        scalar: true,
+        bare_integer: prim.dtype.is_none() && literal == Some(DType::INT32),
+    })
+}
+
+/// TVM's `InferTypeBroadcastArith`.
+fn infer_arithmetic(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let (left, right) = (side(call, "x1")?, side(call, "x2")?);
+    let element = arithmetic_element(call, &left, &right)?;
+    infer_broadcast(call, &left, &right, element)
+}
+
+/// TVM's `InferTypeBroadcastCMP`: dtypes may differ.
+fn infer_comparison(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let (left, right) = (side(call, "x1")?, side(call, "x2")?);
+    infer_broadcast(call, &left, &right, Element::known(Some(DType::BOOL)))
+}
+
+fn infer_broadcast(call: &CallInfo<'_>, left: &Side, right: &Side, element: Element) -> Result<StructInfo, Problem> {
+    if left.scalar && right.scalar {
+        return Ok(StructInfo::Prim(PrimInfo { dtype: element.dtype, value: None }));
+    }
+    let vdevice = match (left.vdevice, right.vdevice) {
+        (Some(a), Some(b)) if a != b => {
+            let message = format_args!("`{}` lives on \"{}\", `{}` on \"{}\"", left.name, a.0, right.name, b.0);
+            let report = clash(call, Code::VDeviceMismatch, right.name, left.name, message);
+            return Err(report.with_help(format!("move one of them: `R.to_vdevice(…, \"{}\")`", a.0)).into());
+        }
+        (a, b) => a.or(b),
+    };
+    let shape = broadcast_shapes(call, &left.shape, &right.shape)
+        .map_err(|conflict| conflict.report(call, left.name, right.name))?;
+    Ok(tensor_type(shape, element, vdevice))
+}
+
+/// The dtype of the left operand; the right one must have the same, or one of them `bool` (TVM's
+/// `InferBinaryArithOpOutDtype`).
+fn arithmetic_element(call: &CallInfo<'_>, left: &Side, right: &Side) -> Result<Element, Problem> {
+    if left.element.error || right.element.error {
+        return Ok(Element { dtype: None, error: true });
+    }
+    let (Some(a), Some(b)) = (left.element.dtype, right.element.dtype) else { return Ok(Element::known(None)) };
+    let a = if left.bare_integer && b == DType::INT64 { b } else { a };
+    let b = if right.bare_integer && a == DType::INT64 { a } else { b };
+    if a == b || a.is_bool() || b.is_bool() {
+        return Ok(Element::known(Some(a)));
+    }
+    let message = format_args!("`{}` has dtype {a}, `{}` has dtype {b}", left.name, right.name);
+    let help = match (left.scalar, right.scalar) {
+        (_, true) => format!("write the scalar as `T.{a}(…)`"),
+        (true, _) => format!("write the scalar as `T.{b}(…)`"),
+        _ => format!("convert one of them: `R.astype(…, \"{a}\")`"),
+    };
+    Err(clash(call, Code::DtypeMismatch, right.name, left.name, message).with_help(help).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{float, given, infer, int, prim, tensor, ty};
+    use rx_base::Code;
+    use rx_ir::StructInfo;
+
+    fn add(left: &str, right: &str) -> Result<StructInfo, Option<Code>> {
+        infer("add", &[("x1", tensor(left)), ("x2", tensor(right))])
+    }
+
+    #[test]
+    fn tensors_broadcast_and_share_a_dtype() {
+        for (left, right, wanted) in [
+            ("1 3:float32", "4 3 2 1:float32", "4 3 2 3:float32"),
+            ("m n:float32", "m n+2:float32", "?2:float32"),
+            ("3 2 3:float32", "?2:float32", "?3:float32"),
+            ("*:?", "2 3:float32", "*:?"),
+            ("$s/2:float32", "$s/2:float32", "$s/2:float32"),
+            ("$s/2:float32", "$t/1:float32", "?2:float32"),
+            ("2:bool", "2:float32", "2:bool"),
+            ("2:float32", "2:float32@cuda:0:global", "2:float32@cuda:0:global"),
+        ] {
+            assert_eq!(add(left, right), Ok(ty(wanted)), "{left} {right}");
+        }
+    }
+
+    #[test]
+    fn scalars_count_as_shape_one() {
+        let with = |input: &str, scalar| infer("add", &[("x1", tensor(input)), ("x2", scalar)]);
+        assert_eq!(with("2 3:float32", float(1.0, "float32")), Ok(ty("2 3:float32")));
+        assert_eq!(with(":float32", given(prim("float32"))), Ok(ty("1:float32")));
+        assert_eq!(with("2:float32", int("1")), Err(Some(Code::DtypeMismatch)));
+        assert_eq!(with("2:int64", int("n")), Ok(ty("2:int64")));
+        let scalars = [("x1", given(prim("float32"))), ("x2", given(prim("float32")))];
+        assert_eq!(infer("add", &scalars), Ok(prim("float32")));
+        assert_eq!(infer("less", &scalars), Ok(prim("bool")));
+    }
+
+    #[test]
+    fn clashes_are_reported() {
+        assert_eq!(add("2 3:float32", "2 4:float32"), Err(Some(Code::BroadcastMismatch)));
+        assert_eq!(add("2:float32", "2:int32"), Err(Some(Code::DtypeMismatch)));
+        assert_eq!(add("2:int8@cuda:0:global", "2:int8@llvm:0:global"), Err(Some(Code::VDeviceMismatch)));
+        let equal = infer("equal", &[("x1", tensor("2:float32")), ("x2", tensor("2:int32"))]);
+        assert_eq!(equal, Ok(ty("2:bool")));
+        let any = [("x1", given(StructInfo::Object)), ("x2", tensor("2:int8"))];
+        assert_eq!(infer("add", &any), Err(Some(Code::ArgumentType)));
+    }
+}

@@ -1,0 +1,344 @@
+//! Operators that make a tensor of a given shape, and the triangular parts of one.
+
+use super::elementwise::with_dtype;
+use crate::arguments::{Scalar, integer, negative_dim, new_shape, scalar};
+use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::operands::{Element, tensor_type};
+use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use rx_base::{Answer, Code, DType, Dim};
+use rx_ir::{Shape, StructInfo, TensorInfo};
+
+const REFERENCE: &str = "TVM src/relax/op/tensor/create.cc";
+const SHAPE: Param = Param::operand("shape", ParamKind::Shape, "The shape of the result.");
+const DTYPE: Param = Param::attr("dtype", AttrKind::DType, Default::Required, "The dtype of the result.");
+const LIKE_DTYPE: Param =
+    Param::attr("dtype", AttrKind::DType, Default::Absent, "The dtype of the result; that of `x` when left out.");
+const DIAGONAL: Param = Param {
+    name: "k",
+    kind: ParamKind::Prim,
+    default: Default::Int(0),
+    doc: "The diagonal: 0 is the main one, positive ones lie above it, negative ones below.",
+};
+
+/// An operator of this module; none has an effect.
+const fn create(
+    name: &'static str,
+    params: &'static [Param],
+    doc: &'static str,
+    infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
+) -> Schema {
+    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer }
+}
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    create(
+        "full",
+        &[
+            SHAPE,
+            Param::tensor("fill_value", "The value of every element, a tensor without dimensions."),
+            Param::attr(
+                "dtype",
+                AttrKind::DType,
+                Default::Absent,
+                "The dtype of the result; that of `fill_value` when left out.",
+            ),
+        ],
+        "A tensor of a given shape with one value everywhere.",
+        full,
+    ),
+    create(
+        "full_like",
+        &[
+            Param::tensor("x", "The tensor that gives the shape."),
+            Param::tensor("fill_value", "The value of every element, a tensor without dimensions."),
+            LIKE_DTYPE,
+        ],
+        "A tensor of the shape of `x` with one value everywhere.",
+        full_like,
+    ),
+    create("ones", &[SHAPE, DTYPE], "A tensor of ones.", filled),
+    create("ones_like", &[Param::tensor("x", "The tensor that gives the shape."), LIKE_DTYPE], ONES_LIKE, like),
+    create("zeros", &[SHAPE, DTYPE], "A tensor of zeros.", filled),
+    create("zeros_like", &[Param::tensor("x", "The tensor that gives the shape."), LIKE_DTYPE], ZEROS_LIKE, like),
+    create(
+        "eye",
+        &[
+            Param::operand("n", ParamKind::Prim, "The number of rows."),
+            Param::optional("m", ParamKind::Prim, "The number of columns; `n` when left out."),
+            DIAGONAL,
+            Param::attr("dtype", AttrKind::DType, Default::Str("float32"), "The dtype of the result."),
+        ],
+        "A matrix with ones on a diagonal and zeros elsewhere.",
+        eye,
+    ),
+    create(
+        "eye_like",
+        &[Param::tensor("x", "The matrix that gives the shape."), DIAGONAL, LIKE_DTYPE],
+        "A matrix of the shape of `x` with ones on a diagonal and zeros elsewhere.",
+        eye_like,
+    ),
+    create(
+        "arange",
+        &[
+            Param::operand("start", ParamKind::Prim, "The first value; the end, counting from 0, when it stands alone."),
+            Param::optional("end", ParamKind::Prim, "The end of the range, not included."),
+            Param {
+                name: "step",
+                kind: ParamKind::Prim,
+                default: Default::Int(1),
+                doc: "The distance of neighbours; not 0.",
+            },
+            Param::attr(
+                "dtype",
+                AttrKind::DType,
+                Default::Absent,
+                "The dtype of the result; when left out `int64` for integer arguments, else `float32`.",
+            ),
+        ],
+        "Evenly spaced values: `start`, `start + step`, and so on up to `end`.",
+        arange,
+    ),
+    create(
+        "hamming_window",
+        &[
+            Param::operand("window_size", ParamKind::Prim, "The number of values, at least 1."),
+            Param::operand("periodic", ParamKind::Prim, "Whether the window repeats, or is symmetric."),
+            Param::operand("alpha", ParamKind::Prim, "The coefficient α, usually 0.54."),
+            Param::operand("beta", ParamKind::Prim, "The coefficient β, usually 0.46."),
+            Param::attr("dtype", AttrKind::DType, Default::Required, "The dtype of the result, no integer."),
+        ],
+        "The Hamming window `α - β·cos(2πn / (N - 1))`; a periodic one has N in place of N - 1.",
+        hamming_window,
+    ),
+    create(
+        "tril",
+        &[Param::tensor("x", "Matrices on the last two axes."), DIAGONAL],
+        "The lower triangular part of each matrix: elements above a diagonal become 0.",
+        triangle,
+    ),
+    create(
+        "triu",
+        &[Param::tensor("x", "Matrices on the last two axes."), DIAGONAL],
+        "The upper triangular part of each matrix: elements below a diagonal become 0.",
+        triangle,
+    ),
+];
+
+const ONES_LIKE: &str = "A tensor of ones of the shape of `x`.";
+const ZEROS_LIKE: &str = "A tensor of zeros of the shape of `x`.";
+
+/// The fill value, which must be known to have no dimensions, as TVM asks.
+fn fill_value<'a>(call: &CallInfo<'a>) -> Result<&'a TensorInfo, Problem> {
+    let fill = call.tensor("fill_value")?;
+    match (&fill.shape, fill.shape.ndim()) {
+        (Shape::Error, _) | (_, Some(0)) => Ok(fill),
+        (_, ndim) => {
+            let given = ndim.map_or("an unknown number".to_owned(), |ndim| ndim.to_string());
+            let message = format_args!("`fill_value` must be a tensor without dimensions, it has {given}");
+            let place = ParamPlace::Param("fill_value");
+            let report = call.error(Code::TensorNdimMismatch, place, message);
+            Err(report.with_primary_label(call.ty("fill_value").to_string()).into())
+        }
+    }
+}
+
+fn full(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let shape = new_shape(call, "shape")?;
+    let fill = fill_value(call)?;
+    let element = call.dtype("dtype").map_or(Element::of(fill), |dtype| Element::known(Some(dtype)));
+    Ok(tensor_type(shape, element, fill.vdevice))
+}
+
+fn full_like(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    call.tensor("x")?;
+    fill_value(call)?;
+    like(call)
+}
+
+/// The type of `x`, with another dtype where one is given.
+fn like(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    call.tensor("x")?;
+    let data = call.ty("x");
+    Ok(call.dtype("dtype").map_or_else(|| data.clone(), |dtype| with_dtype(data, Some(dtype))))
+}
+
+fn filled(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    Ok(tensor_type(new_shape(call, "shape")?, Element::known(call.dtype("dtype")), None))
+}
+
+/// A dim of the result: the scalar `name`, or `other` when it is left out.
+fn dim(call: &CallInfo<'_>, name: &'static str, other: Option<Dim>) -> Result<Option<Dim>, Problem> {
+    if scalar(call, name)?.is_none() {
+        return Ok(other);
+    }
+    let dim = integer(call, name)?;
+    match &dim {
+        Some(dim) if dim.as_constant().is_some_and(|value| value < 0) => Err(negative_dim(call, name, dim)),
+        _ => Ok(dim),
+    }
+}
+
+fn eye(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    scalar(call, "k")?;
+    let rows = dim(call, "n", None)?;
+    let columns = dim(call, "m", rows.clone())?;
+    let shape = match (rows, columns) {
+        (Some(rows), Some(columns)) => Shape::known([rows, columns]),
+        _ => Shape::Rank(2),
+    };
+    Ok(tensor_type(shape, Element::known(call.dtype("dtype")), None))
+}
+
+fn eye_like(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    scalar(call, "k")?;
+    crate::operands::require_ndim(call, "x", 2, "(rows, columns)")?;
+    like(call)
+}
+
+/// TVM's `InferTypeArange`.
+fn arange(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let zero = Scalar::Int(Dim::constant(0));
+    let (Some(first), second) = (scalar(call, "start")?, scalar(call, "end")?) else { return Err(Problem::Propagate) };
+    let (start, end) = match second {
+        Some(end) => (first, end),
+        None => (zero, first),
+    };
+    let step = scalar(call, "step")?.unwrap_or(Scalar::Int(Dim::constant(1)));
+    let all_int = [&start, &end, &step].into_iter().all(|scalar| match scalar {
+        Scalar::Int(_) => true,
+        Scalar::Float(_) => false,
+        Scalar::Unknown(dtype) => dtype.is_none_or(DType::is_int),
+    });
+    let default = if all_int { DType::INT64 } else { DType::FLOAT32 };
+    let dtype = if call.attr("dtype").is_some() { call.dtype("dtype") } else { Some(default) };
+    let shape = arange_count(call, &start, &end, &step)?.map_or(Shape::Rank(1), |count| Shape::known([count]));
+    Ok(tensor_type(shape, Element::known(dtype), None))
+}
+
+/// How many values a range has; `None` where that is not known. With integers TVM counts `(end - start + step - 1) //
+/// step`, for negative steps too; with floats it rounds `(end - start) / step` up.
+fn arange_count(call: &CallInfo<'_>, start: &Scalar, end: &Scalar, step: &Scalar) -> Result<Option<Dim>, Problem> {
+    let is_zero = match step {
+        Scalar::Int(step) => step.as_constant() == Some(0),
+        Scalar::Float(step) => *step == 0.0,
+        Scalar::Unknown(_) => false,
+    };
+    if is_zero {
+        let message = format_args!("`step` must not be 0");
+        return Err(call.error(Code::AttrOutOfRange, ParamPlace::Param("step"), message).into());
+    }
+    let count = match (start, end, step) {
+        (Scalar::Int(start), Scalar::Int(end), Scalar::Int(step)) => {
+            (&(&(end - start) + step) - &Dim::constant(1)).floor_div(step)
+        }
+        (start, end, step) => match (float_value(start), float_value(end), float_value(step)) {
+            (Some(start), Some(end), Some(step)) => {
+                let count = ((end - start) / step).ceil();
+                // Beyond 2^53 a float is no longer a count; such a tensor cannot exist.
+                if !(count.abs() <= 9_007_199_254_740_992.0) {
+                    return Ok(None);
+                }
+                Dim::constant(count as i64)
+            }
+            _ => return Ok(None),
+        },
+    };
+    if call.at_least(&count, &Dim::constant(0)) == Answer::Refuted {
+        let place = if call.operand("end").is_some() { "end" } else { "start" };
+        let message = format_args!("the range ends before it starts, it would have {count} values");
+        return Err(call.error(Code::AttrOutOfRange, ParamPlace::Param(place), message).into());
+    }
+    Ok(Some(count))
+}
+
+fn float_value(scalar: &Scalar) -> Option<f64> {
+    match scalar {
+        Scalar::Int(value) => value.as_constant().map(|value| value as f64),
+        Scalar::Float(value) => Some(*value),
+        Scalar::Unknown(_) => None,
+    }
+}
+
+fn hamming_window(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    for name in ["periodic", "alpha", "beta"] {
+        scalar(call, name)?;
+    }
+    let dtype = call.dtype("dtype");
+    if let Some(dtype) = dtype.filter(|dtype| dtype.is_int()) {
+        let message = format_args!("`dtype` must be a float dtype, it is {dtype}");
+        return Err(call.error(Code::DtypeMismatch, ParamPlace::Param("dtype"), message).into());
+    }
+    let size = integer(call, "window_size")?;
+    if let Some(size) = &size
+        && call.at_least(size, &Dim::constant(1)) == Answer::Refuted
+    {
+        let message = format_args!("`window_size` must be at least 1, it is {size}");
+        return Err(call.error(Code::AttrOutOfRange, ParamPlace::Param("window_size"), message).into());
+    }
+    let shape = size.map_or(Shape::Rank(1), |size| Shape::known([size]));
+    Ok(tensor_type(shape, Element::known(dtype), None))
+}
+
+/// TVM's `InferTypeTrilTriu`.
+fn triangle(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    scalar(call, "k")?;
+    match call.tensor("x")?.shape.ndim() {
+        Some(ndim) if ndim < 2 => {
+            let message = format_args!("`x` must have at least 2 dimensions, it has {ndim}");
+            let report = call.error(Code::TensorNdimMismatch, ParamPlace::Param("x"), message);
+            Err(report.with_primary_label(call.ty("x").to_string()).into())
+        }
+        _ => Ok(call.ty("x").clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{Given, float, given, infer, int, shape, tensor, text, ty};
+    use rx_base::Code;
+    use rx_ir::{Shape, StructInfo};
+
+    #[test]
+    fn a_filled_tensor_takes_its_dtype_from_the_attribute_or_the_value() {
+        let fill = |value: &str| ("fill_value", tensor(value));
+        assert_eq!(infer("full", &[("shape", shape("2 n")), fill(":int8")]), Ok(ty("2 n:int8")));
+        let half = [("shape", shape("2")), fill("?0:?"), ("dtype", text("float16"))];
+        assert_eq!(infer("full", &half), Ok(ty("2:float16")));
+        let vague = given(StructInfo::Shape(Shape::Rank(2)));
+        assert_eq!(infer("zeros", &[("shape", vague), ("dtype", text("int8"))]), Ok(ty("$x/2:int8")));
+        assert_eq!(infer("ones_like", &[("x", tensor("?2:int8"))]), Ok(ty("?2:int8")));
+        for wrong in ["1:int8", "*:int8"] {
+            let result = infer("full", &[("shape", shape("2")), fill(wrong)]);
+            assert_eq!(result, Err(Some(Code::TensorNdimMismatch)));
+        }
+        let negative = [("shape", shape("2 -3")), ("dtype", text("int8"))];
+        assert_eq!(infer("ones", &negative), Err(Some(Code::AttrOutOfRange)));
+        let tensor_shape = [("shape", tensor("2:int64")), ("dtype", text("int8"))];
+        assert_eq!(infer("ones", &tensor_shape), Err(Some(Code::ArgumentType)));
+    }
+
+    #[test]
+    fn a_range_counts_its_values() {
+        let range = |args: Vec<(&str, Given)>| infer("arange", &args);
+        let all = |start, end, step| range(vec![("start", start), ("end", end), ("step", step)]);
+        assert_eq!(range(vec![("start", int("10"))]), Ok(ty("10:int64")));
+        assert_eq!(all(int("1"), int("10"), int("2")), Ok(ty("5:int64")));
+        assert_eq!(all(int("0"), int("n+1"), int("1")), Ok(ty("n+1:int64")));
+        assert_eq!(all(int("1"), int("10"), float(2.3, "float64")), Ok(ty("4:float32")));
+        assert_eq!(all(int("0"), float(10.0, "float64"), int("1")), Ok(ty("10:float32")));
+        assert_eq!(all(int("10"), int("0"), int("1")), Err(Some(Code::AttrOutOfRange)));
+        assert_eq!(all(int("10"), int("0"), int("0")), Err(Some(Code::AttrOutOfRange)));
+        assert_eq!(all(int("0"), float(f64::NAN, "float64"), int("1")), Ok(ty("?1:float32")));
+    }
+
+    #[test]
+    fn matrices() {
+        assert_eq!(infer("eye", &[("n", int("3"))]), Ok(ty("3 3:float32")));
+        assert_eq!(infer("eye", &[("n", int("3")), ("m", int("n")), ("k", int("-2"))]), Ok(ty("3 n:float32")));
+        let window = [("window_size", int("0")), ("periodic", int("1")), ("dtype", text("float32"))];
+        assert_eq!(infer("hamming_window", &window), Err(Some(Code::AttrOutOfRange)));
+        assert_eq!(infer("tril", &[("x", tensor("2 n 3:int8"))]), Ok(ty("2 n 3:int8")));
+        assert_eq!(infer("triu", &[("x", tensor("$s/1:int8"))]), Err(Some(Code::TensorNdimMismatch)));
+        assert_eq!(infer("eye_like", &[("x", tensor("2 n 3:int8"))]), Err(Some(Code::TensorNdimMismatch)));
+    }
+}

@@ -1,0 +1,240 @@
+//! `R.einsum`: the equation, and the shape it gives (TVM `src/topi/einsum.cc`).
+
+use super::operands::{common_vdevice, tensors};
+use crate::broadcast::never_together;
+use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::operands::{Element, tensor_type};
+use rx_base::{Code, Dim};
+use rx_ir::{Shape, StructInfo, TensorInfo};
+use std::collections::BTreeMap;
+
+/// What an equation names: one axis, or those the ellipsis covers. The ellipsis sorts first, as in an implicit result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Label {
+    Ellipsis,
+    Axis(char),
+}
+
+/// An equation: the labels of each operand, and those of the result.
+#[derive(Debug, PartialEq)]
+struct Equation {
+    inputs: Vec<Vec<Label>>,
+    output: Vec<Label>,
+}
+
+impl Equation {
+    /// Reads `ij,jk->ik`; without an arrow the result has the labels that occur once, in alphabetical order.
+    fn parse(text: &str) -> Result<Equation, String> {
+        let text: String = text.chars().filter(|c| *c != ' ').collect();
+        let (inputs, output) = match text.split_once("->") {
+            Some((inputs, output)) => (inputs, Some(output)),
+            None => (text.as_str(), None),
+        };
+        let inputs = inputs.split(',').map(labels).collect::<Result<Vec<_>, _>>()?;
+        let output = match output {
+            Some(output) => labels(output)?,
+            None => implicit_output(&inputs),
+        };
+        match output.iter().find(|label| !inputs.iter().any(|input| input.contains(label))) {
+            Some(Label::Axis(label)) => Err(format!("the result names `{label}`, which no operand has")),
+            _ => Ok(Equation { inputs, output }),
+        }
+    }
+}
+
+fn labels(text: &str) -> Result<Vec<Label>, String> {
+    let mut labels = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix("...") {
+            if labels.contains(&Label::Ellipsis) {
+                return Err(format!("`{text}` has two ellipses"));
+            }
+            labels.push(Label::Ellipsis);
+            rest = after;
+        } else if first.is_ascii_alphabetic() {
+            labels.push(Label::Axis(first));
+            rest = &rest[1..];
+        } else {
+            return Err(format!("`{first}` names no axis; letters do"));
+        }
+    }
+    Ok(labels)
+}
+
+fn implicit_output(inputs: &[Vec<Label>]) -> Vec<Label> {
+    let mut counts: BTreeMap<Label, usize> = BTreeMap::new();
+    for label in inputs.iter().flatten() {
+        *counts.entry(*label).or_default() += 1;
+    }
+    counts.into_iter().filter(|(label, count)| *label == Label::Ellipsis || *count == 1).map(|(label, _)| label).collect()
+}
+
+/// TVM's `InferTypeEinsum`. Where some operand's dims are not known, TVM takes that operand's rank for the result's; the
+/// rank given here is that of the result.
+pub(super) fn einsum(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let operands = tensors(call, "operands")?;
+    let Some(first) = operands.first() else {
+        let message = format_args!("`operands` must hold at least one tensor");
+        return Err(call.error(Code::ArgumentType, ParamPlace::Param("operands"), message).into());
+    };
+    let text = call.str("subscripts").ok_or(Problem::Propagate)?;
+    let bad = |why: String| -> Problem {
+        call.error(Code::AttrBadValue, ParamPlace::Param("subscripts"), format_args!("{why}")).into()
+    };
+    let equation = Equation::parse(text).map_err(bad)?;
+    if equation.inputs.len() != operands.len() {
+        let (named, given) = (equation.inputs.len(), operands.len());
+        return Err(bad(format!("the equation has {named} operands, the call passes {given}")));
+    }
+    for (at, (labels, tensor)) in std::iter::zip(&equation.inputs, &operands).enumerate() {
+        check_rank(call, at, labels, tensor)?;
+        check_dtype(call, at, first, tensor)?;
+    }
+    let error = operands.iter().any(|tensor| tensor.dtype_error);
+    let known = !error && operands.iter().all(|tensor| tensor.dtype.is_some());
+    let element = Element { dtype: if known { first.dtype } else { None }, error };
+    let shapes: Option<Vec<&[Dim]>> = operands.iter().map(|tensor| tensor.shape.dims()).collect();
+    let shape = match shapes {
+        Some(shapes) => Shape::known(output_dims(call, &equation, &shapes)?),
+        None if operands.iter().any(|tensor| tensor.shape == Shape::Error) => Shape::Error,
+        None if equation.output.contains(&Label::Ellipsis) => Shape::Unknown,
+        None => Shape::Rank(equation.output.len()),
+    };
+    Ok(tensor_type(shape, element, common_vdevice(operands)))
+}
+
+fn check_rank(call: &CallInfo<'_>, at: usize, labels: &[Label], tensor: &TensorInfo) -> Result<(), Problem> {
+    let Some(ndim) = tensor.shape.ndim() else { return Ok(()) };
+    let (named, more) = match labels.contains(&Label::Ellipsis) {
+        true => (labels.len() - 1, " or more"),
+        false => (labels.len(), ""),
+    };
+    if ndim == named || (ndim > named && !more.is_empty()) {
+        return Ok(());
+    }
+    let message = format_args!("the equation names {named}{more} axes of operand {at}, it has {ndim}");
+    Err(call.error(Code::TensorNdimMismatch, ParamPlace::Element("operands", at), message).into())
+}
+
+fn check_dtype(call: &CallInfo<'_>, at: usize, first: &TensorInfo, tensor: &TensorInfo) -> Result<(), Problem> {
+    match (first.dtype, tensor.dtype) {
+        (Some(a), Some(b)) if a != b => {
+            let message = format_args!("operand 0 has dtype {a}, operand {at} has dtype {b}");
+            let report = call.error(Code::DtypeMismatch, ParamPlace::Element("operands", at), message);
+            Err(report.with_help(format!("convert one of them: `R.astype(…, \"{a}\")`")).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The dims of the result. Every operand has the axes its labels ask for.
+fn output_dims(call: &CallInfo<'_>, equation: &Equation, shapes: &[&[Dim]]) -> Result<Vec<Dim>, Problem> {
+    let mut extents: BTreeMap<char, Dim> = BTreeMap::new();
+    // Of the axes under an ellipsis, counted from the last.
+    let mut covered: Vec<Dim> = Vec::new();
+    for (at, (labels, dims)) in std::iter::zip(&equation.inputs, shapes).enumerate() {
+        let mut rest = dims.iter();
+        for label in labels {
+            match label {
+                Label::Axis(label) => {
+                    let Some(dim) = rest.next() else { break };
+                    let extent = extents.entry(*label).or_insert_with(|| dim.clone());
+                    check_together(call, at, &format!("axis `{label}`"), extent, dim)?;
+                    *extent = together(extent, dim, Kept::Symbol);
+                }
+                Label::Ellipsis => {
+                    let count = dims.len().saturating_sub(labels.len() - 1);
+                    let under: Vec<&Dim> = rest.by_ref().take(count).collect();
+                    for (from_end, dim) in under.into_iter().rev().enumerate() {
+                        match covered.get_mut(from_end) {
+                            Some(extent) => {
+                                check_together(call, at, "an axis under `...`", extent, dim)?;
+                                *extent = together(extent, dim, Kept::Constant);
+                            }
+                            None => covered.push(dim.clone()),
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let mut result = Vec::new();
+    for label in &equation.output {
+        match label {
+            Label::Axis(label) => result.push(extents.get(label).cloned().unwrap_or(Dim::ERROR)),
+            Label::Ellipsis => result.extend(covered.iter().rev().cloned()),
+        }
+    }
+    Ok(result)
+}
+
+fn check_together(call: &CallInfo<'_>, at: usize, what: &str, extent: &Dim, dim: &Dim) -> Result<(), Problem> {
+    if !never_together(call, extent, dim) {
+        return Ok(());
+    }
+    let message = format_args!("{what} is {extent} in one operand and {dim} in operand {at}");
+    Err(call.error(Code::ShapeMismatch, ParamPlace::Element("operands", at), message).into())
+}
+
+/// Which extent stays when a constant meets a symbolic one; TVM answers differently for labels and the ellipsis.
+#[derive(Clone, Copy, PartialEq)]
+enum Kept {
+    Symbol,
+    Constant,
+}
+
+/// The extent of two axes that go together; of two symbolic ones the larger, as one may be 1.
+fn together(a: &Dim, b: &Dim, kept: Kept) -> Dim {
+    match (a.as_constant(), b.as_constant()) {
+        (Some(x), Some(y)) => if x == 1 { y } else { x }.into(),
+        (Some(1), None) => b.clone(),
+        (None, Some(1)) => a.clone(),
+        (Some(_), None) if !b.is_error() => if kept == Kept::Symbol { b } else { a }.clone(),
+        (None, Some(_)) if !a.is_error() => if kept == Kept::Symbol { a } else { b }.clone(),
+        _ => a.maximum(b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{infer, text, tuple, ty};
+    use rx_base::Code;
+    use rx_ir::StructInfo;
+
+    fn einsum(equation: &str, operands: &[&str]) -> Result<StructInfo, Option<Code>> {
+        infer("einsum", &[("operands", tuple(operands)), ("subscripts", text(equation))])
+    }
+
+    #[test]
+    fn equations_name_the_axes_of_the_result() {
+        for (equation, operands, wanted) in [
+            ("ij,jk->ik", &["a b:int8", "b c:int8"][..], "a c:int8"),
+            ("ii->i", &["a a:int8"], "a:int8"),
+            ("ii", &["3 3:int8"], ":int8"),
+            ("kj,ji", &["2 3:int8", "3 4:int8"], "4 2:int8"),
+            ("...ij,...jk->...ik", &["7 1 2 3:int8", "5 3 4:int8"], "7 5 2 4:int8"),
+            ("ij,jk->ik", &["?2:int8", "b c:int8"], "?2:int8"),
+            (" i j -> j i ", &["2 3:?"], "3 2:?"),
+            ("i,i->i", &["1:int8", "4:int8"], "4:int8"),
+        ] {
+            assert_eq!(einsum(equation, operands), Ok(ty(wanted)), "{equation}");
+        }
+    }
+
+    #[test]
+    fn impossible_equations_are_reported() {
+        for (equation, operands, code) in [
+            ("ij,jk->ik", &["2 3:int8"][..], Code::AttrBadValue),
+            ("i1->i", &["2 3:int8"], Code::AttrBadValue),
+            ("ij->k", &["2 3:int8"], Code::AttrBadValue),
+            ("......->i", &["2 3:int8"], Code::AttrBadValue),
+            ("ijk->i", &["2 3:int8"], Code::TensorNdimMismatch),
+            ("ij,jk->ik", &["2 3:int8", "4 5:int8"], Code::ShapeMismatch),
+            ("i,i->i", &["3:int8", "3:int32"], Code::DtypeMismatch),
+            ("i->i", &[], Code::ArgumentType),
+        ] {
+            assert_eq!(einsum(equation, operands), Err(Some(code)), "{equation}");
+        }
+    }
+}

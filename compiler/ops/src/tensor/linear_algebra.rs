@@ -1,0 +1,212 @@
+//! Products of matrices and vectors.
+
+use super::operands::common_vdevice;
+use crate::broadcast::broadcast_shapes;
+use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::operands::{Element, joined_element, tensor_type};
+use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use rx_base::{Answer, Code, Dim};
+use rx_ir::{Shape, StructInfo, TensorInfo};
+
+const REFERENCE: &str = "TVM src/relax/op/tensor/linear_algebra.cc";
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    Schema {
+        name: "matmul",
+        params: &[
+            Param::tensor("x1", "The left matrices, `(…, m, k)`, or a vector `(k,)`."),
+            Param::tensor("x2", "The right matrices, `(…, k, n)`, or a vector `(k,)`."),
+            Param::attr(
+                "out_dtype",
+                AttrKind::DType,
+                Default::Absent,
+                "The dtype of the result and of the sum; when left out that of the operands, which must then agree.",
+            ),
+        ],
+        purity: Purity::Pure,
+        doc: "The matrix product. Leading axes are broadcast; a vector counts as a row on the left, as a column on \
+              the right, and its axis is dropped from the result.",
+        reference: REFERENCE,
+        infer: matmul,
+    },
+    Schema {
+        name: "einsum",
+        params: &[
+            Param::operand("operands", ParamKind::Tensors, "The tensors, as a tuple."),
+            Param::attr(
+                "subscripts",
+                AttrKind::Str,
+                Default::Required,
+                "A letter per axis, operands separated by commas: `ij,jk->ik`. `...` stands for axes that broadcast.",
+            ),
+        ],
+        purity: Purity::Pure,
+        doc: "A sum of products in Einstein's notation: axes named alike go together, and those the result does not \
+              name are summed.",
+        reference: REFERENCE,
+        infer: super::einsum::einsum,
+    },
+    Schema {
+        name: "outer",
+        params: &[Param::tensor("x1", "The left vector."), Param::tensor("x2", "The right vector.")],
+        purity: Purity::Pure,
+        doc: "The outer product of two vectors: a matrix of all products.",
+        reference: REFERENCE,
+        infer: outer,
+    },
+];
+
+/// TVM's `InferTypeMatmul`.
+fn matmul(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let (x1, x2) = (call.tensor("x1")?, call.tensor("x2")?);
+    for (name, tensor) in [("x1", x1), ("x2", x2)] {
+        if tensor.shape.ndim() == Some(0) {
+            let message = format_args!("`{name}` must have at least 1 dimension, it has 0");
+            let report = call.error(Code::TensorNdimMismatch, ParamPlace::Param(name), message);
+            return Err(report.with_help("multiply by a scalar with R.multiply").into());
+        }
+    }
+    let element = match call.dtype("out_dtype") {
+        Some(dtype) => Element::known(Some(dtype)),
+        None => joined_element(call, "x1", "x2")?,
+    };
+    let vdevice = common_vdevice([x1, x2]);
+    let (Some(left), Some(right)) = (x1.shape.dims(), x2.shape.dims()) else {
+        let ndim = product_rank(x1.shape.ndim(), x2.shape.ndim());
+        let error = x1.shape == Shape::Error || x2.shape == Shape::Error;
+        let shape = if error { Shape::Error } else { product_shape_of_rank(ndim) };
+        return Ok(tensor_type(shape, element, vdevice));
+    };
+    check_reduction(call, left, right)?;
+    let shape = match product_shape(call, left, right)? {
+        Some(dims) => Shape::known(dims),
+        None => Shape::of_rank(product_rank(Some(left.len()), Some(right.len()))),
+    };
+    Ok(tensor_type(shape, element, vdevice))
+}
+
+/// The rank of a matrix product: a vector's axis is dropped.
+fn product_rank(left: Option<usize>, right: Option<usize>) -> Option<usize> {
+    let (left, right) = (left?, right?);
+    let dropped = usize::from(left == 1) + usize::from(right == 1);
+    Some(left.max(right).max(2) - dropped)
+}
+
+/// A product of which only the rank is known; of rank 0 that is everything.
+fn product_shape_of_rank(ndim: Option<usize>) -> Shape {
+    if ndim == Some(0) { Shape::known([]) } else { Shape::of_rank(ndim) }
+}
+
+/// The last axis of the left operand is summed with the last but one of the right, or the only one of a vector.
+fn check_reduction(call: &CallInfo<'_>, left: &[Dim], right: &[Dim]) -> Result<(), Problem> {
+    let right_axis = right.len().saturating_sub(2);
+    let (Some(k), Some(other)) = (left.last(), right.get(right_axis)) else { return Ok(()) };
+    if call.equal(k, other) != Answer::Refuted {
+        return Ok(());
+    }
+    let left_axis = left.len().saturating_sub(1);
+    let message = format_args!("the reduction dims differ: the last axis of `x1` is {k}, axis {right_axis} of `x2` is {other}");
+    let report = call
+        .error(Code::MatmulReductionMismatch, ParamPlace::Param("x2"), message)
+        .with_primary_label(format!("{}: axis {right_axis} is {other}", call.ty("x2")))
+        .with_label(ParamPlace::Param("x1"), format!("{}: axis {left_axis} is {k}", call.ty("x1")))
+        .with_note("(…, m, k) times (…, k, n) is (…, m, n)");
+    let agrees = |dim: Option<&Dim>, with: &Dim| dim.is_some_and(|dim| call.equal(dim, with) == Answer::Proved);
+    let report = if right.len() >= 2 && agrees(right.last(), k) {
+        report.with_help(format!("the last axis of `x2` is {k}: transpose it with R.permute_dims"))
+    } else if left.len() >= 2 && agrees(left.get(left_axis - 1), other) {
+        report.with_help(format!("axis {} of `x1` is {other}: transpose it with R.permute_dims", left_axis - 1))
+    } else {
+        report
+    };
+    Err(report.into())
+}
+
+/// The dims of a product; `None` where the leading axes may or may not broadcast.
+fn product_shape(call: &CallInfo<'_>, left: &[Dim], right: &[Dim]) -> Result<Option<Vec<Dim>>, Problem> {
+    let lead = |dims: &[Dim]| Shape::known(&dims[..dims.len().saturating_sub(2)]);
+    let prefix =
+        broadcast_shapes(call, &lead(left), &lead(right)).map_err(|conflict| conflict.report(call, "x1", "x2"))?;
+    let Some(prefix) = prefix.dims() else { return Ok(None) };
+    let mut dims = prefix.to_vec();
+    // A vector has no axis to keep.
+    if let [.., rows, _] = left {
+        dims.push(rows.clone());
+    }
+    if let [.., _, columns] = right {
+        dims.push(columns.clone());
+    }
+    Ok(Some(dims))
+}
+
+/// TVM's `InferTypeOuter`.
+fn outer(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let (x1, x2) = (call.tensor("x1")?, call.tensor("x2")?);
+    let (rows, columns) = (vector_length(call, "x1", x1)?, vector_length(call, "x2", x2)?);
+    let shape = match (rows, columns) {
+        (Some(rows), Some(columns)) => Shape::known([rows.clone(), columns.clone()]),
+        _ => Shape::Rank(2),
+    };
+    Ok(tensor_type(shape, Element::of(x1), None))
+}
+
+/// The length of a tensor that must be known to be a vector, as TVM asks.
+fn vector_length<'a>(
+    call: &CallInfo<'_>,
+    name: &'static str,
+    tensor: &'a TensorInfo,
+) -> Result<Option<&'a Dim>, Problem> {
+    match (&tensor.shape, tensor.shape.ndim()) {
+        (Shape::Error, _) => Ok(None),
+        (shape, Some(1)) => Ok(shape.dims().and_then(<[Dim]>::first)),
+        (_, ndim) => {
+            let given = ndim.map_or("an unknown number".to_owned(), |ndim| ndim.to_string());
+            let message = format_args!("`{name}` must be a vector, with 1 dimension, it has {given}");
+            let report = call.error(Code::TensorNdimMismatch, ParamPlace::Param(name), message);
+            Err(report.with_primary_label(call.ty(name).to_string()).into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{infer, tensor, text, ty};
+    use rx_base::Code;
+    use rx_ir::StructInfo;
+
+    fn product(left: &str, right: &str) -> Result<StructInfo, Option<Code>> {
+        infer("matmul", &[("x1", tensor(left)), ("x2", tensor(right))])
+    }
+
+    #[test]
+    fn products_of_matrices_and_vectors() {
+        for (left, right, wanted) in [
+            ("3 4:float32", "4 5:float32", "3 5:float32"),
+            ("4:float32", "4:float32", ":float32"),
+            ("4:float32", "2 4 5:float32", "2 5:float32"),
+            ("2 3 4:float32", "4:float32", "2 3:float32"),
+            ("b 1 m k:float32", "c k n:float32", "b c m n:float32"),
+            ("b m k:float32", "c k n:float32", "?3:float32"),
+            ("m k:float32", "j n:float32", "m n:float32"),
+            ("$s/1:float32", "$s/1:float32", ":float32"),
+            ("?2:float32", "*:float32", "*:float32"),
+            ("3 4:?", "4 5:float32", "3 5:?"),
+        ] {
+            assert_eq!(product(left, right), Ok(ty(wanted)), "{left} {right}");
+        }
+        let cast = [("x1", tensor("3 4:int8")), ("x2", tensor("4 5:uint8")), ("out_dtype", text("int32"))];
+        assert_eq!(infer("matmul", &cast), Ok(ty("3 5:int32")));
+    }
+
+    #[test]
+    fn impossible_products_are_reported() {
+        assert_eq!(product("3 4:int8", ":int8"), Err(Some(Code::TensorNdimMismatch)));
+        assert_eq!(product("3 4:int8", "5 6:int8"), Err(Some(Code::MatmulReductionMismatch)));
+        assert_eq!(product("3 n:int8", "n+1 6:int8"), Err(Some(Code::MatmulReductionMismatch)));
+        assert_eq!(product("2 3 4:int8", "5 4 6:int8"), Err(Some(Code::BroadcastMismatch)));
+        assert_eq!(product("3 4:int8", "4 6:int32"), Err(Some(Code::DtypeMismatch)));
+        assert_eq!(infer("outer", &[("x1", tensor("3:int8")), ("x2", tensor("?1:int8"))]), Ok(ty("?2:int8")));
+        let vague = infer("outer", &[("x1", tensor("3:int8")), ("x2", tensor("*:int8"))]);
+        assert_eq!(vague, Err(Some(Code::TensorNdimMismatch)));
+    }
+}

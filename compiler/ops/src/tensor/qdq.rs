@@ -1,0 +1,176 @@
+//! Quantization: reals kept as integers or small floats, with a scale and a zero point.
+
+use super::elementwise::with_dtype;
+use crate::axes::normalize_axis;
+use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::operands::{AxisOf, require_equal};
+use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use rx_base::dtype::TypeCode;
+use rx_base::{Answer, Code, DType, Dim};
+use rx_ir::{Shape, StructInfo, TensorInfo};
+
+const REFERENCE: &str = "TVM src/relax/op/tensor/qdq.cc";
+const SCALE: Param = Param::tensor("scale", "The scale: one number, or one per index of `axis`; float16 or float32.");
+const ZERO_POINT: Param =
+    Param::tensor("zero_point", "The value that stands for 0: one number, or one per index of `axis`.");
+const AXIS: Param = Param::attr("axis", AttrKind::Int, Default::Int(-1), "The axis that has scales of its own.");
+
+const SMALL_FLOATS: [DType; 2] = [small(TypeCode::Float8E4M3Fn), small(TypeCode::Float8E5M2)];
+
+const fn small(code: TypeCode) -> DType {
+    DType { code, bits: 8, lanes: 1 }
+}
+
+const QUANTIZED: &[DType] =
+    &[DType::INT8, DType::UINT8, DType::INT16, DType::UINT16, SMALL_FLOATS[0], SMALL_FLOATS[1]];
+const DEQUANTIZED_FROM: &[DType] = &[
+    DType::INT8,
+    DType::UINT8,
+    DType::INT16,
+    DType::UINT16,
+    DType::INT32,
+    SMALL_FLOATS[0],
+    SMALL_FLOATS[1],
+    DType::FLOAT16,
+    DType::FLOAT32,
+];
+const REALS: &[DType] = &[DType::FLOAT16, DType::FLOAT32];
+const ZERO_POINTS: &[DType] = &[
+    DType::INT8,
+    DType::UINT8,
+    DType::INT16,
+    DType::UINT16,
+    DType::INT32,
+    DType::UINT32,
+    DType::FLOAT16,
+];
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    Schema {
+        name: "quantize",
+        params: &[
+            Param::tensor("data", "The reals, float16 or float32."),
+            SCALE,
+            ZERO_POINT,
+            AXIS,
+            Param::attr(
+                "out_dtype",
+                AttrKind::DType,
+                Default::Str("int8"),
+                "The dtype to quantize to: an 8 or 16-bit integer, `float8_e4m3fn` or `float8_e5m2`.",
+            ),
+        ],
+        purity: Purity::Pure,
+        doc: "Quantized reals: `clamp(round(data / scale) + zero_point)`, limited to the range of `out_dtype`.",
+        reference: REFERENCE,
+        infer: |call| infer(call, REALS, QUANTIZED),
+    },
+    Schema {
+        name: "dequantize",
+        params: &[
+            Param::tensor("data", "The quantized values."),
+            SCALE,
+            ZERO_POINT,
+            AXIS,
+            Param::attr("out_dtype", AttrKind::DType, Default::Str("float32"), "The dtype of the reals."),
+        ],
+        purity: Purity::Pure,
+        doc: "The reals behind quantized values: `scale * (data - zero_point)`.",
+        reference: REFERENCE,
+        infer: |call| infer(call, DEQUANTIZED_FROM, REALS),
+    },
+];
+
+/// TVM's `InferTypeQuantize` and `InferTypeDequantize`. An operand of unknown dtype leaves the result's unknown.
+fn infer(call: &CallInfo<'_>, from: &[DType], to: &[DType]) -> Result<StructInfo, Problem> {
+    let (data, scale, zero_point) = (call.tensor("data")?, call.tensor("scale")?, call.tensor("zero_point")?);
+    let out_dtype = call.dtype("out_dtype");
+    one_of(call, "out_dtype", out_dtype, to)?;
+    one_of(call, "data", data.dtype, from)?;
+    one_of(call, "scale", scale.dtype, REALS)?;
+    one_of(call, "zero_point", zero_point.dtype, ZERO_POINTS)?;
+    let axis = call.int("axis").unwrap_or(-1);
+    for (name, parameter) in [("scale", scale), ("zero_point", zero_point)] {
+        check_size(call, name, parameter, data, axis)?;
+    }
+    let known = [data, scale, zero_point].iter().all(|tensor| tensor.dtype.is_some());
+    Ok(with_dtype(call.ty("data"), out_dtype.filter(|_| known)))
+}
+
+fn one_of(call: &CallInfo<'_>, name: &'static str, dtype: Option<DType>, allowed: &[DType]) -> Result<(), Problem> {
+    match dtype {
+        Some(dtype) if !allowed.contains(&dtype) => {
+            let names: Vec<String> = allowed.iter().map(DType::to_string).collect();
+            let message = format_args!("the dtype of `{name}` must not be {dtype}");
+            let report = call.error(Code::DtypeMismatch, ParamPlace::Param(name), message);
+            Err(report.with_note(format!("it may be {}", names.join(", "))).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A scale or zero point has one element, or as many as the axis; data without dimensions has no axis.
+fn check_size(
+    call: &CallInfo<'_>,
+    name: &'static str,
+    parameter: &TensorInfo,
+    data: &TensorInfo,
+    axis: i64,
+) -> Result<(), Problem> {
+    let axis = match data.shape.ndim() {
+        Some(0) | None => None,
+        Some(ndim) => Some(normalize_axis(call, "axis", ndim, axis)?),
+    };
+    let Shape::Known(dims) = &parameter.shape else { return Ok(()) };
+    let one = Dim::constant(1);
+    if dims.iter().all(|dim| call.equal(dim, &one) == Answer::Proved) {
+        return Ok(());
+    }
+    match axis {
+        Some(axis) => require_equal(call, AxisOf::new("data", axis), AxisOf::new(name, 0), "the number of scales"),
+        None if data.shape.ndim() != Some(0) => Ok(()),
+        None if dims.iter().all(|dim| call.equal(dim, &one) != Answer::Refuted) => Ok(()),
+        None => {
+            let message = format_args!("`{name}` must have one element, as `data` has no axis");
+            let report = call.error(Code::ShapeMismatch, ParamPlace::Param(name), message);
+            Err(report.with_primary_label(call.ty(name).to_string()).into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{infer, number, tensor, text, ty};
+    use rx_base::Code;
+    use rx_ir::StructInfo;
+
+    fn quantize(data: &str, scale: &str, zero: &str, axis: i64, to: &str) -> Result<StructInfo, Option<Code>> {
+        let operands = [("data", tensor(data)), ("scale", tensor(scale)), ("zero_point", tensor(zero))];
+        let mut args = Vec::from(operands);
+        args.extend([("axis", number(axis)), ("out_dtype", text(to))]);
+        infer("quantize", &args)
+    }
+
+    #[test]
+    fn scales_are_one_or_per_channel() {
+        assert_eq!(quantize("n 3:float32", "3:float32", "3:int8", 1, "int8"), Ok(ty("n 3:int8")));
+        assert_eq!(quantize("n 3:float32", ":float32", "1:int8", -1, "uint8"), Ok(ty("n 3:uint8")));
+        assert_eq!(quantize("n 3:float32", "m:float32", "1:int8", -1, "uint8"), Ok(ty("n 3:uint8")));
+        assert_eq!(quantize("n 3:?", "m:float32", "1:int8", -1, "uint8"), Ok(ty("n 3:?")));
+        assert_eq!(quantize("n 3:float32", "4:float32", "1:int8", -1, "int8"), Err(Some(Code::ShapeMismatch)));
+        assert_eq!(quantize("n 3:float32", "3:float32", "3:int8", 2, "int8"), Err(Some(Code::AxisOutOfRange)));
+        assert_eq!(quantize(":float32", "3:float32", ":int8", 0, "int8"), Err(Some(Code::ShapeMismatch)));
+    }
+
+    #[test]
+    fn dtypes_are_checked() {
+        for (data, scale, zero, to) in [
+            ("2:int8", ":float32", ":int8", "int8"),
+            ("2:float32", ":float64", ":int8", "int8"),
+            ("2:float32", ":float32", ":float32", "int8"),
+            ("2:float32", ":float32", ":int8", "int32"),
+        ] {
+            assert_eq!(quantize(data, scale, zero, 0, to), Err(Some(Code::DtypeMismatch)), "{data} {scale} {zero} {to}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Between tensors and shapes.
+
+use super::operands::shape;
+use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::operands::{Element, tensor_type};
+use crate::schema::{Param, ParamKind, Purity, Schema};
+use rx_base::{Code, DType, Dim};
+use rx_ir::{Shape, StructInfo};
+
+const REFERENCE: &str = "TVM src/relax/op/op.cc";
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    Schema {
+        name: "shape_of",
+        params: &[Param::tensor("expr", "The tensor.")],
+        purity: Purity::Pure,
+        doc: "The shape of a tensor, as a shape value.",
+        reference: REFERENCE,
+        infer: shape_of,
+    },
+    Schema {
+        name: "size",
+        params: &[Param::tensor("expr", "The tensor.")],
+        purity: Purity::Pure,
+        doc: "The number of elements of a tensor, as an `int64` tensor without dimensions.",
+        reference: REFERENCE,
+        infer: size,
+    },
+    Schema {
+        name: "tensor_to_shape",
+        params: &[Param::tensor("expr", "The dims, a vector of integers.")],
+        purity: Purity::Pure,
+        doc: "A shape value whose dims are the elements of a vector.",
+        reference: REFERENCE,
+        infer: tensor_to_shape,
+    },
+    Schema {
+        name: "shape_to_tensor",
+        params: &[Param::operand("expr", ParamKind::Shape, "The shape value.")],
+        purity: Purity::Pure,
+        doc: "The dims of a shape value, as an `int64` vector.",
+        reference: REFERENCE,
+        infer: shape_to_tensor,
+    },
+];
+
+fn shape_of(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    Ok(StructInfo::Shape(match &call.tensor("expr")?.shape {
+        Shape::Var { ndim, .. } => Shape::of_rank(*ndim),
+        shape => shape.clone(),
+    }))
+}
+
+fn size(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    call.tensor("expr")?;
+    Ok(StructInfo::tensor([], Some(DType::INT64)))
+}
+
+/// The rank of the shape is the length of the vector, which must be known to be one, as TVM asks.
+fn tensor_to_shape(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let tensor = call.tensor("expr")?;
+    if let Some(dtype) = tensor.dtype.filter(|dtype| !dtype.is_int()) {
+        let message = format_args!("`expr` must hold integers, it holds {dtype}");
+        return Err(call.error(Code::IndexDtype, ParamPlace::Param("expr"), message).into());
+    }
+    match (&tensor.shape, tensor.shape.ndim()) {
+        (Shape::Error, _) => Ok(StructInfo::Shape(Shape::Error)),
+        (shape, Some(1)) => {
+            let length = shape.dims().and_then(<[Dim]>::first).and_then(Dim::as_constant);
+            Ok(StructInfo::Shape(Shape::of_rank(length.and_then(|length| usize::try_from(length).ok()))))
+        }
+        (_, ndim) => {
+            let given = ndim.map_or("an unknown number".to_owned(), |ndim| ndim.to_string());
+            let message = format_args!("`expr` must be a vector, with 1 dimension, it has {given}");
+            let report = call.error(Code::TensorNdimMismatch, ParamPlace::Param("expr"), message);
+            Err(report.with_help("a match_cast states what is known when the program runs").into())
+        }
+    }
+}
+
+/// Of a shape of unknown rank only the rank of the vector is known; TVM says `(-1,)`.
+fn shape_to_tensor(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let length = shape(call, "expr")?.ndim().and_then(|ndim| i64::try_from(ndim).ok());
+    let shape = length.map_or(Shape::Rank(1), |length| Shape::known([Dim::constant(length)]));
+    Ok(tensor_type(shape, Element::known(Some(DType::INT64)), None))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{given, infer, shape, tensor, ty};
+    use rx_base::Code;
+    use rx_ir::{Shape, StructInfo};
+
+    #[test]
+    fn shapes_and_vectors() {
+        let shape_type = |shape| Ok(StructInfo::Shape(shape));
+        assert_eq!(infer("shape_of", &[("expr", tensor("$s/2:int8"))]), shape_type(Shape::Rank(2)));
+        assert_eq!(infer("shape_of", &[("expr", tensor("2 n:int8"))]), infer("shape_of", &[("expr", tensor("2 n:?"))]));
+        assert_eq!(infer("size", &[("expr", tensor("*:int8"))]), Ok(ty(":int64")));
+        assert_eq!(infer("tensor_to_shape", &[("expr", tensor("3:int64"))]), shape_type(Shape::Rank(3)));
+        assert_eq!(infer("tensor_to_shape", &[("expr", tensor("n:int64"))]), shape_type(Shape::Unknown));
+        assert_eq!(infer("shape_to_tensor", &[("expr", shape("2 n"))]), Ok(ty("2:int64")));
+        let vague = given(StructInfo::Shape(Shape::Unknown));
+        assert_eq!(infer("shape_to_tensor", &[("expr", vague)]), Ok(ty("?1:int64")));
+        for wrong in ["*:int64", "2 3:int64"] {
+            let result = infer("tensor_to_shape", &[("expr", tensor(wrong))]);
+            assert_eq!(result, Err(Some(Code::TensorNdimMismatch)));
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! Slices with a step.
+
+use super::operands::{IndexKind, ceil_div, check_index_dtype, integer_value, scalar_dtype};
+use crate::axes::normalize_axes;
+use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::operands::{rank_like, tensor_like};
+use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use rx_base::{Answer, Code, DType, Dim, Fix, Name};
+use rx_ir::{ExprKind, Shape, StructInfo, TensorInfo};
+
+const REFERENCE: &str = "TVM src/relax/op/tensor/index.cc, include/tvm/topi/transform.h";
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    Schema {
+        name: "strided_slice",
+        params: &[
+            Param::tensor("x", "The tensor to slice."),
+            Param::operand("axes", ParamKind::Prims, "The axes to slice: a tuple of integer constants."),
+            Param::operand(
+                "begin",
+                ParamKind::Prims,
+                "For each axis, the first place; negative ones count from the end.",
+            ),
+            Param::operand(
+                "end",
+                ParamKind::Prims,
+                "For each axis, the place before which to stop; clamped to the axis.",
+            ),
+            Param::optional(
+                "strides",
+                ParamKind::Prims,
+                "For each axis, the distance between places, not 0; all 1 when left out.",
+            ),
+            Param::attr(
+                "assume_inbound",
+                AttrKind::Bool,
+                Default::Bool(false),
+                "A promise that `begin` and `end` lie within the axes, which spares counting from the end and clamping.",
+            ),
+        ],
+        purity: Purity::Pure,
+        doc: "Takes a slice along some axes, as NumPy's `x[begin:end:stride]`.",
+        reference: REFERENCE,
+        infer: strided_slice,
+    },
+    Schema {
+        name: "dynamic_strided_slice",
+        params: &[
+            Param::tensor("x", "The tensor to slice."),
+            Param::tensor("begin", "For each axis, the first place; an int64 tensor with one element for each axis."),
+            Param::tensor("end", "For each axis, the place before which to stop; as `begin`."),
+            Param::tensor("strides", "For each axis, the distance between places; as `begin`."),
+        ],
+        purity: Purity::Pure,
+        doc: "Takes a slice whose bounds are computed at run time. Only the rank of the result is known.",
+        reference: REFERENCE,
+        infer: dynamic_strided_slice,
+    },
+];
+
+/// What is known of a tuple of scalars.
+enum Entries {
+    /// Each value.
+    Values(Vec<Dim>),
+    /// At most their number.
+    Unknown(Option<usize>),
+}
+
+impl Entries {
+    fn len(&self) -> Option<usize> {
+        match self {
+            Entries::Values(values) => Some(values.len()),
+            Entries::Unknown(count) => *count,
+        }
+    }
+}
+
+/// Reads a tuple of int64 scalars; `R.Any` may hold one.
+fn entries(call: &CallInfo<'_>, param: &'static str) -> Result<Entries, Problem> {
+    let fields = match call.ty(param) {
+        StructInfo::Tuple(fields) => fields,
+        StructInfo::Object => return Ok(Entries::Unknown(None)),
+        StructInfo::Error => return Err(Problem::Propagate),
+        ty => return Err(call.wrong_kind(ParamPlace::Param(param), param, "a tuple of int64 scalars", ty)),
+    };
+    let written = match call.operand(param).map(|expr| &expr.kind) {
+        Some(ExprKind::Tuple(exprs)) => &exprs[..],
+        _ => &[],
+    };
+    for (at, field) in fields.iter().enumerate() {
+        let dtype = match (field, written.get(at)) {
+            (StructInfo::Object, _) => continue,
+            (StructInfo::Error, _) => return Err(Problem::Propagate),
+            (StructInfo::Prim(prim), Some(expr)) => scalar_dtype(expr, prim),
+            (StructInfo::Prim(prim), None) => prim.dtype,
+            _ => Some(DType::HANDLE),
+        };
+        if dtype.is_some_and(|dtype| dtype != DType::INT64) {
+            let message = format_args!("element {at} of `{param}` must be an int64 scalar, it is {field}");
+            return Err(call.error(Code::ArgumentType, ParamPlace::Element(param, at), message).into());
+        }
+    }
+    let values: Option<Vec<Dim>> = written.iter().map(integer_value).collect();
+    Ok(match values.filter(|values| values.len() == fields.len()) {
+        Some(values) => Entries::Values(values),
+        None => Entries::Unknown(Some(fields.len())),
+    })
+}
+
+fn strided_slice(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let x = call.tensor("x")?;
+    let (axes, begin, end) = (entries(call, "axes")?, entries(call, "begin")?, entries(call, "end")?);
+    let strides = match call.operand("strides") {
+        Some(_) => entries(call, "strides")?,
+        None => match axes.len() {
+            Some(count) => Entries::Values(vec![Dim::constant(1); count]),
+            None => Entries::Unknown(None),
+        },
+    };
+    for (param, given) in [("begin", &begin), ("end", &end), ("strides", &strides)] {
+        check_length(call, &axes, param, given)?;
+    }
+    let unknown = || tensor_like(x, rank_like(&x.shape, x.shape.ndim()));
+    let Entries::Values(axes) = axes else { return Ok(unknown()) };
+    let axes = constant_axes(call, &axes)?;
+    if axes.is_empty() {
+        return Ok(call.ty("x").clone());
+    }
+    let axes = match x.shape.ndim() {
+        Some(ndim) => normalize_axes(call, "axes", ndim, &axes)?,
+        None => return Ok(unknown()),
+    };
+    let (Entries::Values(begin), Entries::Values(end), Entries::Values(strides)) = (begin, end, strides) else {
+        return Ok(unknown());
+    };
+    let Some(dims) = x.shape.dims() else { return Ok(unknown()) };
+    let mut result = dims.to_vec();
+    for (at, axis) in axes.into_iter().enumerate() {
+        let (Some(dim), Some(begin), Some(end), Some(stride)) =
+            (result.get_mut(axis), begin.get(at), end.get(at), strides.get(at))
+        else {
+            continue;
+        };
+        let slice = Slice { call, at, axis, begin, end, stride, extent: dim.clone() };
+        *dim = slice.length()?;
+    }
+    Ok(tensor_like(x, Shape::known(result)))
+}
+
+fn check_length(call: &CallInfo<'_>, axes: &Entries, param: &'static str, given: &Entries) -> Result<(), Problem> {
+    match (axes.len(), given.len()) {
+        (Some(wanted), Some(count)) if wanted != count => {
+            let message = format_args!("`axes` has {wanted} elements, `{param}` has {count}; they must agree");
+            Err(call
+                .error(Code::ShapeMismatch, ParamPlace::Param(param), message)
+                .with_label(ParamPlace::Param("axes"), format!("{wanted} elements"))
+                .into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn constant_axes(call: &CallInfo<'_>, axes: &[Dim]) -> Result<Vec<i64>, Problem> {
+    let constant = |(at, axis): (usize, &Dim)| {
+        axis.as_constant().ok_or_else(|| {
+            let message = format_args!("axis {axis} must be an integer constant");
+            Problem::from(call.error(Code::ArgumentType, ParamPlace::Element("axes", at), message))
+        })
+    };
+    axes.iter().enumerate().map(constant).collect()
+}
+
+/// The slice along one axis.
+struct Slice<'c, 'a> {
+    call: &'c CallInfo<'a>,
+    /// Its place in `begin`, `end` and `strides`.
+    at: usize,
+    axis: usize,
+    begin: &'c Dim,
+    end: &'c Dim,
+    stride: &'c Dim,
+    extent: Dim,
+}
+
+impl Slice<'_, '_> {
+    /// The number of places in the slice (topi's `GetLength`). A certain negative one is 0.
+    fn length(&self) -> Result<Dim, Problem> {
+        let zero = Dim::constant(0);
+        let forward = match self.stride.as_constant() {
+            Some(0) => {
+                let message = format_args!("the stride of axis {} is 0", self.axis);
+                let place = ParamPlace::Element("strides", self.at);
+                return Err(self.call.error(Code::AttrOutOfRange, place, message).into());
+            }
+            Some(stride) => stride > 0,
+            None => match self.at_least(self.stride, &zero) {
+                Answer::Proved => true,
+                Answer::Refuted => false,
+                Answer::Open => return Ok(self.opaque_length()),
+            },
+        };
+        let inbound = self.call.bool("assume_inbound") == Some(true);
+        let (begin, end) = if inbound {
+            self.check_inbound(forward)?;
+            (self.begin.clone(), self.end.clone())
+        } else {
+            self.note_clamped_end(forward);
+            (self.canonical(self.begin, forward), self.canonical(self.end, forward))
+        };
+        let length = match forward {
+            true => ceil_div(&(&end - &begin), self.stride),
+            false => ceil_div(&(&begin - &end), &-self.stride),
+        };
+        Ok(if self.at_least(&length, &zero) == Answer::Refuted { zero } else { length })
+    }
+
+    fn at_least(&self, a: &Dim, b: &Dim) -> Answer {
+        self.call.at_least(a, b)
+    }
+
+    /// A length that depends on the sign of the stride.
+    fn opaque_length(&self) -> Dim {
+        let arguments = [self.begin, self.end, self.stride, &self.extent];
+        Dim::opaque(Name::from("slice_length"), arguments.into_iter().cloned().collect())
+    }
+
+    /// `index` counted from the front and clamped to the axis (topi's `CanonicalizeIndex`).
+    fn canonical(&self, index: &Dim, forward: bool) -> Dim {
+        let (zero, one) = (Dim::constant(0), Dim::constant(1));
+        let (low, high) =
+            if forward { (zero.clone(), self.extent.clone()) } else { (Dim::constant(-1), &self.extent - &one) };
+        let from_front = match self.at_least(index, &zero) {
+            Answer::Proved => index.clone(),
+            Answer::Refuted => index + &self.extent,
+            // Whether it counts from the end is known at run time only.
+            Answer::Open => Dim::opaque(Name::from("from_front"), vec![index.clone(), self.extent.clone()]),
+        };
+        from_front.maximum(&low).minimum(&high)
+    }
+
+    /// `assume_inbound` promises that both ends lie within the axis.
+    fn check_inbound(&self, forward: bool) -> Result<(), Problem> {
+        let one = Dim::constant(1);
+        // Going down, a slice begins at the last place at most and ends before -1 at least.
+        let (low, high) = match forward {
+            true => (Dim::constant(0), self.extent.clone()),
+            false => (Dim::constant(-1), &self.extent - &one),
+        };
+        for (param, value) in [("begin", self.begin), ("end", self.end)] {
+            if self.at_least(value, &low) == Answer::Refuted || self.at_least(&high, value) == Answer::Refuted {
+                let message =
+                    format_args!("{param} {value} is out of bounds for axis {} of size {}", self.axis, self.extent);
+                return Err(self
+                    .call
+                    .error(Code::SliceOutOfBounds, ParamPlace::Element(param, self.at), message)
+                    .with_label(ParamPlace::Param("x"), self.call.ty("x").to_string())
+                    .with_note("assume_inbound=True promises that begin and end lie within the axis")
+                    .with_fix(Fix {
+                        title: "use assume_inbound=False, which clamps".to_owned(),
+                        edits: vec![(ParamPlace::Param("assume_inbound"), "False".to_owned())],
+                        safe: false,
+                    })
+                    .into());
+            }
+        }
+        Ok(())
+    }
+
+    /// A hint where the end lies past the axis. The largest integers mean "to the end" and are left alone.
+    fn note_clamped_end(&self, forward: bool) {
+        let to_the_end =
+            matches!(self.end.as_constant(), Some(i64::MAX)) || self.end.as_constant() == Some(i64::from(i32::MAX));
+        let past = self.at_least(&self.extent, self.end) == Answer::Refuted;
+        if forward && past && !to_the_end {
+            let message = format_args!("end {} is clamped to {}", self.end, self.extent);
+            let report = self.call.error(Code::SliceEndClamped, ParamPlace::Element("end", self.at), message);
+            self.call.report(report.with_label(ParamPlace::Param("x"), self.call.ty("x").to_string()));
+        }
+    }
+}
+
+fn dynamic_strided_slice(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let x = call.tensor("x")?;
+    let bounds = [("begin", call.tensor("begin")?), ("end", call.tensor("end")?), ("strides", call.tensor("strides")?)];
+    if let Some(ndim) = x.shape.ndim() {
+        for (param, tensor) in bounds {
+            check_bound_tensor(call, param, tensor, ndim)?;
+        }
+    }
+    Ok(tensor_like(x, rank_like(&x.shape, x.shape.ndim())))
+}
+
+/// One int64 for each axis. TVM wants the length as a constant.
+fn check_bound_tensor(
+    call: &CallInfo<'_>,
+    param: &'static str,
+    tensor: &TensorInfo,
+    ndim: usize,
+) -> Result<(), Problem> {
+    check_index_dtype(call, ParamPlace::Param(param), param, tensor.dtype, IndexKind::Int64)?;
+    let fits = match (&tensor.shape, tensor.shape.dims()) {
+        (Shape::Error, _) => true,
+        (_, Some([length])) => {
+            length.is_error() || length.as_constant().and_then(|n| usize::try_from(n).ok()) == Some(ndim)
+        }
+        _ => false,
+    };
+    match fits {
+        true => Ok(()),
+        false => {
+            let message = format_args!("`{param}` must have the shape ({ndim},), one element for each axis of `x`");
+            Err(call
+                .error(Code::ShapeMismatch, ParamPlace::Param(param), message)
+                .with_primary_label(call.ty(param).to_string())
+                .with_label(ParamPlace::Param("x"), call.ty("x").to_string())
+                .into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{Given, call_of, dims, expr, flag, given, infer, prim, tensor, ty};
+    use rx_base::{Code, DType, Span};
+    use rx_ir::{Expr, ExprKind, PrimInfo, PrimValue, StructInfo};
+
+    /// A tuple of integers, written in line.
+    fn ints(text: &str) -> Given {
+        let entry = |value| {
+            let ty = StructInfo::Prim(PrimInfo { dtype: Some(DType::INT64), value: Some(rx_base::Dim::clone(value)) });
+            Expr { kind: ExprKind::Prim(PrimValue::Int(value.clone())), ty, span: Span::default() }
+        };
+        let exprs: Vec<Expr> = dims(text).iter().map(entry).collect();
+        let ty = StructInfo::tuple(exprs.iter().map(|expr| expr.ty.clone()).collect::<Vec<_>>());
+        Given::Operand(Expr { kind: ExprKind::Tuple(exprs), ty, span: Span::default() })
+    }
+
+    fn args(
+        x: &str,
+        [axes, begin, end]: [&str; 3],
+        strides: Option<&str>,
+        inbound: bool,
+    ) -> Vec<(&'static str, Given)> {
+        let mut args = vec![("x", tensor(x)), ("axes", ints(axes)), ("begin", ints(begin)), ("end", ints(end))];
+        args.extend(strides.map(|strides| ("strides", ints(strides))));
+        args.push(("assume_inbound", flag(inbound)));
+        args
+    }
+
+    fn shape_of(x: &str, bounds: [&str; 3], strides: Option<&str>, inbound: bool) -> Result<String, Option<Code>> {
+        Ok(infer("strided_slice", &args(x, bounds, strides, inbound))?.to_string())
+    }
+
+    #[test]
+    fn lengths_are_those_of_topi() {
+        for (x, bounds, strides, inbound, wanted) in [
+            ("8 9 10 10", ["0 1 3", "1 0 8", "8 9 0"], Some("2 1 -3"), false, "R.Tensor((4, 9, 10, 3))"),
+            ("8 9 10 10", ["-1 -3 -4", "8 0 1", "0 9 8"], Some("-3 1 2"), false, "R.Tensor((4, 9, 10, 3))"),
+            ("m n", ["0", "1", "3"], None, false, "R.Tensor((T.min(3, m) - T.min(1, m), n))"),
+            ("8 9", ["0", "-3", "100"], None, false, "R.Tensor((3, 9))"),
+            ("8 9", ["0", "-1", "-100"], Some("-1"), false, "R.Tensor((8, 9))"),
+            ("8 9", ["0", "5", "2"], None, false, "R.Tensor((0, 9))"),
+            ("8 9", ["0", "v", "8"], None, true, "R.Tensor((8 - v, 9))"),
+            ("8 9", ["0", "0", "v"], None, true, "R.Tensor((v, 9))"),
+            ("8 9", ["0", "0", "8"], Some("v"), true, "R.Tensor(((v + 7) // v, 9))"),
+            ("n 9", ["0", "0", "n"], None, false, "R.Tensor((n, 9))"),
+            ("?4", ["0", "0", "8"], None, false, "R.Tensor(ndim=4)"),
+            ("*", ["0", "0", "8"], None, false, "R.Tensor"),
+        ] {
+            assert_eq!(shape_of(x, bounds, strides, inbound).as_deref(), Ok(wanted), "{x} {bounds:?}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_found() {
+        for (bounds, strides, inbound, code) in [
+            (["1", "0", "32"], None, true, Code::SliceOutOfBounds),
+            (["1", "-1", "9"], None, true, Code::SliceOutOfBounds),
+            (["2", "0", "9"], None, false, Code::AxisOutOfRange),
+            (["0 0", "0 1", "2 3"], None, false, Code::AxisOutOfRange),
+            (["n", "0", "3"], None, false, Code::ArgumentType),
+            (["1", "", "9"], None, false, Code::ShapeMismatch),
+            (["1", "0", "9"], Some(""), false, Code::ShapeMismatch),
+            (["1", "0", "9"], Some("0"), false, Code::AttrOutOfRange),
+        ] {
+            assert_eq!(shape_of("8 9", bounds, strides, inbound), Err(Some(code)), "{bounds:?}");
+        }
+        let mut tensors = args("8 9", ["0", "0", "3"], None, false);
+        tensors[2].1 = tensor("1:int64");
+        assert_eq!(infer("strided_slice", &tensors), Err(Some(Code::ArgumentType)));
+        tensors[2].1 = given(StructInfo::tuple([prim("int32")]));
+        assert_eq!(infer("strided_slice", &tensors), Err(Some(Code::ArgumentType)));
+        tensors[2].1 = Given::Operand(expr(StructInfo::tuple([prim("int64")])));
+        assert_eq!(infer("strided_slice", &tensors), Ok(ty("?2")));
+    }
+
+    #[test]
+    fn an_end_past_the_axis_is_hinted_at() {
+        let hints = |end: &str| {
+            call_of("strided_slice", &args("8 n", ["0", "0", end], None, false), |call| {
+                assert_eq!((call.schema.infer)(call).ok(), Some(ty(if end == "5" { "5 n" } else { "8 n" })));
+                call.findings.borrow().len()
+            })
+        };
+        assert_eq!(hints("32"), 1);
+        assert_eq!(hints("9223372036854775807"), 0);
+        assert_eq!(hints("5"), 0);
+    }
+
+    #[test]
+    fn dynamic_bounds_leave_the_rank() {
+        let slice = |x: &str, begin: &str| {
+            let bound = || tensor("2:int64");
+            infer(
+                "dynamic_strided_slice",
+                &[("x", tensor(x)), ("begin", tensor(begin)), ("end", bound()), ("strides", bound())],
+            )
+        };
+        assert_eq!(slice("8 n:int8", "2"), Ok(ty("?2:int8")));
+        assert_eq!(slice("*:int8", "?3:int8"), Ok(ty("*:int8")));
+        for (begin, code) in [
+            ("2:int32", Code::IndexDtype),
+            ("3:int64", Code::ShapeMismatch),
+            ("?1:int64", Code::ShapeMismatch),
+            ("m:int64", Code::ShapeMismatch),
+            ("2 2:int64", Code::ShapeMismatch),
+        ] {
+            assert_eq!(slice("8 n:int8", begin), Err(Some(code)), "{begin}");
+        }
+    }
+}

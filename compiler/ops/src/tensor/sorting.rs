@@ -1,0 +1,146 @@
+//! Sorting along an axis.
+
+use super::operands::{int_attr, retyped};
+use crate::axes::normalize_axis;
+use crate::call::{CallInfo, Problem};
+use crate::operands::{rank_like, tensor_like};
+use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use rx_base::Dim;
+use rx_ir::{Shape, StructInfo, TensorInfo};
+
+const REFERENCE: &str = "TVM src/relax/op/tensor/sorting.cc";
+
+const DATA: Param = Param::tensor("data", "The input.");
+const AXIS: Param = Param::attr("axis", AttrKind::Int, Default::Int(-1), "The axis to sort along.");
+const DESCENDING: Param =
+    Param::attr("descending", AttrKind::Bool, Default::Bool(false), "Whether the largest element comes first.");
+const INDEX_DTYPE: Param = Param::attr(
+    "dtype",
+    AttrKind::DType,
+    Default::Str("int32"),
+    "The dtype of the indices; `None` is that of the data.",
+);
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    Schema {
+        name: "sort",
+        params: &[Param::tensor("x", "The input."), AXIS, DESCENDING],
+        purity: Purity::Pure,
+        doc: "Sorts the elements along an axis.",
+        reference: REFERENCE,
+        infer: sort,
+    },
+    Schema {
+        name: "argsort",
+        params: &[DATA, AXIS, DESCENDING, INDEX_DTYPE],
+        purity: Purity::Pure,
+        doc: "The indices that sort the elements along an axis.",
+        reference: REFERENCE,
+        infer: argsort,
+    },
+    Schema {
+        name: "topk",
+        params: &[
+            DATA,
+            Param::attr("k", AttrKind::Int, Default::Int(1), "How many to take; all where it is below 1."),
+            AXIS,
+            Param::attr(
+                "ret_type",
+                AttrKind::Choice(&["both", "values", "indices"]),
+                Default::Str("both"),
+                "What to give: a tuple of values and indices, or one of the two.",
+            ),
+            Param::attr("largest", AttrKind::Bool, Default::Bool(true), "Whether to take the largest or the smallest."),
+            INDEX_DTYPE,
+        ],
+        purity: Purity::Pure,
+        doc: "The `k` largest or smallest elements along an axis, sorted, and their places.",
+        reference: REFERENCE,
+        infer: topk,
+    },
+];
+
+/// The axis, where the rank is known. TVM checks it when it lowers the call.
+fn axis(call: &CallInfo<'_>, data: &TensorInfo) -> Result<Option<usize>, Problem> {
+    let axis = int_attr(call, "axis")?.unwrap_or(-1);
+    data.shape.ndim().map(|ndim| normalize_axis(call, "axis", ndim, axis)).transpose()
+}
+
+/// A tensor of indices into `data`.
+fn indices(call: &CallInfo<'_>, data: &TensorInfo, shape: Shape) -> StructInfo {
+    match call.dtype("dtype") {
+        Some(dtype) => retyped(data, shape, Some(dtype)),
+        None => tensor_like(data, shape),
+    }
+}
+
+fn sort(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    axis(call, call.tensor("x")?)?;
+    Ok(call.ty("x").clone())
+}
+
+fn argsort(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let data = call.tensor("data")?;
+    axis(call, data)?;
+    Ok(indices(call, data, data.shape.clone()))
+}
+
+fn topk(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let data = call.tensor("data")?;
+    let axis = axis(call, data)?;
+    let count = int_attr(call, "k")?.unwrap_or(1);
+    let shape = match data.shape.dims() {
+        Some(dims) => {
+            let mut dims = dims.to_vec();
+            if let Some(dim) = axis.and_then(|axis| dims.get_mut(axis))
+                && count > 0
+                && dim.as_constant().is_none_or(|length| count < length)
+            {
+                *dim = Dim::constant(count);
+            }
+            Shape::known(dims)
+        }
+        None => rank_like(&data.shape, data.shape.ndim()),
+    };
+    let (values, indices) = (tensor_like(data, shape.clone()), indices(call, data, shape));
+    Ok(match call.str("ret_type").unwrap_or("both") {
+        "values" => values,
+        "indices" => indices,
+        _ => StructInfo::tuple([values, indices]),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{Given, infer, number, tensor, text, ty};
+    use rx_base::Code;
+    use rx_ir::{Attr, StructInfo};
+
+    #[test]
+    fn sorting_keeps_the_shape() {
+        let along = |op: &str, param: &str, x: &str, axis| infer(op, &[(param, tensor(x)), ("axis", number(axis))]);
+        assert_eq!(along("sort", "x", "2 n:float32", 1), Ok(ty("2 n:float32")));
+        assert_eq!(along("sort", "x", "2 n:float32", 99), Err(Some(Code::AxisOutOfRange)));
+        assert_eq!(along("argsort", "data", "$s/2:float32", -1), Ok(ty("$s/2:int32")));
+        let same = [("data", tensor("2:float32")), ("dtype", Given::Attr(Attr::None))];
+        assert_eq!(infer("argsort", &same), Ok(ty("2:float32")));
+    }
+
+    #[test]
+    fn topk_shortens_the_axis() {
+        let topk = |x: &str, k, axis| {
+            let result = infer("topk", &[("data", tensor(x)), ("k", number(k)), ("axis", number(axis))])?;
+            Ok::<_, Option<Code>>(result.as_tuple().unwrap_or_default().to_vec())
+        };
+        assert_eq!(topk("2 10 4:float32", 5, 1), Ok(vec![ty("2 5 4:float32"), ty("2 5 4:int32")]));
+        assert_eq!(topk("a b:float32", 3, -1), Ok(vec![ty("a 3:float32"), ty("a 3:int32")]));
+        assert_eq!(topk("2 4:float32", 6, -1), Ok(vec![ty("2 4:float32"), ty("2 4:int32")]));
+        assert_eq!(topk("2 4:float32", -1, -1), Ok(vec![ty("2 4:float32"), ty("2 4:int32")]));
+        assert_eq!(topk("?3", 3, 1), Ok(vec![ty("?3"), ty("?3:int32")]));
+        assert_eq!(topk("2 4", 3, 2), Err(Some(Code::AxisOutOfRange)));
+        let one = |which: &str| infer("topk", &[("data", tensor("2 4:int8")), ("ret_type", text(which))]);
+        assert_eq!(one("values"), Ok(ty("2 1:int8")));
+        assert_eq!(one("indices"), Ok(ty("2 1:int32")));
+        assert!(matches!(one("both"), Ok(StructInfo::Tuple(_))));
+    }
+}

@@ -1,0 +1,200 @@
+//! Reductions and scans.
+
+use super::operands::element_count;
+use crate::arguments::MAX_WRITTEN_RANK;
+use crate::axes::{normalize_axes, normalize_axis};
+use crate::call::{CallInfo, Problem};
+use crate::operands::{Element, rank_like, tensor_type};
+use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use rx_base::{DType, Dim};
+use rx_ir::{Shape, StructInfo, TensorInfo};
+
+const REFERENCE: &str = "TVM src/relax/op/tensor/statistical.cc";
+const REDUCTION: &[Param] = &[
+    Param::tensor("x", "The input."),
+    Param::attr("axis", AttrKind::Ints, Default::Absent, "The axis or axes to reduce; all of them when left out."),
+    Param::attr("keepdims", AttrKind::Bool, Default::Bool(false), "Whether reduced axes stay, with size 1."),
+];
+const SCAN: &[Param] = &[
+    Param::tensor("data", "The input."),
+    Param::attr("axis", AttrKind::Int, Default::Absent, "The axis to run along; the flattened input when left out."),
+    Param::attr("dtype", AttrKind::DType, Default::Absent, "The dtype of the result; that of `data` when left out."),
+    Param::attr(
+        "exclusive",
+        AttrKind::Bool,
+        Default::Bool(false),
+        "Whether each value leaves out its own element, so that the first is neutral.",
+    ),
+];
+
+/// A reduction that gives one tensor.
+const fn reduction(name: &'static str, doc: &'static str) -> Schema {
+    Schema { name, params: REDUCTION, purity: Purity::Pure, doc, reference: REFERENCE, infer: reduce }
+}
+
+/// A cumulative operator.
+const fn cumulative(name: &'static str, doc: &'static str) -> Schema {
+    Schema { name, params: SCAN, purity: Purity::Pure, doc, reference: REFERENCE, infer: scan }
+}
+
+pub(crate) static OPERATORS: &[Schema] = &[
+    cumulative("cumprod", "The product of all elements up to each one, along an axis."),
+    cumulative("cumsum", "The sum of all elements up to each one, along an axis."),
+    reduction("max", "The largest element over some axes, or all."),
+    reduction("mean", "The mean over some axes, or all."),
+    Schema {
+        name: "median",
+        params: REDUCTION,
+        purity: Purity::Pure,
+        doc: "The median over some axes, or all. Over exactly one axis the result is a tuple: the medians, and their \
+              positions on the axis as `int64`.",
+        reference: REFERENCE,
+        infer: median,
+    },
+    reduction("min", "The smallest element over some axes, or all."),
+    reduction("prod", "The product over some axes, or all."),
+    reduction("std", "The standard deviation over some axes, or all; the mean of squares is not corrected for bias."),
+    reduction("sum", "The sum over some axes, or all."),
+    reduction("variance", "The variance over some axes, or all; the mean of squares is not corrected for bias."),
+];
+
+/// What a reduction does to a shape.
+struct Reduced<'a> {
+    data: &'a TensorInfo,
+    shape: Shape,
+    /// The axes given, counted from the front where the rank is known; `None` when all are reduced.
+    axes: Option<usize>,
+}
+
+/// The shape after a reduction (TVM's `InferTypeStatistical`).
+fn reduced<'a>(call: &CallInfo<'a>) -> Result<Reduced<'a>, Problem> {
+    let data = call.tensor("x")?;
+    let given = call.ints("axis");
+    let keepdims = call.bool("keepdims").unwrap_or(false);
+    let ndim = data.shape.ndim();
+    let axes = match (&given, ndim) {
+        (Some(given), Some(ndim)) => Some(normalize_axes(call, "axis", ndim, given)?),
+        _ => None,
+    };
+    let one = || Dim::constant(1);
+    let shape = match (data.shape.dims(), &given) {
+        (Some(dims), None) => Shape::known(if keepdims { vec![one(); dims.len()] } else { Vec::new() }),
+        (Some(dims), Some(_)) => {
+            let mut reduce = vec![false; dims.len()];
+            for axis in axes.iter().flatten() {
+                // INVARIANT: `normalize_axes` gives axes below the rank.
+                reduce[*axis] = true;
+            }
+            let kept = std::iter::zip(dims, reduce).filter_map(|(dim, reduce)| match (reduce, keepdims) {
+                (false, _) => Some(dim.clone()),
+                (true, true) => Some(one()),
+                (true, false) => None,
+            });
+            Shape::known(kept.collect::<Vec<_>>())
+        }
+        (None, None) if !keepdims => Shape::known([]),
+        (None, None) => match ndim {
+            Some(ndim) if ndim <= MAX_WRITTEN_RANK => Shape::known(vec![one(); ndim]),
+            ndim => rank_like(&data.shape, ndim),
+        },
+        (None, Some(_)) if keepdims => rank_like(&data.shape, ndim),
+        (None, Some(_)) => match (ndim, &axes) {
+            // INVARIANT: the axes are distinct and below the rank, so there are at most as many.
+            (Some(ndim), Some(axes)) if axes.len() == ndim => Shape::known([]),
+            (Some(ndim), Some(axes)) => Shape::Rank(ndim - axes.len()),
+            _ => rank_like(&data.shape, None),
+        },
+    };
+    Ok(Reduced { data, shape, axes: given.map(|given| given.len()) })
+}
+
+fn reduce(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let Reduced { data, shape, .. } = reduced(call)?;
+    Ok(tensor_type(shape, Element::of(data), data.vdevice))
+}
+
+/// TVM's `InferTypeStatisticalExtension`. Where dims are known the result is a tuple when at most one axis is given;
+/// where they are not, it is one unless all dims of the result are known anyway.
+fn median(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let Reduced { data, shape, axes } = reduced(call)?;
+    let single = match (&data.shape, axes) {
+        (Shape::Known(_), axes) => axes.is_none_or(|axes| axes > 1),
+        _ => shape.dims().is_some(),
+    };
+    let values = tensor_type(shape.clone(), Element::of(data), data.vdevice);
+    if single {
+        return Ok(values);
+    }
+    let positions = tensor_type(shape, Element::known(Some(DType::INT64)), data.vdevice);
+    Ok(StructInfo::tuple([values, positions]))
+}
+
+/// TVM's `InferTypeScan`, which does not check the axis. Without an axis the input is flattened: the result has one
+/// dimension, where TVM keeps the rank of an input whose dims it does not know.
+fn scan(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let data = call.tensor("data")?;
+    let element = call.dtype("dtype").map_or(Element::of(data), |dtype| Element::known(Some(dtype)));
+    let shape = match (call.int("axis"), data.shape.dims()) {
+        (Some(axis), _) => {
+            if let Some(ndim) = data.shape.ndim() {
+                normalize_axis(call, "axis", ndim, axis)?;
+            }
+            data.shape.clone()
+        }
+        (None, Some(dims)) => Shape::known([element_count(dims)]),
+        (None, None) => rank_like(&data.shape, Some(1)),
+    };
+    Ok(tensor_type(shape, element, data.vdevice))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{Given, flag, infer, number, numbers, tensor, text, ty};
+    use rx_base::Code;
+    use rx_ir::StructInfo;
+
+    fn over(op: &str, input: &str, axes: Option<&[i64]>, keepdims: bool) -> Result<StructInfo, Option<Code>> {
+        let mut args: Vec<(&str, Given)> = vec![("x", tensor(input)), ("keepdims", flag(keepdims))];
+        args.extend(axes.map(|axes| ("axis", numbers(axes))));
+        infer(op, &args)
+    }
+
+    #[test]
+    fn reductions_drop_axes_or_keep_them_as_one() {
+        for (input, axes, keepdims, wanted) in [
+            ("a b c d:float32", Some(&[1, 2][..]), false, "a d:float32"),
+            ("a b c d:float32", Some(&[1, -2]), true, "a 1 1 d:float32"),
+            ("a b:float32", None, false, ":float32"),
+            ("a b:float32", Some(&[]), false, "a b:float32"),
+            ("?2:float32", None, true, "1 1:float32"),
+            ("?2:float32", Some(&[0]), false, "?1:float32"),
+            ("?2:float32", Some(&[0, 1]), false, ":float32"),
+            ("*:float32", Some(&[0]), true, "*:float32"),
+            ("?9999999999:float32", None, true, "?9999999999:float32"),
+        ] {
+            assert_eq!(over("mean", input, axes, keepdims), Ok(ty(wanted)), "{input} {axes:?} {keepdims}");
+        }
+        for wrong in [&[4][..], &[-5], &[3, 3], &[-1, 3]] {
+            assert_eq!(over("sum", "?4:int8", Some(wrong), false), Err(Some(Code::AxisOutOfRange)));
+        }
+    }
+
+    #[test]
+    fn the_median_over_one_axis_tells_positions() {
+        let both = |values, positions| Ok(StructInfo::tuple([ty(values), ty(positions)]));
+        assert_eq!(over("median", "2 3:int8", Some(&[1]), false), both("2:int8", "2:int64"));
+        assert_eq!(over("median", "2 3:int8", Some(&[0, 1]), true), Ok(ty("1 1:int8")));
+        assert_eq!(over("median", "*:int8", None, false), Ok(ty(":int8")));
+        assert_eq!(over("median", "*:int8", None, true), both("*:int8", "*:int64"));
+        assert_eq!(over("median", "?4:int8", Some(&[1]), false), both("?3:int8", "?3:int64"));
+    }
+
+    #[test]
+    fn scans_keep_the_shape_or_flatten() {
+        assert_eq!(infer("cumsum", &[("data", tensor("2 n:int8")), ("axis", number(1))]), Ok(ty("2 n:int8")));
+        let flat = infer("cumprod", &[("data", tensor("2 3 4:int8")), ("dtype", text("int32"))]);
+        assert_eq!(flat, Ok(ty("24:int32")));
+        let wrong = infer("cumsum", &[("data", tensor("2 n:int8")), ("axis", number(2))]);
+        assert_eq!(wrong, Err(Some(Code::AxisOutOfRange)));
+    }
+}

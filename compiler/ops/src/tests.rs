@@ -1,0 +1,140 @@
+//! What the tests of the rules share: operands written briefly, and a call of a rule.
+
+use crate::call::{Arg, CallInfo, Problem};
+use rx_base::symbolic::Bounds;
+use rx_base::name::name;
+use rx_base::{Code, DType, Dim, Span};
+use rx_ir::struct_info::PrimInfo;
+use rx_ir::{Attr, Expr, ExprKind, PrimValue, Shape, StructInfo, TensorInfo, VDevice};
+
+/// What a test passes for a parameter.
+pub(crate) enum Given {
+    Operand(Expr),
+    Operands(Vec<Expr>),
+    Attr(Attr),
+    Types(Vec<StructInfo>),
+}
+
+/// Dims separated by blanks; a dim is an integer, a symbol, or a symbol plus an integer: `2 n m+1`.
+pub(crate) fn dims(text: &str) -> Vec<Dim> {
+    let part = |text: &str| text.parse::<i64>().map_or_else(|_| Dim::symbol(name(text)), Dim::constant);
+    let dim = |text: &str| text.split('+').map(part).reduce(|a, b| &a + &b).unwrap_or(Dim::ERROR);
+    text.split_whitespace().map(dim).collect()
+}
+
+/// A tensor, `dims:dtype` or `dims:dtype@vdevice`. For the dims `*` is unknown, `?2` a rank, `$s` a variable of unknown
+/// rank and `$s/2` one of rank 2; the dtype `?` is unknown.
+pub(crate) fn ty(text: &str) -> StructInfo {
+    let (shape, rest) = text.split_once(':').unwrap_or((text, "?"));
+    let (dtype, vdevice) = rest.split_once('@').map_or((rest, None), |(dtype, device)| (dtype, Some(device)));
+    let shape = match shape.as_bytes() {
+        b"*" => Shape::Unknown,
+        [b'?', ..] => Shape::Rank(shape[1..].parse().unwrap()),
+        [b'$', ..] => match shape[1..].split_once('/') {
+            Some((var, ndim)) => Shape::Var { name: name(var), ndim: ndim.parse().ok() },
+            None => Shape::Var { name: name(&shape[1..]), ndim: None },
+        },
+        _ => Shape::known(dims(shape)),
+    };
+    let vdevice = vdevice.map(|device| VDevice(name(device)));
+    TensorInfo { shape, dtype: DType::parse(dtype), vdevice, dtype_error: false }.into()
+}
+
+/// A scalar of unknown value.
+pub(crate) fn prim(dtype: &str) -> StructInfo {
+    StructInfo::Prim(PrimInfo { dtype: DType::parse(dtype), value: None })
+}
+
+/// An operand of this type.
+pub(crate) fn given(ty: StructInfo) -> Given {
+    Given::Operand(expr(ty))
+}
+
+/// A tensor operand, as [`ty`].
+pub(crate) fn tensor(text: &str) -> Given {
+    given(ty(text))
+}
+
+/// An integer operand, written as in [`dims`].
+pub(crate) fn int(text: &str) -> Given {
+    let value = dims(text).remove(0);
+    let ty = StructInfo::Prim(PrimInfo { dtype: Some(DType::INT64), value: Some(value.clone()) });
+    Given::Operand(Expr { kind: ExprKind::Prim(PrimValue::Int(value)), ty, span: Span::new(0, 0) })
+}
+
+/// A float operand.
+pub(crate) fn float(value: f64, dtype: &str) -> Given {
+    Given::Operand(Expr { kind: ExprKind::Prim(PrimValue::Float(value)), ty: prim(dtype), span: Span::new(0, 0) })
+}
+
+/// A shape operand.
+pub(crate) fn shape(text: &str) -> Given {
+    let values = dims(text);
+    let ty = StructInfo::shape(values.clone());
+    Given::Operand(Expr { kind: ExprKind::Shape(values), ty, span: Span::new(0, 0) })
+}
+
+/// A tuple operand of tensors.
+pub(crate) fn tuple(fields: &[&str]) -> Given {
+    let fields: Vec<Expr> = fields.iter().map(|field| expr(ty(field))).collect();
+    let types: Vec<StructInfo> = fields.iter().map(|field| field.ty.clone()).collect();
+    Given::Operand(Expr { kind: ExprKind::Tuple(fields), ty: StructInfo::tuple(types), span: Span::new(0, 0) })
+}
+
+/// A string attribute.
+pub(crate) fn text(value: &str) -> Given {
+    Given::Attr(Attr::Str(value.into()))
+}
+
+/// An integer attribute.
+pub(crate) fn number(value: i64) -> Given {
+    Given::Attr(Attr::Int(value.into()))
+}
+
+/// A list of integers as an attribute.
+pub(crate) fn numbers(values: &[i64]) -> Given {
+    Given::Attr(Attr::List(values.iter().map(|value| Attr::Int((*value).into())).collect()))
+}
+
+/// A boolean attribute.
+pub(crate) fn flag(value: bool) -> Given {
+    Given::Attr(Attr::Bool(value))
+}
+
+/// A variable of this type.
+pub(crate) fn expr(ty: StructInfo) -> Expr {
+    Expr { kind: ExprKind::Var(name("x")), ty, span: Span::new(0, 0) }
+}
+
+/// Binds `args` to the operator's parameters, defaults for the rest, and runs `check` on the call.
+pub(crate) fn call_of<T>(op: &str, args: &[(&str, Given)], check: impl FnOnce(&CallInfo<'_>) -> T) -> T {
+    let schema = crate::find(name(op)).unwrap_or_else(|| panic!("no operator {op}"));
+    for (given, _) in args {
+        assert!(schema.params.iter().any(|param| param.name == *given), "{op} has no parameter {given}");
+    }
+    let defaults: Vec<Option<Attr>> = schema.params.iter().map(|param| param.default.to_attr()).collect();
+    let bound: Vec<Arg<'_>> = std::iter::zip(schema.params, &defaults)
+        .map(|(param, default)| match args.iter().find(|(given, _)| *given == param.name) {
+            Some((_, Given::Operand(expr))) => Arg::Operand(expr),
+            Some((_, Given::Operands(exprs))) => Arg::Operands(exprs),
+            Some((_, Given::Attr(attr))) => Arg::Attr(attr),
+            Some((_, Given::Types(types))) => Arg::Types(types),
+            None => default.as_ref().map_or(Arg::Absent, Arg::Attr),
+        })
+        .collect();
+    let bounds = Bounds::default();
+    check(&CallInfo::new(schema, &bound, &bounds))
+}
+
+/// What the operator's rule gives; of an error its code, `None` where an error part is passed on.
+pub(crate) fn infer(op: &str, args: &[(&str, Given)]) -> Result<StructInfo, Option<Code>> {
+    call_of(op, args, |call| (call.schema.infer)(call).map_err(code_of))
+}
+
+/// The code of a problem; `None` where an error part is passed on.
+pub(crate) fn code_of(problem: Problem) -> Option<Code> {
+    match problem {
+        Problem::Propagate => None,
+        Problem::Report(diagnostic) => Some(diagnostic.code),
+    }
+}

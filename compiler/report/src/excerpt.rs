@@ -1,0 +1,100 @@
+//! The few lines a report shows, cut out of the text, and the labels moved onto them.
+
+use crate::source::{Located, Source, ceil_char_boundary};
+use crate::window::ShownLine;
+use rx_base::Span;
+use std::ops::Range;
+
+/// Lines of the source that labels begin or end on, one after another; an empty line stands for what lies between
+/// lines that are not neighbours.
+pub(crate) struct Excerpt {
+    pub(crate) text: String,
+    /// The true number of each line of `text`; 0 for a line that stands for others.
+    pub(crate) numbers: Vec<u32>,
+    /// Where each span asked for lies in `text`, in the order asked; never empty.
+    pub(crate) spans: Vec<Range<usize>>,
+}
+
+/// A span with both ends found.
+struct Ends {
+    start: Located,
+    end: Located,
+}
+
+/// One line to show with the parts that must be seen.
+struct Line {
+    number: u32,
+    start: usize,
+    parts: Vec<Range<usize>>,
+}
+
+impl Excerpt {
+    /// The excerpt of `source` that shows every one of `spans`.
+    pub(crate) fn new(source: &Source<'_>, spans: &[Span]) -> Excerpt {
+        let ends: Vec<Ends> = spans.iter().map(|span| find(source, *span)).collect();
+        let lines = lines(&ends);
+        let mut excerpt = Excerpt { text: String::new(), numbers: Vec::new(), spans: Vec::new() };
+        // Of each line shown: its first byte in the source, in the excerpt, and the line itself.
+        let mut shown: Vec<(usize, usize, ShownLine)> = Vec::with_capacity(lines.len());
+        for line in &lines {
+            if excerpt.numbers.last().is_some_and(|last| last + 1 != line.number) {
+                excerpt.push("", 0);
+            }
+            let window = ShownLine::new(source.text(), line.start, &line.parts);
+            shown.push((line.start, excerpt.text.len(), window));
+            if let Some((_, _, window)) = shown.last() {
+                excerpt.push(&window.text, line.number);
+            }
+        }
+        let at = |place: &Located, of: fn(&ShownLine, usize) -> usize| {
+            let index = shown.binary_search_by_key(&place.line_start, |(start, ..)| *start).ok();
+            index.and_then(|index| shown.get(index)).map_or(0, |(_, base, line)| base + of(line, place.offset))
+        };
+        let spans = ends.iter().map(|Ends { start, end }| {
+            let start = at(start, ShownLine::start);
+            let end = at(end, ShownLine::end);
+            // An empty span is drawn under the character behind it, or behind the line: every line ends in `\n`.
+            start..if end > start { end } else { ceil_char_boundary(&excerpt.text, start + 1) }
+        });
+        excerpt.spans = spans.collect();
+        excerpt
+    }
+
+    fn push(&mut self, line: &str, number: u32) {
+        self.text.push_str(line);
+        self.text.push('\n');
+        self.numbers.push(number);
+    }
+}
+
+/// Both ends of a span. A span that ends with a line end ends on that line, not on the next.
+fn find(source: &Source<'_>, span: Span) -> Ends {
+    let start = source.locate(span.start as usize);
+    let mut end = source.locate((span.end as usize).max(start.offset));
+    if end.line_start == end.offset && end.offset > start.offset {
+        end = source.locate(end.offset - 1);
+    }
+    Ends { start, end }
+}
+
+/// The lines to show, in order, each once.
+fn lines(ends: &[Ends]) -> Vec<Line> {
+    let mut parts: Vec<(u32, usize, Range<usize>)> = Vec::new();
+    for Ends { start, end } in ends {
+        if start.position.line == end.position.line {
+            parts.push((start.position.line, start.line_start, start.offset..end.offset.max(start.offset)));
+        } else {
+            parts.push((start.position.line, start.line_start, start.offset..start.offset));
+            parts.push((end.position.line, end.line_start, end.offset..end.offset));
+        }
+    }
+    parts.sort_by_key(|(number, _, part)| (*number, part.start, part.end));
+    let mut lines: Vec<Line> = Vec::new();
+    for (number, start, part) in parts {
+        match lines.last_mut() {
+            Some(line) if line.number == number => line.parts.push(part),
+            _ => lines.push(Line { number, start, parts: vec![part] }),
+        }
+    }
+    lines
+}

@@ -1,0 +1,203 @@
+//! The report a person reads, drawn by ariadne over an excerpt.
+
+use crate::excerpt::Excerpt;
+use crate::plain::line_of;
+use crate::source::Source;
+use ariadne::{CharSet, Color, Config, Fmt, IndexType, Label, LabelAttach, Report, ReportKind};
+use rx_base::{Diagnostic, Severity, Span};
+use std::fmt::Write;
+
+/// Labels drawn in one report; more would bury the first.
+const MOST_LABELS: usize = 12;
+/// Characters of a message, and of words on a label.
+const LONGEST_MESSAGE: usize = 2000;
+const LONGEST_LABEL: usize = 400;
+
+/// Colours of the places that explain, in turn.
+const SECONDARY: [Color; 3] = [Color::Blue, Color::Cyan, Color::Magenta];
+const MARGIN: Color = Color::Fixed(246);
+
+/// The report of one diagnostic, with its source lines; ends in a line end.
+///
+/// Only the lines with labels are shown, of a long line only a window round each label. `color` adds ANSI colours.
+pub fn full(source: &Source<'_>, diagnostic: &Diagnostic<Span>, color: bool) -> String {
+    let labels = diagnostic.labels.iter().take(MOST_LABELS);
+    let spans: Vec<Span> = std::iter::once(diagnostic.primary).chain(labels.clone().map(|label| label.place)).collect();
+    let excerpt = Excerpt::new(source, &spans);
+    let texts = std::iter::once(primary_text(diagnostic)).chain(labels.map(|label| label.text.as_str()));
+    let drawing = draw(&excerpt, texts, severity_color(diagnostic.severity), color);
+
+    let mut out = Painter { out: String::new(), color };
+    let code = diagnostic.code;
+    let title = format!("{}[{code} {}]", diagnostic.severity, code.slug());
+    out.paint(&title, severity_color(diagnostic.severity));
+    out.plain(&format!(": {}\n", line_of(&diagnostic.message, LONGEST_MESSAGE)));
+    out.frame(source, diagnostic, &excerpt, &drawing);
+    out.out
+}
+
+/// Words on the primary place; a place without any is not drawn at all.
+fn primary_text(diagnostic: &Diagnostic<Span>) -> &str {
+    if diagnostic.primary_label.is_empty() { "here" } else { &diagnostic.primary_label }
+}
+
+/// Red for errors, and so on down.
+pub(crate) fn severity_color(severity: Severity) -> Color {
+    match severity {
+        Severity::Error => Color::Red,
+        Severity::Warning => Color::Yellow,
+        Severity::Info => Color::Blue,
+        Severity::Hint => Color::Green,
+    }
+}
+
+/// ariadne's drawing of the excerpt, primary label first in `texts`.
+fn draw<'t>(excerpt: &Excerpt, texts: impl Iterator<Item = &'t str>, primary: Color, color: bool) -> String {
+    let line_of_offset = |offset: usize| excerpt.text.get(..offset).map_or(0, |head| head.matches('\n').count());
+    let mut labels: Vec<(usize, Label)> = Vec::new();
+    for (index, (span, text)) in excerpt.spans.iter().zip(texts).enumerate() {
+        let shade = match index.checked_sub(1) {
+            None => primary,
+            Some(n) => SECONDARY.get(n % SECONDARY.len()).copied().unwrap_or(Color::Blue),
+        };
+        let label = Label::new(span.clone())
+            .with_message(line_of(text, LONGEST_LABEL))
+            .with_color(shade)
+            .with_priority(i32::from(index == 0));
+        labels.push((line_of_offset(span.end.saturating_sub(1)), label));
+    }
+    // ariadne begins a new frame where a label ends above the one before it.
+    labels.sort_by_key(|(line, _)| *line);
+    let config = Config::new()
+        .with_color(color)
+        .with_index_type(IndexType::Byte)
+        .with_char_set(CharSet::Unicode)
+        .with_label_attach(LabelAttach::Start);
+    let span = excerpt.spans.first().cloned().unwrap_or(0..0);
+    let mut drawing = Vec::new();
+    let report = Report::build(ReportKind::Error, span)
+        .with_config(config)
+        .with_labels(labels.into_iter().map(|(_, label)| label))
+        .finish();
+    // Writing to memory does not fail.
+    let _ = report.write(ariadne::Source::from(excerpt.text.as_str()), &mut drawing);
+    String::from_utf8_lossy(&drawing).into_owned()
+}
+
+/// Text with or without colours.
+struct Painter {
+    out: String,
+    color: bool,
+}
+
+impl Painter {
+    fn plain(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn paint(&mut self, text: &str, shade: Color) {
+        if self.color {
+            // Writing to memory does not fail.
+            let _ = write!(self.out, "{}", text.fg(shade));
+        } else {
+            self.out.push_str(text);
+        }
+    }
+
+    /// The drawing under a head of our own, with true line numbers, and notes and help below it.
+    ///
+    /// ariadne numbers the lines of what it is given, here an excerpt (its `display_line_offset` reaches the head of a
+    /// frame only, and one offset would not do for lines far apart); so its title, head and tail are left out and the
+    /// numbers in its margin exchanged.
+    fn frame(&mut self, source: &Source<'_>, diagnostic: &Diagnostic<Span>, excerpt: &Excerpt, drawing: &str) {
+        let last = excerpt.numbers.iter().max().copied().unwrap_or(1);
+        let width = last.to_string().len();
+        let mut lines = drawing.lines().skip(1);
+        let drawn_width =
+            lines.next().map_or(0, |head| head.chars().take_while(|c| *c == ' ').count().saturating_sub(2));
+        let position = source.position(diagnostic.primary.start as usize);
+        self.plain(&" ".repeat(width + 2));
+        self.paint("╭─[", MARGIN);
+        let name = line_of(source.name(), LONGEST_MESSAGE);
+        self.plain(&format!(" {name}:{}:{} ", position.line, position.column));
+        self.paint("]", MARGIN);
+        self.plain("\n");
+        let body: Vec<&str> = lines.collect();
+        for line in body.iter().take(body.len().saturating_sub(1)) {
+            self.body_line(line, drawn_width, width, excerpt);
+        }
+        self.remarks(diagnostic, width);
+        self.paint(&format!("{}╯", "─".repeat(width + 2)), MARGIN);
+        self.plain("\n");
+    }
+
+    /// A line of ariadne's: a blank, a colour if any, a number or blanks, the rest.
+    fn body_line(&mut self, line: &str, drawn_width: usize, width: usize, excerpt: &Excerpt) {
+        let rest = line.strip_prefix(' ').unwrap_or(line);
+        let paint_len = if rest.starts_with('\x1b') { rest.find('m').map_or(0, |at| at + 1) } else { 0 };
+        let (paint, rest) = rest.split_at_checked(paint_len).unwrap_or(("", rest));
+        let (field, rest) = rest.split_at_checked(drawn_width).unwrap_or(("", rest));
+        let number = field.trim().parse::<usize>().ok().and_then(|drawn| excerpt.numbers.get(drawn.checked_sub(1)?));
+        let number = number.filter(|number| **number > 0).map(u32::to_string).unwrap_or_default();
+        self.plain(join_colors(&format!(" {paint}{number:>width$}{rest}")).trim_end());
+        self.plain("\n");
+    }
+
+    /// Notes, help, and a fix's title where nothing else helps.
+    fn remarks(&mut self, diagnostic: &Diagnostic<Span>, width: usize) {
+        let notes = diagnostic.notes.iter().map(|note| ("note", note));
+        let help = diagnostic.help.iter().map(|help| ("help", help));
+        let fixes = diagnostic.fixes.iter().filter(|_| diagnostic.help.is_empty()).map(|fix| ("help", &fix.title));
+        let more = diagnostic.labels.len().saturating_sub(MOST_LABELS);
+        let more = (more > 0).then(|| format!("{more} more places are not shown"));
+        let mut first = true;
+        for (word, text) in notes.chain(more.iter().map(|text| ("note", text))).chain(help).chain(fixes) {
+            if std::mem::take(&mut first) {
+                self.plain(&" ".repeat(width + 2));
+                self.paint("│", MARGIN);
+                self.plain("\n");
+            }
+            for (index, line) in text.lines().enumerate() {
+                self.plain(&" ".repeat(width + 2));
+                self.paint("│ ", MARGIN);
+                if index == 0 {
+                    self.paint(word, Color::Fixed(115));
+                    self.plain(": ");
+                } else {
+                    self.plain("      ");
+                }
+                self.plain(line_of(line, LONGEST_MESSAGE).trim_end());
+                self.plain("\n");
+            }
+        }
+    }
+}
+
+/// The same line with one escape sequence per run of a colour; ariadne paints each character by itself.
+fn join_colors(line: &str) -> String {
+    const RESET: &str = "0";
+    let mut joined = String::with_capacity(line.len());
+    let mut pieces = line.split("\x1b[");
+    joined.push_str(pieces.next().unwrap_or(""));
+    let mut active = RESET;
+    // Source text holds no escape character any more, so each piece begins with the rest of a sequence.
+    for (shade, text) in pieces.filter_map(|piece| piece.split_once('m')).filter(|(_, text)| !text.is_empty()) {
+        if shade != active {
+            if active != RESET {
+                joined.push_str("\x1b[0m");
+            }
+            if shade != RESET {
+                joined.extend(["\x1b[", shade, "m"]);
+            }
+            active = shade;
+        }
+        joined.push_str(text);
+    }
+    if active != RESET {
+        joined.push_str("\x1b[0m");
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests;

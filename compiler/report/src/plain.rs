@@ -1,0 +1,51 @@
+//! Text from files and messages, made harmless for a terminal.
+
+/// The character shown in place of `c`: control characters (escape sequences among them), line separators and the
+/// marks that reorder text are replaced by visible ones, so that what is printed is what is there.
+pub fn printable(c: char) -> char {
+    match c {
+        '\t' => ' ',
+        // The Control Pictures block mirrors ASCII's control characters.
+        '\0'..='\x1F' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{FFFD}'),
+        '\x7F' => '\u{2421}',
+        '\u{80}'..='\u{9F}'
+        | '\u{2028}'
+        | '\u{2029}'
+        | '\u{200E}'
+        | '\u{200F}'
+        | '\u{061C}'
+        | '\u{202A}'..='\u{202E}'
+        | '\u{2066}'..='\u{2069}'
+        | '\u{FEFF}' => '\u{FFFD}',
+        _ => c,
+    }
+}
+
+/// `text` as one printable line of at most `limit` characters; what is cut is shown as `…`, line ends as blanks.
+pub fn line_of(text: &str, limit: usize) -> String {
+    let mut line = String::with_capacity(text.len().min(4 * limit));
+    for (count, c) in text.chars().enumerate() {
+        if count == limit {
+            line.push('…');
+            break;
+        }
+        line.push(if matches!(c, '\n' | '\r') { ' ' } else { printable(c) });
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::line_of;
+
+    #[test]
+    fn escape_sequences_and_reordering_marks_do_not_reach_the_terminal() {
+        assert_eq!(line_of("a\x1b[31mb\u{202E}c\td\ne", 99), "a␛[31mb\u{FFFD}c d e");
+    }
+
+    #[test]
+    fn long_text_is_cut() {
+        assert_eq!(line_of("漢字漢字", 3), "漢字漢…");
+        assert_eq!(line_of("漢字漢", 3), "漢字漢");
+    }
+}

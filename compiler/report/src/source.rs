@@ -1,0 +1,202 @@
+//! A text with its path, and positions in it.
+
+use std::sync::OnceLock;
+
+/// Bytes of text between two checkpoints: the most a lookup ever scans.
+const STRIDE: usize = 4096;
+
+/// A place as people count: lines and columns from 1, columns in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// Line, from 1. Lines end at `\n`; a `\r` before it belongs to the line end.
+    pub line: u32,
+    /// Column, from 1, in characters. A byte order mark is no character.
+    pub column: u32,
+}
+
+/// A text and the path it is shown under.
+pub struct Source<'a> {
+    name: &'a str,
+    text: &'a str,
+    checkpoints: OnceLock<Vec<Checkpoint>>,
+}
+
+/// What is known at byte `index * STRIDE`.
+#[derive(Clone, Copy, Default)]
+struct Checkpoint {
+    /// Characters and line ends before it.
+    chars: u32,
+    lines: u32,
+    /// Where the line it stands in begins, in bytes and in characters.
+    line_start: u32,
+    line_start_chars: u32,
+}
+
+/// An offset found in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Located {
+    pub(crate) position: Position,
+    /// The offset itself, moved into the text, off the middle of a character and out of a line end.
+    pub(crate) offset: usize,
+    /// The first byte of the line.
+    pub(crate) line_start: usize,
+}
+
+impl<'a> Source<'a> {
+    /// `text` shown as `name`. Nothing is scanned until a position is asked for.
+    pub fn new(name: &'a str, text: &'a str) -> Source<'a> {
+        Source { name, text, checkpoints: OnceLock::new() }
+    }
+
+    /// The path shown.
+    pub fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// Line and column of a byte offset; offsets past the end count as the end.
+    pub fn position(&self, offset: usize) -> Position {
+        self.locate(offset).position
+    }
+
+    pub(crate) fn locate(&self, offset: usize) -> Located {
+        let offset = self.settle(offset);
+        let checkpoints = self.checkpoints.get_or_init(|| checkpoints(self.text));
+        let index = offset / STRIDE;
+        let mut at = checkpoints.get(index).copied().unwrap_or_default();
+        at.advance(self.text.as_bytes(), index * STRIDE, offset);
+        let position = Position { line: at.lines + 1, column: at.chars.saturating_sub(at.line_start_chars) + 1 };
+        Located { position, offset, line_start: at.line_start as usize }
+    }
+
+    /// The nearest offset at or before `offset` that is in the text, between characters, and not inside a line end or
+    /// the byte order mark.
+    fn settle(&self, offset: usize) -> usize {
+        let offset = floor_char_boundary(self.text, offset);
+        let bytes = self.text.as_bytes();
+        let in_line_end = offset > 0 && bytes.get(offset) == Some(&b'\n') && bytes.get(offset - 1) == Some(&b'\r');
+        (offset - usize::from(in_line_end)).max(mark_length(self.text))
+    }
+}
+
+impl Checkpoint {
+    /// Moves from byte `from`, where `self` holds, to byte `to`.
+    fn advance(&mut self, bytes: &[u8], from: usize, to: usize) {
+        let slice = bytes.get(from..to).unwrap_or_default();
+        if let Some(last) = slice.iter().rposition(|&byte| byte == b'\n') {
+            // A newline never exceeds the lines of a text below 4 GiB, so the counts fit.
+            self.lines += slice.iter().filter(|&&byte| byte == b'\n').count() as u32;
+            self.line_start = (from + last + 1) as u32;
+            self.line_start_chars = self.chars + count_chars(slice.get(..=last).unwrap_or_default());
+        }
+        self.chars += count_chars(slice);
+    }
+}
+
+fn checkpoints(text: &str) -> Vec<Checkpoint> {
+    let bytes = text.as_bytes();
+    let mut table = Vec::with_capacity(bytes.len() / STRIDE + 1);
+    let mark = mark_length(text);
+    // The first line begins after the mark; `chars` counts the mark, so that columns come out without it.
+    let mut at = Checkpoint { line_start: mark as u32, line_start_chars: u32::from(mark > 0), ..Checkpoint::default() };
+    table.push(at);
+    for from in (0..bytes.len()).step_by(STRIDE) {
+        at.advance(bytes, from, (from + STRIDE).min(bytes.len()));
+        table.push(at);
+    }
+    table
+}
+
+/// Characters that begin in `bytes`.
+fn count_chars(bytes: &[u8]) -> u32 {
+    // Continuation bytes are 0b10xxxxxx: those below -64 as signed bytes.
+    bytes.iter().filter(|&&byte| byte as i8 >= -64).count() as u32
+}
+
+/// Bytes of the byte order mark the text begins with.
+fn mark_length(text: &str) -> usize {
+    if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 }
+}
+
+/// The nearest character boundary of `text` at or before `offset`.
+pub(crate) fn floor_char_boundary(text: &str, offset: usize) -> usize {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}
+
+/// The nearest character boundary of `text` at or after `offset`.
+pub(crate) fn ceil_char_boundary(text: &str, offset: usize) -> usize {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset += 1;
+    }
+    offset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{STRIDE, Source};
+
+    fn at(text: &str, offset: usize) -> (u32, u32) {
+        let position = Source::new("t.rx", text).position(offset);
+        (position.line, position.column)
+    }
+
+    #[test]
+    fn columns_count_characters() {
+        assert_eq!(at("é = 漢字\n🙂 = x", 3), (1, 3));
+        assert_eq!(at("é = 漢字\n🙂 = x", "é = 漢字\n🙂".len()), (2, 2));
+    }
+
+    #[test]
+    fn offsets_inside_a_character_or_past_the_end_are_moved() {
+        assert_eq!(at("漢字", 1), (1, 1));
+        assert_eq!(at("漢字", 4), (1, 2));
+        assert_eq!(at("a\n", 2), (2, 1));
+        assert_eq!(at("a\n", 99), (2, 1));
+        assert_eq!(at("", 0), (1, 1));
+    }
+
+    #[test]
+    fn carriage_returns_belong_to_the_line_end_and_a_mark_to_nothing() {
+        assert_eq!(at("ab\r\ncd", 2), (1, 3));
+        assert_eq!(at("ab\r\ncd", 3), (1, 3));
+        assert_eq!(at("ab\r\ncd", 4), (2, 1));
+        assert_eq!(at("\u{FEFF}ab\ncd", 4), (1, 2));
+        assert_eq!(at("\u{FEFF}ab\ncd", 0), (1, 1));
+        assert_eq!(at("\u{FEFF}ab\ncd", 6), (2, 1));
+    }
+
+    #[test]
+    fn positions_agree_with_a_plain_count_across_checkpoints() {
+        let mut text = String::new();
+        for n in 0..900 {
+            text.push_str(if n % 7 == 0 { "x漢é\r\n" } else { "abc🙂 = f(x, y)" });
+            if n % 5 == 0 {
+                text.push('\n');
+            }
+        }
+        text.push_str(&"é".repeat(3 * STRIDE));
+        let source = Source::new("t.rx", &text);
+        let (mut line, mut column) = (1, 1);
+        let mut previous = '\0';
+        for (offset, c) in text.char_indices() {
+            if !(c == '\n' && previous == '\r') {
+                let position = source.position(offset);
+                assert_eq!((position.line, position.column), (line, column), "at {offset}");
+            }
+            column += 1;
+            if c == '\n' {
+                (line, column) = (line + 1, 1);
+            }
+            previous = c;
+        }
+    }
+}

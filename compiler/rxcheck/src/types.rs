@@ -1,0 +1,53 @@
+//! `--types`: the type of every parameter, binding and return.
+
+use crate::args::Format;
+use rx_db::TypeRow;
+use rx_report::{Source, printable};
+use serde::Serialize;
+
+/// One row as `--types --format json` writes it (`docs/json.md`).
+#[derive(Serialize)]
+struct Row<'a> {
+    file: &'a str,
+    function: &'a str,
+    name: &'a str,
+    kind: String,
+    struct_info: &'a str,
+    inferred: bool,
+    line: u32,
+    column: u32,
+}
+
+/// The rows of one file, each with its line end.
+pub fn rows(source: &Source<'_>, types: &[TypeRow], format: Format) -> Vec<String> {
+    types.iter().map(|row| if format == Format::Json { object(source, row) } else { line(source, row) }).collect()
+}
+
+fn object(source: &Source<'_>, row: &TypeRow) -> String {
+    let position = source.position(row.span.start as usize);
+    let row = Row {
+        file: source.name(),
+        function: &row.function,
+        name: &row.name,
+        kind: row.kind.to_string(),
+        struct_info: &row.struct_info,
+        inferred: row.inferred,
+        line: position.line,
+        column: position.column,
+    };
+    rx_report::json_line(&row) + "\n"
+}
+
+/// `path:line:column: function: name: struct info`, as it would be annotated; inferred ones are marked.
+fn line(source: &Source<'_>, row: &TypeRow) -> String {
+    let position = source.position(row.span.start as usize);
+    let origin = if row.inferred { "  # inferred" } else { "" };
+    let TypeRow { function, name, kind, struct_info, .. } = row;
+    let line = format!(
+        "{}:{}:{}: {kind} {function}.{name}: {struct_info}{origin}",
+        source.name(),
+        position.line,
+        position.column
+    );
+    line.chars().map(printable).chain(['\n']).collect()
+}

@@ -1,0 +1,112 @@
+//! From a tree's token indices back to text.
+
+use crate::ast::{Expr, ExprKind, Parameter, TokenIndex, TokenRange};
+use crate::literal;
+use crate::token::{TokenKind, TokenTable};
+use rx_base::name::name;
+use rx_base::{Name, Span};
+use smallvec::SmallVec;
+use std::borrow::Cow;
+
+/// The names of `a.b.c`, outermost first.
+pub type SmallPath = SmallVec<[Name; 4]>;
+
+/// The text behind one tree: a statement's or a parameter's. Indices that lie outside the text yield empty answers.
+#[derive(Clone, Copy)]
+pub struct Cursor<'a> {
+    text: &'a str,
+    tokens: &'a TokenTable,
+    base: u32,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(text: &'a str, tokens: &'a TokenTable, base: u32) -> Cursor<'a> {
+        Cursor { text, tokens, base }
+    }
+
+    fn token_span(self, token: TokenIndex) -> Option<Span> {
+        self.tokens.span(self.base.checked_add(token)?)
+    }
+
+    /// The kind of a token.
+    pub fn kind(&self, token: TokenIndex) -> Option<TokenKind> {
+        self.tokens.kind(self.base.checked_add(token)?)
+    }
+
+    /// A token's text.
+    pub fn text(&self, token: TokenIndex) -> &'a str {
+        self.token_span(token).and_then(|span| self.text.get(span.range())).unwrap_or_default()
+    }
+
+    /// A token's text, interned.
+    pub fn name(&self, token: TokenIndex) -> Name {
+        name(self.text(token))
+    }
+
+    /// The bytes of some tokens in the segment; for none, the empty place after the token before them.
+    pub fn span(&self, range: TokenRange) -> Span {
+        let first = self.token_span(range.start);
+        if range.start >= range.end {
+            let before = range.start.checked_sub(1).and_then(|before| self.token_span(before));
+            let place = before.map(|span| span.end).or(first.map(|span| span.start));
+            return Span::empty(place.unwrap_or(self.text.len() as u32));
+        }
+        let end = self.text.len() as u32;
+        let first = first.unwrap_or(Span::empty(end));
+        let last = self.token_span(range.end - 1).unwrap_or(Span::empty(end));
+        Span::new(first.start, last.end.max(first.start))
+    }
+
+    /// The text of some tokens, blanks and comments between them included.
+    pub fn source(&self, range: TokenRange) -> &'a str {
+        self.text.get(self.span(range).range()).unwrap_or_default()
+    }
+
+    /// The text behind a parameter's tree.
+    pub fn parameter(&self, parameter: &Parameter) -> Cursor<'a> {
+        Cursor { base: self.base.saturating_add(parameter.first_token), ..*self }
+    }
+
+    /// The value of a string literal, or of several side by side; `None` for other expressions, for bytes and for
+    /// f-strings, and where an escape is wrong.
+    pub fn string_value(&self, expr: &Expr) -> Option<Cow<'a, str>> {
+        let ExprKind::String = expr.kind else { return None };
+        let mut value = literal::string(self.text(expr.tokens.start))?;
+        for token in expr.tokens.start + 1..expr.tokens.end {
+            value.to_mut().push_str(&literal::string(self.text(token))?);
+        }
+        Some(value)
+    }
+
+    /// The value of an integer literal; `None` for other expressions and beyond 127 bits.
+    pub fn integer_value(&self, expr: &Expr) -> Option<i128> {
+        let ExprKind::Integer = expr.kind else { return None };
+        literal::integer(self.text(expr.tokens.start))
+    }
+
+    /// The value of a float literal; `None` for other expressions and imaginary numbers.
+    pub fn float_value(&self, expr: &Expr) -> Option<f64> {
+        let ExprKind::Float = expr.kind else { return None };
+        literal::float(self.text(expr.tokens.start))
+    }
+
+    /// The names of `a.b.c`; `None` for other expressions.
+    pub fn dotted(&self, expr: &Expr) -> Option<SmallPath> {
+        let mut names = SmallPath::new();
+        let mut expr = expr;
+        loop {
+            match &expr.kind {
+                ExprKind::Name => {
+                    names.push(self.name(expr.tokens.start));
+                    names.reverse();
+                    return Some(names);
+                }
+                ExprKind::Attribute { value, name } => {
+                    names.push(self.name(*name));
+                    expr = value;
+                }
+                _ => return None,
+            }
+        }
+    }
+}

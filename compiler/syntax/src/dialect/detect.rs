@@ -1,0 +1,107 @@
+//! Which dialect a file is written in.
+
+use super::Dialect;
+use crate::ast::StatementKind;
+use crate::document::{Document, ItemKind};
+use crate::printer::signature::{Signature, has_quoted_name};
+use crate::{Cursor, Segment};
+
+/// What speaks for each dialect. `weak` marks are spellings that 0.27 still reads; they decide only where nothing else does.
+#[derive(Default)]
+struct Evidence {
+    current: usize,
+    classic: usize,
+    weak: usize,
+    type_params: bool,
+}
+
+impl Dialect {
+    /// The dialect `document` is written in; [`Dialect::Tvm027`] where nothing tells.
+    pub fn detect(document: &Document) -> Dialect {
+        let mut evidence = Evidence::default();
+        for item in document.items() {
+            if item.kind == ItemKind::Foreign {
+                continue;
+            }
+            for segment in item.segments.iter() {
+                evidence.look_at(segment);
+            }
+        }
+        evidence.verdict()
+    }
+}
+
+impl Evidence {
+    fn verdict(&self) -> Dialect {
+        if self.type_params && self.current >= self.classic {
+            Dialect::Tvm027Py312
+        } else if self.classic > self.current || (self.weak > 0 && self.current == 0) {
+            Dialect::Classic
+        } else {
+            Dialect::Tvm027
+        }
+    }
+
+    fn look_at(&mut self, segment: &Segment) {
+        for comment in segment.comments() {
+            self.comment(segment.text().get(comment.range()).unwrap_or(""));
+        }
+        for statement in segment.tree().statements.iter() {
+            let cursor = segment.cursor(statement);
+            match &statement.tree.kind {
+                StatementKind::Def { type_params, params, ret, .. } => {
+                    self.type_params |= !type_params.is_empty();
+                    self.weak += usize::from(has_quoted_name(&Signature { params, ret: ret.as_ref(), cursor }));
+                }
+                StatementKind::FromImport { module, .. } if cursor.source(*module) == "__future__" => {
+                    self.type_params = true;
+                }
+                _ => {}
+            }
+            self.tokens(cursor, statement.token_count);
+        }
+    }
+
+    fn comment(&mut self, comment: &str) {
+        let words = comment.trim_start_matches('#').trim();
+        match words {
+            "from typing import TypeVar" => self.current += 1,
+            _ => {
+                if let Some(imported) = words.strip_prefix("from tvm.script import ") {
+                    self.word(imported.split_whitespace().next().unwrap_or(""));
+                }
+            }
+        }
+    }
+
+    /// Tokens tell more cheaply than trees, and no tree puts these words where they mean something else.
+    fn tokens(&mut self, cursor: Cursor<'_>, count: u32) {
+        let mut member_of_t = 0u8;
+        for token in 0..count {
+            let text = cursor.text(token);
+            match text {
+                "T" => member_of_t = 1,
+                "." => member_of_t = if member_of_t == 1 { 2 } else { 0 },
+                _ => {
+                    if member_of_t == 2 && matches!(text, "block" | "block_attr") {
+                        self.classic += 1;
+                    }
+                    member_of_t = 0;
+                    self.word(text);
+                }
+            }
+        }
+    }
+
+    fn word(&mut self, word: &str) {
+        match word {
+            "TypeVar" | "out_ty" | "ty_args" | "sblock" | "sblock_alloc_buffer" | "sblock_attr" | "tirx"
+            | "\"ir.GenericConst\"" => self.current += 1,
+            "out_sinfo" | "sinfo_args" | "tir_vars" | "tir" | "\"relax.expr.Constant\"" => self.classic += 1,
+            "Object" | "Prim" | "\"void\"" => self.weak += 1,
+            _ if word.starts_with("\"tirx.") => self.current += 1,
+            _ if word.starts_with("\"tir.") => self.classic += 1,
+            _ => {}
+        }
+    }
+}

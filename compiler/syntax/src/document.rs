@@ -1,0 +1,176 @@
+//! A file as items of segments, kept across edits.
+//!
+//! The text is cut into [`Item`]s (functions, module headers, what stands between them) and those into [`Segment`]s of
+//! some 32 statements. Both cuts are decided by a forward scan ([`outline`]) whose state at every segment's start is
+//! kept ([`layout`]), so that an edit is answered by scanning from the segment before it to the first old segment where
+//! the state is as it was ([`edit`]). Where segments are cut affects no result.
+
+mod edit;
+mod layout;
+mod lead;
+mod outline;
+mod position;
+mod split;
+
+pub use edit::Edit;
+pub use position::{Encoding, Location};
+
+use crate::segment::Segment;
+use layout::Layout;
+use rx_base::{Diagnostic, Name, Span};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What kind of file a text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// Nothing but TVMScript.
+    Rx,
+    /// Python that may hold TVMScript behind decorators.
+    Python,
+}
+
+/// What kind of function a `def` is, by its decorators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FunctionKind {
+    /// `@R.function`.
+    Relax,
+    /// `@T.prim_func`.
+    Prim,
+    /// Any other.
+    Other,
+}
+
+/// What an item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ItemKind {
+    /// Imports, `TypeVar` lines, comments: whatever stands outside classes in an `.rx` file and is no function. In
+    /// Python files, imports and `TypeVar` lines alone.
+    Prelude,
+    /// `metadata = tvm.ir.load_json("""…""")`.
+    Metadata,
+    /// `@I.ir_module` with its `class X:`.
+    ModuleHeader,
+    /// Statements of the class that are no function.
+    ModuleStatement,
+    /// A function. Decorators and header are the first segment; the body follows. A decorator without a `def` is one too.
+    Function(FunctionKind),
+    /// Python that is not looked at.
+    Foreign,
+}
+
+/// A part of a file.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// What it is.
+    pub kind: ItemKind,
+    /// The column of its first statement.
+    pub indent: u32,
+    /// The name of its function or class.
+    pub name: Option<Name>,
+    /// Its text.
+    pub segments: Arc<[Arc<Segment>]>,
+    /// The class it belongs to: how many module headers precede that class's own. A header belongs to itself.
+    pub module: Option<u32>,
+    layout: Arc<Layout>,
+}
+
+impl Item {
+    /// Its text's length in bytes.
+    pub fn byte_len(&self) -> usize {
+        self.layout.byte_len() as usize
+    }
+
+    /// Number of line breaks.
+    pub fn line_count(&self) -> u32 {
+        self.layout.line_count()
+    }
+
+    /// Where a segment starts, in bytes from the item's start; the item's length for one past the last.
+    pub fn segment_start(&self, segment: usize) -> usize {
+        self.layout.start(segment) as usize
+    }
+
+    /// Lines that no block can hold, and blocks without a line: segment and diagnostic with a place in that segment.
+    pub fn indentation_diagnostics(&self) -> impl Iterator<Item = (usize, Diagnostic<Span>)> + '_ {
+        self.layout.indentation_diagnostics()
+    }
+}
+
+/// A file's text.
+#[derive(Clone, Debug)]
+pub struct Document {
+    kind: FileKind,
+    /// What `tvm.script`'s modules are called here; Python files only.
+    aliases: Arc<BTreeSet<String>>,
+    items: Vec<Item>,
+    /// Bytes before each item, and in all.
+    starts: Vec<usize>,
+    /// Line breaks before each item, and in all.
+    lines: Vec<usize>,
+}
+
+impl Document {
+    /// The document of `text`.
+    pub fn new(text: &str, kind: FileKind) -> Document {
+        let aliases = match kind {
+            FileKind::Rx => BTreeSet::new(),
+            FileKind::Python => lead::script_aliases(text),
+        };
+        let mut document =
+            Document { kind, aliases: Arc::new(aliases), items: Vec::new(), starts: Vec::new(), lines: Vec::new() };
+        document.build(text);
+        document
+    }
+
+    /// What kind of file it is.
+    pub fn kind(&self) -> FileKind {
+        self.kind
+    }
+
+    /// The items, which follow one another without a gap.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// The text's length in bytes.
+    pub fn len(&self) -> usize {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// Whether the text is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The text.
+    pub fn text(&self) -> String {
+        let mut text = String::with_capacity(self.len());
+        for segment in self.items.iter().flat_map(|item| item.segments.iter()) {
+            text.push_str(segment.text());
+        }
+        text
+    }
+
+    /// The item that is the header of a module class, by [`Item::module`].
+    pub fn module_header(&self, module: u32) -> Option<&Item> {
+        self.items.iter().find(|item| item.kind == ItemKind::ModuleHeader && item.module == Some(module))
+    }
+
+    /// Recounts what stands before each item, from item `first` on.
+    fn recount(&mut self, first: usize) {
+        self.starts.truncate(first + 1);
+        self.lines.truncate(first + 1);
+        if self.starts.is_empty() {
+            self.starts.push(0);
+            self.lines.push(0);
+        }
+        let (mut bytes, mut lines) = (self.starts.last().copied().unwrap_or(0), self.lines.last().copied().unwrap_or(0));
+        for item in self.items.iter().skip(self.starts.len() - 1) {
+            bytes += item.byte_len();
+            lines += item.line_count() as usize;
+            self.starts.push(bytes);
+            self.lines.push(lines);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What an item knows of its segments beside their texts: sums, scan states, mistakes of indentation.
+
+use super::outline::{Entry, IndentationError};
+use rx_base::{Diagnostic, Span};
+
+/// Columns over an item's segments. Edits carry over what lies before and after them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Bytes before each segment, and in all.
+    starts: Vec<u32>,
+    /// Line breaks before each segment, and in all.
+    lines: Vec<u32>,
+    /// The scan's state at each segment's start.
+    entries: Vec<Entry>,
+    /// Logical lines of each segment.
+    statements: Vec<u32>,
+    /// Mistakes, in order, by segment; places count from the segment's start.
+    errors: Vec<(u32, IndentationError)>,
+}
+
+/// One segment's row.
+pub(super) struct Row {
+    pub(super) bytes: u32,
+    pub(super) lines: u32,
+    pub(super) entry: Entry,
+    pub(super) statements: u32,
+    pub(super) errors: Vec<IndentationError>,
+}
+
+impl Layout {
+    /// No segments.
+    pub(super) fn new() -> Layout {
+        Layout { starts: vec![0], lines: vec![0], entries: Vec::new(), statements: Vec::new(), errors: Vec::new() }
+    }
+
+    /// The first `count` segments of this layout.
+    pub(super) fn prefix(&self, count: usize) -> Layout {
+        let errors = self.errors.partition_point(|(segment, _)| (*segment as usize) < count);
+        let mut layout = self.clone();
+        layout.starts.truncate(count + 1);
+        layout.lines.truncate(count + 1);
+        layout.entries.truncate(count);
+        layout.statements.truncate(count);
+        layout.errors.truncate(errors);
+        layout
+    }
+
+    /// Adds a segment.
+    pub(super) fn push(&mut self, row: Row) {
+        let segment = self.entries.len() as u32;
+        self.starts.push(self.byte_len() + row.bytes);
+        self.lines.push(self.line_count() + row.lines);
+        self.entries.push(row.entry);
+        self.statements.push(row.statements);
+        self.errors.extend(row.errors.into_iter().map(|error| (segment, error)));
+    }
+
+    /// Adds the segments of `other` from `first` on.
+    pub(super) fn extend(&mut self, other: &Layout, first: usize) {
+        let (bytes, lines) = (self.byte_len(), self.line_count());
+        let segments = self.entries.len() as u32;
+        let (bytes_before, lines_before) = (other.start(first), other.line(first));
+        self.starts.extend(other.starts.iter().skip(first + 1).map(|start| bytes + (start - bytes_before)));
+        self.lines.extend(other.lines.iter().skip(first + 1).map(|line| lines + (line - lines_before)));
+        self.entries.extend(other.entries.iter().skip(first));
+        self.statements.extend(other.statements.iter().skip(first));
+        let errors = other.errors.iter().filter(|(segment, _)| *segment as usize >= first);
+        self.errors.extend(errors.map(|(segment, error)| (segment - first as u32 + segments, *error)));
+    }
+
+    /// Whether the same mistakes are known of both.
+    pub(super) fn same_errors(&self, other: &Layout) -> bool {
+        self.errors == other.errors
+    }
+
+    /// Number of segments.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn byte_len(&self) -> u32 {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    pub(super) fn line_count(&self) -> u32 {
+        self.lines.last().copied().unwrap_or(0)
+    }
+
+    /// Bytes before a segment; all bytes for one past the last.
+    pub(super) fn start(&self, segment: usize) -> u32 {
+        self.starts.get(segment).copied().unwrap_or(self.byte_len())
+    }
+
+    /// Line breaks before a segment.
+    pub(super) fn line(&self, segment: usize) -> u32 {
+        self.lines.get(segment).copied().unwrap_or(self.line_count())
+    }
+
+    /// The scan's state before a segment.
+    pub(super) fn entry(&self, segment: usize) -> Option<Entry> {
+        self.entries.get(segment).copied()
+    }
+
+    /// Logical lines of a segment.
+    pub(super) fn statements(&self, segment: usize) -> u32 {
+        self.statements.get(segment).copied().unwrap_or(0)
+    }
+
+    /// The last segment that starts at or before a byte.
+    pub(super) fn segment_at(&self, offset: u32) -> usize {
+        last_at_or_before(&self.starts, offset, self.len())
+    }
+
+    /// The last segment that starts at or before a line.
+    pub(super) fn segment_of_line(&self, line: u32) -> usize {
+        last_at_or_before(&self.lines, line, self.len())
+    }
+
+    pub(super) fn indentation_diagnostics(&self) -> impl Iterator<Item = (usize, Diagnostic<Span>)> + '_ {
+        self.errors.iter().map(|(segment, error)| {
+            (*segment as usize, Diagnostic::new(error.code, error.span, error.message))
+        })
+    }
+}
+
+/// The last of the first `len` values that is at most `wanted`; 0 where there is none.
+pub(super) fn last_at_or_before<T: Ord + Copy>(values: &[T], wanted: T, len: usize) -> usize {
+    let values = values.get(..len).unwrap_or(values);
+    values.partition_point(|value| *value <= wanted).saturating_sub(1)
+}

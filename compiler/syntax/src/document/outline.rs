@@ -1,0 +1,380 @@
+//! The forward scan over a text's statements: which item each belongs to, and where segments may be cut.
+
+use super::lead::{Decoration, Lead, decoration, lead, opens_block};
+use super::{FileKind, FunctionKind, ItemKind};
+use crate::line::{LogicalLine, indentation, logical_line, skip_trivia};
+use rx_base::{Code, Span};
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
+
+/// Blocks nested deeper are reported.
+const MAX_BLOCKS: usize = 256;
+
+/// What the scan knows at a place where a segment starts; all that follows depends on it and on the text alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Module headers so far.
+    pub(super) classes: u32,
+    /// The column of the last module header whose class can still have members.
+    pub(super) class: Option<u32>,
+    /// The item that is open.
+    pub(super) open: Open,
+}
+
+/// The open item, as far as it decides what comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Open {
+    /// The text's start.
+    Start,
+    /// A run of statements that a further one of the same kind prolongs.
+    Run(ItemKind),
+    /// A function.
+    Function {
+        /// Which kind.
+        kind: FunctionKind,
+        /// The `def`'s column.
+        indent: u32,
+        /// Whether it is a member of a module class.
+        member: bool,
+        /// The body's column; none before its first statement.
+        body: Option<u32>,
+        /// The column inside the `with` block of the body that is open.
+        with: Option<u32>,
+    },
+}
+
+impl Entry {
+    /// The state at a text's start.
+    pub(super) const START: Entry = Entry { classes: 0, class: None, open: Open::Start };
+
+    /// What of the state matters where the next statement starts an item: the blocks of a function that ends do not.
+    fn at_item(mut self) -> Entry {
+        if let Open::Function { body, with, .. } = &mut self.open {
+            *body = None;
+            *with = None;
+        }
+        self
+    }
+}
+
+/// What a new item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head<'t> {
+    pub(super) kind: ItemKind,
+    pub(super) indent: u32,
+    pub(super) name: Option<&'t str>,
+    pub(super) module: Option<u32>,
+}
+
+/// Whether a segment may start at a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// It must.
+    Must,
+    /// It may.
+    May,
+    /// It may not: the statement is part of a block that stays whole.
+    No,
+}
+
+/// A mistake of indentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct IndentationError {
+    pub(super) code: Code,
+    pub(super) message: &'static str,
+    /// The guilty statement, in bytes of the scanned text.
+    pub(super) span: Span,
+}
+
+/// One statement, or an item's decorators and header together.
+pub(super) struct Step<'t> {
+    /// Its line start.
+    pub(super) start: usize,
+    /// The next statement's line start, or the text's end.
+    pub(super) next: usize,
+    /// The state before it.
+    pub(super) entry: Entry,
+    /// The item it starts.
+    pub(super) head: Option<Head<'t>>,
+    /// Whether a segment may start with it.
+    pub(super) cut: Cut,
+    /// Number of logical lines.
+    pub(super) statements: u32,
+    /// Mistakes of indentation.
+    pub(super) errors: SmallVec<[IndentationError; 1]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    indent: u32,
+    with: bool,
+}
+
+/// The scan.
+pub(super) struct Outline<'t, 'a> {
+    text: &'t str,
+    kind: FileKind,
+    aliases: &'a BTreeSet<String>,
+    at: usize,
+    entry: Entry,
+    /// Blocks of the open function, the body first.
+    blocks: SmallVec<[Block; 8]>,
+    /// Whether the last statement was a header, and of a `with`.
+    opened: Option<bool>,
+    /// Whether the last statement was a decorator inside a body.
+    decorated: bool,
+}
+
+impl<'t, 'a> Outline<'t, 'a> {
+    /// A scan of `text` from its start, where the state is `entry`.
+    pub(super) fn new(text: &'t str, kind: FileKind, aliases: &'a BTreeSet<String>, entry: Entry) -> Outline<'t, 'a> {
+        let mut blocks = SmallVec::new();
+        if let Open::Function { body, with, .. } = entry.open {
+            blocks.extend(body.map(|indent| Block { indent, with: false }));
+            blocks.extend(with.map(|indent| Block { indent, with: true }));
+        }
+        Outline { text, kind, aliases, at: 0, entry, blocks, opened: None, decorated: false }
+    }
+
+    /// The state where the scan stands.
+    fn state(&self) -> Entry {
+        let mut entry = self.entry;
+        if let Open::Function { body, with, .. } = &mut entry.open {
+            *body = self.blocks.first().map(|block| block.indent);
+            *with = self.blocks.get(1).map(|block| block.indent);
+        }
+        entry
+    }
+
+    /// The next step; `None` at the text's end.
+    pub(super) fn step(&mut self) -> Option<Step<'t>> {
+        if self.at >= self.text.len() {
+            return None;
+        }
+        let bytes = self.text.as_bytes();
+        if self.entry.open == Open::Start {
+            let next = skip_trivia(bytes, self.at);
+            if next > self.at {
+                return Some(self.leading_trivia(next));
+            }
+        }
+        let (indent, start) = indentation(bytes, self.at);
+        let line_lead = lead(self.text.get(start..).unwrap_or_default());
+        let in_body = self.in_body(indent, line_lead);
+        let bounded = self.kind == FileKind::Rx || in_body || self.entry.class.is_some_and(|class| indent > class);
+        let line = logical_line(bytes, self.at, bounded);
+        let step = if in_body { self.body_step(line, line_lead) } else { self.item_step(line, line_lead, bounded) };
+        self.at = step.next;
+        Some(step)
+    }
+
+    fn leading_trivia(&mut self, next: usize) -> Step<'t> {
+        let entry = self.entry;
+        let step = Step {
+            start: self.at,
+            next,
+            entry,
+            head: Some(Head { kind: ItemKind::Prelude, indent: 0, name: None, module: None }),
+            cut: Cut::Must,
+            statements: 0,
+            errors: SmallVec::new(),
+        };
+        self.entry.open = Open::Run(ItemKind::Prelude);
+        self.at = next;
+        step
+    }
+
+    /// Whether a statement belongs to the open function. In `.rx` files a line that cannot stand outside a function
+    /// stays in it even where it is indented too little, so that a line being typed does not tear the function apart.
+    fn in_body(&self, column: u32, lead: Lead<'_>) -> bool {
+        let Open::Function { indent, member, .. } = self.entry.open else { return false };
+        if column > indent {
+            return true;
+        }
+        let stray = member && (column < indent || lead.is_body());
+        self.kind == FileKind::Rx && !lead.starts_item() && stray
+    }
+
+    fn statement(&self, line: LogicalLine) -> &'t str {
+        self.text.get(line.start..line.end).unwrap_or_default()
+    }
+
+    /// The error of a header whose block has no line.
+    fn empty_block(&self, line: LogicalLine) -> Option<IndentationError> {
+        let bytes = self.text.as_bytes();
+        if line.next < bytes.len() && indentation(bytes, line.next).0 > line.indent {
+            return None;
+        }
+        Some(error(Code::EmptyBlock, "the block has no statement", line))
+    }
+
+    fn body_step(&mut self, line: LogicalLine, lead: Lead<'t>) -> Step<'t> {
+        let mut errors = SmallVec::new();
+        let stray = matches!(self.entry.open, Open::Function { indent, .. } if line.indent <= indent);
+        let first = self.blocks.is_empty() && !stray;
+        let decorated = std::mem::replace(&mut self.decorated, matches!(lead, Lead::Decorator(_)));
+        if stray {
+            errors.push(error(Code::BadIndentation, "the line is indented less than the function it stands in", line));
+        }
+        let before = self.state();
+        let enters = if stray { false } else { self.enter(line, &mut errors) };
+        if !stray && opens_block(self.statement(line)) {
+            self.opened = Some(lead == Lead::With);
+            errors.extend(self.empty_block(line));
+        }
+        let prim = matches!(self.entry.open, Open::Function { kind: FunctionKind::Prim, .. });
+        // Where the open blocks can be told from an `Entry`.
+        let shallow = match self.blocks.as_slice() {
+            [_] => true,
+            [_, block] => block.with,
+            _ => false,
+        };
+        let inside = stray || enters || decorated || prim || !shallow || lead == Lead::Continuation;
+        let cut = match (first, inside || !errors.is_empty()) {
+            (true, _) => Cut::Must,
+            (false, true) => Cut::No,
+            (false, false) => Cut::May,
+        };
+        let entry = if first { before } else { self.state() };
+        Step { start: self.at, next: line.next, entry, head: None, cut, statements: 1, errors }
+    }
+
+    /// Opens and closes blocks for a body's statement; whether it is the first of a block. A line between the columns of
+    /// blocks, or deeper without a header, is reported once and makes a block, so that the lines beside it are not.
+    fn enter(&mut self, line: LogicalLine, errors: &mut SmallVec<[IndentationError; 1]>) -> bool {
+        let opened = self.opened.take();
+        let Some(body) = self.blocks.first().copied() else {
+            self.blocks.push(Block { indent: line.indent, with: false });
+            return true;
+        };
+        if let (Some(with), Some(top)) = (opened, self.blocks.last())
+            && line.indent > top.indent
+        {
+            if self.blocks.len() >= MAX_BLOCKS {
+                errors.push(error(Code::NestingTooDeep, "blocks nest deeper than 256", line));
+            }
+            self.blocks.push(Block { indent: line.indent, with });
+            return true;
+        }
+        while self.blocks.len() > 1 && self.blocks.last().is_some_and(|block| block.indent > line.indent) {
+            self.blocks.pop();
+        }
+        let top = self.blocks.last().map_or(body.indent, |block| block.indent);
+        if line.indent != top {
+            errors.push(error(Code::BadIndentation, "the line is indented to no enclosing block", line));
+        }
+        if line.indent > top {
+            self.blocks.push(Block { indent: line.indent, with: false });
+        }
+        false
+    }
+
+    /// A statement outside functions, or a function's or class's decorators and header.
+    fn item_step(&mut self, line: LogicalLine, first_lead: Lead<'t>, bounded: bool) -> Step<'t> {
+        let entry = self.state().at_item();
+        self.blocks.clear();
+        self.opened = None;
+        self.decorated = false;
+        if self.kind == FileKind::Python && self.entry.class.is_some_and(|class| line.indent <= class) {
+            self.entry.class = None;
+        }
+        let member = self.entry.class.is_some_and(|class| line.indent > class);
+        let group = self.decorated_group(line, first_lead, bounded);
+        let mut step = Step {
+            start: self.at,
+            next: group.last.next,
+            entry,
+            head: None,
+            cut: Cut::Must,
+            statements: group.statements,
+            errors: SmallVec::new(),
+        };
+        let meaning = self.meaning(&group, member);
+        if let ItemKind::ModuleHeader | ItemKind::Function(_) = meaning {
+            match group.header {
+                Lead::Decorator(_) => {
+                    step.errors.push(error(Code::SyntaxError, "nothing is decorated: expected `def` or `class` below", line));
+                }
+                _ if opens_block(self.statement(group.last)) => step.errors.extend(self.empty_block(group.last)),
+                _ => {}
+            }
+        }
+        let module = match meaning {
+            ItemKind::ModuleHeader => Some(self.entry.classes),
+            _ => member.then(|| self.entry.classes.saturating_sub(1)),
+        };
+        let name = match group.header {
+            Lead::Def(name) | Lead::Class(name) if !name.is_empty() => Some(name),
+            _ => None,
+        };
+        let head = Head { kind: meaning, indent: line.indent, name, module };
+        match meaning {
+            ItemKind::Function(kind) => {
+                self.entry.open = Open::Function { kind, indent: line.indent, member, body: None, with: None };
+            }
+            ItemKind::ModuleHeader => {
+                self.entry.class = Some(line.indent);
+                self.entry.classes += 1;
+                self.entry.open = Open::Run(meaning);
+            }
+            ItemKind::Prelude | ItemKind::ModuleStatement | ItemKind::Foreign if entry.open == Open::Run(meaning) => {
+                step.cut = Cut::May;
+                return step;
+            }
+            _ => self.entry.open = Open::Run(meaning),
+        }
+        let named = matches!(meaning, ItemKind::Function(_) | ItemKind::ModuleHeader);
+        step.head = Some(Head { name: head.name.filter(|_| named), ..head });
+        step
+    }
+
+    /// The decorators that start at `line` with the header below them, or `line` alone.
+    fn decorated_group(&self, line: LogicalLine, first_lead: Lead<'t>, bounded: bool) -> Group<'t> {
+        let mut group = Group { header: first_lead, last: line, statements: 1, decoration: None };
+        while let Lead::Decorator(path) = group.header {
+            group.decoration = group.decoration.or(decoration(path, self.kind, self.aliases));
+            if group.last.next >= self.text.len() {
+                break;
+            }
+            let next = logical_line(self.text.as_bytes(), group.last.next, bounded);
+            let next_lead = lead(self.statement(next));
+            if next.indent != line.indent || !next_lead.starts_item() {
+                break;
+            }
+            group.header = next_lead;
+            group.last = next;
+            group.statements += 1;
+        }
+        group
+    }
+
+    /// Which kind of item a statement outside functions is or belongs to.
+    fn meaning(&self, group: &Group<'t>, member: bool) -> ItemKind {
+        let script = self.kind == FileKind::Rx;
+        match (group.header, group.decoration) {
+            (Lead::Class(_), Some(Decoration::Module)) => ItemKind::ModuleHeader,
+            (Lead::Class(_), _) if script => ItemKind::ModuleHeader,
+            (Lead::Decorator(_), Some(Decoration::Module)) => ItemKind::ModuleHeader,
+            (Lead::Decorator(_) | Lead::Def(_), Some(Decoration::Function(kind))) => ItemKind::Function(kind),
+            (Lead::Decorator(_) | Lead::Def(_), _) if script || member => ItemKind::Function(FunctionKind::Other),
+            _ if member => ItemKind::ModuleStatement,
+            (Lead::Metadata, _) => ItemKind::Metadata,
+            (Lead::Prelude, _) => ItemKind::Prelude,
+            _ if script => ItemKind::Prelude,
+            _ => ItemKind::Foreign,
+        }
+    }
+}
+
+/// Decorators and what they decorate.
+struct Group<'t> {
+    /// The last line's lead: a `def`, a `class`, or a decorator where they are missing.
+    header: Lead<'t>,
+    last: LogicalLine,
+    statements: u32,
+    decoration: Option<Decoration>,
+}
+
+fn error(code: Code, message: &'static str, line: LogicalLine) -> IndentationError {
+    IndentationError { code, message, span: Span::new(line.start as u32, line.end.max(line.start) as u32) }
+}

@@ -1,0 +1,382 @@
+//! Expressions.
+
+use super::failure::{Failure, Part};
+use super::{Extra, Kinds, range};
+use crate::ast::{Argument, BinaryOp, BoolOp, CompareOp, Expr, ExprKind, Parameter, ParameterTree, TokenRange, UnaryOp};
+use crate::token::TokenKind::{self, *};
+use chumsky::pratt::{infix, left, prefix, right};
+use chumsky::prelude::*;
+use std::sync::Arc;
+
+/// A parser that can be used more than once in the grammar.
+macro_rules! parser {
+    ($output:ty) => { impl Parser<'k, Kinds<'k>, $output, Extra> + Clone + 'k };
+}
+
+fn expr(kind: ExprKind, tokens: TokenRange) -> Expr {
+    Expr { kind, tokens }
+}
+
+fn token<'k>(kind: TokenKind) -> parser!(TokenKind) {
+    just(kind)
+}
+
+/// An identifier's token.
+pub(super) fn name<'k>() -> parser!(u32) {
+    choice((just(Name), just(Match), just(Case), just(Type))).map_with(|_, e| range(e.span()).start)
+}
+
+/// `python.org/…/expressions`: a lambda, a conditional or what stands below them. No commas, no stars, no `:=`.
+pub(super) fn expression<'k>() -> parser!(Expr) {
+    recursive(|expression| {
+        let logic = logic(primary(expression.clone()).boxed()).boxed();
+        let conditional = logic
+            .clone()
+            .then(token(If).ignore_then(logic).then_ignore(token(Else)).then(expression.clone()).or_not())
+            .map_with(|(then, rest), e| match rest {
+                None => then,
+                Some((test, otherwise)) => {
+                    let [then, test, otherwise] = [then, test, otherwise].map(Box::new);
+                    expr(ExprKind::Conditional { then, test, otherwise }, range(e.span()))
+                }
+            });
+        lambda(expression).or(conditional).labelled(Part::Expression)
+    })
+}
+
+fn lambda<'k>(expression: parser!(Expr)) -> parser!(Expr) {
+    let stars = choice((token(DoubleStar).to(2u8), token(Star).to(1), token(Slash).to(0), empty().to(0)));
+    let parameter = stars
+        .then(name().or_not())
+        .then(token(Equal).ignore_then(expression.clone()).or_not())
+        .map_with(|((stars, name), default), e| {
+            let tokens = range(e.span());
+            let tree = ParameterTree { stars, name, annotation: None, default, tokens, error: None };
+            // Indices inside a lambda count from the statement's start.
+            Parameter { first_token: 0, tree: Arc::new(tree) }
+        });
+    token(Lambda)
+        .ignore_then(parameter.separated_by(token(Comma)).collect::<Vec<_>>())
+        .then_ignore(token(Colon))
+        .then(expression)
+        .map_with(|(mut params, body), e| {
+            params.retain(|param| param.tree.tokens.start < param.tree.tokens.end);
+            expr(ExprKind::Lambda { params, body: Box::new(body) }, range(e.span()))
+        })
+}
+
+/// `not`, `and`, `or` over comparisons over operators.
+fn logic<'k>(primary: parser!(Expr)) -> parser!(Expr) {
+    let operators = operators(primary).boxed();
+    let compare_op = choice((
+        token(EqualEqual).to(CompareOp::Eq),
+        token(NotEqual).to(CompareOp::Ne),
+        token(Less).to(CompareOp::Lt),
+        token(LessEqual).to(CompareOp::Le),
+        token(Greater).to(CompareOp::Gt),
+        token(GreaterEqual).to(CompareOp::Ge),
+        token(In).to(CompareOp::In),
+        token(Not).then(token(In)).to(CompareOp::NotIn),
+        token(Is).ignore_then(token(Not).or_not()).map(|not| if not.is_some() { CompareOp::IsNot } else { CompareOp::Is }),
+    ));
+    let comparison = operators
+        .clone()
+        .then(compare_op.then(operators).repeated().collect::<Vec<_>>())
+        .map_with(|(first, rest), e| match rest.is_empty() {
+            true => first,
+            false => expr(ExprKind::Compare(Box::new(first), rest), range(e.span())),
+        })
+        .boxed();
+    comparison.pratt((
+        prefix(3, token(Not), |_, operand, e| {
+            expr(ExprKind::Unary(UnaryOp::Not, Box::new(operand)), range(e.span()))
+        }),
+        infix(left(2), token(And), |lhs, _, rhs, e| join(BoolOp::And, lhs, rhs, range(e.span()))),
+        infix(left(1), token(Or), |lhs, _, rhs, e| join(BoolOp::Or, lhs, rhs, range(e.span()))),
+    ))
+}
+
+/// `a and b` with `c` is one node of three operands; parentheses have a node of their own and stay apart.
+fn join(op: BoolOp, lhs: Expr, rhs: Expr, tokens: TokenRange) -> Expr {
+    let operands = match lhs.kind {
+        ExprKind::Bool2(of, mut operands) if of == op => {
+            operands.push(rhs);
+            operands
+        }
+        _ => vec![lhs, rhs],
+    };
+    expr(ExprKind::Bool2(op, operands), tokens)
+}
+
+/// Arithmetic and bits, tightest last.
+fn operators<'k>(primary: parser!(Expr)) -> parser!(Expr) {
+    let binary = |op: BinaryOp| move |tokens, lhs, rhs| expr(ExprKind::Binary(op, Box::new(lhs), Box::new(rhs)), tokens);
+    let unary = |op: UnaryOp, operand, tokens| expr(ExprKind::Unary(op, Box::new(operand)), tokens);
+    let product = choice((
+        token(Star).to(BinaryOp::Mul),
+        token(Slash).to(BinaryOp::Div),
+        token(DoubleSlash).to(BinaryOp::FloorDiv),
+        token(Percent).to(BinaryOp::Mod),
+        token(At).to(BinaryOp::MatMul),
+    ));
+    let sum = choice((token(Plus).to(BinaryOp::Add), token(Minus).to(BinaryOp::Sub)));
+    let shift = choice((token(LeftShift).to(BinaryOp::LeftShift), token(RightShift).to(BinaryOp::RightShift)));
+    let sign =
+        choice((token(Minus).to(UnaryOp::Neg), token(Plus).to(UnaryOp::Pos), token(Tilde).to(UnaryOp::Invert)));
+    primary.pratt((
+        infix(right(8), token(DoubleStar), move |l, _, r, e| binary(BinaryOp::Pow)(range(e.span()), l, r)),
+        prefix(7, sign, move |op, operand, e| unary(op, operand, range(e.span()))),
+        infix(left(6), product, move |l, op, r, e| binary(op)(range(e.span()), l, r)),
+        infix(left(5), sum, move |l, op, r, e| binary(op)(range(e.span()), l, r)),
+        infix(left(4), shift, move |l, op, r, e| binary(op)(range(e.span()), l, r)),
+        infix(left(3), token(Ampersand), move |l, _, r, e| binary(BinaryOp::BitAnd)(range(e.span()), l, r)),
+        infix(left(2), token(Caret), move |l, _, r, e| binary(BinaryOp::BitXor)(range(e.span()), l, r)),
+        infix(left(1), token(Pipe), move |l, _, r, e| binary(BinaryOp::BitOr)(range(e.span()), l, r)),
+    ))
+}
+
+/// What follows a primary.
+#[derive(Clone)]
+enum Postfix {
+    Attribute(u32),
+    Subscript(Expr),
+    Call(Vec<Argument>),
+}
+
+/// An atom with its attributes, calls and subscripts; `await` before it.
+pub(super) fn primary<'k>(expression: parser!(Expr)) -> parser!(Expr) {
+    let postfix = choice((
+        token(Dot).ignore_then(name()).map(Postfix::Attribute),
+        arguments(expression.clone()).delimited_by(token(LeftParen), token(RightParen)).map(Postfix::Call),
+        subscript(expression.clone()).delimited_by(token(LeftBracket), token(RightBracket)).map(Postfix::Subscript),
+    ))
+    .boxed();
+    let primary = atom(expression).foldl_with(postfix.repeated(), |value, postfix, e| {
+        let value = Box::new(value);
+        let kind = match postfix {
+            Postfix::Attribute(name) => ExprKind::Attribute { value, name },
+            Postfix::Subscript(index) => ExprKind::Subscript { value, index: Box::new(index) },
+            Postfix::Call(arguments) => ExprKind::Call { callee: value, arguments },
+        };
+        expr(kind, range(e.span()))
+    });
+    token(Await).or_not().then(primary).map_with(|(waits, value), e| match waits {
+        None => value,
+        Some(_) => expr(ExprKind::Python, range(e.span())),
+    })
+}
+
+fn atom<'k>(expression: parser!(Expr)) -> parser!(Expr) {
+    let word = select! {
+        Name => ExprKind::Name,
+        Match => ExprKind::Name,
+        Case => ExprKind::Name,
+        Type => ExprKind::Name,
+        Integer => ExprKind::Integer,
+        Float => ExprKind::Float,
+        True => ExprKind::Bool(true),
+        False => ExprKind::Bool(false),
+        NoneLiteral => ExprKind::None,
+        Ellipsis => ExprKind::Ellipsis,
+    };
+    let string = one_of([String, UnclosedString]).repeated().at_least(1).to(ExprKind::String);
+    choice((word, string, parenthesized(expression.clone()), list(expression.clone()), braced(expression)))
+        .map_with(|kind, e| expr(kind, range(e.span())))
+        .boxed()
+}
+
+/// `[async] for targets in source [if test]` …, which says nothing to rx; the targets are any tokens up to `in`.
+fn comprehension<'k>(expression: parser!(Expr)) -> parser!(()) {
+    token(Async)
+        .or_not()
+        .then(token(For))
+        .then(none_of([In]).repeated().at_least(1))
+        .then(token(In))
+        .then(expression.clone())
+        .then(token(If).then(expression).repeated())
+        .repeated()
+        .at_least(1)
+}
+
+/// `a, *b` before `in`.
+pub(super) fn targets<'k>(expression: parser!(Expr)) -> parser!(Expr) {
+    tuple_of(starred(primary(expression)).boxed())
+}
+
+/// `*value` or a value.
+pub(super) fn starred<'k>(value: parser!(Expr)) -> parser!(Expr) {
+    token(Star).or_not().then(value).map_with(|(star, value), e| match star {
+        None => value,
+        Some(_) => expr(ExprKind::Starred { double: false, value: Box::new(value) }, range(e.span())),
+    })
+}
+
+/// One item, or several with commas, which make a tuple.
+pub(super) fn tuple_of<'k>(item: parser!(Expr)) -> parser!(Expr) {
+    item.clone()
+        .then(token(Comma).ignore_then(item.or_not()).repeated().collect::<Vec<_>>().or_not())
+        .try_map(|(first, rest), span| {
+            let rest = rest.unwrap_or_default();
+            if rest.is_empty() {
+                return Ok(first);
+            }
+            // Only the last comma may have nothing after it.
+            if rest.iter().rev().skip(1).any(Option::is_none) {
+                return Err(Failure::message(range(span).end, ""));
+            }
+            let items = std::iter::once(first).chain(rest.into_iter().flatten()).collect();
+            Ok(expr(ExprKind::Tuple(items), range(span)))
+        })
+}
+
+/// `a`, `a, b`, `*a, b`: what may stand alone on a line, after `return` or right of `=`.
+pub(super) fn expressions<'k>(expression: parser!(Expr)) -> parser!(Expr) {
+    tuple_of(starred(walrus(expression)).boxed())
+}
+
+/// `name := value`, or a value.
+fn walrus<'k>(expression: parser!(Expr)) -> parser!(Expr) {
+    name().then_ignore(token(Walrus)).or_not().then(expression).map_with(|(name, value), e| match name {
+        None => value,
+        Some(name) => expr(ExprKind::Walrus { name, value: Box::new(value) }, range(e.span())),
+    })
+}
+
+/// `yield`, `yield from value`, `yield value`.
+pub(super) fn yielded<'k>(expression: parser!(Expr)) -> parser!(Expr) {
+    token(Yield)
+        .then(token(From).or_not())
+        .then(expressions(expression).or_not())
+        .map_with(|_, e| expr(ExprKind::Python, range(e.span())))
+}
+
+fn parenthesized<'k>(expression: parser!(Expr)) -> parser!(ExprKind) {
+    let element = starred(walrus(expression.clone())).boxed();
+    let inner = choice((
+        yielded(expression.clone()).map(|value| ExprKind::Parenthesized(Box::new(value))),
+        elements(element, expression).map(|contents| match contents {
+            Elements::Comprehension => ExprKind::Comprehension,
+            Elements::List { mut items, comma } => match (items.pop(), comma) {
+                (Some(only), false) if items.is_empty() => ExprKind::Parenthesized(Box::new(only)),
+                (last, _) => {
+                    items.extend(last);
+                    ExprKind::Tuple(items)
+                }
+            },
+        }),
+    ));
+    inner.delimited_by(token(LeftParen), token(RightParen))
+}
+
+fn list<'k>(expression: parser!(Expr)) -> parser!(ExprKind) {
+    let element = starred(walrus(expression.clone())).boxed();
+    elements(element, expression).delimited_by(token(LeftBracket), token(RightBracket)).map(|contents| match contents {
+        Elements::Comprehension => ExprKind::Comprehension,
+        Elements::List { items, .. } => ExprKind::List(items),
+    })
+}
+
+/// What stands between brackets.
+enum Elements {
+    Comprehension,
+    List { items: Vec<Expr>, comma: bool },
+}
+
+fn elements<'k>(element: parser!(Expr), expression: parser!(Expr)) -> parser!(Elements) {
+    let rest = choice((
+        comprehension(expression).to(None),
+        token(Comma).ignore_then(element.clone()).repeated().collect::<Vec<_>>().then(token(Comma).or_not()).map(Some),
+    ));
+    element.then(rest).or_not().map(|contents| match contents {
+        None => Elements::List { items: Vec::new(), comma: false },
+        Some((_, None)) => Elements::Comprehension,
+        Some((first, Some((rest, trailing)))) => {
+            let comma = trailing.is_some() || !rest.is_empty();
+            let mut items = Vec::with_capacity(rest.len() + 1);
+            items.push(first);
+            items.extend(rest);
+            Elements::List { items, comma }
+        }
+    })
+}
+
+/// `{}`, `{k: v, **more}`, `{a, b}`, comprehensions.
+fn braced<'k>(expression: parser!(Expr)) -> parser!(ExprKind) {
+    let pair = expression.clone().map(Some).then_ignore(token(Colon)).then(expression.clone());
+    let spread = token(DoubleStar).ignore_then(expression.clone()).map(|value| (None, value));
+    let entry = pair.or(spread).boxed();
+    let dict = entry
+        .clone()
+        .then(choice((
+            comprehension(expression.clone()).to(None),
+            token(Comma).ignore_then(entry).repeated().collect::<Vec<_>>().then_ignore(token(Comma).or_not()).map(Some),
+        )))
+        .map(|(first, rest)| match rest {
+            None => ExprKind::Comprehension,
+            Some(rest) => ExprKind::Dict(std::iter::once(first).chain(rest).collect()),
+        });
+    let set = elements(starred(walrus(expression.clone())).boxed(), expression).map(|contents| match contents {
+        Elements::Comprehension => ExprKind::Comprehension,
+        Elements::List { items, .. } if items.is_empty() => ExprKind::Dict(Vec::new()),
+        Elements::List { items, .. } => ExprKind::Set(items),
+    });
+    dict.or(set).delimited_by(token(LeftBrace), token(RightBrace))
+}
+
+/// The inside of a call's parentheses.
+pub(super) fn arguments<'k>(expression: parser!(Expr)) -> parser!(Vec<Argument>) {
+    let spread = choice((token(DoubleStar).to(true), token(Star).to(false)))
+        .then(expression.clone())
+        .map_with(|(double, value), e| {
+            let value = expr(ExprKind::Starred { double, value: Box::new(value) }, range(e.span()));
+            Argument { keyword: None, value }
+        });
+    let keyword = name()
+        .then_ignore(token(Equal))
+        .then(expression.clone())
+        .map(|(keyword, value)| Argument { keyword: Some(keyword), value });
+    let positional = walrus(expression.clone()).then(comprehension(expression).or_not()).map_with(|(value, generator), e| {
+        let value = match generator {
+            None => value,
+            Some(()) => expr(ExprKind::Comprehension, range(e.span())),
+        };
+        Argument { keyword: None, value }
+    });
+    choice((keyword, spread, positional))
+        .boxed()
+        .separated_by(token(Comma))
+        .allow_trailing()
+        .collect::<Vec<_>>()
+        .try_map(|arguments, _| match misplaced_positional(&arguments) {
+            None => Ok(arguments),
+            Some(at) => Err(Failure::message(at, "a positional argument after a keyword argument")),
+        })
+}
+
+/// The first token of a positional argument that follows a keyword argument.
+fn misplaced_positional(arguments: &[Argument]) -> Option<u32> {
+    let mut keywords = false;
+    for argument in arguments {
+        match &argument.value.kind {
+            ExprKind::Starred { double, .. } => keywords |= *double,
+            _ if argument.keyword.is_some() => keywords = true,
+            _ if keywords => return Some(argument.value.tokens.start),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The inside of a subscript's brackets.
+fn subscript<'k>(expression: parser!(Expr)) -> parser!(Expr) {
+    let bound = expression.clone().map(Box::new).or_not().boxed();
+    let slice = bound
+        .clone()
+        .then_ignore(token(Colon))
+        .then(bound.clone())
+        .then(token(Colon).ignore_then(bound).or_not())
+        .map_with(|((lower, upper), step), e| {
+            expr(ExprKind::Slice { lower, upper, step: step.flatten() }, range(e.span()))
+        });
+    tuple_of(slice.or(starred(walrus(expression))).boxed())
+}

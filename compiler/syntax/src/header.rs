@@ -1,0 +1,160 @@
+//! `def` headers: read piece by piece, since a model's can hold tens of thousands of parameters.
+
+use crate::ast::{ParameterTree, Parameter, StatementKind, StatementTree, SyntaxError, TokenRange};
+use crate::shape::{Reader, syntax_error};
+use crate::token::TokenKind::{self, *};
+use crate::{nesting, recover, shift};
+use rx_base::Code;
+
+fn error(code: Code, start: usize, end: usize, expected: Vec<&'static str>) -> SyntaxError {
+    SyntaxError { code, tokens: TokenRange { start: start as u32, end: end as u32 }, expected, message: "" }
+}
+
+/// Reads `def name[type_params](params) -> ret:`. What can be read of a broken header is kept.
+pub(crate) fn definition<'k>(reader: &Reader<'k>, kinds: &'k [TokenKind]) -> StatementTree {
+    let wanted = |at: usize, what: &'static str| error(Code::SyntaxError, at, (at + 1).min(kinds.len()), vec![what]);
+    let nesting_error = nesting::check(kinds);
+    let balanced = nesting_error.is_none();
+    let mut first_error = nesting_error;
+    let mut report = |found: SyntaxError| {
+        first_error.get_or_insert(found);
+    };
+    if !kinds.get(1).is_some_and(|kind| kind.is_name()) {
+        report(wanted(1, "the function's name"));
+        return StatementTree { kind: StatementKind::Error, error: first_error };
+    }
+    let (type_params, mut at) = type_parameters(kinds, 2);
+    let (end, colon) = match kinds.last() {
+        Some(Colon) if kinds.len() > at => (kinds.len() - 1, true),
+        _ => (kinds.len(), false),
+    };
+    let mut params = Vec::new();
+    if kinds.get(at) == Some(&LeftParen) {
+        let close = closing_paren(kinds, at, end);
+        params = parameters(reader, kinds, at + 1, close, balanced);
+        at = (close + 1).min(end);
+    } else {
+        report(wanted(at, "`(`"));
+    }
+    let mut ret = None;
+    if kinds.get(at) == Some(&Arrow) && at < end {
+        let annotation = &kinds[at + 1..end];
+        let value = match nesting::check(annotation) {
+            Some(_) => Err(None),
+            None => reader.grammar().expressions(annotation).map_err(Some),
+        };
+        ret = Some(match value {
+            Ok(value) => shift::expr(value, at as u32 + 1),
+            Err(failure) => {
+                report(failure.map_or_else(
+                    || wanted(at + 1, "a type"),
+                    |failure| syntax_error(annotation, failure, at as u32 + 1),
+                ));
+                recover::expression(reader, kinds, at + 1, end)
+            }
+        });
+    } else if at < end {
+        report(wanted(at, "`:`"));
+    }
+    if !colon {
+        report(error(Code::SyntaxError, kinds.len(), kinds.len(), vec!["`:`"]));
+    }
+    let kind = StatementKind::Def { name: 1, type_params, params, ret };
+    StatementTree { kind, error: first_error }
+}
+
+/// PEP 695 type parameters from token `at`, if there are any, and the token after them.
+fn type_parameters(kinds: &[TokenKind], at: usize) -> (Vec<u32>, usize) {
+    if kinds.get(at) != Some(&LeftBracket) {
+        return (Vec::new(), at);
+    }
+    let mut names = Vec::new();
+    let mut depth = 0usize;
+    for (index, kind) in kinds.iter().enumerate().skip(at) {
+        let after_separator = matches!(kinds.get(index.wrapping_sub(1)), Some(LeftBracket | Comma | Star | DoubleStar));
+        match kind {
+            kind if kind.is_opener() => depth += 1,
+            kind if kind.is_closer() => {
+                depth -= 1;
+                if depth == 0 {
+                    return (names, index + 1);
+                }
+            }
+            kind if kind.is_name() && depth == 1 && after_separator => names.push(index as u32),
+            // A header whose bracket is never closed goes on at its parameters.
+            _ => {}
+        }
+    }
+    let paren = kinds.iter().position(|kind| *kind == LeftParen).unwrap_or(kinds.len());
+    names.retain(|name| (*name as usize) < paren);
+    (names, paren)
+}
+
+/// The `)` of the `(` at `open`; where it is missing, the last `)` before the arrow or the end, or else the end.
+fn closing_paren(kinds: &[TokenKind], open: usize, end: usize) -> usize {
+    let mut depth = 0usize;
+    for (at, kind) in kinds.iter().enumerate().take(end).skip(open) {
+        match kind {
+            kind if kind.is_opener() => depth += 1,
+            kind if kind.is_closer() => {
+                depth -= 1;
+                if depth == 0 {
+                    return at;
+                }
+            }
+            _ => {}
+        }
+    }
+    let arrow = kinds.iter().take(end).rposition(|kind| *kind == Arrow).unwrap_or(end);
+    let close = kinds.iter().take(arrow).rposition(|kind| *kind == RightParen);
+    close.filter(|close| *close > open).unwrap_or(arrow)
+}
+
+/// The parameters between two tokens. Where brackets do not balance, `, name:` starts a parameter at any depth.
+fn parameters<'k>(
+    reader: &Reader<'k>,
+    kinds: &'k [TokenKind],
+    start: usize,
+    end: usize,
+    balanced: bool,
+) -> Vec<Parameter> {
+    let mut params = Vec::new();
+    let mut first = start;
+    let mut depth = 0usize;
+    for at in start..=end {
+        let kind = if at < end { kinds.get(at).copied().unwrap_or(Comma) } else { Comma };
+        let starts_parameter = || {
+            kinds.get(at + 1).is_some_and(|next| next.is_name()) && kinds.get(at + 2) == Some(&Colon)
+        };
+        if kind.is_opener() {
+            depth += 1;
+        } else if kind.is_closer() {
+            depth = depth.saturating_sub(1);
+        } else if at == end || kind == Comma && (depth == 0 || !balanced && starts_parameter()) {
+            // A last comma may have nothing after it.
+            if at > first || at < end {
+                let tree = reader.parameter(&kinds[first..at]);
+                params.push(Parameter { first_token: first as u32, tree });
+            }
+            depth = 0;
+            first = at + 1;
+        }
+    }
+    params
+}
+
+/// The first error of a header's own or of its parameters, by the statement's tokens.
+pub(crate) fn first_error(tree: &StatementTree) -> Option<SyntaxError> {
+    if tree.error.is_some() {
+        return tree.error.clone();
+    }
+    let StatementKind::Def { params, .. } = &tree.kind else { return None };
+    let broken = |param: &Parameter| -> Option<SyntaxError> {
+        let tree: &ParameterTree = &param.tree;
+        let mut error = tree.error.clone()?;
+        error.tokens.start += param.first_token;
+        error.tokens.end += param.first_token;
+        Some(error)
+    };
+    params.iter().find_map(broken)
+}

@@ -1,0 +1,316 @@
+//! Logical lines: where a statement ends.
+//!
+//! A statement's end is decided by a forward scan from its own start that remembers nothing of the text before, so any
+//! part of a text splits as the whole does. Inside brackets a newline ends the statement when the next line cannot be
+//! meant as its continuation ([`starts_statement`]): an unclosed bracket then costs one statement, not the file.
+
+/// A logical line's place; offsets are bytes of the scanned text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LogicalLine {
+    /// Column of the first token, as Python counts: a tab leads to the next multiple of 8.
+    pub(crate) indent: u32,
+    /// The first token.
+    pub(crate) start: usize,
+    /// After the last code; blanks may precede it, and blanks or a comment follow.
+    pub(crate) end: usize,
+    /// The line start of the next statement, or the text's end.
+    pub(crate) next: usize,
+}
+
+/// Where a string literal ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StringEnd {
+    /// After the closing quotes, or where the scan gave up.
+    pub(crate) offset: usize,
+    /// Whether there were closing quotes.
+    pub(crate) closed: bool,
+}
+
+/// The end of the string whose first quote stands at `at`. One on a single line ends with it, a triple-quoted one with
+/// the text.
+pub(crate) fn string_end(bytes: &[u8], at: usize, quote: u8) -> StringEnd {
+    if is_triple(bytes, at, quote) { triple_end(bytes, at + 3, quote, None) } else { line_string_end(bytes, at + 1, quote) }
+}
+
+fn is_triple(bytes: &[u8], at: usize, quote: u8) -> bool {
+    bytes.get(at..at + 3) == Some(&[quote; 3])
+}
+
+fn line_string_end(bytes: &[u8], mut at: usize, quote: u8) -> StringEnd {
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += escape_width(bytes, at),
+            b'\n' | b'\r' => return StringEnd { offset: at, closed: false },
+            _ if byte == quote => return StringEnd { offset: at + 1, closed: true },
+            _ => at += 1,
+        }
+    }
+    StringEnd { offset: bytes.len(), closed: false }
+}
+
+/// A triple-quoted string's end. With `limit`, it also ends before a line that starts a decorated item, a function or a
+/// class no deeper than `limit` columns: text that is missing its closing quotes is not swallowed whole.
+fn triple_end(bytes: &[u8], mut at: usize, quote: u8, limit: Option<u32>) -> StringEnd {
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += escape_width(bytes, at),
+            _ if byte == quote && is_triple(bytes, at, quote) => return StringEnd { offset: at + 3, closed: true },
+            b'\n' | b'\r' => {
+                at += newline_width(bytes, at);
+                if limit.is_some_and(|limit| starts_item(bytes, at, limit)) {
+                    return StringEnd { offset: at, closed: false };
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    StringEnd { offset: bytes.len(), closed: false }
+}
+
+/// Bytes of a backslash and the character it escapes; a line's end counts as one character.
+fn escape_width(bytes: &[u8], at: usize) -> usize {
+    match bytes.get(at + 1) {
+        None => 1,
+        Some(b'\n' | b'\r') => 1 + newline_width(bytes, at + 1),
+        Some(byte) if byte.is_ascii() => 2,
+        // The first byte of a longer character; its other bytes are no quotes and no newlines.
+        Some(_) => 1,
+    }
+}
+
+fn newline_width(bytes: &[u8], at: usize) -> usize {
+    if bytes.get(at..at + 2) == Some(b"\r\n") { 2 } else { 1 }
+}
+
+/// Whether the line at `at` starts a decorator, function or class no deeper than `limit` columns.
+fn starts_item(bytes: &[u8], at: usize, limit: u32) -> bool {
+    let (column, at) = indentation(bytes, at);
+    let rest = bytes.get(at..).unwrap_or_default();
+    column <= limit && (rest.starts_with(b"@") || rest.starts_with(b"def ") || rest.starts_with(b"class "))
+}
+
+/// The column of the first character that is no blank, and where it stands.
+pub(crate) fn indentation(bytes: &[u8], mut at: usize) -> (u32, usize) {
+    let mut column = 0u32;
+    if at == 0 && bytes.starts_with(BOM) {
+        at = BOM.len();
+    }
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b' ' => column = column.saturating_add(1),
+            b'\t' => column = (column / 8).saturating_add(1).saturating_mul(8),
+            b'\x0c' => column = 0,
+            _ => break,
+        }
+        at += 1;
+    }
+    (column, at)
+}
+
+const BOM: &[u8] = "\u{feff}".as_bytes();
+
+/// The line start of the first statement at or after the line start `at`: blank lines and comments are passed over.
+pub(crate) fn skip_trivia(bytes: &[u8], at: usize) -> usize {
+    let mut line = at;
+    loop {
+        let (_, mut at) = indentation(bytes, line);
+        if bytes.get(at) == Some(&b'#') {
+            at = line_end(bytes, at);
+        }
+        match bytes.get(at) {
+            None => return bytes.len(),
+            Some(b'\n' | b'\r') => line = at + newline_width(bytes, at),
+            Some(_) => return line,
+        }
+    }
+}
+
+fn line_end(bytes: &[u8], at: usize) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len())
+}
+
+/// Number of line breaks, a `\r\n` being one, and whether all bytes are ASCII.
+pub(crate) fn count_newlines(text: &str) -> (u32, bool) {
+    let bytes = text.as_bytes();
+    let line_feeds = bytes.iter().filter(|byte| **byte == b'\n').count();
+    let returns = bytes.iter().filter(|byte| **byte == b'\r').count();
+    let pairs = if returns == 0 { 0 } else { bytes.windows(2).filter(|pair| pair == b"\r\n").count() };
+    ((line_feeds + returns - pairs) as u32, text.is_ascii())
+}
+
+/// Bytes the scan has to look at; all others are passed over.
+const SPECIAL: [bool; 256] = {
+    let mut table = [false; 256];
+    let special = b"\n\r\"'#\\()[]{}";
+    let mut i = 0;
+    while i < special.len() {
+        table[special[i] as usize] = true;
+        i += 1;
+    }
+    table
+};
+
+/// The logical line whose physical line starts at `line_start`, where a statement must start. `bounded` ends unclosed
+/// triple-quoted strings before the next item; Python text outside TVMScript may hold items in strings and is scanned
+/// without.
+pub(crate) fn logical_line(bytes: &[u8], line_start: usize, bounded: bool) -> LogicalLine {
+    let (indent, start) = indentation(bytes, line_start);
+    let mut depth = 0u32;
+    let mut at = start;
+    // Where the physical line's comment starts.
+    let mut comment = None;
+    let ends = |end: usize, next: usize| LogicalLine { indent, start, end, next };
+    while let Some(&byte) = bytes.get(at) {
+        if !SPECIAL[byte as usize] {
+            at += 1;
+            continue;
+        }
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'#' => {
+                comment = Some(at);
+                at = line_end(bytes, at) - 1;
+            }
+            b'\\' => at += escaped_newline_width(bytes, at),
+            b'"' | b'\'' if is_triple(bytes, at, byte) => {
+                let end = triple_end(bytes, at + 3, byte, bounded.then_some(indent));
+                if !end.closed {
+                    return ends(end.offset, end.offset);
+                }
+                at = end.offset - 1;
+            }
+            b'"' | b'\'' => at = line_string_end(bytes, at + 1, byte).offset - 1,
+            _ => {
+                let after = at + newline_width(bytes, at);
+                let next = skip_trivia(bytes, after);
+                if depth == 0 || starts_statement(bytes, next, indent) {
+                    return ends(comment.unwrap_or(at), next);
+                }
+                comment = None;
+                at = next - 1;
+            }
+        }
+        at += 1;
+    }
+    ends(comment.unwrap_or(bytes.len()), bytes.len())
+}
+
+/// Bytes of the newline a backslash joins, 0 where none follows.
+fn escaped_newline_width(bytes: &[u8], at: usize) -> usize {
+    match bytes.get(at + 1) {
+        Some(b'\n' | b'\r') => newline_width(bytes, at + 1),
+        _ => 0,
+    }
+}
+
+/// Whether the physical line at `line_start`, met inside the brackets of a statement indented by `indent`, starts a
+/// statement of its own. Printed TVMScript has no such line inside brackets.
+fn starts_statement(bytes: &[u8], line_start: usize, indent: u32) -> bool {
+    let (column, start) = indentation(bytes, line_start);
+    if column > indent {
+        return false;
+    }
+    let line = &bytes[start..line_end(bytes, start)];
+    let word_length = line.iter().position(|&byte| !is_word_byte(byte)).unwrap_or(line.len());
+    let (word, rest) = line.split_at(word_length);
+    match word {
+        b"" => line.first() == Some(&b'@'),
+        b"def" | b"class" | b"with" | b"return" | b"pass" | b"assert" | b"import" | b"while" | b"try" | b"raise"
+        | b"del" | b"elif" | b"break" | b"continue" | b"global" | b"nonlocal" | b"from" => true,
+        b"if" | b"for" | b"else" | b"async" => ends_with_colon(rest),
+        b"and" | b"or" | b"in" | b"is" | b"not" | b"lambda" | b"await" | b"yield" | b"None" | b"True" | b"False" => false,
+        _ if word[0].is_ascii_digit() => false,
+        _ => column < indent || rest.starts_with(b".output(") || starts_binding(rest),
+    }
+}
+
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
+}
+
+/// Whether a line that goes on with `rest` after a name declares or assigns: `name: …`, `name[i], other = …`. A tight
+/// `name=value` is an argument.
+fn starts_binding(rest: &[u8]) -> bool {
+    let after = rest.trim_ascii_start();
+    if after.first() == Some(&b':') {
+        return after.get(1) != Some(&b'=');
+    }
+    let mut depth = 0u32;
+    let mut at = 0;
+    while let Some(&byte) = rest.get(at) {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' if depth == 0 => return false,
+            b')' | b']' | b'}' => depth -= 1,
+            b'#' => return false,
+            b'"' | b'\'' => at = line_string_end(rest, at + 1, byte).offset - 1,
+            b'=' if depth == 0 => {
+                return rest.get(at + 1) != Some(&b'=') && at > 0 && rest[at - 1] == b' ';
+            }
+            b'!' | b'<' | b'>' | b':' if rest.get(at + 1) == Some(&b'=') => at += 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    false
+}
+
+/// Whether a line's code ends with a colon, as a block's header does.
+fn ends_with_colon(line: &[u8]) -> bool {
+    let mut at = 0;
+    let mut last = 0;
+    while let Some(&byte) = line.get(at) {
+        match byte {
+            b'#' => break,
+            b'"' | b'\'' => at = line_string_end(line, at + 1, byte).offset - 1,
+            _ => {}
+        }
+        if !byte.is_ascii_whitespace() {
+            last = byte;
+        }
+        at += 1;
+    }
+    last == b':'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{logical_line, skip_trivia};
+
+    fn lines(text: &str) -> Vec<&str> {
+        let mut at = skip_trivia(text.as_bytes(), 0);
+        let mut lines = Vec::new();
+        while at < text.len() {
+            let line = logical_line(text.as_bytes(), at, true);
+            assert!(line.next > at, "the scan goes forward");
+            lines.push(&text[line.start..line.end]);
+            at = line.next;
+        }
+        lines
+    }
+
+    #[test]
+    fn brackets_strings_and_backslashes_join_lines() {
+        assert_eq!(lines("a = (1,\n  2)\nb\\\n = 3\n"), ["a = (1,\n  2)", "b\\\n = 3"]);
+        assert_eq!(lines("x = '(' # (\ny = \"\"\"\n(\n\"\"\"\n"), ["x = '(' ", "y = \"\"\"\n(\n\"\"\""]);
+        assert_eq!(lines("\u{feff}a\r\n\r\n# c\r\nb\rc"), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn an_unclosed_bracket_ends_with_its_statement() {
+        assert_eq!(lines("  x = f(a,\n  y: T = g(b)\n"), ["x = f(a,", "y: T = g(b)"]);
+        assert_eq!(lines("  x = f(a,\n  R.output(x)\n"), ["x = f(a,", "R.output(x)"]);
+        assert_eq!(lines("    x = f(\nreturn x"), ["x = f(", "return x"]);
+        assert_eq!(lines("x = f(\na=1,\n)"), ["x = f(\na=1,\n)"]);
+        assert_eq!(lines("x = (\n  y = 1\n)"), ["x = (\n  y = 1\n)"]);
+        assert_eq!(lines("A[0] = (1\nA[1] = 2"), ["A[0] = (1", "A[1] = 2"]);
+    }
+
+    #[test]
+    fn an_unclosed_docstring_ends_before_the_next_item() {
+        assert_eq!(lines("  x = \"\"\"doc\n  y\n  @R.function\n  z"), ["x = \"\"\"doc\n  y\n", "@R.function", "z"]);
+        assert_eq!(lines("x = 'open\ny"), ["x = 'open", "y"]);
+    }
+}

@@ -1,0 +1,231 @@
+//! The printer: a document as text, in the layout of TVM's `mod.script()`, in the spelling of any dialect.
+//!
+//! - one statement is one line; parentheses stand where Python needs them; blank lines part functions;
+//! - comments stay with the statement they belong to: those between the lines of a statement go above it;
+//! - symbolic dims are declared as the dialect declares them ([`DimStyle`]). A dim of another type than `int64` is quoted
+//!   where it is first named and declared in the body in every dialect, as TVM 0.27 itself prints it; so are the dims of
+//!   a classic prim_func: `T.Buffer(("n", 64), "float32")`, then `n = T.int64()` at the head of the body;
+//! - broken statements and Python that rx does not read are kept as written.
+
+pub(crate) mod call;
+pub(crate) mod canonical;
+mod compare;
+mod expression;
+mod header;
+mod layout;
+mod lines;
+mod scope;
+pub(crate) mod signature;
+mod statement;
+mod string;
+
+pub use compare::{Difference, tree_eq};
+
+use rx_base::DType;
+use rx_base::name::{Name, NameSet};
+
+use crate::ast::StatementKind;
+use crate::dialect::{Dialect, DimStyle};
+use crate::document::Document;
+use canonical::dim_declarations;
+use expression::{Place, SignaturePlace, Writer};
+use header::Header;
+use layout::Layout;
+use lines::{Code, Comment, Line, Part, parts};
+use scope::{Function, Scopes, TypeVars};
+use signature::Symbol;
+use statement::has_verbatim_part;
+
+/// Prints `document` in `to`.
+pub fn print(document: &Document, to: Dialect) -> String {
+    let from = Dialect::detect(document);
+    let parts = parts(document);
+    let type_vars = TypeVars::of(&parts);
+    let scopes: Vec<Scopes> = parts
+        .iter()
+        .map(|part| match part {
+            Part::Code(code) => Scopes::of(&code.lines, &type_vars),
+            Part::Verbatim(_) => Scopes::default(),
+        })
+        .collect();
+    let mut header = Header::plan(from, to, &parts, &scopes, &type_vars);
+    let mut layout = Layout::new(&parts);
+    for (part, scopes) in parts.iter().zip(&scopes) {
+        match part {
+            Part::Verbatim(segments) => segments.iter().for_each(|segment| layout.verbatim(segment.text())),
+            Part::Code(code) => {
+                Printer { from, to, code, scopes, type_vars: &type_vars, header: &mut header, layout: &mut layout }.code();
+            }
+        }
+    }
+    layout.finish()
+}
+
+/// What prints a run of lines.
+struct Printer<'p, 'd> {
+    from: Dialect,
+    to: Dialect,
+    code: &'p Code<'d>,
+    scopes: &'p Scopes,
+    type_vars: &'p TypeVars,
+    header: &'p mut Header,
+    layout: &'p mut Layout,
+}
+
+impl Printer<'_, '_> {
+    fn code(&mut self) {
+        self.layout.begin(&self.code.before);
+        if let Some(top) = self.header.top.take() {
+            self.layout.line(0, false, top);
+            self.layout.want_blank();
+        }
+        let mut functions: Vec<(usize, &Function)> = Vec::new();
+        for (at, line) in self.code.lines.iter().enumerate() {
+            while functions.last().is_some_and(|(depth, _)| *depth >= line.depth) {
+                functions.pop();
+            }
+            self.line(at, line, functions.last().map(|(_, function)| *function));
+            if let Some(function) = self.scopes.functions.get(&at) {
+                functions.push((line.depth, function));
+            }
+        }
+        self.comments(&self.code.tail);
+        self.layout.end(&self.code.after);
+    }
+
+    fn comments(&mut self, comments: &[Comment<'_>]) {
+        for comment in comments {
+            let mut blank = comment.blank;
+            if let Some(import) = self.header.before_comment(comment.text) {
+                self.layout.line(comment.depth, std::mem::take(&mut blank), &import);
+            }
+            match self.header.comment(comment.text) {
+                Some(text) => self.layout.line(comment.depth, blank, &text),
+                None => self.layout.skipped(blank),
+            }
+            if let Some(import) = self.header.after_comment(comment.text) {
+                self.layout.line(comment.depth, false, &import);
+            }
+        }
+    }
+
+    fn line(&mut self, at: usize, line: &Line<'_>, function: Option<&Function>) {
+        self.comments(&line.comments);
+        let verbatim =
+            line.statement.tree.error.is_some() || (!line.inside.is_empty() && has_verbatim_part(line.kind()));
+        let mut blank = line.blank;
+        if let Some(import) = self.header.before_statement(line) {
+            self.layout.line(0, std::mem::take(&mut blank), import);
+        }
+        if self.header.type_vars_before == Some(at) {
+            for name in std::mem::take(&mut self.header.type_vars) {
+                self.layout.line(0, std::mem::take(&mut blank), &format!("{name} = TypeVar(\"{name}\")"));
+            }
+        }
+        if !verbatim {
+            for comment in &line.inside {
+                self.layout.line(line.depth, std::mem::take(&mut blank), comment);
+            }
+        }
+        self.printed(at, line, function, verbatim, blank);
+    }
+
+    /// The statement itself, and what stands at the head of its block.
+    fn printed(&mut self, at: usize, line: &Line<'_>, function: Option<&Function>, verbatim: bool, blank: bool) {
+        let source = line.segment.text().get(line.statement.span.range()).unwrap_or("");
+        let text = if verbatim { Some(source.to_owned()) } else { self.statement(at, line, function, source) };
+        let Some(mut text) = text else {
+            self.layout.skipped(blank);
+            if let Some(comment) = line.trailing {
+                self.layout.line(line.depth, false, comment);
+            }
+            return;
+        };
+        if let Some(comment) = line.trailing {
+            text.push_str("  ");
+            text.push_str(comment);
+        }
+        self.layout.line(line.depth, blank, &text);
+        self.layout.printed(line.depth, line.kind());
+        if let Some(function) = self.scopes.functions.get(&at).filter(|_| !verbatim) {
+            for (symbol, style) in self.styles(function) {
+                if style == DimStyle::Body && symbol.dtype == DType::INT64 && !symbol.in_body {
+                    self.layout.line(line.depth + 1, false, &format!("{} = T.int64()", symbol.name));
+                }
+            }
+        }
+    }
+
+    fn styles(&self, function: &Function) -> Vec<(Symbol, DimStyle)> {
+        function.symbols.iter().map(|symbol| (*symbol, self.type_vars.style(symbol, self.to))).collect()
+    }
+
+    /// A statement's text; `None` where the dialect does without it.
+    fn statement(&self, at: usize, line: &Line<'_>, function: Option<&Function>, source: &str) -> Option<String> {
+        let cursor = line.cursor();
+        let kind = line.kind();
+        if self.header.drops(line) {
+            return None;
+        }
+        let mut writer = Writer {
+            out: String::new(),
+            from: self.from,
+            to: self.to,
+            keeps_metadata_keys: self.header.has_metadata,
+            place: Place {
+                relax: function.is_some_and(|function| !function.prim),
+                dims: function.map(|function| &function.dims),
+                ..Place::default()
+            },
+        };
+        if let (StatementKind::Def { name, params, ret, .. }, Some(function)) = (kind, self.scopes.functions.get(&at)) {
+            let styles = self.styles(function);
+            let signature = SignaturePlace {
+                symbols: &styles,
+                outer: &function.outer,
+                prim: function.prim,
+                bound: NameSet::default(),
+            };
+            writer.place =
+                Place { relax: !function.prim, dims: Some(&function.dims), signature: Some(signature), ..Place::default() };
+            let type_params = type_params(function, &styles);
+            writer.def(cursor.text(*name), &type_params, params, ret.as_ref(), cursor);
+            return Some(writer.out);
+        }
+        if let (Some(names), Some(function)) = (self.scopes.declared_by.get(&at), function) {
+            return self.remaining_declarations(line, names, function);
+        }
+        writer.statement(kind, cursor, source);
+        Some(writer.out)
+    }
+
+    /// `m, n = T.int32(), T.int64()` without the dims of the signature that are declared elsewhere.
+    fn remaining_declarations(&self, line: &Line<'_>, names: &[Name], function: &Function) -> Option<String> {
+        let styles = self.styles(function);
+        let elsewhere = |name: &Name| {
+            names.contains(name)
+                && styles.iter().any(|(symbol, style)| symbol.name == *name && *style != DimStyle::Body)
+        };
+        let declared = dim_declarations(line.kind(), line.cursor());
+        let kept: Vec<_> = declared.iter().filter(|(name, _)| !elsewhere(name)).collect();
+        if kept.is_empty() {
+            return None;
+        }
+        let names: Vec<&str> = kept.iter().map(|(name, _)| name.as_str()).collect();
+        let dtypes: Vec<String> = kept.iter().map(|(_, dtype)| format!("T.{dtype}()")).collect();
+        Some(format!("{} = {}", names.join(", "), dtypes.join(", ")))
+    }
+}
+
+/// The type parameters to print: those the function has, then its other dims by name.
+fn type_params(function: &Function, styles: &[(Symbol, DimStyle)]) -> Vec<String> {
+    let wanted = |name: &Name| styles.iter().any(|(s, style)| s.name == *name && *style == DimStyle::TypeParam);
+    let mut more: Vec<&str> = styles
+        .iter()
+        .filter(|(symbol, _)| wanted(&symbol.name) && !function.type_params.contains(&symbol.name))
+        .map(|(symbol, _)| symbol.name.as_str())
+        .collect();
+    more.sort_unstable();
+    let own = function.type_params.iter().filter(|name| wanted(name)).map(|name| name.as_str());
+    own.chain(more).map(str::to_owned).collect()
+}

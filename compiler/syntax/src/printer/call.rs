@@ -1,0 +1,229 @@
+//! What the dialects spell differently in calls: names, keywords, scalars of `R.call_tir`, dims of signatures.
+
+use rx_base::name::Name;
+
+use super::canonical::{
+    bare, calls_tir, classic_scalars, dim_argument, float_call, special_float, tir_dtype,
+};
+use super::expression::{Precedence as P, Writer};
+use super::signature::{QuotedDim, names};
+use super::string::quote;
+use crate::ast::{Argument, Expr, ExprKind};
+use crate::dialect::{CLASSIC_SCALARS, DimStyle};
+use crate::Cursor;
+
+impl Writer<'_> {
+    /// `R.Prim("int64")` and `T.int64` say the same of a Relax value, as do `T.bool(True)` and `True` of an attribute. Gives how many links after the name it printed.
+    pub(crate) fn scalar_type(&mut self, canonical: &str, rest: &[&Expr], cursor: Cursor<'_>) -> Option<usize> {
+        if self.place.attributes && canonical == "T.bool" && self.from.is_classic() && !self.to.is_classic() {
+            let ExprKind::Call { arguments, .. } = &rest.first()?.kind else { return None };
+            let [Argument { keyword: None, value }] = arguments.as_slice() else { return None };
+            self.expr(value, cursor, P::Lambda);
+            return Some(1);
+        }
+        if !self.place.relax {
+            return None;
+        }
+        if self.to.is_classic() && rest.is_empty() {
+            let dtype = canonical.strip_prefix("T.").filter(|_| tir_dtype(canonical).is_some())?;
+            self.out.push_str("R.Prim(");
+            quote(&mut self.out, dtype);
+            self.out.push(')');
+            return Some(0);
+        }
+        if self.to.is_classic() {
+            return None;
+        }
+        let ExprKind::Call { arguments, .. } = &rest.first()?.kind else { return None };
+        let dtype = prim_type(canonical, arguments, cursor)?;
+        self.out.push_str("T.");
+        self.out.push_str(&dtype);
+        Some(1)
+    }
+
+    pub(crate) fn arguments(&mut self, callee: &str, arguments: &[Argument], cursor: Cursor<'_>) {
+        let merged = classic_scalars(arguments, cursor).filter(|_| calls_tir(callee) && !self.to.is_classic());
+        let split = self.trailing_scalars(callee, arguments, cursor);
+        let dims = self.place.signature.as_ref().and_then(|_| dim_argument(callee, arguments, cursor));
+        let mut first = true;
+        for (at, argument) in arguments.iter().enumerate() {
+            if merged.is_some_and(|(scalars, _)| scalars == at) {
+                continue;
+            }
+            if !std::mem::take(&mut first) {
+                self.out.push_str(", ");
+            }
+            if let Some(token) = argument.keyword {
+                let keyword = self.from.canonical_keyword(cursor.text(token));
+                self.out.push_str(self.to.spell_keyword(keyword));
+                self.out.push('=');
+                if self.absent_dtype(keyword, &argument.value, cursor) {
+                    continue;
+                }
+            }
+            match (&bare(&argument.value).kind, merged, split) {
+                (ExprKind::Tuple(inputs), Some((_, scalars)), _) if at == 1 => {
+                    self.tuple_of(inputs.iter().chain(scalars), inputs.len() + scalars.len(), cursor);
+                }
+                (ExprKind::Tuple(inputs), _, Some(count)) if at == 1 => {
+                    let kept = inputs.len() - count;
+                    self.tuple_of(inputs.iter().take(kept), kept, cursor);
+                }
+                _ if dims == Some(at) => self.dim_list(&argument.value, argument.keyword.is_some(), cursor),
+                _ if callee == "R.const" && at == 0 => self.constant(&argument.value, cursor),
+                _ => self.expr(&argument.value, cursor, P::Lambda),
+            }
+        }
+        if let Some(count) = split {
+            self.classic_scalars(arguments, count, cursor);
+        }
+    }
+
+    fn tuple_of<'e>(&mut self, elements: impl Iterator<Item = &'e Expr>, count: usize, cursor: Cursor<'_>) {
+        self.out.push('(');
+        for (at, element) in elements.enumerate() {
+            if at > 0 {
+                self.out.push_str(", ");
+            }
+            self.expr(element, cursor, P::Lambda);
+        }
+        self.out.push_str(if count == 1 { ",)" } else { ")" });
+    }
+
+    /// How many inputs of a `R.call_tir` classic text wants in `tir_vars=`: the scalars at the end.
+    fn trailing_scalars(&self, callee: &str, arguments: &[Argument], cursor: Cursor<'_>) -> Option<usize> {
+        let inputs = arguments.get(1).filter(|inputs| inputs.keyword.is_none())?;
+        let has_scalars = |a: &Argument| a.keyword.is_some_and(|token| cursor.text(token) == CLASSIC_SCALARS);
+        if !self.to.is_classic() || !calls_tir(callee) || arguments.iter().any(has_scalars) {
+            return None;
+        }
+        let ExprKind::Tuple(inputs) = &bare(&inputs.value).kind else { return None };
+        let dims = self.place.dims?;
+        let is_scalar = |expr: &&Expr| match &bare(expr).kind {
+            ExprKind::Integer => true,
+            ExprKind::Name | ExprKind::Binary(..) | ExprKind::Unary(..) => {
+                let names = names(expr, cursor);
+                !names.is_empty() && names.iter().all(|name| dims.contains(name))
+            }
+            _ => false,
+        };
+        Some(inputs.iter().rev().take_while(is_scalar).count()).filter(|count| *count > 0)
+    }
+
+    fn classic_scalars(&mut self, arguments: &[Argument], count: usize, cursor: Cursor<'_>) {
+        let inputs = arguments.get(1).map(|inputs| &bare(&inputs.value).kind);
+        if let Some(ExprKind::Tuple(inputs)) = inputs {
+            self.out.push_str(", ");
+            self.out.push_str(CLASSIC_SCALARS);
+            self.out.push_str("=R.shape(");
+            self.bracketed('[', inputs.get(inputs.len() - count..).unwrap_or_default(), ']', cursor);
+            self.out.push(')');
+        }
+    }
+
+    /// No dtype is `None` now and was `"void"`.
+    fn absent_dtype(&mut self, keyword: &str, value: &Expr, cursor: Cursor<'_>) -> bool {
+        if !matches!(keyword, "out_dtype" | "dtype") || self.from.is_classic() == self.to.is_classic() {
+            return false;
+        }
+        let value = bare(value);
+        let none = matches!(value.kind, ExprKind::None);
+        if self.to.is_classic() && none {
+            self.out.push_str("\"void\"");
+        } else if self.from.is_classic() && cursor.string_value(value).as_deref() == Some("void") {
+            self.out.push_str("None");
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// TVM prints `R.const("-inf", "float32")` and cannot read it; `float("-inf")` it can.
+    fn constant(&mut self, value: &Expr, cursor: Cursor<'_>) {
+        let text = cursor.string_value(bare(value));
+        let special = text.as_deref().and_then(special_float).or_else(|| float_call(value, cursor));
+        match special {
+            Some(special) => {
+                self.out.push_str("float(");
+                quote(&mut self.out, special);
+                self.out.push(')');
+            }
+            None => self.expr(value, cursor, P::Lambda),
+        }
+    }
+
+    fn dim_list(&mut self, value: &Expr, named: bool, cursor: Cursor<'_>) {
+        match &value.kind {
+            ExprKind::Parenthesized(inner) => self.dim_list(inner, named, cursor),
+            ExprKind::Tuple(dims) => {
+                self.out.push('(');
+                self.dims(dims, cursor);
+                self.out.push_str(if dims.len() == 1 { ",)" } else { ")" });
+            }
+            ExprKind::List(dims) => {
+                self.out.push('[');
+                self.dims(dims, cursor);
+                self.out.push(']');
+            }
+            _ if named => self.dim(value, cursor),
+            _ => self.expr(value, cursor, P::Lambda),
+        }
+    }
+
+    fn dims(&mut self, dims: &[Expr], cursor: Cursor<'_>) {
+        for (at, dim) in dims.iter().enumerate() {
+            if at > 0 {
+                self.out.push_str(", ");
+            }
+            self.dim(dim, cursor);
+        }
+    }
+
+    /// A dim of a signature, quoted or not as the dialect wants it.
+    fn dim(&mut self, dim: &Expr, cursor: Cursor<'_>) {
+        let read = matches!(bare(dim).kind, ExprKind::String).then(|| QuotedDim::read(bare(dim), cursor)).flatten();
+        let printed = match &read {
+            Some(quoted) => quoted.with(|inner, cursor| self.known_dim(inner, cursor)).unwrap_or(false),
+            None => self.known_dim(dim, cursor),
+        };
+        if !printed {
+            self.expr(dim, cursor, P::Lambda);
+        }
+    }
+
+    /// Prints a dim all of whose names are declared; tells whether it was one.
+    fn known_dim(&mut self, dim: &Expr, cursor: Cursor<'_>) -> bool {
+        let Some(place) = &mut self.place.signature else { return false };
+        let names = names(dim, cursor);
+        let own = |name: &Name| place.symbols.iter().find(|(symbol, _)| symbol.name == *name);
+        if names.is_empty() || !names.iter().all(|name| own(name).is_some() || place.outer.contains(name)) {
+            return false;
+        }
+        let alone = matches!(bare(dim).kind, ExprKind::Name);
+        let wants_quotes = |name: &Name| match own(name) {
+            Some((_, DimStyle::TypeVar)) => !alone,
+            Some((_, DimStyle::Body)) => !place.prim || !place.bound.contains(name),
+            _ => false,
+        };
+        let quoted = names.iter().any(wants_quotes);
+        place.bound.extend(names);
+        if !quoted {
+            self.expr(dim, cursor, P::Lambda);
+            return true;
+        }
+        let before = std::mem::take(&mut self.out);
+        self.expr(dim, cursor, P::Lambda);
+        let dim = std::mem::replace(&mut self.out, before);
+        quote(&mut self.out, &dim);
+        true
+    }
+}
+
+/// The dtype of `R.Prim("int64")`, for TVM 0.27's `T.int64`.
+pub(crate) fn prim_type(callee: &str, arguments: &[Argument], cursor: Cursor<'_>) -> Option<String> {
+    let [one] = arguments else { return None };
+    let keyword = one.keyword.map(|token| cursor.text(token));
+    let dtype = cursor.string_value(bare(&one.value))?;
+    let is_prim = callee == "R.Prim" && matches!(keyword, None | Some("dtype"));
+    (is_prim && tir_dtype(&format!("T.{dtype}")).is_some()).then(|| dtype.into_owned())
+}

@@ -1,0 +1,213 @@
+//! Small readings of trees that the printer and the comparison share.
+
+use rx_base::name::{Name, name};
+use rx_base::{DType, dtype::TypeCode};
+
+use crate::ast::{Argument, Expr, ExprKind, ParameterTree, StatementKind};
+use crate::dialect::{ALLOC_BUFFER, CLASSIC_SCALARS, Dialect};
+use crate::Cursor;
+
+/// The expression inside parentheses that make no tuple. Parentheses round text that is kept as written stay.
+pub(crate) fn bare(mut expr: &Expr) -> &Expr {
+    while let ExprKind::Parenthesized(inner) = &expr.kind {
+        if is_verbatim(inner) {
+            break;
+        }
+        expr = inner;
+    }
+    expr
+}
+
+/// Whether an expression is Python that rx prints as it was written.
+pub(crate) fn is_verbatim(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Comprehension | ExprKind::Python | ExprKind::Error => true,
+        ExprKind::Parenthesized(inner) => is_verbatim(inner),
+        _ => false,
+    }
+}
+
+/// The dotted name `a.b.c`.
+pub(crate) fn path(expr: &Expr, cursor: Cursor<'_>) -> Option<String> {
+    let mut parts = Vec::new();
+    let mut at = bare(expr);
+    loop {
+        match &at.kind {
+            ExprKind::Name => {
+                parts.push(cursor.text(at.tokens.start));
+                break;
+            }
+            ExprKind::Attribute { value, name } => {
+                parts.push(cursor.text(*name));
+                at = bare(value);
+            }
+            _ => return None,
+        }
+    }
+    parts.reverse();
+    Some(parts.join("."))
+}
+
+/// The part of a dotted name after its last dot.
+pub(crate) fn last_part(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+/// The dtype of `T.int64` and its like.
+pub(crate) fn tir_dtype(path: &str) -> Option<DType> {
+    DType::parse(path.strip_prefix("T.")?).filter(|dtype| dtype.code != TypeCode::Custom)
+}
+
+/// The text of a name's token.
+pub(crate) fn identifier<'a>(expr: &Expr, cursor: Cursor<'a>) -> Option<&'a str> {
+    let expr = bare(expr);
+    matches!(expr.kind, ExprKind::Name).then(|| cursor.text(expr.tokens.start))
+}
+
+/// A parameter's name.
+pub(crate) fn parameter_name(tree: &ParameterTree, cursor: Cursor<'_>) -> Option<Name> {
+    tree.name.map(|token| name(cursor.text(token)))
+}
+
+/// The dims that `n = T.int64()` and `m, n = T.int32(), T.int32()` declare; none for any other statement.
+pub(crate) fn dim_declarations(kind: &StatementKind, cursor: Cursor<'_>) -> Vec<(Name, DType)> {
+    let StatementKind::Assign { targets, value } = kind else { return Vec::new() };
+    let [target] = targets.as_slice() else { return Vec::new() };
+    let (target, value) = (bare(target), bare(value));
+    match (&target.kind, &value.kind) {
+        (ExprKind::Tuple(names), ExprKind::Tuple(values)) if names.len() == values.len() => {
+            let pairs = names.iter().zip(values).map(|(name, value)| dim_declaration(name, value, cursor));
+            pairs.collect::<Option<Vec<_>>>().unwrap_or_default()
+        }
+        _ => dim_declaration(target, value, cursor).into_iter().collect(),
+    }
+}
+
+fn dim_declaration(target: &Expr, value: &Expr, cursor: Cursor<'_>) -> Option<(Name, DType)> {
+    let target = identifier(target, cursor)?;
+    let ExprKind::Call { callee, arguments } = &bare(value).kind else { return None };
+    let callee = path(callee, cursor)?;
+    let dtype = match arguments.as_slice() {
+        [] => tir_dtype(&callee)?,
+        [one] if callee == "T.var" && one.keyword.is_none() => DType::parse(&cursor.string_value(bare(&one.value))?)?,
+        _ => return None,
+    };
+    dtype.is_int().then(|| (name(target), dtype))
+}
+
+/// The name that `n = TypeVar("n")` declares.
+pub(crate) fn type_var(kind: &StatementKind, cursor: Cursor<'_>) -> Option<Name> {
+    let StatementKind::Assign { targets, value } = kind else { return None };
+    let [target] = targets.as_slice() else { return None };
+    let ExprKind::Call { callee, arguments } = &bare(value).kind else { return None };
+    let declares = last_part(&path(callee, cursor)?) == "TypeVar" && arguments.len() == 1;
+    declares.then(|| identifier(target, cursor).map(name)).flatten()
+}
+
+/// Which argument of a call holds dims: the shape of `R.Tensor`, `R.DTensor`, `R.Shape` and `T.Buffer`, the value of `R.Prim`.
+pub(crate) fn dim_argument(callee: &str, arguments: &[Argument], cursor: Cursor<'_>) -> Option<usize> {
+    let keyword = match last_part(callee) {
+        "Tensor" | "DTensor" | "Buffer" => "shape",
+        "Shape" => "values",
+        "Prim" => "value",
+        _ => return None,
+    };
+    let named = |argument: &Argument| argument.keyword.is_some_and(|token| cursor.text(token) == keyword);
+    let first = || arguments.first().is_some_and(|first| first.keyword.is_none() && keyword != "value").then_some(0);
+    arguments.iter().position(named).or_else(first)
+}
+
+/// The dims in a [`dim_argument`]; a lone string or name is none, for it may be a dtype or a shape variable.
+pub(crate) fn dims(argument: &Expr) -> &[Expr] {
+    match &argument.kind {
+        ExprKind::Tuple(elements) | ExprKind::List(elements) => elements,
+        ExprKind::Parenthesized(inner) => dims(inner),
+        _ => &[],
+    }
+}
+
+/// The children of an expression, left to right, without lambda parameters.
+pub(crate) fn children(expr: &Expr) -> Vec<&Expr> {
+    match &expr.kind {
+        ExprKind::Attribute { value, .. } | ExprKind::Starred { value, .. } | ExprKind::Walrus { value, .. } => {
+            vec![value]
+        }
+        ExprKind::Parenthesized(value) | ExprKind::Unary(_, value) => vec![value],
+        ExprKind::Lambda { body, .. } => vec![body],
+        ExprKind::Subscript { value, index } => vec![value, index],
+        ExprKind::Binary(_, left, right) => vec![left, right],
+        ExprKind::Call { callee, arguments } => {
+            std::iter::once(&**callee).chain(arguments.iter().map(|argument| &argument.value)).collect()
+        }
+        ExprKind::Tuple(all) | ExprKind::List(all) | ExprKind::Set(all) | ExprKind::Bool2(_, all) => all.iter().collect(),
+        ExprKind::Dict(pairs) => pairs.iter().flat_map(|(key, value)| key.iter().chain(Some(value))).collect(),
+        ExprKind::Slice { lower, upper, step } => {
+            [lower, upper, step].into_iter().filter_map(|part| part.as_deref()).collect()
+        }
+        ExprKind::Compare(first, rest) => {
+            std::iter::once(&**first).chain(rest.iter().map(|(_, operand)| operand)).collect()
+        }
+        ExprKind::Conditional { then, test, otherwise } => vec![then, test, otherwise],
+        _ => Vec::new(),
+    }
+}
+
+/// A call's dotted callee in current spelling. `T.decl_buffer` without `data=` allocates, in every dialect.
+pub(crate) fn canonical_callee(dialect: Dialect, callee: &str, arguments: &[Argument], cursor: Cursor<'_>) -> String {
+    let is_data = |argument: &Argument| argument.keyword.is_some_and(|token| cursor.text(token) == "data");
+    let positional = arguments.iter().filter(|argument| argument.keyword.is_none()).count();
+    if callee == ALLOC_BUFFER.1 && positional < 3 && !arguments.iter().any(is_data) {
+        return ALLOC_BUFFER.0.to_owned();
+    }
+    dialect.canonical_call(callee).to_owned()
+}
+
+/// The values of `tir_vars=R.shape([…])`, where the arguments they follow are a tuple that can take them.
+pub(crate) fn classic_scalars<'e>(arguments: &'e [Argument], cursor: Cursor<'_>) -> Option<(usize, &'e [Expr])> {
+    let at = arguments.iter().position(|a| a.keyword.is_some_and(|token| cursor.text(token) == CLASSIC_SCALARS))?;
+    let inputs = arguments.get(1).filter(|inputs| inputs.keyword.is_none())?;
+    if !matches!(bare(&inputs.value).kind, ExprKind::Tuple(_)) {
+        return None;
+    }
+    let scalars = match &bare(&arguments.get(at)?.value).kind {
+        ExprKind::Tuple(all) | ExprKind::List(all) => all,
+        ExprKind::Call { callee, arguments } if path(callee, cursor).as_deref() == Some("R.shape") => {
+            match arguments.as_slice() {
+                [one] => dims(&one.value),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    Some((at, scalars))
+}
+
+/// Whether a callee is `R.call_tir` or one of its kin, whose second argument is the tuple of inputs.
+pub(crate) fn calls_tir(callee: &str) -> bool {
+    matches!(last_part(callee), "call_tir" | "call_tir_inplace" | "call_tir_with_grad")
+}
+
+/// Whether a callee takes a dict of attributes.
+pub(crate) fn takes_attributes(callee: &str) -> bool {
+    matches!(last_part(callee), "func_attr" | "sblock_attr" | "block_attr" | "module_attrs")
+}
+
+/// The number `inf`, `-inf` or `nan` that TVM prints as a string in `R.const("-inf", "float32")`.
+pub(crate) fn special_float(text: &str) -> Option<&'static str> {
+    match text {
+        "inf" | "+inf" => Some("inf"),
+        "-inf" => Some("-inf"),
+        "nan" | "-nan" => Some("nan"),
+        _ => None,
+    }
+}
+
+/// The text in `float("-inf")`.
+pub(crate) fn float_call(expr: &Expr, cursor: Cursor<'_>) -> Option<&'static str> {
+    let ExprKind::Call { callee, arguments } = &bare(expr).kind else { return None };
+    let [one] = arguments.as_slice() else { return None };
+    if identifier(callee, cursor) != Some("float") {
+        return None;
+    }
+    special_float(&cursor.string_value(bare(&one.value))?)
+}

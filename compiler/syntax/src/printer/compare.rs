@@ -1,0 +1,187 @@
+//! Equality of documents as trees, whatever their dialect, layout, comments, parentheses and spelling of strings.
+//!
+//! Both sides are reduced to labels and parts by the same readings the printer converts by, so a comparison walks two
+//! trees in step and needs no recursion.
+
+mod reduce;
+
+use std::fmt;
+
+use super::canonical::{dim_declarations, type_var};
+use super::header::is_boilerplate;
+use super::lines::{Line, Part, parts};
+use super::scope::{Function, Scopes, TypeVars};
+use crate::ast::StatementKind;
+use crate::dialect::Dialect;
+use crate::document::Document;
+use reduce::{Node, Side};
+
+/// Where two documents part ways: the statements' texts, empty where one document has no more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// What the first document says.
+    pub left: String,
+    /// What the second says.
+    pub right: String,
+    /// The parts that differ.
+    pub what: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n  left:  {}\n  right: {}", self.what, self.left, self.right)
+    }
+}
+
+impl std::error::Error for Difference {}
+
+/// Whether two documents are the same trees.
+///
+/// # Errors
+/// The first difference.
+pub fn tree_eq(left: &Document, right: &Document) -> Result<(), Difference> {
+    let (left_dialect, right_dialect) = (Dialect::detect(left), Dialect::detect(right));
+    let mixed = left_dialect.is_classic() != right_dialect.is_classic();
+    let (left, right) = (parts(left), parts(right));
+    let (left_code, right_code) = (Sources::of(&left), Sources::of(&right));
+    let left_units = left_code.units(&left, left_dialect, mixed);
+    let right_units = right_code.units(&right, right_dialect, mixed);
+    for at in 0..left_units.len().max(right_units.len()) {
+        match (left_units.get(at), right_units.get(at)) {
+            (Some(left), Some(right)) => left.eq(right)?,
+            (left, right) => {
+                let text = |unit: Option<&Unit<'_>>| unit.map(|unit| unit.text().to_owned()).unwrap_or_default();
+                let what = "one has a statement more".to_owned();
+                return Err(Difference { left: text(left), right: text(right), what });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The functions of a document's parts.
+struct Sources {
+    scopes: Vec<Scopes>,
+}
+
+impl Sources {
+    fn of(parts: &[Part<'_>]) -> Sources {
+        let type_vars = TypeVars::of(parts);
+        let scopes = parts.iter().map(|part| match part {
+            Part::Code(code) => Scopes::of(&code.lines, &type_vars),
+            Part::Verbatim(_) => Scopes::default(),
+        });
+        Sources { scopes: scopes.collect() }
+    }
+
+    /// What is compared: statements that say something, and the Python round them.
+    fn units<'u>(&'u self, parts: &'u [Part<'u>], dialect: Dialect, mixed: bool) -> Vec<Unit<'u>> {
+        let mut units = Vec::new();
+        for (part, scopes) in parts.iter().zip(&self.scopes) {
+            match part {
+                Part::Verbatim(segments) => {
+                    let text: String = segments.iter().map(|segment| segment.text()).collect();
+                    if !text.trim().is_empty() {
+                        units.push(Unit::Foreign(text.trim().to_owned()));
+                    }
+                }
+                Part::Code(code) => units.extend(code_units(&code.lines, scopes, dialect, mixed)),
+            }
+        }
+        units
+    }
+}
+
+fn code_units<'u>(
+    lines: &'u [Line<'u>],
+    scopes: &'u Scopes,
+    dialect: Dialect,
+    mixed: bool,
+) -> impl Iterator<Item = Unit<'u>> {
+    let mut functions: Vec<(usize, &Function)> = Vec::new();
+    lines.iter().enumerate().filter_map(move |(at, line)| {
+        while functions.last().is_some_and(|(depth, _)| *depth >= line.depth) {
+            functions.pop();
+        }
+        let relax = functions.last().is_some_and(|(_, function)| !function.prim);
+        let own = scopes.functions.get(&at);
+        if let Some(function) = own {
+            functions.push((line.depth, function));
+        }
+        if matches!(line.kind(), StatementKind::Pass) || is_boilerplate(line) || type_var(line.kind(), line.cursor()).is_some()
+        {
+            return None;
+        }
+        let mut declares = None;
+        if let Some(names) = scopes.declared_by.get(&at) {
+            let declared = dim_declarations(line.kind(), line.cursor());
+            let kept = declared.into_iter().filter(|(name, _)| !names.contains(name));
+            let kept: Vec<String> = kept.map(|(name, dtype)| format!("{name}:{dtype}")).collect();
+            if kept.is_empty() {
+                return None;
+            }
+            declares = Some(kept.join(","));
+        }
+        let side = Side { dialect, mixed, relax: own.map_or(relax, |function| !function.prim) };
+        Some(Unit::Statement { line, side, function: own, declares })
+    })
+}
+
+/// One thing compared.
+enum Unit<'u> {
+    Statement { line: &'u Line<'u>, side: Side, function: Option<&'u Function>, declares: Option<String> },
+    Foreign(String),
+}
+
+impl<'u> Unit<'u> {
+    fn text(&self) -> &str {
+        match self {
+            Unit::Foreign(text) => text,
+            Unit::Statement { line, .. } => line.segment.text().get(line.statement.span.range()).unwrap_or(""),
+        }
+    }
+
+    /// A label that must agree, and the parts under it.
+    fn reduce(&self) -> (String, Vec<Node<'u>>, Side) {
+        match self {
+            Unit::Foreign(text) => (format!("foreign:{text}"), Vec::new(), Side::default()),
+            Unit::Statement { line, side, declares: Some(declares), .. } => {
+                (format!("{}:declares:{declares}", line.depth), Vec::new(), *side)
+            }
+            Unit::Statement { line, side, function, .. } => {
+                let (label, nodes) = if line.statement.tree.error.is_some() {
+                    (format!("broken:{}", self.text()), Vec::new())
+                } else {
+                    reduce::statement(line.kind(), line.cursor(), *function, *side, self.text())
+                };
+                (format!("{}:{label}", line.depth), nodes, *side)
+            }
+        }
+    }
+
+    fn eq(&self, other: &Unit<'_>) -> Result<(), Difference> {
+        let differ = |what: String| {
+            Err(Difference { left: self.text().to_owned(), right: other.text().to_owned(), what })
+        };
+        let (left, left_nodes, left_side) = self.reduce();
+        let (right, right_nodes, right_side) = other.reduce();
+        if left != right {
+            return differ(format!("`{left}` and `{right}`"));
+        }
+        if left_nodes.len() != right_nodes.len() {
+            return differ(format!("`{left}` with {} and {} parts", left_nodes.len(), right_nodes.len()));
+        }
+        let mut left_stack: Vec<Node<'_>> = left_nodes.into_iter().rev().collect();
+        let mut right_stack: Vec<Node<'_>> = right_nodes.into_iter().rev().collect();
+        while let (Some(left), Some(right)) = (left_stack.pop(), right_stack.pop()) {
+            let (left, left_nodes) = left.reduce(left_side);
+            let (right, right_nodes) = right.reduce(right_side);
+            if left != right || left_nodes.len() != right_nodes.len() {
+                return differ(format!("`{left}` and `{right}`"));
+            }
+            left_stack.extend(left_nodes.into_iter().rev());
+            right_stack.extend(right_nodes.into_iter().rev());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,347 @@
+//! A tree's node as a label and its parts, in one spelling for all dialects.
+
+use crate::ast::{Argument, BoolOp, Expr, ExprKind, ImportedName, Parameter, StatementKind};
+use crate::dialect::Dialect;
+use crate::printer::call::prim_type;
+use crate::printer::canonical::{
+    bare, calls_tir, canonical_callee, children, classic_scalars, dim_argument, dims, float_call, is_verbatim, last_part, path,
+    special_float, takes_attributes,
+};
+use crate::printer::scope::Function;
+use crate::printer::signature::QuotedDim;
+use crate::printer::statement::without_blanks;
+use crate::Cursor;
+
+/// How to read one of the documents.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Side {
+    pub(super) dialect: Dialect,
+    /// Whether one of the two documents is classic and the other is not: what only one of them can say is passed over.
+    pub(super) mixed: bool,
+    /// In a Relax function.
+    pub(super) relax: bool,
+}
+
+/// Where a node stands.
+#[derive(Clone, Copy, Default)]
+struct Spot {
+    /// In a signature's annotation.
+    signature: bool,
+    /// A dim there.
+    dim: bool,
+    /// In the dict of a `func_attr`.
+    attributes: bool,
+}
+
+/// A part of a statement.
+pub(super) struct Node<'a>(What<'a>, Cursor<'a>, Spot);
+
+enum What<'a> {
+    Expr(&'a Expr),
+    /// The inputs of a `R.call_tir`, and the scalars that classic text holds apart.
+    Inputs(&'a [Expr], &'a [Expr]),
+    Label(String),
+}
+
+type Reduced<'a> = (String, Vec<Node<'a>>);
+
+/// Reduces a statement.
+pub(super) fn statement<'a>(
+    kind: &'a StatementKind,
+    cursor: Cursor<'a>,
+    function: Option<&Function>,
+    side: Side,
+    source: &str,
+) -> Reduced<'a> {
+    let node = |expr| Node(What::Expr(expr), cursor, Spot::default());
+    let nodes = |exprs: Vec<&'a Expr>| exprs.into_iter().map(node).collect();
+    match kind {
+        StatementKind::Decorator(expr) => decorator(expr, cursor, side),
+        StatementKind::Class { name, bases } => {
+            (format!("class:{}", cursor.text(*name)), bases.iter().map(|base| node(&base.value)).collect())
+        }
+        StatementKind::Def { name, params, ret, .. } => def(cursor.text(*name), params, ret.as_ref(), cursor, function),
+        StatementKind::With(items) => {
+            let label = items.iter().map(|item| if item.target.is_some() { "as" } else { "_" }).collect::<Vec<_>>();
+            let parts = items.iter().flat_map(|item| std::iter::once(&item.context).chain(&item.target));
+            (format!("with:{}", label.join(",")), parts.map(node).collect())
+        }
+        StatementKind::For { target, iter } => ("for".to_owned(), nodes(vec![target, iter])),
+        StatementKind::While(test) => ("while".to_owned(), nodes(vec![test])),
+        StatementKind::If(test) => ("if".to_owned(), nodes(vec![test])),
+        StatementKind::Elif(test) => ("elif".to_owned(), nodes(vec![test])),
+        StatementKind::Else => ("else".to_owned(), Vec::new()),
+        StatementKind::Assign { targets, value } => ("assign".to_owned(), nodes(targets.iter().chain(Some(value)).collect())),
+        StatementKind::AnnAssign { target, annotation, value } => {
+            ("annotated".to_owned(), nodes([target, annotation].into_iter().chain(value).collect()))
+        }
+        StatementKind::AugAssign { target, op, value } => (format!("augmented:{op:?}"), nodes(vec![target, value])),
+        StatementKind::Expr(expr) => ("expr".to_owned(), nodes(vec![expr])),
+        StatementKind::Return(value) => ("return".to_owned(), nodes(value.iter().collect())),
+        StatementKind::Assert { test, message } => {
+            ("assert".to_owned(), nodes(std::iter::once(test).chain(message).collect()))
+        }
+        StatementKind::Import(names) => (format!("import:{}", imported(names, false, cursor)), Vec::new()),
+        StatementKind::FromImport { module, names } => {
+            let module = without_blanks(cursor.source(*module));
+            let names = imported(names, module == "tvm.script", cursor);
+            (format!("from:{module}:{names}"), Vec::new())
+        }
+        StatementKind::Pass => ("pass".to_owned(), Vec::new()),
+        StatementKind::Break => ("break".to_owned(), Vec::new()),
+        StatementKind::Continue => ("continue".to_owned(), Vec::new()),
+        StatementKind::Python { .. } | StatementKind::Error => (format!("python:{source}"), Vec::new()),
+    }
+}
+
+fn imported(names: &[ImportedName], of_script: bool, cursor: Cursor<'_>) -> String {
+    let one = |imported: &ImportedName| {
+        let name = without_blanks(cursor.source(imported.path));
+        match imported.alias {
+            Some(alias) if of_script => {
+                format!("{} as {}", Dialect::Tvm027.spell_import(&name), cursor.text(alias))
+            }
+            Some(alias) => format!("{name} as {}", cursor.text(alias)),
+            None => name,
+        }
+    };
+    names.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
+/// A decorator: without arguments it may have parentheses or not.
+fn decorator<'a>(expr: &'a Expr, cursor: Cursor<'a>, side: Side) -> Reduced<'a> {
+    let (callee, arguments) = match &bare(expr).kind {
+        ExprKind::Call { callee, arguments } => (&**callee, arguments.as_slice()),
+        _ => (expr, [].as_slice()),
+    };
+    let keyword = |argument: &Argument| argument.keyword.map(|token| cursor.text(token)).unwrap_or("");
+    let kept = arguments.iter().filter(|argument| !(side.mixed && keyword(argument) == "s_tir"));
+    let kept: Vec<&Argument> = kept.collect();
+    let keywords: Vec<&str> = kept.iter().map(|argument| keyword(argument)).collect();
+    let parts = std::iter::once(callee).chain(kept.iter().map(|argument| &argument.value));
+    let parts = parts.map(|expr| Node(What::Expr(expr), cursor, Spot::default()));
+    (format!("decorator:{}", keywords.join(",")), parts.collect())
+}
+
+fn def<'a>(
+    name: &str,
+    params: &'a [Parameter],
+    ret: Option<&'a Expr>,
+    cursor: Cursor<'a>,
+    function: Option<&Function>,
+) -> Reduced<'a> {
+    let mut label = format!("def:{name}");
+    let symbols = function.map(|function| function.symbols.as_slice()).unwrap_or_default();
+    let symbols = symbols.iter().filter(|symbol| symbol.in_signature);
+    let mut symbols: Vec<String> = symbols.map(|symbol| format!("{}:{}", symbol.name, symbol.dtype)).collect();
+    symbols.sort();
+    label.push_str(&format!("[{}]", symbols.join(",")));
+    let mut parts = Vec::new();
+    let spot = Spot { signature: true, ..Spot::default() };
+    for param in params {
+        let cursor = cursor.parameter(param);
+        let tree = &param.tree;
+        let name = tree.name.map(|token| cursor.text(token)).unwrap_or("");
+        let (annotated, default) = (tree.annotation.is_some(), tree.default.is_some());
+        label.push_str(&format!("({},{name},{annotated},{default})", tree.stars));
+        parts.extend(tree.annotation.iter().map(|annotation| Node(What::Expr(annotation), cursor, spot)));
+        parts.extend(tree.default.iter().map(|default| Node(What::Expr(default), cursor, Spot::default())));
+    }
+    parts.extend(ret.map(|ret| Node(What::Expr(ret), cursor, spot)));
+    (label, parts)
+}
+
+impl<'a> Node<'a> {
+    /// Reduces the node.
+    pub(super) fn reduce(self, side: Side) -> Reduced<'a> {
+        let Node(what, cursor, spot) = self;
+        match what {
+            What::Label(label) => (label, Vec::new()),
+            What::Inputs(inputs, scalars) => {
+                let elements = inputs.iter().chain(scalars);
+                ("tuple".to_owned(), elements.map(|expr| Node(What::Expr(expr), cursor, spot)).collect())
+            }
+            What::Expr(expr) if spot.dim => (dim(expr, cursor, side), Vec::new()),
+            What::Expr(expr) => reduce(expr, cursor, spot, side),
+        }
+    }
+}
+
+/// A dim of a signature, quoted or not, as one label.
+fn dim(expr: &Expr, cursor: Cursor<'_>, side: Side) -> String {
+    let quoted = matches!(bare(expr).kind, ExprKind::String).then(|| QuotedDim::read(bare(expr), cursor)).flatten();
+    let inner = quoted.and_then(|quoted| quoted.with(|inner, cursor| whole(inner, cursor, side)));
+    inner.unwrap_or_else(|| whole(expr, cursor, side))
+}
+
+/// A whole expression as one label.
+fn whole(expr: &Expr, cursor: Cursor<'_>, side: Side) -> String {
+    let mut stack = vec![Node(What::Expr(expr), cursor, Spot::default())];
+    let mut label = String::new();
+    while let Some(node) = stack.pop() {
+        let (one, parts) = node.reduce(side);
+        label.push_str(&format!("{one}/{};", parts.len()));
+        stack.extend(parts.into_iter().rev());
+    }
+    label
+}
+
+fn reduce<'a>(expr: &'a Expr, cursor: Cursor<'a>, spot: Spot, side: Side) -> Reduced<'a> {
+    let expr = bare(expr);
+    if is_verbatim(expr) {
+        return (format!("python:{}", cursor.source(expr.tokens)), Vec::new());
+    }
+    let inner = Spot { dim: false, ..spot };
+    let leaf = |label: String| (label, Vec::new());
+    let node = |expr: &'a Expr| Node(What::Expr(expr), cursor, inner);
+    let under = |label: &str| (label.to_owned(), children(expr).into_iter().map(node).collect());
+    match &expr.kind {
+        ExprKind::Name | ExprKind::Attribute { .. } if path(expr, cursor).is_some() => {
+            let path = path(expr, cursor).unwrap_or_default();
+            leaf(format!("path:{}", side.dialect.canonical_call(&path)))
+        }
+        ExprKind::Attribute { name, .. } => under(&format!("attribute:{}", cursor.text(*name))),
+        ExprKind::Integer | ExprKind::Float => leaf(format!("number:{}", cursor.source(expr.tokens))),
+        ExprKind::String => leaf(match cursor.string_value(expr) {
+            Some(text) => format!("string:{text}"),
+            None => format!("literal:{}", cursor.source(expr.tokens)),
+        }),
+        ExprKind::Bool(value) => leaf(format!("bool:{value}")),
+        ExprKind::None => leaf("none".to_owned()),
+        ExprKind::Call { callee, arguments } => call(callee, arguments, cursor, spot, side),
+        ExprKind::Subscript { value, index } => subscript(value, index, cursor, inner, side),
+        ExprKind::Tuple(_) => under("tuple"),
+        ExprKind::List(_) => under("list"),
+        ExprKind::Set(_) => under("set"),
+        ExprKind::Dict(pairs) => dict(pairs, cursor, inner, side),
+        ExprKind::Slice { lower, upper, step } => {
+            under(&format!("slice:{}{}{}", lower.is_some(), upper.is_some(), step.is_some()))
+        }
+        ExprKind::Unary(op, _) => under(&format!("unary:{op:?}")),
+        ExprKind::Binary(op, ..) => under(&format!("binary:{op:?}")),
+        ExprKind::Compare(_, rest) => {
+            let ops: Vec<String> = rest.iter().map(|(op, _)| format!("{op:?}")).collect();
+            under(&format!("compare:{}", ops.join(",")))
+        }
+        ExprKind::Bool2(op, operands) => {
+            (format!("bool:{op:?}"), chain(*op, operands).into_iter().map(node).collect())
+        }
+        ExprKind::Conditional { .. } => under("conditional"),
+        ExprKind::Lambda { params, .. } => {
+            let params = params.iter().map(|param| {
+                let cursor = cursor.parameter(param);
+                without_blanks(cursor.source(param.tree.tokens))
+            });
+            under(&format!("lambda:{}", params.collect::<Vec<_>>().join(",")))
+        }
+        ExprKind::Starred { double, .. } => under(&format!("starred:{double}")),
+        ExprKind::Walrus { name, .. } => under(&format!("walrus:{}", cursor.text(*name))),
+        _ => under(cursor.source(expr.tokens)),
+    }
+}
+
+/// `(a and b) and c` is `a and b and c`.
+fn chain(op: BoolOp, operands: &[Expr]) -> Vec<&Expr> {
+    let mut flat: Vec<&Expr> = operands.iter().rev().collect();
+    while let Some(first) = flat.last().map(|first| bare(first)) {
+        let ExprKind::Bool2(inner, operands) = &first.kind else { break };
+        if *inner != op {
+            break;
+        }
+        flat.pop();
+        flat.extend(operands.iter().rev());
+    }
+    flat.reverse();
+    flat
+}
+
+fn subscript<'a>(value: &'a Expr, index: &'a Expr, cursor: Cursor<'a>, spot: Spot, side: Side) -> Reduced<'a> {
+    let metadata = path(value, cursor).as_deref() == Some("metadata");
+    let key = cursor.string_value(bare(index)).filter(|_| metadata);
+    let index = match key {
+        Some(key) => What::Label(format!("string:{}", side.dialect.canonical_metadata_key(&key))),
+        None => What::Expr(index),
+    };
+    ("subscript".to_owned(), vec![Node(What::Expr(value), cursor, spot), Node(index, cursor, spot)])
+}
+
+fn dict<'a>(pairs: &'a [(Option<Expr>, Expr)], cursor: Cursor<'a>, spot: Spot, side: Side) -> Reduced<'a> {
+    let mut label = "dict:".to_owned();
+    let mut parts = Vec::new();
+    for (key, value) in pairs {
+        label.push(if key.is_some() { '.' } else { '*' });
+        parts.extend(key.iter().map(|key| match cursor.string_value(bare(key)).filter(|_| spot.attributes) {
+            Some(text) => Node(What::Label(format!("string:{}", side.dialect.canonical_attr_key(&text))), cursor, spot),
+            None => Node(What::Expr(key), cursor, spot),
+        }));
+        parts.push(Node(What::Expr(value), cursor, spot));
+    }
+    (label, parts)
+}
+
+fn call<'a>(callee: &'a Expr, arguments: &'a [Argument], cursor: Cursor<'a>, spot: Spot, side: Side) -> Reduced<'a> {
+    let written = path(callee, cursor);
+    let name = written.map(|written| canonical_callee(side.dialect, &written, arguments, cursor)).unwrap_or_default();
+    if let Some(same) = same_as_call(&name, arguments, cursor, spot, side) {
+        return (same, Vec::new());
+    }
+    let merged = classic_scalars(arguments, cursor).filter(|_| calls_tir(&name));
+    let holder = dim_argument(&name, arguments, cursor).filter(|_| spot.signature);
+    let spot = Spot { dim: false, attributes: takes_attributes(&name), ..spot };
+    let mut label = format!("call:{name}");
+    let mut parts = Vec::new();
+    if name.is_empty() {
+        parts.push(Node(What::Expr(callee), cursor, spot));
+    }
+    for (at, argument) in arguments.iter().enumerate() {
+        if merged.is_some_and(|(scalars, _)| scalars == at) {
+            continue;
+        }
+        let keyword = argument.keyword.map(|token| side.dialect.canonical_keyword(cursor.text(token))).unwrap_or("");
+        label.push_str(&format!(",{keyword}"));
+        let value = bare(&argument.value);
+        let named_dim = !keyword.is_empty() && dims(value).is_empty();
+        let what = match (&value.kind, merged) {
+            (ExprKind::Tuple(inputs), Some((_, scalars))) if at == 1 => What::Inputs(inputs, scalars),
+            _ if holder == Some(at) && !dims(value).is_empty() => {
+                let list = matches!(value.kind, ExprKind::List(_));
+                label.push_str(if list { "list" } else { "tuple" });
+                label.push_str(&dims(value).len().to_string());
+                let spot = Spot { dim: true, ..spot };
+                parts.extend(dims(value).iter().map(|dim| Node(What::Expr(dim), cursor, spot)));
+                continue;
+            }
+            _ => match special_value(&name, keyword, at, value, cursor) {
+                Some(label) => What::Label(label),
+                None => What::Expr(value),
+            },
+        };
+        let dim = holder == Some(at) && named_dim;
+        parts.push(Node(what, cursor, Spot { dim, ..spot }));
+    }
+    (label, parts)
+}
+
+/// Calls that other dialects spell without one: `R.Prim("int64")` is `T.int64`, an attribute's `T.bool(True)` is `True`.
+fn same_as_call(name: &str, arguments: &[Argument], cursor: Cursor<'_>, spot: Spot, side: Side) -> Option<String> {
+    let [one] = arguments else { return None };
+    let value = bare(&one.value);
+    if let (true, "T.bool", ExprKind::Bool(value)) = (spot.attributes, name, &value.kind) {
+        return Some(format!("bool:{value}"));
+    }
+    let dtype = (side.relax && name == "R.Prim").then(|| prim_type(name, arguments, cursor)).flatten()?;
+    Some(format!("path:T.{dtype}"))
+}
+
+/// Values that the dialects spell differently: no dtype, and numbers that are none.
+fn special_value(callee: &str, keyword: &str, at: usize, value: &Expr, cursor: Cursor<'_>) -> Option<String> {
+    let text = cursor.string_value(value);
+    if matches!(keyword, "out_dtype" | "dtype") && text.as_deref() == Some("void") {
+        return Some("none".to_owned());
+    }
+    if last_part(callee) != "const" || at != 0 {
+        return None;
+    }
+    let special = text.as_deref().and_then(special_float).or_else(|| float_call(value, cursor))?;
+    Some(format!("float:{special}"))
+}

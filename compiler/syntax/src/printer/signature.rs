@@ -1,0 +1,198 @@
+//! Which symbolic dims a function's signature declares, however its dialect says so.
+//!
+//! TVM's rule (`python/tvm/script/parser/core/parser.py`): a `TypeVar` of the module belongs to every function whose
+//! annotations name it, strings included. Classic text quotes dims and declares them in the body.
+
+use std::sync::Arc;
+
+use rx_base::DType;
+use rx_base::name::{Name, NameSet, name};
+
+use super::canonical::{bare, children, dim_argument, dims, parameter_name, path};
+use crate::ast::{Expr, ExprKind, Parameter, StatementKind};
+use crate::{Cursor, Segment};
+
+/// The parts of a `def` that name types.
+#[derive(Clone, Copy)]
+pub(crate) struct Signature<'a> {
+    pub(crate) params: &'a [Parameter],
+    pub(crate) ret: Option<&'a Expr>,
+    pub(crate) cursor: Cursor<'a>,
+}
+
+impl<'a> Signature<'a> {
+    /// The annotations, left to right, the result's last.
+    pub(crate) fn annotations(&self) -> impl Iterator<Item = (&'a Expr, Cursor<'a>)> + use<'a> {
+        let cursor = self.cursor;
+        let params = self.params.iter();
+        let params = params.filter_map(move |p| Some((p.tree.annotation.as_ref()?, cursor.parameter(p))));
+        params.chain(self.ret.map(|ret| (ret, cursor)))
+    }
+}
+
+/// How a name stands in a signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quoting {
+    Bare,
+    /// Alone in a string: `"n"`.
+    Alone,
+    /// In a string with more: `"n + 1"`.
+    Compound,
+}
+
+/// A symbolic dim of a signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Symbol {
+    pub(crate) name: Name,
+    pub(crate) dtype: DType,
+    /// Whether some annotation names it (a type parameter may be there for the body alone).
+    pub(crate) in_signature: bool,
+    /// Whether a `n = T.int64()` of the body is its declaration.
+    pub(crate) in_body: bool,
+}
+
+/// What a function's own text and its surroundings say of names.
+pub(crate) struct Surroundings<'a> {
+    /// Names with a `TypeVar` in the file.
+    pub(crate) type_vars: &'a NameSet,
+    /// Dims of the functions this one stands in.
+    pub(crate) outer: &'a NameSet,
+    /// `n = T.int64()` in its body, in order.
+    pub(crate) declarations: &'a [(Name, DType)],
+    /// Whether it is a prim_func, where a dim without declaration is an `int32`.
+    pub(crate) prim: bool,
+}
+
+/// The dims `signature` declares, in order of appearance.
+pub(crate) fn symbols(signature: Signature<'_>, type_params: &[Name], around: &Surroundings<'_>) -> Vec<Symbol> {
+    let mut occurrences = Vec::new();
+    for (annotation, cursor) in signature.annotations() {
+        collect(annotation, cursor, Quoting::Bare, &mut occurrences);
+    }
+    let cursor = signature.cursor;
+    let params = signature.params.iter();
+    let params: NameSet = params.filter_map(|p| parameter_name(&p.tree, cursor.parameter(p))).collect();
+    let mut named: Vec<(Name, bool, bool)> = Vec::new();
+    let mut seen = rustc_hash::FxHashMap::default();
+    for (name, quoting) in occurrences {
+        if params.contains(&name) || around.outer.contains(&name) {
+            continue;
+        }
+        let at = *seen.entry(name).or_insert_with(|| {
+            named.push((name, false, false));
+            named.len() - 1
+        });
+        if let Some(entry) = named.get_mut(at) {
+            entry.1 |= quoting == Quoting::Alone;
+            entry.2 |= quoting != Quoting::Bare;
+        }
+    }
+    let mut found: Vec<Symbol> = Vec::new();
+    for (name, alone, quoted) in named {
+        let module_wide = type_params.contains(&name) || around.type_vars.contains(&name);
+        found.extend(symbol(name, alone, quoted, module_wide, around));
+    }
+    for &name in type_params {
+        if !seen.contains_key(&name) {
+            found.push(Symbol { name, dtype: DType::INT64, in_signature: false, in_body: false });
+        }
+    }
+    found
+}
+
+/// What `name` is, or nothing where nobody declares it. A declaration in the body is the signature's unless a `TypeVar`
+/// of the same type already is.
+fn symbol(name: Name, alone: bool, quoted: bool, module_wide: bool, around: &Surroundings<'_>) -> Option<Symbol> {
+    let declared = around.declarations.iter().find(|(declared, _)| *declared == name).map(|(_, dtype)| *dtype);
+    let found = |dtype, in_body| Some(Symbol { name, dtype, in_signature: true, in_body });
+    match declared {
+        Some(dtype) if alone || !module_wide || (quoted && dtype != DType::INT64) => found(dtype, true),
+        _ if module_wide => found(DType::INT64, false),
+        _ if quoted => found(if around.prim { DType::INT32 } else { DType::INT64 }, false),
+        _ => None,
+    }
+}
+
+/// Whether a dim of the signature is a quoted name.
+pub(crate) fn has_quoted_name(signature: &Signature<'_>) -> bool {
+    let mut occurrences = Vec::new();
+    for (annotation, cursor) in signature.annotations() {
+        collect(annotation, cursor, Quoting::Bare, &mut occurrences);
+    }
+    occurrences.iter().any(|(_, quoting)| *quoting == Quoting::Alone)
+}
+
+/// The names in an expression that are no functions and no modules.
+pub(crate) fn names(expr: &Expr, cursor: Cursor<'_>) -> Vec<Name> {
+    let mut occurrences = Vec::new();
+    collect(expr, cursor, Quoting::Bare, &mut occurrences);
+    occurrences.into_iter().map(|(name, _)| name).collect()
+}
+
+fn collect(root: &Expr, cursor: Cursor<'_>, quoting: Quoting, out: &mut Vec<(Name, Quoting)>) {
+    // A stack of its own: a chain of operators may be deeper than the machine's.
+    let mut stack = vec![(root, false)];
+    while let Some((expr, is_dim)) = stack.pop() {
+        match &expr.kind {
+            ExprKind::Name => out.push((name(cursor.text(expr.tokens.start)), quoting)),
+            ExprKind::Attribute { value, .. } => {
+                if path(expr, cursor).is_none() {
+                    stack.push((value, false));
+                }
+            }
+            ExprKind::String if is_dim => collect_quoted(expr, cursor, out),
+            ExprKind::Parenthesized(inner) => stack.push((inner, is_dim)),
+            ExprKind::Call { callee, arguments } => {
+                let callee_path = path(callee, cursor);
+                let holder = callee_path.as_deref().and_then(|callee| dim_argument(callee, arguments, cursor));
+                for (at, argument) in arguments.iter().enumerate().rev() {
+                    if Some(at) == holder && !dims(&argument.value).is_empty() {
+                        stack.extend(dims(&argument.value).iter().rev().map(|dim| (dim, true)));
+                    } else {
+                        stack.push((&argument.value, Some(at) == holder && argument.keyword.is_some()));
+                    }
+                }
+                if callee_path.is_none() {
+                    stack.push((callee, false));
+                }
+            }
+            _ => stack.extend(children(expr).into_iter().rev().map(|child| (child, false))),
+        }
+    }
+}
+
+fn collect_quoted(expr: &Expr, cursor: Cursor<'_>, out: &mut Vec<(Name, Quoting)>) {
+    let Some(quoted) = QuotedDim::read(expr, cursor) else { return };
+    quoted.with(|inner, cursor| {
+        let quoting = if matches!(bare(inner).kind, ExprKind::Name) { Quoting::Alone } else { Quoting::Compound };
+        let mut inside = Vec::new();
+        collect(inner, cursor, quoting, &mut inside);
+        out.extend(inside);
+    });
+}
+
+/// The expression in a quoted dim.
+pub(crate) struct QuotedDim(Segment);
+
+impl QuotedDim {
+    /// The expression in the string `expr`, if it is one that reads as an expression.
+    pub(crate) fn read(expr: &Expr, cursor: Cursor<'_>) -> Option<QuotedDim> {
+        let text = cursor.string_value(expr)?;
+        let text = text.trim();
+        if text.is_empty() || text.contains(['\n', '\r', '#', '"', '\'']) {
+            return None;
+        }
+        let quoted = QuotedDim(Segment::new(Arc::from(text)));
+        quoted.with(|_, _| ())?;
+        Some(quoted)
+    }
+
+    /// What `look` says of the expression.
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&Expr, Cursor<'_>) -> T) -> Option<T> {
+        let [statement] = &*self.0.tree().statements else { return None };
+        match &statement.tree.kind {
+            StatementKind::Expr(expr) if statement.tree.error.is_none() => Some(look(expr, self.0.cursor(statement))),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! A piece of text with its tokens and trees, immutable and position-free.
+
+use crate::ast::StatementTree;
+use crate::cursor::Cursor;
+use crate::line;
+use crate::shape::Reader;
+use crate::token::{TokenKind, TokenTable, tokens};
+use rx_base::Span;
+use std::sync::{Arc, OnceLock};
+
+/// A piece of text that starts at a statement's line. Its tree is a pure function of the text, made when first asked for.
+#[derive(Debug)]
+pub struct Segment {
+    text: Arc<str>,
+    newlines: u32,
+    ascii: bool,
+    tree: OnceLock<SegmentTree>,
+}
+
+/// The statements of a segment, in order; blocks follow from their indentation.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct SegmentTree {
+    /// The significant tokens, and where the comments are.
+    pub tokens: TokenTable,
+    /// The statements.
+    pub statements: Box<[Statement]>,
+}
+
+/// A statement: one logical line, or a part of one that `;` or a block's `:` cuts off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// The column of its line's first token; a tab leads to the next multiple of 8, as in Python.
+    pub indent: u32,
+    /// Its first token in the segment's table.
+    pub first_token: u32,
+    /// Its number of tokens, a block header's colon included; at least 1.
+    pub token_count: u32,
+    /// Its bytes in the segment, from the first token to the last.
+    pub span: Span,
+    /// What it says.
+    pub tree: Arc<StatementTree>,
+    /// Whether it stands after `:` or `;` on the line of another.
+    pub inline: bool,
+}
+
+impl Segment {
+    /// A segment of `text`.
+    pub fn new(text: Arc<str>) -> Segment {
+        let (newlines, ascii) = line::count_newlines(&text);
+        Segment { newlines, ascii, text, tree: OnceLock::new() }
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Number of line breaks: `\n`, `\r\n` or a lone `\r`.
+    pub fn line_count(&self) -> u32 {
+        self.newlines
+    }
+
+    /// Whether every character is one byte.
+    pub fn is_ascii(&self) -> bool {
+        self.ascii
+    }
+
+    /// The tokens and statements.
+    pub fn tree(&self) -> &SegmentTree {
+        self.tree.get_or_init(|| SegmentTree::read(&self.text))
+    }
+
+    /// Access to the text behind a statement's tree.
+    pub fn cursor<'a>(&'a self, statement: &Statement) -> Cursor<'a> {
+        Cursor::new(&self.text, &self.tree().tokens, statement.first_token)
+    }
+
+    /// The comments, `#` included, without the line's end.
+    pub fn comments(&self) -> impl Iterator<Item = Span> + '_ {
+        self.tree().tokens.comments().iter().copied()
+    }
+}
+
+/// Segments are equal when their texts are.
+impl PartialEq for Segment {
+    fn eq(&self, other: &Segment) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Segment {}
+
+/// A statement before it is read: its line's column, its tokens, whether it is inline.
+struct Piece {
+    indent: u32,
+    first: usize,
+    end: usize,
+    inline: bool,
+}
+
+impl SegmentTree {
+    /// Lexes and parses `text`.
+    fn read(text: &str) -> SegmentTree {
+        let mut table = TokenTable::with_capacity(text.len());
+        let pieces = lex(text, &mut table);
+        table.shrink();
+        let reader = Reader::new();
+        let statement = |piece: Piece| {
+            let kinds = table.kinds().get(piece.first..piece.end).unwrap_or_default();
+            let (first_token, last) = (piece.first as u32, piece.end as u32 - 1);
+            let start = table.span(first_token).unwrap_or_default().start;
+            let end = table.span(last).unwrap_or_default().end;
+            Statement {
+                indent: piece.indent,
+                first_token,
+                token_count: piece.end as u32 - first_token,
+                span: Span::new(start, end),
+                tree: reader.statement(kinds),
+                inline: piece.inline,
+            }
+        };
+        let statements = pieces.into_iter().map(statement).collect();
+        drop(reader);
+        SegmentTree { tokens: table, statements }
+    }
+}
+
+/// Fills the table and finds the statements.
+fn lex(text: &str, table: &mut TokenTable) -> Vec<Piece> {
+    let bytes = text.as_bytes();
+    let mut pieces = Vec::new();
+    let mut at = line::skip_trivia(bytes, 0);
+    push_tokens(text, 0, at, table);
+    while at < bytes.len() {
+        let line = line::logical_line(bytes, at, true);
+        let first = table.len() as usize;
+        push_tokens(text, at, line.next, table);
+        split_inline(table.kinds(), first, line.indent, &mut pieces);
+        at = line.next;
+    }
+    pieces
+}
+
+fn push_tokens(text: &str, start: usize, end: usize, table: &mut TokenTable) {
+    // Both offsets are line starts or the text's end, so this slice is whole characters.
+    let slice = text.get(start..end).unwrap_or_default();
+    for mut token in tokens(slice) {
+        token.span = token.span.shift(start as u32);
+        table.push(token);
+    }
+}
+
+/// Cuts a logical line's tokens, from `first` to the end, at `;` and after the colon of a block's header.
+fn split_inline(kinds: &[TokenKind], first: usize, indent: u32, pieces: &mut Vec<Piece>) {
+    let mut start = first;
+    let mut inline = false;
+    let mut add = |start: usize, end: usize| {
+        if start < end {
+            pieces.push(Piece { indent, first: start, end, inline });
+        }
+        inline = true;
+    };
+    let mut depth = 0usize;
+    let mut lambdas = 0usize;
+    let mut header = kinds.get(first).is_some_and(|kind| opens_block(*kind));
+    for (at, kind) in kinds.iter().enumerate().skip(first) {
+        match kind {
+            kind if kind.is_opener() => depth += 1,
+            kind if kind.is_closer() => depth = depth.saturating_sub(1),
+            TokenKind::Semicolon if depth == 0 => {
+                add(start, at);
+                start = at + 1;
+            }
+            TokenKind::Lambda if depth == 0 => lambdas += 1,
+            TokenKind::Colon if depth == 0 && lambdas > 0 => lambdas -= 1,
+            TokenKind::Colon if depth == 0 && header => {
+                add(start, at + 1);
+                start = at + 1;
+                header = false;
+            }
+            _ => {}
+        }
+    }
+    add(start, kinds.len());
+}
+
+/// Whether a line that starts with the token is a block's header.
+fn opens_block(kind: TokenKind) -> bool {
+    use TokenKind::*;
+    matches!(kind, If | Elif | Else | For | While | With | Def | Class | Try | Except | Finally | Async)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Segment;
+
+    fn statements(text: &str) -> Vec<(u32, bool, String)> {
+        let segment = Segment::new(text.into());
+        let statements = segment.tree().statements.iter();
+        statements.map(|s| (s.indent, s.inline, text[s.span.range()].to_owned())).collect()
+    }
+
+    #[test]
+    fn statements_of_lines_and_parts_of_lines() {
+        let expected = [(0, false, "if a[1:2]:"), (0, true, "b = 1"), (0, true, "c"), (4, false, "x")];
+        let expected = expected.map(|(indent, inline, text)| (indent, inline, text.to_owned()));
+        assert_eq!(statements("# head\nif a[1:2]: b = 1; c  # why\n    x\n"), expected);
+        assert_eq!(statements("\tx; \n"), [(8, false, "x".to_owned())]);
+        assert_eq!(statements("\u{feff}# nothing\n\\\n"), []);
+    }
+
+    #[test]
+    fn lines_and_comments_are_counted() {
+        let segment = Segment::new("a # 1\r\nb\rc\n# é".into());
+        assert_eq!(segment.line_count(), 3);
+        assert!(!segment.is_ascii());
+        let comments: Vec<&str> = segment.comments().map(|span| &segment.text()[span.range()]).collect();
+        assert_eq!(comments, ["# 1", "# é"]);
+    }
+}

@@ -1,0 +1,188 @@
+//! From token kinds to trees, each shape once.
+//!
+//! A tree depends on the kinds of its tokens alone, and models repeat the same few hundred lines. So trees are kept per
+//! thread by their kinds, and chumsky runs once per distinct sequence. The table is bounded, and nothing observable
+//! depends on it.
+
+use crate::ast::{ParameterTree, StatementKind, StatementTree, SyntaxError, TokenRange};
+use crate::grammar::{Failure, Grammar};
+use crate::token::TokenKind::{self, *};
+use crate::{header, nesting, recover, target};
+use rustc_hash::FxHashMap;
+use rx_base::Code;
+use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
+
+/// Longer lines are rarely met twice.
+const MAX_KEY: usize = 512;
+
+/// Beyond it the table is emptied.
+const MAX_ENTRIES: usize = 4096;
+
+/// Trees by the kinds of their tokens.
+struct Table<T> {
+    buckets: FxHashMap<u64, Vec<(Box<[TokenKind]>, Arc<T>)>>,
+    entries: usize,
+}
+
+impl<T> Table<T> {
+    fn new() -> Table<T> {
+        Table { buckets: FxHashMap::default(), entries: 0 }
+    }
+
+    fn get(&self, hash: u64, kinds: &[TokenKind]) -> Option<Arc<T>> {
+        let bucket = self.buckets.get(&hash)?;
+        bucket.iter().find(|(key, _)| **key == *kinds).map(|(_, tree)| tree.clone())
+    }
+
+    fn insert(&mut self, hash: u64, kinds: &[TokenKind], tree: Arc<T>) {
+        if self.entries >= MAX_ENTRIES {
+            self.buckets.clear();
+            self.entries = 0;
+        }
+        self.buckets.entry(hash).or_default().push((kinds.into(), tree));
+        self.entries += 1;
+    }
+}
+
+thread_local! {
+    static STATEMENTS: RefCell<Table<StatementTree>> = RefCell::new(Table::new());
+    static PARAMETERS: RefCell<Table<ParameterTree>> = RefCell::new(Table::new());
+}
+
+/// A hash of eight kinds at a time.
+fn hash(kinds: &[TokenKind]) -> u64 {
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mut hash = kinds.len() as u64;
+    for chunk in kinds.chunks(8) {
+        let mut word = 0u64;
+        for &kind in chunk {
+            word = (word << 8) | kind as u64;
+        }
+        hash = (hash.rotate_left(29) ^ word).wrapping_mul(FACTOR);
+    }
+    hash ^ (hash >> 32)
+}
+
+fn memoized<T>(
+    table: &'static std::thread::LocalKey<RefCell<Table<T>>>,
+    kinds: &[TokenKind],
+    parse: impl FnOnce() -> T,
+) -> Arc<T> {
+    if kinds.len() > MAX_KEY {
+        return Arc::new(parse());
+    }
+    let hash = hash(kinds);
+    if let Some(tree) = table.with_borrow(|table| table.get(hash, kinds)) {
+        return tree;
+    }
+    let tree = Arc::new(parse());
+    table.with_borrow_mut(|table| table.insert(hash, kinds, tree.clone()));
+    tree
+}
+
+/// Reads the lines of one token table; the grammar is built when the first unknown shape is met.
+pub(crate) struct Reader<'k> {
+    grammar: OnceCell<Grammar<'k>>,
+}
+
+impl<'k> Reader<'k> {
+    /// A reader for kinds that live as long as `'k`.
+    pub(crate) fn new() -> Reader<'k> {
+        Reader { grammar: OnceCell::new() }
+    }
+
+    /// The grammar. It must see only kinds that [`nesting::too_deep`] has passed.
+    pub(crate) fn grammar(&self) -> &Grammar<'k> {
+        self.grammar.get_or_init(Grammar::new)
+    }
+
+    /// The tree of a statement.
+    pub(crate) fn statement(&self, kinds: &'k [TokenKind]) -> Arc<StatementTree> {
+        memoized(&STATEMENTS, kinds, || self.read_statement(kinds))
+    }
+
+    /// The tree of a `def`'s parameter.
+    pub(crate) fn parameter(&self, kinds: &'k [TokenKind]) -> Arc<ParameterTree> {
+        memoized(&PARAMETERS, kinds, || self.read_parameter(kinds))
+    }
+
+    fn read_statement(&self, kinds: &'k [TokenKind]) -> StatementTree {
+        if kinds.first() == Some(&Def) {
+            return header::definition(self, kinds);
+        }
+        if let Some(block) = python(kinds) {
+            let error = nesting::check(kinds);
+            return StatementTree { kind: StatementKind::Python { block }, error };
+        }
+        if let Some(error) = nesting::check(kinds) {
+            return StatementTree { kind: recover::statement(self, kinds), error: Some(error) };
+        }
+        match self.grammar().statement(kinds) {
+            Ok(kind) => {
+                let error = target::check(&kind).or_else(|| unclosed_string(kinds));
+                StatementTree { kind, error }
+            }
+            Err(failure) => {
+                let error = unclosed_string(kinds).unwrap_or_else(|| syntax_error(kinds, failure, 0));
+                StatementTree { kind: recover::statement(self, kinds), error: Some(error) }
+            }
+        }
+    }
+
+    fn read_parameter(&self, kinds: &'k [TokenKind]) -> ParameterTree {
+        let failed = match nesting::check(kinds) {
+            Some(error) => error,
+            None => match self.grammar().parameter(kinds) {
+                Ok(mut tree) => {
+                    tree.error = unclosed_string(kinds);
+                    return tree;
+                }
+                Err(failure) => syntax_error(kinds, failure, 0),
+            },
+        };
+        recover::parameter(self, kinds, failed)
+    }
+}
+
+/// The diagnosis of a failed parse of a part of a line that starts at token `first`.
+pub(crate) fn syntax_error(kinds: &[TokenKind], failure: Failure, first: u32) -> SyntaxError {
+    let end = kinds.len() as u32;
+    let start = failure.at.min(end);
+    let tokens = TokenRange { start: first + start, end: first + (start + 1).min(end) };
+    let (code, message) = match kinds.get(start as usize) {
+        Some(Unknown) => (Code::InvalidCharacter, "this character has no meaning here"),
+        Some(UnclosedString) => (Code::UnclosedString, "the string is never closed"),
+        _ => (Code::SyntaxError, failure.message),
+    };
+    let expected = if message.is_empty() { failure.expected() } else { Vec::new() };
+    SyntaxError { code, tokens, expected, message }
+}
+
+/// The grammar takes an unclosed string for a string, to keep the line's structure; this is its error.
+fn unclosed_string(kinds: &[TokenKind]) -> Option<SyntaxError> {
+    let at = kinds.iter().position(|kind| *kind == UnclosedString)? as u32;
+    Some(SyntaxError {
+        code: Code::UnclosedString,
+        tokens: TokenRange { start: at, end: at + 1 },
+        expected: Vec::new(),
+        message: "the string is never closed",
+    })
+}
+
+/// Whether a line is Python without meaning in TVMScript, and if so whether it opens a block.
+fn python(kinds: &[TokenKind]) -> Option<bool> {
+    let opens = kinds.last() == Some(&Colon);
+    match (kinds.first()?, kinds.get(1)) {
+        (Try | Except | Finally | Async, _) => Some(true),
+        (Raise | Del | Global | Nonlocal, _) => Some(false),
+        (Match | Case, Some(second)) if opens && starts_operand(*second) => Some(true),
+        (Type, Some(Name)) => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether `match` or `case` before the token can be a keyword only.
+fn starts_operand(kind: TokenKind) -> bool {
+    kind.is_name() || matches!(kind, Integer | Float | String | NoneLiteral | True | False | LeftParen | LeftBracket | LeftBrace | Minus)
+}

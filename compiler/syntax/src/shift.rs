@@ -1,0 +1,85 @@
+//! Moving trees along their token sequence: the parts of a long line are read one by one, from token 0 each.
+
+use crate::ast::{Argument, Expr, ExprKind, TokenRange};
+
+fn range(tokens: &mut TokenRange, by: u32) {
+    tokens.start += by;
+    tokens.end += by;
+}
+
+/// The expression with every index `by` tokens further on.
+pub(crate) fn expr(mut value: Expr, by: u32) -> Expr {
+    if by != 0 {
+        shift(&mut value, by);
+    }
+    value
+}
+
+fn shift(value: &mut Expr, by: u32) {
+    range(&mut value.tokens, by);
+    let mut child = |value: &mut Expr| shift(value, by);
+    match &mut value.kind {
+        ExprKind::Attribute { value, name } => {
+            *name += by;
+            child(value);
+        }
+        ExprKind::Subscript { value, index } => {
+            child(value);
+            child(index);
+        }
+        ExprKind::Call { callee, arguments: list } => {
+            child(callee);
+            arguments(list, by);
+        }
+        ExprKind::Tuple(items) | ExprKind::List(items) | ExprKind::Set(items) | ExprKind::Bool2(_, items) => {
+            items.iter_mut().for_each(child);
+        }
+        ExprKind::Parenthesized(inner) | ExprKind::Unary(_, inner) | ExprKind::Starred { value: inner, .. } => child(inner),
+        ExprKind::Dict(entries) => {
+            for (key, value) in entries {
+                key.as_mut().map(&mut child);
+                child(value);
+            }
+        }
+        ExprKind::Slice { lower, upper, step } => {
+            [lower, upper, step].into_iter().flatten().for_each(|bound| child(bound));
+        }
+        ExprKind::Binary(_, lhs, rhs) => {
+            child(lhs);
+            child(rhs);
+        }
+        ExprKind::Compare(first, rest) => {
+            child(first);
+            rest.iter_mut().for_each(|(_, operand)| child(operand));
+        }
+        ExprKind::Conditional { then, test, otherwise } => [then, test, otherwise].into_iter().for_each(|part| child(part)),
+        ExprKind::Lambda { params, body } => {
+            params.iter_mut().for_each(|param| param.first_token += by);
+            child(body);
+        }
+        ExprKind::Walrus { name, value } => {
+            *name += by;
+            child(value);
+        }
+        ExprKind::Name
+        | ExprKind::Integer
+        | ExprKind::Float
+        | ExprKind::String
+        | ExprKind::Bool(_)
+        | ExprKind::None
+        | ExprKind::Ellipsis
+        | ExprKind::Comprehension
+        | ExprKind::Python
+        | ExprKind::Error => {}
+    }
+}
+
+/// Moves a call's arguments.
+pub(crate) fn arguments(list: &mut [Argument], by: u32) {
+    for argument in list {
+        if let Some(keyword) = &mut argument.keyword {
+            *keyword += by;
+        }
+        shift(&mut argument.value, by);
+    }
+}

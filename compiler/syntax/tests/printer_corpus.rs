@@ -1,0 +1,159 @@
+//! The printer's laws over the conformance texts (`RX_CASES`, by default `../shared` beside the workspace):
+//! what is printed reads as the same trees in every dialect, printing again changes nothing, comments stay, and what TVM 0.27
+//! printed is already formatted.
+
+use std::path::{Path, PathBuf};
+
+use rx_syntax::dialect::Dialect;
+use rx_syntax::format::format;
+use rx_syntax::printer::{print, tree_eq};
+use rx_syntax::{Document, FileKind};
+
+/// The folder with the cases, or nothing, and then why.
+fn cases() -> Option<PathBuf> {
+    let root = match std::env::var_os("RX_CASES") {
+        Some(root) => PathBuf::from(root),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+    };
+    if root.join("cases").is_dir() {
+        return Some(root);
+    }
+    println!("skipped: no conformance cases at {}", root.display());
+    None
+}
+
+/// The texts in `field` of a JSON-lines file, with a name for each.
+fn rows(root: &Path, file: &str, field: &str) -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(root.join("cases").join(file)).unwrap_or_default();
+    let rows = text.lines().enumerate().filter_map(|(at, line)| {
+        let row: serde_json::Value = serde_json::from_str(line).ok()?;
+        Some((format!("{file}:{} {field}", at + 1), row.get(field)?.as_str()?.to_owned()))
+    });
+    rows.collect()
+}
+
+/// Every text under a folder, `.rx` and `.py`.
+fn files(folder: &Path, out: &mut Vec<(String, String, FileKind)>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    for path in paths {
+        let kind = match path.extension().and_then(|ext| ext.to_str()) {
+            Some("rx") => FileKind::Rx,
+            Some("py") => FileKind::Python,
+            _ if path.is_dir() => {
+                files(&path, out);
+                continue;
+            }
+            _ => continue,
+        };
+        if let Ok(text) = std::fs::read_to_string(&path) {
+            out.push((path.display().to_string(), text, kind));
+        }
+    }
+}
+
+fn texts(root: &Path) -> Vec<(String, String, FileKind)> {
+    let mut all = Vec::new();
+    for (file, field) in [
+        ("modules.jsonl", "text"),
+        ("modules.jsonl", "text_pep695"),
+        ("modules.jsonl", "text_min"),
+        ("modules.jsonl", "text_meta"),
+        ("modules_noroundtrip.jsonl", "text"),
+        ("tir_modules.jsonl", "text"),
+    ] {
+        all.extend(rows(root, file, field).into_iter().map(|(name, text)| (name, text, FileKind::Rx)));
+    }
+    files(&root.join("models"), &mut all);
+    files(&root.join("cases/defects"), &mut all);
+    all
+}
+
+/// The comments of a document, but for those that only say how it is imported and for where they stand.
+fn comments(document: &Document) -> Vec<String> {
+    let segments = document.items().iter().flat_map(|item| item.segments.iter());
+    let comments = segments.flat_map(|segment| {
+        segment.comments().map(|span| segment.text()[span.range()].trim_end().to_owned()).collect::<Vec<_>>()
+    });
+    let mut kept: Vec<String> = comments.filter(|c| !c.starts_with("# from ") && !c.starts_with("# with T.")).collect();
+    kept.sort();
+    kept
+}
+
+fn check_laws(name: &str, text: &str, kind: FileKind) -> Result<(), String> {
+    let document = Document::new(text, kind);
+    for dialect in Dialect::ALL {
+        let printed = print(&document, dialect);
+        let read = Document::new(&printed, kind);
+        tree_eq(&document, &read).map_err(|difference| format!("{name} as {dialect}: {difference}"))?;
+        let again = print(&read, dialect);
+        if again != printed {
+            let first = again.lines().zip(printed.lines()).find(|(a, b)| a != b);
+            return Err(format!("{name} as {dialect}: printed twice differs: {first:?}"));
+        }
+        if comments(&document) != comments(&read) {
+            return Err(format!("{name} as {dialect}: comments differ"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn printing_keeps_trees_and_comments_in_every_dialect() {
+    let Some(root) = cases() else { return };
+    let texts = texts(&root);
+    let failures: Vec<String> =
+        texts.iter().filter_map(|(name, text, kind)| check_laws(name, text, *kind).err()).collect();
+    let shown: Vec<&String> = failures.iter().take(20).collect();
+    assert!(failures.is_empty(), "{} of {}: {shown:#?}", failures.len(), texts.len());
+}
+
+#[test]
+fn what_tvm_prints_is_formatted() {
+    let Some(root) = cases() else { return };
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for (file, field) in
+        [("modules.jsonl", "text"), ("modules.jsonl", "text_pep695"), ("modules_noroundtrip.jsonl", "text"), ("tir_modules.jsonl", "text")]
+    {
+        for (name, text) in rows(&root, file, field) {
+            let document = Document::new(&text, FileKind::Rx);
+            let printed = format(&document, Dialect::detect(&document));
+            count += 1;
+            // TVM leaves blanks on an empty line before a nested function, and prints infinities as no parser reads them.
+            let lines = text.lines().map(str::trim_end).filter(|line| !line.contains("R.const(\""));
+            let printed = printed.lines().filter(|line| !line.contains("R.const(float("));
+            let (lines, printed): (Vec<_>, Vec<_>) = (lines.collect(), printed.collect());
+            if lines != printed {
+                let first = lines.iter().zip(&printed).find(|(a, b)| a != b);
+                failures.push(format!("{name}: {first:?} {} {}", lines.len(), printed.len()));
+            }
+        }
+    }
+    let shown: Vec<&String> = failures.iter().take(20).collect();
+    assert!(failures.is_empty(), "{} of {count}: {shown:#?}", failures.len());
+}
+
+#[test]
+fn python_3_12_text_is_the_same_module() {
+    let Some(root) = cases() else { return };
+    let texts = rows(&root, "modules.jsonl", "text");
+    let mut failures = Vec::new();
+    let text = std::fs::read_to_string(root.join("cases/modules.jsonl")).unwrap_or_default();
+    for (at, line) in text.lines().enumerate() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+        let (Some(old), Some(new)) = (row["text"].as_str(), row["text_pep695"].as_str()) else { continue };
+        let wanted = Document::new(new, FileKind::Rx);
+        let printed = print(&Document::new(old, FileKind::Rx), Dialect::Tvm027Py312);
+        if let Err(difference) = tree_eq(&Document::new(&printed, FileKind::Rx), &wanted) {
+            failures.push(format!("row {}: {difference}", at + 1));
+        }
+        let back = print(&wanted, Dialect::Tvm027);
+        if let Err(difference) = tree_eq(&Document::new(&back, FileKind::Rx), &Document::new(old, FileKind::Rx)) {
+            failures.push(format!("row {} back: {difference}", at + 1));
+        }
+    }
+    let shown: Vec<&String> = failures.iter().take(20).collect();
+    assert!(failures.is_empty(), "{} of {}: {shown:#?}", failures.len(), texts.len());
+}

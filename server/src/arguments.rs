@@ -1,0 +1,73 @@
+//! The command line of `rx-lsp`.
+
+/// How to call it.
+pub const USAGE: &str = "usage: rx-lsp [--stdio] [--clientProcessId N]
+
+Speaks the Language Server Protocol on stdin and stdout.
+
+  --stdio               the only transport, and the default
+  --clientProcessId N   end when process N is gone
+  --version             print the version
+  --help                print this";
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Serve one client.
+    Serve {
+        /// The process whose end ends the server.
+        client_process: Option<u32>,
+    },
+    /// Print this text and leave.
+    Print(String),
+}
+
+/// Reads the arguments after the program's name. The error is a sentence for the user.
+pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Command, String> {
+    let mut client_process = None;
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--stdio" => {}
+            "--version" | "-V" => return Ok(Command::Print(format!("rx-lsp {}", env!("CARGO_PKG_VERSION")))),
+            "--help" | "-h" => return Ok(Command::Print(USAGE.to_owned())),
+            "--clientProcessId" => {
+                let value = arguments.next().ok_or("`--clientProcessId` needs a process id")?;
+                client_process = Some(process_id(&value)?);
+            }
+            other => match other.strip_prefix("--clientProcessId=") {
+                Some(value) => client_process = Some(process_id(value)?),
+                None => return Err(format!("unknown argument `{other}`")),
+            },
+        }
+    }
+    Ok(Command::Serve { client_process })
+}
+
+fn process_id(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("`{text}` is no process id"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Command, parse};
+
+    fn of(arguments: &[&str]) -> Result<Command, String> {
+        parse(arguments.iter().map(|argument| argument.to_string()))
+    }
+
+    #[test]
+    fn what_editors_pass_is_accepted() {
+        assert_eq!(of(&[]), Ok(Command::Serve { client_process: None }));
+        assert_eq!(of(&["--stdio", "--clientProcessId=7"]), Ok(Command::Serve { client_process: Some(7) }));
+        assert_eq!(of(&["--clientProcessId", "7"]), Ok(Command::Serve { client_process: Some(7) }));
+        assert!(matches!(of(&["--version"]), Ok(Command::Print(text)) if text.starts_with("rx-lsp ")));
+    }
+
+    #[test]
+    fn the_rest_is_named() {
+        assert_eq!(of(&["--socket=3"]), Err("unknown argument `--socket=3`".into()));
+        assert_eq!(of(&["--clientProcessId", "x"]), Err("`x` is no process id".into()));
+        assert!(of(&["--clientProcessId"]).is_err());
+    }
+}

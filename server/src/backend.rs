@@ -1,0 +1,71 @@
+//! The handlers tower-lsp calls. They hold no state and do no work: each turns its message into an [`Event`] before its
+//! first `await`, which keeps the client's order, and waits for the answer if there is one.
+
+use crate::event::Event;
+use crate::lsp::{from_proto, to_proto};
+use crate::parent;
+use crate::reads::{Failure, Question, Read};
+use std::borrow::Cow;
+use std::sync::mpsc::Sender;
+use tokio::sync::oneshot;
+use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp::{LanguageServer, ls_types as proto};
+
+/// The handlers, and where they send their events.
+pub struct Backend {
+    events: Sender<Event>,
+}
+
+impl Backend {
+    /// Handlers that send to `events`.
+    pub fn new(events: Sender<Event>) -> Backend {
+        Backend { events }
+    }
+
+    fn send(&self, event: Event) {
+        // The main loop is gone only when the server ends; a request then finds its reply dropped.
+        let _ = self.events.send(event);
+    }
+}
+
+/// Waits for the main loop's answer.
+async fn answer<T>(reply: oneshot::Receiver<std::result::Result<T, Failure>>) -> Result<T> {
+    let answer = reply.await.unwrap_or(Err("the server is shutting down"));
+    answer.map_err(|why| Error { code: ErrorCode::InternalError, message: Cow::Borrowed(why), data: None })
+}
+
+impl LanguageServer for Backend {
+    async fn initialize(&self, params: proto::InitializeParams) -> Result<proto::InitializeResult> {
+        let profile = from_proto::profile(&params.capabilities);
+        self.send(Event::Configure(profile));
+        params.process_id.into_iter().for_each(parent::watch);
+        Ok(to_proto::initialize_result(&profile))
+    }
+
+    async fn shutdown(&self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn did_open(&self, params: proto::DidOpenTextDocumentParams) {
+        let proto::TextDocumentItem { uri, language_id, version, text } = params.text_document;
+        self.send(Event::Open { uri, language: language_id, version, text });
+    }
+
+    async fn did_change(&self, params: proto::DidChangeTextDocumentParams) {
+        let proto::VersionedTextDocumentIdentifier { uri, version } = params.text_document;
+        let changes = params.content_changes.into_iter().map(from_proto::change).collect();
+        self.send(Event::Change { uri, version, changes });
+    }
+
+    async fn did_close(&self, params: proto::DidCloseTextDocumentParams) {
+        self.send(Event::Close { uri: params.text_document.uri });
+    }
+
+    async fn hover(&self, params: proto::HoverParams) -> Result<Option<proto::Hover>> {
+        let proto::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
+        let (reply, receiver) = oneshot::channel();
+        let question = Question::Hover(from_proto::point(position), reply);
+        self.send(Event::Read(Read { uri: text_document.uri, question }));
+        answer(receiver).await
+    }
+}

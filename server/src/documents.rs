@@ -1,0 +1,251 @@
+//! The open documents and the database they live in.
+//!
+//! A panic inside the database must not cost the user the session: every call into it is caught here, and after one the
+//! database is built anew from the texts. The file in which it happened may be checkable again after the next edit.
+
+use crate::lsp::{Change, Profile, Uri, to_proto};
+use rx_db::{FileId, FileKind, Snapshot, Workspace};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Texts longer than this are not checked: offsets have 32 bits, and clients give up long before.
+pub const MAX_BYTES: usize = 1 << 30;
+
+const TOO_LARGE: &str = "rx does not check files larger than 1 GiB";
+const LOST: &str = "rx lost track of this file after an internal error; close and open it again";
+const CRASHED: &str = "rx failed on this text; this is a bug in rx, please report it";
+
+/// The open documents.
+#[derive(Default)]
+pub struct Documents {
+    workspace: Workspace,
+    open: HashMap<Uri, Open>,
+    /// What went wrong since the last [`Documents::take_log`].
+    log: Vec<String>,
+}
+
+/// One open document.
+struct Open {
+    text: Text,
+    kind: FileKind,
+    version: i32,
+}
+
+/// Where the text of a document is.
+#[derive(Clone, Copy)]
+enum Text {
+    /// In the database.
+    Known(FileId),
+    /// Nowhere; the reason is shown instead of diagnostics.
+    Unknown(&'static str),
+}
+
+impl Documents {
+    /// Adds a document, or replaces it when the client opens it twice.
+    pub fn open(&mut self, uri: Uri, kind: FileKind, version: i32, text: &str) {
+        self.close(&uri);
+        let text = if text.len() > MAX_BYTES {
+            Text::Unknown(TOO_LARGE)
+        } else {
+            match catch(|| self.workspace.add(text, kind)) {
+                Some(file) => Text::Known(file),
+                None => {
+                    self.rebuild(&uri);
+                    Text::Unknown(CRASHED)
+                }
+            }
+        };
+        self.open.insert(uri, Open { text, kind, version });
+    }
+
+    /// Applies changes, one after the other. False: no such document is open.
+    pub fn change(&mut self, uri: &Uri, version: i32, changes: &[Change], profile: &Profile) -> bool {
+        let Some(open) = self.open.get_mut(uri) else { return false };
+        open.version = version;
+        for change in changes {
+            self.apply(uri, change, profile);
+        }
+        true
+    }
+
+    /// Forgets a document. False: no such document is open.
+    pub fn close(&mut self, uri: &Uri) -> bool {
+        let Some(open) = self.open.remove(uri) else { return false };
+        if let Text::Known(file) = open.text
+            && catch(|| self.workspace.remove(file)).is_none()
+        {
+            self.rebuild(uri);
+        }
+        true
+    }
+
+    /// A document's version and its diagnostics, written for the client. `None`: it is not open.
+    pub fn diagnostics(&mut self, uri: &Uri, profile: &Profile) -> Option<(i32, to_proto::Diagnostics)> {
+        let version = self.open.get(uri)?.version;
+        let first = self.check(uri, profile);
+        let diagnostics = first.or_else(|| {
+            self.rebuild(uri);
+            self.check(uri, profile)
+        });
+        Some((version, diagnostics.unwrap_or_else(|| to_proto::not_checked(CRASHED))))
+    }
+
+    /// What a worker needs to answer a question about a document. `None`: there is nothing to ask.
+    pub fn snapshot(&self, uri: &Uri) -> Option<(Snapshot, FileId)> {
+        match self.open.get(uri)?.text {
+            Text::Known(file) => Some((catch(|| self.workspace.snapshot())?, file)),
+            Text::Unknown(_) => None,
+        }
+    }
+
+    /// What went wrong since it was asked last, for the client's log.
+    pub fn take_log(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.log)
+    }
+
+    /// The diagnostics as they are to be shown. `None`: finding them panicked.
+    fn check(&self, uri: &Uri, profile: &Profile) -> Option<to_proto::Diagnostics> {
+        match self.open.get(uri)?.text {
+            Text::Unknown(why) => Some(to_proto::not_checked(why)),
+            Text::Known(file) => catch(|| {
+                let found = self.workspace.diagnostics(file);
+                to_proto::diagnostics(self.workspace.document(file), uri, &found, profile)
+            }),
+        }
+    }
+
+    fn mark(&mut self, uri: &Uri, text: Text) {
+        if let Some(open) = self.open.get_mut(uri) {
+            open.text = text;
+        }
+    }
+
+    fn apply(&mut self, uri: &Uri, change: &Change, profile: &Profile) {
+        let Some(open) = self.open.get(uri) else { return };
+        let file = match (open.text, change.range) {
+            (Text::Known(file), _) => file,
+            // A whole new text finds a lost document again.
+            (Text::Unknown(_), None) => {
+                let (kind, version) = (open.kind, open.version);
+                return self.open(uri.clone(), kind, version, &change.text);
+            }
+            (Text::Unknown(_), Some(_)) => return,
+        };
+        let Some((range, before)) = catch(|| self.place(file, change, profile)) else {
+            // Nothing was changed yet, but there is no telling where it should have been.
+            self.mark(uri, Text::Unknown(LOST));
+            return self.rebuild(uri);
+        };
+        let after = before.saturating_sub(range.len()).saturating_add(change.text.len());
+        if after > MAX_BYTES {
+            self.mark(uri, Text::Unknown(TOO_LARGE));
+            if catch(|| self.workspace.remove(file)).is_none() {
+                self.rebuild(uri);
+            }
+            return;
+        }
+        if catch(|| self.workspace.edit(file, range.clone(), &change.text)).is_none() {
+            let text = catch(|| self.workspace.document(file).text());
+            let text = text.and_then(|text| mended(text, &range, before, &change.text));
+            self.replace(uri, text);
+        }
+    }
+
+    /// The bytes a change replaces, and the length of the text before it.
+    fn place(&self, file: FileId, change: &Change, profile: &Profile) -> (Range<usize>, usize) {
+        let document = self.workspace.document(file);
+        let length = document.len();
+        let Some((start, end)) = change.range else { return (0..length, length) };
+        let offset = |point: crate::lsp::Point| document.offset_of(point.line, point.column, profile.encoding);
+        let start = offset(start);
+        (start..offset(end).max(start), length)
+    }
+
+    /// After a panic in an edit of `uri`: a new database, with `text` for that document.
+    fn replace(&mut self, uri: &Uri, text: Option<String>) {
+        let Some(kind) = self.open.get(uri).map(|open| open.kind) else { return };
+        self.mark(uri, Text::Unknown(LOST));
+        self.rebuild(uri);
+        let added = text.and_then(|text| catch(|| self.workspace.add(&text, kind)));
+        self.mark(uri, added.map_or(Text::Unknown(LOST), Text::Known));
+    }
+
+    /// Builds the database anew from the texts of the open documents, after a panic over `uri`.
+    fn rebuild(&mut self, uri: &Uri) {
+        self.log.push(format!("internal error in {}: this is a bug in rx; its files are read anew", uri.as_str()));
+        let old = std::mem::take(&mut self.workspace);
+        for open in self.open.values_mut() {
+            let Text::Known(file) = open.text else { continue };
+            let added = catch(|| self.workspace.add(&old.document(file).text(), open.kind));
+            open.text = added.map_or(Text::Unknown(LOST), Text::Known);
+        }
+        // Dropping a database in an unknown state may panic again, to no one's harm.
+        let _ = catch(|| drop(old));
+    }
+}
+
+/// `text` as it is after `range` was replaced by `new`, whether the edit was carried out before the panic or not.
+fn mended(mut text: String, range: &Range<usize>, before: usize, new: &str) -> Option<String> {
+    let after = before.checked_sub(range.len())?.checked_add(new.len())?;
+    if text.len() == after && text.get(range.start..).is_some_and(|rest| rest.starts_with(new)) {
+        return Some(text);
+    }
+    let replaceable = text.len() == before && text.get(range.clone()).is_some();
+    replaceable.then(|| {
+        text.replace_range(range.clone(), new);
+        text
+    })
+}
+
+/// Runs `work`; `None` when it panicked.
+fn catch<T>(work: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Documents, mended};
+    use crate::lsp::{Change, Point, Profile, Uri};
+    use rx_db::FileKind;
+
+    #[test]
+    fn an_interrupted_edit_is_carried_out_once() {
+        assert_eq!(mended("abcd".into(), &(1..3), 4, "xyz").as_deref(), Some("axyzd"));
+        assert_eq!(mended("axyzd".into(), &(1..3), 4, "xyz").as_deref(), Some("axyzd"));
+        assert_eq!(mended("ab".into(), &(1..3), 4, "xyz"), None);
+    }
+
+    #[test]
+    fn changes_are_applied_in_order_and_clamped() {
+        let uri: Uri = "file:///a.rx".parse().unwrap();
+        let at = |line, column| Point { line, column };
+        let change = |from, to, text: &str| Change { range: Some((from, to)), text: text.into() };
+        let mut documents = Documents::default();
+        documents.open(uri.clone(), FileKind::Rx, 1, "a\nb\n");
+        let changes = [
+            change(at(1, 0), at(1, 1), "bee"),
+            change(at(1, 3), at(1, 3), "s"),
+            change(at(9, 9), at(9, 9), "# end"),
+            change(at(0, 1), at(0, 0), "\n"),
+        ];
+        assert!(documents.change(&uri, 2, &changes, &Profile::default()));
+        let (snapshot, file) = documents.snapshot(&uri).unwrap();
+        assert_eq!(snapshot.document(file).text(), "a\n\nbees\n# end");
+        drop(snapshot);
+        let whole = Change { range: None, text: "c".into() };
+        documents.change(&uri, 3, &[whole], &Profile::default());
+        let (snapshot, file) = documents.snapshot(&uri).unwrap();
+        assert_eq!(snapshot.document(file).text(), "c");
+    }
+
+    #[test]
+    fn an_unknown_document_is_no_error() {
+        let uri: Uri = "file:///a.rx".parse().unwrap();
+        let mut documents = Documents::default();
+        assert!(!documents.change(&uri, 1, &[], &Profile::default()));
+        assert!(!documents.close(&uri));
+        assert!(documents.snapshot(&uri).is_none());
+        assert!(documents.diagnostics(&uri, &Profile::default()).is_none());
+    }
+}

@@ -1,0 +1,257 @@
+//! From our types to the protocol's.
+
+use super::{CODE_PAGES, Profile, SOURCE, Uri};
+use rx_base::{Code, Diagnostic, Fix, Severity, Span};
+use rx_db::{Document, Encoding};
+use serde_json::json;
+use tower_lsp::ls_types as proto;
+
+/// What is published of one file.
+pub type Diagnostics = Vec<proto::Diagnostic>;
+
+/// The most diagnostics shown of one file; an editor with more is of no use to anyone.
+pub const MAX_DIAGNOSTICS: usize = 1000;
+
+/// The answer to `initialize`.
+pub fn initialize_result(profile: &Profile) -> proto::InitializeResult {
+    let encoding = match profile.encoding {
+        Encoding::Utf8 => proto::PositionEncodingKind::UTF8,
+        Encoding::Utf16 => proto::PositionEncodingKind::UTF16,
+        Encoding::Utf32 => proto::PositionEncodingKind::UTF32,
+    };
+    let sync = proto::TextDocumentSyncOptions {
+        open_close: Some(true),
+        change: Some(proto::TextDocumentSyncKind::INCREMENTAL),
+        ..Default::default()
+    };
+    proto::InitializeResult {
+        capabilities: proto::ServerCapabilities {
+            position_encoding: Some(encoding),
+            text_document_sync: Some(sync.into()),
+            hover_provider: Some(true.into()),
+            ..Default::default()
+        },
+        server_info: Some(proto::ServerInfo {
+            name: "rx-lsp".to_owned(),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        }),
+        offset_encoding: None,
+    }
+}
+
+/// A byte span of `document` as the client counts.
+pub fn range(document: &Document, span: Span, encoding: Encoding) -> proto::Range {
+    let position = |offset: u32| {
+        let (line, column) = document.line_column(offset as usize, encoding);
+        proto::Position::new(line, column)
+    };
+    proto::Range::new(position(span.start), position(span.end.max(span.start)))
+}
+
+/// The diagnostics of one document as its client can take them: the most serious [`MAX_DIAGNOSTICS`], in the order of the
+/// text, and a note where some are left out.
+pub fn diagnostics(document: &Document, uri: &Uri, found: &[Diagnostic<Span>], profile: &Profile) -> Diagnostics {
+    let writer = Writer { document, uri, profile };
+    if found.len() <= MAX_DIAGNOSTICS {
+        return found.iter().map(|diagnostic| writer.diagnostic(diagnostic)).collect();
+    }
+    let mut shown: Vec<usize> = (0..found.len()).collect();
+    // INVARIANT: `shown` holds indices of `found` only.
+    shown.sort_by_key(|&index| found[index].severity);
+    let left_out = shown.split_off(MAX_DIAGNOSTICS);
+    shown.sort_unstable();
+    let mut diagnostics: Diagnostics = shown.into_iter().map(|index| writer.diagnostic(&found[index])).collect();
+    if let Some(first) = left_out.iter().min() {
+        let message = format!("{} more diagnostics of this file are not shown", left_out.len());
+        let range = range(document, found[*first].primary, profile.encoding);
+        diagnostics.push(remark(range, proto::DiagnosticSeverity::INFORMATION, message));
+    }
+    diagnostics
+}
+
+/// What stands for the diagnostics of a file that could not be checked: `message` on its first line.
+pub fn not_checked(message: &str) -> Diagnostics {
+    vec![remark(proto::Range::default(), proto::DiagnosticSeverity::WARNING, message.to_owned())]
+}
+
+/// A diagnostic about the server itself: without a code.
+fn remark(range: proto::Range, severity: proto::DiagnosticSeverity, message: String) -> proto::Diagnostic {
+    proto::Diagnostic {
+        range,
+        severity: Some(severity),
+        source: Some(SOURCE.to_owned()),
+        message,
+        ..Default::default()
+    }
+}
+
+/// The answer to a hover request.
+pub fn hover(document: &Document, hover: rx_db::Hover, profile: &Profile) -> proto::Hover {
+    let (kind, value) = match profile.markdown {
+        true => (proto::MarkupKind::Markdown, hover.markdown),
+        false => (proto::MarkupKind::PlainText, without_fences(&hover.markdown)),
+    };
+    proto::Hover {
+        contents: proto::HoverContents::Markup(proto::MarkupContent { kind, value }),
+        range: Some(range(document, hover.span, profile.encoding)),
+    }
+}
+
+/// Markdown without the lines that open and close code blocks, for clients that show plain text.
+fn without_fences(markdown: &str) -> String {
+    let lines: Vec<&str> = markdown.lines().filter(|line| !line.starts_with("```")).collect();
+    lines.join("\n")
+}
+
+/// Writes the diagnostics of one document for one client.
+struct Writer<'a> {
+    document: &'a Document,
+    uri: &'a Uri,
+    profile: &'a Profile,
+}
+
+impl Writer<'_> {
+    fn range(&self, span: Span) -> proto::Range {
+        range(self.document, span, self.profile.encoding)
+    }
+
+    fn diagnostic(&self, diagnostic: &Diagnostic<Span>) -> proto::Diagnostic {
+        let profile = self.profile;
+        proto::Diagnostic {
+            range: self.range(diagnostic.primary),
+            severity: Some(severity(diagnostic.severity)),
+            code: Some(proto::NumberOrString::String(diagnostic.code.to_string())),
+            code_description: if profile.code_links { code_page(diagnostic.code) } else { None },
+            source: Some(SOURCE.to_owned()),
+            message: self.message(diagnostic),
+            related_information: profile.related_information.then(|| self.related(diagnostic)),
+            tags: tags(diagnostic.code, profile),
+            data: (profile.data && !diagnostic.fixes.is_empty()).then(|| self.fixes(&diagnostic.fixes)),
+        }
+    }
+
+    /// The message and, a line each, what else there is to say.
+    fn message(&self, diagnostic: &Diagnostic<Span>) -> String {
+        let mut message = diagnostic.message.clone();
+        let mut line = |text: String| {
+            message.push('\n');
+            message.push_str(&text);
+        };
+        if !diagnostic.primary_label.is_empty() {
+            line(diagnostic.primary_label.clone());
+        }
+        if !self.profile.related_information {
+            for label in &diagnostic.labels {
+                let start = self.range(label.place).start;
+                line(format!("line {}: {}", start.line.saturating_add(1), label.text));
+            }
+        }
+        diagnostic.notes.iter().for_each(|note| line(format!("note: {note}")));
+        diagnostic.help.iter().for_each(|help| line(format!("help: {help}")));
+        message
+    }
+
+    fn related(&self, diagnostic: &Diagnostic<Span>) -> Vec<proto::DiagnosticRelatedInformation> {
+        let related = diagnostic.labels.iter().map(|label| proto::DiagnosticRelatedInformation {
+            location: proto::Location { uri: self.uri.clone(), range: self.range(label.place) },
+            message: label.text.clone(),
+        });
+        related.collect()
+    }
+
+    /// The fixes, for the code action request that hands them back.
+    fn fixes(&self, fixes: &[Fix<Span>]) -> serde_json::Value {
+        let fixes = fixes.iter().map(|fix| {
+            let edits = fix.edits.iter().map(|(place, text)| json!({"range": self.range(*place), "newText": text}));
+            json!({"title": fix.title, "safe": fix.safe, "edits": edits.collect::<Vec<_>>()})
+        });
+        json!({ "fixes": fixes.collect::<Vec<_>>() })
+    }
+}
+
+fn severity(severity: Severity) -> proto::DiagnosticSeverity {
+    match severity {
+        Severity::Error => proto::DiagnosticSeverity::ERROR,
+        Severity::Warning => proto::DiagnosticSeverity::WARNING,
+        Severity::Info => proto::DiagnosticSeverity::INFORMATION,
+        Severity::Hint => proto::DiagnosticSeverity::HINT,
+    }
+}
+
+/// The page about `code`.
+fn code_page(code: Code) -> Option<proto::CodeDescription> {
+    let href = format!("{CODE_PAGES}{}", code.to_string().to_lowercase()).parse().ok()?;
+    Some(proto::CodeDescription { href })
+}
+
+/// Text that does nothing is shown faded.
+fn tags(code: Code, profile: &Profile) -> Option<Vec<proto::DiagnosticTag>> {
+    let unnecessary = matches!(code, Code::AttrNoEffect) && profile.unnecessary;
+    unnecessary.then(|| vec![proto::DiagnosticTag::UNNECESSARY])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_DIAGNOSTICS, diagnostics};
+    use crate::lsp::{Profile, Uri};
+    use rx_base::{Code, Diagnostic, Fix, Severity, Span};
+    use rx_db::{Document, Encoding, FileKind};
+    use serde_json::{Value, json};
+
+    fn written(found: &[Diagnostic<Span>], profile: Profile) -> Value {
+        let document = Document::new("x = 1\n# 🦀 y\n", FileKind::Rx);
+        let uri: Uri = "file:///a.rx".parse().unwrap();
+        serde_json::to_value(diagnostics(&document, &uri, found, &profile)).unwrap()
+    }
+
+    fn mismatch() -> Diagnostic<Span> {
+        let fix = Fix { title: "use 2".into(), edits: vec![(Span::new(4, 5), "2".into())], safe: true };
+        Diagnostic::new(Code::CallTirArgMismatch, Span::new(13, 14), "`y` is not 2")
+            .with_label(Span::new(4, 5), "it is 1 here")
+            .with_note("1 is not 2")
+            .with_help("write 2")
+            .with_fix(fix)
+    }
+
+    #[test]
+    fn everything_a_capable_client_takes() {
+        let profile = Profile {
+            related_information: true,
+            code_links: true,
+            data: true,
+            unnecessary: true,
+            ..Profile::default()
+        };
+        let written = &written(&[mismatch()], profile)[0];
+        assert_eq!(written["code"], "RX0501");
+        assert_eq!(written["severity"], 1);
+        assert_eq!(written["message"], "`y` is not 2\nnote: 1 is not 2\nhelp: write 2");
+        // The crab is two UTF-16 units.
+        assert_eq!(written["range"]["start"], json!({"line": 1, "character": 5}));
+        assert_eq!(written["relatedInformation"][0]["message"], "it is 1 here");
+        assert_eq!(written["relatedInformation"][0]["location"]["uri"], "file:///a.rx");
+        assert_eq!(written["data"]["fixes"][0]["edits"][0]["newText"], "2");
+        assert!(written["codeDescription"]["href"].as_str().is_some_and(|href| href.ends_with("#rx0501")));
+    }
+
+    #[test]
+    fn a_plain_client_gets_the_places_as_text() {
+        let written = &written(&[mismatch()], Profile { encoding: Encoding::Utf8, ..Profile::default() })[0];
+        assert_eq!(written["message"], "`y` is not 2\nline 1: it is 1 here\nnote: 1 is not 2\nhelp: write 2");
+        assert_eq!(written["range"]["start"], json!({"line": 1, "character": 7}));
+        assert!(written.get("relatedInformation").is_none() && written.get("data").is_none());
+    }
+
+    #[test]
+    fn the_most_serious_are_kept_when_there_are_too_many() {
+        let hint = Diagnostic::new(Code::ShadowedName, Span::new(0, 1), "hidden");
+        let mut found = vec![hint; MAX_DIAGNOSTICS + 5];
+        found.push(mismatch());
+        let written = written(&found, Profile::default());
+        let written = written.as_array().unwrap();
+        assert_eq!(written.len(), MAX_DIAGNOSTICS + 1);
+        assert_eq!(written[MAX_DIAGNOSTICS - 1]["code"], "RX0501");
+        assert_eq!(written[MAX_DIAGNOSTICS]["message"], "6 more diagnostics of this file are not shown");
+        assert_eq!(found[0].severity, Severity::Hint);
+    }
+}

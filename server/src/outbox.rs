@@ -1,0 +1,28 @@
+//! What the main loop sends without being asked.
+
+use crate::lsp::{Uri, to_proto};
+use futures::executor::block_on;
+use tower_lsp::Client;
+use tower_lsp::ls_types::MessageType;
+
+/// The way to the client. Sending waits while the client does not read, and does nothing once it is gone.
+pub struct Outbox {
+    client: Client,
+}
+
+impl Outbox {
+    /// To this client.
+    pub fn new(client: Client) -> Outbox {
+        Outbox { client }
+    }
+
+    /// Replaces the diagnostics the client shows of a document; `version` says of which text they are.
+    pub fn publish(&self, uri: Uri, version: Option<i32>, diagnostics: to_proto::Diagnostics) {
+        block_on(self.client.publish_diagnostics(uri, diagnostics, version));
+    }
+
+    /// A line for the client's log; for what the user should know is wrong.
+    pub fn log(&self, message: String) {
+        block_on(self.client.log_message(MessageType::ERROR, message));
+    }
+}

@@ -1,0 +1,191 @@
+//! Moves messages between a byte stream and tower-lsp's service.
+//!
+//! tower-lsp's `Server` does the same, but ends at the first message it cannot decode and tells nobody how the session
+//! ended; the service, its router, cancellation and the client handle are tower-lsp's.
+
+use crate::frames::{self, FrameReader, Incoming};
+use futures::channel::mpsc;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, SinkExt, Stream, StreamExt, stream};
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tower::Service;
+use tower_lsp::jsonrpc::{Request, Response};
+use tower_lsp::{ClientSocket, LanguageServer, LspService};
+
+/// Requests under way at once; beyond it the input waits. Far above what editors send, so that edits never queue behind
+/// slow requests.
+const CONCURRENCY: usize = 1024;
+
+/// Messages read ahead.
+const READ_AHEAD: usize = 16;
+
+/// How long the last messages may take on their way out when the session is over.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The client said `exit`.
+    Exit,
+    /// The input is closed.
+    InputClosed,
+    /// Nobody reads the output.
+    OutputClosed,
+}
+
+/// A session that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// How.
+    pub ending: Ending,
+    /// Whether the client asked for it with `shutdown`.
+    pub after_shutdown: bool,
+}
+
+/// Serves one client until it leaves. When the input is closed without `exit`, `settle` is awaited while messages still go
+/// out: the place to finish what was begun.
+pub async fn serve<S, I, O>(
+    service: LspService<S>,
+    socket: ClientSocket,
+    input: I,
+    output: O,
+    settle: impl Future<Output = ()>,
+) -> Ended
+where
+    S: LanguageServer,
+    I: AsyncRead + Unpin + Send + 'static,
+    O: AsyncWrite + Unpin + Send + 'static,
+{
+    let (from_us, mut to_us) = socket.split();
+    let (respond, responses) = mpsc::channel(CONCURRENCY);
+    let (incoming_sender, mut incoming) = mpsc::channel(READ_AHEAD);
+    let reader = tokio::spawn(read(input, incoming_sender));
+    let mut writer = tokio::spawn(write(output, stream::select(responses, from_us.map(Outgoing::Request))));
+    let mut session = Session { service, respond, under_way: FuturesUnordered::new(), after_shutdown: false };
+
+    let ending = loop {
+        tokio::select! {
+            _ = &mut writer => break Ending::OutputClosed,
+            Some(response) = session.under_way.next() => session.respond(response).await,
+            message = incoming.next(), if session.under_way.len() < CONCURRENCY => match message {
+                None => break Ending::InputClosed,
+                Some(Incoming::Unreadable(answer)) => session.respond(Some(answer)).await,
+                // An answer to a question nobody asked is dropped by the service.
+                Some(Incoming::Response(response)) => drop(to_us.send(response).await),
+                Some(Incoming::Request(request)) => {
+                    let exit = request.method() == "exit";
+                    session.call(request).await;
+                    if exit {
+                        break Ending::Exit;
+                    }
+                }
+            },
+        }
+    };
+    reader.abort();
+    let after_shutdown = session.after_shutdown;
+    if ending != Ending::OutputClosed {
+        session.finish(ending, settle, writer).await;
+    }
+    Ended { ending, after_shutdown }
+}
+
+type Reply = Option<Response>;
+
+/// The service and what it is working on.
+struct Session<S: LanguageServer> {
+    service: LspService<S>,
+    respond: mpsc::Sender<Outgoing>,
+    under_way: FuturesUnordered<futures::future::BoxFuture<'static, Reply>>,
+    after_shutdown: bool,
+}
+
+impl<S: LanguageServer> Session<S> {
+    /// Starts on a message. Its handler runs up to its first wait before this returns, so handlers see the client's order.
+    async fn call(&mut self, request: Request) {
+        self.after_shutdown |= request.method() == "shutdown";
+        let initialize = request.method() == "initialize";
+        // The error is that of a service after `exit`, when there is nothing to answer.
+        let mut reply = self.service.call(request).map(|reply| reply.unwrap_or(None)).boxed();
+        if initialize {
+            // What follows is refused until this is answered.
+            let reply = reply.await;
+            return self.respond(reply).await;
+        }
+        match (&mut reply).now_or_never() {
+            Some(reply) => self.respond(reply).await,
+            None => self.under_way.push(reply),
+        }
+    }
+
+    async fn respond(&mut self, reply: Reply) {
+        if let Some(response) = reply {
+            // Fails when the writer is gone, which ends the session anyway.
+            let _ = self.respond.send(Outgoing::Response(response)).await;
+        }
+    }
+
+    /// Lets what is under way come to its end and go out.
+    async fn finish(mut self, ending: Ending, settle: impl Future<Output = ()>, writer: JoinHandle<io::Result<()>>) {
+        if ending == Ending::InputClosed {
+            let settled = async {
+                while let Some(reply) = self.under_way.next().await {
+                    self.respond(reply).await;
+                }
+                settle.await;
+            };
+            let _ = timeout(GRACE * 5, settled).await;
+        }
+        let last = async {
+            let _ = self.respond.send(Outgoing::End).await;
+            let _ = writer.await;
+        };
+        // A client that no longer reads does not keep the process.
+        let _ = timeout(GRACE, last).await;
+    }
+}
+
+/// Hands messages over until the input ends, breaks, or nobody wants more.
+async fn read<I: AsyncRead + Unpin>(input: I, mut into: mpsc::Sender<Incoming>) {
+    let mut frames = FrameReader::new(BufReader::with_capacity(1 << 16, input));
+    while let Ok(Some(message)) = frames.next().await {
+        if into.send(message).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Anything on its way to the client.
+enum Outgoing {
+    Response(Response),
+    Request(Request),
+    /// Nothing more, but for what waits already.
+    End,
+}
+
+/// Writes messages until the end or until nobody reads.
+async fn write<O: AsyncWrite + Unpin>(
+    mut output: O,
+    mut messages: impl Stream<Item = Outgoing> + Unpin,
+) -> io::Result<()> {
+    let mut ending = false;
+    loop {
+        let next = messages.next();
+        let message = if ending { next.now_or_never().flatten() } else { next.await };
+        let frame = match message {
+            None => return Ok(()),
+            Some(Outgoing::End) => {
+                ending = true;
+                continue;
+            }
+            Some(Outgoing::Response(response)) => frames::frame(&response),
+            Some(Outgoing::Request(request)) => frames::frame(&request),
+        };
+        output.write_all(&frame.map_err(io::Error::other)?).await?;
+        output.flush().await?;
+    }
+}

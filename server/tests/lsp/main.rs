@@ -1,0 +1,5 @@
+//! Scripted sessions with the real server over its pipes.
+
+mod client;
+mod robustness;
+mod session;

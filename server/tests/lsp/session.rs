@@ -1,0 +1,155 @@
+//! Sessions with the real server: what an editor sends and what it gets.
+
+use crate::client::{Client, change};
+use serde_json::{Value, json};
+
+const URI: &str = "file:///net.rx";
+
+/// A call whose argument does not fit the prim_func's buffer: line 14 declares it, line 16 passes it.
+const MISMATCH: &str = r#"# from tvm.script import ir as I
+# from tvm.script import tirx as T
+# from tvm.script import relax as R
+@I.ir_module
+class Module:
+    @T.prim_func
+    def relu(x: T.Buffer((4, 8), "float32"), y: T.Buffer((4, 8), "float32")):
+        for i, j in T.grid(4, 8):
+            with T.sblock("relu"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.reads(x[vi, vj])
+                T.writes(y[vi, vj])
+                y[vi, vj] = T.max(x[vi, vj], T.float32(0))
+
+    @R.function
+    def main(x: R.Tensor((4, 9), "float32")) -> R.Tensor((4, 8), "float32"):
+        cls = Module
+        y = R.call_tir(cls.relu, (x,), out_ty=R.Tensor((4, 8), "float32"))
+        return y
+"#;
+
+fn position(line: u32, column: u32) -> Value {
+    json!({"textDocument": {"uri": URI}, "position": {"line": line, "character": column}})
+}
+
+#[test]
+fn a_mistake_is_shown_mended_and_forgotten() {
+    let mut client = Client::initialized("utf-16");
+    client.open(URI, 1, MISMATCH);
+    let diagnostics = client.diagnostics(URI, Some(1));
+    let [mistake] = &diagnostics[..] else { panic!("one mistake, one diagnostic: {diagnostics:?}") };
+    assert_eq!(mistake["code"], "RX0501");
+    assert_eq!(mistake["severity"], 1);
+    assert_eq!(mistake["source"], "rx");
+    assert!(mistake["codeDescription"]["href"].is_string());
+    assert_eq!(mistake["range"]["start"]["line"], 17);
+    let related = mistake["relatedInformation"].as_array().expect("the places that disagree");
+    let buffer = related.iter().find(|it| it["location"]["range"]["start"]["line"] == 6);
+    assert_eq!(buffer.map(|it| &it["location"]["uri"]), Some(&json!(URI)));
+
+    client.change(URI, 2, json!([change((15, 29), (15, 30), "8")]));
+    assert_eq!(client.diagnostics(URI, Some(2)), Vec::<Value>::new());
+
+    let hover = client.request("textDocument/hover", position(17, 8)).expect("a hover");
+    let text = hover["contents"]["value"].as_str().expect("Markdown");
+    assert!(text.contains("R.Tensor((4, 8), \"float32\")") && text.contains("```"), "{text}");
+    assert_eq!(hover["range"]["start"], json!({"line": 17, "character": 8}));
+
+    client.close(URI);
+    assert_eq!(client.diagnostics(URI, None), Vec::<Value>::new());
+    assert_eq!(client.request("textDocument/hover", position(17, 8)), Ok(Value::Null));
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn columns_are_counted_as_agreed() {
+    let text =
+        "@R.function\ndef main(x: R.Tensor((2,), \"float32\")):\n    y = (R.str(\"🦀é\"), nowhere)\n    return y\n";
+    for (encoding, crab) in [("utf-8", 4 + 2), ("utf-16", 2 + 1), ("utf-32", 1 + 1)] {
+        let mut client = Client::initialized(encoding);
+        client.open(URI, 1, text);
+        let diagnostics = client.diagnostics(URI, Some(1));
+        let mistake = diagnostics.iter().find(|it| it["code"] == "RX0201").expect("`nowhere` is undefined");
+        let start = 19 + crab;
+        let range = json!({
+            "start": {"line": 2, "character": start},
+            "end": {"line": 2, "character": start + 7},
+        });
+        assert_eq!(mistake["range"], range, "{encoding}");
+        client.change(URI, 2, json!([{"range": range, "text": "x"}]));
+        assert_eq!(client.diagnostics(URI, Some(2)), Vec::<Value>::new(), "{encoding}");
+        assert_eq!(client.quit(), Some(0));
+    }
+}
+
+#[test]
+fn what_is_published_is_of_the_last_version_even_if_nothing_changed() {
+    let mut client = Client::initialized("utf-8");
+    client.open(URI, 1, MISMATCH);
+    let before = client.diagnostics(URI, Some(1));
+    client.change(URI, 5, json!([change((18, 16), (18, 16), "  ")]));
+    assert_eq!(client.diagnostics(URI, Some(5)), before);
+    // Opened again without being closed: the new text counts.
+    client.open(URI, 1, "");
+    assert_eq!(client.diagnostics(URI, Some(1)), Vec::<Value>::new());
+    // A client may send the whole text although it need not.
+    client.change(URI, 2, json!([{"text": MISMATCH}]));
+    assert_eq!(client.diagnostics(URI, Some(2)), before);
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn python_files_are_read_for_their_modules_only() {
+    let mut client = Client::initialized("utf-8");
+    let python = format!("import os\nprint(os.name ==\n    'posix')\n\n{MISMATCH}\nwhile True: pass\n");
+    let document = json!({"uri": "file:///net.py", "languageId": "python", "version": 1, "text": python});
+    client.notify("textDocument/didOpen", json!({"textDocument": document}));
+    let codes: Vec<Value> =
+        client.diagnostics("file:///net.py", Some(1)).iter().map(|mistake| mistake["code"].clone()).collect();
+    assert_eq!(codes, ["RX0501"]);
+    assert_eq!(client.quit(), Some(0));
+}
+
+/// A xorshift generator: the same edits on every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound.max(1) as u64) as usize
+    }
+}
+
+/// Line and UTF-16 column of a byte offset.
+fn place(text: &str, offset: usize) -> (u32, u32) {
+    let before = &text[..offset];
+    let line = before.matches('\n').count();
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    (line as u32, before[start..].encode_utf16().count() as u32)
+}
+
+#[test]
+fn a_burst_of_edits_ends_where_a_fresh_start_would() {
+    const PIECES: [&str; 12] = ["", "8", ")", "(", "\n", "    ", "🦀", "x", "# é\n", ": R.Tensor", "\"", "return y\n"];
+    let mut client = Client::initialized("utf-16");
+    let mut text = MISMATCH.to_owned();
+    let mut random = Random(7);
+    client.open(URI, 0, &text);
+    for version in 1..=200 {
+        let from = text.floor_char_boundary(random.below(text.len() + 1));
+        let to = text.floor_char_boundary((from + random.below(4)).min(text.len())).max(from);
+        let piece = PIECES[random.below(PIECES.len())];
+        client.change(URI, version, json!([change(place(&text, from), place(&text, to), piece)]));
+        text.replace_range(from..to, piece);
+        if version % 20 == 0 {
+            let at = place(&text, text.floor_char_boundary(random.below(text.len())));
+            client.request("textDocument/hover", position(at.0, at.1)).expect("an answer, if only null");
+        }
+    }
+    let edited = client.diagnostics(URI, Some(200));
+    client.close(URI);
+    client.open(URI, 1, &text);
+    assert_eq!(edited, client.diagnostics(URI, Some(1)), "{text}");
+    assert_eq!(client.quit(), Some(0));
+}

@@ -1,0 +1,64 @@
+//! Writes a generated program to standard output.
+
+use rx_bench::generate::{Kind, Scale, network, scale};
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: generate scale N [--kind resnet|transformer|mixed] [--split K] [--no-main] [--dyn]
+       generate network N
+
+  scale     about N bindings of residual blocks and transformer layers
+  network   N operators, a chain of convolutions and activations
+  --split   K functions instead of one; a `main` calls them unless --no-main
+  --dyn     transformer layers have a symbolic batch and sequence length";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some(text) = generate(&arguments) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader had enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("generate: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The text the arguments ask for; `None` if they make no sense.
+fn generate(arguments: &[String]) -> Option<String> {
+    let (what, rest) = arguments.split_first()?;
+    let (size, flags) = rest.split_first()?;
+    let size = size.parse().ok()?;
+    match what.as_str() {
+        "scale" => Some(scale(&scale_options(size, flags)?)),
+        "network" if flags.is_empty() => Some(network(size)),
+        _ => None,
+    }
+}
+
+fn scale_options(bindings: usize, flags: &[String]) -> Option<Scale> {
+    let mut options = Scale::new(bindings);
+    let mut flags = flags.iter();
+    while let Some(flag) = flags.next() {
+        match flag.as_str() {
+            "--kind" => {
+                options.kind = match flags.next()?.as_str() {
+                    "resnet" => Kind::Resnet,
+                    "transformer" => Kind::Transformer,
+                    "mixed" => Kind::Mixed,
+                    _ => return None,
+                }
+            }
+            "--split" => options.functions = flags.next()?.parse().ok().filter(|count| *count > 0)?,
+            "--no-main" => options.with_main = false,
+            "--dyn" => options.symbolic = true,
+            _ => return None,
+        }
+    }
+    Some(options)
+}

@@ -1,0 +1,79 @@
+//! Measuring: thread CPU time, peak memory, medians.
+//!
+//! Benchmarks that are held to a bar use the CPU time of one thread: on a shared machine it varies far less than wall time.
+
+use std::time::Duration;
+
+/// Runs `work` and returns its value with the CPU time this thread spent on it.
+pub fn thread_cpu_time<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let start = cpu_time::ThreadTime::now();
+    let value = work();
+    (value, start.elapsed())
+}
+
+/// The most memory this process ever held, in bytes: `VmHWM` of `/proc/self/status`. `None` where there is no such file.
+pub fn peak_memory() -> Option<u64> {
+    high_water_mark(&std::fs::read_to_string("/proc/self/status").ok()?)
+}
+
+fn high_water_mark(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+/// Samples of one quantity, sorted.
+#[derive(Clone, Debug)]
+pub struct Samples(Vec<Duration>);
+
+impl Samples {
+    /// From measurements in any order.
+    pub fn new(mut samples: Vec<Duration>) -> Samples {
+        samples.sort_unstable();
+        Samples(samples)
+    }
+
+    /// The smallest sample that at least `percent` of a hundred samples do not exceed; zero when there is none.
+    pub fn percentile(&self, percent: usize) -> Duration {
+        let rank = (self.0.len() * percent.min(100)).div_ceil(100).saturating_sub(1);
+        self.0.get(rank).copied().unwrap_or_default()
+    }
+
+    /// The 50th percentile.
+    pub fn median(&self) -> Duration {
+        self.percentile(50)
+    }
+
+    /// The largest sample.
+    pub fn max(&self) -> Duration {
+        self.percentile(100)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Samples, high_water_mark, thread_cpu_time};
+    use std::time::Duration;
+
+    #[test]
+    fn reads_the_kernel_s_table() {
+        assert_eq!(high_water_mark("VmPeak:\t 9 kB\nVmHWM:\t    1040 kB\nVmRSS:\t 7 kB\n"), Some(1_064_960));
+        assert_eq!(high_water_mark("VmRSS: 7 kB\n"), None);
+        assert_eq!(high_water_mark("VmHWM: much\n"), None);
+    }
+
+    #[test]
+    fn percentiles_are_samples() {
+        let samples = Samples::new([4, 1, 3, 2].map(Duration::from_millis).to_vec());
+        assert_eq!(samples.median(), Duration::from_millis(2));
+        assert_eq!(samples.percentile(95), Duration::from_millis(4));
+        assert_eq!(samples.percentile(0), Duration::from_millis(1));
+        assert_eq!(Samples::new(Vec::new()).max(), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_clock_returns_what_the_work_returned() {
+        let (sum, _) = thread_cpu_time(|| (0..1000_u64).sum::<u64>());
+        assert_eq!(sum, 499_500);
+    }
+}
