@@ -148,8 +148,8 @@ fn unknown_return(db: &dyn salsa::Database, _id: salsa::Id, item: ItemInput) -> 
     }
 }
 
-/// Checks an item.
-#[salsa::tracked(returns(clone), cycle_result = unchecked)]
+/// Checks an item. Not compared with the last result: nothing tracked is built on it but [`full_signature`], which is.
+#[salsa::tracked(returns(clone), no_eq, cycle_result = unchecked)]
 pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck {
     let segments = item.segments(db);
     let mut diagnostics: Vec<Diagnostic<ItemPlace>> = Vec::new();

@@ -5,7 +5,8 @@ use rx_base::{Answer, Code, Dim};
 use rx_ir::Shape;
 
 /// What broadcasting asks of two shapes, for notes.
-pub(crate) const RULE: &str = "axes are compared from the last one; two sizes go together when they are equal or one is 1";
+pub(crate) const RULE: &str =
+    "axes are compared from the last one; two sizes go together when they are equal or one is 1";
 
 /// Two dims that do not broadcast: they differ for all values of the symbols, and neither can be 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,11 +43,7 @@ impl BroadcastConflict {
 ///
 /// # Errors
 /// The last pair of dims that cannot go together for any value of the symbols.
-pub(crate) fn broadcast_shapes(
-    call: &CallInfo<'_>,
-    left: &Shape,
-    right: &Shape,
-) -> Result<Shape, BroadcastConflict> {
+pub(crate) fn broadcast_shapes(call: &CallInfo<'_>, left: &Shape, right: &Shape) -> Result<Shape, BroadcastConflict> {
     match (left, right) {
         (Shape::Error, _) | (_, Shape::Error) => Ok(Shape::Error),
         (Shape::Known(left), Shape::Known(right)) => broadcast_dims(call, left, right),

@@ -88,11 +88,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     ),
     calls(
         "call_py_func",
-        &[
-            Param::operand("func_name", ParamKind::Any, "The name of the Python function, a string."),
-            ARGS,
-            OUT_TY,
-        ],
+        &[Param::operand("func_name", ParamKind::Any, "The name of the Python function, a string."), ARGS, OUT_TY],
         Purity::Pure,
         "Calls a Python function of the module.",
         destination_passing,
@@ -192,7 +188,8 @@ fn call_inplace_packed(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         (_, StructInfo::Tuple(fields)) => fields,
         (_, StructInfo::Error) => return Ok(result),
         (_, result) => {
-            let message = format_args!("{} in-place indices, but the result is no tuple, it is {result}", indices.len());
+            let message =
+                format_args!("{} in-place indices, but the result is no tuple, it is {result}", indices.len());
             return Err(call.error(Code::AttrBadValue, ParamPlace::Param("inplace_indices"), message).into());
         }
     };
@@ -254,12 +251,7 @@ fn inplace_arguments(
 }
 
 /// An output takes the place of an argument of the same shape and dtype.
-fn check_inplace(
-    call: &CallInfo<'_>,
-    argument: &StructInfo,
-    index: usize,
-    output: &StructInfo,
-) -> Result<(), Problem> {
+fn check_inplace(call: &CallInfo<'_>, argument: &StructInfo, index: usize, output: &StructInfo) -> Result<(), Problem> {
     let (Some(given), Some(wanted)) = (argument.as_tensor(), output.as_tensor()) else { return Ok(()) };
     if tensors_may_agree(call, given, wanted) {
         return Ok(());
@@ -364,11 +356,10 @@ mod tests {
     fn a_packed_function_may_give_back_its_arguments() {
         let packed = |indices: &[i64], outputs: &[&str]| {
             let args = Given::Operands(vec![expr(ty("2:int8")), expr(ty("3:int8"))]);
-            infer("call_inplace_packed", &[
-                ("args", args),
-                ("inplace_indices", numbers(indices)),
-                ("ty_args", types(outputs)),
-            ])
+            infer(
+                "call_inplace_packed",
+                &[("args", args), ("inplace_indices", numbers(indices)), ("ty_args", types(outputs))],
+            )
         };
         assert_eq!(packed(&[1], &["3:int8"]), Ok(ty("3:int8")));
         assert!(packed(&[0, -1], &["2:int8", "9:int8"]).is_ok());

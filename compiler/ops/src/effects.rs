@@ -27,7 +27,11 @@ pub(crate) static OPERATORS: &[Schema] = &[
     Schema {
         name: "assert_op",
         params: &[
-            Param::operand("condition", ParamKind::Any, "What must hold: a boolean, or a tensor of one without dimensions."),
+            Param::operand(
+                "condition",
+                ParamKind::Any,
+                "What must hold: a boolean, or a tensor of one without dimensions.",
+            ),
             Param::optional("format_args", ParamKind::Variadic, "Values for the message."),
             FORMAT,
         ],

@@ -17,14 +17,14 @@ mod call_functions;
 mod ccl;
 mod distributed;
 mod effects;
+mod grad;
+mod image;
 mod inspect;
 mod memory;
-mod vm;
 mod nn;
-mod vision;
-mod image;
-mod grad;
 mod tensor;
+mod vision;
+mod vm;
 
 #[cfg(test)]
 mod tests;

@@ -119,6 +119,31 @@ pub(crate) fn require_ndim(call: &CallInfo<'_>, name: &'static str, ndim: usize,
     }
 }
 
+/// Rejects a tensor that is not known to have `ndim` dimensions; `wanted` says so in words: `one dimension`.
+///
+/// # Errors
+/// Reports it at `name`.
+pub(crate) fn require_known_ndim(
+    call: &CallInfo<'_>,
+    name: &'static str,
+    ndim: usize,
+    wanted: &str,
+) -> Result<(), Problem> {
+    let shape = &call.tensor(name)?.shape;
+    if *shape == Shape::Error || shape.ndim() == Some(ndim) {
+        return Ok(());
+    }
+    let given = shape.ndim().map_or_else(|| "an unknown number".to_owned(), |given| given.to_string());
+    let message = format_args!("`{name}` must have {wanted}, it has {given}");
+    let report = call
+        .error(Code::TensorNdimMismatch, ParamPlace::Param(name), message)
+        .with_primary_label(call.ty(name).to_string());
+    Err(match shape.ndim() {
+        None => report.with_help("a match_cast states what is known when the program runs").into(),
+        Some(_) => report.into(),
+    })
+}
+
 /// Whether bfloat16 counts as a float: TVM's checks differ from operator to operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Floats {

@@ -1,11 +1,13 @@
 //! What the tests of the rules share: operands written briefly, and a call of a rule.
 
 use crate::call::{Arg, CallInfo, Problem};
-use rx_base::symbolic::Bounds;
 use rx_base::name::name;
+use rx_base::symbolic::Bounds;
 use rx_base::{Code, DType, Dim, Span};
 use rx_ir::struct_info::PrimInfo;
 use rx_ir::{Attr, Expr, ExprKind, PrimValue, Shape, StructInfo, TensorInfo, VDevice};
+
+mod robustness;
 
 /// What a test passes for a parameter.
 pub(crate) enum Given {

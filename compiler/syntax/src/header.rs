@@ -1,6 +1,6 @@
 //! `def` headers: read piece by piece, since a model's can hold tens of thousands of parameters.
 
-use crate::ast::{ParameterTree, Parameter, StatementKind, StatementTree, SyntaxError, TokenRange};
+use crate::ast::{Expr, Parameter, StatementKind, StatementTree, SyntaxError, TokenRange};
 use crate::shape::{Reader, syntax_error};
 use crate::token::TokenKind::{self, *};
 use crate::{nesting, recover, shift};
@@ -16,11 +16,8 @@ pub(crate) fn definition<'k>(reader: &Reader<'k>, kinds: &'k [TokenKind]) -> Sta
     let nesting_error = nesting::check(kinds);
     let balanced = nesting_error.is_none();
     let mut first_error = nesting_error;
-    let mut report = |found: SyntaxError| {
-        first_error.get_or_insert(found);
-    };
     if !kinds.get(1).is_some_and(|kind| kind.is_name()) {
-        report(wanted(1, "the function's name"));
+        first_error.get_or_insert(wanted(1, "the function's name"));
         return StatementTree { kind: StatementKind::Error, error: first_error };
     }
     let (type_params, mut at) = type_parameters(kinds, 2);
@@ -32,35 +29,44 @@ pub(crate) fn definition<'k>(reader: &Reader<'k>, kinds: &'k [TokenKind]) -> Sta
     if kinds.get(at) == Some(&LeftParen) {
         let close = closing_paren(kinds, at, end);
         params = parameters(reader, kinds, at + 1, close, balanced);
+        if !balanced && let Some(nearer) = params.iter().find_map(parameter_error) {
+            first_error = Some(nearer);
+        }
         at = (close + 1).min(end);
     } else {
-        report(wanted(at, "`(`"));
+        first_error.get_or_insert(wanted(at, "`(`"));
     }
     let mut ret = None;
     if kinds.get(at) == Some(&Arrow) && at < end {
-        let annotation = &kinds[at + 1..end];
-        let value = match nesting::check(annotation) {
-            Some(_) => Err(None),
-            None => reader.grammar().expressions(annotation).map_err(Some),
-        };
-        ret = Some(match value {
-            Ok(value) => shift::expr(value, at as u32 + 1),
-            Err(failure) => {
-                report(failure.map_or_else(
-                    || wanted(at + 1, "a type"),
-                    |failure| syntax_error(annotation, failure, at as u32 + 1),
-                ));
-                recover::expression(reader, kinds, at + 1, end)
-            }
-        });
+        let (annotation, found) = return_annotation(reader, kinds, at + 1, end);
+        ret = Some(annotation);
+        first_error = first_error.or(found);
     } else if at < end {
-        report(wanted(at, "`:`"));
+        first_error.get_or_insert(wanted(at, "`:`"));
     }
     if !colon {
-        report(error(Code::SyntaxError, kinds.len(), kinds.len(), vec!["`:`"]));
+        first_error.get_or_insert(error(Code::SyntaxError, kinds.len(), kinds.len(), vec!["`:`"]));
     }
     let kind = StatementKind::Def { name: 1, type_params, params, ret };
     StatementTree { kind, error: first_error }
+}
+
+/// The type after the arrow.
+fn return_annotation<'k>(
+    reader: &Reader<'k>,
+    kinds: &'k [TokenKind],
+    start: usize,
+    end: usize,
+) -> (Expr, Option<SyntaxError>) {
+    let annotation = &kinds[start..end];
+    let broken = match nesting::check(annotation) {
+        Some(error) => error,
+        None => match reader.grammar().expressions(annotation) {
+            Ok(value) => return (shift::expr(value, start as u32), None),
+            Err(failure) => syntax_error(annotation, failure),
+        },
+    };
+    (recover::expression(reader, kinds, start, end), Some(broken.shifted(start as u32)))
 }
 
 /// PEP 695 type parameters from token `at`, if there are any, and the token after them.
@@ -149,12 +155,10 @@ pub(crate) fn first_error(tree: &StatementTree) -> Option<SyntaxError> {
         return tree.error.clone();
     }
     let StatementKind::Def { params, .. } = &tree.kind else { return None };
-    let broken = |param: &Parameter| -> Option<SyntaxError> {
-        let tree: &ParameterTree = &param.tree;
-        let mut error = tree.error.clone()?;
-        error.tokens.start += param.first_token;
-        error.tokens.end += param.first_token;
-        Some(error)
-    };
-    params.iter().find_map(broken)
+    params.iter().find_map(parameter_error)
+}
+
+/// A parameter's error, by the statement's tokens.
+fn parameter_error(param: &Parameter) -> Option<SyntaxError> {
+    Some(param.tree.error.clone()?.shifted(param.first_token))
 }

@@ -185,8 +185,9 @@ pub(crate) fn logical_line(bytes: &[u8], line_start: usize, bounded: bool) -> Lo
             _ => {
                 let after = at + newline_width(bytes, at);
                 let next = skip_trivia(bytes, after);
-                if depth == 0 || starts_statement(bytes, next, indent) {
-                    return ends(comment.unwrap_or(at), next);
+                let end = comment.unwrap_or(at);
+                if depth == 0 || starts_statement(bytes, next, indent) || ends_header(&bytes[start..end]) {
+                    return ends(end, next);
                 }
                 comment = None;
                 at = next - 1;
@@ -209,21 +210,31 @@ fn escaped_newline_width(bytes: &[u8], at: usize) -> usize {
 /// statement of its own. Printed TVMScript has no such line inside brackets.
 fn starts_statement(bytes: &[u8], line_start: usize, indent: u32) -> bool {
     let (column, start) = indentation(bytes, line_start);
-    if column > indent {
-        return false;
-    }
     let line = &bytes[start..line_end(bytes, start)];
-    let word_length = line.iter().position(|&byte| !is_word_byte(byte)).unwrap_or(line.len());
-    let (word, rest) = line.split_at(word_length);
+    let (word, rest) = first_word(line);
     match word {
-        b"" => line.first() == Some(&b'@'),
         b"def" | b"class" | b"with" | b"return" | b"pass" | b"assert" | b"import" | b"while" | b"try" | b"raise"
-        | b"del" | b"elif" | b"break" | b"continue" | b"global" | b"nonlocal" | b"from" => true,
-        b"if" | b"for" | b"else" | b"async" => ends_with_colon(rest),
+        | b"del" | b"elif" | b"break" | b"continue" | b"global" | b"nonlocal" => true,
+        _ if column > indent => false,
+        b"" => line.first() == Some(&b'@'),
+        b"from" => true,
+        b"if" | b"for" | b"else" | b"async" => last_code_byte(rest) == Some(b':'),
         b"and" | b"or" | b"in" | b"is" | b"not" | b"lambda" | b"await" | b"yield" | b"None" | b"True" | b"False" => false,
         _ if word[0].is_ascii_digit() => false,
         _ => column < indent || rest.starts_with(b".output(") || starts_binding(rest),
     }
+}
+
+/// Whether a block's header whose brackets are open ends with this line: its last word is the colon. A dict's key may
+/// stand there too, if it is a string.
+fn ends_header(statement: &[u8]) -> bool {
+    let Some(before) = statement.trim_ascii_end().strip_suffix(b":") else { return false };
+    let header = matches!(first_word(statement).0, b"def" | b"class" | b"with" | b"for" | b"while" | b"if" | b"elif");
+    header && !before.ends_with(b"\"") && !before.ends_with(b"'")
+}
+
+fn first_word(line: &[u8]) -> (&[u8], &[u8]) {
+    line.split_at(line.iter().position(|&byte| !is_word_byte(byte)).unwrap_or(line.len()))
 }
 
 fn is_word_byte(byte: u8) -> bool {
@@ -257,10 +268,10 @@ fn starts_binding(rest: &[u8]) -> bool {
     false
 }
 
-/// Whether a line's code ends with a colon, as a block's header does.
-fn ends_with_colon(line: &[u8]) -> bool {
+/// The last byte of a line that is no blank and in no comment.
+fn last_code_byte(line: &[u8]) -> Option<u8> {
     let mut at = 0;
-    let mut last = 0;
+    let mut last = None;
     while let Some(&byte) = line.get(at) {
         match byte {
             b'#' => break,
@@ -268,11 +279,11 @@ fn ends_with_colon(line: &[u8]) -> bool {
             _ => {}
         }
         if !byte.is_ascii_whitespace() {
-            last = byte;
+            last = Some(byte);
         }
         at += 1;
     }
-    last == b':'
+    last
 }
 
 #[cfg(test)]
@@ -303,6 +314,8 @@ mod tests {
         assert_eq!(lines("  x = f(a,\n  y: T = g(b)\n"), ["x = f(a,", "y: T = g(b)"]);
         assert_eq!(lines("  x = f(a,\n  R.output(x)\n"), ["x = f(a,", "R.output(x)"]);
         assert_eq!(lines("    x = f(\nreturn x"), ["x = f(", "return x"]);
+        assert_eq!(lines("def f(x: T((1, 2),\n    y: T) -> T:\n    z = x"), ["def f(x: T((1, 2),\n    y: T) -> T:", "z = x"]);
+        assert_eq!(lines("def f(x\n    return x"), ["def f(x", "return x"]);
         assert_eq!(lines("x = f(\na=1,\n)"), ["x = f(\na=1,\n)"]);
         assert_eq!(lines("x = (\n  y = 1\n)"), ["x = (\n  y = 1\n)"]);
         assert_eq!(lines("A[0] = (1\nA[1] = 2"), ["A[0] = (1", "A[1] = 2"]);

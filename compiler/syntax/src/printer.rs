@@ -54,7 +54,8 @@ pub fn print(document: &Document, to: Dialect) -> String {
         match part {
             Part::Verbatim(segments) => segments.iter().for_each(|segment| layout.verbatim(segment.text())),
             Part::Code(code) => {
-                Printer { from, to, code, scopes, type_vars: &type_vars, header: &mut header, layout: &mut layout }.code();
+                Printer { from, to, code, scopes, type_vars: &type_vars, header: &mut header, layout: &mut layout }
+                    .code();
             }
         }
     }
@@ -186,8 +187,12 @@ impl Printer<'_, '_> {
                 prim: function.prim,
                 bound: NameSet::default(),
             };
-            writer.place =
-                Place { relax: !function.prim, dims: Some(&function.dims), signature: Some(signature), ..Place::default() };
+            writer.place = Place {
+                relax: !function.prim,
+                dims: Some(&function.dims),
+                signature: Some(signature),
+                ..Place::default()
+            };
             let type_params = type_params(function, &styles);
             writer.def(cursor.text(*name), &type_params, params, ret.as_ref(), cursor);
             return Some(writer.out);

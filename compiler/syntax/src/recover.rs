@@ -159,10 +159,10 @@ impl<'k> Line<'_, 'k> {
     /// Reads the tokens as an expression if the grammar can.
     fn read(&self, start: usize, end: usize) -> Option<Expr> {
         let kinds = self.kinds.get(start..end)?;
+        self.budget.set(self.budget.get().checked_sub(kinds.len())?);
         if kinds.is_empty() || nesting::check(kinds).is_some() {
             return None;
         }
-        self.budget.set(self.budget.get().checked_sub(kinds.len())?);
         let value = self.reader.grammar().expressions(kinds).ok()?;
         Some(shift::expr(value, start as u32))
     }
@@ -179,7 +179,13 @@ impl<'k> Line<'_, 'k> {
             return broken;
         }
         self.budget.set(self.budget.get() - (end - start));
-        self.take_apart(start, end).unwrap_or(broken)
+        self.take_apart(start, end).or_else(|| self.without_last_closer(start, end)).unwrap_or(broken)
+    }
+
+    /// The expression that is left without a closer too many at the end.
+    fn without_last_closer(&self, start: usize, end: usize) -> Option<Expr> {
+        let last = end.checked_sub(1).filter(|last| *last > start && self.kinds[*last].is_closer())?;
+        self.read(start, last)
     }
 
     /// A broken call, subscript or bracket with its parts; nothing for other expressions.

@@ -107,6 +107,7 @@ impl<'k> Reader<'k> {
         memoized(&PARAMETERS, kinds, || self.read_parameter(kinds))
     }
 
+    /// One error: an unclosed string goes before the bracket it hides, a bracket before what the grammar says.
     fn read_statement(&self, kinds: &'k [TokenKind]) -> StatementTree {
         if kinds.first() == Some(&Def) {
             return header::definition(self, kinds);
@@ -116,6 +117,7 @@ impl<'k> Reader<'k> {
             return StatementTree { kind: StatementKind::Python { block }, error };
         }
         if let Some(error) = nesting::check(kinds) {
+            let error = unclosed_string(kinds).unwrap_or(error);
             return StatementTree { kind: recover::statement(self, kinds), error: Some(error) };
         }
         match self.grammar().statement(kinds) {
@@ -124,7 +126,7 @@ impl<'k> Reader<'k> {
                 StatementTree { kind, error }
             }
             Err(failure) => {
-                let error = unclosed_string(kinds).unwrap_or_else(|| syntax_error(kinds, failure, 0));
+                let error = unclosed_string(kinds).unwrap_or_else(|| syntax_error(kinds, failure));
                 StatementTree { kind: recover::statement(self, kinds), error: Some(error) }
             }
         }
@@ -132,24 +134,24 @@ impl<'k> Reader<'k> {
 
     fn read_parameter(&self, kinds: &'k [TokenKind]) -> ParameterTree {
         let failed = match nesting::check(kinds) {
-            Some(error) => error,
+            Some(error) => unclosed_string(kinds).unwrap_or(error),
             None => match self.grammar().parameter(kinds) {
                 Ok(mut tree) => {
                     tree.error = unclosed_string(kinds);
                     return tree;
                 }
-                Err(failure) => syntax_error(kinds, failure, 0),
+                Err(failure) => syntax_error(kinds, failure),
             },
         };
         recover::parameter(self, kinds, failed)
     }
 }
 
-/// The diagnosis of a failed parse of a part of a line that starts at token `first`.
-pub(crate) fn syntax_error(kinds: &[TokenKind], failure: Failure, first: u32) -> SyntaxError {
+/// The diagnosis of a failed parse.
+pub(crate) fn syntax_error(kinds: &[TokenKind], failure: Failure) -> SyntaxError {
     let end = kinds.len() as u32;
     let start = failure.at.min(end);
-    let tokens = TokenRange { start: first + start, end: first + (start + 1).min(end) };
+    let tokens = TokenRange { start, end: (start + 1).min(end) };
     let (code, message) = match kinds.get(start as usize) {
         Some(Unknown) => (Code::InvalidCharacter, "this character has no meaning here"),
         Some(UnclosedString) => (Code::UnclosedString, "the string is never closed"),

@@ -1,10 +1,18 @@
 //! Moving trees along their token sequence: the parts of a long line are read one by one, from token 0 each.
 
-use crate::ast::{Argument, Expr, ExprKind, TokenRange};
+use crate::ast::{Argument, Expr, ExprKind, SyntaxError, TokenRange};
 
 fn range(tokens: &mut TokenRange, by: u32) {
     tokens.start += by;
     tokens.end += by;
+}
+
+impl SyntaxError {
+    /// The error `by` tokens further on.
+    pub(crate) fn shifted(mut self, by: u32) -> SyntaxError {
+        range(&mut self.tokens, by);
+        self
+    }
 }
 
 /// The expression with every index `by` tokens further on.
@@ -75,7 +83,7 @@ fn shift(value: &mut Expr, by: u32) {
 }
 
 /// Moves a call's arguments.
-pub(crate) fn arguments(list: &mut [Argument], by: u32) {
+fn arguments(list: &mut [Argument], by: u32) {
     for argument in list {
         if let Some(keyword) = &mut argument.keyword {
             *keyword += by;

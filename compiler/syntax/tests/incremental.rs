@@ -1,5 +1,6 @@
 //! After any edit a document is what a new one of the same text would be, but for where its segments are cut.
 
+use rx_syntax::ast::StatementTree;
 use rx_syntax::{Document, Encoding, FileKind, Item};
 use std::ops::Range;
 
@@ -76,14 +77,15 @@ fn random_edit(random: &mut Random, text: &str) -> (Range<usize>, String) {
 }
 
 /// All that can be seen of an item, cuts left out.
-fn seen(item: &Item) -> (String, Vec<String>, Vec<(usize, String)>) {
+fn seen(item: &Item) -> (String, Vec<(usize, u32, bool, &str, &StatementTree)>, Vec<(usize, String)>) {
     let head = format!("{:?} {} {:?} {:?}", item.kind, item.indent, item.name, item.module);
     let mut statements = Vec::new();
     for (index, segment) in item.segments.iter().enumerate() {
         let start = item.segment_start(index);
         for statement in &segment.tree().statements {
             let text = &segment.text()[statement.span.range()];
-            statements.push(format!("{} {} {} {text} {:?}", start + statement.span.start as usize, statement.indent, statement.inline, statement.tree));
+            let place = start + statement.span.start as usize;
+            statements.push((place, statement.indent, statement.inline, text, &*statement.tree));
         }
     }
     let errors = item.indentation_diagnostics();

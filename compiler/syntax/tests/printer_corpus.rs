@@ -114,9 +114,12 @@ fn what_tvm_prints_is_formatted() {
     let Some(root) = cases() else { return };
     let mut failures = Vec::new();
     let mut count = 0;
-    for (file, field) in
-        [("modules.jsonl", "text"), ("modules.jsonl", "text_pep695"), ("modules_noroundtrip.jsonl", "text"), ("tir_modules.jsonl", "text")]
-    {
+    for (file, field) in [
+        ("modules.jsonl", "text"),
+        ("modules.jsonl", "text_pep695"),
+        ("modules_noroundtrip.jsonl", "text"),
+        ("tir_modules.jsonl", "text"),
+    ] {
         for (name, text) in rows(&root, file, field) {
             let document = Document::new(&text, FileKind::Rx);
             let printed = format(&document, Dialect::detect(&document));

@@ -124,7 +124,10 @@ impl Writer<'_> {
             code_description: if profile.code_links { code_page(diagnostic.code) } else { None },
             source: Some(SOURCE.to_owned()),
             message: self.message(diagnostic),
-            related_information: profile.related_information.then(|| self.related(diagnostic)),
+            related_information: profile
+                .related_information
+                .then(|| self.related(diagnostic))
+                .filter(|it| !it.is_empty()),
             tags: tags(diagnostic.code, profile),
             data: (profile.data && !diagnostic.fixes.is_empty()).then(|| self.fixes(&diagnostic.fixes)),
         }

@@ -51,7 +51,7 @@ fn a_mistake_is_shown_mended_and_forgotten() {
 
     let hover = client.request("textDocument/hover", position(17, 8)).expect("a hover");
     let text = hover["contents"]["value"].as_str().expect("Markdown");
-    assert!(text.contains("R.Tensor((4, 8), \"float32\")") && text.contains("```"), "{text}");
+    assert!(text.contains("R.Tensor((4, 8)") && text.contains("```"), "{text}");
     assert_eq!(hover["range"]["start"], json!({"line": 17, "character": 8}));
 
     client.close(URI);
@@ -69,7 +69,7 @@ fn columns_are_counted_as_agreed() {
         client.open(URI, 1, text);
         let diagnostics = client.diagnostics(URI, Some(1));
         let mistake = diagnostics.iter().find(|it| it["code"] == "RX0201").expect("`nowhere` is undefined");
-        let start = 19 + crab;
+        let start = 20 + crab;
         let range = json!({
             "start": {"line": 2, "character": start},
             "end": {"line": 2, "character": start + 7},

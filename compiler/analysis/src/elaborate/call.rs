@@ -109,6 +109,9 @@ impl Elaborator<'_> {
                 bound.broken = true;
                 continue;
             }
+            if self.is_type_argument(schema, cursor, argument) {
+                continue;
+            }
             let at = match argument.keyword {
                 Some(keyword) => self.keyword_position(&mut bound, cursor, keyword),
                 None => self.positional_position(&mut bound, cursor, argument, &mut positional),
@@ -138,6 +141,19 @@ impl Elaborator<'_> {
         }
         self.complete(&mut bound);
         bound
+    }
+
+    /// `ty_args=` on an operator without such a parameter: TVM prints it on any call that carries types.
+    fn is_type_argument(&mut self, schema: &Schema, cursor: Cursor<'_>, argument: &Argument) -> bool {
+        let is_types = argument.keyword.is_some_and(|keyword| super::current_keyword(cursor.text(keyword)) == "ty_args");
+        if !is_types || schema.params.iter().any(|param| param.name == "ty_args") {
+            return false;
+        }
+        match &argument.value.kind {
+            ExprKind::Tuple(types) | ExprKind::List(types) => types.iter().for_each(|ty| drop(self.type_of(cursor, ty))),
+            _ => drop(self.type_of(cursor, &argument.value)),
+        }
+        true
     }
 
     /// The parameter a keyword names; old spellings of a keyword name the same parameter.

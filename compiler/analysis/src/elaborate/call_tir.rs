@@ -85,10 +85,13 @@ impl Elaborator<'_> {
         }
         let bounds = self.bounds.clone();
         let mut bindings = Bindings::new(&bounds);
-        let mut state = CallState { conflicted: NameSet::default() };
+        let mut state = CallState::default();
         for (at, passed) in arguments.iter().enumerate() {
-            if let Some(param) = prim.params.get(at) {
-                self.check_argument(function, at, &param.kind, passed, &mut bindings, &mut state);
+            let Some(param) = prim.params.get(at) else { continue };
+            let before = self.diagnostics.len();
+            self.check_argument(function, at, &param.kind, passed, &mut bindings, &mut state);
+            if self.diagnostics.len() > before {
+                state.reported.push(at);
             }
         }
         let mut next_fresh = arguments.len();
@@ -99,6 +102,11 @@ impl Elaborator<'_> {
                 next_fresh += 1;
                 next_fresh - 1
             });
+            if state.reported.contains(&index) {
+                // In place: the argument's mistake is the output's.
+                checked.push(output.clone());
+                continue;
+            }
             let many = outputs.len() > 1;
             checked.push(self.check_output(bound, function, prim, index, many.then_some(at), output, &mut bindings, &bounds, &state));
         }
@@ -437,9 +445,13 @@ impl Elaborator<'_> {
     }
 }
 
-/// Symbols already complained of.
+/// What of the call was already complained of.
+#[derive(Default)]
 struct CallState {
+    /// Symbols.
     conflicted: NameSet,
+    /// Parameters whose argument does not fit.
+    reported: Vec<usize>,
 }
 
 struct OutputCheck<'a> {

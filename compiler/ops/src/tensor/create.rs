@@ -3,7 +3,7 @@
 use super::elementwise::with_dtype;
 use crate::arguments::{Scalar, integer, negative_dim, new_shape, scalar};
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::operands::{Element, tensor_type};
+use crate::operands::{Element, require_known_ndim, require_ndim, tensor_type};
 use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, DType, Dim};
 use rx_ir::{Shape, StructInfo, TensorInfo};
@@ -80,7 +80,11 @@ pub(crate) static OPERATORS: &[Schema] = &[
     create(
         "arange",
         &[
-            Param::operand("start", ParamKind::Prim, "The first value; the end, counting from 0, when it stands alone."),
+            Param::operand(
+                "start",
+                ParamKind::Prim,
+                "The first value; the end, counting from 0, when it stands alone.",
+            ),
             Param::optional("end", ParamKind::Prim, "The end of the range, not included."),
             Param {
                 name: "step",
@@ -129,17 +133,8 @@ const ZEROS_LIKE: &str = "A tensor of zeros of the shape of `x`.";
 
 /// The fill value, which must be known to have no dimensions, as TVM asks.
 fn fill_value<'a>(call: &CallInfo<'a>) -> Result<&'a TensorInfo, Problem> {
-    let fill = call.tensor("fill_value")?;
-    match (&fill.shape, fill.shape.ndim()) {
-        (Shape::Error, _) | (_, Some(0)) => Ok(fill),
-        (_, ndim) => {
-            let given = ndim.map_or("an unknown number".to_owned(), |ndim| ndim.to_string());
-            let message = format_args!("`fill_value` must be a tensor without dimensions, it has {given}");
-            let place = ParamPlace::Param("fill_value");
-            let report = call.error(Code::TensorNdimMismatch, place, message);
-            Err(report.with_primary_label(call.ty("fill_value").to_string()).into())
-        }
-    }
+    require_known_ndim(call, "fill_value", 0, "no dimensions")?;
+    call.tensor("fill_value")
 }
 
 fn full(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
@@ -191,7 +186,7 @@ fn eye(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
 
 fn eye_like(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     scalar(call, "k")?;
-    crate::operands::require_ndim(call, "x", 2, "(rows, columns)")?;
+    require_ndim(call, "x", 2, "(rows, columns)")?;
     like(call)
 }
 
@@ -235,7 +230,7 @@ fn arange_count(call: &CallInfo<'_>, start: &Scalar, end: &Scalar, step: &Scalar
             (Some(start), Some(end), Some(step)) => {
                 let count = ((end - start) / step).ceil();
                 // Beyond 2^53 a float is no longer a count; such a tensor cannot exist.
-                if !(count.abs() <= 9_007_199_254_740_992.0) {
+                if count.is_nan() || count.abs() > 9_007_199_254_740_992.0 {
                     return Ok(None);
                 }
                 Dim::constant(count as i64)

@@ -54,6 +54,7 @@ fn labels(text: &str) -> Result<Vec<Label>, String> {
             rest = after;
         } else if first.is_ascii_alphabetic() {
             labels.push(Label::Axis(first));
+            // INVARIANT: an ASCII letter is one byte.
             rest = &rest[1..];
         } else {
             return Err(format!("`{first}` names no axis; letters do"));
@@ -67,7 +68,11 @@ fn implicit_output(inputs: &[Vec<Label>]) -> Vec<Label> {
     for label in inputs.iter().flatten() {
         *counts.entry(*label).or_default() += 1;
     }
-    counts.into_iter().filter(|(label, count)| *label == Label::Ellipsis || *count == 1).map(|(label, _)| label).collect()
+    counts
+        .into_iter()
+        .filter(|(label, count)| *label == Label::Ellipsis || *count == 1)
+        .map(|(label, _)| label)
+        .collect()
 }
 
 /// TVM's `InferTypeEinsum`. Where some operand's dims are not known, TVM takes that operand's rank for the result's; the

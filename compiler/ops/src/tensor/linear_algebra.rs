@@ -3,10 +3,10 @@
 use super::operands::common_vdevice;
 use crate::broadcast::broadcast_shapes;
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::operands::{Element, joined_element, tensor_type};
+use crate::operands::{Element, joined_element, require_known_ndim, tensor_type};
 use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, Dim};
-use rx_ir::{Shape, StructInfo, TensorInfo};
+use rx_ir::{Shape, StructInfo};
 
 const REFERENCE: &str = "TVM src/relax/op/tensor/linear_algebra.cc";
 
@@ -105,7 +105,8 @@ fn check_reduction(call: &CallInfo<'_>, left: &[Dim], right: &[Dim]) -> Result<(
         return Ok(());
     }
     let left_axis = left.len().saturating_sub(1);
-    let message = format_args!("the reduction dims differ: the last axis of `x1` is {k}, axis {right_axis} of `x2` is {other}");
+    let message =
+        format_args!("the reduction dims differ: the last axis of `x1` is {k}, axis {right_axis} of `x2` is {other}");
     let report = call
         .error(Code::MatmulReductionMismatch, ParamPlace::Param("x2"), message)
         .with_primary_label(format!("{}: axis {right_axis} is {other}", call.ty("x2")))
@@ -142,30 +143,14 @@ fn product_shape(call: &CallInfo<'_>, left: &[Dim], right: &[Dim]) -> Result<Opt
 /// TVM's `InferTypeOuter`.
 fn outer(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let (x1, x2) = (call.tensor("x1")?, call.tensor("x2")?);
-    let (rows, columns) = (vector_length(call, "x1", x1)?, vector_length(call, "x2", x2)?);
-    let shape = match (rows, columns) {
-        (Some(rows), Some(columns)) => Shape::known([rows.clone(), columns.clone()]),
+    for name in ["x1", "x2"] {
+        require_known_ndim(call, name, 1, "one dimension")?;
+    }
+    let shape = match (x1.shape.dims(), x2.shape.dims()) {
+        (Some([rows]), Some([columns])) => Shape::known([rows.clone(), columns.clone()]),
         _ => Shape::Rank(2),
     };
     Ok(tensor_type(shape, Element::of(x1), None))
-}
-
-/// The length of a tensor that must be known to be a vector, as TVM asks.
-fn vector_length<'a>(
-    call: &CallInfo<'_>,
-    name: &'static str,
-    tensor: &'a TensorInfo,
-) -> Result<Option<&'a Dim>, Problem> {
-    match (&tensor.shape, tensor.shape.ndim()) {
-        (Shape::Error, _) => Ok(None),
-        (shape, Some(1)) => Ok(shape.dims().and_then(<[Dim]>::first)),
-        (_, ndim) => {
-            let given = ndim.map_or("an unknown number".to_owned(), |ndim| ndim.to_string());
-            let message = format_args!("`{name}` must be a vector, with 1 dimension, it has {given}");
-            let report = call.error(Code::TensorNdimMismatch, ParamPlace::Param(name), message);
-            Err(report.with_primary_label(call.ty(name).to_string()).into())
-        }
-    }
 }
 
 #[cfg(test)]

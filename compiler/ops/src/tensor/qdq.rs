@@ -21,8 +21,7 @@ const fn small(code: TypeCode) -> DType {
     DType { code, bits: 8, lanes: 1 }
 }
 
-const QUANTIZED: &[DType] =
-    &[DType::INT8, DType::UINT8, DType::INT16, DType::UINT16, SMALL_FLOATS[0], SMALL_FLOATS[1]];
+const QUANTIZED: &[DType] = &[DType::INT8, DType::UINT8, DType::INT16, DType::UINT16, SMALL_FLOATS[0], SMALL_FLOATS[1]];
 const DEQUANTIZED_FROM: &[DType] = &[
     DType::INT8,
     DType::UINT8,
@@ -35,15 +34,8 @@ const DEQUANTIZED_FROM: &[DType] = &[
     DType::FLOAT32,
 ];
 const REALS: &[DType] = &[DType::FLOAT16, DType::FLOAT32];
-const ZERO_POINTS: &[DType] = &[
-    DType::INT8,
-    DType::UINT8,
-    DType::INT16,
-    DType::UINT16,
-    DType::INT32,
-    DType::UINT32,
-    DType::FLOAT16,
-];
+const ZERO_POINTS: &[DType] =
+    &[DType::INT8, DType::UINT8, DType::INT16, DType::UINT16, DType::INT32, DType::UINT32, DType::FLOAT16];
 
 pub(crate) static OPERATORS: &[Schema] = &[
     Schema {
@@ -170,7 +162,11 @@ mod tests {
             ("2:float32", ":float32", ":float32", "int8"),
             ("2:float32", ":float32", ":int8", "int32"),
         ] {
-            assert_eq!(quantize(data, scale, zero, 0, to), Err(Some(Code::DtypeMismatch)), "{data} {scale} {zero} {to}");
+            assert_eq!(
+                quantize(data, scale, zero, 0, to),
+                Err(Some(Code::DtypeMismatch)),
+                "{data} {scale} {zero} {to}"
+            );
         }
     }
 }

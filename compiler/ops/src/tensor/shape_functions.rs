@@ -2,7 +2,7 @@
 
 use super::operands::shape;
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::operands::{Element, tensor_type};
+use crate::operands::{Element, rank_like, require_known_ndim, tensor_type};
 use crate::schema::{Param, ParamKind, Purity, Schema};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{Shape, StructInfo};
@@ -63,19 +63,9 @@ fn tensor_to_shape(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         let message = format_args!("`expr` must hold integers, it holds {dtype}");
         return Err(call.error(Code::IndexDtype, ParamPlace::Param("expr"), message).into());
     }
-    match (&tensor.shape, tensor.shape.ndim()) {
-        (Shape::Error, _) => Ok(StructInfo::Shape(Shape::Error)),
-        (shape, Some(1)) => {
-            let length = shape.dims().and_then(<[Dim]>::first).and_then(Dim::as_constant);
-            Ok(StructInfo::Shape(Shape::of_rank(length.and_then(|length| usize::try_from(length).ok()))))
-        }
-        (_, ndim) => {
-            let given = ndim.map_or("an unknown number".to_owned(), |ndim| ndim.to_string());
-            let message = format_args!("`expr` must be a vector, with 1 dimension, it has {given}");
-            let report = call.error(Code::TensorNdimMismatch, ParamPlace::Param("expr"), message);
-            Err(report.with_help("a match_cast states what is known when the program runs").into())
-        }
-    }
+    require_known_ndim(call, "expr", 1, "one dimension")?;
+    let length = tensor.shape.dims().and_then(<[Dim]>::first).and_then(Dim::as_constant);
+    Ok(StructInfo::Shape(rank_like(&tensor.shape, length.and_then(|length| usize::try_from(length).ok()))))
 }
 
 /// Of a shape of unknown rank only the rank of the vector is known; TVM says `(-1,)`.

@@ -89,8 +89,7 @@ fn infer_where(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         return Err(report.with_help("compare it, or convert it: `R.astype(…, \"bool\")`").into());
     }
     let element = joined_element(call, "x1", "x2")?;
-    let values =
-        broadcast_shapes(call, &x1.shape, &x2.shape).map_err(|conflict| conflict.report(call, "x1", "x2"))?;
+    let values = broadcast_shapes(call, &x1.shape, &x2.shape).map_err(|conflict| conflict.report(call, "x1", "x2"))?;
     let shape = broadcast_shapes(call, &condition.shape, &values).map_err(|conflict| {
         let ((axis, dim), (value_axis, value_dim)) = (&conflict.left, &conflict.right);
         let values = values.dims().map(tuple_text).unwrap_or_default();

@@ -83,8 +83,10 @@ impl Evidence {
                 "T" => member_of_t = 1,
                 "." => member_of_t = if member_of_t == 1 { 2 } else { 0 },
                 _ => {
-                    if member_of_t == 2 && matches!(text, "block" | "block_attr") {
-                        self.classic += 1;
+                    match text {
+                        "block" | "block_attr" if member_of_t == 2 => self.classic += 1,
+                        "bool" if member_of_t == 2 && cursor.text(token + 1) == "(" => self.weak += 1,
+                        _ => {}
                     }
                     member_of_t = 0;
                     self.word(text);
@@ -95,7 +97,13 @@ impl Evidence {
 
     fn word(&mut self, word: &str) {
         match word {
-            "TypeVar" | "out_ty" | "ty_args" | "sblock" | "sblock_alloc_buffer" | "sblock_attr" | "tirx"
+            "TypeVar"
+            | "out_ty"
+            | "ty_args"
+            | "sblock"
+            | "sblock_alloc_buffer"
+            | "sblock_attr"
+            | "tirx"
             | "\"ir.GenericConst\"" => self.current += 1,
             "out_sinfo" | "sinfo_args" | "tir_vars" | "tir" | "\"relax.expr.Constant\"" => self.classic += 1,
             "Object" | "Prim" | "\"void\"" => self.weak += 1,

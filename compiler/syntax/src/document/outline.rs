@@ -123,6 +123,8 @@ pub(super) struct Outline<'t, 'a> {
     opened: Option<bool>,
     /// Whether the last statement was a decorator inside a body.
     decorated: bool,
+    /// Whether the last statement was indented less than the function it stands in: the next one is not reported again.
+    strayed: bool,
 }
 
 impl<'t, 'a> Outline<'t, 'a> {
@@ -133,7 +135,7 @@ impl<'t, 'a> Outline<'t, 'a> {
             blocks.extend(body.map(|indent| Block { indent, with: false }));
             blocks.extend(with.map(|indent| Block { indent, with: true }));
         }
-        Outline { text, kind, aliases, at: 0, entry, blocks, opened: None, decorated: false }
+        Outline { text, kind, aliases, at: 0, entry, blocks, opened: None, decorated: false, strayed: false }
     }
 
     /// The state where the scan stands.
@@ -213,7 +215,8 @@ impl<'t, 'a> Outline<'t, 'a> {
         let stray = matches!(self.entry.open, Open::Function { indent, .. } if line.indent <= indent);
         let first = self.blocks.is_empty() && !stray;
         let decorated = std::mem::replace(&mut self.decorated, matches!(lead, Lead::Decorator(_)));
-        if stray {
+        let strayed = std::mem::replace(&mut self.strayed, stray);
+        if stray && !strayed {
             errors.push(error(Code::BadIndentation, "the line is indented less than the function it stands in", line));
         }
         let before = self.state();
@@ -275,6 +278,7 @@ impl<'t, 'a> Outline<'t, 'a> {
         self.blocks.clear();
         self.opened = None;
         self.decorated = false;
+        self.strayed = false;
         if self.kind == FileKind::Python && self.entry.class.is_some_and(|class| line.indent <= class) {
             self.entry.class = None;
         }

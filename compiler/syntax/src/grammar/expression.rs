@@ -26,10 +26,13 @@ pub(super) fn name<'k>() -> parser!(u32) {
     choice((just(Name), just(Match), just(Case), just(Type))).map_with(|_, e| range(e.span()).start)
 }
 
-/// `python.org/…/expressions`: a lambda, a conditional or what stands below them. No commas, no stars, no `:=`.
+/// A lambda, a conditional or what stands below them. No commas, no stars, no `:=`.
+///
+/// No alternative of this grammar starts with an expression that another one starts with too: reading it twice at every
+/// bracket would take time exponential in their depth.
 pub(super) fn expression<'k>() -> parser!(Expr) {
     recursive(|expression| {
-        let logic = logic(primary(expression.clone()).boxed()).boxed();
+        let logic = recursive(|logic| logical(primary(expression.clone(), logic).boxed()));
         let conditional = logic
             .clone()
             .then(token(If).ignore_then(logic).then_ignore(token(Else)).then(expression.clone()).or_not())
@@ -66,7 +69,7 @@ fn lambda<'k>(expression: parser!(Expr)) -> parser!(Expr) {
 }
 
 /// `not`, `and`, `or` over comparisons over operators.
-fn logic<'k>(primary: parser!(Expr)) -> parser!(Expr) {
+fn logical<'k>(primary: parser!(Expr)) -> parser!(Expr) {
     let operators = operators(primary).boxed();
     let compare_op = choice((
         token(EqualEqual).to(CompareOp::Eq),
@@ -144,14 +147,15 @@ enum Postfix {
 }
 
 /// An atom with its attributes, calls and subscripts; `await` before it.
-pub(super) fn primary<'k>(expression: parser!(Expr)) -> parser!(Expr) {
+pub(super) fn primary<'k>(expression: parser!(Expr), logic: parser!(Expr)) -> parser!(Expr) {
+    let generator = comprehension(logic).boxed();
     let postfix = choice((
         token(Dot).ignore_then(name()).map(Postfix::Attribute),
-        arguments(expression.clone()).delimited_by(token(LeftParen), token(RightParen)).map(Postfix::Call),
+        arguments(expression.clone(), generator.clone()).delimited_by(token(LeftParen), token(RightParen)).map(Postfix::Call),
         subscript(expression.clone()).delimited_by(token(LeftBracket), token(RightBracket)).map(Postfix::Subscript),
     ))
     .boxed();
-    let primary = atom(expression).foldl_with(postfix.repeated(), |value, postfix, e| {
+    let primary = atom(expression, generator).foldl_with(postfix.repeated(), |value, postfix, e| {
         let value = Box::new(value);
         let kind = match postfix {
             Postfix::Attribute(name) => ExprKind::Attribute { value, name },
@@ -160,13 +164,14 @@ pub(super) fn primary<'k>(expression: parser!(Expr)) -> parser!(Expr) {
         };
         expr(kind, range(e.span()))
     });
-    token(Await).or_not().then(primary).map_with(|(waits, value), e| match waits {
+    let awaited = token(Await).or_not().then(primary).map_with(|(waits, value), e| match waits {
         None => value,
         Some(_) => expr(ExprKind::Python, range(e.span())),
-    })
+    });
+    awaited.labelled(Part::Expression)
 }
 
-fn atom<'k>(expression: parser!(Expr)) -> parser!(Expr) {
+fn atom<'k>(expression: parser!(Expr), generator: parser!(())) -> parser!(Expr) {
     let word = select! {
         Name => ExprKind::Name,
         Match => ExprKind::Name,
@@ -180,27 +185,29 @@ fn atom<'k>(expression: parser!(Expr)) -> parser!(Expr) {
         Ellipsis => ExprKind::Ellipsis,
     };
     let string = one_of([String, UnclosedString]).repeated().at_least(1).to(ExprKind::String);
-    choice((word, string, parenthesized(expression.clone()), list(expression.clone()), braced(expression)))
+    let parenthesized = parenthesized(expression.clone(), generator.clone());
+    let list = list(expression.clone(), generator.clone());
+    choice((word, string, parenthesized, list, braced(expression, generator)))
         .map_with(|kind, e| expr(kind, range(e.span())))
         .boxed()
 }
 
 /// `[async] for targets in source [if test]` …, which says nothing to rx; the targets are any tokens up to `in`.
-fn comprehension<'k>(expression: parser!(Expr)) -> parser!(()) {
+pub(super) fn comprehension<'k>(logic: parser!(Expr)) -> parser!(()) {
     token(Async)
         .or_not()
         .then(token(For))
         .then(none_of([In]).repeated().at_least(1))
         .then(token(In))
-        .then(expression.clone())
-        .then(token(If).then(expression).repeated())
+        .then(logic.clone())
+        .then(token(If).then(logic).repeated())
         .repeated()
         .at_least(1)
 }
 
 /// `a, *b` before `in`.
-pub(super) fn targets<'k>(expression: parser!(Expr)) -> parser!(Expr) {
-    tuple_of(starred(primary(expression)).boxed())
+pub(super) fn targets<'k>(primary: parser!(Expr)) -> parser!(Expr) {
+    tuple_of(starred(primary).boxed())
 }
 
 /// `*value` or a value.
@@ -250,11 +257,11 @@ pub(super) fn yielded<'k>(expression: parser!(Expr)) -> parser!(Expr) {
         .map_with(|_, e| expr(ExprKind::Python, range(e.span())))
 }
 
-fn parenthesized<'k>(expression: parser!(Expr)) -> parser!(ExprKind) {
+fn parenthesized<'k>(expression: parser!(Expr), generator: parser!(())) -> parser!(ExprKind) {
     let element = starred(walrus(expression.clone())).boxed();
     let inner = choice((
-        yielded(expression.clone()).map(|value| ExprKind::Parenthesized(Box::new(value))),
-        elements(element, expression).map(|contents| match contents {
+        yielded(expression).map(|value| ExprKind::Parenthesized(Box::new(value))),
+        elements(element, generator).map(|contents| match contents {
             Elements::Comprehension => ExprKind::Comprehension,
             Elements::List { mut items, comma } => match (items.pop(), comma) {
                 (Some(only), false) if items.is_empty() => ExprKind::Parenthesized(Box::new(only)),
@@ -268,9 +275,9 @@ fn parenthesized<'k>(expression: parser!(Expr)) -> parser!(ExprKind) {
     inner.delimited_by(token(LeftParen), token(RightParen))
 }
 
-fn list<'k>(expression: parser!(Expr)) -> parser!(ExprKind) {
-    let element = starred(walrus(expression.clone())).boxed();
-    elements(element, expression).delimited_by(token(LeftBracket), token(RightBracket)).map(|contents| match contents {
+fn list<'k>(expression: parser!(Expr), generator: parser!(())) -> parser!(ExprKind) {
+    let element = starred(walrus(expression)).boxed();
+    elements(element, generator).delimited_by(token(LeftBracket), token(RightBracket)).map(|contents| match contents {
         Elements::Comprehension => ExprKind::Comprehension,
         Elements::List { items, .. } => ExprKind::List(items),
     })
@@ -282,9 +289,9 @@ enum Elements {
     List { items: Vec<Expr>, comma: bool },
 }
 
-fn elements<'k>(element: parser!(Expr), expression: parser!(Expr)) -> parser!(Elements) {
+fn elements<'k>(element: parser!(Expr), generator: parser!(())) -> parser!(Elements) {
     let rest = choice((
-        comprehension(expression).to(None),
+        generator.to(None),
         token(Comma).ignore_then(element.clone()).repeated().collect::<Vec<_>>().then(token(Comma).or_not()).map(Some),
     ));
     element.then(rest).or_not().map(|contents| match contents {
@@ -301,30 +308,53 @@ fn elements<'k>(element: parser!(Expr), expression: parser!(Expr)) -> parser!(El
 }
 
 /// `{}`, `{k: v, **more}`, `{a, b}`, comprehensions.
-fn braced<'k>(expression: parser!(Expr)) -> parser!(ExprKind) {
-    let pair = expression.clone().map(Some).then_ignore(token(Colon)).then(expression.clone());
-    let spread = token(DoubleStar).ignore_then(expression.clone()).map(|value| (None, value));
-    let entry = pair.or(spread).boxed();
-    let dict = entry
-        .clone()
-        .then(choice((
-            comprehension(expression.clone()).to(None),
-            token(Comma).ignore_then(entry).repeated().collect::<Vec<_>>().then_ignore(token(Comma).or_not()).map(Some),
-        )))
-        .map(|(first, rest)| match rest {
-            None => ExprKind::Comprehension,
-            Some(rest) => ExprKind::Dict(std::iter::once(first).chain(rest).collect()),
-        });
-    let set = elements(starred(walrus(expression.clone())).boxed(), expression).map(|contents| match contents {
-        Elements::Comprehension => ExprKind::Comprehension,
-        Elements::List { items, .. } if items.is_empty() => ExprKind::Dict(Vec::new()),
-        Elements::List { items, .. } => ExprKind::Set(items),
+fn braced<'k>(expression: parser!(Expr), generator: parser!(())) -> parser!(ExprKind) {
+    let value = token(Colon).ignore_then(expression.clone()).or_not();
+    let element = starred(walrus(expression.clone())).then(value).map(|(first, value)| match value {
+        None => Entry::Item(first),
+        Some(value) => Entry::Pair(Some(first), value),
     });
-    dict.or(set).delimited_by(token(LeftBrace), token(RightBrace))
+    let spread = token(DoubleStar).ignore_then(expression).map(|value| Entry::Pair(None, value));
+    let entry = spread.or(element).boxed();
+    let rest = choice((
+        generator.to(None),
+        token(Comma).ignore_then(entry.clone()).repeated().collect::<Vec<_>>().then_ignore(token(Comma).or_not()).map(Some),
+    ));
+    let contents = entry.then(rest).or_not().try_map(|contents, span| match contents {
+        None => Ok(ExprKind::Dict(Vec::new())),
+        Some((_, None)) => Ok(ExprKind::Comprehension),
+        Some((first, Some(rest))) => {
+            dict_or_set(first, rest).ok_or_else(|| Failure::message(range(span).start, "a dict's and a set's entries are mixed"))
+        }
+    });
+    contents.delimited_by(token(LeftBrace), token(RightBrace))
+}
+
+/// What stands between commas in braces.
+#[derive(Clone)]
+enum Entry {
+    /// `key: value`, `**value`.
+    Pair(Option<Expr>, Expr),
+    /// A set's.
+    Item(Expr),
+}
+
+fn dict_or_set(first: Entry, rest: Vec<Entry>) -> Option<ExprKind> {
+    let is_set = matches!(first, Entry::Item(_));
+    let mut items = Vec::new();
+    let mut pairs = Vec::new();
+    for entry in std::iter::once(first).chain(rest) {
+        match entry {
+            Entry::Item(item) if is_set => items.push(item),
+            Entry::Pair(key, value) if !is_set => pairs.push((key, value)),
+            _ => return None,
+        }
+    }
+    Some(if is_set { ExprKind::Set(items) } else { ExprKind::Dict(pairs) })
 }
 
 /// The inside of a call's parentheses.
-pub(super) fn arguments<'k>(expression: parser!(Expr)) -> parser!(Vec<Argument>) {
+pub(super) fn arguments<'k>(expression: parser!(Expr), generator: parser!(())) -> parser!(Vec<Argument>) {
     let spread = choice((token(DoubleStar).to(true), token(Star).to(false)))
         .then(expression.clone())
         .map_with(|(double, value), e| {
@@ -335,7 +365,7 @@ pub(super) fn arguments<'k>(expression: parser!(Expr)) -> parser!(Vec<Argument>)
         .then_ignore(token(Equal))
         .then(expression.clone())
         .map(|(keyword, value)| Argument { keyword: Some(keyword), value });
-    let positional = walrus(expression.clone()).then(comprehension(expression).or_not()).map_with(|(value, generator), e| {
+    let positional = walrus(expression).then(generator.or_not()).map_with(|(value, generator), e| {
         let value = match generator {
             None => value,
             Some(()) => expr(ExprKind::Comprehension, range(e.span())),
@@ -370,13 +400,13 @@ fn misplaced_positional(arguments: &[Argument]) -> Option<u32> {
 /// The inside of a subscript's brackets.
 fn subscript<'k>(expression: parser!(Expr)) -> parser!(Expr) {
     let bound = expression.clone().map(Box::new).or_not().boxed();
-    let slice = bound
-        .clone()
-        .then_ignore(token(Colon))
-        .then(bound.clone())
-        .then(token(Colon).ignore_then(bound).or_not())
-        .map_with(|((lower, upper), step), e| {
-            expr(ExprKind::Slice { lower, upper, step: step.flatten() }, range(e.span()))
-        });
-    tuple_of(slice.or(starred(walrus(expression))).boxed())
+    // What follows a slice's lower bound.
+    let bounds = token(Colon).ignore_then(bound.clone()).then(token(Colon).ignore_then(bound).or_not()).boxed();
+    let slice = |lower, upper, step: Option<Option<Box<Expr>>>| ExprKind::Slice { lower, upper, step: step.flatten() };
+    let open = bounds.clone().map_with(move |(upper, step), e| expr(slice(None, upper, step), range(e.span())));
+    let value = starred(walrus(expression)).then(bounds.or_not()).map_with(move |(value, bounds), e| match bounds {
+        None => value,
+        Some((upper, step)) => expr(slice(Some(Box::new(value)), upper, step), range(e.span())),
+    });
+    tuple_of(open.or(value).boxed())
 }

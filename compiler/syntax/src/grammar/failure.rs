@@ -69,10 +69,13 @@ impl Failure {
             String,
         ];
         let has = |kind: TokenKind| self.expected.has(Expected::kind(kind));
-        let after_expression = has(Plus);
+        // Nothing but an operator between operands is a slash.
+        let after_expression = has(Slash);
+        let before_expression = !phrases.is_empty();
         for kind in TELLING {
+            let starts = matches!(kind, Name | LeftParen | String);
             let continues = matches!(kind, LeftParen | Dot | If | For | In | String);
-            if has(kind) && !(after_expression && continues) {
+            if has(kind) && !(after_expression && continues || before_expression && starts) {
                 phrases.push(kind.phrase());
             }
         }

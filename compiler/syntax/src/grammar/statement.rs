@@ -1,6 +1,6 @@
 //! Statements and parameters.
 
-use super::expression::{arguments, expressions, name, starred, targets, yielded};
+use super::expression::{arguments, comprehension, expressions, name, primary, starred, targets, yielded};
 use super::failure::Part;
 use super::{Extra, Kinds, range};
 use crate::ast::{BinaryOp, Expr, ImportedName, ParameterTree, StatementKind, TokenRange, WithItem};
@@ -68,7 +68,9 @@ fn import<'k>() -> parser!(StatementKind) {
 fn header<'k>(expression: parser!(Expr)) -> parser!(StatementKind) {
     let value = expressions(expression.clone()).boxed();
     let type_params = any_between(LeftBracket, RightBracket);
-    let bases = arguments(expression.clone()).delimited_by(token(LeftParen), token(RightParen));
+    let bases = arguments(expression.clone(), comprehension(expression.clone()));
+    let bases = bases.delimited_by(token(LeftParen), token(RightParen));
+    let target = primary(expression.clone(), expression.clone()).boxed();
     let class = token(Class)
         .ignore_then(name())
         .then_ignore(type_params.or_not())
@@ -76,7 +78,7 @@ fn header<'k>(expression: parser!(Expr)) -> parser!(StatementKind) {
         .map(|(name, bases)| StatementKind::Class { name, bases: bases.unwrap_or_default() });
     let item = expression
         .clone()
-        .then(token(As).ignore_then(targets_item(expression.clone())).or_not())
+        .then(token(As).ignore_then(target.clone()).or_not())
         .map(|(context, target)| WithItem { context, target })
         .boxed();
     let items = item.separated_by(token(Comma)).at_least(1);
@@ -86,7 +88,7 @@ fn header<'k>(expression: parser!(Expr)) -> parser!(StatementKind) {
         items.allow_trailing().collect().delimited_by(token(LeftParen), token(RightParen)),
     )));
     let iteration = token(For)
-        .ignore_then(targets(expression))
+        .ignore_then(targets(target))
         .then_ignore(token(In))
         .then(value.clone())
         .map(|(target, iter)| StatementKind::For { target, iter });
@@ -100,11 +102,6 @@ fn header<'k>(expression: parser!(Expr)) -> parser!(StatementKind) {
         token(Else).to(StatementKind::Else),
     ))
     .then_ignore(token(Colon))
-}
-
-/// A target after `as`: a primary, no tuple without parentheses.
-fn targets_item<'k>(expression: parser!(Expr)) -> parser!(Expr) {
-    super::expression::primary(expression)
 }
 
 /// Brackets with anything in them.

@@ -2,20 +2,18 @@
 
 use rx_base::name::Name;
 
-use super::canonical::{
-    bare, calls_tir, classic_scalars, dim_argument, float_call, special_float, tir_dtype,
-};
+use super::canonical::{bare, calls_tir, classic_scalars, dim_argument, float_call, special_float, tir_dtype};
 use super::expression::{Precedence as P, Writer};
 use super::signature::{QuotedDim, names};
 use super::string::quote;
+use crate::Cursor;
 use crate::ast::{Argument, Expr, ExprKind};
 use crate::dialect::{CLASSIC_SCALARS, DimStyle};
-use crate::Cursor;
 
 impl Writer<'_> {
     /// `R.Prim("int64")` and `T.int64` say the same of a Relax value, as do `T.bool(True)` and `True` of an attribute. Gives how many links after the name it printed.
     pub(crate) fn scalar_type(&mut self, canonical: &str, rest: &[&Expr], cursor: Cursor<'_>) -> Option<usize> {
-        if self.place.attributes && canonical == "T.bool" && self.from.is_classic() && !self.to.is_classic() {
+        if self.place.attributes && canonical == "T.bool" && self.out_of_classic() {
             let ExprKind::Call { arguments, .. } = &rest.first()?.kind else { return None };
             let [Argument { keyword: None, value }] = arguments.as_slice() else { return None };
             self.expr(value, cursor, P::Lambda);
@@ -24,14 +22,14 @@ impl Writer<'_> {
         if !self.place.relax {
             return None;
         }
-        if self.to.is_classic() && rest.is_empty() {
+        if self.into_classic() && rest.is_empty() {
             let dtype = canonical.strip_prefix("T.").filter(|_| tir_dtype(canonical).is_some())?;
             self.out.push_str("R.Prim(");
             quote(&mut self.out, dtype);
             self.out.push(')');
             return Some(0);
         }
-        if self.to.is_classic() {
+        if !self.out_of_classic() {
             return None;
         }
         let ExprKind::Call { arguments, .. } = &rest.first()?.kind else { return None };
@@ -94,7 +92,7 @@ impl Writer<'_> {
     fn trailing_scalars(&self, callee: &str, arguments: &[Argument], cursor: Cursor<'_>) -> Option<usize> {
         let inputs = arguments.get(1).filter(|inputs| inputs.keyword.is_none())?;
         let has_scalars = |a: &Argument| a.keyword.is_some_and(|token| cursor.text(token) == CLASSIC_SCALARS);
-        if !self.to.is_classic() || !calls_tir(callee) || arguments.iter().any(has_scalars) {
+        if !self.into_classic() || !calls_tir(callee) || arguments.iter().any(has_scalars) {
             return None;
         }
         let ExprKind::Tuple(inputs) = &bare(&inputs.value).kind else { return None };
@@ -123,14 +121,14 @@ impl Writer<'_> {
 
     /// No dtype is `None` now and was `"void"`.
     fn absent_dtype(&mut self, keyword: &str, value: &Expr, cursor: Cursor<'_>) -> bool {
-        if !matches!(keyword, "out_dtype" | "dtype") || self.from.is_classic() == self.to.is_classic() {
+        if !matches!(keyword, "out_dtype" | "dtype") {
             return false;
         }
         let value = bare(value);
         let none = matches!(value.kind, ExprKind::None);
-        if self.to.is_classic() && none {
+        if self.into_classic() && none {
             self.out.push_str("\"void\"");
-        } else if self.from.is_classic() && cursor.string_value(value).as_deref() == Some("void") {
+        } else if self.out_of_classic() && cursor.string_value(value).as_deref() == Some("void") {
             self.out.push_str("None");
         } else {
             return false;

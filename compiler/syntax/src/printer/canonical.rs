@@ -3,9 +3,9 @@
 use rx_base::name::{Name, name};
 use rx_base::{DType, dtype::TypeCode};
 
+use crate::Cursor;
 use crate::ast::{Argument, Expr, ExprKind, ParameterTree, StatementKind};
 use crate::dialect::{ALLOC_BUFFER, CLASSIC_SCALARS, Dialect};
-use crate::Cursor;
 
 /// The expression inside parentheses that make no tuple. Parentheses round text that is kept as written stay.
 pub(crate) fn bare(mut expr: &Expr) -> &Expr {
@@ -139,7 +139,9 @@ pub(crate) fn children(expr: &Expr) -> Vec<&Expr> {
         ExprKind::Call { callee, arguments } => {
             std::iter::once(&**callee).chain(arguments.iter().map(|argument| &argument.value)).collect()
         }
-        ExprKind::Tuple(all) | ExprKind::List(all) | ExprKind::Set(all) | ExprKind::Bool2(_, all) => all.iter().collect(),
+        ExprKind::Tuple(all) | ExprKind::List(all) | ExprKind::Set(all) | ExprKind::Bool2(_, all) => {
+            all.iter().collect()
+        }
         ExprKind::Dict(pairs) => pairs.iter().flat_map(|(key, value)| key.iter().chain(Some(value))).collect(),
         ExprKind::Slice { lower, upper, step } => {
             [lower, upper, step].into_iter().filter_map(|part| part.as_deref()).collect()

@@ -108,7 +108,9 @@ fn code_units<'u>(
         if let Some(function) = own {
             functions.push((line.depth, function));
         }
-        if matches!(line.kind(), StatementKind::Pass) || is_boilerplate(line) || type_var(line.kind(), line.cursor()).is_some()
+        if matches!(line.kind(), StatementKind::Pass)
+            || is_boilerplate(line)
+            || type_var(line.kind(), line.cursor()).is_some()
         {
             return None;
         }
@@ -160,9 +162,8 @@ impl<'u> Unit<'u> {
     }
 
     fn eq(&self, other: &Unit<'_>) -> Result<(), Difference> {
-        let differ = |what: String| {
-            Err(Difference { left: self.text().to_owned(), right: other.text().to_owned(), what })
-        };
+        let differ =
+            |what: String| Err(Difference { left: self.text().to_owned(), right: other.text().to_owned(), what });
         let (left, left_nodes, left_side) = self.reduce();
         let (right, right_nodes, right_side) = other.reduce();
         if left != right {

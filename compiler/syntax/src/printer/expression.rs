@@ -2,12 +2,12 @@
 
 use rx_base::name::NameSet;
 
-use super::canonical::{bare, is_verbatim, path, takes_attributes};
+use super::canonical::{bare, canonical_callee, is_verbatim, path, takes_attributes};
 use super::signature::Symbol;
 use super::string::{quote, requote};
+use crate::Cursor;
 use crate::ast::{Argument, BinaryOp, BoolOp, CompareOp, Expr, ExprKind, Parameter, UnaryOp};
 use crate::dialect::{Dialect, DimStyle};
-use crate::Cursor;
 
 /// How tightly an expression binds, loosest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,6 +70,16 @@ pub(crate) struct SignaturePlace<'p> {
 }
 
 impl Writer<'_> {
+    /// Whether current text is to be printed as classic. Within a dialect no construct is exchanged for another.
+    pub(crate) fn into_classic(&self) -> bool {
+        self.to.is_classic() && !self.from.is_classic()
+    }
+
+    /// Whether classic text is to be printed as current.
+    pub(crate) fn out_of_classic(&self) -> bool {
+        self.from.is_classic() && !self.to.is_classic()
+    }
+
     /// Prints `expr`, in parentheses if it binds more loosely than `least`.
     pub(crate) fn expr(&mut self, expr: &Expr, cursor: Cursor<'_>, least: Precedence) {
         let expr = bare(expr);
@@ -117,7 +127,7 @@ impl Writer<'_> {
     /// A boolean; classic attributes hold it as `T.bool(True)`.
     fn boolean(&mut self, value: bool) {
         let word = if value { "True" } else { "False" };
-        if self.place.attributes && self.to.is_classic() {
+        if self.place.attributes && self.into_classic() {
             self.out.push_str("T.bool(");
             self.out.push_str(word);
             self.out.push(')');
@@ -331,7 +341,12 @@ impl Writer<'_> {
             self.base(base, chain.first().copied(), cursor);
             return self.suffixes(None, &chain, cursor);
         };
-        let canonical = self.from.canonical_call(&full).to_owned();
+        let canonical = match rest.first().map(|link| &link.kind) {
+            Some(ExprKind::Call { arguments, .. }) if self.out_of_classic() => {
+                canonical_callee(self.from, &full, arguments, cursor)
+            }
+            _ => self.from.canonical_call(&full).to_owned(),
+        };
         if let Some(skip) = self.scalar_type(&canonical, rest, cursor) {
             return self.suffixes(None, rest.get(skip..).unwrap_or_default(), cursor);
         }

@@ -89,7 +89,8 @@ impl Header {
     /// A comment in the new dialect; `None` where it says what the dialect has no use for.
     pub(crate) fn comment(&self, comment: &str) -> Option<String> {
         let words = words(comment);
-        let drops = (words == TYPING && self.to.dim_style() != DimStyle::TypeVar) || (words == AXIS && self.to.is_classic());
+        let drops =
+            (words == TYPING && self.to.dim_style() != DimStyle::TypeVar) || (words == AXIS && self.to.is_classic());
         if drops && self.writable {
             return None;
         }
@@ -162,9 +163,9 @@ pub(crate) fn is_boilerplate(line: &Line<'_>) -> bool {
 fn has_metadata(part: &Part<'_>) -> bool {
     let Part::Code(code) = part else { return false };
     code.lines.iter().any(|line| match line.kind() {
-        StatementKind::Assign { targets, .. } => targets.iter().any(|target| {
-            super::canonical::identifier(target, line.cursor()) == Some("metadata")
-        }),
+        StatementKind::Assign { targets, .. } => {
+            targets.iter().any(|target| super::canonical::identifier(target, line.cursor()) == Some("metadata"))
+        }
         _ => false,
     })
 }

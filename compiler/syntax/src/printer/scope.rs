@@ -26,7 +26,10 @@ impl TypeVars {
         for part in parts {
             match part {
                 Part::Code(code) => {
-                    code.lines.iter().filter_map(|line| type_var(line.kind(), line.cursor())).for_each(|n| found.add(n));
+                    code.lines
+                        .iter()
+                        .filter_map(|line| type_var(line.kind(), line.cursor()))
+                        .for_each(|n| found.add(n));
                 }
                 Part::Verbatim(segments) => {
                     found.writable = false;

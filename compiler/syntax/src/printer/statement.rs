@@ -2,8 +2,8 @@
 
 use super::canonical::{bare, children, is_verbatim, last_part, path};
 use super::expression::{Precedence as P, Writer, binary_text};
-use crate::ast::{Argument, Expr, ExprKind, ImportedName, Parameter, StatementKind, TokenRange};
 use crate::Cursor;
+use crate::ast::{Argument, Expr, ExprKind, ImportedName, Parameter, StatementKind, TokenRange};
 
 impl Writer<'_> {
     /// Prints a statement but a `def`, whose dims its caller knows.
@@ -53,7 +53,9 @@ impl Writer<'_> {
                 self.imported(names, false, cursor);
             }
             StatementKind::FromImport { module, names } => self.from_import(*module, names, cursor),
-            StatementKind::Def { .. } | StatementKind::Python { .. } | StatementKind::Error => self.out.push_str(source),
+            StatementKind::Def { .. } | StatementKind::Python { .. } | StatementKind::Error => {
+                self.out.push_str(source)
+            }
         }
     }
 
@@ -126,8 +128,8 @@ impl Writer<'_> {
         };
         let prim = path(callee, cursor).is_some_and(|callee| last_part(&callee) == "prim_func");
         let is_s_tir = |argument: &Argument| argument.keyword.is_some_and(|token| cursor.text(token) == "s_tir");
-        let drops = prim && self.to.is_classic();
-        let adds = prim && self.from.is_classic() && !self.to.is_classic() && !arguments.iter().any(is_s_tir);
+        let drops = prim && self.into_classic();
+        let adds = prim && self.out_of_classic() && !arguments.iter().any(is_s_tir);
         self.expr(callee, cursor, P::Atom);
         let kept = arguments.iter().filter(|argument| !(drops && is_s_tir(argument)));
         let mut open = false;

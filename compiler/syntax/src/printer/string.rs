@@ -1,7 +1,7 @@
 //! String literals.
 
-use crate::ast::Expr;
 use crate::Cursor;
+use crate::ast::Expr;
 
 /// Writes `text` as a literal in double quotes.
 pub(crate) fn quote(out: &mut String, text: &str) {

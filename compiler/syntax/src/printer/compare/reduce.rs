@@ -1,16 +1,16 @@
 //! A tree's node as a label and its parts, in one spelling for all dialects.
 
+use crate::Cursor;
 use crate::ast::{Argument, BoolOp, Expr, ExprKind, ImportedName, Parameter, StatementKind};
 use crate::dialect::Dialect;
 use crate::printer::call::prim_type;
 use crate::printer::canonical::{
-    bare, calls_tir, canonical_callee, children, classic_scalars, dim_argument, dims, float_call, is_verbatim, last_part, path,
-    special_float, takes_attributes,
+    bare, calls_tir, canonical_callee, children, classic_scalars, dim_argument, dims, float_call, is_verbatim,
+    last_part, path, special_float, takes_attributes,
 };
 use crate::printer::scope::Function;
 use crate::printer::signature::QuotedDim;
 use crate::printer::statement::without_blanks;
-use crate::Cursor;
 
 /// How to read one of the documents.
 #[derive(Clone, Copy, Default)]
@@ -71,7 +71,9 @@ pub(super) fn statement<'a>(
         StatementKind::If(test) => ("if".to_owned(), nodes(vec![test])),
         StatementKind::Elif(test) => ("elif".to_owned(), nodes(vec![test])),
         StatementKind::Else => ("else".to_owned(), Vec::new()),
-        StatementKind::Assign { targets, value } => ("assign".to_owned(), nodes(targets.iter().chain(Some(value)).collect())),
+        StatementKind::Assign { targets, value } => {
+            ("assign".to_owned(), nodes(targets.iter().chain(Some(value)).collect()))
+        }
         StatementKind::AnnAssign { target, annotation, value } => {
             ("annotated".to_owned(), nodes([target, annotation].into_iter().chain(value).collect()))
         }
@@ -223,9 +225,7 @@ fn reduce<'a>(expr: &'a Expr, cursor: Cursor<'a>, spot: Spot, side: Side) -> Red
             let ops: Vec<String> = rest.iter().map(|(op, _)| format!("{op:?}")).collect();
             under(&format!("compare:{}", ops.join(",")))
         }
-        ExprKind::Bool2(op, operands) => {
-            (format!("bool:{op:?}"), chain(*op, operands).into_iter().map(node).collect())
-        }
+        ExprKind::Bool2(op, operands) => (format!("bool:{op:?}"), chain(*op, operands).into_iter().map(node).collect()),
         ExprKind::Conditional { .. } => under("conditional"),
         ExprKind::Lambda { params, .. } => {
             let params = params.iter().map(|param| {

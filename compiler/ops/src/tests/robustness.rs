@@ -1,0 +1,103 @@
+//! Rules against arguments that make no sense: each must answer, and none may panic.
+
+use super::{Given, call_of, expr, flag, float, given, int, number, numbers, prim, shape, text, tuple, ty};
+use crate::{AttrKind, ParamKind, all};
+use rx_ir::{Attr, Shape, StructInfo};
+
+/// A generator of numbers that look random and are the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll<T: Clone>(&mut self, faces: &[T]) -> T {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        faces[(self.0 >> 33) as usize % faces.len()].clone()
+    }
+}
+
+const TENSORS: &[&str] = &[
+    "*:?",
+    ":float32",
+    ":bool",
+    "?0:int64",
+    "3:int64",
+    "0:int32",
+    "n:int64",
+    "?1:?",
+    "2 3:float32",
+    "n n+1:float16",
+    "-1 9223372036854775807:int8",
+    "$s/2:float32",
+    "$t:?",
+    "1 3 8 8:float32",
+    "4 3 3 3:float32",
+    "n 4 h w:float32@cuda:0:global",
+    "?4:int8@llvm:0:global",
+    "9223372036854775807 n 9223372036854775807 n m:float32",
+    "?18446744073709551615:float32",
+];
+
+fn operand(dice: &mut Dice) -> Given {
+    let long = || StructInfo::Shape(Shape::Known(vec![2.into(), 3.into()].into()));
+    match dice.roll(&[0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) {
+        0 => given(ty(dice.roll(TENSORS))),
+        1 => given(StructInfo::Object),
+        2 => given(StructInfo::Error),
+        3 => given(prim("int64")),
+        4 => int(dice.roll(&["0", "1", "-1", "n", "9223372036854775807", "-9223372036854775808"])),
+        5 => float(dice.roll(&[0.5, f64::NAN, f64::INFINITY, -1e300]), "float32"),
+        6 => shape(dice.roll(&["", "-1", "2 3", "n 0 -1", "9223372036854775807 9223372036854775807", "1 3 8 8"])),
+        7 => given(long()),
+        8 => given(StructInfo::Shape(dice.roll(&[
+            Shape::Unknown,
+            Shape::Rank(2),
+            Shape::Rank(usize::MAX),
+            Shape::Error,
+        ]))),
+        9 => tuple(&[dice.roll(TENSORS), dice.roll(TENSORS)]),
+        _ => tuple(&[]),
+    }
+}
+
+fn attr(dice: &mut Dice, kind: AttrKind) -> Given {
+    const INTS: &[i64] = &[0, 1, -1, 2, 3, 100, i64::MAX, i64::MIN];
+    match kind {
+        AttrKind::Int => number(dice.roll(INTS)),
+        AttrKind::Float => Given::Attr(Attr::Float(dice.roll(&[0.0, 1.0, -1.0, f64::NAN]))),
+        AttrKind::Bool => flag(dice.roll(&[true, false])),
+        AttrKind::Choice(choices) => text(dice.roll(choices)),
+        AttrKind::DType => text(dice.roll(&["float32", "int8", "bool", "void", "float8_e4m3fn"])),
+        AttrKind::Ints => {
+            let count = dice.roll(&[0, 1, 2, 3, 4, 6]);
+            let values: Vec<i64> = (0..count).map(|_| dice.roll(INTS)).collect();
+            if dice.roll(&[true, false]) { numbers(&values) } else { number(dice.roll(INTS)) }
+        }
+        AttrKind::Layout => text(dice.roll(&["NCHW", "NHWC", "OIHW", "NCW", "NCHW4c", "", "4", "NN", "é"])),
+        AttrKind::Str | AttrKind::VDevice => text(dice.roll(&["", "ij,jk->ik", "...i", "cuda:0", "mean", "é", "->"])),
+        AttrKind::Floats | AttrKind::Strs | AttrKind::Dict | AttrKind::Any => match dice.roll(&[true, false]) {
+            true => Given::Attr(Attr::Opaque("T.index_map(lambda i, j: (j, i // 4, i % 4))".into())),
+            false => numbers(&[1, 2]),
+        },
+    }
+}
+
+#[test]
+fn no_rule_panics_whatever_it_is_given() {
+    let mut dice = Dice(1);
+    for schema in all() {
+        for _ in 0..300 {
+            let mut args = Vec::new();
+            for param in schema.params {
+                let value = match param.kind {
+                    _ if dice.roll(&[true, false, false, false, false]) => continue,
+                    ParamKind::Attr(kind) => attr(&mut dice, kind),
+                    ParamKind::Variadic => Given::Operands(vec![expr(ty(dice.roll(TENSORS))); dice.roll(&[0, 1, 2])]),
+                    ParamKind::Types => Given::Types(vec![ty(dice.roll(TENSORS)); dice.roll(&[0, 1, 2])]),
+                    _ => operand(&mut dice),
+                };
+                args.push((param.name, value));
+            }
+            // Neither the result nor a report is looked at: that there is one is the test.
+            let _ = call_of(schema.name, &args, |call| (schema.infer)(call).map(|ty| ty.to_string()));
+        }
+    }
+}

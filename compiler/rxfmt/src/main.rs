@@ -1,0 +1,39 @@
+//! `rxfmt`: formats Relax IR text.
+//!
+//! A face: it reads files ([`source`]), asks the formatter of `rx-syntax`, and writes files or says what it would have
+//! written ([`output`]). No rule of the language lives here.
+
+mod args;
+mod output;
+mod source;
+
+use std::process::ExitCode;
+
+use args::Args;
+use clap::Parser;
+use output::{Outcome, Output};
+use rx_syntax::dialect::Dialect;
+use rx_syntax::format::format;
+use source::Source;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let output = Output::new(&args);
+    let worst = args.files.iter().map(|file| run(file, &args, &output)).max();
+    worst.unwrap_or(Outcome::Done).into()
+}
+
+/// Formats one file.
+fn run(file: &str, args: &Args, output: &Output) -> Outcome {
+    let source = match Source::read(file, &args.stdin_name) {
+        Ok(source) => source,
+        Err(problem) => return output.failed(&problem),
+    };
+    let document = source.document();
+    let mistakes = source.mistakes(&document);
+    if !mistakes.is_empty() {
+        return output.mistakes(&mistakes);
+    }
+    let dialect = args.dialect.unwrap_or_else(|| Dialect::detect(&document));
+    output.formatted(&source, &format(&document, dialect))
+}

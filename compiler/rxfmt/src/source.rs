@@ -1,0 +1,76 @@
+//! What is to be formatted.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use rx_base::{Diagnostic, Severity, Span};
+use rx_syntax::{Document, Encoding, FileKind, ItemKind, syntax_diagnostics};
+
+/// A text, and where it came from.
+pub struct Source {
+    /// How messages call it.
+    pub name: String,
+    /// Where it is to be written; nowhere for standard input.
+    pub path: Option<PathBuf>,
+    /// The text.
+    pub text: String,
+    kind: FileKind,
+}
+
+impl Source {
+    /// Reads a file, or standard input for `-`.
+    ///
+    /// # Errors
+    /// One line that names the file and what went wrong.
+    pub fn read(file: &str, stdin_name: &str) -> Result<Source, String> {
+        let (name, path, bytes) = if file == "-" {
+            let mut bytes = Vec::new();
+            std::io::stdin().lock().read_to_end(&mut bytes).map_err(|error| format!("{stdin_name}: {error}"))?;
+            (stdin_name.to_owned(), None, bytes)
+        } else {
+            // Links are followed here: a rename would put a file in the place of the link.
+            let path = fs::canonicalize(file).map_err(|error| format!("{file}: {error}"))?;
+            let bytes = fs::read(&path).map_err(|error| format!("{file}: {error}"))?;
+            (file.to_owned(), Some(path), bytes)
+        };
+        if u32::try_from(bytes.len()).is_err() {
+            return Err(format!("{name}: larger than 4 GiB"));
+        }
+        let text = String::from_utf8(bytes)
+            .map_err(|error| format!("{name}: not UTF-8 text (byte {})", error.utf8_error().valid_up_to()))?;
+        let python = Path::new(&name).extension().is_some_and(|extension| extension == "py");
+        Ok(Source { name, path, text, kind: if python { FileKind::Python } else { FileKind::Rx } })
+    }
+
+    /// The text as a document.
+    pub fn document(&self) -> Document {
+        Document::new(&self.text, self.kind)
+    }
+
+    /// The syntax errors of a document that was made of this text, one line each.
+    pub fn mistakes(&self, document: &Document) -> Vec<String> {
+        let mut mistakes = Vec::new();
+        for (at, item) in document.items().iter().enumerate() {
+            if item.kind == ItemKind::Foreign {
+                continue;
+            }
+            let segments = item.segments.iter().enumerate();
+            let syntax = segments.flat_map(|(segment, text)| {
+                syntax_diagnostics(text).into_iter().map(move |diagnostic| (segment, diagnostic))
+            });
+            let all = syntax.chain(item.indentation_diagnostics());
+            let errors = all.filter(|(_, diagnostic)| diagnostic.severity == Severity::Error);
+            mistakes.extend(errors.map(|(segment, diagnostic)| {
+                let start = document.segment_start(at, segment) + diagnostic.primary.start as usize;
+                self.mistake(document, start, &diagnostic)
+            }));
+        }
+        mistakes
+    }
+
+    fn mistake(&self, document: &Document, start: usize, diagnostic: &Diagnostic<Span>) -> String {
+        let (line, column) = document.line_column(start, Encoding::Utf32);
+        format!("{}:{}:{}: error[{}]: {}", self.name, line + 1, column + 1, diagnostic.code, diagnostic.message)
+    }
+}

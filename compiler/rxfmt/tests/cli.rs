@@ -1,0 +1,87 @@
+//! `rxfmt` as it is called.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+const UGLY: &str = "@R.function\ndef main( x : R.Tensor((2,),dtype='float32') ):\n  return x\n";
+const NEAT: &str = "@R.function\ndef main(x: R.Tensor((2,), dtype=\"float32\")):\n    return x\n";
+
+fn rxfmt() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_rxfmt"))
+}
+
+/// A file of this test's own.
+fn file(name: &str, text: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn piped(args: &[&str], text: &str) -> Output {
+    let mut child =
+        rxfmt().args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn files_are_rewritten_in_place() {
+    let path = file("in_place.rx", UGLY);
+    assert_eq!(rxfmt().arg(&path).status().unwrap().code(), Some(0));
+    assert_eq!(fs::read_to_string(&path).unwrap(), NEAT);
+    assert_eq!(rxfmt().arg("--check").arg(&path).status().unwrap().code(), Some(0));
+}
+
+#[test]
+fn check_and_diff_write_nothing() {
+    let path = file("check.rx", UGLY);
+    let output = rxfmt().args(["--check", "--diff"]).arg(&path).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let diff = String::from_utf8(output.stdout).unwrap();
+    assert!(diff.contains("-  return x\n") && diff.contains("+    return x\n"), "{diff}");
+    assert_eq!(rxfmt().arg("--diff").arg(&path).output().unwrap().status.code(), Some(0));
+    assert_eq!(fs::read_to_string(&path).unwrap(), UGLY);
+}
+
+#[test]
+fn standard_input_goes_to_standard_output() {
+    let output = piped(&["-"], UGLY);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), NEAT);
+    let classic = piped(
+        &["--dialect", "classic", "-"],
+        "n = TypeVar(\"n\")\n@R.function\ndef f(x: R.Tensor((n,))):\n    return x\n",
+    );
+    let classic = String::from_utf8(classic.stdout).unwrap();
+    assert_eq!(classic, "@R.function\ndef f(x: R.Tensor((\"n\",))):\n    n = T.int64()\n    return x\n");
+}
+
+#[test]
+fn a_file_with_mistakes_stays_and_they_are_named() {
+    let text = "@R.function\ndef main(x: R.Tensor((2,)):\n    return x\n";
+    let path = file("broken.rx", text);
+    let output = rxfmt().arg(&path).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("broken.rx:2:") && said.contains("error[RX01"), "{said}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn what_cannot_be_read_is_said() {
+    assert_eq!(rxfmt().arg("no such file.rx").output().unwrap().status.code(), Some(2));
+    assert_eq!(rxfmt().output().unwrap().status.code(), Some(2));
+    assert_eq!(piped(&["--dialect", "tvm-9", "-"], "").status.code(), Some(2));
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("latin.rx");
+    fs::write(&path, b"# \xe9\n").unwrap();
+    assert_eq!(rxfmt().arg(&path).output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn of_python_only_decorated_regions_change() {
+    let text = "import  os\n\nif True:\n  @R.function\n  def f( x ):\n      return x   # all\n\n\nprint( 1 )\n";
+    let output = piped(&["--stdin-name", "a.py", "-"], text);
+    let expected = "import  os\n\nif True:\n  @R.function\n  def f(x):\n      return x   # all\n\n\nprint( 1 )\n";
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+}

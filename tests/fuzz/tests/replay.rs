@@ -1,0 +1,38 @@
+//! Every seed through every target, and every input that once broke something through the target it broke.
+
+use rx_fuzz::{TARGETS, on_a_worker};
+use std::path::{Path, PathBuf};
+
+/// The files of a folder beside this package's sources, in order.
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let entries = std::fs::read_dir(&folder).into_iter().flatten();
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();
+    files.sort();
+    files
+}
+
+fn replay(target: fn(&[u8]), path: &Path) {
+    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(on_a_worker(|| target(&bytes)), "{} failed", path.display());
+}
+
+#[test]
+fn seeds_pass() {
+    let seeds = files("seeds");
+    assert!(!seeds.is_empty());
+    for path in seeds.iter().chain(&files("../../examples")) {
+        for (_, target) in TARGETS {
+            replay(target, path);
+        }
+    }
+}
+
+#[test]
+fn what_was_found_stays_mended() {
+    for (name, target) in TARGETS {
+        for path in files(&format!("found/{name}")) {
+            replay(target, &path);
+        }
+    }
+}

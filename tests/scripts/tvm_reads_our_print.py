@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""TVM reads what rxfmt prints, and reads the same module.
+
+    tvm_reads_our_print.py RXFMT CASES [--limit N] [--start N]
+
+For every text under CASES that TVM can read, three prints by rxfmt must read as a structurally equal module:
+the formatted text, the text brought into the classic spelling and back, and (from the text printed on Python 3.12) the text
+brought into the current one. Needs apache-tvm 0.27; says so and succeeds without it.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+try:
+    import tvm_ffi
+    from tvm.script import from_source
+except ImportError:
+    print("skipped: apache-tvm is not installed")
+    sys.exit(0)
+
+
+def rxfmt(binary, text, *args):
+    """rxfmt's print of a text."""
+    done = subprocess.run([binary, *args, "-"], input=text, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"rxfmt {' '.join(args)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def read(text):
+    """TVM's reading of a text; whether it is well-formed is not the question here."""
+    return from_source(text, check_well_formed=False)
+
+
+def texts(cases):
+    """Name, text, and the text as printed on Python 3.12 where there is one."""
+    for name in ["modules.jsonl", "tir_modules.jsonl", "op_inference.jsonl"]:
+        path = cases / "cases" / name
+        if path.is_file():
+            with open(path, encoding="utf-8") as lines:
+                for number, line in enumerate(lines, 1):
+                    row = json.loads(line)
+                    if "text" in row:
+                        yield f"{name}:{number}", row["text"], row.get("text_pep695")
+    for folder in ["cases/defects", "models"]:
+        for path in sorted((cases / folder).glob("*.rx")):
+            yield str(path), path.read_text(encoding="utf-8"), None
+
+
+def differs(original, printed):
+    """Why a print does not read as the original; nothing if it does."""
+    try:
+        module = read(printed)
+    except Exception as error:  # TVM raises of every kind
+        return f"TVM cannot read it: {str(error)[:300]}"
+    if tvm_ffi.structural_equal(original, module, map_free_vars=True):
+        return None
+    return "another module"
+
+
+def check(binary, text, pep695):
+    """The prints that read otherwise, as (which, why, print)."""
+    try:
+        original = read(text)
+    except Exception:
+        return None
+    prints = {"formatted": rxfmt(binary, text)}
+    # Every classic prim_func is one that TVM 0.27 marks s_tir; of others the mark would come back.
+    if text.count("@T.prim_func") == text.count("s_tir=True"):
+        classic = rxfmt(binary, text, "--dialect", "classic")
+        prints["classic and back"] = rxfmt(binary, classic, "--dialect", "tvm-0.27")
+    if pep695:
+        prints["from Python 3.12"] = rxfmt(binary, pep695, "--dialect", "tvm-0.27")
+    found = ((which, differs(original, printed), printed) for which, printed in prints.items())
+    return [(which, why, printed) for which, why, printed in found if why]
+
+
+def main():
+    """Checks all texts and reports."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rxfmt")
+    parser.add_argument("cases", type=pathlib.Path)
+    parser.add_argument("--limit", type=int, default=10**9, help="check at most so many texts, evenly spread")
+    parser.add_argument("--start", type=int, default=0, help="leave out so many texts")
+    args = parser.parse_args()
+    everything = list(texts(args.cases))
+    if not everything:
+        print(f"skipped: no texts under {args.cases}")
+        return 0
+    step = max(1, len(everything) // args.limit)
+    checked = failed = 0
+    for name, text, pep695 in everything[args.start :: step]:
+        failures = check(args.rxfmt, text, pep695)
+        checked += failures is not None
+        for which, why, printed in failures or []:
+            failed += 1
+            print(f"{name}: {which}: {why}\n{printed[:1500]}\n")
+    print(f"{checked} texts, {failed} prints that TVM reads otherwise")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

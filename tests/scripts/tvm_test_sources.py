@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""TVM's own test sources: what TVM's parser accepts standalone, rxcheck accepts.
+
+    tvm_test_sources.py RXCHECK TESTS [--verdicts FILE] [--jobs N] [--show N] [--only TEXT]
+
+TESTS is a folder of Python files, such as `tests/python` of an apache/tvm checkout. A region is an outermost
+`@I.ir_module` class, `@R.function` or `@T.prim_func`. Each is read twice by TVM's rules:
+
+- dedented, as a text of its own: TVM's verdict (`tvm.script.from_source`), and rxcheck's on the same text as `.rx`;
+- in place: rxcheck on the whole `.py`. Regions TVM accepts carry no error, and nothing outside a region is reported.
+
+Prints the figures, the reasons for wrong errors by code, and what TVM refuses and rxcheck does not. Exit 1 if a region that
+TVM accepts has an error other than those of KNOWN. Needs apache-tvm 0.27; says so and succeeds without it.
+"""
+
+import argparse
+import ast
+import collections
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+
+try:
+    import tvm  # noqa: F401
+    from tvm.script import from_source
+except ImportError:
+    print("skipped: apache-tvm is not installed")
+    sys.exit(0)
+
+DECORATORS = {"ir_module", "function", "prim_func"}
+NAMESPACES = {"I", "R", "T", "relax", "tir", "tirx", "ir", "script"}
+SECONDS_PER_REGION = 60
+
+
+@dataclass
+class Region:
+    """A decorated class or function of a test file."""
+
+    file: str
+    first: int
+    last: int
+    kind: str
+    text: str
+    accepted: bool = False
+    reason: str = ""
+
+    @property
+    def where(self):
+        """File and line."""
+        return f"{self.file}:{self.first}"
+
+
+def decorator_kind(decorator):
+    """`ir_module`, `function` or `prim_func`, if the decorator is one of TVMScript's."""
+    head = decorator.func if isinstance(decorator, ast.Call) else decorator
+    if isinstance(head, ast.Name):
+        return head.id if head.id == "ir_module" else None
+    if not isinstance(head, ast.Attribute) or head.attr not in DECORATORS:
+        return None
+    owner = head.value
+    name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", None)
+    return head.attr if name in NAMESPACES else None
+
+
+def regions_of(file, text):
+    """The outermost decorated regions of a Python text."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return
+    lines = text.splitlines(keepends=True)
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        kinds = [kind for kind in map(decorator_kind, getattr(node, "decorator_list", [])) if kind]
+        if kinds:
+            first = min(decorator.lineno for decorator in node.decorator_list)
+            source = textwrap.dedent("".join(lines[first - 1 : node.end_lineno]))
+            yield Region(file, first, node.end_lineno, kinds[0], source)
+        else:
+            todo.extend(ast.iter_child_nodes(node))
+
+
+def judge(region):
+    """TVM's verdict: nothing if it accepts, else the reason."""
+    try:
+        from_source(region.text, check_well_formed=True)
+        return None
+    except BaseException as error:  # TVM raises of every kind
+        return str(error).strip() or type(error).__name__
+
+
+def judge_in_child(regions, output):
+    """Judges one region after the other; a region that never answers ends the process."""
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    for region in regions:
+        signal.alarm(SECONDS_PER_REGION)
+        reason = judge(region)
+        os.write(output, (json.dumps([region.where, reason]) + "\n").encode())
+    os._exit(0)
+
+
+def verdicts(regions):
+    """TVM's verdicts by place. Each file is judged in a process of its own: TVM keeps state and can crash."""
+    found = {}
+    todo = list(regions)
+    while todo:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            try:
+                judge_in_child(todo, writer)
+            finally:
+                os._exit(1)
+        os.close(writer)
+        with os.fdopen(reader, encoding="utf-8") as rows:
+            answered = [json.loads(row) for row in rows if row.endswith("\n")]
+        os.waitpid(child, 0)
+        found.update(answered)
+        todo = todo[len(answered) :]
+        if todo:
+            found[todo.pop(0).where] = "TVM crashed or did not answer"
+    return found
+
+
+def judged(files, jobs, cache):
+    """All regions with TVM's verdicts, from the cache where there is one."""
+    if cache and cache.is_file():
+        return [Region(**row) for row in json.loads(cache.read_text(encoding="utf-8"))]
+    by_file = [list(regions_of(str(file), text)) for file, text in files]
+    # Threads only wait for the processes that judge.
+    with ThreadPoolExecutor(jobs) as pool:
+        answers = pool.map(verdicts, by_file)
+        for regions, answer in zip(by_file, answers):
+            for region in regions:
+                reason = answer[region.where]
+                region.accepted, region.reason = reason is None, reason or ""
+    regions = [region for regions in by_file for region in regions]
+    if cache:
+        cache.write_text(json.dumps([asdict(region) for region in regions]), encoding="utf-8")
+    return regions
+
+
+def diagnostics(rxcheck, paths):
+    """rxcheck's diagnostics by file."""
+    found = collections.defaultdict(list)
+    for start in range(0, len(paths), 500):
+        command = [rxcheck, "--format", "json", *map(str, paths[start : start + 500])]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1):
+            raise RuntimeError(f"rxcheck ended with {done.returncode}: {done.stderr[:2000]}")
+        for row in done.stdout.splitlines():
+            row = json.loads(row)
+            found[row["file"]].append(row)
+    return found
+
+
+def errors(rows):
+    """Those of error severity."""
+    return [row for row in rows if row["severity"] == "error"]
+
+
+def shape_of(message):
+    """A message without names and numbers, to group by."""
+    message = re.sub(r"`[^`]*`|\"[^\"]*\"|'[^']*'", "…", message)
+    return re.sub(r"\d+", "0", message)[:110]
+
+
+def tvm_reason(reason):
+    """The line of TVM's message that says why."""
+    lines = [line.strip() for line in reason.splitlines() if line.strip()]
+    traceback = [line for line in lines if line.startswith("Traceback:")]
+    stated = [line for line in lines if line.startswith("error:")]
+    if any("not well-formed" in line for line in lines):
+        return "not well-formed: " + (traceback[0] if traceback else "the Relax part")
+    return (stated or lines or ["no reason given"])[0]
+
+
+def report(title, groups, show):
+    """Prints groups of places, largest first."""
+    total = sum(len(places) for places in groups.values())
+    print(f"\n{title}: {total}")
+    for key, places in sorted(groups.items(), key=lambda item: -len(item[1])):
+        print(f"  {len(places):5}  {key}")
+        for place in places[:show]:
+            print(f"           {place}")
+
+
+def standalone(rxcheck, regions):
+    """rxcheck's diagnostics of each region as a text of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [pathlib.Path(folder, f"{number}.rx") for number in range(len(regions))]
+        for path, region in zip(paths, regions):
+            path.write_text(region.text, encoding="utf-8")
+        found = diagnostics(rxcheck, paths)
+        return [found[str(path)] for path in paths]
+
+
+def check_standalone(rxcheck, regions, show):
+    """Compares verdicts on the regions as texts of their own; the number of wrong errors."""
+    wrong = collections.defaultdict(list)
+    silent = collections.defaultdict(list)
+    clean = 0
+    for region, rows in zip(regions, standalone(rxcheck, regions)):
+        failed = errors(rows)
+        if region.accepted and failed:
+            row = failed[0]
+            place = f"{region.file}:{region.first + row['line'] - 1}:{row['column']}: {row['message']}"
+            wrong[f"{row['code']} {shape_of(row['message'])}"].append(place)
+        elif region.accepted:
+            clean += 1
+        elif not failed:
+            silent[shape_of(tvm_reason(region.reason))].append(region.where)
+    accepted = sum(region.accepted for region in regions)
+    print(f"{len(regions)} regions, TVM accepts {accepted} standalone; {clean} of them without an error of rxcheck")
+    report("accepted by TVM, error by rxcheck (standalone)", wrong, show)
+    report("refused by TVM, no error by rxcheck", silent, show)
+    return accepted - clean
+
+
+def check_in_place(rxcheck, files, regions, show):
+    """Checks whole Python files; the number of diagnostics that should not be."""
+    found = diagnostics(rxcheck, [file for file, _ in files])
+    by_file = collections.defaultdict(list)
+    for region in regions:
+        by_file[region.file].append(region)
+    inside = collections.defaultdict(list)
+    outside = collections.defaultdict(list)
+    faulty = set()
+    for file, rows in found.items():
+        for row in rows:
+            region = next((r for r in by_file[file] if r.first <= row["line"] <= r.last), None)
+            place = f"{file}:{row['line']}:{row['column']}: {row['message']}"
+            key = f"{row['code']} {shape_of(row['message'])}"
+            if region is None:
+                outside[key].append(place)
+            elif region.accepted and row["severity"] == "error":
+                faulty.add(region.where)
+                inside[key].append(place)
+    accepted = sum(region.accepted for region in regions)
+    print(f"\nin place: {accepted - len(faulty)} of {accepted} regions without an error")
+    report("errors in regions that TVM accepts (in place)", inside, show)
+    report("reported outside of regions", outside, show)
+    return len(faulty) + sum(len(places) for places in outside.values())
+
+
+def main():
+    """Judges, checks and reports."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rxcheck")
+    parser.add_argument("tests", type=pathlib.Path)
+    parser.add_argument("--verdicts", type=pathlib.Path, help="keep TVM's verdicts in this file and reuse them")
+    parser.add_argument("--jobs", type=int, default=2, help="processes that judge")
+    parser.add_argument("--show", type=int, default=3, help="places to show of each kind")
+    parser.add_argument("--only", default="", help="only files whose path holds this text")
+    args = parser.parse_args()
+    paths = [path for path in sorted(args.tests.rglob("*.py")) if args.only in str(path)]
+    if not paths:
+        print(f"skipped: no Python files under {args.tests}")
+        return 0
+    files = [(path, path.read_text(encoding="utf-8")) for path in paths]
+    regions = [region for region in judged(files, args.jobs, args.verdicts) if args.only in region.file]
+    wrong = check_standalone(args.rxcheck, regions, args.show)
+    wrong += check_in_place(args.rxcheck, files, regions, args.show)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+//! Given cases beside the project: `RX_CASES` names their folder, `../shared` beside the workspace by default.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// The folder of the cases, where there is one; prints why a test is skipped where not.
+pub fn folder() -> Option<PathBuf> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let folder = std::env::var_os("RX_CASES").map_or_else(|| workspace.join("../shared"), PathBuf::from);
+    let there = folder.join("cases").is_dir();
+    if !there {
+        println!("skipped: no cases at {}; RX_CASES names another folder", folder.display());
+    }
+    there.then_some(folder)
+}
+
+/// The rows of a file of JSON lines.
+///
+/// # Errors
+/// What is wrong with the file.
+pub fn rows(path: &Path) -> Result<Vec<Value>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    text.lines().map(|line| serde_json::from_str(line).map_err(|error| format!("{}: {error}", path.display()))).collect()
+}
+
+/// The string field of a row.
+pub fn text<'a>(row: &'a Value, field: &str) -> Option<&'a str> {
+    row.get(field)?.as_str()
+}
+
+/// Whether a row's field is `true`.
+pub fn is_true(row: &Value, field: &str) -> bool {
+    row.get(field).and_then(Value::as_bool) == Some(true)
+}
+
+/// Every file with this extension in a folder and below it, in order of path.
+pub fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        let Ok(entries) = std::fs::read_dir(folder) else { continue };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            match path.is_dir() {
+                true => open.push(path),
+                false if path.extension().is_some_and(|it| it == extension) => found.push(path),
+                false => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Writes what a test found to `conformance/NAME` in `folder`, for people to look at.
+///
+/// # Errors
+/// What the file system says.
+pub fn write_list(folder: &Path, name: &str, lines: &[String]) -> std::io::Result<()> {
+    let folder = folder.join("conformance");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join(name), lines.join("\n") + "\n")
+}

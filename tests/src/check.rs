@@ -1,0 +1,129 @@
+//! A text's diagnostics and types, by line.
+
+use rx_base::{Code, Severity, Span};
+use rx_db::{FileKind, RowKind, Workspace};
+use std::fmt;
+
+/// A diagnostic as tests look at it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its column, from 1, in characters.
+    pub column: usize,
+    /// How serious it is.
+    pub severity: Severity,
+    /// What kind of mistake.
+    pub code: Code,
+    /// Its message.
+    pub message: String,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Found { line, column, severity, code, message } = self;
+        write!(f, "{line}:{column}: {severity}: [{}] {message}", code.slug())
+    }
+}
+
+/// The type of a parameter, binding or returned value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeFound {
+    /// Its line, from 1.
+    pub line: usize,
+    /// The top-level function.
+    pub function: String,
+    /// The variable; `return` for a returned value, `_` for a bare statement.
+    pub name: String,
+    /// What it is.
+    pub kind: RowKind,
+    /// Its type, in the `tvm-0.27` spelling.
+    pub ty: String,
+}
+
+/// What rx says of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// Diagnostics in order of position.
+    pub found: Vec<Found>,
+    /// Types in order of position.
+    pub types: Vec<TypeFound>,
+}
+
+impl Checked {
+    /// The errors.
+    pub fn errors(&self) -> impl Iterator<Item = &Found> {
+        self.found.iter().filter(|found| found.severity == Severity::Error)
+    }
+
+    /// Errors and warnings.
+    pub fn complaints(&self) -> impl Iterator<Item = &Found> {
+        self.found.iter().filter(|found| found.severity <= Severity::Warning)
+    }
+
+    /// Diagnostics of the parser: those of the codes RX01xx that do not ask what a statement means.
+    pub fn syntax(&self) -> impl Iterator<Item = &Found> {
+        self.found.iter().filter(|found| found.code.number() / 100 == 1)
+    }
+
+    /// Whether there is an error.
+    pub fn is_rejected(&self) -> bool {
+        self.errors().next().is_some()
+    }
+}
+
+/// Checks a text as a file of this kind.
+pub fn check(text: &str, kind: FileKind) -> Checked {
+    let mut workspace = Workspace::new();
+    let file = workspace.add(text, kind);
+    let lines = Lines::of(text);
+    let found = workspace.diagnostics(file).into_iter().map(|diagnostic| {
+        let (line, column) = lines.place(diagnostic.primary);
+        Found { line, column, severity: diagnostic.severity, code: diagnostic.code, message: diagnostic.message }
+    });
+    let found = found.collect();
+    let types = workspace.types(file).into_iter().map(|row| TypeFound {
+        line: lines.place(row.span).0,
+        function: row.function,
+        name: row.name,
+        kind: row.kind,
+        ty: row.struct_info,
+    });
+    Checked { found, types: types.collect() }
+}
+
+/// Where the lines of a text start.
+struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Lines<'a> {
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Lines { text, starts }
+    }
+
+    fn place(&self, span: Span) -> (usize, usize) {
+        let offset = span.start as usize;
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = line.checked_sub(1).and_then(|at| self.starts.get(at)).copied().unwrap_or(0);
+        let column = self.text.get(start..offset).map_or(0, |before| before.chars().count());
+        (line, column + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn diagnostics_have_lines_and_columns() {
+        let text = "@R.function\ndef f(é: R.Tensor((2,), \"float32\")):\n    return R.add(é, y)\n";
+        let checked = check(text, FileKind::Rx);
+        let found: Vec<String> = checked.errors().map(Found::to_string).collect();
+        assert_eq!(found, ["3:21: error: [undefined-name] `y` is not defined"]);
+        assert!(checked.is_rejected());
+        assert_eq!(checked.types.first().map(|row| (row.line, row.name.as_str())), Some((2, "é")));
+    }
+}

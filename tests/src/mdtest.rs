@@ -1,0 +1,103 @@
+//! Tests as documents: Markdown whose code blocks say which diagnostics rx finds in them.
+//!
+//! A block fenced as `rx` is a `.rx` file of its own, one fenced as `py` a Python file. Comments in it say what is found:
+//!
+//! ```text
+//! x = R.add(a, b)  # error: [broadcast-mismatch] 15 "axis 1"
+//! ```
+//!
+//! The column and the quoted part of the message may be left out; `warning`, `info` and `hint` are written like `error`. A
+//! comment on a line of its own speaks of the next line that is no such comment. `# revealed: R.Tensor((2,))` says what the
+//! type of the line's name is. Every error and warning must be expected; infos and hints may be.
+
+mod expectation;
+mod markdown;
+
+pub use expectation::Expectation;
+pub use markdown::{Block, blocks};
+
+use crate::check::{Checked, check};
+use rx_base::Severity;
+
+/// Runs every block of a document; each entry says what differs in one block.
+pub fn run(name: &str, markdown: &str) -> Vec<String> {
+    let mut failures = Vec::new();
+    for block in blocks(markdown) {
+        let differences = match expectation::expectations(&block.code) {
+            Ok(expected) => compare(&block, &expected, &check(&block.code, block.kind)),
+            Err(mistake) => vec![mistake],
+        };
+        if !differences.is_empty() {
+            failures.push(format!("{name}:{} {}\n    {}", block.line, block.heading, differences.join("\n    ")));
+        }
+    }
+    failures
+}
+
+/// What of a block is not as expected, in lines of the document.
+fn compare(block: &Block, expected: &[Expectation], checked: &Checked) -> Vec<String> {
+    let mut open: Vec<&Expectation> = expected.iter().collect();
+    let mut differences = Vec::new();
+    for found in &checked.found {
+        match open.iter().position(|expectation| expectation.accepts(found)) {
+            Some(at) => {
+                open.remove(at);
+            }
+            None if found.severity <= Severity::Warning => differences.push(format!(
+                "line {}: unexpected {}: [{}] {} \"{}\"",
+                block.line + found.line,
+                found.severity,
+                found.code.slug(),
+                found.column,
+                found.message
+            )),
+            None => {}
+        }
+    }
+    for row in &checked.types {
+        open.retain(|expectation| !expectation.reveals(row));
+    }
+    for expectation in open {
+        let here = checked.types.iter().filter(|row| row.line == expectation.line);
+        let types: Vec<String> = here.map(|row| format!("{}: {}", row.name, row.ty)).collect();
+        let types = if expectation.is_type() { format!("; the line has {}", types.join(", ")) } else { String::new() };
+        differences.push(format!("line {}: expected {expectation}, not found{types}", block.line + expectation.line));
+    }
+    differences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::run;
+
+    const MARKDOWN: &str = "# Addition\n\n```rx\n@R.function\ndef f(x: R.Tensor((2,), \"int8\")):\n    y = R.add(x, x)  # revealed: R.Tensor((2,), dtype=\"int8\")\n    return R.add(x, z)  # error: [undefined-name] 21 \"`z`\"\n```\n";
+
+    #[test]
+    fn what_is_expected_is_found() {
+        assert_eq!(run("add.md", MARKDOWN), Vec::<String>::new());
+    }
+
+    #[test]
+    fn differences_name_the_line_and_what_was_found() {
+        let wrong = MARKDOWN.replace("undefined-name] 21", "undefined-name] 20").replace("(2,), dtype", "(3,), dtype");
+        let wanted = "add.md:3 Addition\n    \
+            line 7: unexpected error: [undefined-name] 21 \"`z` is not defined\"\n    \
+            line 6: expected revealed: R.Tensor((3,), dtype=\"int8\"), not found; the line has y: R.Tensor((2,), dtype=\"int8\")\n    \
+            line 7: expected error: [undefined-name] 20 \"`z`\", not found";
+        assert_eq!(run("add.md", &wrong), [wanted]);
+    }
+
+    #[test]
+    fn a_comment_alone_speaks_of_the_next_line() {
+        let own_line = MARKDOWN.replace("R.add(x, z)  #", "R.add(x, z)\n    #").replace("    # error", "    # hint");
+        assert_eq!(run("add.md", &own_line).len(), 1);
+        let text = "```py\n@R.function\ndef f(x: R.Tensor):\n    # error: [undefined-name]\n    # error: [undefined-name]\n    return R.add(y, z)\n```";
+        assert_eq!(run("add.md", text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_misspelt_expectation_is_a_failure() {
+        let failures = run("add.md", &MARKDOWN.replace("undefined-name", "undefind-name"));
+        assert_eq!(failures, ["add.md:3 Addition\n    no diagnostic is called `undefind-name`"]);
+    }
+}

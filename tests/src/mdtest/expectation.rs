@@ -1,0 +1,141 @@
+//! What the comments of a block expect.
+
+use crate::check::{Found, TypeFound};
+use rx_base::{Code, Severity};
+use std::fmt;
+
+/// One expected diagnostic or type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expectation {
+    /// The line of the block it speaks of, from 1.
+    pub line: usize,
+    what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum What {
+    Diagnostic { severity: Severity, code: Code, column: Option<usize>, message: String },
+    Type(String),
+}
+
+const SEVERITIES: [(&str, Severity); 4] = [
+    ("# error: ", Severity::Error),
+    ("# warning: ", Severity::Warning),
+    ("# info: ", Severity::Info),
+    ("# hint: ", Severity::Hint),
+];
+const REVEALED: &str = "# revealed: ";
+
+impl Expectation {
+    /// Whether this diagnostic is the one expected.
+    pub fn accepts(&self, found: &Found) -> bool {
+        match &self.what {
+            What::Diagnostic { severity, code, column, message } => {
+                (self.line, *severity, *code) == (found.line, found.severity, found.code)
+                    && column.is_none_or(|column| column == found.column)
+                    && found.message.contains(message.as_str())
+            }
+            What::Type(_) => false,
+        }
+    }
+
+    /// Whether this type is the one expected.
+    pub fn reveals(&self, row: &TypeFound) -> bool {
+        matches!(&self.what, What::Type(ty) if *ty == row.ty && self.line == row.line)
+    }
+
+    /// Whether a type is expected.
+    pub fn is_type(&self) -> bool {
+        matches!(self.what, What::Type(_))
+    }
+}
+
+impl fmt::Display for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.what {
+            What::Type(ty) => write!(f, "revealed: {ty}"),
+            What::Diagnostic { severity, code, column, message } => {
+                write!(f, "{severity}: [{}]", code.slug())?;
+                if let Some(column) = column {
+                    write!(f, " {column}")?;
+                }
+                if message.is_empty() { Ok(()) } else { write!(f, " \"{message}\"") }
+            }
+        }
+    }
+}
+
+/// What the comments of a block expect, in order.
+///
+/// # Errors
+/// What is wrong with a comment that begins like an expectation.
+pub fn expectations(code: &str) -> Result<Vec<Expectation>, String> {
+    let mut found = Vec::new();
+    let mut pending = Vec::new();
+    for (at, line) in code.lines().enumerate() {
+        let Some((before, comments)) = split_comments(line) else {
+            found.extend(std::mem::take(&mut pending).into_iter().map(|what| Expectation { line: at + 1, what }));
+            continue;
+        };
+        let here = comments.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        pending.extend(here);
+        if !before.trim().is_empty() {
+            found.extend(std::mem::take(&mut pending).into_iter().map(|what| Expectation { line: at + 1, what }));
+        }
+    }
+    match pending.is_empty() {
+        true => Ok(found),
+        false => Err("the last comment speaks of no line".to_owned()),
+    }
+}
+
+/// The code of a line, and the expectations behind it; `None` where there are none.
+fn split_comments(line: &str) -> Option<(&str, Vec<&str>)> {
+    let heads = SEVERITIES.iter().map(|(head, _)| *head).chain([REVEALED]);
+    let mut starts: Vec<usize> = heads.flat_map(|head| line.match_indices(head).map(|(at, _)| at)).collect();
+    starts.sort_unstable();
+    let first = *starts.first()?;
+    let ends = starts.iter().skip(1).copied().chain([line.len()]);
+    let comments = starts.iter().zip(ends).filter_map(|(start, end)| line.get(*start..end)).map(str::trim).collect();
+    Some((line.get(..first)?, comments))
+}
+
+fn read(comment: &str) -> Result<What, String> {
+    if let Some(ty) = comment.strip_prefix(REVEALED) {
+        return Ok(What::Type(ty.trim().to_owned()));
+    }
+    let wrong = || format!("`{comment}` is no expectation: `# error: [code] column \"message\"`");
+    let (severity, rest) =
+        SEVERITIES.iter().find_map(|(head, severity)| Some((*severity, comment.strip_prefix(head)?))).ok_or_else(wrong)?;
+    let (code, rest) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')).ok_or_else(wrong)?;
+    let code = code.parse::<Code>().map_err(|error| error.to_string())?;
+    let (column, message) = match rest.split_once('"') {
+        Some((column, message)) => (column.trim(), message.strip_suffix('"').ok_or_else(wrong)?),
+        None => (rest.trim(), ""),
+    };
+    let column = match column {
+        "" => None,
+        digits => Some(digits.parse().map_err(|_| wrong())?),
+    };
+    Ok(What::Diagnostic { severity, code, column, message: message.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_comments_on_one_line() {
+        let found = expectations("f(x)  # error: [dtype-mismatch] 3 \"a \\\" b\" # warning: [captured-python-name]\n");
+        let shown: Vec<String> = found.unwrap_or_default().iter().map(Expectation::to_string).collect();
+        assert_eq!(shown, ["error: [dtype-mismatch] 3 \"a \\\" b\"", "warning: [captured-python-name]"]);
+    }
+
+    #[test]
+    fn mistakes_in_comments() {
+        assert!(expectations("x  # error: dtype-mismatch\n").is_err());
+        assert!(expectations("x  # error: [dtype-mismatch] here\n").is_err());
+        assert!(expectations("# error: [dtype-mismatch]\n").is_err());
+        assert_eq!(expectations("x  # error in the text\n"), Ok(Vec::new()));
+    }
+}

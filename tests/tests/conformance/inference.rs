@@ -1,0 +1,98 @@
+//! Single operators: the type rx infers against TVM's, and calls that TVM rejects.
+
+use crate::{Tally, findings};
+use rx_db::{FileKind, RowKind};
+use rx_tests::cases;
+use rx_tests::check::{Checked, Found, check};
+use rx_tests::types::same_text;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The operators some model calls.
+fn operators_of_models(folder: &std::path::Path) -> BTreeSet<String> {
+    let mut paths = cases::files(&folder.join("models"), "rx");
+    paths.extend(cases::files(&folder.join("models"), "py"));
+    let mut operators = BTreeSet::new();
+    for path in paths {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        for (at, _) in text.match_indices("R.") {
+            let rest = text.get(at + 2..).unwrap_or_default();
+            let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).unwrap_or(rest.len());
+            operators.insert(format!("relax.{}", rest.get(..end).unwrap_or_default()));
+        }
+    }
+    operators
+}
+
+/// The type of the last binding, or of the returned value where there is none; `R.Any` after a mistake is no type.
+fn asked(checked: &Checked) -> Option<&str> {
+    let of_kind = |kind: RowKind| checked.types.iter().rev().find(move |row| row.kind == kind);
+    let row = of_kind(RowKind::Binding).or_else(|| of_kind(RowKind::Return))?;
+    let mistaken = row.ty == "R.Any" && checked.errors().any(|error| error.line == row.line);
+    (!mistaken).then_some(row.ty.as_str())
+}
+
+fn positives(folder: &std::path::Path) -> Vec<Value> {
+    let rows = cases::rows(&folder.join("cases/op_inference.jsonl")).unwrap_or_default();
+    assert!(!rows.is_empty(), "op_inference has no rows");
+    rows.into_iter().filter(|row| !cases::is_true(row, "negative")).collect()
+}
+
+#[test]
+fn inferred_types_are_tvms() {
+    let Some(folder) = cases::folder() else { return };
+    let argued = findings::argued();
+    let of_models = operators_of_models(&folder);
+    let mut all = Tally::new("inference, all operators");
+    let mut used = Tally::new("inference, operators of models");
+    let mut by_operator: BTreeMap<String, usize> = BTreeMap::new();
+    for row in positives(&folder) {
+        let (Some(text), Some(wanted)) = (cases::text(&row, "text_bare"), cases::text(&row, "out_ty")) else { continue };
+        let operator = cases::text(&row, "op").unwrap_or_default();
+        let id = cases::text(&row, "id").unwrap_or_default();
+        let checked = check(text, FileKind::Rx);
+        let got = asked(&checked);
+        let right = got.is_some_and(|got| same_text(got, wanted) == Some(true));
+        let says = || {
+            let errors: Vec<String> = checked.errors().map(Found::to_string).collect();
+            let call = cases::text(&row, "call").unwrap_or_default();
+            format!("{id} {call}\n    wanted {wanted}\n    got    {}\n    {}", got.unwrap_or("-"), errors.join("\n    "))
+        };
+        all.count(right, says);
+        if !right {
+            *by_operator.entry(operator.to_owned()).or_default() += 1;
+        }
+        if of_models.contains(operator) {
+            used.count(right || argued.contains(id), says);
+        }
+    }
+    all.publish();
+    let mut worst: Vec<_> = by_operator.into_iter().collect();
+    worst.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    println!("  wrong by operator: {worst:?}");
+    used.must_be_complete();
+}
+
+#[test]
+fn calls_that_tvm_rejects() {
+    let Some(folder) = cases::folder() else { return };
+    let rows = cases::rows(&folder.join("cases/op_inference.jsonl")).unwrap_or_default();
+    let argued = findings::argued();
+    let mut rejected = Tally::new("negatives rejected");
+    let mut placed = Tally::new("negatives on the call's line");
+    for row in rows.iter().filter(|row| cases::is_true(row, "negative")) {
+        let Some(text) = cases::text(row, "text") else { continue };
+        let id = cases::text(row, "id").unwrap_or_default();
+        let message = cases::text(row, "message").unwrap_or_default();
+        let call = cases::text(row, "call").unwrap_or_default();
+        let checked = check(text, FileKind::Rx);
+        let right = checked.is_rejected() || argued.contains(id);
+        rejected.count(right, || format!("{id} {call}\n    {message}\n{text}"));
+        if let (true, Some(line)) = (checked.is_rejected(), row.get("line").and_then(Value::as_u64)) {
+            let there = checked.errors().any(|error| error.line as u64 == line);
+            placed.count(there, || format!("{id} {call} line {line}: {:?}", checked.errors().next()));
+        }
+    }
+    rejected.publish();
+    placed.publish();
+}

@@ -1,0 +1,54 @@
+//! rx against what TVM says of given texts; skipped where they are not (`RX_CASES`).
+//!
+//! Figures are printed (`cargo test -p rx-tests --test conformance -- --nocapture`), and what disagrees is listed in files
+//! under `target/tmp/conformance`. Argued disagreements stand in `docs/findings.md`.
+
+mod defects;
+mod findings;
+mod inference;
+mod models;
+mod modules;
+mod mutants;
+mod syntax;
+
+use std::path::Path;
+
+/// A rate, printed and listed.
+struct Tally {
+    name: &'static str,
+    right: usize,
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    fn new(name: &'static str) -> Tally {
+        Tally { name, right: 0, wrong: Vec::new() }
+    }
+
+    /// Counts one case; `says` describes it where it is wrong.
+    fn count(&mut self, right: bool, says: impl FnOnce() -> String) {
+        match right {
+            true => self.right += 1,
+            false => self.wrong.push(says()),
+        }
+    }
+
+    /// Prints the rate and lists what is wrong.
+    fn publish(&self) {
+        let all = self.right + self.wrong.len();
+        #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+        let percent = if all == 0 { 100.0 } else { 100.0 * self.right as f64 / all as f64 };
+        println!("{}: {}/{all} ({percent:.2} %)", self.name, self.right);
+        let file = format!("{}.txt", self.name.replace([' ', ',', ':'], "_"));
+        if let Err(error) = rx_tests::cases::write_list(Path::new(env!("CARGO_TARGET_TMPDIR")), &file, &self.wrong) {
+            println!("{file}: {error}");
+        }
+    }
+
+    /// Publishes, and fails unless everything is right.
+    fn must_be_complete(&self) {
+        self.publish();
+        let shown: Vec<&str> = self.wrong.iter().take(20).map(String::as_str).collect();
+        assert!(self.wrong.is_empty(), "{}: {} wrong, the first:\n{}", self.name, self.wrong.len(), shown.join("\n"));
+    }
+}

@@ -1,0 +1,106 @@
+//! Whole modules: every type inferred from the least annotations, and no error in what TVM accepts.
+
+use crate::{Tally, findings};
+use rx_db::FileKind;
+use rx_tests::cases;
+use rx_tests::check::{Checked, Found, check};
+use rx_tests::types::same_text;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+fn rows() -> Option<Vec<Value>> {
+    let rows = cases::rows(&cases::folder()?.join("cases/modules.jsonl")).unwrap_or_default();
+    assert!(!rows.is_empty(), "modules has no rows");
+    Some(rows)
+}
+
+/// Of each name of each function, the types in order.
+type ByName = BTreeMap<(String, String), Vec<String>>;
+
+fn wanted_types(row: &Value) -> Vec<(String, String, String)> {
+    let vars = row.get("vars").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let fields = vars.iter().filter_map(|var| {
+        let field = |at: usize| var.get(at).and_then(Value::as_str);
+        let (function, name, ty, how) = (field(0)?, field(1)?, field(2)?, field(3)?);
+        // Types of nested expressions are no rows; nor is the function that a nested `def` binds.
+        (how != "expr" && how != "def").then(|| (function.to_owned(), name.to_owned(), ty.to_owned()))
+    });
+    fields.collect()
+}
+
+fn inferred_types(checked: &Checked) -> ByName {
+    let mut types = ByName::new();
+    for row in &checked.types {
+        types.entry((row.function.clone(), row.name.clone())).or_default().push(row.ty.clone());
+    }
+    types
+}
+
+/// The first variable whose type is not the one wanted.
+fn difference(row: &Value, checked: &Checked) -> Option<String> {
+    let inferred = inferred_types(checked);
+    let mut seen: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for (function, name, wanted) in wanted_types(row) {
+        let key = (function.clone(), name.clone());
+        let turn = seen.entry(key.clone()).or_default();
+        let got = inferred.get(&key).and_then(|types| types.get(*turn));
+        *turn += 1;
+        if got.is_none_or(|got| same_text(got, &wanted) != Some(true)) {
+            return Some(format!("{function}.{name}\n    wanted {wanted}\n    got    {}", got.map_or("-", String::as_str)));
+        }
+    }
+    None
+}
+
+#[test]
+fn types_from_the_least_annotations() {
+    let Some(rows) = rows() else { return };
+    let argued = findings::argued();
+    let mut tally = Tally::new("modules inferred from text_min");
+    for row in &rows {
+        let Some(text) = cases::text(row, "text_min") else { continue };
+        let id = cases::text(row, "id").unwrap_or_default();
+        let checked = check(text, FileKind::Rx);
+        let difference = difference(row, &checked);
+        tally.count(difference.is_none() || argued.contains(id), || {
+            let error = checked.errors().next().map(Found::to_string);
+            format!("{id} {}\n    {}", difference.unwrap_or_default(), error.unwrap_or_default())
+        });
+    }
+    tally.publish();
+}
+
+#[test]
+fn no_error_in_what_tvm_accepts() {
+    let Some(rows) = rows() else { return };
+    let argued = findings::argued();
+    let mut tally = Tally::new("well-formed modules without an error");
+    for row in rows.iter().filter(|row| cases::is_true(row, "well_formed") && cases::is_true(row, "roundtrip")) {
+        let Some(text) = cases::text(row, "text") else { continue };
+        let id = cases::text(row, "id").unwrap_or_default();
+        let checked = check(text, FileKind::Rx);
+        tally.count(!checked.is_rejected() || argued.contains(id), || {
+            let errors: Vec<String> = checked.errors().take(3).map(Found::to_string).collect();
+            format!("{id}\n    {}", errors.join("\n    "))
+        });
+    }
+    tally.publish();
+}
+
+#[test]
+fn ill_formed_modules() {
+    let Some(folder) = cases::folder() else { return };
+    let rows = cases::rows(&folder.join("cases/well_formed.jsonl")).unwrap_or_default();
+    let mut tally = Tally::new("well_formed verdicts");
+    for row in &rows {
+        let Some(text) = cases::text(row, "text") else { continue };
+        let checked = check(text, FileKind::Rx);
+        let well_formed = cases::is_true(row, "well_formed");
+        tally.count(checked.is_rejected() != well_formed, || {
+            let (test, reason) = (cases::text(row, "test"), cases::text(row, "reason"));
+            let first = checked.errors().next().map(Found::to_string);
+            format!("{} {well_formed} {} {first:?}\n{text}", test.unwrap_or_default(), reason.unwrap_or_default())
+        });
+    }
+    tally.publish();
+}
