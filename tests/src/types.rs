@@ -46,7 +46,8 @@ fn read(types: &[&str]) -> Option<Vec<StructInfo>> {
 /// The identifiers of a type.
 fn words(ty: &str) -> impl Iterator<Item = &str> {
     let part = |c: char| !(c.is_alphanumeric() || c == '_' || c == '.');
-    ty.split(part).filter(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '_') && !word.contains('.'))
+    let is_name = |word: &&str| word.starts_with(|c: char| c.is_alphabetic() || c == '_') && !word.contains('.');
+    ty.split(part).filter(is_name).filter(|word| !matches!(*word, "None" | "True" | "False"))
 }
 
 /// The names that stand for whole shapes: `s` of `R.Tensor(s, dtype="float32")`.
@@ -119,6 +120,7 @@ mod tests {
         assert_eq!(same("R.Tensor((n,))", "R.Tensor((m,))"), Some(false));
         assert_eq!(same("R.Tensor(ndim=0)", "R.Tensor(())"), Some(true));
         assert_eq!(same("R.Shape([n * 2])", "R.Shape([n + n])"), Some(true));
+        assert_eq!(same("R.Tuple", "None"), Some(true));
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod statement;
 mod types;
 
 pub use call::signature_text;
+pub(crate) use scope::suggest;
 pub(crate) use header::{decorator_flag, elaborate_signature, extern_declarations};
 
 use crate::entry::{Entry, Outer, Place};
@@ -98,6 +99,8 @@ pub struct SegmentResult {
     pub rows: Vec<Row>,
     /// The declared or inferred type of the value returned in this segment.
     pub returned: Option<StructInfo>,
+    /// Names nothing defines, where they are used: a suggestion is left to the function's check.
+    pub unresolved: Vec<(Name, Span)>,
     /// Number of statements.
     pub statements: u32,
 }
@@ -124,6 +127,7 @@ pub(crate) struct Elaborator<'a> {
     diagnostics: Vec<Diagnostic<Place>>,
     rows: Vec<Row>,
     returned: Option<StructInfo>,
+    unresolved: Vec<(Name, Span)>,
     /// The index of the statement being elaborated.
     statement: u32,
     bounds: Arc<Bounds>,
@@ -149,6 +153,7 @@ impl<'a> Elaborator<'a> {
             diagnostics: Vec::new(),
             rows: Vec::new(),
             returned: None,
+            unresolved: Vec::new(),
             statement: 0,
             bounds: Arc::default(),
             nesting: 0,
@@ -179,6 +184,7 @@ impl<'a> Elaborator<'a> {
             diagnostics,
             rows: self.rows,
             returned: self.returned,
+            unresolved: self.unresolved,
             statements,
         }
     }

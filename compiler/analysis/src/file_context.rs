@@ -151,12 +151,17 @@ impl FileContext {
     pub fn namespace(&self, of: &str) -> Option<Namespace> {
         let of = match of {
             "R" | "T" | "I" => of,
-            other => self.aliases.get(&name(other))?,
+            other => self.aliases.get(&name(other)).map_or(other, |alias| alias.as_str()),
         };
         match of {
             "R" => Some(Namespace::Relax),
             "T" => Some(Namespace::Tir),
             "I" => Some(Namespace::Ir),
+            // What TVM's parser knows in a text without imports (TVM script/parser/core/entry.py).
+            _ if self.captured.contains(&name(of)) => None,
+            "relax" => Some(Namespace::Relax),
+            "tir" | "tirx" => Some(Namespace::Tir),
+            "ir" => Some(Namespace::Ir),
             _ => None,
         }
     }

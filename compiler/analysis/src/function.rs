@@ -7,11 +7,12 @@
 
 mod index;
 
-use crate::elaborate::{BlockState, Export, SegmentResult, elaborate};
+use crate::elaborate::{BlockState, Export, SegmentResult, elaborate, suggest};
 use crate::entry::{Entry, ItemPart, Outer, Place};
 use crate::file_context::{FUNCTION_CONTEXT, FileContext};
 use crate::signature::Header;
 use index::{Definitions, Mask};
+use rx_base::edit_distance::nearest;
 use rx_base::name::{NameMap, name};
 use rx_base::{Code, Diagnostic, Name, Span};
 use rx_ir::{Signature, StructInfo};
@@ -311,7 +312,14 @@ impl<'a> Run<'a> {
             for diagnostic in &result.diagnostics {
                 let translate = |place: &Place| state.place(*at, place);
                 let primary = translate(&diagnostic.primary).unwrap_or(ItemPlace::Segment(*at, Span::default()));
-                diagnostics.push(diagnostic.map_places(primary, translate));
+                let mut placed = diagnostic.map_places(primary.clone(), translate);
+                if let (Code::UndefinedName, Place::Here(span)) = (diagnostic.code, &diagnostic.primary)
+                    && let Some((wrong, _)) = result.unresolved.iter().find(|(_, place)| place == span)
+                    && let Some(near) = state.nearest(*wrong, *at, *span)
+                {
+                    placed = suggest(placed, near, primary);
+                }
+                diagnostics.push(placed);
             }
         }
         let ended = state.results.last().is_none_or(|last| last.end.returned);
@@ -329,6 +337,22 @@ impl<'a> Run<'a> {
 }
 
 impl State {
+    /// The name nearest to a misspelled one, among parameters and what was defined shortly before its use.
+    fn nearest(&self, wrong: Name, at: u32, used: Span) -> Option<&'static str> {
+        const LOOKED_AT: usize = 256;
+        let earlier = self.results.get(..=at as usize)?;
+        let is_value = |export: &&Export| {
+            !matches!(&export.entry, Entry::Value { ty: StructInfo::Error, .. } | Entry::Function(_) | Entry::Captured)
+        };
+        let before = earlier.iter().enumerate().rev().flat_map(|(segment, result)| {
+            let here = segment == at as usize;
+            result.exports.iter().rev().filter(move |export| !here || export.span.start < used.start)
+        });
+        let params = earlier.first()?.exports.iter();
+        let names = before.filter(is_value).take(LOOKED_AT).chain(params.filter(is_value).take(LOOKED_AT));
+        nearest(&wrong, names.map(|export| export.name.as_str()))
+    }
+
     fn place(&self, at: u32, place: &Place) -> Option<ItemPlace> {
         match place {
             Place::Here(span) => Some(ItemPlace::Segment(at, *span)),
@@ -391,6 +415,7 @@ fn empty_result() -> SegmentResult {
         diagnostics: Vec::new(),
         rows: Vec::new(),
         returned: None,
+        unresolved: Vec::new(),
         statements: 0,
     }
 }

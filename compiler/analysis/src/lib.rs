@@ -9,6 +9,7 @@ pub mod elaborate;
 pub mod entry;
 pub mod file_context;
 pub mod function;
+mod integer;
 pub mod prim_func;
 pub mod reconcile;
 pub mod signature;

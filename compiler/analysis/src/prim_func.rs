@@ -2,10 +2,11 @@
 
 use crate::elaborate::decorator_flag;
 use crate::file_context::FileContext;
+use crate::integer;
 use rx_base::name::{NameMap, name};
 use rx_base::{DType, Dim, Name};
 use rx_ir::{BufferParam, PrimFuncSignature, PrimParam, PrimParamKind};
-use rx_syntax::ast::{Argument, BinaryOp, Expr, ExprKind, Parameter, StatementKind, UnaryOp};
+use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind, UnaryOp};
 use rx_syntax::{Cursor, Segment};
 
 /// The signature of a prim_func from its segments; `None` when no `def` is among them.
@@ -29,7 +30,8 @@ pub fn prim_func_signature<'s>(
                     let params: Vec<PrimParam> =
                         params.iter().filter_map(|param| body.parameter(cursor.parameter(param), param)).collect();
                     let ret = ret.as_ref().and_then(|ret| scalar_type(cursor, ret));
-                    return Some(PrimFuncSignature { params: settle(params).into(), ret, private });
+                    let pure = !body.calls_out && !params.iter().any(is_written);
+                    return Some(PrimFuncSignature { params: settle(params).into(), ret, pure, private });
                 }
                 _ => {}
             }
@@ -40,8 +42,7 @@ pub fn prim_func_signature<'s>(
 
 /// A function that writes no parameter at all is a stand-in for a kernel written elsewhere: it may write any.
 fn settle(mut params: Vec<PrimParam>) -> Vec<PrimParam> {
-    let writes = params.iter().any(|param| matches!(&param.kind, PrimParamKind::Buffer(buffer) if buffer.written));
-    if !writes {
+    if !params.iter().any(is_written) {
         for param in &mut params {
             if let PrimParamKind::Buffer(buffer) = &mut param.kind {
                 (buffer.written, buffer.read) = (true, true);
@@ -51,6 +52,10 @@ fn settle(mut params: Vec<PrimParam>) -> Vec<PrimParam> {
     params
 }
 
+fn is_written(param: &PrimParam) -> bool {
+    matches!(&param.kind, PrimParamKind::Buffer(buffer) if buffer.written)
+}
+
 /// What a body does with names.
 #[derive(Default)]
 struct Body {
@@ -58,6 +63,8 @@ struct Body {
     matched: NameMap<(Name, Vec<Dim>, DType)>,
     written: NameMap<()>,
     read: NameMap<()>,
+    /// Whether it calls what is written elsewhere: `T.call_extern`, `T.call_packed`, inline assembly.
+    calls_out: bool,
 }
 
 impl Body {
@@ -138,6 +145,8 @@ impl Body {
             ExprKind::Call { callee, arguments } => {
                 let source = cursor.source(callee.tokens);
                 let region = source.ends_with(".writes") || source.ends_with(".match_buffer");
+                let function = source.rsplit('.').next().unwrap_or_default();
+                self.calls_out |= function.starts_with("call_") || function.starts_with("ptx");
                 for argument in arguments {
                     if region {
                         self.region(cursor, &argument.value);
@@ -265,29 +274,23 @@ fn plain_dim(cursor: Cursor<'_>, expr: &Expr) -> Dim {
         ExprKind::String => cursor.string_value(expr).map_or(Dim::ERROR, |text| Dim::symbol(name(&text))),
         ExprKind::Parenthesized(inner) => plain_dim(cursor, inner),
         ExprKind::Unary(UnaryOp::Neg, inner) => -&plain_dim(cursor, inner),
-        ExprKind::Binary(op, a, b) => {
-            let (a, b) = (plain_dim(cursor, a), plain_dim(cursor, b));
-            match op {
-                BinaryOp::Add => &a + &b,
-                BinaryOp::Sub => &a - &b,
-                BinaryOp::Mul => &a * &b,
-                BinaryOp::FloorDiv => a.floor_div(&b),
-                BinaryOp::Mod => a.floor_mod(&b),
-                _ => Dim::opaque(name(cursor.source(expr.tokens)), vec![a, b]),
-            }
+        ExprKind::Binary(op, a, b) => integer::binary(*op, &plain_dim(cursor, a), &plain_dim(cursor, b)),
+        ExprKind::Compare(first, rest) => match &rest[..] {
+            [(op, second)] => integer::compare(*op, plain_dim(cursor, first), plain_dim(cursor, second)),
+            _ => Dim::ERROR,
+        },
+        ExprKind::Bool2(op, operands) => {
+            integer::logic(*op, operands.iter().map(|operand| plain_dim(cursor, operand)).collect())
         }
         ExprKind::Call { callee, arguments } => {
             let function = cursor.source(callee.tokens).rsplit('.').next().unwrap_or_default();
-            let values: Vec<Dim> = arguments.iter().map(|argument| plain_dim(cursor, &argument.value)).collect();
-            match (function, &values[..]) {
-                ("max", [a, b]) => a.maximum(b),
-                ("min", [a, b]) => a.minimum(b),
-                ("floordiv" | "truncdiv" | "FloorDiv", [a, b]) => a.floor_div(b),
-                ("floormod" | "truncmod" | "FloorMod", [a, b]) => a.floor_mod(b),
-                ("Cast", [_, value]) => value.clone(),
-                (dtype, [value]) if DType::parse(dtype).is_some() => value.clone(),
-                _ => Dim::opaque(name(cursor.source(expr.tokens)), Vec::new()),
-            }
+            let dtype_first = matches!(function, "Cast" | "cast");
+            let argument = |(at, argument): (usize, &Argument)| match (at, dtype_first) {
+                (0, true) => Dim::constant(0),
+                _ => plain_dim(cursor, &argument.value),
+            };
+            let values: Vec<Dim> = arguments.iter().enumerate().map(argument).collect();
+            integer::call(function, &values)
         }
         _ => Dim::ERROR,
     }

@@ -164,15 +164,15 @@ impl Walk<'_> {
             self.clash(ClashKind::Shape, None, format!("{} {}", b, plural(b)), a.to_string());
             return Shape::Error;
         }
-        match (wanted, actual) {
-            (Shape::Known(a), Shape::Known(b)) => {
-                if a == b {
-                    return wanted.clone();
-                }
-                let dims: Vec<Dim> =
-                    a.iter().zip(b.iter()).enumerate().map(|(axis, (a, b))| self.dims(axis, a, b)).collect();
-                Shape::known(dims)
+        if let (Some(a), Some(b)) = (wanted.dims(), actual.dims()) {
+            if a == b {
+                return wanted.clone();
             }
+            let dims: Vec<Dim> =
+                a.iter().zip(b.iter()).enumerate().map(|(axis, (a, b))| self.dims(axis, a, b)).collect();
+            return if dims == a { wanted.clone() } else { Shape::known(dims) };
+        }
+        match (wanted, actual) {
             (Shape::Known(_) | Shape::Var { .. }, Shape::Rank(_) | Shape::Unknown) | (Shape::Rank(_), Shape::Unknown) => {
                 self.open = true;
                 wanted.clone()

@@ -121,7 +121,7 @@ impl<'a> Bindings<'a> {
 
     fn substitute_shape(&self, shape: &Shape) -> Shape {
         match shape {
-            Shape::Known(dims) => match dims.iter().map(|dim| self.substitute(dim)).collect::<Option<Vec<Dim>>>() {
+            Shape::Known(dims) | Shape::Var { dims: Some(dims), .. } => match dims.iter().map(|dim| self.substitute(dim)).collect::<Option<Vec<Dim>>>() {
                 Some(dims) => Shape::known(dims),
                 None => Shape::Rank(dims.len()),
             },

@@ -128,7 +128,8 @@ impl DType {
         .find_map(|(prefix, code, default)| base.strip_prefix(prefix).map(|digits| (code, digits, default)))?;
         let bits: u8 = if digits.is_empty() { default } else { decimal(digits)? };
         let valid = match code {
-            TypeCode::Float => matches!(bits, 16 | 32 | 64),
+            // TVM still reads `float8`, the name from before there were several.
+            TypeCode::Float => matches!(bits, 8 | 16 | 32 | 64),
             TypeCode::BFloat => bits == 16,
             TypeCode::Bool => digits.is_empty() || bits == 1 || bits == 8,
             TypeCode::Handle => digits.is_empty() || bits == 64,
@@ -218,7 +219,7 @@ mod tests {
 
     #[test]
     fn names_read_and_print_alike() {
-        for text in ["float32", "int8x4", "bool", "bfloat16", "uint64", "float8_e4m3fn", "handle", "float16xvscalex4"] {
+        for text in ["float32", "int8x4", "bool", "bfloat16", "uint64", "float8_e4m3fn", "handle", "float16xvscalex4", "float8"] {
             assert_eq!(DType::parse(text).map(|d| d.to_string()).as_deref(), Some(text));
         }
         assert_eq!(DType::parse("uint1"), Some(DType::BOOL));

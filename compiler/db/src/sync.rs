@@ -1,13 +1,50 @@
 //! Keeping the salsa inputs in step with a document.
 
-use crate::queries::{Database, ItemInput, ScopeInput};
-use rx_analysis::function::FunctionMemo;
+use crate::queries::{Database, ItemInput, ScopeInput, check_item, header};
 use rx_syntax::document::{Document, Item, ItemKind};
 use rx_syntax::Segment;
 use salsa::Setter;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Inputs no document uses any more. Salsa never frees an input, so they are used again.
+#[derive(Default)]
+pub(crate) struct Pool {
+    items: Vec<ItemInput>,
+    scopes: Vec<ScopeInput>,
+}
+
+impl Pool {
+    /// Empties an item's input and keeps it; its last results are dropped.
+    fn retire(&mut self, db: &mut Database, item: ItemInput) {
+        item.set_kind(db).to(ItemKind::Foreign);
+        item.set_name(db).to(None);
+        item.set_head(db).to(empty());
+        item.set_segments(db).to(Arc::from([]));
+        item.set_memo(db).to(Arc::default());
+        header(db, item);
+        check_item(db, item);
+        self.items.push(item);
+    }
+
+    fn item(&mut self, db: &mut Database, of: &Item, scope: ScopeInput) -> ItemInput {
+        match self.items.pop() {
+            Some(input) => {
+                input.set_kind(db).to(of.kind);
+                input.set_name(db).to(of.name);
+                input.set_scope(db).to(scope);
+                set_text(db, input, of);
+                input
+            }
+            None => ItemInput::new(db, of.kind, of.name, head(of), of.segments.clone(), scope, Arc::default()),
+        }
+    }
+
+    fn scope(&mut self, db: &mut Database) -> ScopeInput {
+        self.scopes.pop().unwrap_or_else(|| ScopeInput::new(db, Arc::from([]), Arc::from([])))
+    }
+}
 
 /// A document's inputs: one per item, one per scope.
 #[derive(Default)]
@@ -18,14 +55,33 @@ pub(crate) struct Inputs {
 
 impl Inputs {
     /// Makes inputs for every item.
-    pub(crate) fn new(db: &mut Database, document: &Document) -> Inputs {
+    pub(crate) fn new(db: &mut Database, pool: &mut Pool, document: &Document) -> Inputs {
         let mut inputs = Inputs::default();
-        inputs.splice(db, document, 0..0, 0..document.items().len());
+        inputs.splice(db, pool, document, 0..0, 0..document.items().len());
         inputs
     }
 
+    /// Gives the inputs of a document that is gone back.
+    pub(crate) fn retire(self, db: &mut Database, pool: &mut Pool) {
+        for scope in self.scopes.into_values() {
+            scope.set_preludes(db).to(Arc::from([]));
+            scope.set_functions(db).to(Arc::from([]));
+            pool.scopes.push(scope);
+        }
+        for item in self.items {
+            pool.retire(db, item);
+        }
+    }
+
     /// Follows an edit that replaced items `old` by items `new`; unchanged fields are not set.
-    pub(crate) fn follow(&mut self, db: &mut Database, document: &Document, old: Range<usize>, new: Range<usize>) {
+    pub(crate) fn follow(
+        &mut self,
+        db: &mut Database,
+        pool: &mut Pool,
+        document: &Document,
+        old: Range<usize>,
+        new: Range<usize>,
+    ) {
         let in_place = old.len() == new.len()
             && self.items.get(old.clone()).is_some_and(|inputs| {
                 inputs.iter().zip(&document.items()[new.clone()]).all(|(input, item)| {
@@ -33,7 +89,7 @@ impl Inputs {
                 })
             });
         if !in_place {
-            return self.splice(db, document, old, new);
+            return self.splice(db, pool, document, old, new);
         }
         for at in new {
             if let (Some(input), Some(item)) = (self.items.get(at), document.items().get(at)) {
@@ -51,9 +107,16 @@ impl Inputs {
         self.scopes.get(&item.module).copied()
     }
 
-    fn splice(&mut self, db: &mut Database, document: &Document, old: Range<usize>, new: Range<usize>) {
+    fn splice(
+        &mut self,
+        db: &mut Database,
+        pool: &mut Pool,
+        document: &Document,
+        old: Range<usize>,
+        new: Range<usize>,
+    ) {
         for item in document.items() {
-            self.scopes.entry(item.module).or_insert_with(|| ScopeInput::new(db, Arc::from([]), Arc::from([])));
+            self.scopes.entry(item.module).or_insert_with(|| pool.scope(db));
         }
         let end = old.end.min(self.items.len());
         let mut replaced: Vec<ItemInput> = self.items.get(old.start.min(end)..end).unwrap_or_default().to_vec();
@@ -72,19 +135,14 @@ impl Inputs {
                     }
                     input
                 }
-                None => ItemInput::new(
-                    db,
-                    item.kind,
-                    item.name,
-                    head(item),
-                    item.segments.clone(),
-                    scope,
-                    Arc::new(FunctionMemo::default()),
-                ),
+                None => pool.item(db, item, scope),
             };
             fresh.push(input);
         }
         self.items.splice(old.start.min(end)..end, fresh);
+        for gone in replaced {
+            pool.retire(db, gone);
+        }
         // Modules are numbered in order: an inserted one renumbers the items behind it.
         for (input, item) in self.items.iter().zip(document.items()) {
             if let Some(scope) = self.scopes.get(&item.module)
@@ -120,7 +178,11 @@ impl Inputs {
 }
 
 fn head(item: &Item) -> Arc<Segment> {
-    item.segments.first().cloned().unwrap_or_else(|| Arc::new(Segment::new("".into())))
+    item.segments.first().cloned().unwrap_or_else(empty)
+}
+
+fn empty() -> Arc<Segment> {
+    Arc::new(Segment::new("".into()))
 }
 
 /// Sets an item's text where it changed; salsa's setters do not compare.

@@ -3,7 +3,7 @@
 use crate::hover::{Hover, hover_at};
 use crate::position::{absolute, place_diagnostic};
 use crate::queries::{Database, check_item};
-use crate::sync::Inputs;
+use crate::sync::{Inputs, Pool};
 use rx_analysis::elaborate;
 use rx_analysis::function::ItemPlace;
 use rx_base::{Diagnostic, Span};
@@ -68,6 +68,7 @@ struct File {
 pub struct Workspace {
     db: Database,
     files: Vec<Option<File>>,
+    pool: Pool,
 }
 
 impl Workspace {
@@ -79,7 +80,7 @@ impl Workspace {
     /// Adds a file.
     pub fn add(&mut self, text: &str, kind: FileKind) -> FileId {
         let document = Document::new(text, kind);
-        let inputs = Inputs::new(&mut self.db, &document);
+        let inputs = Inputs::new(&mut self.db, &mut self.pool, &document);
         let id = FileId(u32::try_from(self.files.len()).unwrap_or(u32::MAX));
         self.files.push(Some(File { document, inputs }));
         id
@@ -89,13 +90,13 @@ impl Workspace {
     pub fn edit(&mut self, file: FileId, range: Range<usize>, new: &str) {
         let Some(file) = self.files.get_mut(file.0 as usize).and_then(Option::as_mut) else { return };
         let edit = file.document.edit(range, new);
-        file.inputs.follow(&mut self.db, &file.document, edit.old, edit.new);
+        file.inputs.follow(&mut self.db, &mut self.pool, &file.document, edit.old, edit.new);
     }
 
     /// Forgets a file.
     pub fn remove(&mut self, file: FileId) {
-        if let Some(file) = self.files.get_mut(file.0 as usize) {
-            *file = None;
+        if let Some(file) = self.files.get_mut(file.0 as usize).and_then(Option::take) {
+            file.inputs.retire(&mut self.db, &mut self.pool);
         }
     }
 
@@ -134,7 +135,7 @@ impl Workspace {
                 inputs: file.inputs.share(),
             })
         });
-        Snapshot(Workspace { db: self.db.clone(), files: files.collect() })
+        Snapshot(Workspace { db: self.db.clone(), files: files.collect(), pool: Pool::default() })
     }
 }
 

@@ -39,6 +39,8 @@ pub struct PrimFuncSignature {
     pub params: Arc<[PrimParam]>,
     /// The scalar it returns, if any.
     pub ret: Option<DType>,
+    /// Whether a direct call, `cls.f(x)`, has no effect: no buffer parameter is stored to and nothing outside is called.
+    pub pure: bool,
     /// Whether the function is private.
     pub private: bool,
 }

@@ -49,12 +49,14 @@ pub enum Shape {
     Rank(usize),
     /// Every dim, possibly symbolic. One may be [`Dim::ERROR`].
     Known(Arc<[Dim]>),
-    /// The shape is the value of a shape-typed variable, `R.Tensor(s, …)`, whose dims are not known.
+    /// The shape is the value of a shape-typed variable: `R.Tensor(s, …)`.
     Var {
         /// The variable.
         name: Name,
         /// Its number of dimensions, where known.
         ndim: Option<usize>,
+        /// Its dims, where known.
+        dims: Option<Arc<[Dim]>>,
     },
     /// A contradiction in rank was reported; agrees with everything.
     Error,
@@ -81,8 +83,26 @@ impl Shape {
         }
     }
 
-    /// Every dim, where known.
+    /// The shape that is the value of variable `name`, of type `R.Shape` as `value` says.
+    pub fn variable(name: Name, value: &Shape) -> Shape {
+        let dims = match value {
+            Shape::Known(dims) => Some(dims.clone()),
+            _ => None,
+        };
+        Shape::Var { name, ndim: value.ndim(), dims }
+    }
+
+    /// Every dim, where known, be it by way of a variable.
     pub fn dims(&self) -> Option<&[Dim]> {
+        match self {
+            Shape::Known(dims) | Shape::Var { dims: Some(dims), .. } => Some(dims),
+            _ => None,
+        }
+    }
+
+    /// Every dim, where written out. Rules that compute a shape from another ask for this: as in TVM, what is made of a
+    /// variable's dims has a known rank only.
+    pub fn written_dims(&self) -> Option<&[Dim]> {
         match self {
             Shape::Known(dims) => Some(dims),
             _ => None,
@@ -124,6 +144,13 @@ pub struct DTensorInfo {
 /// A placement string such as `S[0], R`, kept as written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Placement(pub Name);
+
+impl Placement {
+    /// The placement of a value that sharding propagation has not reached.
+    pub fn unknown() -> Placement {
+        Placement(Name::from("?"))
+    }
+}
 
 /// A virtual device as a type names it: `llvm:0:global`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -48,7 +48,12 @@ pub(crate) fn broadcast_shapes(call: &CallInfo<'_>, left: &Shape, right: &Shape)
         (Shape::Error, _) | (_, Shape::Error) => Ok(Shape::Error),
         (Shape::Known(left), Shape::Known(right)) => broadcast_dims(call, left, right),
         (Shape::Var { name, .. }, Shape::Var { name: other, .. }) if name == other => Ok(left.clone()),
-        _ => Ok(Shape::of_rank(larger_rank(left.ndim(), right.ndim()))),
+        _ => {
+            if let (Some(left), Some(right)) = (left.dims(), right.dims()) {
+                broadcast_dims(call, left, right)?;
+            }
+            Ok(Shape::of_rank(larger_rank(left.ndim(), right.ndim())))
+        }
     }
 }
 

@@ -33,8 +33,8 @@ pub(crate) fn ty(text: &str) -> StructInfo {
         b"*" => Shape::Unknown,
         [b'?', ..] => Shape::Rank(shape[1..].parse().unwrap()),
         [b'$', ..] => match shape[1..].split_once('/') {
-            Some((var, ndim)) => Shape::Var { name: name(var), ndim: ndim.parse().ok() },
-            None => Shape::Var { name: name(&shape[1..]), ndim: None },
+            Some((var, ndim)) => Shape::variable(name(var), &Shape::of_rank(ndim.parse().ok())),
+            None => Shape::variable(name(&shape[1..]), &Shape::Unknown),
         },
         _ => Shape::known(dims(shape)),
     };

@@ -14,6 +14,7 @@ use clap::Parser;
 use output::{Outcome, Output};
 use rx_syntax::dialect::Dialect;
 use rx_syntax::format::format;
+use rx_syntax::printer::tree_eq_as;
 use source::Source;
 
 fn main() -> ExitCode {
@@ -34,6 +35,14 @@ fn run(file: &str, args: &Args, output: &Output) -> Outcome {
     if !mistakes.is_empty() {
         return output.mistakes(&mistakes);
     }
-    let dialect = args.dialect.unwrap_or_else(|| Dialect::detect(&document));
-    output.formatted(&source, &format(&document, dialect))
+    let own = Dialect::detect(&document);
+    let dialect = args.dialect.unwrap_or(own);
+    let formatted = format(&document, dialect);
+    // The formatter changes no tree; should it ever, the file must not pay for it.
+    match tree_eq_as((&document, own), (&source.document_of(&formatted), dialect)) {
+        Ok(()) => output.formatted(&source, &formatted),
+        Err(difference) => {
+            output.failed(&format!("{}: left as it is, for formatting changes it: {difference}", source.name))
+        }
+    }
 }

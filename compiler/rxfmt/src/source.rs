@@ -45,7 +45,12 @@ impl Source {
 
     /// The text as a document.
     pub fn document(&self) -> Document {
-        Document::new(&self.text, self.kind)
+        self.document_of(&self.text)
+    }
+
+    /// Another text as a document of the same kind.
+    pub fn document_of(&self, text: &str) -> Document {
+        Document::new(text, self.kind)
     }
 
     /// The syntax errors of a document that was made of this text, one line each.

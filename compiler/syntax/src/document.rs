@@ -165,12 +165,142 @@ impl Document {
             self.starts.push(0);
             self.lines.push(0);
         }
-        let (mut bytes, mut lines) = (self.starts.last().copied().unwrap_or(0), self.lines.last().copied().unwrap_or(0));
+        let (mut bytes, mut lines) =
+            (self.starts.last().copied().unwrap_or(0), self.lines.last().copied().unwrap_or(0));
         for item in self.items.iter().skip(self.starts.len() - 1) {
             bytes += item.byte_len();
             lines += item.line_count() as usize;
             self.starts.push(bytes);
             self.lines.push(lines);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Document, FileKind, Item, ItemKind};
+
+    /// The items as lines: kind, name, module, number of segments.
+    fn outline(text: &str, kind: FileKind) -> Vec<String> {
+        let document = Document::new(text, kind);
+        assert_eq!(document.text(), text);
+        let show = |item: &Item| {
+            let name = item.name.map_or("-", |name| name.as_str());
+            let module = item.module.map_or("-".to_owned(), |module| module.to_string());
+            let kind = match item.kind {
+                ItemKind::Function(kind) => format!("{kind:?}"),
+                kind => format!("{kind:?}"),
+            };
+            format!("{kind} {name} {module} {}", item.segments.len())
+        };
+        document.items().iter().map(show).collect()
+    }
+
+    fn complaints(text: &str) -> Vec<(String, String)> {
+        let document = Document::new(text, FileKind::Rx);
+        let complaint = |item: &Item| {
+            let of = |(segment, error): (usize, rx_base::Diagnostic<rx_base::Span>)| {
+                (error.message, item.segments[segment].text()[error.primary.range()].to_owned())
+            };
+            item.indentation_diagnostics().map(of).collect::<Vec<_>>()
+        };
+        document.items().iter().flat_map(complaint).collect()
+    }
+
+    const SCRIPT: &str = "# from tvm.script import relax as R
+
+metadata = tvm.ir.load_json(\"\"\"{
+}\"\"\")
+n = TypeVar(\"n\")
+@I.ir_module
+class Module:
+    I.module_attrs({})
+    f = R.ExternFunc(\"f\")
+    @T.prim_func
+    def p(x):
+        if x:
+            pass
+    @R.function(private=True)
+    def main(
+        x,
+    ):
+        @R.function
+        def inner(y):
+            return y
+        return x
+";
+
+    #[test]
+    fn items_of_a_script() {
+        let expected = [
+            "Prelude - - 1",
+            "Metadata - - 1",
+            "Prelude - - 1",
+            "ModuleHeader Module 0 1",
+            "ModuleStatement - 0 1",
+            "Prim p 0 2",
+            "Relax main 0 2",
+        ];
+        assert_eq!(outline(SCRIPT, FileKind::Rx), expected);
+        assert_eq!(outline(SCRIPT, FileKind::Python), expected);
+        assert_eq!(outline("@R.function\ndef f(x):\n    return x\n", FileKind::Rx), ["Relax f - 2"]);
+        assert_eq!(outline("", FileKind::Rx), [""; 0]);
+        assert_eq!(outline("\n# nothing\n", FileKind::Rx), ["Prelude - - 1"]);
+    }
+
+    #[test]
+    fn items_of_a_python_file() {
+        let text = "from tvm.script import relax as rx
+x = '''
+@R.function
+def no():
+'''
+def test():
+    @pytest.mark
+    @tvm.script.ir_module
+    class M:
+        @rx.function
+        def f(x):
+            return x
+    check(M)
+    @other.function
+    def g(): pass
+@T.prim_func
+def p(): pass
+";
+        let expected =
+            ["Prelude - - 1", "Foreign - - 1", "ModuleHeader M 0 1", "Relax f 0 2", "Foreign - - 1", "Prim p - 1"];
+        assert_eq!(outline(text, FileKind::Python), expected);
+    }
+
+    #[test]
+    fn a_line_indented_too_little_stays_in_its_function() {
+        let text = "class M:\n    @R.function\n    def f(x):\n        y = x\nlv\n        return y\n";
+        assert_eq!(outline(text, FileKind::Rx), ["ModuleHeader M 0 1", "Relax f 0 2"]);
+        let stray = "the line is indented less than the function it stands in";
+        assert_eq!(complaints(text), [(stray.to_owned(), "lv".to_owned())]);
+    }
+
+    #[test]
+    fn mistakes_of_indentation_are_reported_once() {
+        let nowhere = |line: &str| ("the line is indented to no enclosing block".to_owned(), line.to_owned());
+        let empty = |line: &str| ("the block has no statement".to_owned(), line.to_owned());
+        let text = "def f(x):\n    if x:\n        a = 1\n      b = 2\n      c = 3\n    return x\n";
+        assert_eq!(complaints(text), [nowhere("b = 2")]);
+        let text = "def f(x):\n    a = 1\n        b = 2\n        c = 3\n    return x\n";
+        assert_eq!(complaints(text), [nowhere("b = 2")]);
+        let text = "def f(x):\n    with R.dataflow():\n    return x\ndef g(x):\n";
+        assert_eq!(complaints(text), [empty("with R.dataflow():"), empty("def g(x):")]);
+    }
+
+    #[test]
+    fn segments_are_cut_between_statements_of_the_body() {
+        let bindings = "        with R.dataflow():\n".to_owned() + &"            lv = R.add(x, x)\n".repeat(100);
+        let then = "        if x:\n".to_owned() + &"            a = x\n".repeat(50);
+        let branches = then + "        else:\n            a = x\n";
+        let text = format!("class M:\n    @R.function\n    def f(x):\n{bindings}{branches}        return x\n");
+        let document = Document::new(&text, FileKind::Rx);
+        let lines: Vec<u32> = document.items()[1].segments.iter().map(|segment| segment.line_count()).collect();
+        assert_eq!(lines, [2, 32, 32, 32, 58, 1]);
     }
 }

@@ -58,6 +58,7 @@ fn return_annotation<'k>(
     start: usize,
     end: usize,
 ) -> (Expr, Option<SyntaxError>) {
+    // INVARIANT: the arrow stands before `end`, so the range is not reversed.
     let annotation = &kinds[start..end];
     let broken = match nesting::check(annotation) {
         Some(error) => error,
@@ -129,9 +130,8 @@ fn parameters<'k>(
     let mut depth = 0usize;
     for at in start..=end {
         let kind = if at < end { kinds.get(at).copied().unwrap_or(Comma) } else { Comma };
-        let starts_parameter = || {
-            kinds.get(at + 1).is_some_and(|next| next.is_name()) && kinds.get(at + 2) == Some(&Colon)
-        };
+        let starts_parameter =
+            || kinds.get(at + 1).is_some_and(|next| next.is_name()) && kinds.get(at + 2) == Some(&Colon);
         if kind.is_opener() {
             depth += 1;
         } else if kind.is_closer() {
@@ -139,6 +139,7 @@ fn parameters<'k>(
         } else if at == end || kind == Comma && (depth == 0 || !balanced && starts_parameter()) {
             // A last comma may have nothing after it.
             if at > first || at < end {
+                // INVARIANT: `at` is at most the end, which is in `kinds`, and `first` at most `at`.
                 let tree = reader.parameter(&kinds[first..at]);
                 params.push(Parameter { first_token: first as u32, tree });
             }

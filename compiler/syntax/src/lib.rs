@@ -19,6 +19,8 @@ mod nesting;
 pub mod printer;
 mod recover;
 pub mod segment;
+#[cfg(test)]
+mod render;
 mod shape;
 mod shift;
 mod target;

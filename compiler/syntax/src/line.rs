@@ -29,7 +29,11 @@ pub(crate) struct StringEnd {
 /// The end of the string whose first quote stands at `at`. One on a single line ends with it, a triple-quoted one with
 /// the text.
 pub(crate) fn string_end(bytes: &[u8], at: usize, quote: u8) -> StringEnd {
-    if is_triple(bytes, at, quote) { triple_end(bytes, at + 3, quote, None) } else { line_string_end(bytes, at + 1, quote) }
+    if is_triple(bytes, at, quote) {
+        triple_end(bytes, at + 3, quote, None)
+    } else {
+        line_string_end(bytes, at + 1, quote)
+    }
 }
 
 fn is_triple(bytes: &[u8], at: usize, quote: u8) -> bool {
@@ -89,17 +93,16 @@ fn starts_item(bytes: &[u8], at: usize, limit: u32) -> bool {
     column <= limit && (rest.starts_with(b"@") || rest.starts_with(b"def ") || rest.starts_with(b"class "))
 }
 
-/// The column of the first character that is no blank, and where it stands.
+/// The column of the first character that is no blank, and where it stands. A byte order mark is a blank without width
+/// wherever it stands: a segment does not know whether the file starts with it.
 pub(crate) fn indentation(bytes: &[u8], mut at: usize) -> (u32, usize) {
     let mut column = 0u32;
-    if at == 0 && bytes.starts_with(BOM) {
-        at = BOM.len();
-    }
     while let Some(&byte) = bytes.get(at) {
         match byte {
             b' ' => column = column.saturating_add(1),
             b'\t' => column = (column / 8).saturating_add(1).saturating_mul(8),
             b'\x0c' => column = 0,
+            0xEF if bytes.get(at..at + BOM.len()) == Some(BOM) => at += BOM.len() - 1,
             _ => break,
         }
         at += 1;
@@ -137,6 +140,17 @@ pub(crate) fn count_newlines(text: &str) -> (u32, bool) {
     let returns = bytes.iter().filter(|byte| **byte == b'\r').count();
     let pairs = if returns == 0 { 0 } else { bytes.windows(2).filter(|pair| pair == b"\r\n").count() };
     ((line_feeds + returns - pairs) as u32, text.is_ascii())
+}
+
+/// The offsets after every line break.
+pub(crate) fn line_starts(text: &str) -> Box<[u32]> {
+    let bytes = text.as_bytes();
+    let breaks = bytes.iter().enumerate().filter(|(at, byte)| match byte {
+        b'\n' => true,
+        b'\r' => bytes.get(at + 1) != Some(&b'\n'),
+        _ => false,
+    });
+    breaks.map(|(at, _)| at as u32 + 1).collect()
 }
 
 /// Bytes the scan has to look at; all others are passed over.
@@ -186,7 +200,11 @@ pub(crate) fn logical_line(bytes: &[u8], line_start: usize, bounded: bool) -> Lo
                 let after = at + newline_width(bytes, at);
                 let next = skip_trivia(bytes, after);
                 let end = comment.unwrap_or(at);
-                if depth == 0 || starts_statement(bytes, next, indent) || ends_header(&bytes[start..end]) {
+                if depth == 0
+                    || starts_statement(bytes, next, indent)
+                    || ends_header(&bytes[start..end])
+                    || (first_word(&bytes[start..end]).0 != b"def" && starts_annotated_binding(bytes, next))
+                {
                     return ends(end, next);
                 }
                 comment = None;
@@ -210,6 +228,7 @@ fn escaped_newline_width(bytes: &[u8], at: usize) -> usize {
 /// statement of its own. Printed TVMScript has no such line inside brackets.
 fn starts_statement(bytes: &[u8], line_start: usize, indent: u32) -> bool {
     let (column, start) = indentation(bytes, line_start);
+    // INVARIANT: a line's end is not before its start, nor is `word` empty where it is indexed below.
     let line = &bytes[start..line_end(bytes, start)];
     let (word, rest) = first_word(line);
     match word {
@@ -219,10 +238,22 @@ fn starts_statement(bytes: &[u8], line_start: usize, indent: u32) -> bool {
         b"" => line.first() == Some(&b'@'),
         b"from" => true,
         b"if" | b"for" | b"else" | b"async" => last_code_byte(rest) == Some(b':'),
-        b"and" | b"or" | b"in" | b"is" | b"not" | b"lambda" | b"await" | b"yield" | b"None" | b"True" | b"False" => false,
+        b"and" | b"or" | b"in" | b"is" | b"not" | b"lambda" | b"await" | b"yield" | b"None" | b"True" | b"False" => {
+            false
+        }
         _ if word[0].is_ascii_digit() => false,
         _ => column < indent || rest.starts_with(b".output(") || starts_binding(rest),
     }
+}
+
+/// Whether the physical line at `line_start` is `name: type = …`, however deep it stands: inside brackets nothing is but
+/// the parameters of a `def`.
+fn starts_annotated_binding(bytes: &[u8], line_start: usize) -> bool {
+    let (_, start) = indentation(bytes, line_start);
+    let line = bytes.get(start..line_end(bytes, start)).unwrap_or_default();
+    let (word, rest) = first_word(line);
+    let Some(annotation) = rest.strip_prefix(b":") else { return false };
+    !word.is_empty() && word != b"lambda" && annotation.first() != Some(&b'=') && starts_binding(annotation)
 }
 
 /// Whether a block's header whose brackets are open ends with this line: its last word is the colon. A dict's key may
@@ -307,6 +338,7 @@ mod tests {
         assert_eq!(lines("a = (1,\n  2)\nb\\\n = 3\n"), ["a = (1,\n  2)", "b\\\n = 3"]);
         assert_eq!(lines("x = '(' # (\ny = \"\"\"\n(\n\"\"\"\n"), ["x = '(' ", "y = \"\"\"\n(\n\"\"\""]);
         assert_eq!(lines("\u{feff}a\r\n\r\n# c\r\nb\rc"), ["a", "b", "c"]);
+        assert_eq!(lines("a\n \u{feff} b"), ["a", "b"]);
     }
 
     #[test]
@@ -314,7 +346,10 @@ mod tests {
         assert_eq!(lines("  x = f(a,\n  y: T = g(b)\n"), ["x = f(a,", "y: T = g(b)"]);
         assert_eq!(lines("  x = f(a,\n  R.output(x)\n"), ["x = f(a,", "R.output(x)"]);
         assert_eq!(lines("    x = f(\nreturn x"), ["x = f(", "return x"]);
-        assert_eq!(lines("def f(x: T((1, 2),\n    y: T) -> T:\n    z = x"), ["def f(x: T((1, 2),\n    y: T) -> T:", "z = x"]);
+        assert_eq!(
+            lines("def f(x: T((1, 2),\n    y: T) -> T:\n    z = x"),
+            ["def f(x: T((1, 2),\n    y: T) -> T:", "z = x"]
+        );
         assert_eq!(lines("def f(x\n    return x"), ["def f(x", "return x"]);
         assert_eq!(lines("x = f(\na=1,\n)"), ["x = f(\na=1,\n)"]);
         assert_eq!(lines("x = (\n  y = 1\n)"), ["x = (\n  y = 1\n)"]);

@@ -26,6 +26,7 @@ fn unescape(inner: &str) -> Option<String> {
     let mut value = String::with_capacity(inner.len());
     let mut rest = inner;
     while let Some(at) = rest.find('\\') {
+        // INVARIANT: offsets stand at ASCII characters that were found in `rest`, or one behind them.
         value.push_str(&rest[..at]);
         let mut chars = rest[at + 1..].chars();
         let escaped = chars.next()?;

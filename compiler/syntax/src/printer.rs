@@ -18,8 +18,10 @@ mod scope;
 pub(crate) mod signature;
 mod statement;
 mod string;
+#[cfg(test)]
+mod tests;
 
-pub use compare::{Difference, tree_eq};
+pub use compare::{Difference, tree_eq, tree_eq_as};
 
 use rx_base::DType;
 use rx_base::name::{Name, NameSet};
@@ -32,19 +34,22 @@ use expression::{Place, SignaturePlace, Writer};
 use header::Header;
 use layout::Layout;
 use lines::{Code, Comment, Line, Part, parts};
-use scope::{Function, Scopes, TypeVars};
-use signature::Symbol;
+use scope::{Function, Scope, Scopes, TypeVars};
 use statement::has_verbatim_part;
 
 /// Prints `document` in `to`.
 pub fn print(document: &Document, to: Dialect) -> String {
-    let from = Dialect::detect(document);
+    print_as(document, Dialect::detect(document), to)
+}
+
+/// Prints `document`, which is written in `from`, in `to`.
+pub fn print_as(document: &Document, from: Dialect, to: Dialect) -> String {
     let parts = parts(document);
     let type_vars = TypeVars::of(&parts);
     let scopes: Vec<Scopes> = parts
         .iter()
         .map(|part| match part {
-            Part::Code(code) => Scopes::of(&code.lines, &type_vars),
+            Part::Code(code) => Scopes::of(&code.lines, &type_vars, to),
             Part::Verbatim(_) => Scopes::default(),
         })
         .collect();
@@ -54,8 +59,7 @@ pub fn print(document: &Document, to: Dialect) -> String {
         match part {
             Part::Verbatim(segments) => segments.iter().for_each(|segment| layout.verbatim(segment.text())),
             Part::Code(code) => {
-                Printer { from, to, code, scopes, type_vars: &type_vars, header: &mut header, layout: &mut layout }
-                    .code();
+                Printer { from, to, code, scopes, header: &mut header, layout: &mut layout }.code();
             }
         }
     }
@@ -68,7 +72,6 @@ struct Printer<'p, 'd> {
     to: Dialect,
     code: &'p Code<'d>,
     scopes: &'p Scopes,
-    type_vars: &'p TypeVars,
     header: &'p mut Header,
     layout: &'p mut Layout,
 }
@@ -80,14 +83,14 @@ impl Printer<'_, '_> {
             self.layout.line(0, false, top);
             self.layout.want_blank();
         }
-        let mut functions: Vec<(usize, &Function)> = Vec::new();
+        let mut functions: Vec<(usize, Scope<'_>)> = Vec::new();
         for (at, line) in self.code.lines.iter().enumerate() {
             while functions.last().is_some_and(|(depth, _)| *depth >= line.depth) {
                 functions.pop();
             }
-            self.line(at, line, functions.last().map(|(_, function)| *function));
-            if let Some(function) = self.scopes.functions.get(&at) {
-                functions.push((line.depth, function));
+            self.line(at, line, functions.last().map(|(_, scope)| *scope));
+            if let Some(scope) = self.scopes.at(at) {
+                functions.push((line.depth, scope));
             }
         }
         self.comments(&self.code.tail);
@@ -110,7 +113,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    fn line(&mut self, at: usize, line: &Line<'_>, function: Option<&Function>) {
+    fn line(&mut self, at: usize, line: &Line<'_>, scope: Option<Scope<'_>>) {
         self.comments(&line.comments);
         let verbatim =
             line.statement.tree.error.is_some() || (!line.inside.is_empty() && has_verbatim_part(line.kind()));
@@ -128,13 +131,13 @@ impl Printer<'_, '_> {
                 self.layout.line(line.depth, std::mem::take(&mut blank), comment);
             }
         }
-        self.printed(at, line, function, verbatim, blank);
+        self.printed(at, line, scope, verbatim, blank);
     }
 
     /// The statement itself, and what stands at the head of its block.
-    fn printed(&mut self, at: usize, line: &Line<'_>, function: Option<&Function>, verbatim: bool, blank: bool) {
+    fn printed(&mut self, at: usize, line: &Line<'_>, scope: Option<Scope<'_>>, verbatim: bool, blank: bool) {
         let source = line.segment.text().get(line.statement.span.range()).unwrap_or("");
-        let text = if verbatim { Some(source.to_owned()) } else { self.statement(at, line, function, source) };
+        let text = if verbatim { Some(source.to_owned()) } else { self.statement(at, line, scope, source) };
         let Some(mut text) = text else {
             self.layout.skipped(blank);
             if let Some(comment) = line.trailing {
@@ -148,21 +151,17 @@ impl Printer<'_, '_> {
         }
         self.layout.line(line.depth, blank, &text);
         self.layout.printed(line.depth, line.kind());
-        if let Some(function) = self.scopes.functions.get(&at).filter(|_| !verbatim) {
-            for (symbol, style) in self.styles(function) {
-                if style == DimStyle::Body && symbol.dtype == DType::INT64 && !symbol.in_body {
+        if let Some(function) = self.scopes.at(at).and_then(Scope::function).filter(|_| !verbatim) {
+            for (symbol, style) in &function.symbols {
+                if *style == DimStyle::Body && symbol.dtype == DType::INT64 && !symbol.in_body {
                     self.layout.line(line.depth + 1, false, &format!("{} = T.int64()", symbol.name));
                 }
             }
         }
     }
 
-    fn styles(&self, function: &Function) -> Vec<(Symbol, DimStyle)> {
-        function.symbols.iter().map(|symbol| (*symbol, self.type_vars.style(symbol, self.to))).collect()
-    }
-
     /// A statement's text; `None` where the dialect does without it.
-    fn statement(&self, at: usize, line: &Line<'_>, function: Option<&Function>, source: &str) -> Option<String> {
+    fn statement(&self, at: usize, line: &Line<'_>, scope: Option<Scope<'_>>, source: &str) -> Option<String> {
         let cursor = line.cursor();
         let kind = line.kind();
         if self.header.drops(line) {
@@ -174,63 +173,49 @@ impl Printer<'_, '_> {
             to: self.to,
             keeps_metadata_keys: self.header.has_metadata,
             place: Place {
-                relax: function.is_some_and(|function| !function.prim),
-                dims: function.map(|function| &function.dims),
+                relax: scope.and_then(Scope::function).is_some_and(|function| !function.prim),
+                scope,
                 ..Place::default()
             },
         };
-        if let (StatementKind::Def { name, params, ret, .. }, Some(function)) = (kind, self.scopes.functions.get(&at)) {
-            let styles = self.styles(function);
-            let signature = SignaturePlace {
-                symbols: &styles,
-                outer: &function.outer,
-                prim: function.prim,
-                bound: NameSet::default(),
-            };
-            writer.place = Place {
-                relax: !function.prim,
-                dims: Some(&function.dims),
-                signature: Some(signature),
-                ..Place::default()
-            };
-            let type_params = type_params(function, &styles);
-            writer.def(cursor.text(*name), &type_params, params, ret.as_ref(), cursor);
+        if let (StatementKind::Def { name, params, ret, .. }, Some(scope)) = (kind, self.scopes.at(at)) {
+            let function = scope.function()?;
+            let signature = Some(SignaturePlace { scope, bound: NameSet::default() });
+            writer.place = Place { relax: !function.prim, scope: Some(scope), signature, ..Place::default() };
+            writer.def(cursor.text(*name), &type_params(function), params, ret.as_ref(), cursor);
             return Some(writer.out);
         }
-        if let (Some(names), Some(function)) = (self.scopes.declared_by.get(&at), function) {
-            return self.remaining_declarations(line, names, function);
+        if let (Some(names), Some(function)) = (self.scopes.declared_by.get(&at), scope.and_then(Scope::function)) {
+            return remaining_declarations(line, names, function);
         }
         writer.statement(kind, cursor, source);
         Some(writer.out)
     }
+}
 
-    /// `m, n = T.int32(), T.int64()` without the dims of the signature that are declared elsewhere.
-    fn remaining_declarations(&self, line: &Line<'_>, names: &[Name], function: &Function) -> Option<String> {
-        let styles = self.styles(function);
-        let elsewhere = |name: &Name| {
-            names.contains(name)
-                && styles.iter().any(|(symbol, style)| symbol.name == *name && *style != DimStyle::Body)
-        };
-        let declared = dim_declarations(line.kind(), line.cursor());
-        let kept: Vec<_> = declared.iter().filter(|(name, _)| !elsewhere(name)).collect();
-        if kept.is_empty() {
-            return None;
-        }
-        let names: Vec<&str> = kept.iter().map(|(name, _)| name.as_str()).collect();
-        let dtypes: Vec<String> = kept.iter().map(|(_, dtype)| format!("T.{dtype}()")).collect();
-        Some(format!("{} = {}", names.join(", "), dtypes.join(", ")))
+/// `m, n = T.int32(), T.int64()` without the dims of the signature that are declared elsewhere.
+fn remaining_declarations(line: &Line<'_>, names: &NameSet, function: &Function) -> Option<String> {
+    let elsewhere = |name: &Name| names.contains(name) && function.style(name) != Some(DimStyle::Body);
+    let declared = dim_declarations(line.kind(), line.cursor());
+    let kept: Vec<_> = declared.iter().filter(|(name, _)| !elsewhere(name)).collect();
+    if kept.is_empty() {
+        return None;
     }
+    let names: Vec<&str> = kept.iter().map(|(name, _)| name.as_str()).collect();
+    let dtypes: Vec<String> = kept.iter().map(|(_, dtype)| format!("T.{dtype}()")).collect();
+    Some(format!("{} = {}", names.join(", "), dtypes.join(", ")))
 }
 
 /// The type parameters to print: those the function has, then its other dims by name.
-fn type_params(function: &Function, styles: &[(Symbol, DimStyle)]) -> Vec<String> {
-    let wanted = |name: &Name| styles.iter().any(|(s, style)| s.name == *name && *style == DimStyle::TypeParam);
-    let mut more: Vec<&str> = styles
-        .iter()
-        .filter(|(symbol, _)| wanted(&symbol.name) && !function.type_params.contains(&symbol.name))
-        .map(|(symbol, _)| symbol.name.as_str())
+fn type_params(function: &Function) -> Vec<String> {
+    let written: NameSet = function.type_params.iter().copied().collect();
+    let wanted = function.symbols.iter().filter(|(_, style)| *style == DimStyle::TypeParam);
+    let mut more: Vec<&str> = wanted
+        .map(|(symbol, _)| symbol.name)
+        .filter(|name| !written.contains(name))
+        .map(|name| name.as_str())
         .collect();
     more.sort_unstable();
-    let own = function.type_params.iter().filter(|name| wanted(name)).map(|name| name.as_str());
-    own.chain(more).map(str::to_owned).collect()
+    let own = function.type_params.iter().filter(|name| function.style(name) == Some(DimStyle::TypeParam));
+    own.map(|name| name.as_str()).chain(more).map(str::to_owned).collect()
 }

@@ -14,6 +14,7 @@ pub struct Segment {
     text: Arc<str>,
     newlines: u32,
     ascii: bool,
+    line_starts: OnceLock<Box<[u32]>>,
     tree: OnceLock<SegmentTree>,
 }
 
@@ -47,7 +48,7 @@ impl Segment {
     /// A segment of `text`.
     pub fn new(text: Arc<str>) -> Segment {
         let (newlines, ascii) = line::count_newlines(&text);
-        Segment { newlines, ascii, text, tree: OnceLock::new() }
+        Segment { newlines, ascii, text, line_starts: OnceLock::new(), tree: OnceLock::new() }
     }
 
     /// The text.
@@ -58,6 +59,11 @@ impl Segment {
     /// Number of line breaks: `\n`, `\r\n` or a lone `\r`.
     pub fn line_count(&self) -> u32 {
         self.newlines
+    }
+
+    /// Where lines start, but the first, in bytes.
+    pub(crate) fn line_starts(&self) -> &[u32] {
+        self.line_starts.get_or_init(|| line::line_starts(&self.text))
     }
 
     /// Whether every character is one byte.

@@ -21,9 +21,12 @@ const MAX_ENTRIES: usize = 4096;
 
 /// Trees by the kinds of their tokens.
 struct Table<T> {
-    buckets: FxHashMap<u64, Vec<(Box<[TokenKind]>, Arc<T>)>>,
+    buckets: FxHashMap<u64, Bucket<T>>,
     entries: usize,
 }
+
+/// Trees whose kinds have one hash.
+type Bucket<T> = Vec<(Box<[TokenKind]>, Arc<T>)>;
 
 impl<T> Table<T> {
     fn new() -> Table<T> {
@@ -186,5 +189,34 @@ fn python(kinds: &[TokenKind]) -> Option<bool> {
 
 /// Whether `match` or `case` before the token can be a keyword only.
 fn starts_operand(kind: TokenKind) -> bool {
-    kind.is_name() || matches!(kind, Integer | Float | String | NoneLiteral | True | False | LeftParen | LeftBracket | LeftBrace | Minus)
+    kind.is_name()
+        || matches!(
+            kind,
+            Integer | Float | String | NoneLiteral | True | False | LeftParen | LeftBracket | LeftBrace | Minus
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Segment;
+    use std::sync::Arc;
+
+    #[test]
+    fn lines_of_one_shape_share_a_tree() {
+        let segment = Segment::new("a = f(b, 1)\nx = g(y, 2)\nx = g(2, y)\n".into());
+        let [first, second, third] = &*segment.tree().statements else { panic!("three statements") };
+        assert!(Arc::ptr_eq(&first.tree, &second.tree));
+        assert_ne!(first.tree, third.tree);
+    }
+
+    #[test]
+    fn the_table_forgets_and_answers_alike() {
+        let operators =
+            |n: usize| (0..13).map(|bit| if n >> bit & 1 == 0 { " + a" } else { " - a" }).collect::<String>();
+        let text: String = (0..5000).chain(0..1).map(|n| format!("x{}\n", operators(n))).collect();
+        let segment = Segment::new(text.into());
+        let statements = &segment.tree().statements;
+        assert_eq!(statements[0].tree, statements[5000].tree);
+        assert!(statements.iter().all(|statement| statement.tree.error.is_none()));
+    }
 }

@@ -42,7 +42,9 @@ fn shift(value: &mut Expr, by: u32) {
         ExprKind::Tuple(items) | ExprKind::List(items) | ExprKind::Set(items) | ExprKind::Bool2(_, items) => {
             items.iter_mut().for_each(child);
         }
-        ExprKind::Parenthesized(inner) | ExprKind::Unary(_, inner) | ExprKind::Starred { value: inner, .. } => child(inner),
+        ExprKind::Parenthesized(inner) | ExprKind::Unary(_, inner) | ExprKind::Starred { value: inner, .. } => {
+            child(inner)
+        }
         ExprKind::Dict(entries) => {
             for (key, value) in entries {
                 key.as_mut().map(&mut child);
@@ -60,7 +62,9 @@ fn shift(value: &mut Expr, by: u32) {
             child(first);
             rest.iter_mut().for_each(|(_, operand)| child(operand));
         }
-        ExprKind::Conditional { then, test, otherwise } => [then, test, otherwise].into_iter().for_each(|part| child(part)),
+        ExprKind::Conditional { then, test, otherwise } => {
+            [then, test, otherwise].into_iter().for_each(|part| child(part))
+        }
         ExprKind::Lambda { params, body } => {
             params.iter_mut().for_each(|param| param.first_token += by);
             child(body);

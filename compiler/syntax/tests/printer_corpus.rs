@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rx_syntax::dialect::Dialect;
 use rx_syntax::format::format;
-use rx_syntax::printer::{print, tree_eq};
+use rx_syntax::printer::{print, print_as, tree_eq, tree_eq_as};
 use rx_syntax::{Document, FileKind};
 
 /// The folder with the cases, or nothing, and then why.
@@ -86,8 +86,9 @@ fn check_laws(name: &str, text: &str, kind: FileKind) -> Result<(), String> {
     for dialect in Dialect::ALL {
         let printed = print(&document, dialect);
         let read = Document::new(&printed, kind);
-        tree_eq(&document, &read).map_err(|difference| format!("{name} as {dialect}: {difference}"))?;
-        let again = print(&read, dialect);
+        tree_eq_as((&document, Dialect::detect(&document)), (&read, dialect))
+            .map_err(|difference| format!("{name} as {dialect}: {difference}"))?;
+        let again = print_as(&read, dialect, dialect);
         if again != printed {
             let first = again.lines().zip(printed.lines()).find(|(a, b)| a != b);
             return Err(format!("{name} as {dialect}: printed twice differs: {first:?}"));
@@ -159,4 +160,81 @@ fn python_3_12_text_is_the_same_module() {
     }
     let shown: Vec<&String> = failures.iter().take(20).collect();
     assert!(failures.is_empty(), "{} of {}: {shown:#?}", failures.len(), texts.len());
+}
+
+/// A text with a few pieces taken out, put in or doubled.
+fn mangled(text: &str, seed: &mut u64) -> String {
+    let mut next = |below: usize| {
+        *seed ^= *seed << 13;
+        *seed ^= *seed >> 7;
+        *seed ^= *seed << 17;
+        (*seed % below.max(1) as u64) as usize
+    };
+    const PIECES: [&str; 24] = [
+        "(",
+        ")",
+        "[",
+        "]",
+        ",",
+        "\n",
+        "    ",
+        "\"",
+        "'n'",
+        ":",
+        "=",
+        "# x\n",
+        "\\\n",
+        ";",
+        " if ",
+        "lambda: ",
+        "\"n + 1\"",
+        "\r\n",
+        "n",
+        "T.int32()",
+        "else:",
+        "\"\"\"",
+        "-",
+        "é",
+    ];
+    let mut text = text.to_owned();
+    for _ in 0..=next(4) {
+        let mut at = next(text.len() + 1);
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let mut end = (at + next(12)).min(text.len());
+        while !text.is_char_boundary(end) {
+            end += 1;
+        }
+        let piece = match next(3) {
+            0 => String::new(),
+            1 => PIECES[next(PIECES.len())].to_owned(),
+            _ => format!("{}{}", &text[at..end], &text[at..end]),
+        };
+        text.replace_range(at..end, &piece);
+    }
+    text
+}
+
+#[test]
+fn mangled_text_prints_and_valid_text_keeps_the_laws() {
+    let Some(root) = cases() else { return };
+    let mut texts = texts(&root);
+    texts.retain(|(_, text, _)| text.len() < 3000);
+    let mut seed = 0x9e37_79b9_7f4a_7c15;
+    let mut failures = Vec::new();
+    for (name, text, kind) in texts.iter().step_by(7) {
+        let text = mangled(text, &mut seed);
+        let document = Document::new(&text, *kind);
+        let valid = document.items().iter().all(|item| {
+            item.indentation_diagnostics().next().is_none()
+                && item.segments.iter().all(|segment| rx_syntax::syntax_diagnostics(segment).is_empty())
+        });
+        if valid {
+            failures.extend(check_laws(name, &text, *kind).err().map(|failure| format!("{failure}\n{text}")));
+        } else {
+            Dialect::ALL.into_iter().for_each(|dialect| drop(print(&document, dialect)));
+        }
+    }
+    assert!(failures.is_empty(), "{} failures, the first: {}", failures.len(), failures[0]);
 }

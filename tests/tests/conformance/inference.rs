@@ -88,8 +88,9 @@ fn calls_that_tvm_rejects() {
         let checked = check(text, FileKind::Rx);
         let right = checked.is_rejected() || argued.contains(id);
         rejected.count(right, || format!("{id} {call}\n    {message}\n{text}"));
-        if let (true, Some(line)) = (checked.is_rejected(), row.get("line").and_then(Value::as_u64)) {
-            let there = checked.errors().any(|error| error.line as u64 == line);
+        let line = text.lines().position(|line| line.contains(call)).map(|at| at + 1);
+        if let (true, Some(line)) = (checked.is_rejected(), line) {
+            let there = checked.errors().any(|error| error.line == line);
             placed.count(there, || format!("{id} {call} line {line}: {:?}", checked.errors().next()));
         }
     }

@@ -6,7 +6,7 @@ use super::types::Binds;
 use crate::entry::{Entry, Place};
 use crate::reconcile::{join, reconcile};
 use rx_base::{Code, Diagnostic, Name, Span};
-use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
+use rx_ir::{Expr as IrExpr, ExprKind as IrKind, Shape, StructInfo};
 use rx_syntax::ast::{Argument, Expr, StatementKind};
 use rx_syntax::Cursor;
 
@@ -78,14 +78,14 @@ impl<'a> Elaborator<'a> {
     fn check_condition(&mut self, condition: &IrExpr) {
         let fits = match &condition.ty {
             StructInfo::Tensor(tensor) => {
-                tensor.shape.ndim().is_none_or(|ndim| ndim == 0) && tensor.dtype.is_none_or(|dtype| dtype.is_bool())
+                may_be_one_element(&tensor.shape) && tensor.dtype.is_none_or(|dtype| dtype.is_bool())
             }
             StructInfo::Prim(prim) => prim.dtype.is_none_or(|dtype| dtype.is_bool()),
             StructInfo::Object | StructInfo::Error => true,
             _ => false,
         };
         if !fits {
-            let message = format!("the condition must be a boolean scalar, it is {}", condition.ty);
+            let message = format!("the condition must be one boolean, it is {}", condition.ty);
             self.report(
                 Diagnostic::new(Code::ConditionType, Place::Here(condition.span), message)
                     .with_help("a condition is a `R.Tensor((), dtype=\"bool\")`"),
@@ -245,5 +245,12 @@ impl<'a> Elaborator<'a> {
         self.define(function, Entry::Value { ty: info(ret), dataflow }, span);
         end
     }
+}
 
+/// A condition is read from its first element (TVM src/runtime/vm/builtin.cc, `ReadIfCond`), so it must have one only.
+fn may_be_one_element(shape: &Shape) -> bool {
+    match shape {
+        Shape::Known(dims) => dims.iter().all(|dim| dim.as_constant().is_none_or(|dim| dim == 1)),
+        Shape::Unknown | Shape::Rank(_) | Shape::Var { .. } | Shape::Error => true,
+    }
 }

@@ -6,10 +6,11 @@ use crate::entry::Place;
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Dim, Fix, Span};
-use rx_ir::{Attr, Call, Callee, Expr as IrExpr, ExprKind as IrKind, StructInfo};
+use rx_ir::{Attr, Call, Callee, DTensorInfo, Expr as IrExpr, ExprKind as IrKind, Placement, StructInfo, TensorInfo};
 use rx_ops::{Arg, CallInfo, Default, Param, ParamKind, ParamPlace, Problem, Purity, Schema};
 use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange};
 use rx_syntax::Cursor;
+use std::sync::Arc;
 
 /// What a call passes for one parameter, owned.
 #[derive(Debug)]
@@ -80,6 +81,19 @@ impl Elaborator<'_> {
             slots.push(default_slot(param));
             spans.push(None);
         }
+        self.infer(BoundCall { schema, slots, spans, call_span: span, callee_span: span, broken: false })
+    }
+
+    /// `R.astype(value, dtype)` on an operand that is already elaborated.
+    pub(super) fn cast(&mut self, cursor: Cursor<'_>, value: IrExpr, dtype: &Expr, span: Span) -> IrExpr {
+        let Some(schema) = rx_ops::find(name("astype")) else { return error(span) };
+        let mut spans = vec![Some(value.span), Some(cursor.span(dtype.tokens))];
+        let mut slots = vec![Slot::Operand(value)];
+        for param in schema.params.iter().skip(1) {
+            let slot = if slots.len() == 1 { self.argument(schema, param, cursor, dtype) } else { default_slot(param) };
+            slots.push(slot);
+        }
+        spans.resize(slots.len(), None);
         self.infer(BoundCall { schema, slots, spans, call_span: span, callee_span: span, broken: false })
     }
 
@@ -351,7 +365,7 @@ impl Elaborator<'_> {
             self.report(diagnostic);
         }
         match result {
-            Ok(ty) => ty,
+            Ok(ty) => distributed(ty, &bound.slots),
             Err(Problem::Propagate) => StructInfo::Error,
             Err(Problem::Report(diagnostic)) => {
                 // An attribute that was reported as unreadable makes its call's complaints echoes of the same mistake.
@@ -448,6 +462,44 @@ impl Elaborator<'_> {
                 .with_help("declare the function `@R.function(pure=False)`, or call through `R.call_pure_packed`"),
             );
         }
+    }
+}
+
+/// Operators work on distributed tensors as on whole ones; their result is distributed over the same mesh. How it is laid
+/// out is for sharding propagation to say, unless all operands of its shape agree (TVM src/relax/distributed).
+fn distributed(ty: StructInfo, slots: &[Slot]) -> StructInfo {
+    let operands = || {
+        slots.iter().flat_map(|slot| match slot {
+            Slot::Operand(expr) => std::slice::from_ref(expr),
+            Slot::Operands(exprs) => &exprs[..],
+            _ => &[],
+        })
+    };
+    let parts = || operands().filter_map(|operand| distributed_part(&operand.ty));
+    let Some(first) = parts().next() else { return ty };
+    spread(ty, &|tensor| {
+        let mut alike = parts().filter(|part| part.tensor.shape == tensor.shape).map(|part| part.placement.clone());
+        let placement = alike.next().filter(|one| alike.all(|other| other == *one)).unwrap_or_else(Placement::unknown);
+        DTensorInfo { tensor: tensor.clone(), device_mesh: first.device_mesh, placement }
+    })
+}
+
+/// The first distributed tensor in a type.
+fn distributed_part(ty: &StructInfo) -> Option<&DTensorInfo> {
+    match ty {
+        StructInfo::DTensor(tensor) => Some(tensor),
+        StructInfo::Tuple(fields) => fields.iter().find_map(distributed_part),
+        _ => None,
+    }
+}
+
+fn spread(ty: StructInfo, over: &dyn Fn(&TensorInfo) -> DTensorInfo) -> StructInfo {
+    match ty {
+        StructInfo::Tensor(tensor) => StructInfo::DTensor(Arc::new(over(&tensor))),
+        StructInfo::Tuple(fields) => {
+            StructInfo::tuple(fields.iter().map(|field| spread(field.clone(), over)).collect::<Vec<_>>())
+        }
+        other => other,
     }
 }
 

@@ -2,10 +2,11 @@
 
 use super::Elaborator;
 use crate::entry::{Entry, Place};
+use crate::integer;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Dim, Name, Span};
 use rx_ir::{StructInfo, TensorInfo};
-use rx_syntax::ast::{BinaryOp, Expr, ExprKind, StatementKind, UnaryOp};
+use rx_syntax::ast::{Expr, ExprKind, StatementKind, UnaryOp};
 use rx_syntax::{Cursor, Segment};
 
 impl Elaborator<'_> {
@@ -32,12 +33,25 @@ impl Elaborator<'_> {
             ExprKind::Unary(UnaryOp::Pos, operand) => self.dim(cursor, operand),
             ExprKind::Binary(op, left, right) => {
                 let (left, right) = (self.dim(cursor, left), self.dim(cursor, right));
-                self.binary_dim(*op, &left, &right)
+                integer::binary(*op, &left, &right)
             }
             ExprKind::Call { callee, arguments } => self.dim_call(cursor, expr, callee, arguments),
-            ExprKind::Compare(..) | ExprKind::Bool2(..) | ExprKind::Conditional { .. } | ExprKind::Unary(..) => {
-                self.opaque_dim(cursor, expr)
+            ExprKind::Compare(first, rest) => match &rest[..] {
+                [(op, second)] => {
+                    let (first, second) = (self.dim(cursor, first), self.dim(cursor, second));
+                    integer::compare(*op, first, second)
+                }
+                _ => self.opaque_dim(cursor, expr),
+            },
+            ExprKind::Bool2(op, operands) => {
+                let operands = operands.iter().map(|operand| self.dim(cursor, operand)).collect();
+                integer::logic(*op, operands)
             }
+            ExprKind::Conditional { then, test, otherwise } => {
+                let parts = [test, then, otherwise].map(|part| self.dim(cursor, part));
+                integer::call("if_then_else", &parts)
+            }
+            ExprKind::Unary(..) => self.opaque_dim(cursor, expr),
             ExprKind::Attribute { .. } | ExprKind::Subscript { .. } => {
                 let value = self.expr(cursor, expr);
                 self.dim_of_type(&value.ty, cursor.span(expr.tokens))
@@ -50,33 +64,6 @@ impl Elaborator<'_> {
         }
     }
 
-    pub(super) fn binary_dim(&mut self, op: BinaryOp, left: &Dim, right: &Dim) -> Dim {
-        match op {
-            BinaryOp::Add => left + right,
-            BinaryOp::Sub => left - right,
-            BinaryOp::Mul => left * right,
-            BinaryOp::FloorDiv => left.floor_div(right),
-            BinaryOp::Mod => left.floor_mod(right),
-            BinaryOp::Div => Dim::opaque(name("T.Div"), vec![left.clone(), right.clone()]),
-            BinaryOp::LeftShift => match right.as_constant() {
-                Some(by @ 0..=62) => left * &Dim::constant(1 << by),
-                _ => Dim::opaque(name("T.shift_left"), vec![left.clone(), right.clone()]),
-            },
-            BinaryOp::RightShift => match right.as_constant() {
-                Some(by @ 0..=62) => left.floor_div(&Dim::constant(1 << by)),
-                _ => Dim::opaque(name("T.shift_right"), vec![left.clone(), right.clone()]),
-            },
-            BinaryOp::BitAnd => Dim::opaque(name("T.bitwise_and"), vec![left.clone(), right.clone()]),
-            BinaryOp::BitOr => Dim::opaque(name("T.bitwise_or"), vec![left.clone(), right.clone()]),
-            BinaryOp::BitXor => Dim::opaque(name("T.bitwise_xor"), vec![left.clone(), right.clone()]),
-            BinaryOp::Pow => match (left, right.as_constant()) {
-                (base, Some(exponent @ 0..=16)) => (0..exponent).fold(Dim::constant(1), |power, _| &power * base),
-                _ => Dim::opaque(name("T.pow"), vec![left.clone(), right.clone()]),
-            },
-            BinaryOp::MatMul => Dim::ERROR,
-        }
-    }
-
     fn dim_call(
         &mut self,
         cursor: Cursor<'_>,
@@ -84,23 +71,19 @@ impl Elaborator<'_> {
         callee: &Expr,
         arguments: &[rx_syntax::ast::Argument],
     ) -> Dim {
-        let source = cursor.source(callee.tokens);
-        let Some((head, function)) = source.split_once('.') else { return self.opaque_dim(cursor, expr) };
-        let is_namespace = self.file.namespace(head).is_some();
-        match (is_namespace, function, arguments) {
-            (true, "max" | "min" | "floordiv" | "floormod" | "truncdiv" | "truncmod" | "FloorDiv" | "FloorMod", [a, b]) => {
-                let (a, b) = (self.dim(cursor, &a.value), self.dim(cursor, &b.value));
-                match function {
-                    "max" => a.maximum(&b),
-                    "min" => a.minimum(&b),
-                    // Extents are not negative, so truncation and flooring agree.
-                    "floordiv" | "truncdiv" | "FloorDiv" => a.floor_div(&b),
-                    _ => a.floor_mod(&b),
-                }
+        match cursor.source(callee.tokens).split_once('.') {
+            Some((head, function)) if self.file.namespace(head).is_some() => {
+                let dtype_first = matches!(function, "Cast" | "cast");
+                let arguments: Vec<Dim> = arguments
+                    .iter()
+                    .enumerate()
+                    .map(|(at, argument)| match (at, dtype_first) {
+                        (0, true) => Dim::constant(0),
+                        _ => self.dim(cursor, &argument.value),
+                    })
+                    .collect();
+                integer::call(function, &arguments)
             }
-            (true, "Cast" | "cast", [_, value]) => self.dim(cursor, &value.value),
-            (true, "prim_value" | "likely", [value]) => self.dim(cursor, &value.value),
-            (true, dtype, [value]) if rx_base::DType::parse(dtype).is_some() => self.dim(cursor, &value.value),
             _ => self.opaque_dim(cursor, expr),
         }
     }
@@ -220,6 +203,25 @@ pub(super) fn is_identifier(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|first| first.is_alphabetic() || first == '_')
         && chars.all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// The names an expression begins with: `np` of `np.array(x.y)`, and `x`.
+pub(super) fn heads(cursor: Cursor<'_>, expr: &Expr) -> Vec<(Name, Span)> {
+    let mut found = Vec::new();
+    let mut todo = vec![expr];
+    while let Some(expr) = todo.pop() {
+        match &expr.kind {
+            ExprKind::Attribute { value, .. } => todo.push(value),
+            ExprKind::Subscript { value, index } => todo.extend([&**index, value]),
+            ExprKind::Call { callee, arguments } => {
+                todo.extend(arguments.iter().rev().map(|argument| &argument.value));
+                todo.push(callee);
+            }
+            ExprKind::Tuple(items) | ExprKind::List(items) => todo.extend(items.iter().rev()),
+            _ => collect_names(cursor, expr, &mut found),
+        }
+    }
+    found
 }
 
 /// The names used in an expression that are not heads of attributes or callees.

@@ -281,7 +281,7 @@ impl Elaborator<'_> {
                 let dtype = wider(a.dtype, b.dtype);
                 match (prim_dim(left), prim_dim(right), op) {
                     (Some(a), Some(b), Some(op)) => {
-                        let value = self.binary_dim(op, &a, &b);
+                        let value = crate::integer::binary(op, &a, &b);
                         scalar(PrimValue::Int(value), dtype, span)
                     }
                     _ => scalar(PrimValue::Opaque, if op.is_some() { dtype } else { DType::BOOL }, span),

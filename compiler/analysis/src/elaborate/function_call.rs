@@ -83,7 +83,8 @@ impl Elaborator<'_> {
         self.apply(&target, &ret, args)
     }
 
-    /// A prim_func called like a function, as the lowered stages do: outputs are passed as arguments.
+    /// A prim_func called like a function, as the lowered stages do: outputs are passed as arguments. Without a store it is
+    /// pure (TVM src/s_tir/analysis/is_pure_function.cc).
     fn direct_prim_func_call(
         &mut self,
         function: Name,
@@ -91,7 +92,7 @@ impl Elaborator<'_> {
         args: &[IrExpr],
         callee_span: Span,
     ) -> StructInfo {
-        self.check_purity(false, &format!("cls.{function}"), callee_span);
+        self.check_purity(signature.pure, &format!("cls.{function}"), callee_span);
         if args.len() > signature.params.len() {
             self.arity(&format!("`{function}`"), Some(function), signature.params.len(), args.len(), callee_span);
         }

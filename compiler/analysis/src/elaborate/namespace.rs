@@ -4,6 +4,7 @@ use super::Elaborator;
 use super::expr::{error, scalar, shape, tuple};
 use crate::entry::{Entry, Place};
 use crate::file_context::Namespace;
+use crate::integer;
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, Span};
@@ -31,15 +32,31 @@ impl Elaborator<'_> {
                     None => {}
                 }
             }
-            if let ExprKind::Attribute { value, name } = &callee.kind
-                && matches!(value.kind, ExprKind::Name)
-                && matches!(self.lookup(cursor.name(value.tokens.start)), Some(Entry::Module))
-            {
-                return self.global_call(cursor, call, callee, cursor.name(*name), arguments);
+            if let ExprKind::Attribute { value, name } = &callee.kind {
+                if matches!(value.kind, ExprKind::Name)
+                    && matches!(self.lookup(cursor.name(value.tokens.start)), Some(Entry::Module))
+                {
+                    return self.global_call(cursor, call, callee, cursor.name(*name), arguments);
+                }
+                if cursor.text(*name) == "astype" {
+                    return self.astype(cursor, value, arguments, span);
+                }
             }
         }
         let function = self.expr(cursor, callee);
         self.value_call(cursor, function, arguments, span)
+    }
+
+    /// `x.astype("float16")`: the one operator TVM has as a method.
+    fn astype(&mut self, cursor: Cursor<'_>, value: &Expr, arguments: &[Argument], span: Span) -> IrExpr {
+        let [argument] = arguments else { return self.missing(span, "x.astype(dtype)") };
+        let value = self.expr(cursor, value);
+        if let StructInfo::Prim(_) = value.ty {
+            let (dtype, _) = self.dtype_of(cursor, &argument.value);
+            let known = super::expr::prim_dim(&value).map_or(PrimValue::Opaque, PrimValue::Int);
+            return dtype.map_or_else(|| error(span), |dtype| scalar(known, dtype, span));
+        }
+        self.cast(cursor, value, &argument.value, span)
     }
 
     fn relax_call(
@@ -51,8 +68,19 @@ impl Elaborator<'_> {
         function: &str,
     ) -> IrExpr {
         let span = cursor.span(call.tokens);
+        // `relax.op.add` is Python's name of `R.add`.
+        let function = function.strip_prefix("op.").unwrap_or(function);
         match function {
-            "const" | "dist.const" => return self.constant(cursor, arguments, span),
+            "const" => return self.constant(cursor, arguments, span),
+            "dist.const" => return self.distributed_constant(cursor, arguments, span),
+            "nn.relu6" => return self.relu6(cursor, arguments, span),
+            "emit_with_ty" | "emit_with_type" | "emit_with_sinfo" => return self.typed_call(cursor, arguments, span),
+            "emit" => {
+                return match arguments {
+                    [argument] => self.expr(cursor, &argument.value),
+                    _ => self.missing(span, "R.emit(value)"),
+                };
+            }
             "shape" => return self.shape_value(cursor, arguments, span),
             "tuple" => {
                 let items = arguments.iter().map(|argument| self.expr(cursor, &argument.value)).collect();
@@ -97,6 +125,14 @@ impl Elaborator<'_> {
             }
             None => self.unknown_operator(cursor, callee, arguments, function, span),
         }
+    }
+
+    /// `R.nn.relu6(x)`, which TVM takes for `R.clip(x, 0, 6)` (TVM relax/op/nn/nn.py).
+    fn relu6(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
+        let [argument] = arguments else { return self.missing(span, "R.nn.relu6(data)") };
+        let data = self.expr(cursor, &argument.value);
+        let bound = |value| super::expr::int(Dim::constant(value), span);
+        self.operator_on("clip", vec![data, bound(0), bound(6)], span)
     }
 
     fn missing(&mut self, span: Span, usage: &str) -> IrExpr {
@@ -179,7 +215,11 @@ impl Elaborator<'_> {
         let Some(value) = value else { return self.missing(span, "R.const(value, dtype)") };
         let stated = dtype.map(|dtype| self.dtype_of(cursor, dtype));
         let Some((dims, literal)) = self.literal(cursor, value) else {
-            return IrExpr { kind: IrKind::Error, ty: StructInfo::Error, span };
+            let ty = match stated {
+                Some((dtype @ Some(_), _)) => StructInfo::tensor_of(rx_ir::Shape::Error, dtype),
+                _ => StructInfo::Error,
+            };
+            return IrExpr { kind: IrKind::Error, ty, span };
         };
         // TVM relax/expr.py: Python ints become int32, floats float32.
         let natural = match literal {
@@ -195,6 +235,19 @@ impl Elaborator<'_> {
         let dims: Vec<Dim> = dims.into_iter().map(Dim::constant).collect();
         let ty = rx_ir::TensorInfo { shape: rx_ir::Shape::known(dims), dtype, vdevice: None, dtype_error };
         IrExpr { kind: IrKind::Constant(literal), ty: ty.into(), span }
+    }
+
+    /// `R.dist.const(value, R.DTensor(…))`: a constant of the given type.
+    fn distributed_constant(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
+        let stated = arguments.iter().enumerate().find(|(at, argument)| match argument.keyword {
+            Some(keyword) => matches!(cursor.text(keyword), "ty" | "struct_info"),
+            None => *at == 1,
+        });
+        let Some((_, stated)) = stated else { return self.missing(span, "R.dist.const(value, ty)") };
+        let ty = self.type_of(cursor, &stated.value);
+        let literal = arguments.first().and_then(|argument| self.literal(cursor, &argument.value));
+        let kind = literal.map_or(IrKind::Error, |(_, literal)| IrKind::Constant(literal));
+        IrExpr { kind, ty, span }
     }
 
     /// The shape and first element of a literal; `None` after a mistake or for a captured Python value.
@@ -235,17 +288,22 @@ impl Elaborator<'_> {
                 dims.insert(0, i64::try_from(items.len()).unwrap_or(i64::MAX));
                 Some((dims, literal))
             }
-            ExprKind::Call { arguments, .. } => {
-                // `float("-inf")`, `T.float32(1)`, `np.float32(1)`.
+            // `float("-inf")`, `T.float32(1)`.
+            ExprKind::Call { callee, arguments } if self.is_scalar_maker(cursor, callee) => {
                 let [argument] = &arguments[..] else { return None };
                 self.literal(cursor, &argument.value)
             }
-            ExprKind::Name => {
-                self.expr(cursor, value);
+            // `np.array(…)`: Python's to evaluate.
+            _ => {
+                self.python_names(cursor, value);
                 None
             }
-            _ => None,
         }
+    }
+
+    fn is_scalar_maker(&self, cursor: Cursor<'_>, callee: &Expr) -> bool {
+        let source = cursor.source(callee.tokens);
+        source == "float" || source.split_once('.').is_some_and(|(head, _)| self.file.namespace(head).is_some())
     }
 
     fn shape_value(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
@@ -317,6 +375,20 @@ impl Elaborator<'_> {
         IrExpr { kind: IrKind::Error, ty, span }
     }
 
+    /// `R.emit_with_ty("relax.op", (arguments), (types,))`: how TVM prints an operator that has no function of its own.
+    fn typed_call(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
+        let [_, values, types @ ..] = arguments else {
+            return self.missing(span, "R.emit_with_ty(\"relax.op\", arguments, ty_args)");
+        };
+        self.expr(cursor, &values.value);
+        let types = types.first().map(|types| match &types.value.kind {
+            ExprKind::Tuple(types) | ExprKind::List(types) => types.iter().map(|ty| self.type_of(cursor, ty)).collect(),
+            _ => vec![self.type_of(cursor, &types.value)],
+        });
+        let ty = types.and_then(|types: Vec<StructInfo>| types.first().cloned()).unwrap_or(StructInfo::Error);
+        IrExpr { kind: IrKind::Error, ty, span }
+    }
+
     /// A scalar made by `T.…`.
     fn tir_call(&mut self, cursor: Cursor<'_>, function: &str, arguments: &[Argument], span: Span) -> IrExpr {
         if let Some(dtype) = DType::parse(function) {
@@ -338,23 +410,8 @@ impl Elaborator<'_> {
         match function {
             "max" | "min" | "floordiv" | "floormod" | "truncdiv" | "truncmod" | "FloorDiv" | "FloorMod" | "Div" | "Mod"
             | "if_then_else" | "Select" | "ceildiv" => {
-                let mut dims = Vec::new();
-                for argument in arguments {
-                    match &argument.value.kind {
-                        ExprKind::Compare(..) | ExprKind::Bool2(..) => {}
-                        _ => dims.push(self.dim(cursor, &argument.value)),
-                    }
-                }
-                let value = match (function, &dims[..]) {
-                    (_, dims) if dims.iter().any(Dim::is_error) => Dim::ERROR,
-                    ("max", [a, b]) => a.maximum(b),
-                    ("min", [a, b]) => a.minimum(b),
-                    ("floordiv" | "truncdiv" | "FloorDiv", [a, b]) => a.floor_div(b),
-                    ("floormod" | "truncmod" | "FloorMod", [a, b]) => a.floor_mod(b),
-                    ("ceildiv", [a, b]) => (&(a + b) - &Dim::constant(1)).floor_div(b),
-                    _ => Dim::opaque(name(&format!("T.{function}")), dims),
-                };
-                super::expr::int(value, span)
+                let dims: Vec<Dim> = arguments.iter().map(|argument| self.dim(cursor, &argument.value)).collect();
+                super::expr::int(integer::call(function, &dims), span)
             }
             "Cast" | "cast" => {
                 let dtype = arguments.first().and_then(|argument| DType::parse(&cursor.string_value(&argument.value)?));
@@ -383,6 +440,6 @@ fn is_extension(wrong: &str, known: &str) -> bool {
 
 /// Names of `R` that are no operators.
 const SPECIAL_FORMS: &[&str] = &[
-    "const", "shape", "tuple", "str", "dtype", "prim_value", "ExternFunc", "match_cast", "call_packed", "output",
+    "const", "emit", "emit_with_ty", "emit_with_type", "emit_with_sinfo", "shape", "tuple", "str", "dtype", "prim_value", "ExternFunc", "match_cast", "call_packed", "output",
     "func_attr", "dataflow", "dist.call_tir", "dist.const",
 ];

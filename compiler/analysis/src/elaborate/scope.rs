@@ -7,6 +7,8 @@ use rx_base::edit_distance::nearest;
 use rx_base::name::{NameMap, name};
 use rx_base::{Code, Diagnostic, Name, Span};
 use rx_ir::{Signature, StructInfo};
+use rx_syntax::Cursor;
+use rx_syntax::ast::Expr;
 use std::sync::Arc;
 
 /// Definitions of one block of this segment.
@@ -116,7 +118,9 @@ impl Elaborator<'_> {
 
     /// Reports a name nothing defines, once; later uses find an error part.
     pub(super) fn undefined_name(&mut self, wrong: Name, span: Span) {
-        let mut known: Vec<Name> = self.scopes.iter().flat_map(|scope| scope.names.keys().copied()).collect();
+        // Names of blocks inside this segment; those of the function's own body are looked through by the function's
+        // check, which alone sees them in the same way however segments are cut.
+        let mut known: Vec<Name> = self.scopes.iter().skip(1).flat_map(|scope| scope.names.keys().copied()).collect();
         known.sort_unstable();
         let mut diagnostic =
             Diagnostic::new(Code::UndefinedName, Place::Here(span), format!("`{wrong}` is not defined"));
@@ -129,14 +133,28 @@ impl Elaborator<'_> {
                     safe: false,
                 });
         } else if let Some(near) = nearest(&wrong, known.iter().map(|name| name.as_str())) {
-            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(rx_base::Fix {
-                title: format!("change to {near}"),
-                edits: vec![(Place::Here(span), near.to_owned())],
-                safe: false,
-            });
+            diagnostic = suggest(diagnostic, near, Place::Here(span));
+        } else {
+            self.unresolved.push((wrong, span));
         }
         self.report(diagnostic);
         self.redefine_everywhere(wrong, Entry::value(StructInfo::Error), span);
+    }
+
+    /// Resolves the names of an expression that is Python's to evaluate: captured ones are reported once, undefined ones
+    /// are mistakes.
+    pub(super) fn python_names(&mut self, cursor: Cursor<'_>, expr: &Expr) {
+        const BUILTINS: [&str; 12] =
+            ["tvm", "float", "int", "bool", "len", "range", "list", "tuple", "min", "max", "abs", "sum"];
+        for (used, span) in super::dim::heads(cursor, expr) {
+            match self.lookup(used) {
+                Some(Entry::Captured) => self.captured_name(used, span),
+                None if self.file.namespace(&used).is_none() && !BUILTINS.contains(&&*used) => {
+                    self.undefined_name(used, span);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Reports a captured Python name, once.
@@ -148,4 +166,13 @@ impl Elaborator<'_> {
         ));
         self.redefine_everywhere(captured, Entry::value(StructInfo::Error), span);
     }
+}
+
+/// Adds a "did you mean" to a diagnostic whose primary place is a misspelled name.
+pub(crate) fn suggest<P>(diagnostic: Diagnostic<P>, near: &str, place: P) -> Diagnostic<P> {
+    diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(rx_base::Fix {
+        title: format!("change to {near}"),
+        edits: vec![(place, near.to_owned())],
+        safe: false,
+    })
 }

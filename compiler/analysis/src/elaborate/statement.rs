@@ -6,9 +6,9 @@ use crate::file_context::{FUNCTION_CONTEXT, FunctionContext, Namespace, is_symbo
 use crate::reconcile::{Clash, ClashKind, reconcile};
 use rx_base::name::name;
 use rx_base::symbolic::Bounds;
-use rx_base::{Code, Diagnostic, Dim, Fix, Name, Span};
+use rx_base::{Code, DType, Diagnostic, Dim, Fix, Name, Span};
 use rx_ir::{Attr, Expr as IrExpr, StructInfo};
-use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
+use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, UnaryOp};
 use rx_syntax::{Cursor, Statement};
 use std::sync::Arc;
 
@@ -46,8 +46,9 @@ impl<'a> Elaborator<'a> {
         let Some(statement) = self.statement_at(at) else { return to };
         self.statement = u32::try_from(at).unwrap_or(u32::MAX);
         if let Some((indent, _)) = self.state.dataflow
-            && statement.indent <= indent
             && !statement.inline
+            // A line indented less than the function's body closes nothing: it is a mistake of indentation.
+            && (statement.indent == indent || (self.scopes.len() > 1 && statement.indent < indent))
         {
             self.state.dataflow = None;
         }
@@ -126,13 +127,13 @@ impl<'a> Elaborator<'a> {
             && targets.len() == values.len()
             && values.iter().all(|value| self.symbol_declaration(cursor, value))
         {
-            for target in targets {
-                self.declare_symbol(cursor, target);
+            for (target, value) in targets.iter().zip(values) {
+                self.declare_symbol(cursor, target, value);
             }
             return;
         }
         if self.symbol_declaration(cursor, value) {
-            self.declare_symbol(cursor, target);
+            self.declare_symbol(cursor, target, value);
             return;
         }
         let ExprKind::Name = target.kind else {
@@ -163,7 +164,7 @@ impl<'a> Elaborator<'a> {
             && rx_base::DType::parse(rest).is_some_and(|dtype| dtype.is_int() || dtype.is_bool())
     }
 
-    fn declare_symbol(&mut self, cursor: Cursor<'_>, target: &Expr) {
+    fn declare_symbol(&mut self, cursor: Cursor<'_>, target: &Expr, value: &Expr) {
         if !matches!(target.kind, ExprKind::Name) {
             return;
         }
@@ -171,7 +172,12 @@ impl<'a> Elaborator<'a> {
         let span = cursor.span(target.tokens);
         match self.lookup(symbol) {
             // `n = T.int64()` after a signature with "n" names the same symbol.
-            Some(Entry::Symbol { bound: true }) => {}
+            Some(Entry::Symbol { bound: true }) => {
+                if let Some(dtype) = scalar_dtype(cursor, value).filter(|dtype| *dtype != DType::INT64) {
+                    let message = format!("`{symbol}` is a dim of a shape and so int64, not {dtype}");
+                    self.error(Code::DtypeMismatch, cursor.span(value.tokens), message);
+                }
+            }
             Some(Entry::Value { ty: StructInfo::Prim(_), .. }) => {}
             _ => self.define(symbol, Entry::Symbol { bound: false }, span),
         }
@@ -229,7 +235,7 @@ impl<'a> Elaborator<'a> {
             return;
         };
         if self.symbol_declaration(cursor, value) {
-            return self.declare_symbol(cursor, target);
+            return self.declare_symbol(cursor, target, value);
         }
         if self.is_relax_call(cursor, value, "match_cast")
             && let ExprKind::Call { arguments, .. } = &value.kind
@@ -238,8 +244,12 @@ impl<'a> Elaborator<'a> {
             let declared = self.type_of(cursor, annotation);
             return self.bind_if_named(cursor, target, Some((declared, cursor.span(annotation.tokens))), cast);
         }
-        let value = self.expr(cursor, value);
+        let literal = is_literal(value);
+        let mut value = self.expr(cursor, value);
         let declared = self.type_of(cursor, annotation);
+        if literal {
+            adopt_dtype(&declared, &mut value);
+        }
         self.bind_if_named(cursor, target, Some((declared, cursor.span(annotation.tokens))), value);
     }
 
@@ -330,6 +340,7 @@ impl<'a> Elaborator<'a> {
             _ => {}
         }
         let value = self.expr(cursor, expr);
+        self.unused_value(&value);
         self.rows.push(Row {
             name: name("_"),
             kind: RowKind::Binding,
@@ -338,6 +349,21 @@ impl<'a> Elaborator<'a> {
             span: value.span,
             statement: self.statement,
         });
+    }
+
+    /// TVM takes a bare statement for its effect only: one with a value is a mistake (TVM relax/script/parser/parser.py).
+    fn unused_value(&mut self, value: &IrExpr) {
+        let void = match &value.ty {
+            StructInfo::Tuple(fields) => fields.is_empty(),
+            ty => matches!(ty, StructInfo::Object | StructInfo::Error | StructInfo::String),
+        };
+        if !void {
+            let message = format!("the value of this statement, {}, is bound to no variable", value.ty);
+            self.report(
+                Diagnostic::new(Code::MisplacedStatement, Place::Here(value.span), message)
+                    .with_help("bind it: `name = …`; where only its effect is wanted: `_ = …`"),
+            );
+        }
     }
 
     /// `R.output(x, y)`: makes dataflow variables visible after their block.
@@ -410,6 +436,9 @@ impl<'a> Elaborator<'a> {
             Some(value) => self.expr(cursor, value),
             None => super::expr::tuple(Vec::new(), span),
         };
+        if self.state.returned && self.scopes.len() == 1 {
+            self.error(Code::MisplacedStatement, span, "the function has returned above");
+        }
         self.state.returned = true;
         let context = self.function_context();
         let declared = context.and_then(|context| context.ret.clone());
@@ -456,6 +485,32 @@ impl<'a> Elaborator<'a> {
     pub(super) fn enter_function(&mut self) -> BlockState {
         let inner = BlockState { header_indent: self.state.header_indent, ..BlockState::default() };
         std::mem::replace(&mut self.state, inner)
+    }
+}
+
+/// Whether an expression is a bare number or boolean.
+fn is_literal(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Integer | ExprKind::Float | ExprKind::Bool(_) => true,
+        ExprKind::Unary(UnaryOp::Neg | UnaryOp::Pos, inner) | ExprKind::Parenthesized(inner) => is_literal(inner),
+        _ => false,
+    }
+}
+
+/// The dtype of the symbol that `T.int32()` declares.
+fn scalar_dtype(cursor: Cursor<'_>, value: &Expr) -> Option<DType> {
+    let ExprKind::Call { callee, .. } = &value.kind else { return None };
+    DType::parse(cursor.source(callee.tokens).rsplit('.').next()?)
+}
+
+/// A literal has the dtype it is declared to have: `x: T.int32 = 2`, `y: T.float32 = 2`.
+fn adopt_dtype(declared: &StructInfo, literal: &mut IrExpr) {
+    if let (StructInfo::Prim(declared), StructInfo::Prim(own)) = (declared, &mut literal.ty)
+        && let Some(dtype) = declared.dtype
+        && own.dtype.is_some_and(|own| own.is_int() || own.is_float() == dtype.is_float())
+    {
+        own.dtype = Some(dtype);
+        own.value = own.value.take().filter(|_| dtype.is_int());
     }
 }
 

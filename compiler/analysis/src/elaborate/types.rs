@@ -3,7 +3,7 @@
 use super::Elaborator;
 use super::dim::is_identifier;
 use crate::entry::{Entry, Place};
-use crate::file_context::Namespace;
+use crate::file_context::{DeclaredVDevice, Namespace};
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, Name, Span};
 use rx_ir::{DTensorInfo, FunctionInfo, Placement, PrimInfo, Shape, StructInfo, TensorInfo, VDevice};
@@ -104,8 +104,14 @@ impl Elaborator<'_> {
         self.report(diagnostic);
     }
 
-    /// A type spelled by a name of the Python program around: `x.struct_info`, `my_types.Weight`.
+    /// The type of a value, `x.ty` (`x.struct_info` in the classic spelling), or one spelled by a name of the Python
+    /// program around: `my_types.Weight`.
     fn foreign_type(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
+        if let ExprKind::Attribute { value, name } = &expr.kind
+            && matches!(cursor.text(*name), "ty" | "struct_info")
+        {
+            return self.expr(cursor, value).ty;
+        }
         let mut head = expr;
         while let ExprKind::Attribute { value, .. } | ExprKind::Subscript { value, .. } = &head.kind {
             head = value;
@@ -150,11 +156,7 @@ impl Elaborator<'_> {
             // `R.Tensor("float32", ndim=2)`: TVM reads a lone string as the dtype.
             dtype_arg = shape_arg.take();
         }
-        let ndim = self
-            .type_argument(cursor, arguments, order, "ndim")
-            .map(|arg| self.dim(cursor, arg))
-            .and_then(|ndim| ndim.as_constant())
-            .and_then(|ndim| usize::try_from(ndim).ok());
+        let ndim = self.type_argument(cursor, arguments, order, "ndim").and_then(|arg| self.ndim_of(cursor, arg));
         let shape = match shape_arg {
             None => Shape::of_rank(ndim),
             Some(arg) => self.tensor_shape(cursor, arg),
@@ -170,6 +172,24 @@ impl Elaborator<'_> {
         let vdevice =
             self.type_argument(cursor, arguments, order, "vdevice").and_then(|arg| self.vdevice_of(cursor, arg));
         TensorInfo { shape, dtype, vdevice, dtype_error }
+    }
+
+    /// A stated number of dimensions; -1 says nothing.
+    fn ndim_of(&mut self, cursor: Cursor<'_>, arg: &Expr) -> Option<usize> {
+        let stated = match &arg.kind {
+            ExprKind::String => None,
+            _ => {
+                let stated = self.dim(cursor, arg);
+                if stated.is_error() {
+                    return None;
+                }
+                stated.as_constant()
+            }
+        };
+        if stated.is_none_or(|ndim| ndim < -1) {
+            self.error(Code::MalformedType, cursor.span(arg.tokens), "`ndim` is a number of dimensions, or -1 where it is not known");
+        }
+        stated.and_then(|ndim| usize::try_from(ndim).ok())
     }
 
     /// The argument for `wanted`, positional or by keyword; reports unknown keywords once, when asked for the first.
@@ -251,11 +271,11 @@ impl Elaborator<'_> {
     fn shape_variable(&mut self, name: Name, span: Span) -> Shape {
         match self.lookup(name) {
             Some(Entry::Value { ty: StructInfo::Shape(shape), .. }) => match shape {
-                Shape::Known(_) => shape,
-                other => Shape::Var { name, ndim: other.ndim() },
+                Shape::Error => Shape::Error,
+                value => Shape::variable(name, &value),
             },
             Some(Entry::Value { ty: StructInfo::Error, .. }) => Shape::Error,
-            Some(Entry::Value { ty: StructInfo::Object, .. }) => Shape::Var { name, ndim: None },
+            Some(Entry::Value { ty: StructInfo::Object, .. }) => Shape::variable(name, &Shape::Unknown),
             Some(Entry::Captured) => {
                 self.captured_name(name, span);
                 Shape::Error
@@ -357,10 +377,9 @@ impl Elaborator<'_> {
                     .with_help("add `I.module_global_infos({\"vdevice\": [I.vdevice(\"llvm\")]})` to the module"),
                 );
             }
-            Some(declared) => {
-                // The index of a type counts the declared devices of its kind.
-                let of_kind = declared.iter().filter(|device| device.kind == kind);
-                if of_kind.clone().nth(index).is_none() && !of_kind.clone().any(|device| device.index == index as i64) {
+            Some(declared) => match declared_device(declared, kind, index) {
+                Some(device) => return Some(VDevice(name(&device))),
+                None => {
                     let known: Vec<String> =
                         declared.iter().map(|device| format!("{}:{}:{}", device.kind, device.index, device.scope)).collect();
                     self.report(
@@ -372,7 +391,7 @@ impl Elaborator<'_> {
                         .with_note(format!("declared: {}", known.join(", "))),
                     );
                 }
-            }
+            },
         }
         Some(VDevice(name(&format!("{kind}:{index}:{scope}"))))
     }
@@ -399,11 +418,7 @@ impl Elaborator<'_> {
             };
             return StructInfo::Shape(shape);
         }
-        let ndim = self
-            .type_argument(cursor, arguments, &order, "ndim")
-            .map(|arg| self.dim(cursor, arg))
-            .and_then(|ndim| ndim.as_constant())
-            .and_then(|ndim| usize::try_from(ndim).ok());
+        let ndim = self.type_argument(cursor, arguments, &order, "ndim").and_then(|arg| self.ndim_of(cursor, arg));
         StructInfo::Shape(Shape::of_rank(ndim))
     }
 
@@ -506,4 +521,18 @@ impl Elaborator<'_> {
 /// `R.Callable` bare: takes anything, gives anything, may have effects.
 pub(super) fn opaque_callable() -> StructInfo {
     StructInfo::Function(Arc::new(FunctionInfo { params: None, ret: StructInfo::Object, pure: false }))
+}
+
+/// The declared device that a type names by kind and index, as TVM prints it. The index counts the devices of the kind;
+/// `vdevice` counts all (TVM src/script/ir_builder/ir/ir.cc, `LookupVDevice`).
+fn declared_device(declared: &[DeclaredVDevice], kind: &str, index: usize) -> Option<String> {
+    let of_kind = |wanted| declared.iter().filter(move |device| device.kind == wanted);
+    let device = match kind {
+        "vdevice" => declared.get(index),
+        _ => of_kind(name(kind))
+            .nth(index)
+            .or_else(|| of_kind(name(kind)).find(|device| usize::try_from(device.index) == Ok(index))),
+    }?;
+    let nth = of_kind(device.kind).position(|other| std::ptr::eq(other, device))?;
+    Some(format!("{}:{nth}:{}", device.kind, device.scope))
 }

@@ -68,6 +68,9 @@ fn write_atom(f: &mut fmt::Formatter<'_>, atom: &Atom, inside_product: bool) -> 
         Atom::FloorMod(a, b) => ("%", a, b),
         Atom::Min(a, b) => return write!(f, "T.min({a}, {b})"),
         Atom::Max(a, b) => return write!(f, "T.max({a}, {b})"),
+        Atom::Opaque(operator, arguments) if is_infix(operator) => {
+            return write_infix(f, operator, arguments, inside_product);
+        }
         Atom::Opaque(function, arguments) => {
             write!(f, "{function}(")?;
             for (at, argument) in arguments.iter().enumerate() {
@@ -86,6 +89,24 @@ fn write_atom(f: &mut fmt::Formatter<'_>, atom: &Atom, inside_product: bool) -> 
         f.write_str(")")?;
     }
     Ok(())
+}
+
+/// Whether an opaque call is spelled between its operands: conditions inside `T.if_then_else`.
+fn is_infix(function: &str) -> bool {
+    matches!(function, "<" | "<=" | "==" | "!=" | "and" | "or")
+}
+
+fn write_infix(f: &mut fmt::Formatter<'_>, operator: &str, operands: &[Dim], inside: bool) -> fmt::Result {
+    if inside {
+        f.write_str("(")?;
+    }
+    for (at, operand) in operands.iter().enumerate() {
+        if at > 0 {
+            write!(f, " {operator} ")?;
+        }
+        write_operand(f, operand)?;
+    }
+    if inside { f.write_str(")") } else { Ok(()) }
 }
 
 fn write_operand(f: &mut fmt::Formatter<'_>, dim: &Dim) -> fmt::Result {

@@ -12,10 +12,11 @@ pub(super) fn view(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
     let shape = match is_void(call, "shape") {
         true => match &data.shape {
-            Shape::Var { ndim, .. } => Shape::of_rank(*ndim),
+            Shape::Var { ndim, dims: None, .. } => Shape::of_rank(*ndim),
             shape => shape.clone(),
         },
         false => match new_shape(call, "shape")? {
+            Shape::Var { dims: Some(dims), .. } => Shape::Known(dims),
             Shape::Var { ndim, .. } => Shape::of_rank(ndim),
             shape => shape,
         },

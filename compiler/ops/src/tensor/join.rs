@@ -224,7 +224,7 @@ fn concat(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let result: Option<Vec<Dim>> =
         shared.into_iter().enumerate().map(|(at, dim)| if at == axis { Some(joined.clone()) } else { dim }).collect();
     Ok(common.tensor(match result {
-        Some(dims) if shapes.len() == tensors.len() => Shape::known(dims),
+        Some(dims) if tensors.iter().all(|tensor| tensor.shape.written_dims().is_some()) => Shape::known(dims),
         _ => Shape::Rank(ndim),
     }))
 }

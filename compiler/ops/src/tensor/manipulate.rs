@@ -7,7 +7,7 @@ use crate::operands::{rank_like, require_ndim, tensor_like};
 use crate::schema::{AttrKind, Default, Param, Purity, Schema};
 use rustc_hash::FxHashSet;
 use rx_base::{Code, Dim};
-use rx_ir::{Shape, StructInfo};
+use rx_ir::{Shape, StructInfo, TensorInfo};
 
 const REFERENCE: &str = "TVM src/relax/op/tensor/manipulate.cc";
 
@@ -129,7 +129,7 @@ fn expand_dims(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let Some(ndim) = x.shape.ndim() else { return Ok(tensor_like(x, rank_like(&x.shape, None))) };
     let out_ndim = ndim.saturating_add(axes.len());
     let axes = normalize_axes(call, "axis", out_ndim, &axes)?;
-    let Some(dims) = x.shape.dims() else { return Ok(tensor_like(x, Shape::Rank(out_ndim))) };
+    let Some(dims) = x.shape.written_dims() else { return Ok(tensor_like(x, Shape::Rank(out_ndim))) };
     let mut rest = dims.iter();
     let inserted: FxHashSet<usize> = axes.into_iter().collect();
     let new = |axis: usize| inserted.contains(&axis);
@@ -149,7 +149,7 @@ fn squeeze(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
             Some(dims) => match dims.iter().map(Dim::as_constant).collect::<Option<Vec<i64>>>() {
                 Some(lengths) => {
                     let kept = lengths.into_iter().filter(|length| *length != 1).map(Dim::constant);
-                    tensor_like(x, Shape::known(kept.collect::<Vec<_>>()))
+                    squeezed(x, kept.collect(), None)
                 }
                 None if dims.iter().any(Dim::is_error) => tensor_like(x, Shape::Error),
                 None => tensor_like(x, Shape::Unknown),
@@ -172,13 +172,23 @@ fn squeeze_axes(call: &CallInfo<'_>, axes: &[i64]) -> Result<StructInfo, Problem
     }
     let result: Vec<Dim> =
         dims.iter().enumerate().filter(|(axis, dim)| kept(*axis, dim)).map(|(_, dim)| dim.clone()).collect();
-    Ok(tensor_like(x, Shape::known(result)))
+    let rank = result.len();
+    Ok(squeezed(x, result, Some(rank)))
+}
+
+/// `x` with these dims left; of a variable's shape it is itself or `rank`.
+fn squeezed(x: &TensorInfo, kept: Vec<Dim>, rank: Option<usize>) -> StructInfo {
+    match &x.shape {
+        Shape::Var { ndim: Some(ndim), .. } if *ndim == kept.len() => tensor_like(x, x.shape.clone()),
+        Shape::Var { .. } => tensor_like(x, Shape::of_rank(rank)),
+        _ => tensor_like(x, Shape::known(kept)),
+    }
 }
 
 fn permute_dims(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let x = call.tensor("x")?;
     let Some(axes) = ints_attr(call, "axes")? else {
-        return Ok(match x.shape.dims() {
+        return Ok(match x.shape.written_dims() {
             Some(dims) => tensor_like(x, Shape::known(dims.iter().rev().cloned().collect::<Vec<_>>())),
             None if matches!(x.shape.ndim(), Some(0 | 1)) => call.ty("x").clone(),
             None => tensor_like(x, rank_like(&x.shape, x.shape.ndim())),
@@ -206,7 +216,7 @@ fn permute_dims(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     if axes.iter().enumerate().all(|(at, axis)| at == *axis) {
         return Ok(call.ty("x").clone());
     }
-    Ok(match x.shape.dims() {
+    Ok(match x.shape.written_dims() {
         Some(dims) => {
             let result: Vec<Dim> = axes.iter().filter_map(|axis| dims.get(*axis).cloned()).collect();
             tensor_like(x, Shape::known(result))

@@ -81,9 +81,9 @@ fn element_tensor<'a>(
 /// Propagates error parts; reports what is no shape.
 pub(crate) fn shape(call: &CallInfo<'_>, name: &'static str) -> Result<Shape, Problem> {
     match call.ty(name) {
-        StructInfo::Shape(shape @ (Shape::Known(_) | Shape::Error)) => Ok(shape.clone()),
+        StructInfo::Shape(Shape::Error) => Ok(Shape::Error),
         StructInfo::Shape(shape) => Ok(match call.operand(name).map(|expr| &expr.kind) {
-            Some(ExprKind::Var(variable)) => Shape::Var { name: *variable, ndim: shape.ndim() },
+            Some(ExprKind::Var(variable)) => Shape::variable(*variable, shape),
             _ => shape.clone(),
         }),
         StructInfo::Error => Err(Problem::Propagate),

@@ -105,7 +105,7 @@ fn resolve_lengths(call: &CallInfo<'_>, x: &TensorInfo, written: &[Dim]) -> Resu
     let special = |(at, dim): (usize, &Dim)| (inferred == Some(at) || is_zero(dim)).then(|| (at, dim.clone()));
     let Some((at, dim)) = written.iter().enumerate().find_map(special) else { return Ok(written.to_vec()) };
     let source = match &x.shape {
-        Shape::Known(dims) => dims,
+        Shape::Known(dims) | Shape::Var { dims: Some(dims), .. } => dims,
         Shape::Error => {
             let unknown = |dim: &Dim| dim.as_constant().is_some_and(|length| length <= 0);
             return Ok(written.iter().map(|dim| if unknown(dim) { Dim::ERROR } else { dim.clone() }).collect());

@@ -133,7 +133,9 @@ impl Document {
         let after = starts.iter().skip(1).filter(|(start, _)| *start >= range.end);
         Window {
             before: before.map(|(start, location)| (start - base, *location)).collect(),
-            after: after.map(|(start, location)| (start - range.end + range.start + new.len() - base, *location)).collect(),
+            after: after
+                .map(|(start, location)| (start - range.end + range.start + new.len() - base, *location))
+                .collect(),
             text,
             to_end,
         }
@@ -165,6 +167,7 @@ impl Document {
 
     /// Puts a scan's parts in the place of the segments from `restart` up to the scan's rest.
     fn replace(&mut self, restart: Location, window: &Window, scan: Scan<'_>) -> Edit {
+        // INVARIANT: locations come from `locate` and its neighbours, and name items that exist.
         let mut first = restart.item;
         let continues = scan.parts.first().is_none_or(|part| part.head.is_none());
         let mut assembly = if restart.segment > 0 {
@@ -202,6 +205,7 @@ impl Document {
     fn splice(&mut self, old: Range<usize>, mut items: Vec<Item>) -> Edit {
         let replaced = self.items.get(old.clone()).unwrap_or_default();
         let front = replaced.iter().zip(&items).take_while(|(old, new)| same(old, new)).count();
+        // INVARIANT: `front` counts pairs, so neither list is shorter; nor is what is left than `back`.
         let (replaced, rest) = (&replaced[front..], &items[front..]);
         let back = replaced.iter().rev().zip(rest.iter().rev()).take_while(|(old, new)| same(old, new)).count();
         items.truncate(items.len() - back);

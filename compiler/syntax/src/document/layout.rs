@@ -117,9 +117,9 @@ impl Layout {
     }
 
     pub(super) fn indentation_diagnostics(&self) -> impl Iterator<Item = (usize, Diagnostic<Span>)> + '_ {
-        self.errors.iter().map(|(segment, error)| {
-            (*segment as usize, Diagnostic::new(error.code, error.span, error.message))
-        })
+        self.errors
+            .iter()
+            .map(|(segment, error)| (*segment as usize, Diagnostic::new(error.code, error.span, error.message)))
     }
 }
 

@@ -72,7 +72,8 @@ fn assignment_lead<'t>(word: &str, rest: &'t str) -> Lead<'t> {
 /// Whether the statement's text is a block's header: it opens a block that the next lines hold.
 pub(super) fn opens_block(statement: &str) -> bool {
     const OPENERS: [&str; 14] = [
-        "if", "elif", "else", "for", "while", "with", "def", "class", "try", "except", "finally", "async", "match", "case",
+        "if", "elif", "else", "for", "while", "with", "def", "class", "try", "except", "finally", "async", "match",
+        "case",
     ];
     let (word, rest) = first_word(statement);
     rest.trim_end().ends_with(':') && OPENERS.contains(&word) && !is_soft_name(word, rest)
@@ -80,7 +81,8 @@ pub(super) fn opens_block(statement: &str) -> bool {
 
 /// Whether `match` or `case` before `rest` is a name.
 fn is_soft_name(word: &str, rest: &str) -> bool {
-    matches!(word, "match" | "case") && !rest.trim_start().starts_with(|c: char| c.is_alphanumeric() || "_([{'\"-".contains(c))
+    matches!(word, "match" | "case")
+        && !rest.trim_start().starts_with(|c: char| c.is_alphanumeric() || "_([{'\"-".contains(c))
 }
 
 fn first_word(text: &str) -> (&str, &str) {
@@ -123,29 +125,45 @@ pub(super) fn decoration(path: &str, kind: FileKind, aliases: &BTreeSet<String>)
 /// The text that every import of a part of `tvm.script` holds.
 pub(super) const SCRIPT_PACKAGE: &str = "tvm.script";
 
+/// How much of a text after [`SCRIPT_PACKAGE`] is searched for the names it imports.
+const IMPORT_REACH: usize = 2048;
+
 /// What a Python text calls the parts of `tvm.script`: `from tvm.script import relax as rx` gives `rx`. Every line of
 /// the text counts, wherever it stands, so that the answer changes only with lines that name the package.
 pub(super) fn script_aliases(text: &str) -> BTreeSet<String> {
     let mut aliases = BTreeSet::new();
     let mut rest = text;
     while let Some(at) = rest.find(SCRIPT_PACKAGE) {
-        let line_start = rest[..at].rfind(['\n', '\r']).map_or(0, |newline| newline + 1);
-        let statement = rest[line_start..at].trim();
+        // INVARIANT: all offsets come from `find` on the sliced text itself.
+        let before = &rest[..at];
+        let line_start = before.rfind(['\n', '\r']).map_or(0, |newline| newline + 1);
         let after = &rest[at + SCRIPT_PACKAGE.len()..];
-        let imported = after.split_once("import").filter(|(module, _)| statement == "from" && !module.contains('\n'));
-        if let Some((_, names)) = imported {
-            let names = match names.trim_start().strip_prefix('(') {
-                Some(inner) => inner.split(')').next().unwrap_or_default(),
-                None => names.split(['\n', '\r', '#']).next().unwrap_or_default(),
-            };
-            for name in names.split(',') {
-                let alias = name.split_whitespace().next_back();
-                aliases.extend(alias.filter(|alias| *alias != "ir_module").map(str::to_owned));
-            }
+        if before[line_start..].trim() == "from" {
+            imported_names(&after[..after.floor_char_boundary(IMPORT_REACH)], &mut aliases);
         }
         rest = after;
     }
     aliases
+}
+
+/// Adds the names that `.module import a as b, c` brings in.
+fn imported_names(after: &str, into: &mut BTreeSet<String>) {
+    let module = after.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).unwrap_or(after.len());
+    let Some(names) = after[module..].trim_start_matches([' ', '\t']).strip_prefix("import") else { return };
+    let names = match names.trim_start().strip_prefix('(') {
+        Some(inner) => inner.split(')').next().unwrap_or_default(),
+        None => names.split(['\n', '\r', '#']).next().unwrap_or_default(),
+    };
+    for name in names.split(',') {
+        let mut words = name.split_whitespace();
+        let alias = match (words.next(), words.next(), words.next(), words.next()) {
+            (Some(name), None, ..) => name,
+            (Some(_), Some("as"), Some(alias), None) => alias,
+            // A bracket that is never closed ends where no name is.
+            _ => return,
+        };
+        into.insert(alias.to_owned());
+    }
 }
 
 #[cfg(test)]
@@ -173,7 +191,9 @@ mod tests {
 
     #[test]
     fn aliases_come_from_imports() {
-        let aliases = script_aliases("import tvm.script\nfrom tvm.script import relax as rx, tir as TT\nfrom tvm.script.parser import (\n  ir as Q,\n)\n");
+        let aliases = script_aliases(
+            "import tvm.script\nfrom tvm.script import relax as rx, tir as TT\nfrom tvm.script.parser import (\n  ir as Q,\n)\n",
+        );
         assert_eq!(aliases.iter().map(String::as_str).collect::<Vec<_>>(), ["Q", "TT", "rx"]);
     }
 }

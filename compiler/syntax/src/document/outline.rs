@@ -125,6 +125,8 @@ pub(super) struct Outline<'t, 'a> {
     decorated: bool,
     /// Whether the last statement was indented less than the function it stands in: the next one is not reported again.
     strayed: bool,
+    /// The column of the last statement, where no block has it: lines beside it are not reported again.
+    astray: Option<u32>,
 }
 
 impl<'t, 'a> Outline<'t, 'a> {
@@ -135,7 +137,18 @@ impl<'t, 'a> Outline<'t, 'a> {
             blocks.extend(body.map(|indent| Block { indent, with: false }));
             blocks.extend(with.map(|indent| Block { indent, with: true }));
         }
-        Outline { text, kind, aliases, at: 0, entry, blocks, opened: None, decorated: false, strayed: false }
+        Outline {
+            text,
+            kind,
+            aliases,
+            at: 0,
+            entry,
+            blocks,
+            opened: None,
+            decorated: false,
+            strayed: false,
+            astray: None,
+        }
     }
 
     /// The state where the scan stands.
@@ -243,32 +256,34 @@ impl<'t, 'a> Outline<'t, 'a> {
     }
 
     /// Opens and closes blocks for a body's statement; whether it is the first of a block. A line between the columns of
-    /// blocks, or deeper without a header, is reported once and makes a block, so that the lines beside it are not.
+    /// blocks, or deeper without a header, counts as the first: no segment starts there.
     fn enter(&mut self, line: LogicalLine, errors: &mut SmallVec<[IndentationError; 1]>) -> bool {
         let opened = self.opened.take();
-        let Some(body) = self.blocks.first().copied() else {
+        if self.blocks.is_empty() {
             self.blocks.push(Block { indent: line.indent, with: false });
             return true;
-        };
+        }
         if let (Some(with), Some(top)) = (opened, self.blocks.last())
             && line.indent > top.indent
         {
-            if self.blocks.len() >= MAX_BLOCKS {
+            if self.blocks.len() == MAX_BLOCKS {
                 errors.push(error(Code::NestingTooDeep, "blocks nest deeper than 256", line));
             }
             self.blocks.push(Block { indent: line.indent, with });
             return true;
         }
-        while self.blocks.len() > 1 && self.blocks.last().is_some_and(|block| block.indent > line.indent) {
-            self.blocks.pop();
+        // A line at no open block's column is reported and taken for one of the innermost block: a line being typed
+        // does not end the blocks around it.
+        match self.blocks.iter().rposition(|block| block.indent == line.indent) {
+            Some(at) => self.blocks.truncate(at + 1),
+            None if self.astray != Some(line.indent) => {
+                errors.push(error(Code::BadIndentation, "the line is indented to no enclosing block", line));
+                self.astray = Some(line.indent);
+                return true;
+            }
+            None => return true,
         }
-        let top = self.blocks.last().map_or(body.indent, |block| block.indent);
-        if line.indent != top {
-            errors.push(error(Code::BadIndentation, "the line is indented to no enclosing block", line));
-        }
-        if line.indent > top {
-            self.blocks.push(Block { indent: line.indent, with: false });
-        }
+        self.astray = None;
         false
     }
 
@@ -279,6 +294,7 @@ impl<'t, 'a> Outline<'t, 'a> {
         self.opened = None;
         self.decorated = false;
         self.strayed = false;
+        self.astray = None;
         if self.kind == FileKind::Python && self.entry.class.is_some_and(|class| line.indent <= class) {
             self.entry.class = None;
         }
@@ -297,7 +313,11 @@ impl<'t, 'a> Outline<'t, 'a> {
         if let ItemKind::ModuleHeader | ItemKind::Function(_) = meaning {
             match group.header {
                 Lead::Decorator(_) => {
-                    step.errors.push(error(Code::SyntaxError, "nothing is decorated: expected `def` or `class` below", line));
+                    step.errors.push(error(
+                        Code::SyntaxError,
+                        "nothing is decorated: expected `def` or `class` below",
+                        line,
+                    ));
                 }
                 _ if opens_block(self.statement(group.last)) => step.errors.extend(self.empty_block(group.last)),
                 _ => {}

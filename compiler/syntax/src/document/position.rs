@@ -57,51 +57,32 @@ impl Document {
     /// for people are [`Encoding::Utf32`] with 1 added to both.
     pub fn line_column(&self, offset: usize, encoding: Encoding) -> (u32, u32) {
         let Some(location) = self.locate(offset) else { return (0, 0) };
-        let Some(segment) = self.segment(location) else { return (0, 0) };
+        let Some((item, segment)) = self.items.get(location.item).zip(self.segment(location)) else { return (0, 0) };
         let text = segment.text();
-        let before = &text[..text.floor_char_boundary(location.offset)];
-        let line_start = line_start(text, before.len());
-        let (breaks, _) = crate::line::count_newlines(&text[..line_start]);
-        let item = self.lines.get(location.item).copied().unwrap_or(0);
-        let line = item as u32 + self.items[location.item].layout.line(location.segment) + breaks;
-        (line, columns(&before[line_start..], encoding, segment.is_ascii()))
+        let end = text.floor_char_boundary(location.offset);
+        let starts = segment.line_starts();
+        let breaks = starts.partition_point(|start| *start as usize <= end);
+        let line_start = breaks.checked_sub(1).and_then(|last| starts.get(last)).map_or(0, |start| *start as usize);
+        let lines_before = self.lines.get(location.item).copied().unwrap_or(0) as u32;
+        let line = lines_before + item.layout.line(location.segment) + breaks as u32;
+        (line, columns(text.get(line_start..end).unwrap_or_default(), encoding, segment.is_ascii()))
     }
 
     /// The byte at a line and column, from 0. A line past the end is the text's end, a column past the line the line's.
     pub fn offset_of(&self, line: u32, column: u32, encoding: Encoding) -> usize {
-        let line = line as usize;
-        if line > self.lines.last().copied().unwrap_or(0) || self.items.is_empty() {
+        if line as usize > self.lines.last().copied().unwrap_or(0) {
             return self.len();
         }
-        let item = last_at_or_before(&self.lines, line, self.items.len());
-        let within = (line - self.lines[item]) as u32;
-        let layout = &self.items[item].layout;
-        let segment = layout.segment_of_line(within);
-        let text = self.items[item].segments.get(segment).map_or("", |segment| segment.text());
-        let mut start = 0;
-        for _ in layout.line(segment)..within {
-            start = next_line(text, start);
-        }
-        self.segment_start(item, segment) + start + bytes_of_column(&text[start..], column, encoding)
-    }
-}
-
-/// The start of the line that holds the byte at `offset`.
-fn line_start(text: &str, offset: usize) -> usize {
-    let bytes = text.as_bytes();
-    // The newline of `\r\n` belongs to the line that it ends.
-    let split = offset > 0 && bytes[offset - 1] == b'\r' && bytes.get(offset) == Some(&b'\n');
-    let before = &bytes[..offset - usize::from(split)];
-    before.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |newline| newline + 1)
-}
-
-/// The start of the line after the one that `start` starts; the text's end if there is none.
-fn next_line(text: &str, start: usize) -> usize {
-    let rest = &text.as_bytes()[start..];
-    match rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
-        None => text.len(),
-        Some(at) if rest[at..].starts_with(b"\r\n") => start + at + 2,
-        Some(at) => start + at + 1,
+        let index = last_at_or_before(&self.lines, line as usize, self.items.len());
+        let Some(item) = self.items.get(index) else { return self.len() };
+        let within = line - self.lines.get(index).copied().unwrap_or(0) as u32;
+        let at = item.layout.segment_of_line(within);
+        let Some(segment) = item.segments.get(at) else { return self.len() };
+        let line = (within - item.layout.line(at)) as usize;
+        let start =
+            line.checked_sub(1).and_then(|before| segment.line_starts().get(before)).map_or(0, |start| *start as usize);
+        let rest = segment.text().get(start..).unwrap_or_default();
+        self.segment_start(index, at) + start + bytes_of_column(rest, column, encoding)
     }
 }
 
@@ -131,4 +112,33 @@ fn bytes_of_column(text: &str, column: u32, encoding: Encoding) -> usize {
         left -= width;
     }
     text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Encoding::{self, Utf8, Utf16, Utf32};
+    use crate::{Document, FileKind};
+
+    #[test]
+    fn positions_in_three_encodings() {
+        let text = "a = 1\r\ns = 'é𝄞' # x\nb";
+        let document = Document::new(text, FileKind::Rx);
+        let after = text.find(" #").unwrap_or(0);
+        let all: [(Encoding, u32); 3] = [(Utf8, 12), (Utf16, 9), (Utf32, 8)];
+        for (encoding, column) in all {
+            assert_eq!(document.line_column(after, encoding), (1, column));
+            assert_eq!(document.offset_of(1, column, encoding), after);
+        }
+        assert_eq!(document.line_column(text.len(), Utf8), (2, 1));
+    }
+
+    #[test]
+    fn positions_outside_are_cut_down() {
+        let document = Document::new("ab\ncd\n", FileKind::Rx);
+        assert_eq!(document.offset_of(0, 99, Utf8), 2);
+        assert_eq!(document.offset_of(2, 5, Utf8), 6);
+        assert_eq!(document.offset_of(9, 0, Utf8), 6);
+        assert_eq!(document.line_column(99, Utf8), (2, 0));
+        assert_eq!(Document::new("", FileKind::Rx).offset_of(1, 1, Utf16), 0);
+    }
 }

@@ -1,7 +1,7 @@
 //! Cutting a scanned text into segments.
 
-use super::lead::script_aliases;
 use super::layout::{Layout, Row};
+use super::lead::script_aliases;
 use super::outline::{Cut, Entry, Head, IndentationError, Outline, Step};
 use super::{Document, FileKind, Item};
 use crate::segment::Segment;
@@ -156,7 +156,8 @@ impl Document {
         if self.kind == FileKind::Python {
             self.aliases = Arc::new(script_aliases(text));
         }
-        let greedy = |_: &Step<'_>, statements| if statements < SEGMENT_STATEMENTS { Choice::Join } else { Choice::Cut };
+        let greedy =
+            |_: &Step<'_>, statements| if statements < SEGMENT_STATEMENTS { Choice::Join } else { Choice::Cut };
         let (parts, _) = split(text, self.kind, &self.aliases, Entry::START, greedy);
         let mut assembly = Assembly::default();
         for part in parts {

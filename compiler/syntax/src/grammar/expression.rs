@@ -2,7 +2,9 @@
 
 use super::failure::{Failure, Part};
 use super::{Extra, Kinds, range};
-use crate::ast::{Argument, BinaryOp, BoolOp, CompareOp, Expr, ExprKind, Parameter, ParameterTree, TokenRange, UnaryOp};
+use crate::ast::{
+    Argument, BinaryOp, BoolOp, CompareOp, Expr, ExprKind, Parameter, ParameterTree, TokenRange, UnaryOp,
+};
 use crate::token::TokenKind::{self, *};
 use chumsky::pratt::{infix, left, prefix, right};
 use chumsky::prelude::*;
@@ -49,15 +51,14 @@ pub(super) fn expression<'k>() -> parser!(Expr) {
 
 fn lambda<'k>(expression: parser!(Expr)) -> parser!(Expr) {
     let stars = choice((token(DoubleStar).to(2u8), token(Star).to(1), token(Slash).to(0), empty().to(0)));
-    let parameter = stars
-        .then(name().or_not())
-        .then(token(Equal).ignore_then(expression.clone()).or_not())
-        .map_with(|((stars, name), default), e| {
+    let parameter = stars.then(name().or_not()).then(token(Equal).ignore_then(expression.clone()).or_not()).map_with(
+        |((stars, name), default), e| {
             let tokens = range(e.span());
             let tree = ParameterTree { stars, name, annotation: None, default, tokens, error: None };
             // Indices inside a lambda count from the statement's start.
             Parameter { first_token: 0, tree: Arc::new(tree) }
-        });
+        },
+    );
     token(Lambda)
         .ignore_then(parameter.separated_by(token(Comma)).collect::<Vec<_>>())
         .then_ignore(token(Colon))
@@ -80,7 +81,9 @@ fn logical<'k>(primary: parser!(Expr)) -> parser!(Expr) {
         token(GreaterEqual).to(CompareOp::Ge),
         token(In).to(CompareOp::In),
         token(Not).then(token(In)).to(CompareOp::NotIn),
-        token(Is).ignore_then(token(Not).or_not()).map(|not| if not.is_some() { CompareOp::IsNot } else { CompareOp::Is }),
+        token(Is)
+            .ignore_then(token(Not).or_not())
+            .map(|not| if not.is_some() { CompareOp::IsNot } else { CompareOp::Is }),
     ));
     let comparison = operators
         .clone()
@@ -91,9 +94,7 @@ fn logical<'k>(primary: parser!(Expr)) -> parser!(Expr) {
         })
         .boxed();
     comparison.pratt((
-        prefix(3, token(Not), |_, operand, e| {
-            expr(ExprKind::Unary(UnaryOp::Not, Box::new(operand)), range(e.span()))
-        }),
+        prefix(3, token(Not), |_, operand, e| expr(ExprKind::Unary(UnaryOp::Not, Box::new(operand)), range(e.span()))),
         infix(left(2), token(And), |lhs, _, rhs, e| join(BoolOp::And, lhs, rhs, range(e.span()))),
         infix(left(1), token(Or), |lhs, _, rhs, e| join(BoolOp::Or, lhs, rhs, range(e.span()))),
     ))
@@ -113,7 +114,8 @@ fn join(op: BoolOp, lhs: Expr, rhs: Expr, tokens: TokenRange) -> Expr {
 
 /// Arithmetic and bits, tightest last.
 fn operators<'k>(primary: parser!(Expr)) -> parser!(Expr) {
-    let binary = |op: BinaryOp| move |tokens, lhs, rhs| expr(ExprKind::Binary(op, Box::new(lhs), Box::new(rhs)), tokens);
+    let binary =
+        |op: BinaryOp| move |tokens, lhs, rhs| expr(ExprKind::Binary(op, Box::new(lhs), Box::new(rhs)), tokens);
     let unary = |op: UnaryOp, operand, tokens| expr(ExprKind::Unary(op, Box::new(operand)), tokens);
     let product = choice((
         token(Star).to(BinaryOp::Mul),
@@ -124,8 +126,7 @@ fn operators<'k>(primary: parser!(Expr)) -> parser!(Expr) {
     ));
     let sum = choice((token(Plus).to(BinaryOp::Add), token(Minus).to(BinaryOp::Sub)));
     let shift = choice((token(LeftShift).to(BinaryOp::LeftShift), token(RightShift).to(BinaryOp::RightShift)));
-    let sign =
-        choice((token(Minus).to(UnaryOp::Neg), token(Plus).to(UnaryOp::Pos), token(Tilde).to(UnaryOp::Invert)));
+    let sign = choice((token(Minus).to(UnaryOp::Neg), token(Plus).to(UnaryOp::Pos), token(Tilde).to(UnaryOp::Invert)));
     primary.pratt((
         infix(right(8), token(DoubleStar), move |l, _, r, e| binary(BinaryOp::Pow)(range(e.span()), l, r)),
         prefix(7, sign, move |op, operand, e| unary(op, operand, range(e.span()))),
@@ -151,7 +152,9 @@ pub(super) fn primary<'k>(expression: parser!(Expr), logic: parser!(Expr)) -> pa
     let generator = comprehension(logic).boxed();
     let postfix = choice((
         token(Dot).ignore_then(name()).map(Postfix::Attribute),
-        arguments(expression.clone(), generator.clone()).delimited_by(token(LeftParen), token(RightParen)).map(Postfix::Call),
+        arguments(expression.clone(), generator.clone())
+            .delimited_by(token(LeftParen), token(RightParen))
+            .map(Postfix::Call),
         subscript(expression.clone()).delimited_by(token(LeftBracket), token(RightBracket)).map(Postfix::Subscript),
     ))
     .boxed();
@@ -219,21 +222,15 @@ pub(super) fn starred<'k>(value: parser!(Expr)) -> parser!(Expr) {
 }
 
 /// One item, or several with commas, which make a tuple.
-pub(super) fn tuple_of<'k>(item: parser!(Expr)) -> parser!(Expr) {
-    item.clone()
-        .then(token(Comma).ignore_then(item.or_not()).repeated().collect::<Vec<_>>().or_not())
-        .try_map(|(first, rest), span| {
-            let rest = rest.unwrap_or_default();
-            if rest.is_empty() {
-                return Ok(first);
-            }
-            // Only the last comma may have nothing after it.
-            if rest.iter().rev().skip(1).any(Option::is_none) {
-                return Err(Failure::message(range(span).end, ""));
-            }
-            let items = std::iter::once(first).chain(rest.into_iter().flatten()).collect();
-            Ok(expr(ExprKind::Tuple(items), range(span)))
-        })
+fn tuple_of<'k>(item: parser!(Expr)) -> parser!(Expr) {
+    let more = token(Comma).ignore_then(item.clone()).repeated().collect::<Vec<_>>();
+    item.then(more).then(token(Comma).or_not()).map_with(|((first, more), comma), e| {
+        if more.is_empty() && comma.is_none() {
+            return first;
+        }
+        let items = std::iter::once(first).chain(more).collect();
+        expr(ExprKind::Tuple(items), range(e.span()))
+    })
 }
 
 /// `a`, `a, b`, `*a, b`: what may stand alone on a line, after `return` or right of `=`.
@@ -318,14 +315,18 @@ fn braced<'k>(expression: parser!(Expr), generator: parser!(())) -> parser!(Expr
     let entry = spread.or(element).boxed();
     let rest = choice((
         generator.to(None),
-        token(Comma).ignore_then(entry.clone()).repeated().collect::<Vec<_>>().then_ignore(token(Comma).or_not()).map(Some),
+        token(Comma)
+            .ignore_then(entry.clone())
+            .repeated()
+            .collect::<Vec<_>>()
+            .then_ignore(token(Comma).or_not())
+            .map(Some),
     ));
     let contents = entry.then(rest).or_not().try_map(|contents, span| match contents {
         None => Ok(ExprKind::Dict(Vec::new())),
         Some((_, None)) => Ok(ExprKind::Comprehension),
-        Some((first, Some(rest))) => {
-            dict_or_set(first, rest).ok_or_else(|| Failure::message(range(span).start, "a dict's and a set's entries are mixed"))
-        }
+        Some((first, Some(rest))) => dict_or_set(first, rest)
+            .ok_or_else(|| Failure::message(range(span).start, "a dict's and a set's entries are mixed")),
     });
     contents.delimited_by(token(LeftBrace), token(RightBrace))
 }
@@ -355,12 +356,12 @@ fn dict_or_set(first: Entry, rest: Vec<Entry>) -> Option<ExprKind> {
 
 /// The inside of a call's parentheses.
 pub(super) fn arguments<'k>(expression: parser!(Expr), generator: parser!(())) -> parser!(Vec<Argument>) {
-    let spread = choice((token(DoubleStar).to(true), token(Star).to(false)))
-        .then(expression.clone())
-        .map_with(|(double, value), e| {
+    let spread = choice((token(DoubleStar).to(true), token(Star).to(false))).then(expression.clone()).map_with(
+        |(double, value), e| {
             let value = expr(ExprKind::Starred { double, value: Box::new(value) }, range(e.span()));
             Argument { keyword: None, value }
-        });
+        },
+    );
     let keyword = name()
         .then_ignore(token(Equal))
         .then(expression.clone())

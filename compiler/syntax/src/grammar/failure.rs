@@ -65,7 +65,21 @@ impl Failure {
             phrases.push("an expression");
         }
         const TELLING: [TokenKind; 16] = [
-            Name, Comma, RightParen, RightBracket, RightBrace, LeftParen, Colon, Equal, In, As, Import, Else, If, Dot, For,
+            Name,
+            Comma,
+            RightParen,
+            RightBracket,
+            RightBrace,
+            LeftParen,
+            Colon,
+            Equal,
+            In,
+            As,
+            Import,
+            Else,
+            If,
+            Dot,
+            For,
             String,
         ];
         let has = |kind: TokenKind| self.expected.has(Expected::kind(kind));

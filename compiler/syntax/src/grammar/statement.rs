@@ -39,18 +39,13 @@ fn simple<'k>(expression: parser!(Expr)) -> parser!(StatementKind) {
 
 fn import<'k>() -> parser!(StatementKind) {
     let dotted = name().then(token(Dot).then(name()).repeated()).map_with(|_, e| range(e.span()));
-    let renamed = dotted
-        .clone()
-        .then(token(As).ignore_then(name()).or_not())
-        .map(|(path, alias)| ImportedName { path, alias });
+    let renamed =
+        dotted.clone().then(token(As).ignore_then(name()).or_not()).map(|(path, alias)| ImportedName { path, alias });
     let names = renamed.clone().separated_by(token(Comma)).at_least(1);
     let plain = token(Import).ignore_then(names.clone().collect()).map(StatementKind::Import);
     let relative = choice((token(Dot), token(Ellipsis))).repeated();
-    let module = choice((
-        dotted.clone().to(()),
-        relative.clone().at_least(1).then(dotted.or_not()).to(()),
-    ))
-    .map_with(|(), e| range(e.span()));
+    let module = choice((dotted.clone().to(()), relative.clone().at_least(1).then(dotted.or_not()).to(())))
+        .map_with(|(), e| range(e.span()));
     let imported = choice((
         token(Star).to(Vec::new()),
         names.clone().allow_trailing().collect().delimited_by(token(LeftParen), token(RightParen)),

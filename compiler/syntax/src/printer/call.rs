@@ -13,7 +13,7 @@ use crate::dialect::{CLASSIC_SCALARS, DimStyle};
 impl Writer<'_> {
     /// `R.Prim("int64")` and `T.int64` say the same of a Relax value, as do `T.bool(True)` and `True` of an attribute. Gives how many links after the name it printed.
     pub(crate) fn scalar_type(&mut self, canonical: &str, rest: &[&Expr], cursor: Cursor<'_>) -> Option<usize> {
-        if self.place.attributes && canonical == "T.bool" && self.out_of_classic() {
+        if self.place.attributes && canonical == "T.bool" && self.leaves_classic() {
             let ExprKind::Call { arguments, .. } = &rest.first()?.kind else { return None };
             let [Argument { keyword: None, value }] = arguments.as_slice() else { return None };
             self.expr(value, cursor, P::Lambda);
@@ -22,14 +22,14 @@ impl Writer<'_> {
         if !self.place.relax {
             return None;
         }
-        if self.into_classic() && rest.is_empty() {
+        if self.becomes_classic() && rest.is_empty() {
             let dtype = canonical.strip_prefix("T.").filter(|_| tir_dtype(canonical).is_some())?;
             self.out.push_str("R.Prim(");
             quote(&mut self.out, dtype);
             self.out.push(')');
             return Some(0);
         }
-        if !self.out_of_classic() {
+        if !self.leaves_classic() {
             return None;
         }
         let ExprKind::Call { arguments, .. } = &rest.first()?.kind else { return None };
@@ -92,16 +92,16 @@ impl Writer<'_> {
     fn trailing_scalars(&self, callee: &str, arguments: &[Argument], cursor: Cursor<'_>) -> Option<usize> {
         let inputs = arguments.get(1).filter(|inputs| inputs.keyword.is_none())?;
         let has_scalars = |a: &Argument| a.keyword.is_some_and(|token| cursor.text(token) == CLASSIC_SCALARS);
-        if !self.into_classic() || !calls_tir(callee) || arguments.iter().any(has_scalars) {
+        if !self.becomes_classic() || !calls_tir(callee) || arguments.iter().any(has_scalars) {
             return None;
         }
         let ExprKind::Tuple(inputs) = &bare(&inputs.value).kind else { return None };
-        let dims = self.place.dims?;
+        let scope = self.place.scope?;
         let is_scalar = |expr: &&Expr| match &bare(expr).kind {
             ExprKind::Integer => true,
             ExprKind::Name | ExprKind::Binary(..) | ExprKind::Unary(..) => {
                 let names = names(expr, cursor);
-                !names.is_empty() && names.iter().all(|name| dims.contains(name))
+                !names.is_empty() && names.iter().all(|name| scope.is_dim(name))
             }
             _ => false,
         };
@@ -126,9 +126,9 @@ impl Writer<'_> {
         }
         let value = bare(value);
         let none = matches!(value.kind, ExprKind::None);
-        if self.into_classic() && none {
+        if self.becomes_classic() && none {
             self.out.push_str("\"void\"");
-        } else if self.out_of_classic() && cursor.string_value(value).as_deref() == Some("void") {
+        } else if self.leaves_classic() && cursor.string_value(value).as_deref() == Some("void") {
             self.out.push_str("None");
         } else {
             return false;
@@ -192,15 +192,17 @@ impl Writer<'_> {
     /// Prints a dim all of whose names are declared; tells whether it was one.
     fn known_dim(&mut self, dim: &Expr, cursor: Cursor<'_>) -> bool {
         let Some(place) = &mut self.place.signature else { return false };
+        let Some(function) = place.scope.function() else { return false };
         let names = names(dim, cursor);
-        let own = |name: &Name| place.symbols.iter().find(|(symbol, _)| symbol.name == *name);
-        if names.is_empty() || !names.iter().all(|name| own(name).is_some() || place.outer.contains(name)) {
+        let known = |name: &Name| function.style(name).is_some() || place.scope.is_outer_dim(name);
+        if names.is_empty() || !names.iter().all(known) {
             return false;
         }
         let alone = matches!(bare(dim).kind, ExprKind::Name);
-        let wants_quotes = |name: &Name| match own(name) {
-            Some((_, DimStyle::TypeVar)) => !alone,
-            Some((_, DimStyle::Body)) => !place.prim || !place.bound.contains(name),
+        let wants_quotes = |name: &Name| match function.style(name) {
+            Some(DimStyle::TypeVar) => !alone,
+            // In a prim_func a dim is quoted only where it is first named.
+            Some(DimStyle::Body) => !function.prim || !place.bound.contains(name),
             _ => false,
         };
         let quoted = names.iter().any(wants_quotes);

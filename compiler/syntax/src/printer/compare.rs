@@ -10,7 +10,7 @@ use std::fmt;
 use super::canonical::{dim_declarations, type_var};
 use super::header::is_boilerplate;
 use super::lines::{Line, Part, parts};
-use super::scope::{Function, Scopes, TypeVars};
+use super::scope::{Function, Scope, Scopes, TypeVars};
 use crate::ast::StatementKind;
 use crate::dialect::Dialect;
 use crate::document::Document;
@@ -35,12 +35,22 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
-/// Whether two documents are the same trees.
+/// Whether two documents are the same trees, each read in the dialect it is found to be in.
 ///
 /// # Errors
 /// The first difference.
 pub fn tree_eq(left: &Document, right: &Document) -> Result<(), Difference> {
-    let (left_dialect, right_dialect) = (Dialect::detect(left), Dialect::detect(right));
+    tree_eq_as((left, Dialect::detect(left)), (right, Dialect::detect(right)))
+}
+
+/// Whether two documents of known dialects are the same trees.
+///
+/// # Errors
+/// The first difference.
+pub fn tree_eq_as(
+    (left, left_dialect): (&Document, Dialect),
+    (right, right_dialect): (&Document, Dialect),
+) -> Result<(), Difference> {
     let mixed = left_dialect.is_classic() != right_dialect.is_classic();
     let (left, right) = (parts(left), parts(right));
     let (left_code, right_code) = (Sources::of(&left), Sources::of(&right));
@@ -68,7 +78,7 @@ impl Sources {
     fn of(parts: &[Part<'_>]) -> Sources {
         let type_vars = TypeVars::of(parts);
         let scopes = parts.iter().map(|part| match part {
-            Part::Code(code) => Scopes::of(&code.lines, &type_vars),
+            Part::Code(code) => Scopes::of(&code.lines, &type_vars, Dialect::default()),
             Part::Verbatim(_) => Scopes::default(),
         });
         Sources { scopes: scopes.collect() }
@@ -92,46 +102,58 @@ impl Sources {
     }
 }
 
-fn code_units<'u>(
-    lines: &'u [Line<'u>],
-    scopes: &'u Scopes,
-    dialect: Dialect,
-    mixed: bool,
-) -> impl Iterator<Item = Unit<'u>> {
+fn code_units<'u>(lines: &'u [Line<'u>], scopes: &'u Scopes, dialect: Dialect, mixed: bool) -> Vec<Unit<'u>> {
+    let mut units = Vec::new();
     let mut functions: Vec<(usize, &Function)> = Vec::new();
-    lines.iter().enumerate().filter_map(move |(at, line)| {
+    for (at, line) in lines.iter().enumerate() {
         while functions.last().is_some_and(|(depth, _)| *depth >= line.depth) {
             functions.pop();
         }
         let relax = functions.last().is_some_and(|(_, function)| !function.prim);
-        let own = scopes.functions.get(&at);
+        let own = scopes.at(at).and_then(Scope::function);
+        let passed_over = matches!(line.kind(), StatementKind::Pass)
+            || is_boilerplate(line)
+            || type_var(line.kind(), line.cursor()).is_some();
+        let declared = dim_declarations(line.kind(), line.cursor());
+        if !declared.is_empty() {
+            let of_signature = scopes.declared_by.get(&at);
+            let kept = declared.into_iter().filter(|(name, _)| !of_signature.is_some_and(|names| names.contains(name)));
+            let kept: Vec<String> = kept.map(|(name, dtype)| format!("{name}:{dtype}")).collect();
+            if !kept.is_empty() {
+                units.push(Unit::Declaration { line, depth: line.depth, dims: kept.join(",") });
+            }
+        } else if !passed_over {
+            let side = Side { dialect, mixed, relax: own.map_or(relax, |function| !function.prim) };
+            units.push(Unit::Statement { line, side, function: own });
+        }
         if let Some(function) = own {
             functions.push((line.depth, function));
+            // A type parameter that no annotation names is a dim of the body.
+            let of_body = function.symbols.iter().filter(|(symbol, _)| !symbol.in_signature);
+            let depth = line.depth + 1;
+            units.extend(of_body.map(|(symbol, _)| Unit::Declaration {
+                line,
+                depth,
+                dims: format!("{}:{}", symbol.name, symbol.dtype),
+            }));
         }
-        if matches!(line.kind(), StatementKind::Pass)
-            || is_boilerplate(line)
-            || type_var(line.kind(), line.cursor()).is_some()
-        {
-            return None;
-        }
-        let mut declares = None;
-        if let Some(names) = scopes.declared_by.get(&at) {
-            let declared = dim_declarations(line.kind(), line.cursor());
-            let kept = declared.into_iter().filter(|(name, _)| !names.contains(name));
-            let kept: Vec<String> = kept.map(|(name, dtype)| format!("{name}:{dtype}")).collect();
-            if kept.is_empty() {
-                return None;
-            }
-            declares = Some(kept.join(","));
-        }
-        let side = Side { dialect, mixed, relax: own.map_or(relax, |function| !function.prim) };
-        Some(Unit::Statement { line, side, function: own, declares })
-    })
+    }
+    units
 }
 
 /// One thing compared.
 enum Unit<'u> {
-    Statement { line: &'u Line<'u>, side: Side, function: Option<&'u Function>, declares: Option<String> },
+    Statement {
+        line: &'u Line<'u>,
+        side: Side,
+        function: Option<&'u Function>,
+    },
+    /// `n = T.int64()`, or what says the same.
+    Declaration {
+        line: &'u Line<'u>,
+        depth: usize,
+        dims: String,
+    },
     Foreign(String),
 }
 
@@ -139,7 +161,9 @@ impl<'u> Unit<'u> {
     fn text(&self) -> &str {
         match self {
             Unit::Foreign(text) => text,
-            Unit::Statement { line, .. } => line.segment.text().get(line.statement.span.range()).unwrap_or(""),
+            Unit::Statement { line, .. } | Unit::Declaration { line, .. } => {
+                line.segment.text().get(line.statement.span.range()).unwrap_or("")
+            }
         }
     }
 
@@ -147,10 +171,8 @@ impl<'u> Unit<'u> {
     fn reduce(&self) -> (String, Vec<Node<'u>>, Side) {
         match self {
             Unit::Foreign(text) => (format!("foreign:{text}"), Vec::new(), Side::default()),
-            Unit::Statement { line, side, declares: Some(declares), .. } => {
-                (format!("{}:declares:{declares}", line.depth), Vec::new(), *side)
-            }
-            Unit::Statement { line, side, function, .. } => {
+            Unit::Declaration { depth, dims, .. } => (format!("{depth}:declares:{dims}"), Vec::new(), Side::default()),
+            Unit::Statement { line, side, function } => {
                 let (label, nodes) = if line.statement.tree.error.is_some() {
                     (format!("broken:{}", self.text()), Vec::new())
                 } else {

@@ -3,11 +3,11 @@
 use rx_base::name::NameSet;
 
 use super::canonical::{bare, canonical_callee, is_verbatim, path, takes_attributes};
-use super::signature::Symbol;
+use super::scope::Scope;
 use super::string::{quote, requote};
 use crate::Cursor;
 use crate::ast::{Argument, BinaryOp, BoolOp, CompareOp, Expr, ExprKind, Parameter, UnaryOp};
-use crate::dialect::{Dialect, DimStyle};
+use crate::dialect::Dialect;
 
 /// How tightly an expression binds, loosest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,8 +48,8 @@ pub(crate) struct Writer<'p> {
 pub(crate) struct Place<'p> {
     /// In a Relax function.
     pub(crate) relax: bool,
-    /// Names that are dims there.
-    pub(crate) dims: Option<&'p NameSet>,
+    /// The function it is in.
+    pub(crate) scope: Option<Scope<'p>>,
     /// In a signature: how to print its dims.
     pub(crate) signature: Option<SignaturePlace<'p>>,
     /// In the dict of a `func_attr`.
@@ -59,24 +59,20 @@ pub(crate) struct Place<'p> {
 /// What printing a signature needs.
 #[derive(Clone)]
 pub(crate) struct SignaturePlace<'p> {
-    /// The dims it declares, and how.
-    pub(crate) symbols: &'p [(Symbol, DimStyle)],
-    /// Dims of the functions round it.
-    pub(crate) outer: &'p NameSet,
-    /// Whether it is a prim_func's, where a dim is quoted only where it is first named.
-    pub(crate) prim: bool,
+    /// The function whose signature it is.
+    pub(crate) scope: Scope<'p>,
     /// Dims named so far.
     pub(crate) bound: NameSet,
 }
 
 impl Writer<'_> {
     /// Whether current text is to be printed as classic. Within a dialect no construct is exchanged for another.
-    pub(crate) fn into_classic(&self) -> bool {
+    pub(crate) fn becomes_classic(&self) -> bool {
         self.to.is_classic() && !self.from.is_classic()
     }
 
     /// Whether classic text is to be printed as current.
-    pub(crate) fn out_of_classic(&self) -> bool {
+    pub(crate) fn leaves_classic(&self) -> bool {
         self.from.is_classic() && !self.to.is_classic()
     }
 
@@ -127,7 +123,7 @@ impl Writer<'_> {
     /// A boolean; classic attributes hold it as `T.bool(True)`.
     fn boolean(&mut self, value: bool) {
         let word = if value { "True" } else { "False" };
-        if self.place.attributes && self.into_classic() {
+        if self.place.attributes && self.becomes_classic() {
             self.out.push_str("T.bool(");
             self.out.push_str(word);
             self.out.push(')');
@@ -342,7 +338,7 @@ impl Writer<'_> {
             return self.suffixes(None, &chain, cursor);
         };
         let canonical = match rest.first().map(|link| &link.kind) {
-            Some(ExprKind::Call { arguments, .. }) if self.out_of_classic() => {
+            Some(ExprKind::Call { arguments, .. }) if self.leaves_classic() => {
                 canonical_callee(self.from, &full, arguments, cursor)
             }
             _ => self.from.canonical_call(&full).to_owned(),

@@ -51,12 +51,12 @@ impl Header {
             has_metadata: parts.iter().any(has_metadata),
         };
         if let ([Part::Code(code)], [scopes], true) = (parts, scopes, vars.writable) {
-            header.plan_code(code, scopes, vars);
+            header.plan_code(code, scopes);
         }
         header
     }
 
-    fn plan_code(&mut self, code: &Code<'_>, scopes: &Scopes, vars: &TypeVars) {
+    fn plan_code(&mut self, code: &Code<'_>, scopes: &Scopes) {
         let starts_item = |line: &Line<'_>| {
             let kind = line.kind();
             line.depth == 0
@@ -64,12 +64,10 @@ impl Header {
         };
         let at_top = code.lines.iter().filter(|line| line.depth == 0);
         let present: FxHashSet<Name> = at_top.filter_map(|line| type_var(line.kind(), line.cursor())).collect();
-        let mut defs: Vec<_> = scopes.functions.iter().collect();
-        defs.sort_by_key(|(at, _)| **at);
         let mut added = FxHashSet::default();
         let mut any_params = false;
-        for (_, function) in defs {
-            let mut symbols: Vec<_> = function.symbols.iter().map(|s| (s.name, vars.style(s, self.to))).collect();
+        for function in scopes.functions() {
+            let mut symbols: Vec<_> = function.symbols.iter().map(|(symbol, style)| (symbol.name, *style)).collect();
             symbols.sort_by_key(|(name, _)| name.as_str());
             any_params |= symbols.iter().any(|(_, style)| *style == DimStyle::TypeParam);
             let wanted = symbols.into_iter().filter(|(_, style)| *style == DimStyle::TypeVar).map(|(name, _)| name);
@@ -137,9 +135,9 @@ impl Header {
     }
 }
 
-/// What a comment says.
+/// What a comment says, if it is written as TVM writes comments.
 fn words(comment: &str) -> &str {
-    comment.trim_start_matches('#').trim()
+    comment.strip_prefix("# ").unwrap_or("")
 }
 
 /// Whether a statement is the import `wanted`; of [`SCRIPT`] the front is enough.

@@ -12,9 +12,7 @@ use crate::dialect::{Dialect, DimStyle};
 
 /// The file's `TypeVar`s.
 pub(crate) struct TypeVars {
-    /// In order.
-    pub(crate) all: Vec<Name>,
-    set: NameSet,
+    names: NameSet,
     /// Whether more of them may be written: not in a Python file, where they would stand outside the decorated regions.
     pub(crate) writable: bool,
 }
@@ -22,36 +20,29 @@ pub(crate) struct TypeVars {
 impl TypeVars {
     /// Collects them. In the Python text round the code a line `n = TypeVar("n")` is one.
     pub(crate) fn of(parts: &[Part<'_>]) -> TypeVars {
-        let mut found = TypeVars { all: Vec::new(), set: NameSet::default(), writable: true };
+        let mut found = TypeVars { names: NameSet::default(), writable: true };
         for part in parts {
             match part {
                 Part::Code(code) => {
-                    code.lines
-                        .iter()
-                        .filter_map(|line| type_var(line.kind(), line.cursor()))
-                        .for_each(|n| found.add(n));
+                    found.names.extend(code.lines.iter().filter_map(|line| type_var(line.kind(), line.cursor())));
                 }
                 Part::Verbatim(segments) => {
                     found.writable = false;
                     let lines = segments.iter().flat_map(|segment| segment.text().lines());
-                    lines.filter_map(type_var_line).for_each(|declared| found.add(name(declared)));
+                    found.names.extend(lines.filter_map(type_var_line).map(name));
                 }
             }
         }
         found
     }
 
-    fn add(&mut self, name: Name) {
-        if self.set.insert(name) {
-            self.all.push(name);
-        }
-    }
-
     /// How `dialect` declares `symbol` here.
-    pub(crate) fn style(&self, symbol: &Symbol, dialect: Dialect) -> DimStyle {
+    fn style(&self, symbol: &Symbol, dialect: Dialect) -> DimStyle {
         match dialect.dim_style() {
-            _ if symbol.dtype != DType::INT64 => DimStyle::Body,
-            DimStyle::TypeVar if !self.writable && !self.set.contains(&symbol.name) => DimStyle::Body,
+            DimStyle::TypeParam if symbol.dtype == DType::INT64 => DimStyle::TypeParam,
+            // No `TypeVar` reaches a function whose annotations do not name it.
+            _ if symbol.dtype != DType::INT64 || !symbol.in_signature => DimStyle::Body,
+            DimStyle::TypeVar if !self.writable && !self.names.contains(&symbol.name) => DimStyle::Body,
             style => style,
         }
     }
@@ -71,28 +62,67 @@ fn type_var_line(line: &str) -> Option<&str> {
 pub(crate) struct Function {
     /// Whether it is a prim_func.
     pub(crate) prim: bool,
-    /// The dims its signature declares.
-    pub(crate) symbols: Vec<Symbol>,
+    /// The dims its signature declares, and how they are to be declared.
+    pub(crate) symbols: Vec<(Symbol, DimStyle)>,
+    /// The same by name.
+    styles: FxHashMap<Name, DimStyle>,
     /// The type parameters it is written with.
     pub(crate) type_params: Vec<Name>,
-    /// Dims of the functions it stands in.
-    pub(crate) outer: NameSet,
-    /// Every dim it may use: its own, those declared in its body, those from outside.
-    pub(crate) dims: NameSet,
+    /// Dims declared in its body.
+    declared: NameSet,
+    /// The function it stands in.
+    parent: Option<usize>,
+}
+
+impl Function {
+    /// How a dim of its signature is to be declared; nothing for other names.
+    pub(crate) fn style(&self, name: &Name) -> Option<DimStyle> {
+        self.styles.get(name).copied()
+    }
 }
 
 /// The functions of some code.
 #[derive(Default)]
 pub(crate) struct Scopes {
+    functions: Vec<Function>,
     /// By the line of the `def`.
-    pub(crate) functions: FxHashMap<usize, Function>,
+    by_line: FxHashMap<usize, usize>,
     /// The names of signatures that a line declares, by line.
-    pub(crate) declared_by: FxHashMap<usize, Vec<Name>>,
+    pub(crate) declared_by: FxHashMap<usize, NameSet>,
+}
+
+/// A function and those it stands in.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'s> {
+    scopes: &'s Scopes,
+    at: usize,
+}
+
+impl<'s> Scope<'s> {
+    /// The function itself.
+    pub(crate) fn function(self) -> Option<&'s Function> {
+        self.scopes.functions.get(self.at)
+    }
+
+    fn outward(self) -> impl Iterator<Item = &'s Function> {
+        let functions = &self.scopes.functions;
+        std::iter::successors(functions.get(self.at), move |function| functions.get(function.parent?))
+    }
+
+    /// Whether a name is a dim here: of a signature or declared in a body.
+    pub(crate) fn is_dim(self, name: &Name) -> bool {
+        self.outward().any(|function| function.styles.contains_key(name) || function.declared.contains(name))
+    }
+
+    /// Whether a name is a dim of the functions round this one.
+    pub(crate) fn is_outer_dim(self, name: &Name) -> bool {
+        self.outward().skip(1).any(|function| function.styles.contains_key(name) || function.declared.contains(name))
+    }
 }
 
 impl Scopes {
-    /// Reads the functions of `lines`.
-    pub(crate) fn of(lines: &[Line<'_>], type_vars: &TypeVars) -> Scopes {
+    /// Reads the functions of `lines`, whose dims are to be declared as `dialect` does.
+    pub(crate) fn of(lines: &[Line<'_>], type_vars: &TypeVars, dialect: Dialect) -> Scopes {
         let mut scopes = Scopes::default();
         let mut open: Vec<(usize, usize)> = Vec::new();
         for (at, line) in lines.iter().enumerate() {
@@ -100,34 +130,49 @@ impl Scopes {
             while open.last().is_some_and(|(depth, _)| *depth >= line.depth) {
                 open.pop();
             }
-            let parent = open.last().and_then(|(_, parent)| scopes.functions.get(parent));
-            let outer = parent.map(|parent| parent.dims.clone()).unwrap_or_default();
-            scopes.add(lines, at, outer, type_vars);
-            open.push((line.depth, at));
+            let parent = open.last().map(|(_, parent)| *parent);
+            open.push((line.depth, scopes.functions.len()));
+            scopes.add(lines, at, parent, type_vars, dialect);
         }
         scopes
     }
 
-    fn add(&mut self, lines: &[Line<'_>], at: usize, outer: NameSet, type_vars: &TypeVars) {
+    /// The function whose `def` stands at line `at`.
+    pub(crate) fn at(&self, at: usize) -> Option<Scope<'_>> {
+        self.by_line.get(&at).map(|at| Scope { scopes: self, at: *at })
+    }
+
+    /// The functions in order.
+    pub(crate) fn functions(&self) -> &[Function] {
+        &self.functions
+    }
+
+    fn add(&mut self, lines: &[Line<'_>], at: usize, parent: Option<usize>, type_vars: &TypeVars, dialect: Dialect) {
         let Some(line) = lines.get(at) else { return };
         let StatementKind::Def { type_params, params, ret, .. } = line.kind() else { return };
         let cursor = line.cursor();
         let type_params: Vec<Name> = type_params.iter().map(|token| name(cursor.text(*token))).collect();
         let declared = body_declarations(lines, at);
-        let declarations: Vec<_> = declared.iter().map(|(_, name, dtype)| (*name, *dtype)).collect();
         let prim = is_prim(lines, at);
         let signature = Signature { params, ret: ret.as_ref(), cursor };
-        let around = Surroundings { type_vars: &type_vars.set, outer: &outer, declarations: &declarations, prim };
+        let outer = parent.map(|at| Scope { scopes: self, at });
+        let around = Surroundings {
+            type_vars: &type_vars.names,
+            is_outer: &|name| outer.is_some_and(|outer| outer.is_dim(name)),
+            declarations: &declared,
+            prim,
+        };
         let symbols = symbols(signature, &type_params, &around);
         for symbol in symbols.iter().filter(|symbol| symbol.in_body) {
-            if let Some((line, ..)) = declared.iter().find(|(_, name, _)| *name == symbol.name) {
-                self.declared_by.entry(*line).or_default().push(symbol.name);
+            if let Some((line, _)) = declared.get(&symbol.name) {
+                self.declared_by.entry(*line).or_default().insert(symbol.name);
             }
         }
-        let mut dims = outer.clone();
-        dims.extend(symbols.iter().map(|symbol| symbol.name));
-        dims.extend(declarations.iter().map(|(name, _)| *name));
-        self.functions.insert(at, Function { prim, symbols, type_params, outer, dims });
+        let symbols: Vec<_> = symbols.into_iter().map(|s| (s, type_vars.style(&s, dialect))).collect();
+        let styles = symbols.iter().map(|(symbol, style)| (symbol.name, *style)).collect();
+        let declared = declared.into_keys().collect();
+        self.by_line.insert(at, self.functions.len());
+        self.functions.push(Function { prim, symbols, styles, type_params, declared, parent });
     }
 }
 
@@ -145,9 +190,9 @@ fn is_prim(lines: &[Line<'_>], at: usize) -> bool {
     names.any(|decorator| decorator.is_some_and(|decorator| last_part(&decorator) == "prim_func"))
 }
 
-/// The dims that the body of the `def` at line `at` declares, nested functions left out, with their lines.
-fn body_declarations(lines: &[Line<'_>], at: usize) -> Vec<(usize, Name, DType)> {
-    let mut found = Vec::new();
+/// The dims that the body of the `def` at line `at` declares, nested functions left out: where first, and as what.
+fn body_declarations(lines: &[Line<'_>], at: usize) -> FxHashMap<Name, (usize, DType)> {
+    let mut found = FxHashMap::default();
     let Some(header) = lines.get(at) else { return found };
     let mut nested = None;
     for (at, line) in lines.iter().enumerate().skip(at + 1) {
@@ -158,8 +203,9 @@ fn body_declarations(lines: &[Line<'_>], at: usize) -> Vec<(usize, Name, DType)>
             continue;
         }
         nested = matches!(line.kind(), StatementKind::Def { .. }).then_some(line.depth);
-        let declared = dim_declarations(line.kind(), line.cursor());
-        found.extend(declared.into_iter().map(|(name, dtype)| (at, name, dtype)));
+        for (name, dtype) in dim_declarations(line.kind(), line.cursor()) {
+            found.entry(name).or_insert((at, dtype));
+        }
     }
     found
 }

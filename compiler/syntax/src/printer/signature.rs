@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_base::name::{Name, NameSet, name};
 
@@ -56,9 +57,9 @@ pub(crate) struct Surroundings<'a> {
     /// Names with a `TypeVar` in the file.
     pub(crate) type_vars: &'a NameSet,
     /// Dims of the functions this one stands in.
-    pub(crate) outer: &'a NameSet,
-    /// `n = T.int64()` in its body, in order.
-    pub(crate) declarations: &'a [(Name, DType)],
+    pub(crate) is_outer: &'a dyn Fn(&Name) -> bool,
+    /// `n = T.int64()` in its body: the line, and what it declares.
+    pub(crate) declarations: &'a FxHashMap<Name, (usize, DType)>,
     /// Whether it is a prim_func, where a dim without declaration is an `int32`.
     pub(crate) prim: bool,
 }
@@ -73,9 +74,9 @@ pub(crate) fn symbols(signature: Signature<'_>, type_params: &[Name], around: &S
     let params = signature.params.iter();
     let params: NameSet = params.filter_map(|p| parameter_name(&p.tree, cursor.parameter(p))).collect();
     let mut named: Vec<(Name, bool, bool)> = Vec::new();
-    let mut seen = rustc_hash::FxHashMap::default();
+    let mut seen = FxHashMap::default();
     for (name, quoting) in occurrences {
-        if params.contains(&name) || around.outer.contains(&name) {
+        if params.contains(&name) || (around.is_outer)(&name) {
             continue;
         }
         let at = *seen.entry(name).or_insert_with(|| {
@@ -87,9 +88,10 @@ pub(crate) fn symbols(signature: Signature<'_>, type_params: &[Name], around: &S
             entry.2 |= quoting != Quoting::Bare;
         }
     }
+    let own_params: NameSet = type_params.iter().copied().collect();
     let mut found: Vec<Symbol> = Vec::new();
     for (name, alone, quoted) in named {
-        let module_wide = type_params.contains(&name) || around.type_vars.contains(&name);
+        let module_wide = own_params.contains(&name) || around.type_vars.contains(&name);
         found.extend(symbol(name, alone, quoted, module_wide, around));
     }
     for &name in type_params {
@@ -100,15 +102,15 @@ pub(crate) fn symbols(signature: Signature<'_>, type_params: &[Name], around: &S
     found
 }
 
-/// What `name` is, or nothing where nobody declares it. A declaration in the body is the signature's unless a `TypeVar`
-/// of the same type already is.
+/// What `name` is, or nothing where nobody declares it: alone in quotes a name declares itself. `n = T.int64()` in the body
+/// of a function whose annotations name a `TypeVar` `n` is that `n` again, as TVM reads it, and not another.
 fn symbol(name: Name, alone: bool, quoted: bool, module_wide: bool, around: &Surroundings<'_>) -> Option<Symbol> {
-    let declared = around.declarations.iter().find(|(declared, _)| *declared == name).map(|(_, dtype)| *dtype);
+    let declared = around.declarations.get(&name).map(|(_, dtype)| *dtype);
     let found = |dtype, in_body| Some(Symbol { name, dtype, in_signature: true, in_body });
     match declared {
-        Some(dtype) if alone || !module_wide || (quoted && dtype != DType::INT64) => found(dtype, true),
+        Some(dtype) if alone || quoted || !module_wide || dtype == DType::INT64 => found(dtype, true),
         _ if module_wide => found(DType::INT64, false),
-        _ if quoted => found(if around.prim { DType::INT32 } else { DType::INT64 }, false),
+        _ if alone => found(if around.prim { DType::INT32 } else { DType::INT64 }, false),
         _ => None,
     }
 }

@@ -52,7 +52,7 @@ impl Writer<'_> {
                 self.out.push_str("import ");
                 self.imported(names, false, cursor);
             }
-            StatementKind::FromImport { module, names } => self.from_import(*module, names, cursor),
+            StatementKind::FromImport { module, names } => self.import_from(*module, names, cursor),
             StatementKind::Def { .. } | StatementKind::Python { .. } | StatementKind::Error => {
                 self.out.push_str(source)
             }
@@ -128,8 +128,8 @@ impl Writer<'_> {
         };
         let prim = path(callee, cursor).is_some_and(|callee| last_part(&callee) == "prim_func");
         let is_s_tir = |argument: &Argument| argument.keyword.is_some_and(|token| cursor.text(token) == "s_tir");
-        let drops = prim && self.into_classic();
-        let adds = prim && self.out_of_classic() && !arguments.iter().any(is_s_tir);
+        let drops = prim && self.becomes_classic();
+        let adds = prim && self.leaves_classic() && !arguments.iter().any(is_s_tir);
         self.expr(callee, cursor, P::Atom);
         let kept = arguments.iter().filter(|argument| !(drops && is_s_tir(argument)));
         let mut open = false;
@@ -185,7 +185,7 @@ impl Writer<'_> {
         self.out.push(':');
     }
 
-    fn from_import(&mut self, module: TokenRange, names: &[ImportedName], cursor: Cursor<'_>) {
+    fn import_from(&mut self, module: TokenRange, names: &[ImportedName], cursor: Cursor<'_>) {
         let module = without_blanks(cursor.source(module));
         self.out.push_str("from ");
         self.out.push_str(&module);

@@ -12,6 +12,9 @@ use rx_db::{Document, FileKind, Workspace};
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// Edits slower than this are shown.
+const SLOW: Duration = Duration::from_millis(20);
+
 struct Options {
     bindings: usize,
     split: usize,
@@ -119,6 +122,10 @@ fn edits(workspace: &mut Workspace, file: rx_db::FileId, text: &str, options: &O
         });
         if left != 0 {
             println!("{left} diagnostics are left after undoing `{inserted:?}` at {at}");
+        }
+        if there.max(back) > SLOW {
+            let line = text.get(text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1)..at);
+            println!("slow: {inserted:?} after {:?}: {} us, undone {} us", line.unwrap_or_default(), there.as_micros(), back.as_micros());
         }
         samples.extend([there, back]);
         times.extend([there, back]);

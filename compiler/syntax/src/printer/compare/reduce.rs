@@ -134,7 +134,7 @@ fn def<'a>(
 ) -> Reduced<'a> {
     let mut label = format!("def:{name}");
     let symbols = function.map(|function| function.symbols.as_slice()).unwrap_or_default();
-    let symbols = symbols.iter().filter(|symbol| symbol.in_signature);
+    let symbols = symbols.iter().map(|(symbol, _)| symbol).filter(|symbol| symbol.in_signature);
     let mut symbols: Vec<String> = symbols.map(|symbol| format!("{}:{}", symbol.name, symbol.dtype)).collect();
     symbols.sort();
     label.push_str(&format!("[{}]", symbols.join(",")));

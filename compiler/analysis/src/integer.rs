@@ -1,0 +1,95 @@
+//! Integer expressions by what they are written with: Python's operators and the functions of `T`.
+//!
+//! Bodies of Relax functions, prim_funcs' buffers and strings in shapes all build their dims here, so that equal
+//! expressions are equal dims wherever they stand.
+
+use rx_base::name::name;
+use rx_base::{DType, Dim};
+use rx_syntax::ast::{BinaryOp, BoolOp, CompareOp};
+
+/// `a op b`.
+pub(crate) fn binary(op: BinaryOp, a: &Dim, b: &Dim) -> Dim {
+    let opaque = |function: &str| Dim::opaque(name(function), vec![a.clone(), b.clone()]);
+    match op {
+        BinaryOp::Add => a + b,
+        BinaryOp::Sub => a - b,
+        BinaryOp::Mul => a * b,
+        BinaryOp::FloorDiv => a.floor_div(b),
+        BinaryOp::Mod => a.floor_mod(b),
+        BinaryOp::Div => opaque("T.Div"),
+        BinaryOp::LeftShift => match b.as_constant() {
+            Some(by @ 0..=62) => a * &Dim::constant(1 << by),
+            _ => opaque("T.shift_left"),
+        },
+        BinaryOp::RightShift => match b.as_constant() {
+            Some(by @ 0..=62) => a.floor_div(&Dim::constant(1 << by)),
+            _ => opaque("T.shift_right"),
+        },
+        BinaryOp::BitAnd => opaque("T.bitwise_and"),
+        BinaryOp::BitOr => opaque("T.bitwise_or"),
+        BinaryOp::BitXor => opaque("T.bitwise_xor"),
+        BinaryOp::Pow => match b.as_constant() {
+            Some(exponent @ 0..=16) => (0..exponent).fold(Dim::constant(1), |power, _| &power * a),
+            _ => opaque("T.pow"),
+        },
+        BinaryOp::MatMul => Dim::ERROR,
+    }
+}
+
+/// `T.function(arguments)`; what has no arithmetic meaning here is equal only to the same call.
+pub(crate) fn call(function: &str, arguments: &[Dim]) -> Dim {
+    if arguments.iter().any(Dim::is_error) {
+        return Dim::ERROR;
+    }
+    match (function, arguments) {
+        ("max", [a, b]) => a.maximum(b),
+        ("min", [a, b]) => a.minimum(b),
+        // Extents are not negative, so truncation and flooring agree.
+        ("floordiv" | "truncdiv" | "FloorDiv", [a, b]) => a.floor_div(b),
+        ("floormod" | "truncmod" | "FloorMod" | "Mod", [a, b]) => a.floor_mod(b),
+        ("ceildiv", [a, b]) => (&(a + b) - &Dim::constant(1)).floor_div(b),
+        ("Cast" | "cast", [_, value]) | ("prim_value" | "likely", [value]) => value.clone(),
+        (dtype, [value]) if DType::parse(dtype).is_some() => value.clone(),
+        ("Select", _) => Dim::opaque(name("T.if_then_else"), arguments.to_vec()),
+        _ => Dim::opaque(name(&format!("T.{function}")), arguments.to_vec()),
+    }
+}
+
+/// `a op b` as a condition.
+pub(crate) fn compare(op: CompareOp, a: Dim, b: Dim) -> Dim {
+    let (operator, a, b) = match op {
+        CompareOp::Lt => ("<", a, b),
+        CompareOp::Le => ("<=", a, b),
+        CompareOp::Gt => ("<", b, a),
+        CompareOp::Ge => ("<=", b, a),
+        CompareOp::Ne | CompareOp::IsNot | CompareOp::NotIn => ("!=", a, b),
+        CompareOp::Eq | CompareOp::Is | CompareOp::In => ("==", a, b),
+    };
+    Dim::opaque(name(operator), vec![a, b])
+}
+
+/// `a and b`, `a or b`.
+pub(crate) fn logic(op: BoolOp, operands: Vec<Dim>) -> Dim {
+    let operator = match op {
+        BoolOp::And => "and",
+        BoolOp::Or => "or",
+    };
+    Dim::opaque(name(operator), operands)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_expression_is_the_same_dim_however_written() {
+        let (n, zero) = (Dim::symbol(name("n")), Dim::constant(0));
+        let clamped = |condition: Dim| call("if_then_else", &[condition, &n + &Dim::constant(16), n.clone()]);
+        let a = call("max", &[clamped(compare(CompareOp::Lt, n.clone(), zero.clone())), zero.clone()]);
+        let b = call("max", &[zero.clone(), clamped(compare(CompareOp::Gt, zero, n.clone()))]);
+        assert_eq!(a, b);
+        assert_eq!(call("int64", std::slice::from_ref(&n)), n);
+        assert_eq!(binary(BinaryOp::LeftShift, &n, &Dim::constant(2)), &n * &Dim::constant(4));
+        assert_eq!(clamped(compare(CompareOp::Lt, n.clone(), Dim::constant(0))).to_string(), "T.if_then_else(n < 0, n + 16, n)");
+    }
+}
