@@ -61,9 +61,10 @@ impl Checked {
         self.found.iter().filter(|found| found.severity <= Severity::Warning)
     }
 
-    /// Diagnostics of the parser: those of the codes RX01xx that do not ask what a statement means.
+    /// Diagnostics of the parser: those of the codes RX01xx that do not ask what a statement means where it stands.
     pub fn syntax(&self) -> impl Iterator<Item = &Found> {
-        self.found.iter().filter(|found| found.code.number() / 100 == 1)
+        let about_meaning = [Code::MissingReturn, Code::MissingElse, Code::BranchMismatch, Code::MisplacedStatement];
+        self.found.iter().filter(move |found| found.code.number() / 100 == 1 && !about_meaning.contains(&found.code))
     }
 
     /// Whether there is an error.

@@ -11,7 +11,7 @@ macro_rules! documents {
 
 documents! {
     annotations branches call_tir calls conv_relu dataflow handwritten metadata names operators purity python_files returns
-    several_errors spellings symbolic_dims syntax_errors
+    several_errors spellings symbolic_dims syntax_errors tvm_sources
 }
 
 fn folder() -> std::path::PathBuf {

@@ -14,6 +14,7 @@ mod header;
 mod namespace;
 mod scope;
 mod statement;
+mod sugar;
 mod types;
 
 pub use call::signature_text;
@@ -78,8 +79,12 @@ pub struct BlockState {
     pub dataflow_count: u32,
     /// Whether a `return` was seen.
     pub returned: bool,
+    /// Whether a `return` was seen in the open block itself, not in a branch of it.
+    pub ended: bool,
     /// The indentation of the function's header.
     pub header_indent: u32,
+    /// The indentation of the open block's statements; none before its first.
+    pub level: Option<u32>,
 }
 
 /// What the elaboration of a segment found.

@@ -4,7 +4,7 @@ use rx_base::name::{NameMap, NameSet, name};
 use rx_base::symbolic::Bounds;
 use rx_base::{Name, Span};
 use rx_ir::StructInfo;
-use rx_syntax::ast::{Expr, ExprKind, StatementKind};
+use rx_syntax::ast::{Expr, ExprKind, ImportedName, StatementKind};
 use rx_syntax::{Cursor, Segment};
 use std::sync::Arc;
 
@@ -14,6 +14,10 @@ pub const FUNCTION_CONTEXT: &str = "<function>";
 /// What the statements of a function need of its header.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionContext {
+    /// Its name.
+    pub name: Name,
+    /// How many parameters it has.
+    pub params: usize,
     /// The declared return type.
     pub ret: Option<StructInfo>,
     /// Whether impure calls are mistakes in it.
@@ -109,13 +113,10 @@ impl FileContext {
         }
     }
 
-    fn import(&mut self, cursor: Cursor<'_>, imported: &rx_syntax::ast::ImportedName) {
+    fn import(&mut self, cursor: Cursor<'_>, imported: &ImportedName) {
         let path = cursor.source(imported.path);
         let last = path.rsplit('.').next().unwrap_or(path).trim();
-        let bound = match imported.alias {
-            Some(alias) => cursor.text(alias),
-            None => path.split('.').next().unwrap_or(path).trim(),
-        };
+        let bound = bound_by_import(cursor, imported);
         let canonical = match last {
             "relax" => "R",
             "tir" | "tirx" => "T",
@@ -164,6 +165,60 @@ impl FileContext {
             "ir" => Some(Namespace::Ir),
             _ => None,
         }
+    }
+}
+
+/// The names that the Python around a module or function binds anywhere: variables, parameters, loops, imports. Which of
+/// them a function could see at a place is Python's to say.
+pub fn python_names(segments: &[Arc<Segment>]) -> NameSet {
+    let mut names = NameSet::default();
+    for segment in segments {
+        for statement in &segment.tree().statements {
+            let cursor = segment.cursor(statement);
+            match &statement.tree.kind {
+                StatementKind::Class { name, .. } => {
+                    names.insert(cursor.name(*name));
+                }
+                StatementKind::Def { name, params, .. } => {
+                    names.insert(cursor.name(*name));
+                    names.extend(params.iter().filter_map(|param| Some(cursor.parameter(param).name(param.tree.name?))));
+                }
+                StatementKind::Assign { targets, .. } => targets.iter().for_each(|target| bound(cursor, target, &mut names)),
+                StatementKind::AnnAssign { target, .. } | StatementKind::For { target, .. } => {
+                    bound(cursor, target, &mut names);
+                }
+                StatementKind::With(items) => {
+                    items.iter().filter_map(|item| item.target.as_ref()).for_each(|target| bound(cursor, target, &mut names));
+                }
+                StatementKind::Import(imported) | StatementKind::FromImport { names: imported, .. } => {
+                    names.extend(imported.iter().map(|imported| name(bound_by_import(cursor, imported))));
+                }
+                _ => {}
+            }
+        }
+    }
+    names
+}
+
+/// The names a target binds.
+fn bound(cursor: Cursor<'_>, target: &Expr, into: &mut NameSet) {
+    match &target.kind {
+        ExprKind::Name => {
+            into.insert(cursor.name(target.tokens.start));
+        }
+        ExprKind::Tuple(targets) | ExprKind::List(targets) => {
+            targets.iter().for_each(|target| bound(cursor, target, into));
+        }
+        ExprKind::Parenthesized(inner) | ExprKind::Starred { value: inner, .. } => bound(cursor, inner, into),
+        _ => {}
+    }
+}
+
+/// The name under which an import is known: its alias, or what its path begins with.
+fn bound_by_import<'t>(cursor: Cursor<'t>, imported: &ImportedName) -> &'t str {
+    match imported.alias {
+        Some(alias) => cursor.text(alias),
+        None => cursor.source(imported.path).split('.').next().unwrap_or_default().trim(),
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn call(function: &str, arguments: &[Dim]) -> Dim {
         ("max", [a, b]) => a.maximum(b),
         ("min", [a, b]) => a.minimum(b),
         // Extents are not negative, so truncation and flooring agree.
-        ("floordiv" | "truncdiv" | "FloorDiv", [a, b]) => a.floor_div(b),
+        ("floordiv" | "truncdiv" | "FloorDiv" | "Div", [a, b]) => a.floor_div(b),
         ("floormod" | "truncmod" | "FloorMod" | "Mod", [a, b]) => a.floor_mod(b),
         ("ceildiv", [a, b]) => (&(a + b) - &Dim::constant(1)).floor_div(b),
         ("Cast" | "cast", [_, value]) | ("prim_value" | "likely", [value]) => value.clone(),

@@ -12,6 +12,7 @@ pub mod function;
 mod integer;
 pub mod prim_func;
 pub mod reconcile;
+pub mod returns;
 pub mod signature;
 pub mod unify;
 

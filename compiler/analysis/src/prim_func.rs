@@ -3,7 +3,7 @@
 use crate::elaborate::decorator_flag;
 use crate::file_context::FileContext;
 use crate::integer;
-use rx_base::name::{NameMap, name};
+use rx_base::name::NameMap;
 use rx_base::{DType, Dim, Name};
 use rx_ir::{BufferParam, PrimFuncSignature, PrimParam, PrimParamKind};
 use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind, UnaryOp};
@@ -271,7 +271,7 @@ fn plain_dim(cursor: Cursor<'_>, expr: &Expr) -> Dim {
             .and_then(|value| i64::try_from(value).ok())
             .map_or(Dim::ERROR, Dim::constant),
         ExprKind::Name => Dim::symbol(cursor.name(expr.tokens.start)),
-        ExprKind::String => cursor.string_value(expr).map_or(Dim::ERROR, |text| Dim::symbol(name(&text))),
+        ExprKind::String => cursor.string_value(expr).map_or(Dim::ERROR, |text| dim_in_string(&text)),
         ExprKind::Parenthesized(inner) => plain_dim(cursor, inner),
         ExprKind::Unary(UnaryOp::Neg, inner) => -&plain_dim(cursor, inner),
         ExprKind::Binary(op, a, b) => integer::binary(*op, &plain_dim(cursor, a), &plain_dim(cursor, b)),
@@ -292,6 +292,18 @@ fn plain_dim(cursor: Cursor<'_>, expr: &Expr) -> Dim {
             let values: Vec<Dim> = arguments.iter().enumerate().map(argument).collect();
             integer::call(function, &values)
         }
+        _ => Dim::ERROR,
+    }
+}
+
+/// A dim written as a string: `"n"`, `"n * m"`.
+fn dim_in_string(text: &str) -> Dim {
+    let inner = Segment::new(text.into());
+    match &inner.tree().statements[..] {
+        [statement] if statement.tree.error.is_none() => match &statement.tree.kind {
+            StatementKind::Expr(expr) => plain_dim(inner.cursor(statement), expr),
+            _ => Dim::ERROR,
+        },
         _ => Dim::ERROR,
     }
 }

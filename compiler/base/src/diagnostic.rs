@@ -9,6 +9,22 @@ pub use code::{Code, ParseCodeError};
 
 use std::fmt;
 
+/// The most bytes of one text of a diagnostic: types may be long as files, and people read lines.
+const LONGEST_TEXT: usize = 4096;
+
+/// The most bytes a fix may put in.
+const LONGEST_EDIT: usize = 1 << 16;
+
+/// The text, its end cut off and shown as `…` where it is too long.
+fn clipped(text: impl Into<String>) -> String {
+    let mut text = text.into();
+    if text.len() > LONGEST_TEXT {
+        text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+        text.push('…');
+    }
+    text
+}
+
 /// How serious a diagnostic is, most serious first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
@@ -89,7 +105,7 @@ impl<P> Diagnostic<P> {
         Diagnostic {
             code,
             severity: code.severity(),
-            message: message.into(),
+            message: clipped(message),
             primary,
             primary_label: String::new(),
             labels: Vec::new(),
@@ -101,31 +117,33 @@ impl<P> Diagnostic<P> {
 
     /// With words on the primary place.
     pub fn with_primary_label(mut self, text: impl Into<String>) -> Self {
-        self.primary_label = text.into();
+        self.primary_label = clipped(text);
         self
     }
 
     /// With a second place.
     pub fn with_label(mut self, place: P, text: impl Into<String>) -> Self {
-        self.labels.push(Label { place, text: text.into() });
+        self.labels.push(Label { place, text: clipped(text) });
         self
     }
 
     /// With a fact that has no place.
     pub fn with_note(mut self, text: impl Into<String>) -> Self {
-        self.notes.push(text.into());
+        self.notes.push(clipped(text));
         self
     }
 
     /// With advice.
     pub fn with_help(mut self, text: impl Into<String>) -> Self {
-        self.help.push(text.into());
+        self.help.push(clipped(text));
         self
     }
 
-    /// With an edit that mends it.
+    /// With an edit that mends it, unless it puts in more than anyone would look at.
     pub fn with_fix(mut self, fix: Fix<P>) -> Self {
-        self.fixes.push(fix);
+        if fix.edits.iter().all(|(_, text)| text.len() <= LONGEST_EDIT) {
+            self.fixes.push(fix);
+        }
         self
     }
 
@@ -153,5 +171,21 @@ impl<P> Diagnostic<P> {
             help: self.help.clone(),
             fixes,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Code, Diagnostic, Fix, LONGEST_EDIT, LONGEST_TEXT};
+
+    #[test]
+    fn texts_are_of_bounded_length() {
+        let long = "é".repeat(LONGEST_EDIT);
+        let fix = Fix { title: "write it".into(), edits: vec![((), long.clone())], safe: false };
+        let diagnostic = Diagnostic::new(Code::SyntaxError, (), long.clone()).with_label((), long).with_fix(fix);
+        assert_eq!(diagnostic.message.len(), LONGEST_TEXT + '…'.len_utf8());
+        assert!(diagnostic.message.ends_with("é…"));
+        assert_eq!(diagnostic.labels[0].text, diagnostic.message);
+        assert!(diagnostic.fixes.is_empty());
     }
 }

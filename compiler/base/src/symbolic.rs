@@ -16,6 +16,11 @@ use std::sync::Arc;
 /// The most terms a sum may have; beyond it the expression is [`Dim::ERROR`], which agrees with everything.
 pub(crate) const MAX_TERMS: usize = 128;
 
+/// The most atoms an expression may have, nested ones and powers counted out; beyond it the expression is [`Dim::ERROR`].
+/// Operands are shared, so that a chain of `m = T.max(m // 2, m - 1)` doubles what it says at every step: without a limit
+/// its text and its comparison are exponential.
+pub(crate) const MAX_ATOMS: usize = 512;
+
 /// An integer expression over non-negative symbols, in normal form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Dim(pub(crate) Repr);
@@ -29,11 +34,13 @@ pub(crate) enum Repr {
     Error,
 }
 
-/// `constant + Σ coefficient · product`; products ascend, no coefficient is 0.
+/// `constant + Σ coefficient · product`; products ascend, no coefficient is 0, and the atoms are at most [`MAX_ATOMS`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Sum {
     pub(crate) terms: Vec<(Product, i64)>,
     pub(crate) constant: i64,
+    /// The atoms written out; follows from the terms.
+    pub(crate) atoms: usize,
 }
 
 /// A product of powers; atoms ascend, exponents are ≥ 1.
@@ -76,7 +83,30 @@ impl Dim {
     }
 
     pub(crate) fn atom(atom: Atom) -> Dim {
-        Dim(Repr::Sum(Arc::new(Sum { terms: vec![(vec![(atom, 1)], 1)], constant: 0 })))
+        Dim::sum(vec![(vec![(atom, 1)], 1)], 0)
+    }
+
+    /// The sum of `terms`, which are in order, and `constant`.
+    pub(crate) fn sum(terms: Vec<(Product, i64)>, constant: i64) -> Dim {
+        if terms.is_empty() {
+            return Dim::constant(constant);
+        }
+        let atoms = terms.iter().flat_map(|(product, _)| product);
+        let atoms = atoms.fold(0usize, |sum, (atom, exponent)| {
+            sum.saturating_add(atom.size().saturating_mul(*exponent as usize))
+        });
+        match terms.len() <= MAX_TERMS && atoms <= MAX_ATOMS {
+            true => Dim(Repr::Sum(Arc::new(Sum { terms, constant, atoms }))),
+            false => Dim::ERROR,
+        }
+    }
+
+    /// How many atoms the expression has, written out.
+    pub fn atoms(&self) -> usize {
+        match &self.0 {
+            Repr::Sum(sum) => sum.atoms,
+            Repr::Constant(_) | Repr::Error => 0,
+        }
     }
 
     /// The value, if it is the same for all symbols.
@@ -166,8 +196,50 @@ fn substitute_atom(atom: &Atom, of: &dyn Fn(Name) -> Option<Dim>) -> Dim {
     }
 }
 
+impl Atom {
+    /// The atoms in it, itself included.
+    fn size(&self) -> usize {
+        match self {
+            Atom::Symbol(_) => 1,
+            Atom::FloorDiv(a, b) | Atom::FloorMod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => 1 + a.atoms() + b.atoms(),
+            // A name of unknown meaning may be the text of a whole expression.
+            Atom::Opaque(function, arguments) => {
+                arguments.iter().fold(1 + function.len() / 64, |sum, argument| sum.saturating_add(argument.atoms()))
+            }
+        }
+    }
+}
+
 impl From<i64> for Dim {
     fn from(value: i64) -> Dim {
         Dim::constant(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::name;
+
+    #[test]
+    fn what_doubles_at_every_step_becomes_an_error_part() {
+        let (n, m) = (Dim::symbol(name("n")), Dim::symbol(name("m")));
+        let mut dim = n.clone();
+        for step in 0..60 {
+            dim = (&dim.floor_div(&Dim::constant(3)) * &m).maximum(&(&dim - &Dim::constant(step)));
+        }
+        assert!(dim.is_error());
+        assert!(Dim::opaque(name("f"), vec![n; MAX_ATOMS]).is_error());
+    }
+
+    #[test]
+    fn powers_are_written_out_and_count_as_such() {
+        let n = Dim::symbol(name("n"));
+        let power = (0..60).fold(Dim::constant(1), |power, _| &power * &n);
+        assert!(!power.is_error());
+        let half = power.floor_div(&Dim::constant(2));
+        let power_of = |exponent: usize| (0..exponent).fold(Dim::constant(1), |power, _| &power * &half);
+        assert!(!power_of(8).is_error());
+        assert!(power_of(9).is_error());
     }
 }

@@ -3,7 +3,7 @@
 use rx_analysis::function::{FunctionCheck, FunctionMemo, ItemPlace, check_function};
 use rx_analysis::signature::{Header, prim_signature, relax_header};
 use rx_analysis::{FileContext, ItemPart};
-use rx_base::name::NameMap;
+use rx_base::name::{NameMap, NameSet};
 use rx_base::{Code, Diagnostic, Name, Span};
 use rx_ir::{Signature, StructInfo};
 use rx_syntax::Segment;
@@ -29,6 +29,9 @@ pub(crate) struct ScopeInput {
     /// Functions, in order.
     #[returns(clone)]
     pub(crate) functions: Arc<[ItemInput]>,
+    /// What stands outside the scope and may bind names its functions capture: Python text, other modules.
+    #[returns(clone)]
+    pub(crate) surroundings: Arc<[ItemInput]>,
 }
 
 /// An item of a document.
@@ -63,6 +66,15 @@ pub(crate) struct ItemCheck {
     pub(crate) diagnostics: Arc<[Diagnostic<ItemPlace>]>,
 }
 
+/// The names an item binds for the functions of other scopes.
+#[salsa::tracked(returns(clone))]
+fn names_for_others(db: &dyn salsa::Database, item: ItemInput) -> Arc<NameSet> {
+    Arc::new(match item.kind(db) {
+        ItemKind::Foreign => rx_analysis::file_context::python_names(&item.segments(db)),
+        _ => item.name(db).into_iter().collect(),
+    })
+}
+
 /// What a scope's module level says.
 #[salsa::tracked(returns(clone))]
 pub(crate) fn scope_context(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<FileContext> {
@@ -71,6 +83,9 @@ pub(crate) fn scope_context(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<
         for segment in item.segments(db).iter() {
             context.read(segment);
         }
+    }
+    for item in scope.surroundings(db).iter() {
+        context.captured.extend(names_for_others(db, *item).iter().copied());
     }
     context.items = scope.functions(db).iter().filter_map(|item| item.name(db)).collect();
     Arc::new(context)
@@ -121,13 +136,36 @@ pub(crate) fn signature(db: &dyn salsa::Database, item: ItemInput) -> Arc<Signat
     }
 }
 
+/// The names in an item's text.
+#[salsa::tracked(returns(clone))]
+fn mentions(db: &dyn salsa::Database, item: ItemInput) -> Arc<[Name]> {
+    rx_analysis::returns::mentions(&item.segments(db))
+}
+
+/// The functions of a scope whose return types are inferred for their callers.
+#[salsa::tracked(returns(clone))]
+fn scope_inferable(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<NameSet> {
+    let index = scope_index(db, scope);
+    let functions = scope.functions(db);
+    let undeclared = functions.iter().filter_map(|item| {
+        let name = item.name(db)?;
+        let Signature::Relax(function) = &*signature(db, *item) else { return None };
+        (function.ret.is_none() && index.get(&name) == Some(item)).then(|| (name, mentions(db, *item)))
+    });
+    Arc::new(rx_analysis::returns::inferable(&undeclared.collect::<Vec<_>>()))
+}
+
 /// A signature whose return type is inferred where it is not declared.
 #[salsa::tracked(returns(clone), cycle_result = unknown_return)]
 pub(crate) fn full_signature(db: &dyn salsa::Database, item: ItemInput) -> Arc<Signature> {
     let declared = signature(db, item);
     match &*declared {
         Signature::Relax(function) if function.ret.is_none() => {
-            let returned = check_item(db, item).function.and_then(|check| check.returned.clone());
+            let inferable = item.name(db).is_some_and(|name| scope_inferable(db, item.scope(db)).contains(&name));
+            let returned = match inferable {
+                true => check_item(db, item).function.and_then(|check| check.returned.clone()),
+                false => Some(StructInfo::Object),
+            };
             let mut function = function.clone();
             function.ret = returned;
             Arc::new(Signature::Relax(function))
@@ -136,7 +174,8 @@ pub(crate) fn full_signature(db: &dyn salsa::Database, item: ItemInput) -> Arc<S
     }
 }
 
-/// A function that calls itself without a declared return type may return anything.
+/// A function that calls itself without a declared return type may return anything. [`scope_inferable`] sees circles
+/// before they close; this keeps one it missed from being a panic.
 fn unknown_return(db: &dyn salsa::Database, _id: salsa::Id, item: ItemInput) -> Arc<Signature> {
     match &*signature(db, item) {
         Signature::Relax(function) => {

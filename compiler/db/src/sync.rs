@@ -42,7 +42,7 @@ impl Pool {
     }
 
     fn scope(&mut self, db: &mut Database) -> ScopeInput {
-        self.scopes.pop().unwrap_or_else(|| ScopeInput::new(db, Arc::from([]), Arc::from([])))
+        self.scopes.pop().unwrap_or_else(|| ScopeInput::new(db, Arc::from([]), Arc::from([]), Arc::from([])))
     }
 }
 
@@ -66,6 +66,7 @@ impl Inputs {
         for scope in self.scopes.into_values() {
             scope.set_preludes(db).to(Arc::from([]));
             scope.set_functions(db).to(Arc::from([]));
+            scope.set_surroundings(db).to(Arc::from([]));
             pool.scopes.push(scope);
         }
         for item in self.items {
@@ -159,11 +160,14 @@ impl Inputs {
         for (module, scope) in &self.scopes {
             let mut preludes = Vec::new();
             let mut functions = Vec::new();
+            let mut surroundings = Vec::new();
             for (input, item) in self.items.iter().zip(document.items()) {
                 match item.kind {
                     ItemKind::Function(_) if item.module == *module => functions.push(*input),
                     ItemKind::ModuleHeader | ItemKind::ModuleStatement if item.module == *module => preludes.push(*input),
                     ItemKind::Prelude | ItemKind::Metadata => preludes.push(*input),
+                    ItemKind::Foreign | ItemKind::ModuleHeader => surroundings.push(*input),
+                    ItemKind::Function(_) if item.module.is_none() => surroundings.push(*input),
                     _ => {}
                 }
             }
@@ -172,6 +176,9 @@ impl Inputs {
             }
             if scope.functions(db)[..] != functions[..] {
                 scope.set_functions(db).to(functions.into());
+            }
+            if scope.surroundings(db)[..] != surroundings[..] {
+                scope.set_surroundings(db).to(surroundings.into());
             }
         }
     }

@@ -27,6 +27,12 @@ pub enum StructInfo {
     Error,
 }
 
+/// The most parts a type may have, dims included: tuples of thousands of weights are real, those of millions are not.
+pub const MAX_PARTS: usize = 1 << 16;
+
+/// The deepest a type may nest, like brackets.
+pub const MAX_DEPTH: usize = 256;
+
 /// What is known of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TensorInfo {
@@ -141,11 +147,26 @@ pub struct DTensorInfo {
     pub placement: Placement,
 }
 
-/// A placement string such as `S[0], R`, kept as written.
+/// A placement such as `S[0], R`: for each axis of the mesh, cut along an axis of the tensor or replicated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Placement(pub Name);
 
 impl Placement {
+    /// Reads a placement; `None` where the text is none (TVM `src/relax/distributed/type.cc`, `Placement::FromText`).
+    pub fn parse(text: &str) -> Option<Placement> {
+        let parts: Option<Vec<String>> = text.split(',').map(|part| Placement::part(part.trim())).collect();
+        Some(Placement(Name::from(&parts?.join(", "))))
+    }
+
+    fn part(text: &str) -> Option<String> {
+        if text == "R" {
+            return Some(text.to_owned());
+        }
+        let axis = text.strip_prefix('S')?.trim_start().strip_prefix('[')?.strip_suffix(']')?;
+        let axis: i32 = axis.trim().parse().ok()?;
+        Some(format!("S[{axis}]"))
+    }
+
     /// The placement of a value that sharding propagation has not reached.
     pub fn unknown() -> Placement {
         Placement(Name::from("?"))
@@ -204,9 +225,38 @@ impl StructInfo {
         }
     }
 
+    /// Whether the type, written out, has more than [`MAX_PARTS`] parts or nests deeper than [`MAX_DEPTH`]. Fields are
+    /// shared, so that `t = (t, t)` doubles what a type says at the cost of one line: whoever makes a type of types asks.
+    pub fn is_too_large(&self) -> bool {
+        let compound = matches!(self, StructInfo::Tuple(_) | StructInfo::Function(_));
+        compound && count_parts(self, MAX_DEPTH, &mut MAX_PARTS.clone()).is_none()
+    }
+
     /// Whether this is the error part, at the top.
     pub fn is_error(&self) -> bool {
         matches!(self, StructInfo::Error)
+    }
+}
+
+/// Takes the parts of `info` off `left`; `None` when they do not fit or nest deeper than `depth`.
+fn count_parts(info: &StructInfo, depth: usize, left: &mut usize) -> Option<()> {
+    let inner = depth.checked_sub(1)?;
+    let dims = |shape: &Shape| shape.dims().map_or(0, |dims| dims.iter().map(|dim| dim.atoms() + 1).sum());
+    let own = match info {
+        StructInfo::Tensor(tensor) => dims(&tensor.shape),
+        StructInfo::DTensor(tensor) => dims(&tensor.tensor.shape),
+        StructInfo::Shape(shape) => dims(shape),
+        StructInfo::Prim(prim) => prim.value.as_ref().map_or(0, Dim::atoms),
+        _ => 0,
+    };
+    *left = left.checked_sub(own + 1)?;
+    match info {
+        StructInfo::Tuple(fields) => fields.iter().try_for_each(|field| count_parts(field, inner, left)),
+        StructInfo::Function(function) => {
+            function.params.iter().flatten().try_for_each(|param| count_parts(param, inner, left))?;
+            count_parts(&function.ret, inner, left)
+        }
+        _ => Some(()),
     }
 }
 
@@ -308,5 +358,25 @@ fn write_tensor(
     match arguments.is_empty() {
         true => f.write_str(head),
         false => write!(f, "{head}({})", arguments.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_DEPTH, StructInfo};
+
+    #[test]
+    fn types_that_double_or_nest_grow_too_large() {
+        let mut doubled = StructInfo::Object;
+        let mut nested = StructInfo::Object;
+        for step in 0..MAX_DEPTH {
+            assert_eq!(doubled.is_too_large(), step > 15);
+            assert!(!nested.is_too_large());
+            if !doubled.is_too_large() {
+                doubled = StructInfo::tuple([doubled.clone(), doubled]);
+            }
+            nested = StructInfo::tuple([nested]);
+        }
+        assert!(nested.is_too_large());
     }
 }

@@ -69,7 +69,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         &[FUNC, ARGS, OUT_TY],
         Purity::Pure,
         "Calls an external function in destination-passing style: the outputs are passed after the arguments.",
-        destination_passing,
+        |call| check_external(call).and_then(|()| destination_passing(call)),
     ),
     calls(
         "call_pure_packed",
@@ -252,8 +252,12 @@ fn inplace_arguments(
 
 /// An output takes the place of an argument of the same shape and dtype.
 fn check_inplace(call: &CallInfo<'_>, argument: &StructInfo, index: usize, output: &StructInfo) -> Result<(), Problem> {
-    let (Some(given), Some(wanted)) = (argument.as_tensor(), output.as_tensor()) else { return Ok(()) };
-    if tensors_may_agree(call, given, wanted) {
+    let agree = match (argument.as_tensor(), output.as_tensor()) {
+        (Some(given), Some(wanted)) => tensors_may_agree(call, given, wanted),
+        (None, None) => true,
+        _ => [argument, output].iter().any(|ty| matches!(ty, StructInfo::Error | StructInfo::Object)),
+    };
+    if agree {
         return Ok(());
     }
     let message = format_args!("argument {index} is {argument}, the output in its place is {output}");
@@ -275,8 +279,19 @@ fn tensors_may_agree(call: &CallInfo<'_>, a: &TensorInfo, b: &TensorInfo) -> boo
     }
 }
 
+/// Rejects what cannot be an external function: neither a string nor a function value.
+fn check_external(call: &CallInfo<'_>) -> Result<(), Problem> {
+    match call.ty("func") {
+        ty @ (StructInfo::Tensor(_) | StructInfo::Tuple(_) | StructInfo::Shape(_) | StructInfo::Prim(_)) => {
+            Err(call.wrong_kind(ParamPlace::Param("func"), "func", "the name of an external function", ty))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// TVM's `InferTypeCallPurePacked`: the declared types, or what the function's own type says.
 fn call_pure_packed(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    check_external(call)?;
     let function = match call.ty("func") {
         StructInfo::Function(function) => Some(function),
         _ => None,

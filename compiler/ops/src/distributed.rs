@@ -25,10 +25,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The tensor itself, with a wish how to lay it over the mesh, for the pass that distributes.",
         reference: REFERENCE,
-        infer: |call| match call.ty("value") {
-            StructInfo::Error => Err(Problem::Propagate),
-            ty => Ok(ty.clone()),
-        },
+        infer: annotate_sharding,
     },
     Schema {
         name: "dist.redistribute",
@@ -68,6 +65,23 @@ pub(crate) static OPERATORS: &[Schema] = &[
     },
 ];
 
+fn annotate_sharding(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    placement(call)?;
+    match call.ty("value") {
+        StructInfo::Error => Err(Problem::Propagate),
+        ty => Ok(ty.clone()),
+    }
+}
+
+/// The placement asked for.
+fn placement(call: &CallInfo<'_>) -> Result<Placement, Problem> {
+    let text = call.str("placement").ok_or(Problem::Propagate)?;
+    Placement::parse(text).ok_or_else(|| {
+        let message = format_args!("`placement` is \"{text}\", it must be `R` or `S[axis]` for each axis of the mesh");
+        call.error(Code::AttrBadValue, ParamPlace::Param("placement"), message).into()
+    })
+}
+
 /// TVM's `InferDistTypeRedistribute`.
 fn redistribute(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let tensor = match call.ty("value") {
@@ -75,10 +89,8 @@ fn redistribute(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         StructInfo::Error => return Err(Problem::Propagate),
         ty => return Err(call.wrong_kind(ParamPlace::Param("value"), "value", "a distributed tensor", ty)),
     };
-    let (Some(mesh), Some(placement)) = (call.str("device_mesh"), call.str("placement")) else {
-        return Err(Problem::Propagate);
-    };
-    let placement = Placement(name(placement));
+    let placement = placement(call)?;
+    let Some(mesh) = call.str("device_mesh") else { return Err(Problem::Propagate) };
     Ok(StructInfo::DTensor(Arc::new(DTensorInfo { tensor, device_mesh: name(mesh), placement })))
 }
 
@@ -129,5 +141,7 @@ mod tests {
         };
         assert_eq!(move_to(given(distributed("2 n:int8", "R"))), Ok(distributed("2 n:int8", "S[0]")));
         assert_eq!(move_to(tensor("2 n:int8")), Err(Some(Code::ArgumentType)));
+        let wish = [("value", tensor("2:int8")), ("device_mesh", text("mesh[0]")), ("placement", text("S[x]"))];
+        assert_eq!(infer("dist.annotate_sharding", &wish), Err(Some(Code::AttrBadValue)));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A tree holds *no text and no positions*, only token indices relative to the first token of its statement (or of the
 //! parameter it belongs to). Two statements whose tokens are of the same kinds therefore have the same tree, and share it
-//! (`docs/decisions/0003`). Text is reached through [`Cursor`].
+//! (`docs/decisions/0003`). Text is reached through [`crate::Cursor`].
 
 use std::sync::Arc;
 

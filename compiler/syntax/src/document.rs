@@ -1,9 +1,9 @@
 //! A file as items of segments, kept across edits.
 //!
 //! The text is cut into [`Item`]s (functions, module headers, what stands between them) and those into [`Segment`]s of
-//! some 32 statements. Both cuts are decided by a forward scan ([`outline`]) whose state at every segment's start is
-//! kept ([`layout`]), so that an edit is answered by scanning from the segment before it to the first old segment where
-//! the state is as it was ([`edit`]). Where segments are cut affects no result.
+//! some 32 statements. Both cuts are decided by a forward scan (`outline`) whose state at every segment's start is
+//! kept (`layout`), so that an edit is answered by scanning from the segment before it to the first old segment where
+//! the state is as it was (`edit`). Where segments are cut affects no result.
 
 mod edit;
 mod layout;
@@ -284,6 +284,11 @@ def p(): pass
     #[test]
     fn mistakes_of_indentation_are_reported_once() {
         let nowhere = |line: &str| ("the line is indented to no enclosing block".to_owned(), line.to_owned());
+        let column = |line: &str| {
+            ("the line stands in another column than the class's first member".to_owned(), line.to_owned())
+        };
+        let text = "class M:\n    a = 1\n        b = 2\n        c = 3\n    d = 4\n";
+        assert_eq!(complaints(text), [column("b = 2")]);
         let empty = |line: &str| ("the block has no statement".to_owned(), line.to_owned());
         let text = "def f(x):\n    if x:\n        a = 1\n      b = 2\n      c = 3\n    return x\n";
         assert_eq!(complaints(text), [nowhere("b = 2")]);

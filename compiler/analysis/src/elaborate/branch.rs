@@ -11,57 +11,69 @@ use rx_syntax::ast::{Argument, Expr, StatementKind};
 use rx_syntax::Cursor;
 
 /// What a branch ends in.
+#[derive(Default)]
 struct Ending {
     /// The variable its last statement binds.
     variable: Option<(Name, StructInfo, Span)>,
 }
 
 impl<'a> Elaborator<'a> {
-    /// An `if` with its `elif`s and `else`; returns the index of the statement after them.
+    /// An `if` with its `elif`s and `else`; returns the index of the statement after them. The arms are a list and not
+    /// nested, since there may be any number.
     pub(super) fn branch(&mut self, at: usize, to: usize, cursor: Cursor<'a>, test: &Expr) -> usize {
-        let Some(header) = self.statement_at(at) else { return to };
+        let segment = self.segment;
+        let (mut at, mut cursor, mut test) = (at, cursor, test);
+        let mut arms: Vec<(Span, Ending)> = Vec::new();
+        let otherwise = loop {
+            let Some(header) = self.statement_at(at) else { return to };
+            if arms.is_empty() {
+                self.no_branch_in_dataflow(header.span);
+            }
+            let condition = self.expr(cursor, test);
+            self.check_condition(&condition);
+            let end = self.block_end(at, to);
+            arms.push((header.span, self.one_branch(at + 1, end)));
+            at = end;
+            let Some(next) = self.statement_at(end).filter(|next| end < to && next.indent == header.indent) else {
+                break None;
+            };
+            match &next.tree.kind {
+                StatementKind::Else => {
+                    at = self.block_end(end, to);
+                    break Some(self.one_branch(end + 1, at));
+                }
+                StatementKind::Elif(next_test) => (cursor, test) = (segment.cursor(next), next_test),
+                _ => break None,
+            }
+        };
+        let mut ending = otherwise.unwrap_or_else(|| {
+            let (span, last) = arms.pop().unwrap_or_default();
+            self.missing_else(span);
+            last
+        });
+        while let Some((span, then)) = arms.pop() {
+            ending = self.merge(span, then, ending);
+        }
+        if let Some((variable, ty, span)) = ending.variable {
+            self.define(variable, Entry::value(ty), span);
+        }
+        at
+    }
+
+    fn no_branch_in_dataflow(&mut self, span: Span) {
         if self.state.dataflow.is_some() {
             self.report(
                 Diagnostic::new(
                     Code::MisplacedStatement,
-                    Place::Here(Span::new(header.span.start, header.span.start + 2)),
+                    Place::Here(Span::new(span.start, span.start + 2)),
                     "an `if` cannot stand in a dataflow block",
                 )
                 .with_help("end the dataflow block before it: dedent the `if`"),
             );
         }
-        let condition = self.expr(cursor, test);
-        self.check_condition(&condition);
-        let end = self.block_end(at, to);
-        let then = self.one_branch(at + 1, end);
-        let Some(next) = self.statement_at(end).filter(|next| end < to && next.indent == header.indent) else {
-            self.missing_else(header.span, then);
-            return end;
-        };
-        let segment = self.segment;
-        let (otherwise, after) = match &next.tree.kind {
-            StatementKind::Else => {
-                let after = self.block_end(end, to);
-                (self.one_branch(end + 1, after), after)
-            }
-            StatementKind::Elif(test) => {
-                self.push_scope(None);
-                let before = self.rows.len();
-                let after = self.branch(end, to, segment.cursor(next), test);
-                let ending = Ending { variable: self.last_binding(before) };
-                self.pop_scope();
-                (ending, after)
-            }
-            _ => {
-                self.missing_else(header.span, then);
-                return end;
-            }
-        };
-        self.merge(header.span, then, otherwise);
-        after
     }
 
-    fn missing_else(&mut self, span: Span, then: Ending) {
+    fn missing_else(&mut self, span: Span) {
         self.report(
             Diagnostic::new(
                 Code::MissingElse,
@@ -70,9 +82,6 @@ impl<'a> Elaborator<'a> {
             )
             .with_help("add an `else:` that binds the same variable"),
         );
-        if let Some((variable, ty, span)) = then.variable {
-            self.define(variable, Entry::value(ty), span);
-        }
     }
 
     fn check_condition(&mut self, condition: &IrExpr) {
@@ -95,6 +104,7 @@ impl<'a> Elaborator<'a> {
 
     fn one_branch(&mut self, from: usize, to: usize) -> Ending {
         let saved = (self.state.returned, self.state.dataflow);
+        let ended = std::mem::replace(&mut self.state.ended, false);
         self.push_scope(None);
         let before = self.rows.len();
         self.block(from, to);
@@ -113,6 +123,7 @@ impl<'a> Elaborator<'a> {
         }
         self.pop_scope();
         self.state.dataflow = saved.1;
+        self.state.ended = ended;
         Ending { variable }
     }
 
@@ -122,23 +133,25 @@ impl<'a> Elaborator<'a> {
         (row.name != "_").then(|| (row.name, row.ty.clone(), row.span))
     }
 
-    fn merge(&mut self, span: Span, then: Ending, otherwise: Ending) {
-        match (then.variable, otherwise.variable) {
+    /// What an `if` ends in whose branches end in these.
+    fn merge(&mut self, span: Span, then: Ending, otherwise: Ending) -> Ending {
+        let variable = match (then.variable, otherwise.variable) {
             (Some((a, ty_a, span_a)), Some((b, ty_b, span_b))) => {
-                if a != b {
-                    self.report(
-                        Diagnostic::new(
-                            Code::BranchMismatch,
-                            Place::Here(span_b),
-                            format!("the branches end in different variables: `{a}` and `{b}`"),
-                        )
-                        .with_label(Place::Here(span_a), format!("the first branch ends in `{a}`"))
-                        .with_help("both branches must bind the same variable last"),
-                    );
-                    self.define(b, Entry::value(StructInfo::Error), span_b);
+                if a == b {
+                    let ty = join(&ty_a, &ty_b, &self.bounds.clone());
+                    return Ending { variable: Some((a, ty, span_a)) };
                 }
-                let ty = if a == b { join(&ty_a, &ty_b, &self.bounds.clone()) } else { StructInfo::Error };
-                self.define(a, Entry::value(ty), span_a);
+                self.report(
+                    Diagnostic::new(
+                        Code::BranchMismatch,
+                        Place::Here(span_b),
+                        format!("the branches end in different variables: `{a}` and `{b}`"),
+                    )
+                    .with_label(Place::Here(span_a), format!("the first branch ends in `{a}`"))
+                    .with_help("both branches must bind the same variable last"),
+                );
+                self.define(b, Entry::value(StructInfo::Error), span_b);
+                Some((a, StructInfo::Error, span_a))
             }
             (Some((variable, ..)), None) | (None, Some((variable, ..))) => {
                 self.report(
@@ -149,10 +162,11 @@ impl<'a> Elaborator<'a> {
                     )
                     .with_help("both branches must bind the same variable last"),
                 );
-                self.define(variable, Entry::value(StructInfo::Error), span);
+                Some((variable, StructInfo::Error, span))
             }
-            (None, None) => {}
-        }
+            (None, None) => None,
+        };
+        Ending { variable }
     }
 
     /// `R.match_cast(value, type)` in a binding: binds the type's symbols and checks that the cast can succeed.
@@ -216,7 +230,13 @@ impl<'a> Elaborator<'a> {
         }
         let function = cursor.name(*name);
         let span = cursor.span(rx_syntax::ast::TokenRange { start: *name, end: *name + 1 });
-        let context = crate::file_context::FunctionContext { ret: None, pure, bounds: self.bounds.clone() };
+        let context = crate::file_context::FunctionContext {
+            name: function,
+            params: params.len(),
+            ret: None,
+            pure,
+            bounds: self.bounds.clone(),
+        };
         self.push_scope(Some(std::sync::Arc::new(context.clone())));
         self.nesting += 1;
         let saved_state = self.enter_function();
@@ -242,7 +262,8 @@ impl<'a> Elaborator<'a> {
         self.nesting -= 1;
         self.pop_scope();
         let dataflow = self.state.dataflow.map(|(_, ordinal)| ordinal);
-        self.define(function, Entry::Value { ty: info(ret), dataflow }, span);
+        let ty = self.bounded(info(ret), span);
+        self.define(function, Entry::Value { ty, dataflow }, span);
         end
     }
 }

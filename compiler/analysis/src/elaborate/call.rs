@@ -2,12 +2,12 @@
 
 use super::Elaborator;
 use super::expr::{error, shape, tuple};
-use crate::entry::Place;
+use crate::entry::{Entry, Place};
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Dim, Fix, Span};
 use rx_ir::{Attr, Call, Callee, DTensorInfo, Expr as IrExpr, ExprKind as IrKind, Placement, StructInfo, TensorInfo};
-use rx_ops::{Arg, CallInfo, Default, Param, ParamKind, ParamPlace, Problem, Purity, Schema};
+use rx_ops::{Arg, AttrKind, CallInfo, Default, Param, ParamKind, ParamPlace, Problem, Purity, Schema};
 use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange};
 use rx_syntax::Cursor;
 use std::sync::Arc;
@@ -285,6 +285,16 @@ impl Elaborator<'_> {
         }
         match param.kind {
             ParamKind::Attr(kind) => {
+                if self.is_run_time_value(cursor, value) && kind != AttrKind::Any {
+                    let message = format!(
+                        "{}: `{}` must be known when the program is written, `{}` is computed",
+                        schema.name,
+                        param.name,
+                        cursor.source(value.tokens)
+                    );
+                    self.error(Code::AttrType, span, message);
+                    return Slot::Attr(Attr::Opaque(cursor.source(value.tokens).into()));
+                }
                 let attr = self.attribute(cursor, value);
                 match self.check_attribute(schema, param, kind, attr, span) {
                     Attr::None => Slot::Attr(Attr::None),
@@ -308,6 +318,15 @@ impl Elaborator<'_> {
             }
             _ => Slot::Operand(self.expr(cursor, value)),
         }
+    }
+
+    /// Whether an expression names a tensor or a tuple.
+    fn is_run_time_value(&mut self, cursor: Cursor<'_>, value: &Expr) -> bool {
+        matches!(value.kind, ExprKind::Name)
+            && matches!(
+                self.lookup(cursor.name(value.tokens.start)),
+                Some(Entry::Value { ty: StructInfo::Tensor(_) | StructInfo::DTensor(_) | StructInfo::Tuple(_), .. })
+            )
     }
 
     fn shape_operand(&mut self, cursor: Cursor<'_>, value: &Expr) -> IrExpr {

@@ -102,6 +102,13 @@ impl Elaborator<'_> {
                 next_fresh += 1;
                 next_fresh - 1
             });
+            if let Some(passed) = aliased.and_then(|at| arguments.get(at))
+                && passed.expr.ty == StructInfo::Object
+            {
+                let message =
+                    format!("argument {index} of `{function}` is {}, the output in its place must be as large", passed.expr.ty);
+                self.argument_mismatch(function, index, passed, message);
+            }
             if state.reported.contains(&index) {
                 // In place: the argument's mistake is the output's.
                 checked.push(output.clone());
@@ -111,6 +118,17 @@ impl Elaborator<'_> {
             checked.push(self.check_output(bound, function, prim, index, many.then_some(at), output, &mut bindings, &bounds, &state));
         }
         checked
+    }
+
+    /// Checks the arguments of a prim_func called like a function: all its buffers are passed, outputs too.
+    pub(super) fn check_direct_arguments(&mut self, function: Name, prim: &PrimFuncSignature, args: &[IrExpr]) {
+        let bounds = self.bounds.clone();
+        let mut bindings = Bindings::new(&bounds);
+        let mut state = CallState::default();
+        for (index, (arg, param)) in args.iter().zip(prim.params.iter()).enumerate() {
+            let passed = Passed { expr: arg.clone(), index };
+            self.check_argument(function, index, &param.kind, &passed, &mut bindings, &mut state);
+        }
     }
 
     /// The arguments one by one; `None` where they are not written in line and their number is not known.
@@ -274,6 +292,7 @@ impl Elaborator<'_> {
         }
         diagnostic = match &passed.expr.ty {
             StructInfo::Tuple(_) => diagnostic.with_help("unpack the tuple: pass its fields, `x[0]`, one by one"),
+            StructInfo::Object => diagnostic.with_help("say what it is first: `R.match_cast(x, R.Tensor(…))`"),
             _ => diagnostic.with_help(format!(
                 "make `{function}` shape-polymorphic (symbolic dims in its buffers), or declare its buffers for this argument"
             )),

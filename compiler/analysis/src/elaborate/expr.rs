@@ -5,6 +5,7 @@ use crate::entry::{Entry, Place};
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Fix, Name, Span};
+use rx_ir::struct_info::{MAX_DEPTH, MAX_PARTS};
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, FunctionInfo, PrimInfo, PrimValue, Shape, Signature, StructInfo};
 use rx_syntax::ast::{BinaryOp, CompareOp, Expr, ExprKind, UnaryOp};
 use rx_syntax::Cursor;
@@ -29,7 +30,7 @@ impl Elaborator<'_> {
             ExprKind::None => IrExpr { kind: IrKind::Error, ty: StructInfo::Object, span },
             ExprKind::Tuple(items) | ExprKind::List(items) => {
                 let items: Vec<IrExpr> = items.iter().map(|item| self.expr(cursor, item)).collect();
-                tuple(items, span)
+                self.tuple(items, span)
             }
             ExprKind::Parenthesized(inner) => {
                 let mut inner = self.expr(cursor, inner);
@@ -115,7 +116,8 @@ impl Elaborator<'_> {
         self.redefine_everywhere(variable, Entry::value(ty.clone()), span);
     }
 
-    fn subscript(&mut self, cursor: Cursor<'_>, value: &Expr, index: &Expr, span: Span) -> IrExpr {
+    /// `value[index]`: a field of a tuple, a dim of a shape, a constant of the metadata section.
+    pub(super) fn subscript(&mut self, cursor: Cursor<'_>, value: &Expr, index: &Expr, span: Span) -> IrExpr {
         if let Some(constant) = self.metadata(cursor, value, index, span) {
             return constant;
         }
@@ -369,6 +371,31 @@ pub(super) fn scalar(value: PrimValue, dtype: DType, span: Span) -> IrExpr {
     };
     let ty = StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: dim });
     IrExpr { kind: IrKind::Prim(value), ty, span }
+}
+
+impl Elaborator<'_> {
+    /// A tuple of these, with a type of bearable size.
+    pub(super) fn tuple(&mut self, items: Vec<IrExpr>, span: Span) -> IrExpr {
+        let mut made = tuple(items, span);
+        made.ty = self.bounded(made.ty, span);
+        made
+    }
+
+    /// The type, or an error part where it says too much to be kept, which is reported at `span`.
+    pub(super) fn bounded(&mut self, ty: StructInfo, span: Span) -> StructInfo {
+        if !ty.is_too_large() {
+            return ty;
+        }
+        self.report(
+            Diagnostic::new(
+                Code::NestingTooDeep,
+                Place::Here(span),
+                format!("the type has more than {MAX_PARTS} parts or nests deeper than {MAX_DEPTH}"),
+            )
+            .with_note("what depends on it is not checked"),
+        );
+        StructInfo::Error
+    }
 }
 
 /// A tuple of these.

@@ -96,6 +96,7 @@ impl Elaborator<'_> {
         if args.len() > signature.params.len() {
             self.arity(&format!("`{function}`"), Some(function), signature.params.len(), args.len(), callee_span);
         }
+        self.check_direct_arguments(function, signature, args);
         match signature.ret {
             Some(dtype) => StructInfo::prim(dtype),
             None => StructInfo::void(),

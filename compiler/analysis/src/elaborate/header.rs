@@ -40,7 +40,13 @@ impl<'a> Elaborator<'a> {
                         Some(ret) => cursor.span(ret.tokens),
                         None => cursor.span(TokenRange { start: *name, end: *name + 1 }),
                     };
-                    let context = FunctionContext { ret: ret_ty.clone(), pure, bounds: Arc::default() };
+                    let context = FunctionContext {
+                        name: cursor.name(*name),
+                        params: params.len(),
+                        ret: ret_ty.clone(),
+                        pure,
+                        bounds: Arc::default(),
+                    };
                     self.define(rx_base::name::name(FUNCTION_CONTEXT), Entry::Function(Arc::new(context)), place);
                     return Signature::Relax(FunctionSignature {
                         params: params.into(),

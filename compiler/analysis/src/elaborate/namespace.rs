@@ -73,18 +73,10 @@ impl Elaborator<'_> {
         match function {
             "const" => return self.constant(cursor, arguments, span),
             "dist.const" => return self.distributed_constant(cursor, arguments, span),
-            "nn.relu6" => return self.relu6(cursor, arguments, span),
-            "emit_with_ty" | "emit_with_type" | "emit_with_sinfo" => return self.typed_call(cursor, arguments, span),
-            "emit" => {
-                return match arguments {
-                    [argument] => self.expr(cursor, &argument.value),
-                    _ => self.missing(span, "R.emit(value)"),
-                };
-            }
-            "shape" => return self.shape_value(cursor, arguments, span),
+            "shape" | "ShapeExpr" => return self.shape_value(cursor, arguments, span),
             "tuple" => {
                 let items = arguments.iter().map(|argument| self.expr(cursor, &argument.value)).collect();
-                return tuple(items, span);
+                return self.tuple(items, span);
             }
             "str" => {
                 let text = arguments.first().and_then(|argument| cursor.string_value(&argument.value));
@@ -115,6 +107,9 @@ impl Elaborator<'_> {
             }
             _ => {}
         }
+        if let Some(value) = self.sugar(cursor, function, arguments, span) {
+            return value;
+        }
         match rx_ops::find(name(function)) {
             Some(schema) => {
                 let bound = self.bind(schema, cursor, call, callee, arguments);
@@ -127,15 +122,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `R.nn.relu6(x)`, which TVM takes for `R.clip(x, 0, 6)` (TVM relax/op/nn/nn.py).
-    fn relu6(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
-        let [argument] = arguments else { return self.missing(span, "R.nn.relu6(data)") };
-        let data = self.expr(cursor, &argument.value);
-        let bound = |value| super::expr::int(Dim::constant(value), span);
-        self.operator_on("clip", vec![data, bound(0), bound(6)], span)
-    }
-
-    fn missing(&mut self, span: Span, usage: &str) -> IrExpr {
+    pub(super) fn missing(&mut self, span: Span, usage: &str) -> IrExpr {
         self.error(Code::MissingArgument, span, format!("an argument is missing: `{usage}`"));
         error(span)
     }
@@ -150,7 +137,7 @@ impl Elaborator<'_> {
         span: Span,
     ) -> IrExpr {
         let place = cursor.span(callee.tokens);
-        let known: Vec<&str> = rx_ops::all().map(|schema| schema.name).chain(SPECIAL_FORMS.iter().copied()).collect();
+        let known: Vec<&str> = rx_ops::all().map(|schema| schema.name).chain(SPECIAL_FORMS.iter().chain(super::sugar::FUNCTIONS).copied()).collect();
         let near = nearest(function, known.iter().copied()).or_else(|| {
             // A known name with something hung on: `sum_zz`.
             known.iter().copied().filter(|name| is_extension(function, name)).max_by_key(|name| name.len())
@@ -346,7 +333,7 @@ impl Elaborator<'_> {
 
     fn call_packed(&mut self, cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument], span: Span) -> IrExpr {
         let mut types = None;
-        for argument in arguments {
+        for (at, argument) in arguments.iter().enumerate() {
             let keyword = argument.keyword.map(|keyword| super::current_keyword(cursor.text(keyword)));
             match keyword {
                 Some("ty_args") => {
@@ -359,7 +346,11 @@ impl Elaborator<'_> {
                 }
                 Some(_) => {}
                 None => {
-                    self.expr(cursor, &argument.value);
+                    let value = self.expr(cursor, &argument.value);
+                    if at == 0 && matches!(value.ty, StructInfo::Tensor(_) | StructInfo::Tuple(_) | StructInfo::Shape(_)) {
+                        let message = format!("call_packed: the first argument is a function's name, this is {}", value.ty);
+                        self.error(Code::ArgumentType, value.span, message);
+                    }
                 }
             }
         }
@@ -372,20 +363,6 @@ impl Elaborator<'_> {
             Some([one]) => one.clone(),
             Some(several) => StructInfo::tuple(several.to_vec()),
         };
-        IrExpr { kind: IrKind::Error, ty, span }
-    }
-
-    /// `R.emit_with_ty("relax.op", (arguments), (types,))`: how TVM prints an operator that has no function of its own.
-    fn typed_call(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
-        let [_, values, types @ ..] = arguments else {
-            return self.missing(span, "R.emit_with_ty(\"relax.op\", arguments, ty_args)");
-        };
-        self.expr(cursor, &values.value);
-        let types = types.first().map(|types| match &types.value.kind {
-            ExprKind::Tuple(types) | ExprKind::List(types) => types.iter().map(|ty| self.type_of(cursor, ty)).collect(),
-            _ => vec![self.type_of(cursor, &types.value)],
-        });
-        let ty = types.and_then(|types: Vec<StructInfo>| types.first().cloned()).unwrap_or(StructInfo::Error);
         IrExpr { kind: IrKind::Error, ty, span }
     }
 
@@ -440,6 +417,6 @@ fn is_extension(wrong: &str, known: &str) -> bool {
 
 /// Names of `R` that are no operators.
 const SPECIAL_FORMS: &[&str] = &[
-    "const", "emit", "emit_with_ty", "emit_with_type", "emit_with_sinfo", "shape", "tuple", "str", "dtype", "prim_value", "ExternFunc", "match_cast", "call_packed", "output",
+    "const", "shape", "tuple", "str", "dtype", "prim_value", "ExternFunc", "match_cast", "call_packed", "output",
     "func_attr", "dataflow", "dist.call_tir", "dist.const",
 ];

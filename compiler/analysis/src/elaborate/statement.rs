@@ -16,7 +16,7 @@ impl<'a> Elaborator<'a> {
     /// Elaborates every statement of the segment.
     pub(super) fn run(&mut self) {
         let count = self.segment.tree().statements.len();
-        self.block(0, count);
+        self.statements(0, count);
     }
 
     pub(super) fn statement_at(&self, at: usize) -> Option<&'a Statement> {
@@ -24,8 +24,14 @@ impl<'a> Elaborator<'a> {
         segment.tree().statements.get(at)
     }
 
-    /// Elaborates statements `from..to`.
+    /// Elaborates statements `from..to`, which make up a block.
     pub(super) fn block(&mut self, from: usize, to: usize) {
+        let level = self.state.level.take();
+        self.statements(from, to);
+        self.state.level = level;
+    }
+
+    fn statements(&mut self, from: usize, to: usize) {
         let mut at = from;
         while at < to {
             let next = self.statement(at, to);
@@ -33,9 +39,13 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// The index after the block that statement `at` opens.
+    /// The index after the block that statement `at` opens. A header that is indented as no block around it opens none:
+    /// the lines below are the block's they would be without it.
     pub(super) fn block_end(&self, at: usize, to: usize) -> usize {
         let Some(header) = self.statement_at(at) else { return to };
+        if !header.inline && self.state.level.is_some_and(|level| level != header.indent) {
+            return at + 1;
+        }
         (at + 1..to)
             .find(|next| self.statement_at(*next).is_none_or(|s| s.indent <= header.indent && !s.inline))
             .unwrap_or(to)
@@ -51,9 +61,14 @@ impl<'a> Elaborator<'a> {
             && (statement.indent == indent || (self.scopes.len() > 1 && statement.indent < indent))
         {
             self.state.dataflow = None;
+            self.state.level = Some(indent);
+        }
+        if self.state.level.is_none() && !statement.inline && statement.indent > self.state.header_indent {
+            self.state.level = Some(statement.indent);
         }
         let segment = self.segment;
         let cursor = segment.cursor(statement);
+        let before = self.diagnostics.len();
         match &statement.tree.kind {
             StatementKind::Assign { targets, value } => self.assignment(cursor, targets, value),
             StatementKind::AnnAssign { target, annotation, value } => {
@@ -63,14 +78,22 @@ impl<'a> Elaborator<'a> {
             StatementKind::Return(value) => self.return_value(cursor, value.as_ref(), statement.span),
             StatementKind::With(items) => {
                 let is_dataflow = items.first().is_some_and(|item| self.is_relax_call(cursor, &item.context, "dataflow"));
-                if !is_dataflow {
-                    return self.unsupported_block(at, to, "this `with` block");
+                if !is_dataflow && statement.tree.error.is_none() {
+                    self.error(
+                        Code::UnsupportedConstruct,
+                        statement.span,
+                        "only `with R.dataflow():` has a meaning in a Relax function",
+                    );
                 }
+                // Whatever was meant, what follows is looked at as a dataflow block: a broken header costs itself only.
                 if self.state.dataflow.is_some() {
+                    // The outer block goes on, so that its variables stay visible.
                     self.error(Code::MisplacedStatement, statement.span, "a dataflow block cannot stand in another");
+                } else {
+                    self.state.dataflow = Some((statement.indent, self.state.dataflow_count));
+                    self.state.dataflow_count += 1;
                 }
-                self.state.dataflow = Some((statement.indent, self.state.dataflow_count));
-                self.state.dataflow_count += 1;
+                self.state.level = None;
             }
             StatementKind::If(test) => return self.branch(at, to, cursor, test),
             StatementKind::Else | StatementKind::Elif(_) => {
@@ -90,10 +113,21 @@ impl<'a> Elaborator<'a> {
             StatementKind::Break | StatementKind::Continue => self.unsupported_statement(statement, "`break`/`continue`"),
             StatementKind::Import(_) | StatementKind::FromImport { .. } | StatementKind::Pass => {}
             StatementKind::Python { block: true } => return self.unsupported_block(at, to, "this statement"),
+            // Says which names are captured.
+            StatementKind::Python { block: false } if cursor.text(0) == "nonlocal" => {}
             StatementKind::Python { block: false } => self.unsupported_statement(statement, "this statement"),
             StatementKind::Error => {}
         }
+        if statement.tree.error.is_some() {
+            // A broken statement has one mistake, that of its syntax; what is left of it is guessed.
+            self.diagnostics.truncate(before);
+        }
         at + 1
+    }
+
+    /// Whether the statement being elaborated has a mistake of syntax.
+    fn is_broken(&self) -> bool {
+        self.statement_at(self.statement as usize).is_some_and(|statement| statement.tree.error.is_some())
     }
 
     fn unsupported_statement(&mut self, statement: &Statement, what: &str) {
@@ -242,6 +276,7 @@ impl<'a> Elaborator<'a> {
         {
             let cast = self.match_cast(cursor, arguments, cursor.span(value.tokens));
             let declared = self.type_of(cursor, annotation);
+            self.check_cast_annotation(&declared, &cast, cursor.span(annotation.tokens));
             return self.bind_if_named(cursor, target, Some((declared, cursor.span(annotation.tokens))), cast);
         }
         let literal = is_literal(value);
@@ -251,6 +286,20 @@ impl<'a> Elaborator<'a> {
             adopt_dtype(&declared, &mut value);
         }
         self.bind_if_named(cursor, target, Some((declared, cursor.span(annotation.tokens))), value);
+    }
+
+    /// A match_cast says what is checked when the program runs; an annotation that says more would go unchecked.
+    fn check_cast_annotation(&mut self, declared: &StructInfo, cast: &IrExpr, place: Span) {
+        let bounds = self.bounds.clone();
+        let reconciled = reconcile(declared, &cast.ty, &bounds);
+        if reconciled.open && reconciled.clash.is_none() {
+            let message = format!("the annotation {declared} is not what the match_cast checks, {}", cast.ty);
+            self.report(
+                Diagnostic::new(Code::AnnotationShapeMismatch, Place::Here(place), message)
+                    .with_label(Place::Here(cast.span), format!("this is {}", cast.ty))
+                    .with_help("write what is known into the match_cast, and the same type as annotation"),
+            );
+        }
     }
 
     fn bind_if_named(
@@ -266,9 +315,11 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Defines a variable by its declared type, checked against the value's.
-    fn bind_variable(&mut self, variable: Name, span: Span, declared: Option<(StructInfo, Span)>, value: IrExpr) {
+    fn bind_variable(&mut self, variable: Name, span: Span, declared: Option<(StructInfo, Span)>, mut value: IrExpr) {
+        value.ty = self.bounded(value.ty, value.span);
         let inferred = declared.is_none();
         let mut ty = match declared {
+            None if self.is_broken() => StructInfo::Error,
             None => value.ty.clone(),
             Some((declared, place)) => {
                 let bounds = self.bounds.clone();
@@ -412,6 +463,11 @@ impl<'a> Elaborator<'a> {
         let mut bounds = Bounds::clone(&context.bounds);
         for (key, value) in &entries {
             match (key.as_ref(), value) {
+                ("num_input", value) => self.check_num_input(value, context.params, entry_span(cursor, argument, key)),
+                // A function by itself becomes a module under its symbol, whatever Python calls it.
+                ("global_symbol", Attr::Str(symbol)) if self.nesting == 0 && !self.file.modules.is_empty() => {
+                    self.check_global_symbol(symbol, context.name, entry_span(cursor, argument, key));
+                }
                 ("relax.force_pure", Attr::Bool(true)) => context.pure = false,
                 ("relax.force_pure", Attr::Int(value)) if value.as_constant() == Some(1) => context.pure = false,
                 ("tir_var_upper_bound", Attr::Dict(limits)) => read_bounds(limits, &mut bounds.upper),
@@ -431,12 +487,44 @@ impl<'a> Elaborator<'a> {
         }
     }
 
+    /// `num_input` says how many leading parameters are inputs; the others are weights.
+    fn check_num_input(&mut self, value: &Attr, params: usize, place: Span) {
+        let given = match value {
+            Attr::Int(value) => value.as_constant(),
+            Attr::Opaque(_) => return,
+            _ => None,
+        };
+        let in_range = |given: i64| usize::try_from(given).is_ok_and(|given| given <= params);
+        match given {
+            None => self.error(Code::AttrType, place, "`num_input` must be an integer"),
+            Some(given) if !in_range(given) => {
+                let message = format!("`num_input` is {given}, the function has {params} parameters");
+                self.report(
+                    Diagnostic::new(Code::NumInputOutOfRange, Place::Here(place), message)
+                        .with_help(format!("it is the number of leading parameters that are inputs: 0 to {params}")),
+                );
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn check_global_symbol(&mut self, symbol: &str, function: Name, place: Span) {
+        if symbol != function.as_str() {
+            let message = format!("`global_symbol` is \"{symbol}\", the function is called `{function}`");
+            self.report(
+                Diagnostic::new(Code::AttrBadValue, Place::Here(place), message)
+                    .with_help("leave it out: a public function's symbol is its name"),
+            );
+        }
+    }
+
     fn return_value(&mut self, cursor: Cursor<'a>, value: Option<&Expr>, span: Span) {
-        let value = match value {
+        let mut value = match value {
             Some(value) => self.expr(cursor, value),
             None => super::expr::tuple(Vec::new(), span),
         };
-        if self.state.returned && self.scopes.len() == 1 {
+        value.ty = self.bounded(value.ty, value.span);
+        if std::mem::replace(&mut self.state.ended, true) {
             self.error(Code::MisplacedStatement, span, "the function has returned above");
         }
         self.state.returned = true;
@@ -520,4 +608,12 @@ fn read_bounds(limits: &[(Arc<str>, Attr)], into: &mut rx_base::name::NameMap<i6
             into.insert(name(symbol), limit);
         }
     }
+}
+
+/// Where the value of `key` stands in `R.func_attr({…})`; the whole argument where it is not written in line.
+fn entry_span(cursor: Cursor<'_>, argument: &Argument, key: &str) -> Span {
+    let ExprKind::Dict(entries) = &argument.value.kind else { return cursor.span(argument.value.tokens) };
+    let is_key = |expr: &Option<Expr>| expr.as_ref().and_then(|expr| cursor.string_value(expr)).as_deref() == Some(key);
+    let value = entries.iter().find(|(written, _)| is_key(written)).map(|(_, value)| value);
+    cursor.span(value.unwrap_or(&argument.value).tokens)
 }

@@ -354,7 +354,7 @@ impl Elaborator<'_> {
         self.report(diagnostic);
     }
 
-    /// A virtual device as a type names it, checked against the module's.
+    /// A virtual device as a type names it, checked against the module's; `None` after a mistake.
     pub(super) fn vdevice_of(&mut self, cursor: Cursor<'_>, arg: &Expr) -> Option<VDevice> {
         let text = match &arg.kind {
             ExprKind::String => cursor.string_value(arg)?.into_owned(),
@@ -364,36 +364,24 @@ impl Elaborator<'_> {
         let mut parts = text.split(':');
         let kind = parts.next().unwrap_or_default();
         let index = parts.next().and_then(|index| index.parse::<usize>().ok()).unwrap_or(0);
-        let scope = parts.next().unwrap_or("global");
         let span = cursor.span(arg.tokens);
-        match &self.file.vdevices {
-            None => {
-                self.report(
-                    Diagnostic::new(
-                        Code::UnknownVDevice,
-                        Place::Here(span),
-                        format!("the module declares no virtual devices, so \"{text}\" names none"),
-                    )
-                    .with_help("add `I.module_global_infos({\"vdevice\": [I.vdevice(\"llvm\")]})` to the module"),
-                );
-            }
-            Some(declared) => match declared_device(declared, kind, index) {
-                Some(device) => return Some(VDevice(name(&device))),
-                None => {
-                    let known: Vec<String> =
-                        declared.iter().map(|device| format!("{}:{}:{}", device.kind, device.index, device.scope)).collect();
-                    self.report(
-                        Diagnostic::new(
-                            Code::UnknownVDevice,
-                            Place::Here(span),
-                            format!("the module declares no virtual device \"{text}\""),
-                        )
-                        .with_note(format!("declared: {}", known.join(", "))),
-                    );
-                }
-            },
+        let Some(declared) = &self.file.vdevices else {
+            let message = format!("the module declares no virtual devices, so \"{text}\" names none");
+            let report = Diagnostic::new(Code::UnknownVDevice, Place::Here(span), message);
+            self.report(
+                report.with_help("add `I.module_global_infos({\"vdevice\": [I.vdevice(\"llvm\")]})` to the module"),
+            );
+            return None;
+        };
+        let device = declared_device(declared, kind, index);
+        if device.is_none() {
+            let known: Vec<String> =
+                declared.iter().map(|device| format!("{}:{}:{}", device.kind, device.index, device.scope)).collect();
+            let message = format!("the module declares no virtual device \"{text}\"");
+            let report = Diagnostic::new(Code::UnknownVDevice, Place::Here(span), message);
+            self.report(report.with_note(format!("declared: {}", known.join(", "))));
         }
-        Some(VDevice(name(&format!("{kind}:{index}:{scope}"))))
+        device.map(|device| VDevice(name(&device)))
     }
 
     fn dtensor_type(&mut self, cursor: Cursor<'_>, expr: &Expr, arguments: &[Argument]) -> StructInfo {
@@ -405,7 +393,13 @@ impl Elaborator<'_> {
                 cursor.string_value(arg).map_or_else(|| cursor.source(arg.tokens).to_owned(), |text| text.into_owned())
             }))
         };
-        let (device_mesh, placement) = (text("device_mesh"), Placement(text("placement")));
+        let (device_mesh, placement) = (text("device_mesh"), text("placement"));
+        let placement = Placement::parse(&placement).unwrap_or_else(|| {
+            let place = self.type_argument(cursor, arguments, &order, "placement").map_or(expr.tokens, |arg| arg.tokens);
+            let message = format!("\"{placement}\" is no placement: `R` or `S[axis]` for each axis of the mesh");
+            self.error(Code::MalformedType, cursor.span(place), message);
+            Placement::unknown()
+        });
         StructInfo::DTensor(Arc::new(DTensorInfo { tensor, device_mesh, placement }))
     }
 

@@ -1,19 +1,14 @@
 //! Arithmetic on normal forms. Overflow of `i64` gives [`Dim::ERROR`].
 
 use super::prove::{self, Answer, Bounds};
-use super::{Atom, Dim, MAX_TERMS, Product, Repr, Sum};
+use super::{Atom, Dim, MAX_TERMS, Product, Repr};
 use std::ops::{Add, Mul, Neg, Sub};
-use std::sync::Arc;
 
 /// A sum being built; `None` once a coefficient overflowed.
 type Partial = Option<(Vec<(Product, i64)>, i64)>;
 
 fn finish(partial: Partial) -> Dim {
-    match partial {
-        Some((terms, constant)) if terms.is_empty() => Dim::constant(constant),
-        Some((terms, constant)) if terms.len() <= MAX_TERMS => Dim(Repr::Sum(Arc::new(Sum { terms, constant }))),
-        _ => Dim::ERROR,
-    }
+    partial.map_or(Dim::ERROR, |(terms, constant)| Dim::sum(terms, constant))
 }
 
 /// The terms and constant of `dim`; an error has none.

@@ -15,10 +15,19 @@ const MAX_BLOCKS: usize = 256;
 pub(super) struct Entry {
     /// Module headers so far.
     pub(super) classes: u32,
-    /// The column of the last module header whose class can still have members.
-    pub(super) class: Option<u32>,
+    /// The last module header whose class can still have members.
+    pub(super) class: Option<Class>,
     /// The item that is open.
     pub(super) open: Open,
+}
+
+/// A module class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Class {
+    /// The header's column.
+    pub(super) indent: u32,
+    /// The first member's column.
+    pub(super) members: Option<u32>,
 }
 
 /// The open item, as far as it decides what comes next.
@@ -26,8 +35,9 @@ pub(super) struct Entry {
 pub(super) enum Open {
     /// The text's start.
     Start,
-    /// A run of statements that a further one of the same kind prolongs.
-    Run(ItemKind),
+    /// A run of statements that a further one of the same kind prolongs; whether the last one was misplaced, so that
+    /// the next one is not reported again.
+    Run(ItemKind, bool),
     /// A function.
     Function {
         /// Which kind.
@@ -156,7 +166,12 @@ impl<'t, 'a> Outline<'t, 'a> {
         let mut entry = self.entry;
         if let Open::Function { body, with, .. } = &mut entry.open {
             *body = self.blocks.first().map(|block| block.indent);
-            *with = self.blocks.get(1).map(|block| block.indent);
+            // Blocks that no `Entry` can tell make a state that no segment starts in.
+            *with = match self.blocks.as_slice() {
+                [] | [_] => None,
+                [_, block] if block.with => Some(block.indent),
+                _ => Some(u32::MAX),
+            };
         }
         entry
     }
@@ -176,7 +191,8 @@ impl<'t, 'a> Outline<'t, 'a> {
         let (indent, start) = indentation(bytes, self.at);
         let line_lead = lead(self.text.get(start..).unwrap_or_default());
         let in_body = self.in_body(indent, line_lead);
-        let bounded = self.kind == FileKind::Rx || in_body || self.entry.class.is_some_and(|class| indent > class);
+        let bounded =
+            self.kind == FileKind::Rx || in_body || self.entry.class.is_some_and(|class| indent > class.indent);
         let line = logical_line(bytes, self.at, bounded);
         let step = if in_body { self.body_step(line, line_lead) } else { self.item_step(line, line_lead, bounded) };
         self.at = step.next;
@@ -194,7 +210,7 @@ impl<'t, 'a> Outline<'t, 'a> {
             statements: 0,
             errors: SmallVec::new(),
         };
-        self.entry.open = Open::Run(ItemKind::Prelude);
+        self.entry.open = Open::Run(ItemKind::Prelude, false);
         self.at = next;
         step
     }
@@ -295,10 +311,11 @@ impl<'t, 'a> Outline<'t, 'a> {
         self.decorated = false;
         self.strayed = false;
         self.astray = None;
-        if self.kind == FileKind::Python && self.entry.class.is_some_and(|class| line.indent <= class) {
+        if self.kind == FileKind::Python && self.entry.class.is_some_and(|class| line.indent <= class.indent) {
             self.entry.class = None;
         }
-        let member = self.entry.class.is_some_and(|class| line.indent > class);
+        let member = self.entry.class.is_some_and(|class| line.indent > class.indent);
+        let misplaced = member && self.misplaced_member(line.indent);
         let group = self.decorated_group(line, first_lead, bounded);
         let mut step = Step {
             start: self.at,
@@ -310,18 +327,12 @@ impl<'t, 'a> Outline<'t, 'a> {
             errors: SmallVec::new(),
         };
         let meaning = self.meaning(&group, member);
+        if misplaced && !matches!(entry.open, Open::Run(_, true)) {
+            let message = "the line stands in another column than the class's first member";
+            step.errors.push(error(Code::BadIndentation, message, line));
+        }
         if let ItemKind::ModuleHeader | ItemKind::Function(_) = meaning {
-            match group.header {
-                Lead::Decorator(_) => {
-                    step.errors.push(error(
-                        Code::SyntaxError,
-                        "nothing is decorated: expected `def` or `class` below",
-                        line,
-                    ));
-                }
-                _ if opens_block(self.statement(group.last)) => step.errors.extend(self.empty_block(group.last)),
-                _ => {}
-            }
+            step.errors.extend(self.header_error(&group, line));
         }
         let module = match meaning {
             ItemKind::ModuleHeader => Some(self.entry.classes),
@@ -337,19 +348,41 @@ impl<'t, 'a> Outline<'t, 'a> {
                 self.entry.open = Open::Function { kind, indent: line.indent, member, body: None, with: None };
             }
             ItemKind::ModuleHeader => {
-                self.entry.class = Some(line.indent);
+                self.entry.class = Some(Class { indent: line.indent, members: None });
                 self.entry.classes += 1;
-                self.entry.open = Open::Run(meaning);
+                self.entry.open = Open::Run(meaning, false);
             }
-            ItemKind::Prelude | ItemKind::ModuleStatement | ItemKind::Foreign if entry.open == Open::Run(meaning) => {
+            ItemKind::Prelude | ItemKind::ModuleStatement | ItemKind::Foreign if matches!(entry.open, Open::Run(kind, _) if kind == meaning) =>
+            {
+                self.entry.open = Open::Run(meaning, misplaced);
                 step.cut = Cut::May;
                 return step;
             }
-            _ => self.entry.open = Open::Run(meaning),
+            _ => self.entry.open = Open::Run(meaning, misplaced),
         }
         let named = matches!(meaning, ItemKind::Function(_) | ItemKind::ModuleHeader);
         step.head = Some(Head { name: head.name.filter(|_| named), ..head });
         step
+    }
+
+    /// The error of decorators without a header, or of a header without a body.
+    fn header_error(&self, group: &Group<'t>, first: LogicalLine) -> Option<IndentationError> {
+        match group.header {
+            Lead::Decorator(_) => {
+                let message = "nothing is decorated: expected `def` or `class` below";
+                Some(error(Code::SyntaxError, message, first))
+            }
+            _ if opens_block(self.statement(group.last)) => self.empty_block(group.last),
+            _ => None,
+        }
+    }
+
+    /// Whether a member of the open class stands in another column than the first one.
+    fn misplaced_member(&mut self, column: u32) -> bool {
+        match &mut self.entry.class {
+            Some(class) => *class.members.get_or_insert(column) != column,
+            None => false,
+        }
     }
 
     /// The decorators that start at `line` with the header below them, or `line` alone.

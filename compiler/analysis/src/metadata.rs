@@ -1,0 +1,318 @@
+//! The metadata section, `metadata = tvm.ir.load_json("""…""")`: types of the constants a text names by key and index.
+//!
+//! Of the section's node graph only what types need is kept while it is read ([`graph`]); tensor data is not decoded.
+
+mod graph;
+mod tensor;
+
+use graph::{Graph, Node};
+use rx_base::name::{NameMap, name};
+use rx_base::{Code, DType, Diagnostic, Dim, Span};
+use rx_ir::StructInfo;
+use rx_ir::struct_info::Shape;
+use rx_syntax::ast::{Expr, ExprKind, StatementKind};
+use rx_syntax::{Cursor, Segment};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use tensor::Header;
+
+/// From keys to the struct infos of the objects under them, in order; [`StructInfo::Error`] where nothing is known.
+pub type Constants = NameMap<Vec<StructInfo>>;
+
+/// The most objects a section may list; references may repeat, so that a short text could list any number.
+const MAX_OBJECTS: usize = 1 << 18;
+
+/// The most dims of a constant.
+const MAX_DIMS: usize = 256;
+
+/// What a metadata section says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Section {
+    /// Its constants; `None` where the section cannot be read, or is no literal.
+    pub constants: Option<Arc<Constants>>,
+    /// Why it cannot be read: the segment's index, and the mistake in it.
+    pub problem: Option<(u32, Diagnostic<Span>)>,
+}
+
+/// Reads the section that stands in an item's segments.
+pub fn read(segments: &[Arc<Segment>]) -> Section {
+    for (at, segment) in segments.iter().enumerate() {
+        for statement in &segment.tree().statements {
+            let cursor = segment.cursor(statement);
+            let StatementKind::Assign { value, .. } = &statement.tree.kind else { continue };
+            let Some((literal, json)) = json_of(cursor, value) else { continue };
+            return match decode(&json) {
+                Ok(constants) => Section { constants: constants.map(Arc::new), problem: None },
+                Err(problem) => {
+                    let at = u32::try_from(at).unwrap_or(u32::MAX);
+                    let message = format!("the metadata section cannot be read: {problem}");
+                    let diagnostic = Diagnostic::new(Code::MalformedMetadata, first_line(cursor, literal), message)
+                        .with_help("print the module again with `show_meta=True`, or delete the section: its constants are then taken at their annotations' word");
+                    Section { constants: None, problem: Some((at, diagnostic)) }
+                }
+            };
+        }
+    }
+    Section::default()
+}
+
+/// The literal of `load_json("…")` and its value.
+fn json_of<'t, 'e>(cursor: Cursor<'t>, value: &'e Expr) -> Option<(&'e Expr, std::borrow::Cow<'t, str>)> {
+    let ExprKind::Call { callee, arguments } = &value.kind else { return None };
+    if !cursor.source(callee.tokens).ends_with("load_json") {
+        return None;
+    }
+    let literal = &arguments.first()?.value;
+    Some((literal, cursor.string_value(literal)?))
+}
+
+/// The part of a literal on its first line; the whole may be megabytes.
+fn first_line(cursor: Cursor<'_>, literal: &Expr) -> Span {
+    let span = cursor.span(literal.tokens);
+    let line = cursor.source(literal.tokens).lines().next().unwrap_or_default();
+    let length = u32::try_from(line.len()).unwrap_or(u32::MAX);
+    Span { start: span.start, end: span.start.saturating_add(length).min(span.end) }
+}
+
+/// The constants of a section; `None` where it may be sound and is not understood.
+///
+/// # Errors
+/// What is wrong with it, in words.
+fn decode(json: &str) -> Result<Option<Constants>, String> {
+    let graph = match graph::parse(json) {
+        Ok(graph) => graph,
+        // TVM writes these for floats; no JSON has them (TVM 3rdparty/tvm-ffi/src/ffi/extra/json_writer.cc).
+        Err(_) if json.contains("NaN") || json.contains("Infinity") => return Ok(None),
+        Err(problem) => return Err(problem),
+    };
+    Decoder { graph, known: FxHashMap::default() }.constants().map(Some)
+}
+
+struct Decoder<'j> {
+    graph: Graph<'j>,
+    /// Types by node: nodes may be listed many times.
+    known: FxHashMap<usize, StructInfo>,
+}
+
+impl<'j> Decoder<'j> {
+    fn constants(mut self) -> Result<Constants, String> {
+        let root = self.graph.root.ok_or("it has no root")?;
+        let root = self.node(root, "root")?;
+        if !matches!(root.kind(), "Map" | "StrMap") {
+            return Err("its root is no map".to_owned());
+        }
+        let entries = self.entries(root)?;
+        let mut constants = Constants::default();
+        let mut objects = 0usize;
+        for (key, list) in entries {
+            let list = self.node(list, "list")?.list.clone().ok_or("what stands under a key is no list")?;
+            objects += list.len();
+            if objects > MAX_OBJECTS {
+                return Err(format!("it lists more than {MAX_OBJECTS} objects"));
+            }
+            let types: Result<Vec<StructInfo>, String> = list
+                .iter()
+                .enumerate()
+                .map(|(at, node)| self.object(*node).map_err(|problem| format!("constant {at} of `{key}`: {problem}")))
+                .collect();
+            constants.insert(name(&key), types?);
+        }
+        Ok(constants)
+    }
+
+    /// Keys and values of a map. Keys are nodes, or stand in line in the classic format.
+    fn entries(&self, map: &Node<'j>) -> Result<Vec<(String, usize)>, String> {
+        let items = map.list.as_deref().ok_or("its root is no map")?;
+        if let Some(keys) = &map.keys {
+            return match keys.len() == items.len() {
+                true => Ok(keys.iter().map(|key| key.clone().into_owned()).zip(items.iter().copied()).collect()),
+                false => Err(format!("its root has {} keys and {} values", keys.len(), items.len())),
+            };
+        }
+        let pairs = items.chunks_exact(2);
+        if !pairs.remainder().is_empty() {
+            return Err("its root has a key without a value".to_owned());
+        }
+        pairs
+            .map(|pair| {
+                // INVARIANT: chunks of exactly two.
+                let key = self.node(pair[0], "key")?.text.as_deref().ok_or("a key of its root is no string")?;
+                Ok((key.to_owned(), pair[1]))
+            })
+            .collect()
+    }
+
+    fn node(&self, at: usize, what: &str) -> Result<&Node<'j>, String> {
+        let count = self.graph.nodes.len();
+        self.graph.nodes.get(at).ok_or_else(|| format!("its {what} is node {at} of {count}"))
+    }
+
+    /// The type of an object; [`StructInfo::Error`] for what is no constant.
+    fn object(&mut self, at: usize) -> Result<StructInfo, String> {
+        if let Some(known) = self.known.get(&at) {
+            return Ok(known.clone());
+        }
+        let node = self.node(at, "object")?;
+        let ty = match node.kind() {
+            "GenericConst" | "Constant" => self.constant(node)?,
+            _ => StructInfo::Error,
+        };
+        self.known.insert(at, ty.clone());
+        Ok(ty)
+    }
+
+    /// The type of a constant: what its tensor's header says, else what its type says.
+    fn constant(&self, node: &Node<'j>) -> Result<StructInfo, String> {
+        let header = match node.index(&["value", "data"]) {
+            None => None,
+            Some(at) if node.classic => {
+                let count = self.graph.tensors.len();
+                let text = self.graph.tensors.get(at).ok_or_else(|| format!("its data is tensor {at} of {count}"))?;
+                Some(tensor::header(text, MAX_DIMS)?)
+            }
+            Some(at) => match self.node(at, "data")? {
+                data if matches!(data.kind(), "Tensor" | "NDArray") => {
+                    let text = data.text.as_deref().ok_or("its tensor holds no data")?;
+                    Some(tensor::header(text, MAX_DIMS)?)
+                }
+                _ => None,
+            },
+        };
+        if let Some(Header { shape, dtype }) = header {
+            let dims: Vec<Dim> = shape.into_iter().map(Dim::constant).collect();
+            return Ok(StructInfo::tensor(dims, dtype));
+        }
+        match node.index(&["ty", "struct_info_"]) {
+            Some(ty) => self.tensor_type(self.node(ty, "type")?),
+            None => Ok(StructInfo::Error),
+        }
+    }
+
+    /// `relax.TensorType`, `relax.TensorStructInfo` of the classic spelling.
+    fn tensor_type(&self, node: &Node<'j>) -> Result<StructInfo, String> {
+        if !matches!(node.kind(), "TensorType" | "TensorStructInfo") {
+            return Ok(StructInfo::Error);
+        }
+        let dtype = match (node.string("dtype"), node.index(&["dtype"])) {
+            (_, Some(at)) if !node.classic => self.node(at, "dtype")?.string("dtype"),
+            (written, _) => written,
+        };
+        let rank = node.index(&["ndim"]).filter(|ndim| *ndim <= MAX_DIMS);
+        let dims = self.dims(node)?;
+        let shape = dims.map_or_else(|| Shape::of_rank(rank), Shape::known);
+        Ok(StructInfo::tensor_of(shape, dtype.and_then(DType::parse)))
+    }
+
+    /// The dims of a tensor type, where all are constants.
+    fn dims(&self, node: &Node<'j>) -> Result<Option<Vec<Dim>>, String> {
+        let Some(shape) = node.index(&["shape"]) else { return Ok(None) };
+        let shape = self.node(shape, "shape")?;
+        let Some(values) = shape.index(&["values"]) else { return Ok(None) };
+        let Some(values) = self.node(values, "dims")?.list.as_deref().filter(|dims| dims.len() <= MAX_DIMS) else {
+            return Ok(None);
+        };
+        let dims: Result<Option<Vec<Dim>>, String> =
+            values.iter().map(|dim| Ok(self.node(*dim, "dim")?.integer("value").map(Dim::constant))).collect();
+        dims
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Section, decode, read};
+    use rx_base::name::name;
+    use rx_syntax::Segment;
+    use std::sync::Arc;
+
+    /// A tensor of int32 `[3, 5, 15]`.
+    const INT32_3: &str = "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAAgAQADAAAAAAAAAAwAAAAAAAAAAAAAAAUAAAAPAAAA";
+
+    fn types(json: &str, key: &str) -> Vec<String> {
+        let constants = decode(json).expect("readable").expect("understood");
+        constants.get(&name(key)).expect("the key").iter().map(ToString::to_string).collect()
+    }
+
+    fn problem(json: &str) -> String {
+        decode(json).expect_err("broken")
+    }
+
+    /// A section of one constant with this type node's data and tensor.
+    fn one(ty: &str, value: &str) -> String {
+        format!(
+            r#"{{"root_index": 4, "nodes": [{{"type": "ffi.String", "data": "ir.GenericConst"}}, {{"type": "None"}},
+            {{"type": "ir.GenericConst", "data": {{"span": 1, "ty": 6, "value": 5}}}}, {{"type": "ffi.Array", "data": [2]}},
+            {{"type": "ffi.Map", "data": [0, 3]}}, {value}, {ty}, {{"type": "ir.PrimType", "data": {{"span": 1, "dtype": "float16"}}}},
+            {{"type": "relax.expr.ShapeExpr", "data": {{"span": 1, "ty": 1, "values": 9}}}}, {{"type": "ffi.Array", "data": [10]}},
+            {{"type": "ir.IntImm", "data": {{"span": 1, "ty": 1, "value": 7}}}}]}}"#
+        )
+    }
+
+    fn tensor_of(data: &str) -> String {
+        format!(r#"{{"type": "ffi.Tensor", "data": "{data}"}}"#)
+    }
+
+    const TYPE: &str = r#"{"type": "relax.TensorType", "data": {"span": 1, "shape": 8, "dtype": 7, "vdevice": 1, "ndim": 1}}"#;
+
+    #[test]
+    fn the_tensor_is_believed_before_the_type() {
+        let key = "ir.GenericConst";
+        assert_eq!(types(&one(TYPE, &tensor_of(INT32_3)), key), [r#"R.Tensor((3,), dtype="int32")"#]);
+        assert_eq!(types(&one(TYPE, r#"{"type": "None"}"#), key), [r#"R.Tensor((7,), dtype="float16")"#]);
+        let rank_only = TYPE.replace("\"shape\": 8", "\"shape\": 1");
+        assert_eq!(types(&one(&rank_only, r#"{"type": "None"}"#), key), [r#"R.Tensor(dtype="float16", ndim=1)"#]);
+    }
+
+    #[test]
+    fn the_classic_format_is_read() {
+        let json = format!(
+            r#"{{"root": 1, "nodes": [{{"type_key": ""}}, {{"type_key": "Map", "keys": ["relax.expr.Constant"], "data": [2]}},
+            {{"type_key": "Array", "data": [3, 4]}},
+            {{"type_key": "relax.expr.Constant", "attrs": {{"_checked_type_": "0", "data": "0", "span": "0", "struct_info_": "5"}}}},
+            {{"type_key": "relax.expr.Constant", "attrs": {{"_checked_type_": "0", "span": "0", "struct_info_": "5"}}}},
+            {{"type_key": "relax.TensorStructInfo", "attrs": {{"dtype": "float16", "ndim": "1", "shape": "6", "span": "0"}}}},
+            {{"type_key": "relax.expr.ShapeExpr", "attrs": {{"values": "7"}}}}, {{"type_key": "Array", "data": [8]}},
+            {{"type_key": "IntImm", "attrs": {{"dtype": "int64", "span": "0", "value": "7"}}}}],
+            "b64ndarrays": ["{INT32_3}"], "attrs": {{"tvm_version": "0.20.0"}}}}"#
+        );
+        let found = types(&json, "relax.expr.Constant");
+        assert_eq!(found, [r#"R.Tensor((3,), dtype="int32")"#, r#"R.Tensor((7,), dtype="float16")"#]);
+    }
+
+    #[test]
+    fn what_is_broken_is_told_once() {
+        assert!(problem("{").starts_with("EOF while parsing"), "{}", problem("{"));
+        assert_eq!(problem("{}"), "it has no root");
+        assert_eq!(problem(r#"{"root_index": 4, "nodes": []}"#), "its root is node 4 of 0");
+        let cut = one(TYPE, &tensor_of(&INT32_3[..60]));
+        assert_eq!(problem(&cut), "constant 0 of `ir.GenericConst`: its tensor is cut short");
+        let magic = one(TYPE, &tensor_of(&INT32_3.replace("P6G0", "AAAA")));
+        assert_eq!(problem(&magic), "constant 0 of `ir.GenericConst`: its tensor is none");
+        let shape = TYPE.replace("\"shape\": 8", "\"shape\": 80");
+        let missing = one(&shape, r#"{"type": "None"}"#);
+        assert_eq!(problem(&missing), "constant 0 of `ir.GenericConst`: its shape is node 80 of 11");
+    }
+
+    #[test]
+    fn depth_and_circles_end() {
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        for json in [deep.clone(), format!(r#"{{"nodes": {deep}}}"#), format!(r#"{{"nodes": [{{"data": {deep}}}]}}"#)] {
+            assert!(decode(&json).is_err());
+        }
+        let circle = one(r#"{"type": "relax.TensorType", "data": {"shape": 6, "dtype": 6, "ndim": 6, "values": 6}}"#, r#"{"type": "ir.GenericConst", "data": {"ty": 5, "value": 5}}"#);
+        assert_eq!(types(&circle, "ir.GenericConst"), ["R.Tensor(ndim=6)"]);
+    }
+
+    #[test]
+    fn floats_that_json_lacks_make_it_opaque() {
+        assert_eq!(decode(r#"{"nodes": [{"type": "float", "data": NaN}]}"#), Ok(None));
+    }
+
+    #[test]
+    fn a_section_is_found_and_its_problem_placed() {
+        let section = |text: &str| read(&[Arc::new(Segment::new(text.into()))]);
+        assert_eq!(section("metadata = tvm.ir.load_json(text)\n"), Section::default());
+        let broken = section("metadata = tvm.ir.load_json(\"\"\"{\n  \\\"nodes\\\": [\n}\"\"\")\n");
+        let (segment, diagnostic) = broken.problem.expect("a problem");
+        assert_eq!((segment, diagnostic.primary.start, diagnostic.primary.end), (0, 28, 32));
+    }
+}

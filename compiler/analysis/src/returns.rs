@@ -1,0 +1,113 @@
+//! Which functions' return types are inferred for their callers.
+//!
+//! A function without a declared return type is checked before its callers are. That must come to an end, and soon: one
+//! query per function recurses. Who may call whom is read off the text alone, so that the answer is the same whatever is
+//! asked first.
+
+use rx_base::Name;
+use rx_base::name::{NameMap, NameSet};
+use rx_syntax::{Segment, TokenKind};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The longest chain of functions whose return types are inferred one from the other. What a function further up returns
+/// is not known to its callers.
+const LONGEST_CHAIN: u32 = 16;
+
+/// Every name in a function's text, each once: what it may call is among them.
+pub fn mentions(segments: &[Arc<Segment>]) -> Arc<[Name]> {
+    let mut names = BTreeSet::new();
+    for segment in segments {
+        for statement in &segment.tree().statements {
+            let cursor = segment.cursor(statement);
+            let named = (0..statement.token_count).filter(|token| cursor.kind(*token).is_some_and(TokenKind::is_name));
+            names.extend(named.map(|token| cursor.name(token)));
+        }
+    }
+    names.into_iter().collect()
+}
+
+/// Of functions without a declared return type, given with what they mention, those whose return type is inferred: those
+/// in no circle (nor between two) and at the head of no chain that is too long.
+pub fn inferable(functions: &[(Name, Arc<[Name]>)]) -> NameSet {
+    let known: NameMap<usize> = functions.iter().enumerate().map(|(at, (name, _))| (*name, at)).collect();
+    let callees: Vec<Vec<usize>> = functions
+        .iter()
+        .map(|(_, mentions)| mentions.iter().filter_map(|name| known.get(name).copied()).collect())
+        .collect();
+    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); functions.len()];
+    for (caller, callees) in callees.iter().enumerate() {
+        for callee in callees {
+            // INVARIANT: indices of `known` are below the number of functions.
+            callers[*callee].push(caller);
+        }
+    }
+    let above = peel(&callees, &callers, |_| true).reached;
+    // What neither peeling reaches stands in a circle or between two; it counts as declared.
+    let below = peel(&callers, &callees, |_| true).reached;
+    let open = |at: usize| above[at] || below[at];
+    let heights = peel(&callers, &callees, open);
+    let fits = |at: &usize| open(*at) && heights.reached[*at] && heights.height[*at] <= LONGEST_CHAIN;
+    functions.iter().enumerate().filter(|(at, _)| fits(at)).map(|(_, (name, _))| *name).collect()
+}
+
+/// What [`peel`] found of each node.
+struct Peeled {
+    reached: Vec<bool>,
+    /// The longest way to it from a node without predecessors.
+    height: Vec<u32>,
+}
+
+/// Takes nodes for which `of` holds off a graph as long as one has no predecessor left among them.
+fn peel(next: &[Vec<usize>], before: &[Vec<usize>], of: impl Fn(usize) -> bool) -> Peeled {
+    let count = next.len();
+    let mut left: Vec<usize> = before.iter().map(|before| before.iter().filter(|at| of(**at)).count()).collect();
+    let mut peeled = Peeled { reached: vec![false; count], height: vec![1; count] };
+    let mut ready: Vec<usize> = (0..count).filter(|at| of(*at) && left[*at] == 0).collect();
+    while let Some(at) = ready.pop() {
+        peeled.reached[at] = true;
+        for next in next[at].iter().copied().filter(|next| of(*next)) {
+            peeled.height[next] = peeled.height[next].max(peeled.height[at] + 1);
+            left[next] -= 1;
+            if left[next] == 0 {
+                ready.push(next);
+            }
+        }
+    }
+    peeled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST_CHAIN, inferable};
+    use rx_base::Name;
+    use rx_base::name::name;
+    use std::sync::Arc;
+
+    fn graph(text: &str) -> Vec<(Name, Arc<[Name]>)> {
+        let line = |line: &str| {
+            let mut names = line.split_whitespace().map(name);
+            names.next().map(|function| (function, names.collect()))
+        };
+        text.split(';').filter_map(line).collect()
+    }
+
+    fn inferred(text: &str) -> Vec<String> {
+        let mut names: Vec<String> = inferable(&graph(text)).iter().map(Name::to_string).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn functions_in_circles_are_not_inferred() {
+        assert_eq!(inferred("a b c; b c; c x"), ["a", "b", "c"]);
+        assert_eq!(inferred("a a; b a; c d"), ["b", "c"]);
+        assert_eq!(inferred("top a; a b; b c; c a leaf; leaf"), ["leaf", "top"]);
+    }
+
+    #[test]
+    fn chains_are_inferred_up_to_a_length() {
+        let chain: String = (0..100).map(|at| format!("f{at} f{};", at + 1)).collect();
+        assert_eq!(inferred(&chain).len(), LONGEST_CHAIN as usize);
+    }
+}
