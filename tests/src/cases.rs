@@ -20,7 +20,9 @@ pub fn folder() -> Option<PathBuf> {
 /// What is wrong with the file.
 pub fn rows(path: &Path) -> Result<Vec<Value>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    text.lines().map(|line| serde_json::from_str(line).map_err(|error| format!("{}: {error}", path.display()))).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).map_err(|error| format!("{}: {error}", path.display())))
+        .collect()
 }
 
 /// The string field of a row.

@@ -18,8 +18,8 @@ mod sugar;
 mod types;
 
 pub use call::signature_text;
-pub(crate) use scope::suggest;
 pub(crate) use header::{decorator_flag, elaborate_signature, extern_declarations};
+pub(crate) use scope::{captured_diagnostic, suggest};
 
 use crate::entry::{Entry, Outer, Place};
 use crate::file_context::FileContext;
@@ -138,6 +138,8 @@ pub(crate) struct Elaborator<'a> {
     bounds: Arc<Bounds>,
     /// Depth of nested functions; rows and exports of inner bodies differ from the outermost's.
     nesting: u32,
+    /// Blocks around the statement; deeper ones than the parser allows are reported by it and not looked into.
+    blocks: u32,
     /// Inside `R.Callable(…)`, whose symbols are its own and need no definition.
     lenient_symbols: bool,
 }
@@ -162,6 +164,7 @@ impl<'a> Elaborator<'a> {
             statement: 0,
             bounds: Arc::default(),
             nesting: 0,
+            blocks: 0,
             lenient_symbols: false,
         };
         if let Some(context) = elaborator.function_context() {
@@ -204,7 +207,7 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// The current spelling of a call's keyword: `out_sinfo` is `out_ty`.
+/// The current spelling of a call's keyword: `out_sinfo` is `out_ty`. Current spellings are as they are.
 fn current_keyword(written: &str) -> &str {
-    match written { "out_sinfo" => "out_ty", "sinfo_args" => "ty_args", other => other }
+    rx_syntax::dialect::Dialect::Classic.canonical_keyword(written)
 }

@@ -1,5 +1,6 @@
 //! What the whole file says to its functions: imports, symbolic dims, devices, captured names.
 
+use crate::metadata::Constants;
 use rx_base::name::{NameMap, NameSet, name};
 use rx_base::symbolic::Bounds;
 use rx_base::{Name, Span};
@@ -48,12 +49,14 @@ pub struct FileContext {
     pub items: Vec<Name>,
     /// Other names bound at module level, imports included; their values are Python's.
     pub captured: NameSet,
+    /// Names imported from TVM's own packages, which TVM's parser evaluates in prim_funcs; part of `captured`.
+    pub api: NameSet,
     /// `from tvm.script import relax as X`, where `X` is not `R`.
     pub aliases: NameMap<Name>,
     /// Virtual devices declared by `I.module_global_infos`; `None` when the module declares none.
     pub vdevices: Option<Vec<DeclaredVDevice>>,
-    /// Struct infos of the metadata section's constants, where it is present.
-    pub constants: NameMap<Vec<StructInfo>>,
+    /// Struct infos of the metadata section's constants, where there is one that could be read.
+    pub constants: Option<Arc<Constants>>,
 }
 
 /// `I.vdevice(target, index, scope)`.
@@ -85,9 +88,11 @@ impl FileContext {
                 StatementKind::Def { name, .. } => {
                     self.captured.insert(cursor.name(*name));
                 }
-                StatementKind::Import(names) | StatementKind::FromImport { names, .. } => {
-                    for imported in names {
-                        self.import(cursor, imported);
+                StatementKind::Import(names) => names.iter().for_each(|imported| self.import(cursor, imported)),
+                StatementKind::FromImport { module, names } => {
+                    names.iter().for_each(|imported| self.import(cursor, imported));
+                    if cursor.source(*module).split('.').next() == Some("tvm") {
+                        self.api.extend(names.iter().map(|imported| name(bound_by_import(cursor, imported))));
                     }
                 }
                 StatementKind::Expr(expr) => self.global_infos(cursor, expr),
@@ -181,14 +186,20 @@ pub fn python_names(segments: &[Arc<Segment>]) -> NameSet {
                 }
                 StatementKind::Def { name, params, .. } => {
                     names.insert(cursor.name(*name));
-                    names.extend(params.iter().filter_map(|param| Some(cursor.parameter(param).name(param.tree.name?))));
+                    names
+                        .extend(params.iter().filter_map(|param| Some(cursor.parameter(param).name(param.tree.name?))));
                 }
-                StatementKind::Assign { targets, .. } => targets.iter().for_each(|target| bound(cursor, target, &mut names)),
+                StatementKind::Assign { targets, .. } => {
+                    targets.iter().for_each(|target| bound(cursor, target, &mut names))
+                }
                 StatementKind::AnnAssign { target, .. } | StatementKind::For { target, .. } => {
                     bound(cursor, target, &mut names);
                 }
                 StatementKind::With(items) => {
-                    items.iter().filter_map(|item| item.target.as_ref()).for_each(|target| bound(cursor, target, &mut names));
+                    items
+                        .iter()
+                        .filter_map(|item| item.target.as_ref())
+                        .for_each(|target| bound(cursor, target, &mut names));
                 }
                 StatementKind::Import(imported) | StatementKind::FromImport { names: imported, .. } => {
                     names.extend(imported.iter().map(|imported| name(bound_by_import(cursor, imported))));

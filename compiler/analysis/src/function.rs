@@ -274,13 +274,12 @@ impl<'a> Run<'a> {
         let result = &self.state.results[at];
         let index = u32::try_from(at).unwrap_or(u32::MAX);
         let changed = |name: &Name| self.changed.contains_key(name);
-        result
-            .imports
+        result.imports.iter().any(|(name, was)| {
+            changed(name) && self.state.definitions.lookup(*name, index, &self.state.results) != was.as_ref()
+        }) || result
+            .globals
             .iter()
-            .any(|(name, was)| changed(name) && self.state.definitions.lookup(*name, index, &self.state.results) != was.as_ref())
-            || result.globals.iter().any(|(name, was)| {
-                changed(name) && self.state.globals.get(name).is_none_or(|now| now != was)
-            })
+            .any(|(name, was)| changed(name) && self.state.globals.get(name).is_none_or(|now| now != was))
     }
 
     fn elaborate(&mut self, at: usize, start: BlockState) {
@@ -331,7 +330,8 @@ impl<'a> Run<'a> {
             _ => None,
         };
         let returned = declared.or_else(|| state.results.iter().rev().find_map(|result| result.returned.clone()));
-        let check = FunctionCheck { segments: state.results.as_slice().into(), diagnostics: diagnostics.into(), returned };
+        let check =
+            FunctionCheck { segments: state.results.as_slice().into(), diagnostics: diagnostics.into(), returned };
         (state, check)
     }
 }

@@ -90,6 +90,9 @@ mod tests {
         assert_eq!(a, b);
         assert_eq!(call("int64", std::slice::from_ref(&n)), n);
         assert_eq!(binary(BinaryOp::LeftShift, &n, &Dim::constant(2)), &n * &Dim::constant(4));
-        assert_eq!(clamped(compare(CompareOp::Lt, n.clone(), Dim::constant(0))).to_string(), "T.if_then_else(n < 0, n + 16, n)");
+        assert_eq!(
+            clamped(compare(CompareOp::Lt, n.clone(), Dim::constant(0))).to_string(),
+            "T.if_then_else(n < 0, n + 16, n)"
+        );
     }
 }

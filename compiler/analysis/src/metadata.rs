@@ -6,13 +6,13 @@ mod graph;
 mod tensor;
 
 use graph::{Graph, Node};
+use rustc_hash::FxHashMap;
 use rx_base::name::{NameMap, name};
 use rx_base::{Code, DType, Diagnostic, Dim, Span};
 use rx_ir::StructInfo;
 use rx_ir::struct_info::Shape;
 use rx_syntax::ast::{Expr, ExprKind, StatementKind};
 use rx_syntax::{Cursor, Segment};
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use tensor::Header;
 
@@ -251,7 +251,8 @@ mod tests {
         format!(r#"{{"type": "ffi.Tensor", "data": "{data}"}}"#)
     }
 
-    const TYPE: &str = r#"{"type": "relax.TensorType", "data": {"span": 1, "shape": 8, "dtype": 7, "vdevice": 1, "ndim": 1}}"#;
+    const TYPE: &str =
+        r#"{"type": "relax.TensorType", "data": {"span": 1, "shape": 8, "dtype": 7, "vdevice": 1, "ndim": 1}}"#;
 
     #[test]
     fn the_tensor_is_believed_before_the_type() {
@@ -298,7 +299,10 @@ mod tests {
         for json in [deep.clone(), format!(r#"{{"nodes": {deep}}}"#), format!(r#"{{"nodes": [{{"data": {deep}}}]}}"#)] {
             assert!(decode(&json).is_err());
         }
-        let circle = one(r#"{"type": "relax.TensorType", "data": {"shape": 6, "dtype": 6, "ndim": 6, "values": 6}}"#, r#"{"type": "ir.GenericConst", "data": {"ty": 5, "value": 5}}"#);
+        let circle = one(
+            r#"{"type": "relax.TensorType", "data": {"shape": 6, "dtype": 6, "ndim": 6, "values": 6}}"#,
+            r#"{"type": "ir.GenericConst", "data": {"ty": 5, "value": 5}}"#,
+        );
         assert_eq!(types(&circle, "ir.GenericConst"), ["R.Tensor(ndim=6)"]);
     }
 

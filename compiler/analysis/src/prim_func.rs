@@ -88,12 +88,17 @@ impl Body {
                     self.load(cursor, target);
                     self.load(cursor, value);
                 }
-                StatementKind::Expr(expr) | StatementKind::While(expr) | StatementKind::If(expr) | StatementKind::Elif(expr) => {
+                StatementKind::Expr(expr)
+                | StatementKind::While(expr)
+                | StatementKind::If(expr)
+                | StatementKind::Elif(expr) => {
                     self.load(cursor, expr);
                 }
                 StatementKind::For { iter, .. } => self.load(cursor, iter),
                 StatementKind::With(items) => items.iter().for_each(|item| self.load(cursor, &item.context)),
-                StatementKind::Return(Some(value)) | StatementKind::Assert { test: value, .. } => self.load(cursor, value),
+                StatementKind::Return(Some(value)) | StatementKind::Assert { test: value, .. } => {
+                    self.load(cursor, value)
+                }
                 _ => {}
             }
         }
@@ -165,7 +170,9 @@ impl Body {
                 self.load(cursor, a);
                 self.load(cursor, b);
             }
-            ExprKind::Unary(_, a) | ExprKind::Parenthesized(a) | ExprKind::Starred { value: a, .. } => self.load(cursor, a),
+            ExprKind::Unary(_, a) | ExprKind::Parenthesized(a) | ExprKind::Starred { value: a, .. } => {
+                self.load(cursor, a)
+            }
             ExprKind::Compare(first, rest) => {
                 self.load(cursor, first);
                 rest.iter().for_each(|(_, operand)| self.load(cursor, operand));
@@ -266,10 +273,9 @@ fn dims(cursor: Cursor<'_>, shape: &Expr) -> Option<Vec<Dim>> {
 /// A dim of a buffer; every name is a symbol of the prim_func.
 fn plain_dim(cursor: Cursor<'_>, expr: &Expr) -> Dim {
     match &expr.kind {
-        ExprKind::Integer => cursor
-            .integer_value(expr)
-            .and_then(|value| i64::try_from(value).ok())
-            .map_or(Dim::ERROR, Dim::constant),
+        ExprKind::Integer => {
+            cursor.integer_value(expr).and_then(|value| i64::try_from(value).ok()).map_or(Dim::ERROR, Dim::constant)
+        }
         ExprKind::Name => Dim::symbol(cursor.name(expr.tokens.start)),
         ExprKind::String => cursor.string_value(expr).map_or(Dim::ERROR, |text| dim_in_string(&text)),
         ExprKind::Parenthesized(inner) => plain_dim(cursor, inner),

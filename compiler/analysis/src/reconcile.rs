@@ -173,7 +173,8 @@ impl Walk<'_> {
             return if dims == a { wanted.clone() } else { Shape::known(dims) };
         }
         match (wanted, actual) {
-            (Shape::Known(_) | Shape::Var { .. }, Shape::Rank(_) | Shape::Unknown) | (Shape::Rank(_), Shape::Unknown) => {
+            (Shape::Known(_) | Shape::Var { .. }, Shape::Rank(_) | Shape::Unknown)
+            | (Shape::Rank(_), Shape::Unknown) => {
                 self.open = true;
                 wanted.clone()
             }

@@ -121,10 +121,12 @@ impl<'a> Bindings<'a> {
 
     fn substitute_shape(&self, shape: &Shape) -> Shape {
         match shape {
-            Shape::Known(dims) | Shape::Var { dims: Some(dims), .. } => match dims.iter().map(|dim| self.substitute(dim)).collect::<Option<Vec<Dim>>>() {
-                Some(dims) => Shape::known(dims),
-                None => Shape::Rank(dims.len()),
-            },
+            Shape::Known(dims) | Shape::Var { dims: Some(dims), .. } => {
+                match dims.iter().map(|dim| self.substitute(dim)).collect::<Option<Vec<Dim>>>() {
+                    Some(dims) => Shape::known(dims),
+                    None => Shape::Rank(dims.len()),
+                }
+            }
             Shape::Var { ndim, .. } => Shape::of_rank(*ndim),
             other => other.clone(),
         }

@@ -150,9 +150,10 @@ impl<P> Diagnostic<P> {
     /// The same diagnostic with every place translated; labels and edits whose place has no translation are dropped,
     /// and a fix is dropped whole when one of its edits is.
     pub fn map_places<Q>(&self, primary: Q, mut translate: impl FnMut(&P) -> Option<Q>) -> Diagnostic<Q> {
-        let labels = self.labels.iter().filter_map(|label| {
-            Some(Label { place: translate(&label.place)?, text: label.text.clone() })
-        });
+        let labels = self
+            .labels
+            .iter()
+            .filter_map(|label| Some(Label { place: translate(&label.place)?, text: label.text.clone() }));
         let labels = labels.collect();
         let fixes = self.fixes.iter().filter_map(|fix| {
             let edits: Option<Vec<_>> =

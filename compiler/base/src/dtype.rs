@@ -146,10 +146,7 @@ impl DType {
 
     /// Whether values are floating point of any width.
     pub fn is_float(self) -> bool {
-        !matches!(
-            self.code,
-            TypeCode::Int | TypeCode::UInt | TypeCode::Bool | TypeCode::Handle | TypeCode::Custom
-        )
+        !matches!(self.code, TypeCode::Int | TypeCode::UInt | TypeCode::Bool | TypeCode::Handle | TypeCode::Custom)
     }
 
     /// Whether values are signed or unsigned integers (`bool` is not one).
@@ -219,7 +216,9 @@ mod tests {
 
     #[test]
     fn names_read_and_print_alike() {
-        for text in ["float32", "int8x4", "bool", "bfloat16", "uint64", "float8_e4m3fn", "handle", "float16xvscalex4", "float8"] {
+        for text in
+            ["float32", "int8x4", "bool", "bfloat16", "uint64", "float8_e4m3fn", "handle", "float16xvscalex4", "float8"]
+        {
             assert_eq!(DType::parse(text).map(|d| d.to_string()).as_deref(), Some(text));
         }
         assert_eq!(DType::parse("uint1"), Some(DType::BOOL));

@@ -92,9 +92,8 @@ impl Dim {
             return Dim::constant(constant);
         }
         let atoms = terms.iter().flat_map(|(product, _)| product);
-        let atoms = atoms.fold(0usize, |sum, (atom, exponent)| {
-            sum.saturating_add(atom.size().saturating_mul(*exponent as usize))
-        });
+        let atoms = atoms
+            .fold(0usize, |sum, (atom, exponent)| sum.saturating_add(atom.size().saturating_mul(*exponent as usize)));
         match terms.len() <= MAX_TERMS && atoms <= MAX_ATOMS {
             true => Dim(Repr::Sum(Arc::new(Sum { terms, constant, atoms }))),
             false => Dim::ERROR,
@@ -201,7 +200,9 @@ impl Atom {
     fn size(&self) -> usize {
         match self {
             Atom::Symbol(_) => 1,
-            Atom::FloorDiv(a, b) | Atom::FloorMod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => 1 + a.atoms() + b.atoms(),
+            Atom::FloorDiv(a, b) | Atom::FloorMod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => {
+                1 + a.atoms() + b.atoms()
+            }
             // A name of unknown meaning may be the text of a whole expression.
             Atom::Opaque(function, arguments) => {
                 arguments.iter().fold(1 + function.len() / 64, |sum, argument| sum.saturating_add(argument.atoms()))

@@ -37,9 +37,11 @@ pub(crate) fn hover_at(db: &Database, document: &Document, inputs: &Inputs, offs
     if let Some(ty) = known {
         return Some(Hover { span: shifted, markdown: format!("```python\n{word}: {ty}\n```") });
     }
-    let function = inputs.items.iter().zip(document.items()).find(|(_, other)| {
-        other.name == Some(word) && other.module == item.module
-    });
+    let function = inputs
+        .items
+        .iter()
+        .zip(document.items())
+        .find(|(_, other)| other.name == Some(word) && other.module == item.module);
     let text = function.map(|(input, _)| signature_markdown(word, &signature(db, *input)))?;
     Some(Hover { span: shifted, markdown: text })
 }
@@ -62,7 +64,8 @@ fn operator_at(segment: &Segment, span: Span) -> Option<&'static Schema> {
     let part = |byte: char| byte.is_alphanumeric() || byte == '_' || byte == '.';
     let before = text.get(..span.start as usize)?;
     let after = text.get(span.end as usize..)?;
-    let start = before.rfind(|byte| !part(byte)).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+    let start =
+        before.rfind(|byte| !part(byte)).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
     let end = span.end as usize + after.find(|byte: char| !part(byte)).unwrap_or(after.len());
     let path = text.get(start..end)?.strip_prefix("R.")?;
     rx_ops::find(name(path))

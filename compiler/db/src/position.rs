@@ -1,7 +1,7 @@
 //! From relative places to bytes of the file.
 
-use rx_analysis::function::ItemPlace;
 use rx_analysis::ItemPart;
+use rx_analysis::function::ItemPlace;
 use rx_base::{Diagnostic, Span};
 use rx_syntax::Segment;
 use rx_syntax::ast::{StatementKind, TokenRange};
@@ -45,11 +45,7 @@ pub(crate) fn absolute(document: &Document, at: usize, place: &ItemPlace) -> Opt
 }
 
 /// A diagnostic of item `at` in bytes of the file.
-pub(crate) fn place_diagnostic(
-    document: &Document,
-    at: usize,
-    diagnostic: &Diagnostic<ItemPlace>,
-) -> Diagnostic<Span> {
+pub(crate) fn place_diagnostic(document: &Document, at: usize, diagnostic: &Diagnostic<ItemPlace>) -> Diagnostic<Span> {
     let primary = absolute(document, at, &diagnostic.primary).unwrap_or_default();
     diagnostic.map_places(primary, |place| absolute(document, at, place))
 }

@@ -75,6 +75,12 @@ fn names_for_others(db: &dyn salsa::Database, item: ItemInput) -> Arc<NameSet> {
     })
 }
 
+/// What a metadata item says.
+#[salsa::tracked(returns(clone))]
+fn metadata(db: &dyn salsa::Database, item: ItemInput) -> Arc<rx_analysis::metadata::Section> {
+    Arc::new(rx_analysis::metadata::read(&item.segments(db)))
+}
+
 /// What a scope's module level says.
 #[salsa::tracked(returns(clone))]
 pub(crate) fn scope_context(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<FileContext> {
@@ -84,11 +90,20 @@ pub(crate) fn scope_context(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<
             context.read(segment);
         }
     }
+    context.constants = scope_constants(db, scope);
     for item in scope.surroundings(db).iter() {
         context.captured.extend(names_for_others(db, *item).iter().copied());
     }
     context.items = scope.functions(db).iter().filter_map(|item| item.name(db)).collect();
     Arc::new(context)
+}
+
+/// The constants of the metadata section. Which of several a function sees is Python's to say.
+fn scope_constants(db: &dyn salsa::Database, scope: ScopeInput) -> Option<Arc<rx_analysis::metadata::Constants>> {
+    let preludes = scope.preludes(db);
+    let mut sections = preludes.iter().filter(|item| item.kind(db) == ItemKind::Metadata);
+    let only = sections.next().filter(|_| sections.next().is_none())?;
+    metadata(db, *only).constants.clone()
 }
 
 /// From names to the functions of a scope; of several the last, as in Python.
@@ -202,13 +217,23 @@ pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck
             Some(Arc::new(check))
         }
         ItemKind::Foreign => None,
-        _ => {
+        kind => {
             for (at, segment) in segments.iter().enumerate() {
                 let at = u32::try_from(at).unwrap_or(u32::MAX);
                 for diagnostic in rx_syntax::syntax_diagnostics(segment) {
                     let place = |span: &Span| ItemPlace::Segment(at, *span);
                     diagnostics.push(diagnostic.map_places(place(&diagnostic.primary), |span| Some(place(span))));
                 }
+            }
+            if kind == ItemKind::Function(FunctionKind::Prim) {
+                let context = scope_context(db, item.scope(db));
+                diagnostics.extend(rx_analysis::prim_names::unbound_names(&segments, &context));
+            }
+            if kind == ItemKind::Metadata
+                && let Some((at, problem)) = &metadata(db, item).problem
+            {
+                let place = |span: &Span| ItemPlace::Segment(*at, *span);
+                diagnostics.push(problem.map_places(place(&problem.primary), |span| Some(place(span))));
             }
             None
         }

@@ -1,8 +1,8 @@
 //! Keeping the salsa inputs in step with a document.
 
 use crate::queries::{Database, ItemInput, ScopeInput, check_item, header};
-use rx_syntax::document::{Document, Item, ItemKind};
 use rx_syntax::Segment;
+use rx_syntax::document::{Document, Item, ItemKind};
 use salsa::Setter;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -86,7 +86,9 @@ impl Inputs {
         let in_place = old.len() == new.len()
             && self.items.get(old.clone()).is_some_and(|inputs| {
                 inputs.iter().zip(&document.items()[new.clone()]).all(|(input, item)| {
-                    input.kind(db) == item.kind && input.name(db) == item.name && self.scope_of(item) == Some(input.scope(db))
+                    input.kind(db) == item.kind
+                        && input.name(db) == item.name
+                        && self.scope_of(item) == Some(input.scope(db))
                 })
             });
         if !in_place {
@@ -164,7 +166,9 @@ impl Inputs {
             for (input, item) in self.items.iter().zip(document.items()) {
                 match item.kind {
                     ItemKind::Function(_) if item.module == *module => functions.push(*input),
-                    ItemKind::ModuleHeader | ItemKind::ModuleStatement if item.module == *module => preludes.push(*input),
+                    ItemKind::ModuleHeader | ItemKind::ModuleStatement if item.module == *module => {
+                        preludes.push(*input)
+                    }
                     ItemKind::Prelude | ItemKind::Metadata => preludes.push(*input),
                     ItemKind::Foreign | ItemKind::ModuleHeader => surroundings.push(*input),
                     ItemKind::Function(_) if item.module.is_none() => surroundings.push(*input),
@@ -199,7 +203,8 @@ fn set_text(db: &mut Database, input: ItemInput, item: &Item) {
         input.set_head(db).to(head);
     }
     let known = input.segments(db);
-    let same = known.len() == item.segments.len() && known.iter().zip(item.segments.iter()).all(|(a, b)| Arc::ptr_eq(a, b));
+    let same =
+        known.len() == item.segments.len() && known.iter().zip(item.segments.iter()).all(|(a, b)| Arc::ptr_eq(a, b));
     if !same {
         input.set_segments(db).to(item.segments.clone());
     }

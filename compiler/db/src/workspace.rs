@@ -130,10 +130,7 @@ impl Workspace {
     /// queries: ask through [`Snapshot::catch`].
     pub fn snapshot(&self) -> Snapshot {
         let files = self.files.iter().map(|file| {
-            file.as_ref().map(|file| File {
-                document: file.document.clone(),
-                inputs: file.inputs.share(),
-            })
+            file.as_ref().map(|file| File { document: file.document.clone(), inputs: file.inputs.share() })
         });
         Snapshot(Workspace { db: self.db.clone(), files: files.collect(), pool: Pool::default() })
     }

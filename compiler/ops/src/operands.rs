@@ -201,16 +201,34 @@ impl AxisOf {
 /// Reports them at the second argument.
 pub(crate) fn require_equal(call: &CallInfo<'_>, a: AxisOf, b: AxisOf, what: &str) -> Result<(), Problem> {
     let (Some(x), Some(y)) = (a.dim(call), b.dim(call)) else { return Ok(()) };
-    if call.equal(x, y) != Answer::Refuted {
-        return Ok(());
+    match call.equal(x, y) {
+        Answer::Refuted => Err(unequal(call, (a, x), (b, y), what).into()),
+        _ => Ok(()),
     }
+}
+
+/// As [`require_equal`], and rejects extents that may or may not be equal, for the operators whose rule in TVM does.
+///
+/// # Errors
+/// As [`require_equal`].
+pub(crate) fn require_proved_equal(call: &CallInfo<'_>, a: AxisOf, b: AxisOf, what: &str) -> Result<(), Problem> {
+    let (Some(x), Some(y)) = (a.dim(call), b.dim(call)) else { return Ok(()) };
+    let report = match call.equal(x, y) {
+        Answer::Proved => return Ok(()),
+        Answer::Refuted => unequal(call, (a, x), (b, y), what),
+        Answer::Open => {
+            unequal(call, (a, x), (b, y), what).with_help("if they are equal, say so with R.match_cast before the call")
+        }
+    };
+    Err(report.into())
+}
+
+fn unequal(call: &CallInfo<'_>, (a, x): (AxisOf, &Dim), (b, y): (AxisOf, &Dim), what: &str) -> Diagnostic<ParamPlace> {
     let message = format_args!("{what} is {x} in `{}` and {y} in `{}`", a.param, b.param);
     let label = |side: AxisOf, dim: &Dim| format!("{}: axis {} is {dim}", call.ty(side.param), side.axis);
-    Err(call
-        .error(Code::ShapeMismatch, ParamPlace::Param(b.param), message)
+    call.error(Code::ShapeMismatch, ParamPlace::Param(b.param), message)
         .with_primary_label(label(b, y))
         .with_label(ParamPlace::Param(a.param), label(a, x))
-        .into())
 }
 
 /// Rejects an extent that can never be `wanted`; `why` says what it must be: `5 (batch index, x1, y1, x2, y2)`.

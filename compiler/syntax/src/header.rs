@@ -20,7 +20,10 @@ pub(crate) fn definition<'k>(reader: &Reader<'k>, kinds: &'k [TokenKind]) -> Sta
         first_error.get_or_insert(wanted(1, "the function's name"));
         return StatementTree { kind: StatementKind::Error, error: first_error };
     }
-    let (type_params, mut at) = type_parameters(kinds, 2);
+    let (type_params, mut at, stray) = type_parameters(kinds, 2);
+    if let Some(stray) = stray {
+        first_error.get_or_insert(wanted(stray, "`,` or `]`"));
+    }
     let (end, colon) = match kinds.last() {
         Some(Colon) if kinds.len() > at => (kinds.len() - 1, true),
         _ => (kinds.len(), false),
@@ -70,12 +73,14 @@ fn return_annotation<'k>(
     (recover::expression(reader, kinds, start, end), Some(broken.shifted(start as u32)))
 }
 
-/// PEP 695 type parameters from token `at`, if there are any, and the token after them.
-fn type_parameters(kinds: &[TokenKind], at: usize) -> (Vec<u32>, usize) {
+/// PEP 695 type parameters from token `at`, if there are any, the token after them, and the first token that is neither
+/// a name nor a separator: bounds and defaults say nothing of a symbolic dim.
+fn type_parameters(kinds: &[TokenKind], at: usize) -> (Vec<u32>, usize, Option<usize>) {
     if kinds.get(at) != Some(&LeftBracket) {
-        return (Vec::new(), at);
+        return (Vec::new(), at, None);
     }
     let mut names = Vec::new();
+    let mut stray = None;
     let mut depth = 0usize;
     for (index, kind) in kinds.iter().enumerate().skip(at) {
         let after_separator = matches!(kinds.get(index.wrapping_sub(1)), Some(LeftBracket | Comma | Star | DoubleStar));
@@ -84,17 +89,23 @@ fn type_parameters(kinds: &[TokenKind], at: usize) -> (Vec<u32>, usize) {
             kind if kind.is_closer() => {
                 depth -= 1;
                 if depth == 0 {
-                    return (names, index + 1);
+                    return (names, index + 1, stray);
                 }
             }
             kind if kind.is_name() && depth == 1 && after_separator => names.push(index as u32),
-            // A header whose bracket is never closed goes on at its parameters.
-            _ => {}
+            Comma | Star | DoubleStar => {}
+            _ => {
+                stray.get_or_insert(index);
+            }
+        }
+        if depth > 1 {
+            stray.get_or_insert(index);
         }
     }
+    // A header whose bracket is never closed goes on at its parameters; that mistake has been reported.
     let paren = kinds.iter().position(|kind| *kind == LeftParen).unwrap_or(kinds.len());
     names.retain(|name| (*name as usize) < paren);
-    (names, paren)
+    (names, paren, None)
 }
 
 /// The `)` of the `(` at `open`; where it is missing, the last `)` before the arrow or the end, or else the end.

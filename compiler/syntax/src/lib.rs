@@ -18,9 +18,9 @@ mod literal;
 mod nesting;
 pub mod printer;
 mod recover;
-pub mod segment;
 #[cfg(test)]
 mod render;
+pub mod segment;
 mod shape;
 mod shift;
 mod target;

@@ -15,13 +15,54 @@ pub const STARTS: [&str; 6] = [
 
 /// What edits put in, besides pieces of the text itself.
 const SNIPPETS: [&str; 48] = [
-    "(", ")", "[", "]", "\"", "\"\"\"", "#", "\n", "\r\n", "\r", "\\\n", ":", "=", ",", "    ", "\t", "é", "\u{feff}", "n", "m",
-    "@R.function\n", "    @R.function\n", "    def f(x):\n", "def g():\n    return 1\n", "        with R.dataflow():\n",
-    "            lv = R.add(x, x)\n", "        return x\n", "    x = 1\n", "class Other:\n", "@I.ir_module\nclass M2:\n",
-    "        if c:\n            y = 1\n        else:\n            y = 2\n", "    @T.prim_func\n", "from tvm.script import relax as rx\n",
-    "n = TypeVar(\"n\")\n", "        n = T.int64()\n", "R.Tensor((n, m), dtype=\"float32\")", "R.Tensor((2, 3), dtype=\"float16\")",
-    "            R.output(gv)\n", "        cls = Module\n", "cls.a(x)", "cls.f(x)", "cls.g(x)", "R.match_cast(x, R.Tensor((n, 4)))",
-    "        R.func_attr({\"relax.force_pure\": True})\n", "            x = R.add(x, x)\n", "x", "lv", " -> R.Any",
+    "(",
+    ")",
+    "[",
+    "]",
+    "\"",
+    "\"\"\"",
+    "#",
+    "\n",
+    "\r\n",
+    "\r",
+    "\\\n",
+    ":",
+    "=",
+    ",",
+    "    ",
+    "\t",
+    "é",
+    "\u{feff}",
+    "n",
+    "m",
+    "@R.function\n",
+    "    @R.function\n",
+    "    def f(x):\n",
+    "def g():\n    return 1\n",
+    "        with R.dataflow():\n",
+    "            lv = R.add(x, x)\n",
+    "        return x\n",
+    "    x = 1\n",
+    "class Other:\n",
+    "@I.ir_module\nclass M2:\n",
+    "        if c:\n            y = 1\n        else:\n            y = 2\n",
+    "    @T.prim_func\n",
+    "from tvm.script import relax as rx\n",
+    "n = TypeVar(\"n\")\n",
+    "        n = T.int64()\n",
+    "R.Tensor((n, m), dtype=\"float32\")",
+    "R.Tensor((2, 3), dtype=\"float16\")",
+    "            R.output(gv)\n",
+    "        cls = Module\n",
+    "cls.a(x)",
+    "cls.f(x)",
+    "cls.g(x)",
+    "R.match_cast(x, R.Tensor((n, 4)))",
+    "        R.func_attr({\"relax.force_pure\": True})\n",
+    "            x = R.add(x, x)\n",
+    "x",
+    "lv",
+    " -> R.Any",
 ];
 
 /// The most edits of one run.
@@ -53,9 +94,12 @@ pub fn run(data: &[u8]) {
 fn decode(edit: &[u8; 7], text: &str) -> (Range<usize>, String) {
     let [what, place_high, place_low, length, from_high, from_low, snippet] = edit.map(usize::from);
     let at = |high: usize, low: usize| text.floor_char_boundary((high << 8 | low) * text.len() / 0x10000);
-    let line = |offset: usize| text.get(..offset).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
+    let line =
+        |offset: usize| text.get(..offset).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
     let after = |offset: usize, bytes: usize| text.floor_char_boundary((offset + bytes).min(text.len()));
-    let line_after = |offset: usize| text.get(offset..).and_then(|rest| rest.find('\n')).map_or(text.len(), |newline| offset + newline + 1);
+    let line_after = |offset: usize| {
+        text.get(offset..).and_then(|rest| rest.find('\n')).map_or(text.len(), |newline| offset + newline + 1)
+    };
     let place = at(place_high, place_low);
     let from = at(from_high, from_low);
     let snippet = || SNIPPETS[snippet % SNIPPETS.len()].to_owned();
@@ -78,12 +122,22 @@ fn assert_like_new(workspace: &Workspace, file: FileId, text: &str, kind: FileKi
     let new = fresh.add(text, kind);
     let (have, want) = (workspace.diagnostics(file), fresh.diagnostics(new));
     if have != want {
-        let differs = have.iter().zip(&want).position(|(have, want)| have != want).unwrap_or(have.len().min(want.len()));
-        panic!("diagnostic {differs} is\n{:#?}\na new workspace says\n{:#?}\nof\n{text}", have.get(differs), want.get(differs));
+        let differs =
+            have.iter().zip(&want).position(|(have, want)| have != want).unwrap_or(have.len().min(want.len()));
+        panic!(
+            "diagnostic {differs} is\n{:#?}\na new workspace says\n{:#?}\nof\n{text}",
+            have.get(differs),
+            want.get(differs)
+        );
     }
     let (have, want) = (workspace.types(file), fresh.types(new));
     if have != want {
-        let differs = have.iter().zip(&want).position(|(have, want)| have != want).unwrap_or(have.len().min(want.len()));
-        panic!("type {differs} is\n{:#?}\na new workspace says\n{:#?}\nof\n{text}", have.get(differs), want.get(differs));
+        let differs =
+            have.iter().zip(&want).position(|(have, want)| have != want).unwrap_or(have.len().min(want.len()));
+        panic!(
+            "type {differs} is\n{:#?}\na new workspace says\n{:#?}\nof\n{text}",
+            have.get(differs),
+            want.get(differs)
+        );
     }
 }

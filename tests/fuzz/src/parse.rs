@@ -66,7 +66,11 @@ fn positions(document: &Document, text: &str) {
         }
         for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
             let (line, column) = document.line_column(offset, encoding);
-            assert_eq!(document.offset_of(line, column, encoding), offset, "line {line}, column {column}, {encoding:?}");
+            assert_eq!(
+                document.offset_of(line, column, encoding),
+                offset,
+                "line {line}, column {column}, {encoding:?}"
+            );
         }
     }
 }

@@ -105,8 +105,10 @@ fn read(comment: &str) -> Result<What, String> {
         return Ok(What::Type(ty.trim().to_owned()));
     }
     let wrong = || format!("`{comment}` is no expectation: `# error: [code] column \"message\"`");
-    let (severity, rest) =
-        SEVERITIES.iter().find_map(|(head, severity)| Some((*severity, comment.strip_prefix(head)?))).ok_or_else(wrong)?;
+    let (severity, rest) = SEVERITIES
+        .iter()
+        .find_map(|(head, severity)| Some((*severity, comment.strip_prefix(head)?)))
+        .ok_or_else(wrong)?;
     let (code, rest) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')).ok_or_else(wrong)?;
     let code = code.parse::<Code>().map_err(|error| error.to_string())?;
     let (column, message) = match rest.split_once('"') {

@@ -44,7 +44,8 @@ fn errors(name: &'static str, wanted: impl Fn(&str) -> bool) -> Option<Tally> {
 #[test]
 fn shapes_and_layouts() {
     let prefixes = ["s0_", "s1_", "s2_", "legacy_"];
-    let Some(tally) = errors("defects, shapes and layouts", |file| prefixes.iter().any(|it| file.starts_with(it))) else {
+    let Some(tally) = errors("defects, shapes and layouts", |file| prefixes.iter().any(|it| file.starts_with(it)))
+    else {
         return;
     };
     tally.must_be_complete();

@@ -47,7 +47,9 @@ fn inferred_types_are_tvms() {
     let mut used = Tally::new("inference, operators of models");
     let mut by_operator: BTreeMap<String, usize> = BTreeMap::new();
     for row in positives(&folder) {
-        let (Some(text), Some(wanted)) = (cases::text(&row, "text_bare"), cases::text(&row, "out_ty")) else { continue };
+        let (Some(text), Some(wanted)) = (cases::text(&row, "text_bare"), cases::text(&row, "out_ty")) else {
+            continue;
+        };
         let operator = cases::text(&row, "op").unwrap_or_default();
         let id = cases::text(&row, "id").unwrap_or_default();
         let checked = check(text, FileKind::Rx);
@@ -56,7 +58,11 @@ fn inferred_types_are_tvms() {
         let says = || {
             let errors: Vec<String> = checked.errors().map(Found::to_string).collect();
             let call = cases::text(&row, "call").unwrap_or_default();
-            format!("{id} {call}\n    wanted {wanted}\n    got    {}\n    {}", got.unwrap_or("-"), errors.join("\n    "))
+            format!(
+                "{id} {call}\n    wanted {wanted}\n    got    {}\n    {}",
+                got.unwrap_or("-"),
+                errors.join("\n    ")
+            )
         };
         all.count(right, says);
         if !right {

@@ -46,7 +46,10 @@ fn difference(row: &Value, checked: &Checked) -> Option<String> {
         let got = inferred.get(&key).and_then(|types| types.get(*turn));
         *turn += 1;
         if got.is_none_or(|got| same_text(got, &wanted) != Some(true)) {
-            return Some(format!("{function}.{name}\n    wanted {wanted}\n    got    {}", got.map_or("-", String::as_str)));
+            return Some(format!(
+                "{function}.{name}\n    wanted {wanted}\n    got    {}",
+                got.map_or("-", String::as_str)
+            ));
         }
     }
     None

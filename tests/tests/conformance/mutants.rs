@@ -23,7 +23,8 @@ fn mistakes_that_tvm_rejects() {
     let mut missed: BTreeMap<String, usize> = BTreeMap::new();
     for row in cases::rows(&folder.join("cases/mutants.jsonl")).unwrap_or_default() {
         let Some(text) = cases::text(&row, "text") else { continue };
-        let (id, mutation) = (cases::text(&row, "id").unwrap_or_default(), cases::text(&row, "mutation").unwrap_or_default());
+        let (id, mutation) =
+            (cases::text(&row, "id").unwrap_or_default(), cases::text(&row, "mutation").unwrap_or_default());
         let checked = check(text, FileKind::Rx);
         let right = checked.is_rejected() || argued.contains(id);
         let says = || {
@@ -32,7 +33,10 @@ fn mistakes_that_tvm_rejects() {
             let found: Vec<String> = checked.found.iter().map(Found::to_string).collect();
             format!(
                 "{id} {mutation} line {line}: {} -> {}\n    TVM: {}\n    rx: {}\n{text}\n",
-                field("old"), field("new"), field("message"), found.join("\n        ")
+                field("old"),
+                field("new"),
+                field("message"),
+                found.join("\n        ")
             )
         };
         if WRONG_RETURNS.contains(&mutation) {

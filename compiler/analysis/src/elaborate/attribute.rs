@@ -6,8 +6,8 @@ use rx_base::edit_distance::nearest;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, Span};
 use rx_ir::{Attr, StructInfo};
 use rx_ops::{AttrKind, Param, Schema};
-use rx_syntax::ast::{Expr, ExprKind, UnaryOp};
 use rx_syntax::Cursor;
+use rx_syntax::ast::{Expr, ExprKind, UnaryOp};
 
 impl Elaborator<'_> {
     /// The value of an attribute as written. What rx does not evaluate is kept as text.
@@ -76,7 +76,9 @@ impl Elaborator<'_> {
             "str" | "dtype" | "prim_value" | "bool" => self.attribute(cursor, &argument.value),
             _ => match DType::parse(function) {
                 Some(dtype) if dtype.is_float() => match self.attribute(cursor, &argument.value) {
-                    Attr::Int(value) => value.as_constant().map_or_else(|| opaque(cursor, expr), |v| Attr::Float(v as f64)),
+                    Attr::Int(value) => {
+                        value.as_constant().map_or_else(|| opaque(cursor, expr), |v| Attr::Float(v as f64))
+                    }
                     Attr::Str(text) => text.parse().map_or_else(|_| opaque(cursor, expr), Attr::Float),
                     other => other,
                 },
@@ -87,8 +89,15 @@ impl Elaborator<'_> {
     }
 
     /// Checks an attribute against its kind; a mistake is reported and the attribute becomes opaque.
-    pub(super) fn check_attribute(&mut self, schema: &Schema, param: &Param, kind: AttrKind, attr: Attr, span: Span) -> Attr {
-        if matches!(attr, Attr::Opaque(_)) || (matches!(attr, Attr::None) && accepts_none(param)) {
+    pub(super) fn check_attribute(
+        &mut self,
+        schema: &Schema,
+        param: &Param,
+        kind: AttrKind,
+        attr: Attr,
+        span: Span,
+    ) -> Attr {
+        if matches!(attr, Attr::Opaque(_)) || (matches!(attr, Attr::None) && accepts_none(param, kind)) {
             return attr;
         }
         let what = format!("{}: `{}`", schema.name, param.name);
@@ -128,9 +137,13 @@ impl Elaborator<'_> {
     }
 }
 
-fn accepts_none(param: &Param) -> bool {
-    // Python's `None` stands for "as if left out" wherever the operator has a way to go without.
-    !matches!(param.default, rx_ops::Default::Required)
+/// Python's `None` stands for "as if left out" wherever the operator has a way to go without; a flag has none.
+fn accepts_none(param: &Param, kind: AttrKind) -> bool {
+    match param.default {
+        rx_ops::Default::Required => false,
+        rx_ops::Default::Absent => true,
+        _ => kind != AttrKind::Bool,
+    }
 }
 
 fn bad(attr: &Attr) -> Attr {

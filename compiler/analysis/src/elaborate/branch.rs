@@ -7,8 +7,8 @@ use crate::entry::{Entry, Place};
 use crate::reconcile::{join, reconcile};
 use rx_base::{Code, Diagnostic, Name, Span};
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, Shape, StructInfo};
-use rx_syntax::ast::{Argument, Expr, StatementKind};
 use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr, StatementKind};
 
 /// What a branch ends in.
 #[derive(Default)]
@@ -116,8 +116,12 @@ impl<'a> Elaborator<'a> {
                 .map(|statement| statement.span);
             if let Some(place) = place {
                 self.report(
-                    Diagnostic::new(Code::MisplacedStatement, Place::Here(place), "a branch cannot return from the function")
-                        .with_help("bind the value in both branches and return it after the `if`"),
+                    Diagnostic::new(
+                        Code::MisplacedStatement,
+                        Place::Here(place),
+                        "a branch cannot return from the function",
+                    )
+                    .with_help("bind the value in both branches and return it after the `if`"),
                 );
             }
         }
@@ -194,10 +198,9 @@ impl<'a> Elaborator<'a> {
         }
         // What is known of a scalar stays known: a cast to `T.int64` does not forget its value.
         let ty = match (&cast, &value.ty) {
-            (StructInfo::Prim(cast), StructInfo::Prim(actual)) if cast.value.is_none() => StructInfo::Prim(rx_ir::PrimInfo {
-                dtype: cast.dtype.or(actual.dtype),
-                value: actual.value.clone(),
-            }),
+            (StructInfo::Prim(cast), StructInfo::Prim(actual)) if cast.value.is_none() => {
+                StructInfo::Prim(rx_ir::PrimInfo { dtype: cast.dtype.or(actual.dtype), value: actual.value.clone() })
+            }
             _ => cast,
         };
         IrExpr { kind: IrKind::Error, ty, span }

@@ -8,8 +8,8 @@ use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Dim, Fix, Span};
 use rx_ir::{Attr, Call, Callee, DTensorInfo, Expr as IrExpr, ExprKind as IrKind, Placement, StructInfo, TensorInfo};
 use rx_ops::{Arg, AttrKind, CallInfo, Default, Param, ParamKind, ParamPlace, Problem, Purity, Schema};
-use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange};
 use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange};
 use std::sync::Arc;
 
 /// What a call passes for one parameter, owned.
@@ -159,12 +159,15 @@ impl Elaborator<'_> {
 
     /// `ty_args=` on an operator without such a parameter: TVM prints it on any call that carries types.
     fn is_type_argument(&mut self, schema: &Schema, cursor: Cursor<'_>, argument: &Argument) -> bool {
-        let is_types = argument.keyword.is_some_and(|keyword| super::current_keyword(cursor.text(keyword)) == "ty_args");
+        let is_types =
+            argument.keyword.is_some_and(|keyword| super::current_keyword(cursor.text(keyword)) == "ty_args");
         if !is_types || schema.params.iter().any(|param| param.name == "ty_args") {
             return false;
         }
         match &argument.value.kind {
-            ExprKind::Tuple(types) | ExprKind::List(types) => types.iter().for_each(|ty| drop(self.type_of(cursor, ty))),
+            ExprKind::Tuple(types) | ExprKind::List(types) => {
+                types.iter().for_each(|ty| drop(self.type_of(cursor, ty)))
+            }
             _ => drop(self.type_of(cursor, &argument.value)),
         }
         true
@@ -271,9 +274,7 @@ impl Elaborator<'_> {
                 1 => format!("{}: argument `{first}` is missing", bound.schema.name),
                 _ => format!("{}: arguments {names} are missing", bound.schema.name),
             };
-            self.report(
-                Diagnostic::new(Code::MissingArgument, place, message).with_note(signature_text(bound.schema)),
-            );
+            self.report(Diagnostic::new(Code::MissingArgument, place, message).with_note(signature_text(bound.schema)));
         }
         bound.broken |= !missing.is_empty();
     }
@@ -405,10 +406,9 @@ impl Elaborator<'_> {
         let mut at = labels.into_iter();
         let mut placed = diagnostic.map_places(primary, |place| match place {
             // Labels are translated in order; fixes may only speak of arguments that are written.
-            ParamPlace::Param(param) => bound
-                .position(param)
-                .and_then(|at| bound.spans.get(at).copied().flatten())
-                .map(Place::Here),
+            ParamPlace::Param(param) => {
+                bound.position(param).and_then(|at| bound.spans.get(at).copied().flatten()).map(Place::Here)
+            }
             ParamPlace::Call => Some(Place::Here(bound.call_span)),
             ParamPlace::Callee => Some(Place::Here(bound.callee_span)),
             _ => None,
@@ -562,4 +562,3 @@ pub fn signature_text(schema: &Schema) -> String {
         .collect();
     format!("R.{}({})", schema.name, params.join(", "))
 }
-

@@ -60,7 +60,8 @@ impl Elaborator<'_> {
             format!("{}: the first argument must be a prim_func of the module, `cls.name`", bound.schema.name),
         );
         if let IrKind::Str(text) = &function.kind {
-            diagnostic = diagnostic.with_help(format!("to call the packed function \"{text}\" use `R.call_dps_packed`"));
+            diagnostic =
+                diagnostic.with_help(format!("to call the packed function \"{text}\" use `R.call_dps_packed`"));
         }
         self.report(diagnostic);
     }
@@ -105,8 +106,10 @@ impl Elaborator<'_> {
             if let Some(passed) = aliased.and_then(|at| arguments.get(at))
                 && passed.expr.ty == StructInfo::Object
             {
-                let message =
-                    format!("argument {index} of `{function}` is {}, the output in its place must be as large", passed.expr.ty);
+                let message = format!(
+                    "argument {index} of `{function}` is {}, the output in its place must be as large",
+                    passed.expr.ty
+                );
                 self.argument_mismatch(function, index, passed, message);
             }
             if state.reported.contains(&index) {
@@ -115,7 +118,17 @@ impl Elaborator<'_> {
                 continue;
             }
             let many = outputs.len() > 1;
-            checked.push(self.check_output(bound, function, prim, index, many.then_some(at), output, &mut bindings, &bounds, &state));
+            checked.push(self.check_output(
+                bound,
+                function,
+                prim,
+                index,
+                many.then_some(at),
+                output,
+                &mut bindings,
+                &bounds,
+                &state,
+            ));
         }
         checked
     }
@@ -141,7 +154,10 @@ impl Elaborator<'_> {
             (_, StructInfo::Tuple(fields)) => fields
                 .iter()
                 .enumerate()
-                .map(|(index, ty)| Passed { expr: IrExpr { kind: IrKind::Error, ty: ty.clone(), span: args.span }, index })
+                .map(|(index, ty)| Passed {
+                    expr: IrExpr { kind: IrKind::Error, ty: ty.clone(), span: args.span },
+                    index,
+                })
                 .collect(),
             _ => return None,
         };
@@ -158,7 +174,14 @@ impl Elaborator<'_> {
         Some(passed)
     }
 
-    fn call_tir_arity(&mut self, bound: &BoundCall, function: Name, prim: &PrimFuncSignature, given: usize, outputs: usize) {
+    fn call_tir_arity(
+        &mut self,
+        bound: &BoundCall,
+        function: Name,
+        prim: &PrimFuncSignature,
+        given: usize,
+        outputs: usize,
+    ) {
         let params = prim.params.len();
         self.report(
             Diagnostic::new(
@@ -207,9 +230,13 @@ impl Elaborator<'_> {
                 self.argument_mismatch(function, at, passed, message);
             }
             (PrimParamKind::Buffer(buffer), ty) => {
-                let mut message = format!("argument {at} of `{function}` is no tensor: {ty}, the buffer needs {}", shown(buffer));
+                let mut message =
+                    format!("argument {at} of `{function}` is no tensor: {ty}, the buffer needs {}", shown(buffer));
                 if matches!(ty, StructInfo::Tuple(_)) {
-                    message = format!("argument {at} of `{function}` is a tuple, the buffer needs one tensor {}", shown(buffer));
+                    message = format!(
+                        "argument {at} of `{function}` is a tuple, the buffer needs one tensor {}",
+                        shown(buffer)
+                    );
                 }
                 self.argument_mismatch(function, at, passed, message);
             }
@@ -244,8 +271,10 @@ impl Elaborator<'_> {
         if let Some(dtype) = tensor.dtype
             && dtype != buffer.dtype
         {
-            let message =
-                format!("argument {at} of `{function}` has the wrong dtype: {dtype}, the buffer needs {}", buffer.dtype);
+            let message = format!(
+                "argument {at} of `{function}` has the wrong dtype: {dtype}, the buffer needs {}",
+                buffer.dtype
+            );
             self.argument_mismatch(function, at, passed, message);
             return;
         }
@@ -440,9 +469,7 @@ impl Elaborator<'_> {
                 _ if touches_conflict || !bound_before => false,
                 (Answer::Refuted, _) => true,
                 // Open: the dims size the allocation, so "maybe equal" is not enough where both sides are known.
-                (Answer::Open, Some(here)) => {
-                    rx_base::symbolic::prove::equal(here, actual, bounds) == Answer::Open
-                }
+                (Answer::Open, Some(here)) => rx_base::symbolic::prove::equal(here, actual, bounds) == Answer::Open,
                 _ => false,
             };
             if wrong {
@@ -559,7 +586,10 @@ fn declared_type(outputs: &[StructInfo]) -> StructInfo {
 fn call_of(bound: &BoundCall, function: Option<Name>, ty: StructInfo) -> IrExpr {
     let args = match (function, bound.operand("args")) {
         (Some(function), Some(args)) => {
-            vec![IrExpr { kind: IrKind::Global(function), ty: StructInfo::Object, span: bound.callee_span }, args.clone()]
+            vec![
+                IrExpr { kind: IrKind::Global(function), ty: StructInfo::Object, span: bound.callee_span },
+                args.clone(),
+            ]
         }
         (_, args) => args.cloned().into_iter().collect(),
     };

@@ -13,15 +13,13 @@ impl Elaborator<'_> {
     /// The integer an expression stands for. Mistakes are reported and give [`Dim::ERROR`].
     pub(super) fn dim(&mut self, cursor: Cursor<'_>, expr: &Expr) -> Dim {
         match &expr.kind {
-            ExprKind::Integer => {
-                match cursor.integer_value(expr).and_then(|value| i64::try_from(value).ok()) {
-                    Some(value) => Dim::constant(value),
-                    None => {
-                        self.error(Code::AttrOutOfRange, cursor.span(expr.tokens), "the integer does not fit 64 bits");
-                        Dim::ERROR
-                    }
+            ExprKind::Integer => match cursor.integer_value(expr).and_then(|value| i64::try_from(value).ok()) {
+                Some(value) => Dim::constant(value),
+                None => {
+                    self.error(Code::AttrOutOfRange, cursor.span(expr.tokens), "the integer does not fit 64 bits");
+                    Dim::ERROR
                 }
-            }
+            },
             ExprKind::Bool(value) => Dim::constant(i64::from(*value)),
             ExprKind::Name => {
                 let name = cursor.name(expr.tokens.start);

@@ -7,8 +7,8 @@ use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Fix, Name, Span};
 use rx_ir::struct_info::{MAX_DEPTH, MAX_PARTS};
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, FunctionInfo, PrimInfo, PrimValue, Shape, Signature, StructInfo};
-use rx_syntax::ast::{BinaryOp, CompareOp, Expr, ExprKind, UnaryOp};
 use rx_syntax::Cursor;
+use rx_syntax::ast::{BinaryOp, CompareOp, Expr, ExprKind, UnaryOp};
 use std::sync::Arc;
 
 impl Elaborator<'_> {
@@ -21,7 +21,9 @@ impl Elaborator<'_> {
                 let value = self.dim(cursor, expr);
                 int(value, span)
             }
-            ExprKind::Float => scalar(PrimValue::Float(cursor.float_value(expr).unwrap_or(f64::NAN)), DType::FLOAT64, span),
+            ExprKind::Float => {
+                scalar(PrimValue::Float(cursor.float_value(expr).unwrap_or(f64::NAN)), DType::FLOAT64, span)
+            }
             ExprKind::Bool(value) => scalar(PrimValue::Bool(*value), DType::BOOL, span),
             ExprKind::String => {
                 let text = cursor.string_value(expr).unwrap_or_default();
@@ -125,9 +127,11 @@ impl Elaborator<'_> {
         let index_span = cursor.span(index.tokens);
         match &tuple.ty {
             StructInfo::Tuple(fields) => {
-                let position = self.dim(cursor, index).as_constant();
-                let Some(position) = position else {
-                    self.error(Code::TupleIndexOutOfRange, index_span, "a tuple's index must be a constant");
+                let position = self.dim(cursor, index);
+                let Some(position) = position.as_constant() else {
+                    if !position.is_error() {
+                        self.error(Code::TupleIndexOutOfRange, index_span, "a tuple's index must be a constant");
+                    }
                     return error(span);
                 };
                 match usize::try_from(position).ok().and_then(|at| Some((at, fields.get(at)?))) {
@@ -179,8 +183,26 @@ impl Elaborator<'_> {
         }
         let key = name(&cursor.string_value(key)?);
         let index = u32::try_from(cursor.integer_value(index)?).ok()?;
-        let known = self.file.constants.get(&key).and_then(|constants| constants.get(index as usize));
-        Some(IrExpr { kind: IrKind::Metadata { key, index }, ty: known.cloned().unwrap_or(StructInfo::Error), span })
+        let ty = match &self.file.constants {
+            None => StructInfo::Error,
+            Some(constants) => {
+                let listed = constants.get(&key).map_or(&[][..], Vec::as_slice);
+                let ty = listed.get(index as usize).cloned();
+                ty.unwrap_or_else(|| self.unknown_constant(key, index, listed.len(), span))
+            }
+        };
+        Some(IrExpr { kind: IrKind::Metadata { key, index }, ty, span })
+    }
+
+    /// Of `key` the metadata section has `count` constants, `index` not among them.
+    fn unknown_constant(&mut self, key: Name, index: u32, count: usize, span: Span) -> StructInfo {
+        let message = match count {
+            0 => format!("the metadata section has no `{key}`"),
+            1 => format!("the metadata section has 1 constant of `{key}`, so there is no index {index}"),
+            _ => format!("the metadata section has {count} constants of `{key}`, so there is no index {index}"),
+        };
+        self.error(Code::UnknownConstant, span, message);
+        StructInfo::Error
     }
 
     fn attribute_access(&mut self, cursor: Cursor<'_>, value: &Expr, attribute: u32, span: Span) -> IrExpr {
@@ -231,11 +253,8 @@ impl Elaborator<'_> {
 
     /// Reports a function the module does not have.
     pub(super) fn undefined_global(&mut self, function: Name, span: Span) {
-        let mut diagnostic = Diagnostic::new(
-            Code::UndefinedName,
-            Place::Here(span),
-            format!("the module has no function `{function}`"),
-        );
+        let mut diagnostic =
+            Diagnostic::new(Code::UndefinedName, Place::Here(span), format!("the module has no function `{function}`"));
         if let Some(near) = nearest(&function, self.file.items.iter().map(|item| item.as_str())) {
             let near = name(near);
             diagnostic = diagnostic

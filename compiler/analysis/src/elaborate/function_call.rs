@@ -7,9 +7,11 @@ use crate::reconcile::reconcile;
 use crate::unify::Bindings;
 use rx_base::symbolic::Answer;
 use rx_base::{Code, Diagnostic, Name, Span};
-use rx_ir::{Call, Callee, Expr as IrExpr, ExprKind as IrKind, FunctionSignature, PrimFuncSignature, Signature, StructInfo};
-use rx_syntax::ast::{Argument, Expr};
+use rx_ir::{
+    Call, Callee, Expr as IrExpr, ExprKind as IrKind, FunctionSignature, PrimFuncSignature, Signature, StructInfo,
+};
 use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr};
 use std::sync::Arc;
 
 /// What is known of a callee: its parameters' types and names, and what a call gives.
@@ -72,13 +74,8 @@ impl Elaborator<'_> {
         self.check_purity(signature.pure, &format!("cls.{function}"), callee_span);
         let params: Vec<StructInfo> = signature.params.iter().map(|(_, ty)| ty.clone()).collect();
         let names = signature.params.iter().map(|(name, _)| *name).collect();
-        let target = Target {
-            what: format!("`{function}`"),
-            params: &params,
-            names,
-            item: Some(function),
-            span: callee_span,
-        };
+        let target =
+            Target { what: format!("`{function}`"), params: &params, names, item: Some(function), span: callee_span };
         let ret = signature.ret.clone().unwrap_or(StructInfo::Object);
         self.apply(&target, &ret, args)
     }
@@ -131,7 +128,8 @@ impl Elaborator<'_> {
         for (at, (param, arg)) in target.params.iter().zip(args).enumerate() {
             let equalities = bindings.meet_types(param, &arg.ty, at);
             let wanted = bindings.substitute_type(param);
-            let symbol_clash = equalities.iter().find(|equality| equality.answer == Answer::Refuted && equality.bound_by.is_some());
+            let symbol_clash =
+                equalities.iter().find(|equality| equality.answer == Answer::Refuted && equality.bound_by.is_some());
             let clash = reconcile(&wanted, &arg.ty, &bounds).clash;
             if let Some(clash) = clash {
                 let mut diagnostic = Diagnostic::new(

@@ -175,13 +175,8 @@ pub(crate) fn decorator_flag(cursor: Cursor<'_>, decorator: &Expr, flag: &str) -
     })
 }
 
-
 /// External functions declared at module level.
-pub(crate) fn extern_declarations(
-    segment: &Segment,
-    file: &FileContext,
-    outer: &dyn Outer,
-) -> Vec<(Name, StructInfo)> {
+pub(crate) fn extern_declarations(segment: &Segment, file: &FileContext, outer: &dyn Outer) -> Vec<(Name, StructInfo)> {
     let mut elaborator = Elaborator::new(segment, BlockState::default(), file, outer);
     let mut declared = Vec::new();
     for statement in &segment.tree().statements {

@@ -1,7 +1,7 @@
 //! Calls by what is called: `R.…`, `T.…`, `cls.f`, function values.
 
 use super::Elaborator;
-use super::expr::{error, scalar, shape, tuple};
+use super::expr::{error, scalar, shape};
 use crate::entry::{Entry, Place};
 use crate::file_context::Namespace;
 use crate::integer;
@@ -9,18 +9,12 @@ use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, Span};
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, Literal, PrimValue, StructInfo};
-use rx_syntax::ast::{Argument, Expr, ExprKind, UnaryOp};
 use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr, ExprKind, UnaryOp};
 
 impl Elaborator<'_> {
     /// A call expression.
-    pub(super) fn call(
-        &mut self,
-        cursor: Cursor<'_>,
-        call: &Expr,
-        callee: &Expr,
-        arguments: &[Argument],
-    ) -> IrExpr {
+    pub(super) fn call(&mut self, cursor: Cursor<'_>, call: &Expr, callee: &Expr, arguments: &[Argument]) -> IrExpr {
         let span = cursor.span(call.tokens);
         if let ExprKind::Attribute { .. } = &callee.kind {
             let source = cursor.source(callee.tokens);
@@ -137,7 +131,10 @@ impl Elaborator<'_> {
         span: Span,
     ) -> IrExpr {
         let place = cursor.span(callee.tokens);
-        let known: Vec<&str> = rx_ops::all().map(|schema| schema.name).chain(SPECIAL_FORMS.iter().chain(super::sugar::FUNCTIONS).copied()).collect();
+        let known: Vec<&str> = rx_ops::all()
+            .map(|schema| schema.name)
+            .chain(SPECIAL_FORMS.iter().chain(super::sugar::FUNCTIONS).copied())
+            .collect();
         let near = nearest(function, known.iter().copied()).or_else(|| {
             // A known name with something hung on: `sum_zz`.
             known.iter().copied().filter(|name| is_extension(function, name)).max_by_key(|name| name.len())
@@ -181,7 +178,10 @@ impl Elaborator<'_> {
     /// Looks into an argument whose meaning is not known: names are resolved, nothing else.
     pub(super) fn argument_of_unknown(&mut self, cursor: Cursor<'_>, argument: &Argument) {
         if argument.keyword.is_none()
-            && matches!(argument.value.kind, ExprKind::Name | ExprKind::Call { .. } | ExprKind::Tuple(_) | ExprKind::List(_))
+            && matches!(
+                argument.value.kind,
+                ExprKind::Name | ExprKind::Call { .. } | ExprKind::Tuple(_) | ExprKind::List(_)
+            )
         {
             self.expr(cursor, &argument.value);
         }
@@ -306,7 +306,11 @@ impl Elaborator<'_> {
             Some(other) => {
                 let value = self.expr(cursor, other);
                 if !matches!(value.ty, StructInfo::Error | StructInfo::Shape(_) | StructInfo::Object) {
-                    self.error(Code::ArgumentType, value.span, format!("shape: a list of dims is wanted, this is {}", value.ty));
+                    self.error(
+                        Code::ArgumentType,
+                        value.span,
+                        format!("shape: a list of dims is wanted, this is {}", value.ty),
+                    );
                 }
                 IrExpr { kind: IrKind::Error, ty: StructInfo::Error, span }
             }
@@ -347,8 +351,11 @@ impl Elaborator<'_> {
                 Some(_) => {}
                 None => {
                     let value = self.expr(cursor, &argument.value);
-                    if at == 0 && matches!(value.ty, StructInfo::Tensor(_) | StructInfo::Tuple(_) | StructInfo::Shape(_)) {
-                        let message = format!("call_packed: the first argument is a function's name, this is {}", value.ty);
+                    if at == 0
+                        && matches!(value.ty, StructInfo::Tensor(_) | StructInfo::Tuple(_) | StructInfo::Shape(_))
+                    {
+                        let message =
+                            format!("call_packed: the first argument is a function's name, this is {}", value.ty);
                         self.error(Code::ArgumentType, value.span, message);
                     }
                 }
@@ -385,8 +392,8 @@ impl Elaborator<'_> {
             return scalar(value, dtype, span);
         }
         match function {
-            "max" | "min" | "floordiv" | "floormod" | "truncdiv" | "truncmod" | "FloorDiv" | "FloorMod" | "Div" | "Mod"
-            | "if_then_else" | "Select" | "ceildiv" => {
+            "max" | "min" | "floordiv" | "floormod" | "truncdiv" | "truncmod" | "FloorDiv" | "FloorMod" | "Div"
+            | "Mod" | "if_then_else" | "Select" | "ceildiv" => {
                 let dims: Vec<Dim> = arguments.iter().map(|argument| self.dim(cursor, &argument.value)).collect();
                 super::expr::int(integer::call(function, &dims), span)
             }
@@ -417,6 +424,18 @@ fn is_extension(wrong: &str, known: &str) -> bool {
 
 /// Names of `R` that are no operators.
 const SPECIAL_FORMS: &[&str] = &[
-    "const", "shape", "tuple", "str", "dtype", "prim_value", "ExternFunc", "match_cast", "call_packed", "output",
-    "func_attr", "dataflow", "dist.call_tir", "dist.const",
+    "const",
+    "shape",
+    "tuple",
+    "str",
+    "dtype",
+    "prim_value",
+    "ExternFunc",
+    "match_cast",
+    "call_packed",
+    "output",
+    "func_attr",
+    "dataflow",
+    "dist.call_tir",
+    "dist.const",
 ];

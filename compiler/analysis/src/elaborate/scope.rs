@@ -159,13 +159,16 @@ impl Elaborator<'_> {
 
     /// Reports a captured Python name, once.
     pub(super) fn captured_name(&mut self, captured: Name, span: Span) {
-        self.report(Diagnostic::new(
-            Code::CapturedPythonName,
-            Place::Here(span),
-            format!("`{captured}` is a Python value that rx does not evaluate; what depends on it is not checked"),
-        ));
+        self.report(captured_diagnostic(captured, Place::Here(span)));
         self.redefine_everywhere(captured, Entry::value(StructInfo::Error), span);
     }
+}
+
+/// What is said of a captured Python name.
+pub(crate) fn captured_diagnostic<P>(captured: Name, place: P) -> Diagnostic<P> {
+    let message =
+        format!("`{captured}` is a Python value that rx does not evaluate; what depends on it is not checked");
+    Diagnostic::new(Code::CapturedPythonName, place, message)
 }
 
 /// Adds a "did you mean" to a diagnostic whose primary place is a misspelled name.

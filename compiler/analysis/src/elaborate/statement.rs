@@ -12,6 +12,9 @@ use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, UnaryOp};
 use rx_syntax::{Cursor, Statement};
 use std::sync::Arc;
 
+/// Blocks nested deeper are not elaborated; the parser reports them.
+const MAX_BLOCKS: u32 = 256;
+
 impl<'a> Elaborator<'a> {
     /// Elaborates every statement of the segment.
     pub(super) fn run(&mut self) {
@@ -26,9 +29,14 @@ impl<'a> Elaborator<'a> {
 
     /// Elaborates statements `from..to`, which make up a block.
     pub(super) fn block(&mut self, from: usize, to: usize) {
+        if self.blocks >= MAX_BLOCKS {
+            return;
+        }
+        self.blocks += 1;
         let level = self.state.level.take();
         self.statements(from, to);
         self.state.level = level;
+        self.blocks -= 1;
     }
 
     fn statements(&mut self, from: usize, to: usize) {
@@ -77,7 +85,8 @@ impl<'a> Elaborator<'a> {
             StatementKind::Expr(expr) => self.bare(cursor, expr),
             StatementKind::Return(value) => self.return_value(cursor, value.as_ref(), statement.span),
             StatementKind::With(items) => {
-                let is_dataflow = items.first().is_some_and(|item| self.is_relax_call(cursor, &item.context, "dataflow"));
+                let is_dataflow =
+                    items.first().is_some_and(|item| self.is_relax_call(cursor, &item.context, "dataflow"));
                 if !is_dataflow && statement.tree.error.is_none() {
                     self.error(
                         Code::UnsupportedConstruct,
@@ -110,7 +119,9 @@ impl<'a> Elaborator<'a> {
             StatementKind::Class { .. } => return self.unsupported_block(at, to, "a class"),
             StatementKind::AugAssign { .. } => self.unsupported_statement(statement, "an augmented assignment"),
             StatementKind::Assert { .. } => self.unsupported_statement(statement, "`assert` (use `R.assert_op`)"),
-            StatementKind::Break | StatementKind::Continue => self.unsupported_statement(statement, "`break`/`continue`"),
+            StatementKind::Break | StatementKind::Continue => {
+                self.unsupported_statement(statement, "`break`/`continue`")
+            }
             StatementKind::Import(_) | StatementKind::FromImport { .. } | StatementKind::Pass => {}
             StatementKind::Python { block: true } => return self.unsupported_block(at, to, "this statement"),
             // Says which names are captured.
@@ -132,7 +143,11 @@ impl<'a> Elaborator<'a> {
 
     fn unsupported_statement(&mut self, statement: &Statement, what: &str) {
         if statement.tree.error.is_none() {
-            self.error(Code::UnsupportedConstruct, statement.span, format!("{what} has no meaning in a Relax function"));
+            self.error(
+                Code::UnsupportedConstruct,
+                statement.span,
+                format!("{what} has no meaning in a Relax function"),
+            );
         }
     }
 
@@ -349,14 +364,7 @@ impl<'a> Elaborator<'a> {
         self.define(variable, Entry::Value { ty, dataflow }, span);
     }
 
-    fn annotation_clash(
-        &mut self,
-        variable: Name,
-        declared: &StructInfo,
-        place: Span,
-        value: &IrExpr,
-        clash: &Clash,
-    ) {
+    fn annotation_clash(&mut self, variable: Name, declared: &StructInfo, place: Span, value: &IrExpr, clash: &Clash) {
         let code = match clash.kind {
             ClashKind::Dtype => Code::DtypeMismatch,
             _ => Code::AnnotationShapeMismatch,
@@ -543,7 +551,14 @@ impl<'a> Elaborator<'a> {
             }
         };
         self.returned = Some(ty.clone());
-        let row = Row { name: name("return"), kind: RowKind::Return, ty, inferred, span: value.span, statement: self.statement };
+        let row = Row {
+            name: name("return"),
+            kind: RowKind::Return,
+            ty,
+            inferred,
+            span: value.span,
+            statement: self.statement,
+        };
         self.rows.push(row);
     }
 
@@ -555,7 +570,11 @@ impl<'a> Elaborator<'a> {
         let mut diagnostic = Diagnostic::new(
             code,
             Place::Here(value.span),
-            format!("the function is declared to return {declared}, but {}, not {}", clash.actual_at_path(), clash.wanted),
+            format!(
+                "the function is declared to return {declared}, but {}, not {}",
+                clash.actual_at_path(),
+                clash.wanted
+            ),
         )
         .with_primary_label(format!("returns {}", value.ty));
         let header = self.definition_of(name(FUNCTION_CONTEXT));

@@ -8,8 +8,17 @@ use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};
 
 /// Their names, for suggestions.
-pub(super) const FUNCTIONS: &[&str] =
-    &["nn.relu6", "linear", "emit", "emit_te", "emit_with_ty", "emit_with_type", "emit_with_sinfo", "ShapeExpr", "TupleGetItem"];
+pub(super) const FUNCTIONS: &[&str] = &[
+    "nn.relu6",
+    "linear",
+    "emit",
+    "emit_te",
+    "emit_with_ty",
+    "emit_with_type",
+    "emit_with_sinfo",
+    "ShapeExpr",
+    "TupleGetItem",
+];
 
 impl Elaborator<'_> {
     /// A call of one of these; `None` for any other function.

@@ -7,8 +7,8 @@ use crate::file_context::{DeclaredVDevice, Namespace};
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, Name, Span};
 use rx_ir::{DTensorInfo, FunctionInfo, Placement, PrimInfo, Shape, StructInfo, TensorInfo, VDevice};
-use rx_syntax::ast::{Argument, Expr, ExprKind};
 use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr, ExprKind};
 use std::sync::Arc;
 
 /// Which bare dims a type may bind.
@@ -42,7 +42,9 @@ impl Elaborator<'_> {
     fn malformed(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
         self.report(
             Diagnostic::new(Code::MalformedType, Place::Here(cursor.span(expr.tokens)), "this is no Relax type")
-                .with_help("write `R.Tensor((2, 3), dtype=\"float32\")`, `R.Shape([n])`, `R.Tuple(…)`, `T.int64` or `R.Any`"),
+                .with_help(
+                    "write `R.Tensor((2, 3), dtype=\"float32\")`, `R.Shape([n])`, `R.Tuple(…)`, `T.int64` or `R.Any`",
+                ),
         );
         StructInfo::Error
     }
@@ -187,7 +189,11 @@ impl Elaborator<'_> {
             }
         };
         if stated.is_none_or(|ndim| ndim < -1) {
-            self.error(Code::MalformedType, cursor.span(arg.tokens), "`ndim` is a number of dimensions, or -1 where it is not known");
+            self.error(
+                Code::MalformedType,
+                cursor.span(arg.tokens),
+                "`ndim` is a number of dimensions, or -1 where it is not known",
+            );
         }
         stated.and_then(|ndim| usize::try_from(ndim).ok())
     }
@@ -227,7 +233,11 @@ impl Elaborator<'_> {
                         found = Some(&argument.value);
                     } else if first && positional >= order.len() {
                         let span = cursor.span(argument.value.tokens);
-                        self.error(Code::TooManyArguments, span, format!("a type takes {} arguments here", order.len()));
+                        self.error(
+                            Code::TooManyArguments,
+                            span,
+                            format!("a type takes {} arguments here", order.len()),
+                        );
                     }
                     positional += 1;
                 }
@@ -246,9 +256,17 @@ impl Elaborator<'_> {
                 let span = cursor.span(arg.tokens);
                 let fixed = format!("({},)", cursor.source(inner.tokens));
                 self.report(
-                    Diagnostic::new(Code::MalformedType, Place::Here(span), "a shape must be a tuple, this is one number in parentheses")
-                        .with_help(format!("write `{fixed}`"))
-                        .with_fix(Fix { title: format!("write {fixed}"), edits: vec![(Place::Here(span), fixed)], safe: true }),
+                    Diagnostic::new(
+                        Code::MalformedType,
+                        Place::Here(span),
+                        "a shape must be a tuple, this is one number in parentheses",
+                    )
+                    .with_help(format!("write `{fixed}`"))
+                    .with_fix(Fix {
+                        title: format!("write {fixed}"),
+                        edits: vec![(Place::Here(span), fixed)],
+                        safe: true,
+                    }),
                 );
                 Shape::known(vec![self.dim(cursor, inner)])
             }
@@ -339,8 +357,21 @@ impl Elaborator<'_> {
 
     pub(super) fn unknown_dtype(&mut self, text: &str, span: Span) {
         const USUAL: [&str; 15] = [
-            "float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
-            "uint64", "bool", "float8_e4m3fn", "float8_e5m2",
+            "float32",
+            "float16",
+            "bfloat16",
+            "float64",
+            "int8",
+            "int16",
+            "int32",
+            "int64",
+            "uint8",
+            "uint16",
+            "uint32",
+            "uint64",
+            "bool",
+            "float8_e4m3fn",
+            "float8_e5m2",
         ];
         let mut diagnostic =
             Diagnostic::new(Code::UnknownDtype, Place::Here(span), format!("there is no dtype \"{text}\""));
@@ -395,7 +426,8 @@ impl Elaborator<'_> {
         };
         let (device_mesh, placement) = (text("device_mesh"), text("placement"));
         let placement = Placement::parse(&placement).unwrap_or_else(|| {
-            let place = self.type_argument(cursor, arguments, &order, "placement").map_or(expr.tokens, |arg| arg.tokens);
+            let place =
+                self.type_argument(cursor, arguments, &order, "placement").map_or(expr.tokens, |arg| arg.tokens);
             let message = format!("\"{placement}\" is no placement: `R` or `S[axis]` for each axis of the mesh");
             self.error(Code::MalformedType, cursor.span(place), message);
             Placement::unknown()
@@ -439,7 +471,8 @@ impl Elaborator<'_> {
             _ => vec![self.type_of(cursor, arg)],
         });
         let ret = self.type_argument(cursor, arguments, &order, "ret").map(|arg| self.type_of(cursor, arg));
-        let pure = self.type_argument(cursor, arguments, &order, "purity").map(|arg| matches!(arg.kind, ExprKind::Bool(true)));
+        let pure =
+            self.type_argument(cursor, arguments, &order, "purity").map(|arg| matches!(arg.kind, ExprKind::Bool(true)));
         self.pop_scope();
         self.lenient_symbols = was_lenient;
         // TVM: a callable is pure unless said otherwise, but one that takes anything is not.

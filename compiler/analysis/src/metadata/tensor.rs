@@ -42,7 +42,7 @@ pub(super) fn header(base64: &str, max_dims: usize) -> Result<Header, String> {
         shape.push(dim);
     }
     let size = bytes.number(8).ok_or(CUT_SHORT)?;
-    let total = size.saturating_add(8 * (6 + ndim));
+    let total = size.saturating_add(8 * (5 + ndim));
     let needed = total.div_ceil(3).saturating_mul(4);
     // The last group's padding may be left out.
     if (base64.len() as u64).saturating_add(2) < needed {

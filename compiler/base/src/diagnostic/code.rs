@@ -43,12 +43,14 @@ codes! {
     BranchMismatch 111 "if-branch-mismatch" Error "The branches of an `if` end in different variables.";
     MisplacedStatement 112 "misplaced-statement" Error "A statement stands where it may not.";
     InvalidEncoding 113 "invalid-encoding" Error "The file is not UTF-8.";
+    MalformedMetadata 114 "malformed-metadata" Error "The metadata section cannot be read.";
     UndefinedName 201 "undefined-name" Error "A name is used and never defined.";
     UnknownOperator 202 "unknown-operator" Error "`R` or `T` has nothing of this name.";
     UndefinedSymbolicVar 203 "undefined-symbolic-var" Error "A symbolic dim is used before anything binds it.";
     DataflowVarEscapes 204 "dataflow-var-escapes" Error "A dataflow variable is used outside its block without `R.output`.";
     DuplicateDefinition 205 "duplicate-definition" Error "Two definitions share a name.";
     UnknownVDevice 206 "unknown-vdevice" Error "A virtual device the module does not declare.";
+    UnknownConstant 207 "unknown-constant" Error "A constant the metadata section does not have.";
     CapturedPythonName 251 "captured-python-name" Warning "A name of the surrounding Python program; its value is not known here.";
     ShadowedName 252 "shadowed-name" Hint "A binding hides an earlier one of the same name.";
     NoSchema 253 "no-schema" Info "An operator rx has no schema of; its annotation is trusted.";

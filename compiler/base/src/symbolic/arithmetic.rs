@@ -108,8 +108,11 @@ impl Dim {
         if let (Some(a), Some(b)) = (self.as_constant(), divisor.as_constant()) {
             return checked_floor_div(a, b).map_or(Dim::ERROR, Dim::constant);
         }
-        if let Some(quotient) = exact_quotient(self, divisor) {
-            return quotient;
+        if let Some((quotient, rest)) = split_by_product(self, divisor) {
+            return match rest.as_constant() {
+                Some(0) => quotient,
+                _ => &quotient + &Dim::atom(Atom::FloorDiv(rest, divisor.clone())),
+            };
         }
         let Some(by) = divisor.as_constant().filter(|by| *by > 0) else {
             return Dim::atom(Atom::FloorDiv(self.clone(), divisor.clone()));
@@ -146,8 +149,11 @@ impl Dim {
                 .and_then(|q| a.checked_sub(q.checked_mul(b)?))
                 .map_or(Dim::ERROR, Dim::constant);
         }
-        if exact_quotient(self, divisor).is_some() {
-            return Dim::constant(0);
+        if let Some((_, rest)) = split_by_product(self, divisor) {
+            return match rest.as_constant() {
+                Some(0) => rest,
+                _ => Dim::atom(Atom::FloorMod(rest, divisor.clone())),
+            };
         }
         let Some(by) = divisor.as_constant().filter(|by| *by > 0) else {
             return Dim::atom(Atom::FloorMod(self.clone(), divisor.clone()));
@@ -161,9 +167,7 @@ impl Dim {
             return rest;
         }
         match rest.as_atom() {
-            Some(Atom::FloorMod(a, b)) if b.as_constant().is_some_and(|b| b > 0 && b % by == 0) => {
-                a.floor_mod(divisor)
-            }
+            Some(Atom::FloorMod(a, b)) if b.as_constant().is_some_and(|b| b > 0 && b % by == 0) => a.floor_mod(divisor),
             _ => Dim::atom(Atom::FloorMod(rest, divisor.clone())),
         }
     }
@@ -199,32 +203,29 @@ fn checked_floor_div(a: i64, b: i64) -> Option<i64> {
     Some(if a.checked_rem(b)? != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
 }
 
-/// `a / b` when `b` is one term that divides every term of `a`.
-fn exact_quotient(a: &Dim, b: &Dim) -> Option<Dim> {
+/// `a = b · quotient + rest`, where `b` is a product of atoms and the quotient holds what it divides; `None` where `b` is
+/// another expression or divides no part of `a`. A symbol that divides is not 0.
+fn split_by_product(a: &Dim, b: &Dim) -> Option<(Dim, Dim)> {
     if a == b {
-        return Some(Dim::constant(1));
+        return Some((Dim::constant(1), Dim::constant(0)));
     }
     let Repr::Sum(divisor) = &b.0 else { return None };
     let ([(product, scale)], 0) = (&divisor.terms[..], divisor.constant) else { return None };
     let (terms, constant) = parts(a)?;
-    if constant != 0 {
+    let (mut quotient, mut whole, mut rest) = (Vec::new(), 0, Vec::new());
+    for (term, coefficient) in terms {
+        let divides = coefficient.checked_rem(*scale) == Some(0);
+        match divide_product(&term, product).filter(|_| divides) {
+            Some(left) if left.is_empty() => whole = coefficient.checked_div(*scale)?,
+            Some(left) => quotient.push((left, coefficient.checked_div(*scale)?)),
+            None => rest.push((term, coefficient)),
+        }
+    }
+    if quotient.is_empty() && whole == 0 {
         return None;
     }
-    let mut result = Vec::with_capacity(terms.len());
-    let mut rest = 0;
-    for (term, coefficient) in terms {
-        if coefficient.checked_rem(*scale)? != 0 {
-            return None;
-        }
-        let coefficient = coefficient.checked_div(*scale)?;
-        let quotient = divide_product(&term, product)?;
-        match quotient.is_empty() {
-            true => rest = coefficient,
-            false => result.push((quotient, coefficient)),
-        }
-    }
-    result.sort();
-    Some(finish(Some((result, rest))))
+    quotient.sort();
+    Some((finish(Some((quotient, whole))), finish(Some((rest, constant)))))
 }
 
 fn divide_product(a: &Product, b: &Product) -> Option<Product> {

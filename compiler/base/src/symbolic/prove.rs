@@ -153,7 +153,9 @@ fn range_of_atom(atom: &Atom, bounds: &Bounds) -> Interval {
             (Some(low), high) if low >= 0 => {
                 let high = high.and_then(|high| high.checked_sub(1));
                 match range(a, bounds) {
-                    (Some(least), Some(most)) if least >= 0 => (Some(0), Some(high.map_or(most, |high| high.min(most)))),
+                    (Some(least), Some(most)) if least >= 0 => {
+                        (Some(0), Some(high.map_or(most, |high| high.min(most))))
+                    }
                     _ => (Some(0), high),
                 }
             }
@@ -223,6 +225,8 @@ mod tests {
         assert_eq!((&n() * &c(4)).floor_div(&c(4)), n());
         assert_eq!((&(&n() * &c(4)) + &c(3)).floor_div(&c(4)), n());
         assert_eq!((&n() * &m()).floor_div(&n()), m());
+        assert_eq!((&n() + &c(7)).floor_div(&n()), &c(7).floor_div(&n()) + &c(1));
+        assert_eq!((&(&n() * &m()) + &c(7)).floor_mod(&n()), c(7).floor_mod(&n()));
         assert_eq!((&(&n() * &c(6)) + &c(5)).floor_mod(&c(3)), c(2));
     }
 

@@ -3,7 +3,7 @@
 use super::elementwise::with_dtype;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::operands::{AxisOf, require_equal};
+use crate::operands::{AxisOf, require_equal, require_proved_equal};
 use crate::schema::{AttrKind, Default, Param, Purity, Schema};
 use rx_base::dtype::TypeCode;
 use rx_base::{Answer, Code, DType, Dim};
@@ -82,10 +82,10 @@ fn infer(call: &CallInfo<'_>, from: &[DType], to: &[DType]) -> Result<StructInfo
     one_of(call, "scale", scale.dtype, REALS)?;
     one_of(call, "zero_point", zero_point.dtype, ZERO_POINTS)?;
     let axis = call.int("axis").unwrap_or(-1);
-    for (name, parameter) in [("scale", scale), ("zero_point", zero_point)] {
-        check_size(call, name, parameter, data, axis)?;
-    }
     let known = [data, scale, zero_point].iter().all(|tensor| tensor.dtype.is_some());
+    for (name, parameter) in [("scale", scale), ("zero_point", zero_point)] {
+        check_size(call, name, parameter, data, axis, known)?;
+    }
     Ok(with_dtype(call.ty("data"), out_dtype.filter(|_| known)))
 }
 
@@ -101,13 +101,15 @@ fn one_of(call: &CallInfo<'_>, name: &'static str, dtype: Option<DType>, allowed
     }
 }
 
-/// A scale or zero point has one element, or as many as the axis; data without dimensions has no axis.
+/// A scale or zero point has one element, or as many as the axis; data without dimensions has no axis. As in TVM, their
+/// number must be proved where every dtype is `known`.
 fn check_size(
     call: &CallInfo<'_>,
     name: &'static str,
     parameter: &TensorInfo,
     data: &TensorInfo,
     axis: i64,
+    known: bool,
 ) -> Result<(), Problem> {
     let axis = match data.shape.ndim() {
         Some(0) | None => None,
@@ -119,7 +121,10 @@ fn check_size(
         return Ok(());
     }
     match axis {
-        Some(axis) => require_equal(call, AxisOf::new("data", axis), AxisOf::new(name, 0), "the number of scales"),
+        Some(axis) => {
+            let require = if known { require_proved_equal } else { require_equal };
+            require(call, AxisOf::new("data", axis), AxisOf::new(name, 0), "the number of scales")
+        }
         None if data.shape.ndim() != Some(0) => Ok(()),
         None if dims.iter().all(|dim| call.equal(dim, &one) != Answer::Refuted) => Ok(()),
         None => {
@@ -147,7 +152,8 @@ mod tests {
     fn scales_are_one_or_per_channel() {
         assert_eq!(quantize("n 3:float32", "3:float32", "3:int8", 1, "int8"), Ok(ty("n 3:int8")));
         assert_eq!(quantize("n 3:float32", ":float32", "1:int8", -1, "uint8"), Ok(ty("n 3:uint8")));
-        assert_eq!(quantize("n 3:float32", "m:float32", "1:int8", -1, "uint8"), Ok(ty("n 3:uint8")));
+        assert_eq!(quantize("n 3:float32", "n:float32", "1:int8", 0, "uint8"), Ok(ty("n 3:uint8")));
+        assert_eq!(quantize("n 3:float32", "m:float32", "1:int8", 0, "uint8"), Err(Some(Code::ShapeMismatch)));
         assert_eq!(quantize("n 3:?", "m:float32", "1:int8", -1, "uint8"), Ok(ty("n 3:?")));
         assert_eq!(quantize("n 3:float32", "4:float32", "1:int8", -1, "int8"), Err(Some(Code::ShapeMismatch)));
         assert_eq!(quantize("n 3:float32", "3:float32", "3:int8", 2, "int8"), Err(Some(Code::AxisOutOfRange)));

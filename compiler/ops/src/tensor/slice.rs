@@ -362,7 +362,7 @@ mod tests {
             ("8 9", ["0", "5", "2"], None, false, "R.Tensor((0, 9))"),
             ("8 9", ["0", "v", "8"], None, true, "R.Tensor((8 - v, 9))"),
             ("8 9", ["0", "0", "v"], None, true, "R.Tensor((v, 9))"),
-            ("8 9", ["0", "0", "8"], Some("v"), true, "R.Tensor(((v + 7) // v, 9))"),
+            ("8 9", ["0", "0", "8"], Some("v"), true, "R.Tensor((7 // v + 1, 9))"),
             ("n 9", ["0", "0", "n"], None, false, "R.Tensor((n, 9))"),
             ("?4", ["0", "0", "8"], None, false, "R.Tensor(ndim=4)"),
             ("*", ["0", "0", "8"], None, false, "R.Tensor"),

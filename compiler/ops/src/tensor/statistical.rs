@@ -22,8 +22,9 @@ const SCAN: &[Param] = &[
     Param::attr(
         "exclusive",
         AttrKind::Bool,
-        Default::Bool(false),
-        "Whether each value leaves out its own element, so that the first is neutral.",
+        // TVM takes `None` for false (TVM relax/op/statistical.py).
+        Default::Absent,
+        "Whether each value leaves out its own element, so that the first is neutral; not when left out.",
     ),
 ];
 

@@ -3,7 +3,9 @@
 use super::operands::{common_vdevice, tuple_text};
 use crate::broadcast::{RULE, broadcast_shapes, larger_rank};
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::operands::{AxisOf, Element, clash, joined_element, rank_like, require_equal, tensor_type};
+use crate::operands::{
+    AxisOf, Element, clash, joined_element, rank_like, require_equal, require_proved_equal, tensor_type,
+};
 use crate::schema::{Param, Purity, Schema};
 use rx_base::Code;
 use rx_ir::{Shape, StructInfo, TensorInfo};
@@ -39,8 +41,16 @@ pub(crate) static OPERATORS: &[Schema] = &[
 fn ewise_fma(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     const NAMES: [&str; 3] = ["x1", "x2", "x3"];
     let tensors = [call.tensor("x1")?, call.tensor("x2")?, call.tensor("x3")?];
+    // As TVM, which compares dims only where all three shapes are written out, and then wants them proved equal.
+    let written = tensors.iter().all(|tensor| tensor.shape.written_dims().is_some());
+    let require = if written { require_proved_equal } else { require_equal };
     for (first, second) in [(0, 1), (0, 2), (1, 2)] {
         same_rank_and_dtype(call, (NAMES[first], tensors[first]), (NAMES[second], tensors[second]))?;
+        let axes = tensors[first].shape.dims().map_or(0, <[_]>::len);
+        (0..axes).try_for_each(|axis| {
+            let (a, b) = (AxisOf::new(NAMES[first], axis), AxisOf::new(NAMES[second], axis));
+            require(call, a, b, &format!("axis {axis}"))
+        })?;
     }
     let error = tensors.iter().any(|tensor| tensor.dtype_error);
     let known = !error && tensors.iter().all(|tensor| tensor.dtype.is_some());
@@ -73,10 +83,7 @@ fn same_rank_and_dtype(
         let report = clash(call, Code::DtypeMismatch, second, first, message);
         return Err(report.with_help(format!("convert one of them: `R.astype(…, \"{x}\")`")).into());
     }
-    let axes = a.shape.dims().map_or(0, <[_]>::len);
-    (0..axes).try_for_each(|axis| {
-        require_equal(call, AxisOf::new(first, axis), AxisOf::new(second, axis), &format!("axis {axis}"))
-    })
+    Ok(())
 }
 
 /// TVM's `InferTypeWhere`.
@@ -132,6 +139,8 @@ mod tests {
         assert_eq!(fma(["2:int8", "2:int8", "2:int32"]), Err(Some(Code::DtypeMismatch)));
         assert_eq!(fma(["2:int8", "2:int8", "?4:int8"]), Err(Some(Code::TensorNdimMismatch)));
         assert_eq!(fma(["2:int8", "3:int8", "2:int8"]), Err(Some(Code::ShapeMismatch)));
+        assert_eq!(fma(["n:int8", "m:int8", "n:int8"]), Err(Some(Code::ShapeMismatch)));
+        assert_eq!(fma(["n:int8", "m:int8", "?1:int8"]), Ok(ty("?1:int8")));
     }
 
     #[test]

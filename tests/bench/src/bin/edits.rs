@@ -25,8 +25,7 @@ struct Options {
 }
 
 fn options() -> Result<Options, String> {
-    let mut options =
-        Options { bindings: 100_000, split: 1, symbolic: false, parse_only: false, edits: 400, seed: 1 };
+    let mut options = Options { bindings: 100_000, split: 1, symbolic: false, parse_only: false, edits: 400, seed: 1 };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut number = |what: &str| {
@@ -94,7 +93,11 @@ fn parse(text: &str) {
         let segments = document.items().iter().flat_map(|item| item.segments.iter());
         segments.map(|segment| segment.tree().statements.len()).sum::<usize>()
     });
-    println!("split into segments: {} ms; tokens and trees: {} ms; {statements} statements", millis(split), millis(trees));
+    println!(
+        "split into segments: {} ms; tokens and trees: {} ms; {statements} statements",
+        millis(split),
+        millis(trees)
+    );
     if let Some(bytes) = peak_memory() {
         println!("peak memory: {} MB for {} MB of text", bytes / 1_000_000, text.len() / 1_000_000);
     }
@@ -124,8 +127,14 @@ fn edits(workspace: &mut Workspace, file: rx_db::FileId, text: &str, options: &O
             println!("{left} diagnostics are left after undoing `{inserted:?}` at {at}");
         }
         if there.max(back) > SLOW {
-            let line = text.get(text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1)..at);
-            println!("slow: {inserted:?} after {:?}: {} us, undone {} us", line.unwrap_or_default(), there.as_micros(), back.as_micros());
+            let line =
+                text.get(text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1)..at);
+            println!(
+                "slow: {inserted:?} after {:?}: {} us, undone {} us",
+                line.unwrap_or_default(),
+                there.as_micros(),
+                back.as_micros()
+            );
         }
         samples.extend([there, back]);
         times.extend([there, back]);
