@@ -6,6 +6,7 @@
 
 use rx_base::Name;
 use rx_base::name::{NameMap, NameSet};
+use rx_syntax::ast::StatementKind;
 use rx_syntax::{Segment, TokenKind};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,14 +15,19 @@ use std::sync::Arc;
 /// is not known to its callers.
 const LONGEST_CHAIN: u32 = 16;
 
-/// Every name in a function's text, each once: what it may call is among them.
+/// Every name in a function's text, each once: what it may call is among them. The name its own header gives it is no call.
 pub fn mentions(segments: &[Arc<Segment>]) -> Arc<[Name]> {
     let mut names = BTreeSet::new();
+    let mut header_seen = false;
     for segment in segments {
         for statement in &segment.tree().statements {
+            let own = match statement.tree.kind {
+                StatementKind::Def { name, .. } if !std::mem::replace(&mut header_seen, true) => Some(name),
+                _ => None,
+            };
             let cursor = segment.cursor(statement);
-            let named = (0..statement.token_count).filter(|token| cursor.kind(*token).is_some_and(TokenKind::is_name));
-            names.extend(named.map(|token| cursor.name(token)));
+            let is_name = |token: &u32| Some(*token) != own && cursor.kind(*token).is_some_and(TokenKind::is_name);
+            names.extend((0..statement.token_count).filter(is_name).map(|token| cursor.name(token)));
         }
     }
     names.into_iter().collect()
@@ -96,6 +102,13 @@ mod tests {
         let mut names: Vec<String> = inferable(&graph(text)).iter().map(Name::to_string).collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn a_header_does_not_mention_its_own_name() {
+        let mentions = |text: &str| super::mentions(&[Arc::new(rx_syntax::Segment::new(text.into()))]);
+        assert!(!mentions("def f(x: R.Tensor):\n    return g(x)\n").contains(&name("f")));
+        assert!(mentions("def f(x: R.Tensor):\n    return f(x)\n").contains(&name("f")));
     }
 
     #[test]
