@@ -179,11 +179,17 @@ impl<'a> Elaborator<'a> {
             self.diagnostics.push(diagnostic.map_places(primary, |span| Some(Place::Here(*span))));
         }
         let statements = u32::try_from(self.segment.tree().statements.len()).unwrap_or(u32::MAX);
-        let mut diagnostics = self.diagnostics;
+        let mut diagnostics = std::mem::take(&mut self.diagnostics);
         diagnostics.sort_by_key(|diagnostic| match diagnostic.primary {
             Place::Here(span) => span,
             _ => Span::default(),
         });
+        // Results live as long as their segment, and there are thousands: what was set aside for growth goes back.
+        self.imports.shrink_to_fit();
+        self.globals.shrink_to_fit();
+        self.exports.shrink_to_fit();
+        self.rows.shrink_to_fit();
+        diagnostics.shrink_to_fit();
         SegmentResult {
             imports: self.imports,
             globals: self.globals,

@@ -13,8 +13,11 @@ pub mod parse;
 
 use std::process::ExitCode;
 
-/// The names of the targets with what they run.
-pub const TARGETS: [(&str, fn(&[u8])); 3] = [("parse", parse::run), ("check", check::run), ("edits", edits::run)];
+/// What a target runs: it panics where a law is broken.
+pub type Target = fn(&[u8]);
+
+/// The targets by name.
+pub const TARGETS: [(&str, Target); 3] = [("parse", parse::run), ("check", check::run), ("edits", edits::run)];
 
 /// Stack of a replay: what rx's own programs give their workers.
 const STACK: usize = 64 << 20;
@@ -28,7 +31,7 @@ pub fn on_a_worker<'scope>(work: impl FnOnce() + Send + 'scope) -> bool {
 }
 
 /// Replays the files named on the command line through `target`; fails at the first that cannot be read or that panics.
-pub fn replay(target: fn(&[u8])) -> ExitCode {
+pub fn replay(target: Target) -> ExitCode {
     for path in std::env::args_os().skip(1) {
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,

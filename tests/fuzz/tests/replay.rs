@@ -1,6 +1,6 @@
 //! Every seed through every target, and every input that once broke something through the target it broke.
 
-use rx_fuzz::{TARGETS, on_a_worker};
+use rx_fuzz::{TARGETS, Target, on_a_worker};
 use std::path::{Path, PathBuf};
 
 /// The files of a folder beside this package's sources, in order.
@@ -13,7 +13,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-fn replay(target: fn(&[u8]), path: &Path) {
+fn replay(target: Target, path: &Path) {
     let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     assert!(on_a_worker(|| target(&bytes)), "{} failed", path.display());
 }
