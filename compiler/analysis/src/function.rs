@@ -45,6 +45,8 @@ pub struct FunctionCheck {
 #[derive(Debug, Default)]
 pub struct FunctionMemo(Mutex<Option<Box<State>>>);
 
+/// INVARIANT: `segments`, `results`, `starts` and `masks` have one entry per segment; code below indexes them by numbers of
+/// segments.
 #[derive(Debug)]
 struct State {
     file: Arc<FileContext>,

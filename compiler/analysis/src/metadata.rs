@@ -1,6 +1,6 @@
 //! The metadata section, `metadata = tvm.ir.load_json("""…""")`: types of the constants a text names by key and index.
 //!
-//! Of the section's node graph only what types need is kept while it is read ([`graph`]); tensor data is not decoded.
+//! Of the section's node graph only what types need is kept while it is read (`graph`); tensor data is not decoded.
 
 mod graph;
 mod tensor;

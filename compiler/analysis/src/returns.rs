@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// is not known to its callers.
 const LONGEST_CHAIN: u32 = 16;
 
-/// Every name in a function's text, each once: what it may call is among them. The name its own header gives it is no call.
+/// Every name in a function's text, in order, each once: what it may call is among them. The name its own header gives it is no call.
 pub fn mentions(segments: &[Arc<Segment>]) -> Arc<[Name]> {
     let mut names = BTreeSet::new();
     let mut header_seen = false;

@@ -211,7 +211,7 @@ pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck
         ItemKind::Function(FunctionKind::Relax) => {
             let scope = item.scope(db);
             let context = scope_context(db, scope);
-            let find = |name: Name| item_signature(db, scope, name);
+            let find = |name: Name| item_signature(db, item, name);
             let check = check_function(&segments, &header(db, item), &context, &find, &item.memo(db));
             diagnostics.extend(check.diagnostics.iter().cloned());
             Some(Arc::new(check))
@@ -247,16 +247,26 @@ fn unchecked(_db: &dyn salsa::Database, _id: salsa::Id, _item: ItemInput) -> Ite
     ItemCheck { function: None, diagnostics: Arc::from([]) }
 }
 
-fn item_signature(db: &dyn salsa::Database, scope: ScopeInput, name: Name) -> Option<Arc<Signature>> {
-    if let Some(item) = scope_index(db, scope).get(&name) {
-        // A declared return type is taken at its word; asking for the full signature would check the callee's body.
-        let declared = signature(db, *item);
-        return match &*declared {
-            Signature::Relax(function) if function.ret.is_none() => Some(full_signature(db, *item)),
-            _ => Some(declared),
-        };
+/// What `caller` sees of the module's item `name`.
+fn item_signature(db: &dyn salsa::Database, caller: ItemInput, name: Name) -> Option<Arc<Signature>> {
+    let scope = caller.scope(db);
+    let Some(item) = scope_index(db, scope).get(&name).copied() else {
+        return scope_externs(db, scope).get(&name).cloned();
+    };
+    // A declared return type is taken at its word; asking for the full signature would check the callee's body.
+    let declared = signature(db, item);
+    if !return_is_inferred(&declared) {
+        return Some(declared);
     }
-    scope_externs(db, scope).get(&name).cloned()
+    // A memo asks for what the text said before an edit. [`scope_inferable`] goes by what it says now, so that an answer
+    // to the memo could close a circle.
+    let asked_now = || mentions(db, caller).binary_search(&name).is_ok();
+    (!return_is_inferred(&signature(db, caller)) || asked_now()).then(|| full_signature(db, item))
+}
+
+/// Whether the signature is of a Relax function without a declared return type.
+fn return_is_inferred(signature: &Signature) -> bool {
+    matches!(signature, Signature::Relax(function) if function.ret.is_none())
 }
 
 /// A second function of the same name in one module.

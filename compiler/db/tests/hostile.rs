@@ -213,6 +213,20 @@ fn circles_and_chains_of_calls() {
 }
 
 #[test]
+fn an_edit_that_ends_a_circle() {
+    // The memo of the last check still knows that the function called itself.
+    let (call, mistake) = ("cls.f0(x)", "R.nowhere(x)");
+    let text = module(1, |_| call.to_owned());
+    let mut workspace = Workspace::new();
+    let file = workspace.add(&text, FileKind::Rx);
+    assert!(workspace.diagnostics(file).is_empty());
+    let at = text.find(call).expect("the call");
+    workspace.edit(file, at..at + call.len(), mistake);
+    assert_eq!(workspace.diagnostics(file), said(&text.replace(call, mistake), FileKind::Rx));
+    assert_eq!(workspace.diagnostics(file).len(), 1);
+}
+
+#[test]
 fn types_that_double() {
     said_once(
         "nesting-too-deep",

@@ -1,6 +1,6 @@
 //! Edits of an open document.
 
-use rx_db::{FileId, FileKind, Workspace};
+use rx_db::{Document, FileId, FileKind, Workspace};
 use std::ops::Range;
 
 /// Texts that edits start from.
@@ -120,6 +120,10 @@ fn assert_like_new(workspace: &Workspace, file: FileId, text: &str, kind: FileKi
     assert_eq!(workspace.document(file).text(), text, "text is lost");
     let mut fresh = Workspace::new();
     let new = fresh.add(text, kind);
+    let items = |document: &Document| -> Vec<_> {
+        document.items().iter().map(|item| (item.kind, item.name, item.module, item.byte_len())).collect()
+    };
+    assert_eq!(items(workspace.document(file)), items(fresh.document(new)), "items of\n{text}");
     let (have, want) = (workspace.diagnostics(file), fresh.diagnostics(new));
     if have != want {
         let differs =
