@@ -1,6 +1,7 @@
 //! Incremental equals from scratch: after any edit, diagnostics and types are those of a fresh workspace over the text.
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use rx_db::{FileKind, Workspace};
 
 /// Small programs that between them hold most constructs.
@@ -132,8 +133,19 @@ fn assert_like_scratch(workspace: &Workspace, file: rx_db::FileId, text: &str) {
     assert_eq!(workspace.types(file), fresh.types(scratch), "types of:\n{text}");
 }
 
+fn seed() -> RngSeed {
+    let wanted = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok());
+    RngSeed::Fixed(wanted.unwrap_or(20))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 400, ..ProptestConfig::default() })]
+    // The same edits on every run; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` look further.
+    #![proptest_config(ProptestConfig {
+        max_shrink_iters: 400,
+        failure_persistence: None,
+        rng_seed: seed(),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn edits_give_what_a_fresh_check_gives(which in 0..TEXTS.len(), edits in prop::collection::vec(edit(), 1..14)) {

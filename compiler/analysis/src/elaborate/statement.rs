@@ -51,7 +51,7 @@ impl<'a> Elaborator<'a> {
     /// the lines below are the block's they would be without it.
     pub(super) fn block_end(&self, at: usize, to: usize) -> usize {
         let Some(header) = self.statement_at(at) else { return to };
-        if !header.inline && self.state.level.is_some_and(|level| level != header.indent) {
+        if !header.inline && self.state.level != Some(header.indent) {
             return at + 1;
         }
         (at + 1..to)
@@ -72,7 +72,9 @@ impl<'a> Elaborator<'a> {
             self.state.level = Some(indent);
         }
         if self.state.level.is_none() && !statement.inline && statement.indent > self.state.header_indent {
-            self.state.level = Some(statement.indent);
+            // A dataflow block without a line of its own leaves the block around it as it was.
+            let outer = self.state.dataflow.map(|(indent, _)| indent);
+            self.state.level = outer.filter(|outer| statement.indent <= *outer).or(Some(statement.indent));
         }
         let segment = self.segment;
         let cursor = segment.cursor(statement);
@@ -99,7 +101,10 @@ impl<'a> Elaborator<'a> {
                     // The outer block goes on, so that its variables stay visible.
                     self.error(Code::MisplacedStatement, statement.span, "a dataflow block cannot stand in another");
                 } else {
-                    self.state.dataflow = Some((statement.indent, self.state.dataflow_count));
+                    // A header at no block's column is taken for one of the block around it: segments are cut by that
+                    // reading.
+                    let indent = self.state.level.unwrap_or(statement.indent);
+                    self.state.dataflow = Some((indent, self.state.dataflow_count));
                     self.state.dataflow_count += 1;
                 }
                 self.state.level = None;
