@@ -151,6 +151,13 @@ fn operators_without_end() {
 }
 
 #[test]
+fn statements_without_end() {
+    // One list is refused whole; the same numbers over many statements are read.
+    let numbers = "1, ".repeat((1 << 21) + 1);
+    expect(&function(&format!("    y = R.const([{numbers}], \"int32\")\n")), "statement-too-long");
+}
+
+#[test]
 fn blocks_without_end() {
     let nested = |depth: usize, header: &str, last: &str| {
         let blocks = lines(depth, |at| format!("    {}{header}\n", " ".repeat(at)));

@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// Longer lines are rarely met twice.
 const MAX_KEY: usize = 512;
 
+/// The most tokens of a statement: a tree takes some 110 bytes a token, so half a GB. A `def` is read by the parameter.
+const MAX_STATEMENT: usize = 1 << 22;
+
 /// Beyond it the table is emptied.
 const MAX_ENTRIES: usize = 4096;
 
@@ -119,7 +122,7 @@ impl<'k> Reader<'k> {
             let error = nesting::check(kinds);
             return StatementTree { kind: StatementKind::Python { block }, error };
         }
-        if let Some(error) = nesting::check(kinds) {
+        if let Some(error) = too_long(kinds).or_else(|| nesting::check(kinds)) {
             let error = unclosed_string(kinds).unwrap_or(error);
             return StatementTree { kind: recover::statement(self, kinds), error: Some(error) };
         }
@@ -162,6 +165,16 @@ pub(crate) fn syntax_error(kinds: &[TokenKind], failure: Failure) -> SyntaxError
     };
     let expected = if message.is_empty() { failure.expected() } else { Vec::new() };
     SyntaxError { code, tokens, expected, message }
+}
+
+/// The error of a statement of more tokens than are read.
+fn too_long(kinds: &[TokenKind]) -> Option<SyntaxError> {
+    (kinds.len() > MAX_STATEMENT).then(|| SyntaxError {
+        code: Code::StatementTooLong,
+        tokens: TokenRange { start: 0, end: 1 },
+        expected: Vec::new(),
+        message: "the statement has more than 4,194,304 tokens and is not read",
+    })
 }
 
 /// The grammar takes an unclosed string for a string, to keep the line's structure; this is its error.

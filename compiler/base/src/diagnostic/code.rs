@@ -44,6 +44,7 @@ codes! {
     MisplacedStatement 112 "misplaced-statement" Error "A statement stands where it may not.";
     InvalidEncoding 113 "invalid-encoding" Error "The file is not UTF-8.";
     MalformedMetadata 114 "malformed-metadata" Error "The metadata section cannot be read.";
+    StatementTooLong 115 "statement-too-long" Error "A statement of more tokens than are read.";
     UndefinedName 201 "undefined-name" Error "A name is used and never defined.";
     UnknownOperator 202 "unknown-operator" Error "`R` or `T` has nothing of this name.";
     UndefinedSymbolicVar 203 "undefined-symbolic-var" Error "A symbolic dim is used before anything binds it.";
