@@ -100,6 +100,23 @@ impl Dim {
         }
     }
 
+    /// The constant added to the sum of [`Dim::terms`]; 0 for the error part.
+    pub fn constant_part(&self) -> i64 {
+        match &self.0 {
+            Repr::Constant(value) => *value,
+            Repr::Sum(sum) => sum.constant,
+            Repr::Error => 0,
+        }
+    }
+
+    /// The terms of the sum: products of atoms with their exponents, each with its coefficient.
+    pub fn terms(&self) -> &[(Vec<(Atom, u32)>, i64)] {
+        match &self.0 {
+            Repr::Sum(sum) => &sum.terms,
+            Repr::Constant(_) | Repr::Error => &[],
+        }
+    }
+
     /// How many atoms the expression has, written out.
     pub fn atoms(&self) -> usize {
         match &self.0 {
@@ -208,6 +225,12 @@ impl Atom {
                 arguments.iter().fold(1 + function.len() / 64, |sum, argument| sum.saturating_add(argument.atoms()))
             }
         }
+    }
+}
+
+impl From<Atom> for Dim {
+    fn from(atom: Atom) -> Dim {
+        Dim::atom(atom)
     }
 }
 

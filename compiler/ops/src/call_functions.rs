@@ -32,7 +32,7 @@ const fn calls(
     doc: &'static str,
     infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
 ) -> Schema {
-    Schema { name, params, purity, doc, reference: REFERENCE, infer }
+    Schema { name, params, purity, doc, reference: REFERENCE, infer, compute: None }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[

@@ -33,6 +33,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The tensors of all workers combined element by element; every worker gets the result.",
         reference: REFERENCE,
         infer: allreduce,
+        compute: None,
     },
     Schema {
         name: "ccl.allgather",
@@ -41,6 +42,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The tensors of all workers put together along axis 0; every worker gets the result.",
         reference: REFERENCE,
         infer: allgather,
+        compute: None,
     },
     Schema {
         name: "ccl.broadcast_from_worker0",
@@ -52,6 +54,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             call.tensor("x")?;
             Ok(call.ty("x").clone())
         },
+        compute: None,
     },
     Schema {
         name: "ccl.scatter_from_worker0",
@@ -67,6 +70,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             let tensor = call.tensor("x")?;
             split_over_workers(call, "x", tensor)
         },
+        compute: None,
     },
 ];
 

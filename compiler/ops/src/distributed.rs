@@ -26,6 +26,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The tensor itself, with a wish how to lay it over the mesh, for the pass that distributes.",
         reference: REFERENCE,
         infer: annotate_sharding,
+        compute: None,
     },
     Schema {
         name: "dist.redistribute",
@@ -34,6 +35,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The tensor laid over the mesh in another way.",
         reference: REFERENCE,
         infer: redistribute,
+        compute: None,
     },
     Schema {
         name: "dist.redistribute_replica_to_shard",
@@ -46,6 +48,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The part of a tensor that this worker keeps when it is cut along an axis.",
         reference: REFERENCE,
         infer: replica_to_shard,
+        compute: None,
     },
     Schema {
         name: "dist.call_tir_local_view",
@@ -62,6 +65,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             Arg::Types(types) => Ok(StructInfo::tuple(*types)),
             _ => Err(Problem::Propagate),
         },
+        compute: None,
     },
 ];
 

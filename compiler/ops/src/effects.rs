@@ -23,6 +23,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Prints values when the program runs.",
         reference: REFERENCE,
         infer: |_| Ok(StructInfo::void()),
+        compute: None,
     },
     Schema {
         name: "assert_op",
@@ -39,6 +40,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Stops the program with a message unless a condition holds.",
         reference: REFERENCE,
         infer: assert_op,
+        compute: None,
     },
     Schema {
         name: "null_value",
@@ -47,6 +49,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A value that stands for nothing, where an argument is left out.",
         reference: REFERENCE,
         infer: |_| Ok(StructInfo::Object),
+        compute: None,
     },
     Schema {
         name: "to_vdevice",
@@ -58,6 +61,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The tensor copied to a virtual device.",
         reference: REFERENCE,
         infer: to_vdevice,
+        compute: None,
     },
     Schema {
         name: "hint_on_device",
@@ -73,6 +77,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             call.tensor("data")?;
             Ok(call.ty("data").clone())
         },
+        compute: None,
     },
 ];
 

@@ -33,7 +33,7 @@ const fn schema(
     doc: &'static str,
     infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
 ) -> Schema {
-    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer }
+    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer, compute: None }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[

@@ -100,6 +100,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Resizes images to a given height and width.",
         reference: REFERENCE,
         infer: resize2d,
+        compute: None,
     },
     Schema {
         name: "image.resize3d",
@@ -120,6 +121,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Resizes volumes to a given depth, height and width.",
         reference: REFERENCE,
         infer: resize3d,
+        compute: None,
     },
     Schema {
         name: "image.grid_sample",
@@ -148,6 +150,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Samples images at the places a grid names. The result has the grid's spatial extents.",
         reference: REFERENCE,
         infer: grid_sample,
+        compute: None,
     },
     Schema {
         name: "image.affine_grid",
@@ -161,6 +164,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               See <https://arxiv.org/abs/1506.02025>.",
         reference: REFERENCE,
         infer: affine_grid,
+        compute: None,
     },
 ];
 

@@ -16,7 +16,15 @@ const fn inspect(
     doc: &'static str,
     infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
 ) -> Schema {
-    Schema { name, params, purity: Purity::Pure, doc, reference: "TVM src/relax/op/tensor/inspect.cc", infer }
+    Schema {
+        name,
+        params,
+        purity: Purity::Pure,
+        doc,
+        reference: "TVM src/relax/op/tensor/inspect.cc",
+        infer,
+        compute: None,
+    }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[

@@ -1,9 +1,10 @@
-//! Every Relax operator, one operator in one place: schema, docs, struct-info rule.
+//! Every Relax operator, one operator in one place: schema, docs, struct-info rule, compute definition.
 //!
 //! A family is a file; a file lists its operators in a table of [`Schema`]s and holds their rules below it. What the
 //! rest of rx knows of an operator (argument checks, completion, hover, docs pages) is derived from its schema.
 
 pub mod call;
+pub mod compute;
 mod registry;
 pub mod schema;
 
@@ -30,5 +31,6 @@ mod vm;
 mod tests;
 
 pub use call::{Arg, CallInfo, ParamPlace, Problem};
+pub use compute::{Compute, Input, Kernel, Lowering, Unsupported};
 pub use registry::{all, find};
 pub use schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};

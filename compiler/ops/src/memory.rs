@@ -34,6 +34,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A piece of memory, for tensors to be put into.",
         reference: REFERENCE,
         infer: alloc_storage,
+        compute: None,
     },
     Schema {
         name: "memory.alloc_tensor",
@@ -42,6 +43,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A tensor in a piece of memory.",
         reference: REFERENCE,
         infer: alloc_tensor,
+        compute: None,
     },
     Schema {
         name: "memory.ensure_zero_offset",
@@ -50,6 +52,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The tensor itself, or a copy where its data does not begin at its memory's start.",
         reference: "TVM src/relax/op/memory/view.cc",
         infer: |call| known(call, "data"),
+        compute: None,
     },
     Schema {
         name: "memory.kill_storage",
@@ -58,6 +61,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Ends the life of a piece of memory.",
         reference: REFERENCE,
         infer: |_| Ok(StructInfo::void()),
+        compute: None,
     },
     Schema {
         name: "memory.kill_tensor",
@@ -66,6 +70,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Ends the life of a tensor.",
         reference: REFERENCE,
         infer: |_| Ok(StructInfo::void()),
+        compute: None,
     },
     Schema {
         name: "memory.view",
@@ -83,6 +88,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The same memory under another shape, dtype or start. The view must lie within `data`.",
         reference: "TVM src/relax/op/memory/view.cc",
         infer: view::view,
+        compute: None,
     },
     Schema {
         name: "builtin.alloc_tensor",
@@ -99,6 +105,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             scalar(call, "runtime_device_index")?;
             Ok(tensor_type(new_shape(call, "shape")?, dtype(call, "dtype")?, None))
         },
+        compute: None,
     },
     Schema {
         name: "builtin.stop_lift_params",
@@ -110,6 +117,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             call.tensor("x")?;
             known(call, "x")
         },
+        compute: None,
     },
 ];
 

@@ -1,6 +1,7 @@
 //! The shape of a schema: what an operator takes, and what is said of it.
 
 use crate::call::Rule;
+use crate::compute::Compute;
 
 /// An operator: everything rx knows of it.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub struct Schema {
     pub reference: &'static str,
     /// Its struct-info rule.
     pub infer: Rule,
+    /// How its result is computed; `None` where rx cannot run it.
+    pub compute: Option<Compute>,
 }
 
 /// Whether calls have effects.

@@ -27,6 +27,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A piece of memory, for tensors to be put into.",
         reference: REFERENCE,
         infer: alloc_storage,
+        compute: None,
     },
     Schema {
         name: "vm.alloc_tensor",
@@ -35,6 +36,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A tensor in a piece of memory.",
         reference: REFERENCE,
         infer: vm_alloc_tensor,
+        compute: None,
     },
     Schema {
         name: "vm.call_tir_dyn",
@@ -50,6 +52,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Calls a prim_func whose symbols do not follow from its buffers.",
         reference: REFERENCE,
         infer: |_| Ok(StructInfo::void()),
+        compute: None,
     },
     Schema {
         name: "vm.kill_object",
@@ -58,6 +61,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Ends the life of a value.",
         reference: REFERENCE,
         infer: |_| Ok(StructInfo::void()),
+        compute: None,
     },
 ];
 

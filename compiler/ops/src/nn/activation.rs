@@ -24,7 +24,7 @@ const fn unary(
     doc: &'static str,
     infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
 ) -> Schema {
-    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer }
+    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer, compute: None }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[

@@ -51,6 +51,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               laid out (batch, sequence, heads, head dimension).",
         reference: REFERENCE,
         infer: attention,
+        compute: None,
     },
     Schema {
         name: "nn.attention_bias",
@@ -59,6 +60,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Fused multi-head attention with a bias on the scores: what `nn.attention` with `bias` is printed as.",
         reference: REFERENCE,
         infer: attention,
+        compute: None,
     },
     Schema {
         name: "nn.attention_var_len",
@@ -92,6 +94,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Fused multi-head attention over sequences of different lengths, concatenated along the sequence axis.",
         reference: REFERENCE,
         infer: attention_var_len,
+        compute: None,
     },
 ];
 

@@ -132,6 +132,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               `(w + padding - dilation * (kernel - 1) - 1) // stride + 1`.",
         reference: REFERENCE,
         infer: conv1d,
+        compute: None,
     },
     Schema {
         name: "nn.conv2d",
@@ -153,6 +154,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               times `groups`.",
         reference: REFERENCE,
         infer: conv2d,
+        compute: None,
     },
     Schema {
         name: "nn.conv3d",
@@ -173,6 +175,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               `(d + padding - dilation * (kernel - 1) - 1) // stride + 1`.",
         reference: REFERENCE,
         infer: conv3d,
+        compute: None,
     },
     Schema {
         name: "nn.conv1d_transpose",
@@ -194,6 +197,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               Its extent becomes `(w - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.",
         reference: REFERENCE,
         infer: conv1d_transpose,
+        compute: None,
     },
     Schema {
         name: "nn.conv2d_transpose",
@@ -216,6 +220,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               output has the kernel's O times `groups` channels.",
         reference: REFERENCE,
         infer: conv2d_transpose,
+        compute: None,
     },
     Schema {
         name: "nn.conv3d_transpose",
@@ -237,6 +242,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               Each extent becomes `(d - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.",
         reference: REFERENCE,
         infer: conv3d_transpose,
+        compute: None,
     },
 ];
 

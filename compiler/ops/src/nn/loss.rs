@@ -41,6 +41,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               size where there is a batch. Gives a scalar tensor.",
         reference: REFERENCE,
         infer: cross_entropy,
+        compute: None,
     },
     Schema {
         name: "nn.nll_loss",
@@ -50,6 +51,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               `reduction=\"none\"`.",
         reference: REFERENCE,
         infer: nll_loss,
+        compute: None,
     },
 ];
 

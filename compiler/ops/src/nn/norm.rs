@@ -55,6 +55,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               running mean, the new running variance. See <https://arxiv.org/abs/1502.03167>.",
         reference: REFERENCE,
         infer: batch_norm,
+        compute: None,
     },
     Schema {
         name: "nn.layer_norm",
@@ -77,6 +78,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               See <https://arxiv.org/abs/1607.06450>.",
         reference: REFERENCE,
         infer: layer_norm,
+        compute: None,
     },
     Schema {
         name: "nn.group_norm",
@@ -106,6 +108,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               See <https://arxiv.org/abs/1803.08494>.",
         reference: REFERENCE,
         infer: group_norm,
+        compute: None,
     },
     Schema {
         name: "nn.instance_norm",
@@ -129,6 +132,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               See <https://arxiv.org/abs/1607.08022>.",
         reference: REFERENCE,
         infer: instance_norm,
+        compute: None,
     },
     Schema {
         name: "nn.rms_norm",
@@ -148,6 +152,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               See <https://arxiv.org/abs/1910.07467>.",
         reference: REFERENCE,
         infer: rms_norm,
+        compute: None,
     },
 ];
 

@@ -33,6 +33,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Adds elements around a tensor.",
         reference: REFERENCE,
         infer: pad,
+        compute: None,
     },
     Schema {
         name: "nn.batch_flatten",
@@ -41,6 +42,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Flattens all axes but the first into one.",
         reference: REFERENCE,
         infer: batch_flatten,
+        compute: None,
     },
     Schema {
         name: "nn.pixel_shuffle",
@@ -53,6 +55,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               See <https://arxiv.org/abs/1609.05158>.",
         reference: REFERENCE,
         infer: pixel_shuffle,
+        compute: None,
     },
 ];
 

@@ -15,12 +15,28 @@ const PARAMS: &[Param] = &[
 
 /// An operator that keeps the dtype of its operands.
 const fn arithmetic(name: &'static str, doc: &'static str) -> Schema {
-    Schema { name, params: PARAMS, purity: Purity::Pure, doc, reference: REFERENCE, infer: infer_arithmetic }
+    Schema {
+        name,
+        params: PARAMS,
+        purity: Purity::Pure,
+        doc,
+        reference: REFERENCE,
+        infer: infer_arithmetic,
+        compute: None,
+    }
 }
 
 /// An operator that gives booleans.
 const fn comparison(name: &'static str, doc: &'static str) -> Schema {
-    Schema { name, params: PARAMS, purity: Purity::Pure, doc, reference: REFERENCE, infer: infer_comparison }
+    Schema {
+        name,
+        params: PARAMS,
+        purity: Purity::Pure,
+        doc,
+        reference: REFERENCE,
+        infer: infer_comparison,
+        compute: None,
+    }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[

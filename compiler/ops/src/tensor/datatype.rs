@@ -18,6 +18,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Each element converted to another dtype. Floats become integers by cutting off the fraction.",
         reference: REFERENCE,
         infer: |call| cast(call, "x"),
+        compute: None,
     },
     Schema {
         name: "wrap_param",
@@ -30,6 +31,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               prepared.",
         reference: REFERENCE,
         infer: |call| cast(call, "data"),
+        compute: None,
     },
 ];
 

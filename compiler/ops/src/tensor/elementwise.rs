@@ -14,17 +14,17 @@ const FLOAT_X: &[Param] = &[Param::tensor("x", "The input, of a float dtype.")];
 
 /// An operator of any dtype.
 const fn any(name: &'static str, doc: &'static str) -> Schema {
-    Schema { name, params: X, purity: Purity::Pure, doc, reference: REFERENCE, infer: same }
+    Schema { name, params: X, purity: Purity::Pure, doc, reference: REFERENCE, infer: same, compute: None }
 }
 
 /// An operator of floats.
 const fn float(name: &'static str, doc: &'static str) -> Schema {
-    Schema { name, params: FLOAT_X, purity: Purity::Pure, doc, reference: REFERENCE, infer: same_float }
+    Schema { name, params: FLOAT_X, purity: Purity::Pure, doc, reference: REFERENCE, infer: same_float, compute: None }
 }
 
 /// An operator that gives booleans.
 const fn check(name: &'static str, doc: &'static str) -> Schema {
-    Schema { name, params: X, purity: Purity::Pure, doc, reference: REFERENCE, infer: boolean }
+    Schema { name, params: X, purity: Purity::Pure, doc, reference: REFERENCE, infer: boolean, compute: None }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -48,6 +48,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Each element limited to the range from `min` to `max`, both included.",
         reference: REFERENCE,
         infer: clip,
+        compute: None,
     },
     float("cos", "The cosine of each element, taken in radians."),
     float("cosh", "The hyperbolic cosine of each element."),

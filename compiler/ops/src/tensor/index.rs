@@ -31,6 +31,7 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema {
     doc: "Picks slices of `x` along an axis. The shape of `indices` replaces the axis.",
     reference: "TVM src/relax/op/tensor/index.cc",
     infer: take,
+    compute: None,
 }];
 
 fn take(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -32,6 +32,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Joins tensors along an existing axis.",
         reference: REFERENCE,
         infer: concat,
+        compute: None,
     },
     Schema {
         name: "stack",
@@ -43,6 +44,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Joins tensors along a new axis.",
         reference: REFERENCE,
         infer: stack,
+        compute: None,
     },
     Schema {
         name: "split",
@@ -61,6 +63,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Cuts a tensor along an axis into a tuple of parts.",
         reference: REFERENCE,
         infer: split,
+        compute: None,
     },
     Schema {
         name: "meshgrid",
@@ -77,6 +80,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "For each of n coordinate vectors, a tensor of n dimensions that repeats it along the other axes.",
         reference: REFERENCE,
         infer: meshgrid,
+        compute: None,
     },
 ];
 

@@ -29,6 +29,7 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema {
     doc: "Moves each element to the place an index map says: transposes, tiles or flattens.",
     reference: "TVM src/relax/op/tensor/manipulate.cc, src/tirx/ir/index_map.cc",
     infer: layout_transform,
+    compute: None,
 }];
 
 fn layout_transform(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

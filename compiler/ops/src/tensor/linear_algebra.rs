@@ -28,6 +28,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               the right, and its axis is dropped from the result.",
         reference: REFERENCE,
         infer: matmul,
+        compute: None,
     },
     Schema {
         name: "einsum",
@@ -45,6 +46,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               name are summed.",
         reference: REFERENCE,
         infer: super::einsum::einsum,
+        compute: None,
     },
     Schema {
         name: "outer",
@@ -53,6 +55,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The outer product of two vectors: a matrix of all products.",
         reference: REFERENCE,
         infer: outer,
+        compute: None,
     },
 ];
 

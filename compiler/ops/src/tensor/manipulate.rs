@@ -27,6 +27,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Inserts axes of length 1.",
         reference: REFERENCE,
         infer: expand_dims,
+        compute: None,
     },
     Schema {
         name: "squeeze",
@@ -44,6 +45,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               is removed and must turn out to be 1.",
         reference: REFERENCE,
         infer: squeeze,
+        compute: None,
     },
     Schema {
         name: "permute_dims",
@@ -60,6 +62,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Reorders the axes: the transpose.",
         reference: REFERENCE,
         infer: permute_dims,
+        compute: None,
     },
     Schema {
         name: "repeat",
@@ -77,6 +80,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Repeats each element: `[a, b]` twice is `[a, a, b, b]`.",
         reference: REFERENCE,
         infer: repeat,
+        compute: None,
     },
     Schema {
         name: "tile",
@@ -93,6 +97,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Repeats the tensor as a whole: `[a, b]` twice is `[a, b, a, b]`.",
         reference: REFERENCE,
         infer: tile,
+        compute: None,
     },
     Schema {
         name: "flip",
@@ -104,6 +109,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Reverses the order of the elements along an axis.",
         reference: REFERENCE,
         infer: flip,
+        compute: None,
     },
     Schema {
         name: "reverse_sequence",
@@ -117,6 +123,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Reverses the first elements of each sequence of a batch, as many as `seq_lengths` says; the rest stay.",
         reference: REFERENCE,
         infer: reverse_sequence,
+        compute: None,
     },
 ];
 

@@ -23,6 +23,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               The result has the shape of `indices`. ONNX GatherElements.",
         reference: REFERENCE,
         infer: gather_elements,
+        compute: None,
     },
     Schema {
         name: "gather_nd",
@@ -35,6 +36,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Picks elements or slices by index tuples. ONNX GatherND.",
         reference: REFERENCE,
         infer: gather_nd,
+        compute: None,
     },
     Schema {
         name: "index_tensor",
@@ -51,6 +53,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               leading axes.",
         reference: REFERENCE,
         infer: index_tensor,
+        compute: None,
     },
     Schema {
         name: "one_hot",
@@ -65,6 +68,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Turns each index into a vector that is on at that place and off elsewhere.",
         reference: REFERENCE,
         infer: one_hot,
+        compute: None,
     },
 ];
 

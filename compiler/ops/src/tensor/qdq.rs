@@ -56,6 +56,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Quantized reals: `clamp(round(data / scale) + zero_point)`, limited to the range of `out_dtype`.",
         reference: REFERENCE,
         infer: |call| infer(call, REALS, QUANTIZED),
+        compute: None,
     },
     Schema {
         name: "dequantize",
@@ -70,6 +71,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The reals behind quantized values: `scale * (data - zero_point)`.",
         reference: REFERENCE,
         infer: |call| infer(call, DEQUANTIZED_FROM, REALS),
+        compute: None,
     },
 ];
 

@@ -27,6 +27,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The elements of `x`, in order, under another shape. The number of elements stays the same.",
         reference: REFERENCE,
         infer: reshape,
+        compute: None,
     },
     Schema {
         name: "flatten",
@@ -35,6 +36,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The elements of `x` as a tensor of one dimension. A scalar becomes a tensor of one element.",
         reference: REFERENCE,
         infer: flatten,
+        compute: None,
     },
     Schema {
         name: "broadcast_to",
@@ -46,6 +48,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Repeats `x` along axes of length 1 and along new leading axes until it has the given shape.",
         reference: REFERENCE,
         infer: broadcast_to,
+        compute: None,
     },
     Schema {
         name: "collapse_sum_to",
@@ -58,6 +61,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               The gradient of `broadcast_to`.",
         reference: REFERENCE,
         infer: collapse_sum_to,
+        compute: None,
     },
     Schema {
         name: "collapse_sum_like",
@@ -69,6 +73,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Sums `data` into the shape of `collapse_target`, as `collapse_sum_to` does.",
         reference: REFERENCE,
         infer: collapse_sum_like,
+        compute: None,
     },
 ];
 

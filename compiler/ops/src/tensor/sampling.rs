@@ -20,6 +20,7 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema {
     doc: "Draws from multinomial distributions with given uniform samples. The result is `(n, 1)`.",
     reference: "TVM src/relax/op/tensor/sampling.cc",
     infer: multinomial_from_uniform,
+    compute: None,
 }];
 
 fn multinomial_from_uniform(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -38,6 +38,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               the index says. ONNX ScatterElements.",
         reference: REFERENCE,
         infer: scatter_elements,
+        compute: None,
     },
     Schema {
         name: "scatter_nd",
@@ -51,6 +52,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A copy of `data` in which elements or slices are written at index tuples. ONNX ScatterND.",
         reference: REFERENCE,
         infer: scatter_nd,
+        compute: None,
     },
     Schema {
         name: "slice_scatter",
@@ -66,6 +68,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A copy of the input in which a slice is replaced by `src`.",
         reference: REFERENCE,
         infer: slice_scatter,
+        compute: None,
     },
     Schema {
         name: "index_put",
@@ -84,6 +87,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A copy of `data` in which `values` are written at `data[indices]`.",
         reference: REFERENCE,
         infer: index_put,
+        compute: None,
     },
 ];
 

@@ -30,6 +30,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The place of the largest element along an axis, as int64.",
         reference: REFERENCE,
         infer: arg_extremum,
+        compute: None,
     },
     Schema {
         name: "argmin",
@@ -38,6 +39,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The place of the smallest element along an axis, as int64.",
         reference: REFERENCE,
         infer: arg_extremum,
+        compute: None,
     },
     Schema {
         name: "bucketize",
@@ -56,6 +58,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "For each value, the index of the bucket it falls in.",
         reference: REFERENCE,
         infer: bucketize,
+        compute: None,
     },
 ];
 

@@ -39,6 +39,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               How many there are is known at run time.",
         reference: REFERENCE,
         infer: unique,
+        compute: None,
     },
     Schema {
         name: "nonzero",
@@ -47,6 +48,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The indices of the elements that are not 0, as int64: one row for each axis, one column for each element.",
         reference: REFERENCE,
         infer: nonzero,
+        compute: None,
     },
 ];
 

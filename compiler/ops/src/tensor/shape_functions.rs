@@ -17,6 +17,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The shape of a tensor, as a shape value.",
         reference: REFERENCE,
         infer: shape_of,
+        compute: None,
     },
     Schema {
         name: "size",
@@ -25,6 +26,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The number of elements of a tensor, as an `int64` tensor without dimensions.",
         reference: REFERENCE,
         infer: size,
+        compute: None,
     },
     Schema {
         name: "tensor_to_shape",
@@ -33,6 +35,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A shape value whose dims are the elements of a vector.",
         reference: REFERENCE,
         infer: tensor_to_shape,
+        compute: None,
     },
     Schema {
         name: "shape_to_tensor",
@@ -41,6 +44,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The dims of a shape value, as an `int64` vector.",
         reference: REFERENCE,
         infer: shape_to_tensor,
+        compute: None,
     },
 ];
 

@@ -42,6 +42,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Takes a slice along some axes, as NumPy's `x[begin:end:stride]`.",
         reference: REFERENCE,
         infer: strided_slice,
+        compute: None,
     },
     Schema {
         name: "dynamic_strided_slice",
@@ -55,6 +56,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Takes a slice whose bounds are computed at run time. Only the rank of the result is known.",
         reference: REFERENCE,
         infer: dynamic_strided_slice,
+        compute: None,
     },
 ];
 

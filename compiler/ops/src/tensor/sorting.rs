@@ -29,6 +29,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Sorts the elements along an axis.",
         reference: REFERENCE,
         infer: sort,
+        compute: None,
     },
     Schema {
         name: "argsort",
@@ -37,6 +38,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The indices that sort the elements along an axis.",
         reference: REFERENCE,
         infer: argsort,
+        compute: None,
     },
     Schema {
         name: "topk",
@@ -57,6 +59,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The `k` largest or smallest elements along an axis, sorted, and their places.",
         reference: REFERENCE,
         infer: topk,
+        compute: None,
     },
 ];
 

@@ -30,12 +30,12 @@ const SCAN: &[Param] = &[
 
 /// A reduction that gives one tensor.
 const fn reduction(name: &'static str, doc: &'static str) -> Schema {
-    Schema { name, params: REDUCTION, purity: Purity::Pure, doc, reference: REFERENCE, infer: reduce }
+    Schema { name, params: REDUCTION, purity: Purity::Pure, doc, reference: REFERENCE, infer: reduce, compute: None }
 }
 
 /// A cumulative operator.
 const fn cumulative(name: &'static str, doc: &'static str) -> Schema {
-    Schema { name, params: SCAN, purity: Purity::Pure, doc, reference: REFERENCE, infer: scan }
+    Schema { name, params: SCAN, purity: Purity::Pure, doc, reference: REFERENCE, infer: scan, compute: None }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -51,6 +51,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               positions on the axis as `int64`.",
         reference: REFERENCE,
         infer: median,
+        compute: None,
     },
     reduction("min", "The smallest element over some axes, or all."),
     reduction("prod", "The product over some axes, or all."),

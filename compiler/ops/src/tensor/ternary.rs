@@ -22,6 +22,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Fused multiply-add: `x1 * x2 + x3`, element by element. There is no broadcasting.",
         reference: "TVM src/relax/op/tensor/ternary.cc",
         infer: ewise_fma,
+        compute: None,
     },
     Schema {
         name: "where",
@@ -34,6 +35,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Elements of `x1` where the condition holds, of `x2` elsewhere. All three are broadcast together.",
         reference: "TVM src/relax/op/tensor/search.cc",
         infer: infer_where,
+        compute: None,
     },
 ];
 

@@ -33,6 +33,7 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema {
           xmax, and scores (batch, classes, anchors).",
     reference: "TVM src/relax/op/vision/multibox_transform_loc.cc",
     infer: multibox_transform_loc,
+    compute: None,
 }];
 
 /// TVM `InferTypeMultiboxTransformLoc`.

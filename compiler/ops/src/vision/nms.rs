@@ -36,6 +36,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               (batch * classes * boxes, 3) and their number, or per batch with `tensorflow`: indices, scores, numbers.",
         reference: REFERENCE,
         infer: all_class_non_max_suppression,
+        compute: None,
     },
     Schema {
         name: "vision.get_valid_counts",
@@ -50,6 +51,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               places (batch, anchors).",
         reference: REFERENCE,
         infer: get_valid_counts,
+        compute: None,
     },
     Schema {
         name: "vision.non_max_suppression",
@@ -109,6 +111,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               (batch, 1), the boxes before them with `soft_nms_sigma`; the boxes alone without `return_indices`.",
         reference: REFERENCE,
         infer: non_max_suppression,
+        compute: None,
     },
 ];
 

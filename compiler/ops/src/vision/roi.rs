@@ -59,6 +59,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               <https://arxiv.org/abs/1703.06870>.",
         reference: "TVM src/relax/op/vision/roi_align.cc",
         infer: roi_align,
+        compute: None,
     },
     Schema {
         name: "vision.roi_pool",
@@ -73,6 +74,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Pools regions of interest to a fixed size by their maximum. See <https://arxiv.org/abs/1504.08083>.",
         reference: "TVM src/relax/op/vision/roi_pool.cc",
         infer: roi_pool,
+        compute: None,
     },
 ];
 

@@ -1,0 +1,152 @@
+//! Values of a function's scalars and symbols for one call.
+
+use crate::expr::{BinaryOp, Expr};
+use crate::func::{BufferId, PrimFunc, VarId};
+use std::fmt;
+
+/// Why a call does not fit a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BindError {
+    /// Another number of buffers or scalars than parameters.
+    ArgumentCount {
+        /// How many were wanted.
+        wanted: usize,
+        /// How many were passed.
+        passed: usize,
+    },
+    /// A buffer of another rank.
+    Rank {
+        /// The parameter's buffer.
+        buffer: BufferId,
+        /// Its rank.
+        wanted: usize,
+        /// The argument's.
+        passed: usize,
+    },
+    /// A buffer with another extent.
+    Extent {
+        /// The parameter's buffer.
+        buffer: BufferId,
+        /// Which dim.
+        axis: usize,
+        /// The extent it must have.
+        wanted: i64,
+        /// The argument's.
+        passed: i64,
+    },
+    /// An extent or symbol whose value follows from nothing that is passed, or overflows.
+    Unknown {
+        /// The parameter's buffer.
+        buffer: BufferId,
+        /// Which dim.
+        axis: usize,
+    },
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BindError::ArgumentCount { wanted, passed } => write!(f, "{passed} arguments passed, {wanted} needed"),
+            BindError::Rank { buffer, wanted, passed } => {
+                write!(f, "buffer {} has {wanted} dims, the argument {passed}", buffer.0)
+            }
+            BindError::Extent { buffer, axis, wanted, passed } => {
+                write!(f, "dim {axis} of buffer {} is {wanted}, the argument's {passed}", buffer.0)
+            }
+            BindError::Unknown { buffer, axis } => write!(f, "dim {axis} of buffer {} is not known", buffer.0),
+        }
+    }
+}
+
+impl std::error::Error for BindError {}
+
+/// The values of a function's scalars and symbols, by variable; `None` for variables that are bound in the body.
+///
+/// `shapes` has one shape per buffer parameter, `scalars` one value per scalar parameter, both in order.
+///
+/// # Errors
+/// Where the call does not fit the function.
+pub fn bind_symbols(func: &PrimFunc, shapes: &[&[i64]], scalars: &[i64]) -> Result<Vec<Option<i64>>, BindError> {
+    let mut values = vec![None; func.vars.len()];
+    let wanted = func.params.len();
+    if shapes.len() + scalars.len() != wanted || func.buffer_params().count() != shapes.len() {
+        return Err(BindError::ArgumentCount { wanted, passed: shapes.len() + scalars.len() });
+    }
+    for (var, value) in func.scalar_params().zip(scalars) {
+        values[var.0 as usize] = Some(*value);
+    }
+    // A dim that is nothing but a symbol gives it its value, wherever it stands; the rest is compared after.
+    for (buffer, shape) in func.buffer_params().zip(shapes) {
+        let declared = &func.buffer(buffer).shape;
+        if declared.len() != shape.len() {
+            return Err(BindError::Rank { buffer, wanted: declared.len(), passed: shape.len() });
+        }
+        for (dim, extent) in declared.iter().zip(*shape) {
+            if let Expr::Var { var, .. } = dim
+                && let Some(value @ None) = values.get_mut(var.0 as usize)
+            {
+                *value = Some(*extent);
+            }
+        }
+    }
+    for (buffer, shape) in func.buffer_params().zip(shapes) {
+        for (axis, (dim, extent)) in func.buffer(buffer).shape.iter().zip(*shape).enumerate() {
+            let wanted = evaluate_index(dim, &|var| values.get(var.0 as usize).copied().flatten())
+                .ok_or(BindError::Unknown { buffer, axis })?;
+            if wanted != *extent {
+                return Err(BindError::Extent { buffer, axis, wanted, passed: *extent });
+            }
+        }
+    }
+    Ok(values)
+}
+
+/// The value of an integer expression without loads; `None` where a variable has none, it overflows or divides by zero.
+pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> Option<i64> {
+    let value = |expr: &Expr| evaluate_index(expr, value_of);
+    match expr {
+        Expr::Int { value, .. } => Some(*value),
+        Expr::Var { var, .. } => value_of(*var),
+        Expr::Cast { dtype, value: inner } if dtype.is_int() && inner.dtype().is_int() => value(inner),
+        Expr::Unary { op: crate::UnaryOp::Neg, value: inner } => value(inner)?.checked_neg(),
+        Expr::Unary { op: crate::UnaryOp::Not, value: inner } => Some(i64::from(value(inner)? == 0)),
+        Expr::Binary { op, left, right } => {
+            let (a, b) = (value(left)?, value(right)?);
+            match op {
+                BinaryOp::Add => a.checked_add(b),
+                BinaryOp::Sub => a.checked_sub(b),
+                BinaryOp::Mul => a.checked_mul(b),
+                BinaryOp::FloorDiv => floor_div(a, b),
+                BinaryOp::FloorMod => floor_div(a, b).map(|quotient| a - quotient * b),
+                BinaryOp::TruncDiv | BinaryOp::Div => a.checked_div(b),
+                BinaryOp::TruncMod => a.checked_rem(b),
+                BinaryOp::Min => Some(a.min(b)),
+                BinaryOp::Max => Some(a.max(b)),
+                BinaryOp::And | BinaryOp::BitAnd => Some(a & b),
+                BinaryOp::Or | BinaryOp::BitOr => Some(a | b),
+                BinaryOp::BitXor => Some(a ^ b),
+                BinaryOp::ShiftLeft => u32::try_from(b).ok().and_then(|b| a.checked_shl(b)),
+                BinaryOp::ShiftRight => u32::try_from(b).ok().and_then(|b| a.checked_shr(b)),
+            }
+        }
+        Expr::Compare { left, right, .. } => {
+            let (a, b) = (value(left)?, value(right)?);
+            let dtype = left.dtype();
+            let Expr::Compare { op, .. } = expr else { return None };
+            Expr::compare(*op, Expr::Int { value: a, dtype }, Expr::Int { value: b, dtype }).as_int()
+        }
+        Expr::Select { condition, then, otherwise } => {
+            if value(condition)? != 0 {
+                value(then)
+            } else {
+                value(otherwise)
+            }
+        }
+        _ => None,
+    }
+}
+
+fn floor_div(a: i64, b: i64) -> Option<i64> {
+    let quotient = a.checked_div(b)?;
+    Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
+}

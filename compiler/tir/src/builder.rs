@@ -1,0 +1,259 @@
+//! Building an operator's function: inputs, outputs, and blocks that compute one buffer from others.
+
+use crate::expr::{BinaryOp, CompareOp, Expr};
+use crate::func::{Buffer, BufferId, Param, PrimFunc, Scope, VarId};
+use crate::stmt::{Block, Iter, IterKind, Site, Stmt};
+use rx_base::name::{NameMap, name};
+use rx_base::symbolic::{Atom, Dim};
+use rx_base::{DType, Name};
+
+/// Builds the function of an operator.
+///
+/// Extents are [`Dim`]s; each symbol in them becomes a scalar parameter of its name behind the buffers. So what is built
+/// is right for every value of the symbols.
+#[derive(Debug)]
+pub struct KernelBuilder {
+    func: PrimFunc,
+    symbols: NameMap<VarId>,
+    scalars: Vec<VarId>,
+    statements: Vec<Stmt>,
+    allocations: Vec<BufferId>,
+    site: Site,
+}
+
+impl KernelBuilder {
+    /// A function called as the operator.
+    pub fn new(operator: Name) -> KernelBuilder {
+        KernelBuilder {
+            func: PrimFunc::new(operator),
+            symbols: NameMap::default(),
+            scalars: Vec::new(),
+            statements: Vec::new(),
+            allocations: Vec::new(),
+            site: Site { origin: None, operator },
+        }
+    }
+
+    /// Adds a parameter: an input or output tensor. Parameters stand in the order they are added.
+    pub fn param(&mut self, buffer: &str, shape: &[Dim], dtype: DType) -> BufferId {
+        let id = self.buffer(buffer, shape, dtype);
+        self.push_param(id);
+        id
+    }
+
+    /// Makes a buffer the next parameter.
+    pub fn push_param(&mut self, buffer: BufferId) {
+        self.func.params.push(Param::Buffer(buffer));
+    }
+
+    /// Adds a buffer that only this function sees.
+    pub fn temporary(&mut self, buffer: &str, shape: &[Dim], dtype: DType) -> BufferId {
+        let id = self.buffer(buffer, shape, dtype);
+        self.allocations.push(id);
+        id
+    }
+
+    /// Adds a buffer that becomes a parameter later, by [`KernelBuilder::push_param`].
+    pub fn buffer(&mut self, buffer: &str, shape: &[Dim], dtype: DType) -> BufferId {
+        let shape = shape.iter().map(|dim| self.dim(dim)).collect();
+        self.func.add_buffer(Buffer { name: name(buffer), dtype, shape, strides: None, scope: Scope::Global })
+    }
+
+    /// Adds a scalar parameter of its own name, behind the buffers.
+    pub fn scalar(&mut self, scalar: Name, dtype: DType) -> Expr {
+        let var = self.func.add_var(scalar, dtype);
+        self.scalars.push(var);
+        self.func.var_expr(var)
+    }
+
+    /// A symbolic integer as an `int64` expression over the function's scalars. The error part is 0: no function is built
+    /// of a call whose dims are not known.
+    pub fn dim(&mut self, dim: &Dim) -> Expr {
+        let mut sum = Expr::int(dim.constant_part());
+        for (product, coefficient) in dim.terms() {
+            let mut factor: Option<Expr> = None;
+            for (atom, exponent) in product {
+                let atom = self.atom(atom);
+                for _ in 0..*exponent {
+                    factor = Some(match factor {
+                        Some(factor) => factor * atom.clone(),
+                        None => atom.clone(),
+                    });
+                }
+            }
+            let term = factor.unwrap_or(Expr::int(1)) * Expr::int(*coefficient);
+            sum = if sum.as_int() == Some(0) { term } else { term + sum };
+        }
+        sum
+    }
+
+    fn atom(&mut self, atom: &Atom) -> Expr {
+        match atom {
+            Atom::Symbol(symbol) => {
+                if let Some(var) = self.symbols.get(symbol) {
+                    return self.func.var_expr(*var);
+                }
+                let value = self.scalar(*symbol, DType::INT64);
+                if let Expr::Var { var, .. } = value {
+                    self.symbols.insert(*symbol, var);
+                }
+                value
+            }
+            Atom::FloorDiv(a, b) => self.dim(a).floor_div(self.dim(b)),
+            Atom::FloorMod(a, b) => self.dim(a).floor_mod(self.dim(b)),
+            Atom::Min(a, b) => self.dim(a).min(self.dim(b)),
+            Atom::Max(a, b) => self.dim(a).max(self.dim(b)),
+            // A value that rx does not know by formula is passed under its text.
+            Atom::Opaque(..) => {
+                let text = Dim::from(atom.clone()).to_string();
+                self.atom(&Atom::Symbol(name(&text)))
+            }
+        }
+    }
+
+    /// An element of a buffer.
+    pub fn load(&self, buffer: BufferId, indices: &[Expr]) -> Expr {
+        self.func.load(buffer, indices.to_vec())
+    }
+
+    /// A buffer's extents.
+    pub fn shape(&self, buffer: BufferId) -> Vec<Expr> {
+        self.func.buffer(buffer).shape.clone()
+    }
+
+    /// A buffer's element type.
+    pub fn dtype(&self, buffer: BufferId) -> DType {
+        self.func.buffer(buffer).dtype
+    }
+
+    /// `buffer[axes] = value(axes)` for all of the buffer.
+    pub fn compute(&mut self, buffer: BufferId, value: impl FnOnce(&mut KernelBuilder, &[Expr]) -> Expr) {
+        let shape = self.shape(buffer);
+        self.map(buffer, &shape, |builder, axes| (axes.to_vec(), value(builder, axes)));
+    }
+
+    /// `buffer[indices(axes)] = value(axes)` for axes below `extents`: a map from a domain of its own to the buffer.
+    /// Different axes must lead to different elements.
+    pub fn map(
+        &mut self,
+        buffer: BufferId,
+        extents: &[Expr],
+        element: impl FnOnce(&mut KernelBuilder, &[Expr]) -> (Vec<Expr>, Expr),
+    ) {
+        let mut nest = Nest::default();
+        let axes = nest.axes(self, extents, IterKind::Spatial);
+        let (indices, value) = element(self, &axes);
+        let body = Stmt::Store { buffer, indices, value, site: self.site };
+        let block = nest.block(self.func.buffer(buffer).name, None, body);
+        self.statements.push(block);
+    }
+
+    /// `buffer[indices(axes)] = combine over reduced of value(axes, reduced)`, beginning with `initial`, for axes below
+    /// `extents` and reduced below `reduced`. `combine(accumulator, value)`; `element` gives indices and value.
+    pub fn reduce(
+        &mut self,
+        buffer: BufferId,
+        extents: &[Expr],
+        reduced: &[Expr],
+        initial: Expr,
+        combine: BinaryOp,
+        element: impl FnOnce(&mut KernelBuilder, &[Expr], &[Expr]) -> (Vec<Expr>, Expr),
+    ) {
+        let mut nest = Nest::default();
+        let axes = nest.axes(self, extents, IterKind::Spatial);
+        let reduced = nest.axes(self, reduced, IterKind::Reduce);
+        let (indices, value) = element(self, &axes, &reduced);
+        let accumulator = self.load(buffer, &indices);
+        let value = Expr::Binary { op: combine, left: Box::new(accumulator), right: Box::new(value) };
+        let init = Stmt::Store { buffer, indices: indices.clone(), value: initial, site: self.site };
+        let body = Stmt::Store { buffer, indices, value, site: self.site };
+        let block = nest.block(self.func.buffer(buffer).name, Some(init), body);
+        self.statements.push(block);
+    }
+
+    /// A block of any form: `body` gets the axes of `extents`, each of its kind, and gives `init` and the body.
+    pub fn block(
+        &mut self,
+        block: &str,
+        extents: &[(Expr, IterKind)],
+        body: impl FnOnce(&mut KernelBuilder, &[Expr]) -> (Option<Stmt>, Stmt),
+    ) {
+        let mut nest = Nest::default();
+        let mut axes = Vec::new();
+        for (extent, kind) in extents {
+            axes.extend(nest.axes(self, std::slice::from_ref(extent), *kind));
+        }
+        let (init, body) = body(self, &axes);
+        let block = nest.block(name(block), init, body);
+        self.statements.push(block);
+    }
+
+    /// `buffer[indices] = value`, for [`KernelBuilder::block`].
+    pub fn store(&self, buffer: BufferId, indices: Vec<Expr>, value: Expr) -> Stmt {
+        Stmt::Store { buffer, indices, value, site: self.site }
+    }
+
+    /// A new variable with a binder that the caller makes, a `let` or loop in a block's body.
+    pub fn variable(&mut self, variable: &str, dtype: DType) -> (VarId, Expr) {
+        let var = self.func.add_var(name(variable), dtype);
+        (var, self.func.var_expr(var))
+    }
+
+    /// The function: buffers in the order of [`KernelBuilder::param`], then scalars.
+    pub fn finish(mut self) -> PrimFunc {
+        self.func.params.extend(self.scalars.iter().map(|var| Param::Scalar(*var)));
+        let body = Stmt::seq(self.statements);
+        self.func.body = match self.allocations.is_empty() {
+            true => body,
+            false => Stmt::Block(Box::new(Block {
+                name: name("root"),
+                iters: Vec::new(),
+                predicate: None,
+                allocations: self.allocations,
+                init: None,
+                body,
+            })),
+        };
+        self.func
+    }
+}
+
+/// Loops around a block, one per axis.
+#[derive(Default)]
+struct Nest {
+    loops: Vec<(VarId, Expr)>,
+    iters: Vec<Iter>,
+}
+
+impl Nest {
+    fn axes(&mut self, builder: &mut KernelBuilder, extents: &[Expr], kind: IterKind) -> Vec<Expr> {
+        let mut axes = Vec::with_capacity(extents.len());
+        for extent in extents {
+            let letter = if kind == IterKind::Spatial { "ax" } else { "k" };
+            let at = self.iters.iter().filter(|iter| iter.kind == kind).count();
+            let loop_var = builder.func.add_var(name(&format!("{letter}{at}")), extent.dtype());
+            let var = builder.func.add_var(name(&format!("v_{letter}{at}")), extent.dtype());
+            let start = Expr::Int { value: 0, dtype: extent.dtype() };
+            let binding = builder.func.var_expr(loop_var);
+            self.loops.push((loop_var, extent.clone()));
+            self.iters.push(Iter { var, kind, start, extent: extent.clone(), binding });
+            axes.push(builder.func.var_expr(var));
+        }
+        axes
+    }
+
+    fn block(self, name: Name, init: Option<Stmt>, body: Stmt) -> Stmt {
+        let block = Block { name, iters: self.iters, predicate: None, allocations: Vec::new(), init, body };
+        let mut nest = Stmt::Block(Box::new(block));
+        for (var, extent) in self.loops.into_iter().rev() {
+            nest = Stmt::for_loop(var, extent, nest);
+        }
+        nest
+    }
+}
+
+/// Whether `low <= index < high`.
+pub fn in_range(index: Expr, low: Expr, high: Expr) -> Expr {
+    let above = Expr::compare(CompareOp::Ge, index.clone(), low);
+    above.and(Expr::compare(CompareOp::Lt, index, high))
+}

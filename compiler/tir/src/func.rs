@@ -1,0 +1,143 @@
+//! Functions of the loop-level IR, their buffers and variables.
+
+use crate::expr::Expr;
+use crate::stmt::Stmt;
+use rx_base::{DType, Name};
+use rx_ir::Origin;
+
+/// A variable of a [`PrimFunc`], by its index in [`PrimFunc::vars`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VarId(pub u32);
+
+/// A buffer of a [`PrimFunc`], by its index in [`PrimFunc::buffers`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BufferId(pub u32);
+
+/// A function over buffers: `T.prim_func`, or an operator's compute definition.
+///
+/// INVARIANT: every [`VarId`] and [`BufferId`] in it is an index of its tables, every variable has one binder
+/// (parameter, symbol, loop, block axis or `let`), and a [`Expr::Var`] or [`Expr::Load`] has the dtype of the table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrimFunc {
+    /// Its name in the module, or the operator's.
+    pub name: Name,
+    /// What a call passes, in order.
+    pub params: Vec<Param>,
+    /// Variables that no parameter passes: they get their values from the extents of the buffers a call passes.
+    pub symbols: Vec<VarId>,
+    /// All variables.
+    pub vars: Vec<Var>,
+    /// All buffers: parameters, and those the body allocates.
+    pub buffers: Vec<Buffer>,
+    /// What it does.
+    pub body: Stmt,
+    /// The Relax statements it computes; one before fusion, none for a function of the module.
+    pub origins: Vec<Origin>,
+}
+
+/// What a call passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Param {
+    /// A tensor.
+    Buffer(BufferId),
+    /// A scalar.
+    Scalar(VarId),
+}
+
+/// A variable.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Var {
+    /// Its name; not unique.
+    pub name: Name,
+    /// Its dtype.
+    pub dtype: DType,
+}
+
+/// A buffer: dense and row-major unless `strides` says otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Buffer {
+    /// Its name; not unique.
+    pub name: Name,
+    /// Its element type.
+    pub dtype: DType,
+    /// Its extents, over parameters and symbols.
+    pub shape: Vec<Expr>,
+    /// Elements between neighbours, per dim; none means row-major and dense.
+    pub strides: Option<Vec<Expr>>,
+    /// Where it lives.
+    pub scope: Scope,
+}
+
+/// Where a buffer lives on a device; on the CPU all are memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Device memory.
+    Global,
+    /// Memory of a thread block.
+    Shared,
+    /// Of one thread: registers, where it is small.
+    Local,
+}
+
+impl PrimFunc {
+    /// A function without body.
+    pub fn new(name: Name) -> PrimFunc {
+        PrimFunc {
+            name,
+            params: Vec::new(),
+            symbols: Vec::new(),
+            vars: Vec::new(),
+            buffers: Vec::new(),
+            body: Stmt::Seq(Vec::new()),
+            origins: Vec::new(),
+        }
+    }
+
+    /// Adds a variable.
+    pub fn add_var(&mut self, name: Name, dtype: DType) -> VarId {
+        self.vars.push(Var { name, dtype });
+        VarId(self.vars.len() as u32 - 1)
+    }
+
+    /// Adds a buffer.
+    pub fn add_buffer(&mut self, buffer: Buffer) -> BufferId {
+        self.buffers.push(buffer);
+        BufferId(self.buffers.len() as u32 - 1)
+    }
+
+    /// The variable.
+    pub fn var(&self, id: VarId) -> &Var {
+        &self.vars[id.0 as usize]
+    }
+
+    /// The buffer.
+    pub fn buffer(&self, id: BufferId) -> &Buffer {
+        &self.buffers[id.0 as usize]
+    }
+
+    /// The variable as an expression.
+    pub fn var_expr(&self, id: VarId) -> Expr {
+        Expr::Var { var: id, dtype: self.var(id).dtype }
+    }
+
+    /// An element of a buffer.
+    pub fn load(&self, buffer: BufferId, indices: Vec<Expr>) -> Expr {
+        Expr::Load { buffer, dtype: self.buffer(buffer).dtype, indices }
+    }
+
+    /// The buffers among the parameters, in order.
+    pub fn buffer_params(&self) -> impl Iterator<Item = BufferId> + '_ {
+        self.params.iter().filter_map(|param| match param {
+            Param::Buffer(buffer) => Some(*buffer),
+            Param::Scalar(_) => None,
+        })
+    }
+
+    /// The scalars among the parameters, in order.
+    pub fn scalar_params(&self) -> impl Iterator<Item = VarId> + '_ {
+        self.params.iter().filter_map(|param| match param {
+            Param::Scalar(var) => Some(*var),
+            Param::Buffer(_) => None,
+        })
+    }
+}

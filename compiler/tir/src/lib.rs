@@ -1,0 +1,17 @@
+//! The loop-level IR: what a `@T.prim_func` and an operator's compute definition both become.
+//!
+//! A [`PrimFunc`] is a list of parameters (buffers and scalars) and a [`Stmt`] over [`Buffer`]s and [`Var`]s, which it
+//! owns and which are named by index. [`Expr`]s know their dtypes. Nothing here runs, schedules or prints for a device.
+
+pub mod bind;
+pub mod builder;
+pub mod expr;
+pub mod func;
+pub mod rewrite;
+pub mod stmt;
+
+pub use bind::{BindError, bind_symbols, evaluate_index};
+pub use builder::KernelBuilder;
+pub use expr::{BinaryOp, CompareOp, Expr, Intrinsic, UnaryOp};
+pub use func::{Buffer, BufferId, Param, PrimFunc, Scope, Var, VarId};
+pub use stmt::{Block, Iter, IterKind, LoopKind, Site, Stmt};

@@ -1,0 +1,164 @@
+//! Rewriting expressions and statements.
+
+use crate::expr::Expr;
+use crate::func::{BufferId, PrimFunc, VarId};
+use crate::stmt::{Block, Iter, Stmt};
+
+/// The expression with each part replaced bottom-up by what `map` makes of it, constants folded again on the way.
+pub fn map_expr(expr: &Expr, map: &mut impl FnMut(Expr) -> Expr) -> Expr {
+    let rebuilt = match expr {
+        Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } => expr.clone(),
+        Expr::Load { buffer, dtype, indices } => {
+            Expr::Load { buffer: *buffer, dtype: *dtype, indices: map_all(indices, map) }
+        }
+        Expr::Cast { dtype, value } => map_expr(value, map).cast(*dtype),
+        Expr::Unary { op, value } => Expr::Unary { op: *op, value: Box::new(map_expr(value, map)) },
+        Expr::Binary { op, left, right } => Expr::binary(*op, map_expr(left, map), map_expr(right, map)),
+        Expr::Compare { op, left, right } => Expr::compare(*op, map_expr(left, map), map_expr(right, map)),
+        Expr::Select { condition, then, otherwise } => {
+            Expr::select(map_expr(condition, map), map_expr(then, map), map_expr(otherwise, map))
+        }
+        Expr::Call { function, dtype, args } => {
+            Expr::Call { function: *function, dtype: *dtype, args: map_all(args, map) }
+        }
+    };
+    map(rebuilt)
+}
+
+fn map_all(exprs: &[Expr], map: &mut impl FnMut(Expr) -> Expr) -> Vec<Expr> {
+    exprs.iter().map(|expr| map_expr(expr, map)).collect()
+}
+
+/// The expression with variables replaced where `of` gives a value. The values are not looked into.
+pub fn substitute(expr: &Expr, of: &dyn Fn(VarId) -> Option<Expr>) -> Expr {
+    map_expr(expr, &mut |part| match part {
+        Expr::Var { var, dtype } => of(var).unwrap_or(Expr::Var { var, dtype }),
+        other => other,
+    })
+}
+
+/// The statement with every expression in it replaced by what `map` makes of it; binders are left alone.
+pub fn map_stmt(stmt: &Stmt, map: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
+    // The statements inside need `map` as well, so they wait until the expressions are done.
+    let outer = map_stmt_shallow(stmt, map, &mut Stmt::clone);
+    map_children(outer, &mut |child| map_stmt(child, map))
+}
+
+/// The statement with the statements directly in it replaced by what `inner` makes of them.
+pub fn map_children(stmt: Stmt, inner: &mut dyn FnMut(&Stmt) -> Stmt) -> Stmt {
+    map_stmt_shallow(&stmt, &mut Expr::clone, inner)
+}
+
+/// Copies `other`'s tables behind `into`'s and gives `other`'s body in terms of them. `buffers` says which of `other`'s
+/// buffers are buffers of `into` already, and `vars` which variables have a value there; the rest are added.
+pub fn import(
+    into: &mut PrimFunc,
+    other: &PrimFunc,
+    buffers: &dyn Fn(BufferId) -> Option<BufferId>,
+    vars: &dyn Fn(VarId) -> Option<Expr>,
+) -> Stmt {
+    let new_vars: Vec<Expr> = (0..other.vars.len() as u32)
+        .map(VarId)
+        .map(|id| {
+            vars(id).unwrap_or_else(|| {
+                let var = other.var(id);
+                let added = into.add_var(var.name, var.dtype);
+                into.var_expr(added)
+            })
+        })
+        .collect();
+    let rename_vars = |expr: &Expr| substitute(expr, &|var| new_vars.get(var.0 as usize).cloned());
+    let mut new_buffers = Vec::with_capacity(other.buffers.len());
+    for (at, buffer) in other.buffers.iter().enumerate() {
+        let id = buffers(BufferId(at as u32)).unwrap_or_else(|| {
+            let mut buffer = buffer.clone();
+            buffer.shape = buffer.shape.iter().map(rename_vars).collect();
+            buffer.strides = buffer.strides.map(|strides| strides.iter().map(rename_vars).collect());
+            into.add_buffer(buffer)
+        });
+        new_buffers.push(id);
+    }
+    let binder = |var: VarId| match &new_vars[var.0 as usize] {
+        Expr::Var { var, .. } => *var,
+        // A variable with a value is a parameter or symbol; those have no binder in the body.
+        _ => var,
+    };
+    rename(&other.body, &binder, &|buffer| new_buffers[buffer.0 as usize], &new_vars)
+}
+
+/// The statement with binders and buffers renamed, and variables replaced by `values`.
+fn rename(
+    stmt: &Stmt,
+    binder: &dyn Fn(VarId) -> VarId,
+    buffer_of: &dyn Fn(BufferId) -> BufferId,
+    values: &[Expr],
+) -> Stmt {
+    let expr = |expr: &Expr| {
+        map_expr(expr, &mut |part| match part {
+            Expr::Var { var, dtype } => values.get(var.0 as usize).cloned().unwrap_or(Expr::Var { var, dtype }),
+            Expr::Load { buffer, dtype, indices } => Expr::Load { buffer: buffer_of(buffer), dtype, indices },
+            other => other,
+        })
+    };
+    let inner = |stmt: &Stmt| rename(stmt, binder, buffer_of, values);
+    match map_stmt_shallow(stmt, &mut |part| expr(part), &mut |part| inner(part)) {
+        Stmt::For { var, start, extent, kind, body } => Stmt::For { var: binder(var), start, extent, kind, body },
+        Stmt::Let { var, value, body } => Stmt::Let { var: binder(var), value, body },
+        Stmt::Store { buffer, indices, value, site } => Stmt::Store { buffer: buffer_of(buffer), indices, value, site },
+        Stmt::Block(mut block) => {
+            for iter in &mut block.iters {
+                iter.var = binder(iter.var);
+            }
+            for allocation in &mut block.allocations {
+                *allocation = buffer_of(*allocation);
+            }
+            Stmt::Block(block)
+        }
+        other => other,
+    }
+}
+
+/// The statement with its own expressions mapped by `map`, and the statements directly in it by `inner`.
+pub fn map_stmt_shallow(stmt: &Stmt, map: &mut dyn FnMut(&Expr) -> Expr, inner: &mut dyn FnMut(&Stmt) -> Stmt) -> Stmt {
+    match stmt {
+        Stmt::Seq(statements) => Stmt::Seq(statements.iter().map(inner).collect()),
+        Stmt::For { var, start, extent, kind, body } => {
+            Stmt::For { var: *var, start: map(start), extent: map(extent), kind: *kind, body: Box::new(inner(body)) }
+        }
+        Stmt::Block(block) => Stmt::Block(Box::new(Block {
+            name: block.name,
+            iters: block
+                .iters
+                .iter()
+                .map(|iter| Iter {
+                    var: iter.var,
+                    kind: iter.kind,
+                    start: map(&iter.start),
+                    extent: map(&iter.extent),
+                    binding: map(&iter.binding),
+                })
+                .collect(),
+            predicate: block.predicate.as_ref().map(&mut *map),
+            allocations: block.allocations.clone(),
+            init: block.init.as_ref().map(&mut *inner),
+            body: inner(&block.body),
+        })),
+        Stmt::Let { var, value, body } => Stmt::Let { var: *var, value: map(value), body: Box::new(inner(body)) },
+        Stmt::If { condition, then, otherwise } => Stmt::If {
+            condition: map(condition),
+            then: Box::new(inner(then)),
+            otherwise: otherwise.as_ref().map(|part| Box::new(inner(part))),
+        },
+        Stmt::While { condition, body } => Stmt::While { condition: map(condition), body: Box::new(inner(body)) },
+        Stmt::Store { buffer, indices, value, site } => Stmt::Store {
+            buffer: *buffer,
+            indices: indices.iter().map(&mut *map).collect(),
+            value: map(value),
+            site: *site,
+        },
+        Stmt::Assert { condition, message, site } => {
+            Stmt::Assert { condition: map(condition), message: *message, site: *site }
+        }
+        Stmt::Evaluate(value) => Stmt::Evaluate(map(value)),
+    }
+}

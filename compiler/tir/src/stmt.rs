@@ -1,0 +1,205 @@
+//! Statements: loops, blocks, stores.
+
+use crate::expr::Expr;
+use crate::func::{BufferId, VarId};
+use rx_base::Name;
+use rx_ir::Origin;
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stmt {
+    /// One after the other; none is nothing.
+    Seq(Vec<Stmt>),
+    /// `for var in range(start, start + extent)`.
+    For {
+        /// The loop's variable, an integer.
+        var: VarId,
+        /// Its first value.
+        start: Expr,
+        /// How many values; none where it is not positive.
+        extent: Expr,
+        /// How its iterations may run.
+        kind: LoopKind,
+        /// What is done for each.
+        body: Box<Stmt>,
+    },
+    /// `with T.sblock(…)`.
+    Block(Box<Block>),
+    /// `buffer[indices] = value`.
+    Store {
+        /// The buffer.
+        buffer: BufferId,
+        /// One integer per dim.
+        indices: Vec<Expr>,
+        /// A value of the buffer's dtype.
+        value: Expr,
+        /// What to name when an index is out of range, here or in the value.
+        site: Site,
+    },
+    /// `var = value` for the rest of the enclosing sequence's body given here.
+    Let {
+        /// The variable.
+        var: VarId,
+        /// Its value.
+        value: Expr,
+        /// Where it holds.
+        body: Box<Stmt>,
+    },
+    /// `if condition: … else: …`.
+    If {
+        /// A `bool`.
+        condition: Expr,
+        /// Done where it holds.
+        then: Box<Stmt>,
+        /// Done where it does not.
+        otherwise: Option<Box<Stmt>>,
+    },
+    /// `while condition: …`.
+    While {
+        /// A `bool`, evaluated before each round.
+        condition: Expr,
+        /// The round.
+        body: Box<Stmt>,
+    },
+    /// Ends the run with `message` where the condition does not hold.
+    Assert {
+        /// A `bool`.
+        condition: Expr,
+        /// What is said.
+        message: Name,
+        /// Where it is written.
+        site: Site,
+    },
+    /// An expression for nothing but its checks.
+    Evaluate(Expr),
+}
+
+/// How a loop's iterations may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LoopKind {
+    /// In order.
+    Serial,
+    /// At once.
+    Parallel,
+    /// In vector lanes.
+    Vectorized,
+    /// Written out.
+    Unrolled,
+    /// Each on a thread of this axis: `blockIdx.x`. On a CPU, a loop.
+    ThreadBinding(Name),
+}
+
+/// A block: one instance of its axes' values, as loops around it bind them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// Its name: the operator's, or the one written.
+    pub name: Name,
+    /// Its axes.
+    pub iters: Vec<Iter>,
+    /// Instances where it does not hold are left out (`T.where`).
+    pub predicate: Option<Expr>,
+    /// Buffers that live in it; contents are undefined at its start.
+    pub allocations: Vec<BufferId>,
+    /// Done before the body where all reduction axes are at their first values (`T.init`).
+    pub init: Option<Stmt>,
+    /// What it does.
+    pub body: Stmt,
+}
+
+/// A block's axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Iter {
+    /// Its variable.
+    pub var: VarId,
+    /// What it is for.
+    pub kind: IterKind,
+    /// Its first value.
+    pub start: Expr,
+    /// How many values it takes.
+    pub extent: Expr,
+    /// Its value in terms of the loops.
+    pub binding: Expr,
+}
+
+/// What a block's axis is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IterKind {
+    /// Instances write different elements and may run in any order (`T.axis.spatial`).
+    Spatial,
+    /// Instances update the same elements (`T.axis.reduce`).
+    Reduce,
+    /// Instances depend on the ones before (`T.axis.scan`, `T.axis.opaque`).
+    Ordered,
+}
+
+/// What a run-time error names: where in the program and which operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Site {
+    /// The Relax binding or prim_func statement, where known.
+    pub origin: Option<Origin>,
+    /// The operator or block.
+    pub operator: Name,
+}
+
+impl Stmt {
+    /// Nothing.
+    pub const fn nothing() -> Stmt {
+        Stmt::Seq(Vec::new())
+    }
+
+    /// The statements in order, flat; one alone is itself.
+    pub fn seq(statements: impl IntoIterator<Item = Stmt>) -> Stmt {
+        let mut flat = Vec::new();
+        for statement in statements {
+            match statement {
+                Stmt::Seq(inner) => flat.extend(inner),
+                other => flat.push(other),
+            }
+        }
+        if flat.len() == 1 { flat.swap_remove(0) } else { Stmt::Seq(flat) }
+    }
+
+    /// A loop from 0.
+    pub fn for_loop(var: VarId, extent: Expr, body: Stmt) -> Stmt {
+        let start = Expr::Int { value: 0, dtype: extent.dtype() };
+        Stmt::For { var, start, extent, kind: LoopKind::Serial, body: Box::new(body) }
+    }
+
+    /// The statements directly in it.
+    pub fn children(&self) -> Vec<&Stmt> {
+        match self {
+            Stmt::Seq(statements) => statements.iter().collect(),
+            Stmt::For { body, .. } | Stmt::Let { body, .. } | Stmt::While { body, .. } => vec![body],
+            Stmt::Block(block) => block.init.iter().chain([&block.body]).collect(),
+            Stmt::If { then, otherwise, .. } => {
+                std::iter::once(&**then).chain(otherwise.iter().map(|part| &**part)).collect()
+            }
+            Stmt::Store { .. } | Stmt::Assert { .. } | Stmt::Evaluate(_) => Vec::new(),
+        }
+    }
+
+    /// The expressions directly in it; of a block, of its axes and predicate.
+    pub fn expressions(&self) -> Vec<&Expr> {
+        match self {
+            Stmt::Seq(_) => Vec::new(),
+            Stmt::For { start, extent, .. } => vec![start, extent],
+            Stmt::Block(block) => {
+                let iters = block.iters.iter().flat_map(|iter| [&iter.start, &iter.extent, &iter.binding]);
+                iters.chain(&block.predicate).collect()
+            }
+            Stmt::Store { indices, value, .. } => indices.iter().chain([value]).collect(),
+            Stmt::Let { value, .. } | Stmt::Evaluate(value) => vec![value],
+            Stmt::If { condition, .. } | Stmt::While { condition, .. } | Stmt::Assert { condition, .. } => {
+                vec![condition]
+            }
+        }
+    }
+
+    /// Calls `visit` on every statement in it, itself included, outermost first.
+    pub fn walk<'s>(&'s self, visit: &mut impl FnMut(&'s Stmt)) {
+        visit(self);
+        for child in self.children() {
+            child.walk(visit);
+        }
+    }
+}
