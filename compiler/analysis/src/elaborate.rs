@@ -12,6 +12,7 @@ mod expr;
 mod function_call;
 mod header;
 mod namespace;
+mod recorder;
 mod scope;
 mod statement;
 mod sugar;
@@ -26,7 +27,8 @@ use crate::file_context::FileContext;
 use rx_base::name::NameMap;
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, Diagnostic, Name, Span};
-use rx_ir::{Signature, StructInfo};
+use recorder::Recorder;
+use rx_ir::{Binding, Expr as IrExpr, Signature, StructInfo};
 use rx_syntax::Segment;
 use scope::Scope;
 use std::sync::Arc;
@@ -110,6 +112,24 @@ pub struct SegmentResult {
     pub statements: u32,
 }
 
+/// What a segment of a Relax function does, as typed bindings.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    /// The bindings, in order; origins count statements from the segment's first.
+    pub bindings: Vec<Binding>,
+    /// The returned value, where the segment returns.
+    pub returned: Option<IrExpr>,
+}
+
+/// Elaborates a segment again to learn what it does: `outer` answers as when it was checked.
+pub fn record(segment: &Segment, start: &BlockState, file: &FileContext, outer: &dyn Outer) -> Recorded {
+    let mut elaborator = Elaborator::new(segment, start.clone(), file, outer);
+    elaborator.recorder = Some(Recorder::default());
+    elaborator.run();
+    let recorder = elaborator.recorder.take().unwrap_or_default();
+    Recorded { bindings: recorder.bindings, returned: recorder.returned }
+}
+
 /// Elaborates a segment of a Relax function.
 pub fn elaborate(segment: &Segment, start: &BlockState, file: &FileContext, outer: &dyn Outer) -> SegmentResult {
     let mut elaborator = Elaborator::new(segment, start.clone(), file, outer);
@@ -140,6 +160,8 @@ pub(crate) struct Elaborator<'a> {
     nesting: u32,
     /// Blocks around the statement; deeper ones than the parser allows are reported by it and not looked into.
     blocks: u32,
+    /// Keeps the bindings, where they are asked for; checking alone does without.
+    recorder: Option<Recorder>,
     /// Inside `R.Callable(…)`, whose symbols are its own and need no definition.
     lenient_symbols: bool,
 }
@@ -166,6 +188,7 @@ impl<'a> Elaborator<'a> {
             nesting: 0,
             blocks: 0,
             lenient_symbols: false,
+            recorder: None,
         };
         if let Some(context) = elaborator.function_context() {
             elaborator.bounds = context.bounds.clone();

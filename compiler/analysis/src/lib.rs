@@ -5,6 +5,7 @@
 //! world outside. [`function`] runs the segments of a function in order and redoes only those whose text or recorded facts
 //! changed.
 
+pub mod body;
 pub mod elaborate;
 pub mod entry;
 pub mod file_context;
@@ -16,6 +17,7 @@ pub mod prim_names;
 pub mod reconcile;
 pub mod returns;
 pub mod signature;
+pub mod tir;
 pub mod unify;
 
 pub use entry::{Entry, ItemPart, Outer, Place};

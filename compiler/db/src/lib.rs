@@ -5,11 +5,13 @@
 //! are computed from the document when somebody asks.
 
 mod hover;
+mod module;
 mod position;
 mod queries;
 mod sync;
 mod workspace;
 
 pub use hover::Hover;
+pub use module::FunctionRow;
 pub use rx_syntax::document::{Document, Encoding, FileKind};
 pub use workspace::{Cancelled, FileId, RowKind, Snapshot, TypeRow, Workspace};

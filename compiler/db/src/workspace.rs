@@ -110,6 +110,11 @@ impl Workspace {
         self.files.get(file.0 as usize).and_then(Option::as_ref)
     }
 
+    /// The database, a file's document and its inputs.
+    pub(crate) fn parts(&self, file: FileId) -> Option<(&Database, &Document, &Inputs)> {
+        self.file(file).map(|file| (&self.db, &file.document, &file.inputs))
+    }
+
     /// The mistakes of a file, in order of position.
     pub fn diagnostics(&self, file: FileId) -> Vec<Diagnostic<Span>> {
         self.file(file).map(|file| diagnostics(&self.db, file)).unwrap_or_default()

@@ -56,6 +56,9 @@ pub enum ExprKind {
     TupleGet(Box<Expr>, usize),
     /// A call.
     Call(Box<Call>),
+    /// `R.match_cast(value, type)`: the value, checked when the program runs to be of the expression's type, whose new
+    /// symbols get their values from it.
+    MatchCast(Box<Expr>),
     /// What could not be understood; reported.
     Error,
 }
@@ -95,17 +98,35 @@ pub enum Callee {
     Value(Box<Expr>),
 }
 
-/// A call with its arguments in the order of the schema, absent ones left out, and its attributes.
+/// A call with its arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// What is called.
     pub callee: Callee,
-    /// Operands.
-    pub args: Vec<Expr>,
-    /// Attributes given or defaulted, by name.
-    pub attrs: Vec<(Name, Attr)>,
-    /// `out_ty=` or `ty_args=`.
-    pub ty_args: Vec<StructInfo>,
+    /// Of an operator one per parameter of its schema, in that order; of a function the arguments passed.
+    pub arguments: Vec<Argument>,
+}
+
+impl Call {
+    /// A call of a function.
+    pub fn of_function(callee: Callee, arguments: Vec<Expr>) -> Call {
+        Call { callee, arguments: arguments.into_iter().map(Argument::Operand).collect() }
+    }
+}
+
+/// What a call passes for one parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// Nothing, and the parameter has no default value.
+    Absent,
+    /// A value.
+    Operand(Expr),
+    /// The values of a variadic parameter.
+    Operands(Vec<Expr>),
+    /// An attribute, given or defaulted.
+    Attr(Attr),
+    /// Struct infos: `out_ty=`, `ty_args=`.
+    Types(Vec<StructInfo>),
 }
 
 /// An attribute's value.

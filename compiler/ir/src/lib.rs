@@ -1,12 +1,14 @@
-//! The data of Relax: struct info, typed expressions, signatures, origins.
+//! The data of Relax: struct info, typed expressions, functions, signatures, origins.
 //!
 //! Everything here is immutable data without rules: inference stands in `rx-ops` and `rx-analysis`, spelling in
 //! `rx-syntax`.
 
 pub mod expr;
+pub mod function;
 pub mod signature;
 pub mod struct_info;
 
-pub use expr::{Attr, Call, Callee, Expr, ExprKind, Literal, Origin, PrimValue};
+pub use expr::{Argument, Attr, Call, Callee, Expr, ExprKind, Literal, Origin, PrimValue};
+pub use function::{Binding, BindingKind, Body, Function};
 pub use signature::{BufferParam, FunctionSignature, PrimFuncSignature, PrimParam, PrimParamKind, Signature};
 pub use struct_info::{DTensorInfo, FunctionInfo, Placement, PrimInfo, Shape, StructInfo, TensorInfo, VDevice};

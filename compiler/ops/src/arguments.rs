@@ -100,6 +100,20 @@ pub(crate) fn dtype(call: &CallInfo<'_>, name: &'static str) -> Result<Element, 
     Ok(Element::known(dtype))
 }
 
+/// The number an attribute holds, written bare or with a type: `2`, `0.5`, `T.float32(0.5)`, `T.float32("inf")`.
+pub(crate) fn attr_number(attr: &Attr) -> Option<f64> {
+    match attr {
+        Attr::Int(value) => value.as_constant().map(|value| value as f64),
+        Attr::Float(value) => Some(*value),
+        Attr::Bool(value) => Some(f64::from(u8::from(*value))),
+        Attr::Opaque(text) => {
+            let (_, inner) = text.trim().strip_prefix("T.")?.strip_suffix(')')?.split_once('(')?;
+            inner.trim().trim_matches('"').parse().ok()
+        }
+        _ => None,
+    }
+}
+
 /// Whether an optional argument is not given: left out, `None`, or the empty tuple TVM prints for it.
 pub(crate) fn is_void(call: &CallInfo<'_>, name: &'static str) -> bool {
     match call.arg(name) {

@@ -3,7 +3,7 @@
 use crate::schema::{Default, Param, Schema};
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, DType, Diagnostic, Dim};
-use rx_ir::{Attr, Expr, StructInfo, TensorInfo};
+use rx_ir::{Argument, Attr, Expr, StructInfo, TensorInfo};
 use std::cell::RefCell;
 use std::fmt;
 
@@ -53,6 +53,18 @@ pub enum Arg<'a> {
     Attr(&'a Attr),
     /// Struct infos.
     Types(&'a [StructInfo]),
+}
+
+impl<'a> From<&'a Argument> for Arg<'a> {
+    fn from(argument: &'a Argument) -> Arg<'a> {
+        match argument {
+            Argument::Absent => Arg::Absent,
+            Argument::Operand(expr) => Arg::Operand(expr),
+            Argument::Operands(exprs) => Arg::Operands(exprs),
+            Argument::Attr(attr) => Arg::Attr(attr),
+            Argument::Types(types) => Arg::Types(types),
+        }
+    }
 }
 
 /// A call with its arguments bound to the schema's parameters, in their order.
@@ -141,6 +153,14 @@ impl<'a> CallInfo<'a> {
     /// The attribute `name` as an integer constant. Types are checked before rules run, so absence means `None`.
     pub fn int(&self, name: &str) -> Option<i64> {
         self.attr(name).and_then(Attr::as_int)
+    }
+
+    /// The attribute `name` as a float; integers are taken as floats.
+    pub fn float(&self, name: &str) -> Option<f64> {
+        match self.attr(name)? {
+            Attr::Float(value) => Some(*value),
+            attr => attr.as_int().map(|value| value as f64),
+        }
     }
 
     /// The attribute `name` as a boolean.

@@ -3,7 +3,7 @@
 //! A compute definition is written once for every shape: extents are symbolic, attributes are constants. It takes the
 //! operands and outputs from a [`Lowering`], and builds blocks over them with its [`KernelBuilder`].
 
-use crate::call::CallInfo;
+use crate::call::{CallInfo, Problem};
 use rx_base::{DType, Dim, Name};
 use rx_ir::{Expr as IrExpr, ExprKind, Literal, PrimValue, StructInfo};
 use rx_tir::func::BufferId;
@@ -33,6 +33,16 @@ impl Unsupported {
 impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// A definition may read attributes with the helpers of the rules; a call that reaches it has passed them.
+impl From<Problem> for Unsupported {
+    fn from(problem: Problem) -> Unsupported {
+        match problem {
+            Problem::Propagate => Unsupported::because("the call has a mistake"),
+            Problem::Report(diagnostic) => Unsupported(diagnostic.message.clone()),
+        }
     }
 }
 

@@ -1,6 +1,11 @@
 //! `R.image.*`: resizing and sampling of images.
 
+mod resize;
+mod sample;
+mod taps;
+
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::layout::{laid_out_dims, layout_attr};
 use crate::operands::{AxisOf, Element, rank_like, require_extent, require_ndim, tensor_like, tensor_type};
 use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
@@ -100,7 +105,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Resizes images to a given height and width.",
         reference: REFERENCE,
         infer: resize2d,
-        compute: None,
+        compute: Some(Compute::Loops(resize::resize2d)),
     },
     Schema {
         name: "image.resize3d",
@@ -121,7 +126,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Resizes volumes to a given depth, height and width.",
         reference: REFERENCE,
         infer: resize3d,
-        compute: None,
+        compute: Some(Compute::Loops(resize::resize3d)),
     },
     Schema {
         name: "image.grid_sample",
@@ -150,7 +155,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Samples images at the places a grid names. The result has the grid's spatial extents.",
         reference: REFERENCE,
         infer: grid_sample,
-        compute: None,
+        compute: Some(Compute::Loops(sample::grid_sample)),
     },
     Schema {
         name: "image.affine_grid",
@@ -164,7 +169,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               See <https://arxiv.org/abs/1506.02025>.",
         reference: REFERENCE,
         infer: affine_grid,
-        compute: None,
+        compute: Some(Compute::Loops(sample::affine_grid)),
     },
 ];
 

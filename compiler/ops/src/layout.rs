@@ -6,6 +6,7 @@
 
 use crate::call::{CallInfo, ParamPlace, Problem};
 use rx_base::{Answer, Code, Dim, Fix};
+use rx_tir::Expr;
 
 /// The largest piece an axis can be split into; TVM keeps it in 32 bits.
 const MAX_FACTOR: i64 = i32::MAX as i64;
@@ -155,6 +156,55 @@ impl Layout {
         self.axes.iter().map(dim).collect()
     }
 
+    /// The physical index of the element at these plain coordinates of `letters`: of a letter that is split, the
+    /// remainder goes to its piece and the quotient to its axis.
+    pub(crate) fn index(&self, letters: &str, coordinates: &[Expr]) -> Vec<Expr> {
+        let coordinate = |letter: char| {
+            let found = letters.chars().zip(coordinates).find(|(known, _)| *known == letter);
+            found.map_or(Expr::int(0), |(_, coordinate)| coordinate.clone())
+        };
+        let index = |axis: &Axis| match axis {
+            Axis::Primal(letter) => coordinate(*letter).floor_div(Expr::int(self.factor_of(*letter))),
+            Axis::Packed(pieces) => pieces.iter().fold(Expr::int(0), |index, (letter, size)| {
+                index * Expr::int(*size) + coordinate(*letter).floor_mod(Expr::int(*size))
+            }),
+        };
+        self.axes.iter().map(index).collect()
+    }
+
+    /// The plain coordinates of `letters` of the element at a physical index: the inverse of [`Layout::index`].
+    pub(crate) fn coordinates(&self, letters: &str, index: &[Expr]) -> Vec<Expr> {
+        let coordinate = |letter: char| {
+            let whole = self.axis_of(letter).and_then(|axis| index.get(axis)).cloned().unwrap_or(Expr::int(0));
+            match self.piece(letter, index) {
+                Some(piece) => whole * Expr::int(self.factor_of(letter)) + piece,
+                None => whole,
+            }
+        };
+        letters.chars().map(coordinate).collect()
+    }
+
+    /// The index within the piece that is split off `letter`.
+    fn piece(&self, letter: char, index: &[Expr]) -> Option<Expr> {
+        self.axes.iter().zip(index).find_map(|(axis, index)| {
+            let Axis::Packed(pieces) = axis else { return None };
+            let at = pieces.iter().position(|(piece, _)| *piece == letter)?;
+            let (outer, inner) = pieces.split_at(at + 1);
+            let below = inner.iter().fold(1i64, |product, (_, size)| product.saturating_mul(*size));
+            let index = index.clone().floor_div(Expr::int(below));
+            // The outermost piece is what is left.
+            Some(if outer.len() == 1 { index } else { index.floor_mod(Expr::int(self.factor_of(letter))) })
+        })
+    }
+
+    /// Whether a tensor of these plain extents fills its physical shape, so that [`Layout::index`] reaches all of it.
+    pub(crate) fn is_filled_by(&self, letters: &str, extents: &[Dim]) -> bool {
+        letters
+            .chars()
+            .zip(extents)
+            .all(|(letter, extent)| extent.floor_mod(&Dim::constant(self.factor_of(letter))).as_constant() == Some(0))
+    }
+
     /// The first physical axis whose extent can never be what the layout states, and that size.
     fn wrong_piece(&self, call: &CallInfo<'_>, dims: &[Dim]) -> Option<(usize, Dim)> {
         self.axes.iter().zip(dims).enumerate().find_map(|(at, (axis, dim))| match axis {
@@ -285,6 +335,7 @@ mod tests {
     use super::Layout;
     use crate::tests::dims;
     use rx_base::Dim;
+    use rx_tir::Expr;
 
     fn layout(text: &str) -> Layout {
         Layout::parse(text).unwrap_or_else(|why| panic!("{text} {why}"))
@@ -299,6 +350,18 @@ mod tests {
         for bad in ["NCHWC", "NCHWc", "NCHW0c", "NCHW16", "NHW4c", "NC HW", "NCHW[4c]", "NCHW[2n", "NCHW99999999999c"] {
             assert!(Layout::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn indices_map_between_layouts_and_back() {
+        let layout = layout("NHW[2w4c]C");
+        let coordinates = [3, 9, 5, 7].map(Expr::int);
+        let index = layout.index("NCHW", &coordinates);
+        assert_eq!(index, [3, 5, 3, 5, 2].map(Expr::int));
+        assert_eq!(layout.coordinates("NCHW", &index), coordinates);
+        assert!(layout.is_filled_by("NCHW", &dims("n 8 h 4")));
+        assert!(!layout.is_filled_by("NCHW", &dims("n 8 h 5")));
+        assert!(!layout.is_filled_by("NCHW", &dims("n c h 4")));
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod axes;
 mod broadcast;
 mod layout;
 mod operands;
+mod reduction;
 
 mod call_functions;
 mod ccl;

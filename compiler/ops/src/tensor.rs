@@ -10,6 +10,7 @@ mod index_map;
 pub(crate) mod join;
 pub(crate) mod layout_transform;
 pub(crate) mod linear_algebra;
+pub(crate) mod loops;
 pub(crate) mod manipulate;
 pub(crate) mod manipulate_gather;
 pub(crate) mod operands;

@@ -14,6 +14,7 @@ mod concise;
 mod excerpt;
 mod full;
 mod json;
+pub mod load;
 mod plain;
 mod source;
 mod window;

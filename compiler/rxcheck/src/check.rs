@@ -2,11 +2,11 @@
 
 use crate::args::{Args, Format};
 use crate::discover::Input;
-use crate::load::{Loaded, load};
 use crate::output::{Counts, Failure};
 use crate::{panics, types};
 use rx_base::{Diagnostic, Severity, Span};
 use rx_db::{Document, FileKind, Workspace};
+use rx_report::load::{Loaded, load};
 use rx_report::Source;
 use rx_syntax::document::ItemKind;
 
@@ -64,7 +64,7 @@ pub fn check(input: &Input, options: &Options) -> Outcome {
 }
 
 fn checked(input: &Input, options: &Options) -> Outcome {
-    let Loaded { text, mistake } = match load(input) {
+    let Loaded { text, mistake } = match load(&input.place) {
         Ok(loaded) => loaded,
         Err(error) => return Outcome::Failed(Failure::new(input.shown.as_ref(), &error)),
     };

@@ -2,6 +2,7 @@
 
 use crate::output::Failure;
 use rx_db::FileKind;
+use rx_report::load::Place;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -19,15 +20,6 @@ pub struct Input {
     pub kind: FileKind,
     /// Named on the command line, not found in a folder.
     pub named: bool,
-}
-
-/// Where a text is read from.
-#[derive(Clone, Debug)]
-pub enum Place {
-    /// Standard input.
-    Stdin,
-    /// A file.
-    File(PathBuf),
 }
 
 /// The inputs meant by `paths`, each once, in the order named and sorted within a folder; and what could not be looked at.

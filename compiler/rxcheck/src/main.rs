@@ -1,6 +1,6 @@
 //! `rxcheck`: checks Relax IR text and reports every mistake.
 //!
-//! A face: it finds the files ([`discover`]), reads them ([`load`]), asks the database for diagnostics or types
+//! A face: it finds the files ([`discover`]), reads them ([`rx_report::load`]), asks the database for diagnostics or types
 //! ([`check`]), several files at once ([`pool`]), and prints what comes back in the order asked ([`output`]). No rule of
 //! the language lives here.
 
@@ -8,7 +8,6 @@ mod args;
 mod check;
 mod discover;
 mod explain;
-mod load;
 mod output;
 mod panics;
 mod pool;

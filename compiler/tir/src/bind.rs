@@ -142,6 +142,10 @@ pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> O
                 value(otherwise)
             }
         }
+        Expr::Checked { index, extent, .. } => {
+            let (index, extent) = (value(index)?, value(extent)?);
+            (0..extent).contains(&index).then_some(index)
+        }
         _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Scalar expressions. Each knows its dtype; vectors of lanes do not occur.
 
 use crate::func::{BufferId, VarId};
+use crate::stmt::Site;
 use rx_base::DType;
 
 /// A scalar expression. `bool` values are [`Expr::Int`] of dtype `bool`, 0 or 1.
@@ -85,6 +86,20 @@ pub enum Expr {
         dtype: DType,
         /// As many as [`Intrinsic::arity`] says.
         args: Vec<Expr>,
+    },
+    /// An index that nothing proves in range: the index itself where `0 <= index < extent`; else the run ends, saying
+    /// that the index is out of range. Compiled targets emit a comparison for it; whoever checks every access ignores it.
+    Checked {
+        /// The index, an integer.
+        index: Box<Expr>,
+        /// The extent of the axis.
+        extent: Box<Expr>,
+        /// The buffer that is indexed.
+        buffer: BufferId,
+        /// Which of its axes.
+        axis: u32,
+        /// What to name when it is out of range.
+        site: Site,
     },
 }
 
@@ -294,6 +309,7 @@ impl Expr {
             Expr::Binary { left, .. } => left.dtype(),
             Expr::Compare { .. } => DType::BOOL,
             Expr::Select { then, .. } => then.dtype(),
+            Expr::Checked { index, .. } => index.dtype(),
         }
     }
 
@@ -320,7 +336,9 @@ impl Expr {
             Expr::Int { value, dtype: from } if dtype.is_int() && fits(value, dtype) && from != DType::UINT64 => {
                 Expr::Int { value, dtype }
             }
-            Expr::Int { value, dtype: from } if dtype.is_float() && from != DType::UINT64 && value.abs() < 1 << 52 => {
+            Expr::Int { value, dtype: from }
+                if dtype.is_float() && from != DType::UINT64 && value.unsigned_abs() < 1 << 52 =>
+            {
                 Expr::Float { value: value as f64, dtype }
             }
             value => Expr::Cast { dtype, value: Box::new(value) },
@@ -430,6 +448,7 @@ impl Expr {
             Expr::Cast { value, .. } | Expr::Unary { value, .. } => vec![value],
             Expr::Binary { left, right, .. } | Expr::Compare { left, right, .. } => vec![left, right],
             Expr::Select { condition, then, otherwise } => vec![condition, then, otherwise],
+            Expr::Checked { index, extent, .. } => vec![index, extent],
         }
     }
 

@@ -7,6 +7,8 @@ pub mod bind;
 pub mod builder;
 pub mod expr;
 pub mod func;
+pub mod print;
+pub mod renumber;
 pub mod rewrite;
 pub mod stmt;
 

@@ -21,6 +21,13 @@ pub fn map_expr(expr: &Expr, map: &mut impl FnMut(Expr) -> Expr) -> Expr {
         Expr::Call { function, dtype, args } => {
             Expr::Call { function: *function, dtype: *dtype, args: map_all(args, map) }
         }
+        Expr::Checked { index, extent, buffer, axis, site } => Expr::Checked {
+            index: Box::new(map_expr(index, map)),
+            extent: Box::new(map_expr(extent, map)),
+            buffer: *buffer,
+            axis: *axis,
+            site: *site,
+        },
     };
     map(rebuilt)
 }
@@ -97,6 +104,9 @@ fn rename(
         map_expr(expr, &mut |part| match part {
             Expr::Var { var, dtype } => values.get(var.0 as usize).cloned().unwrap_or(Expr::Var { var, dtype }),
             Expr::Load { buffer, dtype, indices } => Expr::Load { buffer: buffer_of(buffer), dtype, indices },
+            Expr::Checked { index, extent, buffer, axis, site } => {
+                Expr::Checked { index, extent, buffer: buffer_of(buffer), axis, site }
+            }
             other => other,
         })
     };

@@ -6,7 +6,7 @@ use super::types::Binds;
 use crate::entry::{Entry, Place};
 use crate::reconcile::{join, reconcile};
 use rx_base::{Code, Diagnostic, Name, Span};
-use rx_ir::{Expr as IrExpr, ExprKind as IrKind, Shape, StructInfo};
+use rx_ir::{Body, Expr as IrExpr, ExprKind as IrKind, Shape, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, StatementKind};
 
@@ -24,6 +24,8 @@ impl<'a> Elaborator<'a> {
         let segment = self.segment;
         let (mut at, mut cursor, mut test) = (at, cursor, test);
         let mut arms: Vec<(Span, Ending)> = Vec::new();
+        let mut bodies: Vec<(IrExpr, Body)> = Vec::new();
+        let first = self.statement;
         let otherwise = loop {
             let Some(header) = self.statement_at(at) else { return to };
             if arms.is_empty() {
@@ -32,7 +34,9 @@ impl<'a> Elaborator<'a> {
             let condition = self.expr(cursor, test);
             self.check_condition(&condition);
             let end = self.block_end(at, to);
-            arms.push((header.span, self.one_branch(at + 1, end)));
+            let (ending, body) = self.one_branch(at + 1, end);
+            arms.push((header.span, ending));
+            bodies.push((condition, body));
             at = end;
             let Some(next) = self.statement_at(end).filter(|next| end < to && next.indent == header.indent) else {
                 break None;
@@ -46,14 +50,16 @@ impl<'a> Elaborator<'a> {
                 _ => break None,
             }
         };
-        let mut ending = otherwise.unwrap_or_else(|| {
+        let (mut ending, otherwise) = otherwise.unwrap_or_else(|| {
             let (span, last) = arms.pop().unwrap_or_default();
             self.missing_else(span);
-            last
+            (last, Body::default())
         });
         while let Some((span, then)) = arms.pop() {
             ending = self.merge(span, then, ending);
         }
+        let variable = ending.variable.as_ref().map(|(variable, ty, _)| (*variable, ty.clone()));
+        self.record_branches(first, bodies, otherwise, variable);
         if let Some((variable, ty, span)) = ending.variable {
             self.define(variable, Entry::value(ty), span);
         }
@@ -102,7 +108,8 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    fn one_branch(&mut self, from: usize, to: usize) -> Ending {
+    fn one_branch(&mut self, from: usize, to: usize) -> (Ending, Body) {
+        let outer = self.begin_body();
         let saved = (self.state.returned, self.state.dataflow);
         let ended = std::mem::replace(&mut self.state.ended, false);
         self.push_scope(None);
@@ -128,7 +135,7 @@ impl<'a> Elaborator<'a> {
         self.pop_scope();
         self.state.dataflow = saved.1;
         self.state.ended = ended;
-        Ending { variable }
+        (Ending { variable }, self.end_body(outer))
     }
 
     /// The variable bound by the last row of a branch.
@@ -203,7 +210,7 @@ impl<'a> Elaborator<'a> {
             }
             _ => cast,
         };
-        IrExpr { kind: IrKind::Error, ty, span }
+        IrExpr { kind: IrKind::MatchCast(Box::new(value)), ty, span }
     }
 
     /// `R.match_cast` without an annotation on its variable, or inside another expression.
@@ -244,6 +251,7 @@ impl<'a> Elaborator<'a> {
         self.nesting += 1;
         let saved_state = self.enter_function();
         let saved_return = self.returned.take();
+        let outer = self.begin_body();
         let (params, declared) = self.header(cursor, type_params, params, ret.as_ref());
         let info = |ret: StructInfo| {
             let params = Some(params.iter().map(|(_, ty)| ty.clone()).collect());
@@ -260,12 +268,15 @@ impl<'a> Elaborator<'a> {
             self.error(Code::MissingReturn, span, format!("`{function}` ends without a `return`"));
         }
         let ret = declared.or(self.returned.take()).unwrap_or(StructInfo::Error);
+        let body = self.end_body(outer);
         self.returned = saved_return;
         self.state = saved_state;
         self.nesting -= 1;
         self.pop_scope();
         let dataflow = self.state.dataflow.map(|(_, ordinal)| ordinal);
-        let ty = self.bounded(info(ret), span);
+        let ty = self.bounded(info(ret.clone()), span);
+        self.statement = u32::try_from(def).unwrap_or(u32::MAX);
+        self.record_function(function, params, ret, body);
         self.define(function, Entry::Value { ty, dataflow }, span);
         end
     }

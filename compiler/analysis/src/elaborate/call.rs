@@ -6,27 +6,17 @@ use crate::entry::{Entry, Place};
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Dim, Fix, Span};
-use rx_ir::{Attr, Call, Callee, DTensorInfo, Expr as IrExpr, ExprKind as IrKind, Placement, StructInfo, TensorInfo};
+use rx_ir::{Argument, Attr, Call, Callee, DTensorInfo, Expr as IrExpr, ExprKind as IrKind, Placement, StructInfo, TensorInfo};
 use rx_ops::{Arg, AttrKind, CallInfo, Default, Param, ParamKind, ParamPlace, Problem, Purity, Schema};
 use rx_syntax::Cursor;
-use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange};
+use rx_syntax::ast::{Argument as WrittenArgument, Expr, ExprKind, TokenRange};
 use std::sync::Arc;
-
-/// What a call passes for one parameter, owned.
-#[derive(Debug)]
-pub(super) enum Slot {
-    Absent,
-    Operand(IrExpr),
-    Operands(Vec<IrExpr>),
-    Attr(Attr),
-    Types(Vec<StructInfo>),
-}
 
 /// A call's arguments in the order of the schema's parameters.
 #[derive(Debug)]
 pub(super) struct BoundCall {
     pub schema: &'static Schema,
-    pub slots: Vec<Slot>,
+    pub slots: Vec<Argument>,
     /// Where each argument is written; `None` when it was left out.
     pub spans: Vec<Option<Span>>,
     pub call_span: Span,
@@ -44,7 +34,7 @@ impl BoundCall {
     /// The operand passed for a parameter.
     pub(super) fn operand(&self, name: &str) -> Option<&IrExpr> {
         match self.slots.get(self.position(name)?)? {
-            Slot::Operand(expr) => Some(expr),
+            Argument::Operand(expr) => Some(expr),
             _ => None,
         }
     }
@@ -52,15 +42,22 @@ impl BoundCall {
     /// The types passed for a parameter.
     pub(super) fn types(&self, name: &str) -> &[StructInfo] {
         match self.position(name).and_then(|at| self.slots.get(at)) {
-            Some(Slot::Types(types)) => types,
+            Some(Argument::Types(types)) => types,
             _ => &[],
+        }
+    }
+
+    /// Replaces the types passed for a parameter.
+    pub(super) fn set_types(&mut self, name: &str, types: Vec<StructInfo>) {
+        if let Some(slot) = self.position(name).and_then(|at| self.slots.get_mut(at)) {
+            *slot = Argument::Types(types);
         }
     }
 
     /// The attribute passed for a parameter.
     pub(super) fn attr(&self, name: &str) -> Option<&Attr> {
         match self.slots.get(self.position(name)?)? {
-            Slot::Attr(attr) => Some(attr),
+            Argument::Attr(attr) => Some(attr),
             _ => None,
         }
     }
@@ -76,7 +73,7 @@ impl Elaborator<'_> {
     pub(super) fn operator_on(&mut self, operator: &str, operands: Vec<IrExpr>, span: Span) -> IrExpr {
         let Some(schema) = rx_ops::find(name(operator)) else { return error(span) };
         let mut spans: Vec<Option<Span>> = operands.iter().map(|operand| Some(operand.span)).collect();
-        let mut slots: Vec<Slot> = operands.into_iter().map(Slot::Operand).collect();
+        let mut slots: Vec<Argument> = operands.into_iter().map(Argument::Operand).collect();
         for param in schema.params.iter().skip(slots.len()) {
             slots.push(default_slot(param));
             spans.push(None);
@@ -88,7 +85,7 @@ impl Elaborator<'_> {
     pub(super) fn cast(&mut self, cursor: Cursor<'_>, value: IrExpr, dtype: &Expr, span: Span) -> IrExpr {
         let Some(schema) = rx_ops::find(name("astype")) else { return error(span) };
         let mut spans = vec![Some(value.span), Some(cursor.span(dtype.tokens))];
-        let mut slots = vec![Slot::Operand(value)];
+        let mut slots = vec![Argument::Operand(value)];
         for param in schema.params.iter().skip(1) {
             let slot = if slots.len() == 1 { self.argument(schema, param, cursor, dtype) } else { default_slot(param) };
             slots.push(slot);
@@ -104,12 +101,12 @@ impl Elaborator<'_> {
         cursor: Cursor<'_>,
         call: &Expr,
         callee: &Expr,
-        arguments: &[Argument],
+        arguments: &[WrittenArgument],
     ) -> BoundCall {
         let count = schema.params.len();
         let mut bound = BoundCall {
             schema,
-            slots: (0..count).map(|_| Slot::Absent).collect(),
+            slots: (0..count).map(|_| Argument::Absent).collect(),
             spans: vec![None; count],
             call_span: cursor.span(call.tokens),
             callee_span: cursor.span(callee.tokens),
@@ -149,7 +146,7 @@ impl Elaborator<'_> {
         if let Some((at, values)) = variadic {
             let span = values.first().zip(values.last()).map(|(first, last)| first.span.cover(last.span));
             if let (Some(into), Some(known)) = (bound.slots.get_mut(at), bound.spans.get_mut(at)) {
-                *into = Slot::Operands(values);
+                *into = Argument::Operands(values);
                 *known = span;
             }
         }
@@ -158,7 +155,7 @@ impl Elaborator<'_> {
     }
 
     /// `ty_args=` on an operator without such a parameter: TVM prints it on any call that carries types.
-    fn is_type_argument(&mut self, schema: &Schema, cursor: Cursor<'_>, argument: &Argument) -> bool {
+    fn is_type_argument(&mut self, schema: &Schema, cursor: Cursor<'_>, argument: &WrittenArgument) -> bool {
         let is_types =
             argument.keyword.is_some_and(|keyword| super::current_keyword(cursor.text(keyword)) == "ty_args");
         if !is_types || schema.params.iter().any(|param| param.name == "ty_args") {
@@ -208,7 +205,7 @@ impl Elaborator<'_> {
         &mut self,
         bound: &mut BoundCall,
         cursor: Cursor<'_>,
-        argument: &Argument,
+        argument: &WrittenArgument,
         positional: &mut usize,
     ) -> Option<usize> {
         let at = *positional;
@@ -238,7 +235,7 @@ impl Elaborator<'_> {
     }
 
     /// An argument no parameter takes is still looked at, so that mistakes inside it are found.
-    fn argument_without_parameter(&mut self, cursor: Cursor<'_>, argument: &Argument) {
+    fn argument_without_parameter(&mut self, cursor: Cursor<'_>, argument: &WrittenArgument) {
         let literal = matches!(
             argument.value.kind,
             ExprKind::None | ExprKind::Bool(_) | ExprKind::String | ExprKind::Dict(_) | ExprKind::Lambda { .. }
@@ -248,7 +245,7 @@ impl Elaborator<'_> {
         }
     }
 
-    fn starred(&mut self, cursor: Cursor<'_>, argument: &Argument) {
+    fn starred(&mut self, cursor: Cursor<'_>, argument: &WrittenArgument) {
         let span = cursor.span(argument.value.tokens);
         self.error(Code::UnsupportedConstruct, span, "spreading a Python sequence is not evaluated here");
     }
@@ -257,11 +254,11 @@ impl Elaborator<'_> {
     fn complete(&mut self, bound: &mut BoundCall) {
         let mut missing = Vec::new();
         for (slot, param) in bound.slots.iter_mut().zip(bound.schema.params) {
-            if !matches!(slot, Slot::Absent) {
+            if !matches!(slot, Argument::Absent) {
                 continue;
             }
             match (param.default, param.kind) {
-                (_, ParamKind::Variadic) => *slot = Slot::Operands(Vec::new()),
+                (_, ParamKind::Variadic) => *slot = Argument::Operands(Vec::new()),
                 (Default::Required, ParamKind::Types) => {}
                 (Default::Required, _) => missing.push(param.name),
                 _ => *slot = default_slot(param),
@@ -279,10 +276,10 @@ impl Elaborator<'_> {
         bound.broken |= !missing.is_empty();
     }
 
-    fn argument(&mut self, schema: &'static Schema, param: &'static Param, cursor: Cursor<'_>, value: &Expr) -> Slot {
+    fn argument(&mut self, schema: &'static Schema, param: &'static Param, cursor: Cursor<'_>, value: &Expr) -> Argument {
         let span = cursor.span(value.tokens);
         if matches!(value.kind, ExprKind::None) && !param.is_attr() && param.default != Default::Required {
-            return Slot::Absent;
+            return Argument::Absent;
         }
         match param.kind {
             ParamKind::Attr(kind) => {
@@ -294,30 +291,30 @@ impl Elaborator<'_> {
                         cursor.source(value.tokens)
                     );
                     self.error(Code::AttrType, span, message);
-                    return Slot::Attr(Attr::Opaque(cursor.source(value.tokens).into()));
+                    return Argument::Attr(Attr::Opaque(cursor.source(value.tokens).into()));
                 }
                 let attr = self.attribute(cursor, value);
                 match self.check_attribute(schema, param, kind, attr, span) {
-                    Attr::None => Slot::Attr(Attr::None),
-                    attr => Slot::Attr(attr),
+                    Attr::None => Argument::Attr(Attr::None),
+                    attr => Argument::Attr(attr),
                 }
             }
-            ParamKind::Types => Slot::Types(match &value.kind {
+            ParamKind::Types => Argument::Types(match &value.kind {
                 ExprKind::Tuple(types) | ExprKind::List(types) => {
                     types.iter().map(|ty| self.type_of(cursor, ty)).collect()
                 }
                 _ => vec![self.type_of(cursor, value)],
             }),
-            ParamKind::Shape => Slot::Operand(self.shape_operand(cursor, value)),
+            ParamKind::Shape => Argument::Operand(self.shape_operand(cursor, value)),
             ParamKind::Arguments => {
                 let inner = self.expr(cursor, value);
                 // TVM takes a lone argument for a tuple of one.
-                Slot::Operand(match inner.ty {
+                Argument::Operand(match inner.ty {
                     StructInfo::Tuple(_) | StructInfo::Error => inner,
                     _ => tuple(vec![inner], span),
                 })
             }
-            _ => Slot::Operand(self.expr(cursor, value)),
+            _ => Argument::Operand(self.expr(cursor, value)),
         }
     }
 
@@ -346,36 +343,12 @@ impl Elaborator<'_> {
         self.check_purity(bound.schema.purity == Purity::Pure, bound.schema.name, bound.callee_span);
         let ty = if bound.broken { StructInfo::Error } else { self.run_rule(&bound) };
         let span = bound.call_span;
-        let mut call = Call {
-            callee: Callee::Op(name(bound.schema.name)),
-            args: Vec::new(),
-            attrs: Vec::new(),
-            ty_args: Vec::new(),
-        };
-        for (slot, param) in bound.slots.into_iter().zip(bound.schema.params) {
-            match slot {
-                Slot::Absent => {}
-                Slot::Operand(expr) => call.args.push(expr),
-                Slot::Operands(exprs) => call.args.extend(exprs),
-                Slot::Attr(attr) => call.attrs.push((name(param.name), attr)),
-                Slot::Types(types) => call.ty_args.extend(types),
-            }
-        }
+        let call = Call { callee: Callee::Op(name(bound.schema.name)), arguments: bound.slots };
         IrExpr { kind: IrKind::Call(Box::new(call)), ty, span }
     }
 
     fn run_rule(&mut self, bound: &BoundCall) -> StructInfo {
-        let args: Vec<Arg<'_>> = bound
-            .slots
-            .iter()
-            .map(|slot| match slot {
-                Slot::Absent => Arg::Absent,
-                Slot::Operand(expr) => Arg::Operand(expr),
-                Slot::Operands(exprs) => Arg::Operands(exprs),
-                Slot::Attr(attr) => Arg::Attr(attr),
-                Slot::Types(types) => Arg::Types(types),
-            })
-            .collect();
+        let args: Vec<Arg<'_>> = bound.slots.iter().map(Arg::from).collect();
         let bounds = self.bounds.clone();
         let call = CallInfo::new(bound.schema, &args, &bounds);
         let result = (bound.schema.infer)(&call);
@@ -486,11 +459,11 @@ impl Elaborator<'_> {
 
 /// Operators work on distributed tensors as on whole ones; their result is distributed over the same mesh. How it is laid
 /// out is for sharding propagation to say, unless all operands of its shape agree (TVM src/relax/distributed).
-fn distributed(ty: StructInfo, slots: &[Slot]) -> StructInfo {
+fn distributed(ty: StructInfo, slots: &[Argument]) -> StructInfo {
     let operands = || {
         slots.iter().flat_map(|slot| match slot {
-            Slot::Operand(expr) => std::slice::from_ref(expr),
-            Slot::Operands(exprs) => &exprs[..],
+            Argument::Operand(expr) => std::slice::from_ref(expr),
+            Argument::Operands(exprs) => &exprs[..],
             _ => &[],
         })
     };
@@ -522,11 +495,11 @@ fn spread(ty: StructInfo, over: &dyn Fn(&TensorInfo) -> DTensorInfo) -> StructIn
     }
 }
 
-fn default_slot(param: &Param) -> Slot {
+fn default_slot(param: &Param) -> Argument {
     match param.default.to_attr() {
-        Some(attr) if param.is_attr() => Slot::Attr(attr),
-        Some(attr) => Slot::Operand(operand_of(attr)),
-        None => Slot::Absent,
+        Some(attr) if param.is_attr() => Argument::Attr(attr),
+        Some(attr) => Argument::Operand(operand_of(attr)),
+        None => Argument::Absent,
     }
 }
 

@@ -31,7 +31,7 @@ impl Elaborator<'_> {
             if let Some(function) = function.filter(|function| !function.ty.is_error()) {
                 self.not_a_prim_func(&bound, &function);
             }
-            return call_of(&bound, None, declared_type(&outputs));
+            return call_of(bound, outputs);
         };
         let signature = self.signature(function);
         let outputs = match signature.as_deref() {
@@ -50,7 +50,7 @@ impl Elaborator<'_> {
             }
             _ => outputs,
         };
-        call_of(&bound, Some(function), declared_type(&outputs))
+        call_of(bound, outputs)
     }
 
     fn not_a_prim_func(&mut self, bound: &BoundCall, function: &IrExpr) {
@@ -583,21 +583,10 @@ fn declared_type(outputs: &[StructInfo]) -> StructInfo {
     }
 }
 
-fn call_of(bound: &BoundCall, function: Option<Name>, ty: StructInfo) -> IrExpr {
-    let args = match (function, bound.operand("args")) {
-        (Some(function), Some(args)) => {
-            vec![
-                IrExpr { kind: IrKind::Global(function), ty: StructInfo::Object, span: bound.callee_span },
-                args.clone(),
-            ]
-        }
-        (_, args) => args.cloned().into_iter().collect(),
-    };
-    let call = Call {
-        callee: Callee::Op(rx_base::name::name(bound.schema.name)),
-        args,
-        attrs: Vec::new(),
-        ty_args: bound.types("out_ty").to_vec(),
-    };
+/// The call with what is known of its outputs.
+fn call_of(mut bound: BoundCall, outputs: Vec<StructInfo>) -> IrExpr {
+    let ty = declared_type(&outputs);
+    bound.set_types("out_ty", outputs);
+    let call = Call { callee: Callee::Op(rx_base::name::name(bound.schema.name)), arguments: bound.slots };
     IrExpr { kind: IrKind::Call(Box::new(call)), ty, span: bound.call_span }
 }

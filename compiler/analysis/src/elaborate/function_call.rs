@@ -52,7 +52,7 @@ impl Elaborator<'_> {
                 Signature::Extern(_) | Signature::Opaque => StructInfo::Object,
             },
         };
-        let call = Call { callee: Callee::Global(function), args, attrs: Vec::new(), ty_args: Vec::new() };
+        let call = Call::of_function(Callee::Global(function), args);
         IrExpr { kind: IrKind::Call(Box::new(call)), ty, span }
     }
 
@@ -200,7 +200,7 @@ impl Elaborator<'_> {
                 return error(span);
             }
         };
-        let call = Call { callee: Callee::Value(Box::new(function)), args, attrs: Vec::new(), ty_args: Vec::new() };
+        let call = Call::of_function(Callee::Value(Box::new(function)), args);
         IrExpr { kind: IrKind::Call(Box::new(call)), ty, span }
     }
 }

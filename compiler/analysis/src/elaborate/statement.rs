@@ -261,13 +261,20 @@ impl<'a> Elaborator<'a> {
                 vec![StructInfo::Error; targets.len()]
             }
         };
+        let variable = |target: &Expr| match target.kind {
+            ExprKind::Name => Some(cursor.name(target.tokens.start)),
+            _ => None,
+        };
+        self.record_unpack(targets.iter().map(variable).collect(), &value);
+        let recorder = self.recorder.take();
         for (target, ty) in targets.iter().zip(fields) {
-            if let ExprKind::Name = target.kind {
+            if let Some(variable) = variable(target) {
                 let span = cursor.span(target.tokens);
                 let part = IrExpr { kind: rx_ir::ExprKind::Error, ty, span: value_span };
-                self.bind_variable(cursor.name(target.tokens.start), span, None, part);
+                self.bind_variable(variable, span, None, part);
             }
         }
+        self.recorder = recorder;
     }
 
     fn annotated(&mut self, cursor: Cursor<'a>, target: &Expr, annotation: &Expr, value: Option<&Expr>) {
@@ -357,6 +364,7 @@ impl<'a> Elaborator<'a> {
             // A scalar whose value is not known is a symbol of its own name from here on.
             info.value = Some(Dim::symbol(variable));
         }
+        self.record_value(variable, &ty, &value);
         self.rows.push(Row {
             name: variable,
             kind: RowKind::Binding,
@@ -405,6 +413,7 @@ impl<'a> Elaborator<'a> {
         }
         let value = self.expr(cursor, expr);
         self.unused_value(&value);
+        self.record_value(name("_"), &value.ty, &value);
         self.rows.push(Row {
             name: name("_"),
             kind: RowKind::Binding,
@@ -537,6 +546,7 @@ impl<'a> Elaborator<'a> {
             None => super::expr::tuple(Vec::new(), span),
         };
         value.ty = self.bounded(value.ty, value.span);
+        self.record_return(&value);
         if std::mem::replace(&mut self.state.ended, true) {
             self.error(Code::MisplacedStatement, span, "the function has returned above");
         }

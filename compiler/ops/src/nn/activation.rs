@@ -1,7 +1,9 @@
 //! Activations, softmax and dropout: one tensor in, its type out.
 
+use super::loops::activation as loops;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::{Compute, Lowering, Unsupported};
 use crate::operands::{AxisOf, Floats, require_float};
 use crate::schema::{AttrKind, Default, Param, Purity, Schema};
 use rx_base::{Answer, Code, Dim};
@@ -23,18 +25,21 @@ const fn unary(
     params: &'static [Param],
     doc: &'static str,
     infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
+    compute: fn(&mut Lowering<'_>) -> Result<(), Unsupported>,
 ) -> Schema {
-    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer, compute: None }
+    let compute = Some(Compute::Loops(compute));
+    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer, compute }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    unary("nn.relu", &[DATA], "Rectified linear unit: `max(data, 0)`, element by element.", same_type),
+    unary("nn.relu", &[DATA], "Rectified linear unit: `max(data, 0)`, element by element.", same_type, loops::relu),
     unary(
         "nn.gelu",
         &[DATA],
         "Gaussian error linear unit: `data * Φ(data)` with the normal distribution's Φ, element by element. \
          See <https://arxiv.org/abs/1606.08415>.",
         float_only,
+        loops::gelu,
     ),
     unary(
         "nn.gelu_tanh",
@@ -42,6 +47,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "Gaussian error linear unit with Φ approximated by `tanh`, element by element: \
          `0.5 * x * (1 + tanh(sqrt(2 / π) * (x + 0.044715 * x³)))`.",
         float_only,
+        loops::gelu_tanh,
     ),
     unary(
         "nn.selu",
@@ -49,13 +55,21 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "Scaled exponential linear unit, element by element: `λ * x` where positive, `λ * α * (exp(x) - 1)` elsewhere. \
          See <https://arxiv.org/abs/1706.02515>.",
         float_only,
+        loops::selu,
     ),
-    unary("nn.silu", &[DATA], "Sigmoid linear unit: `data * sigmoid(data)`, element by element.", float_only),
+    unary(
+        "nn.silu",
+        &[DATA],
+        "Sigmoid linear unit: `data * sigmoid(data)`, element by element.",
+        float_only,
+        loops::silu,
+    ),
     unary(
         "nn.leakyrelu",
         &[DATA, Param::attr("alpha", AttrKind::Float, Default::Float(0.01), "The slope for negative elements.")],
         "Leaky rectified linear unit: `data` where positive, `alpha * data` elsewhere.",
         float_only,
+        loops::leakyrelu,
     ),
     unary(
         "nn.softplus",
@@ -71,6 +85,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         ],
         "Smooth rectifier: `log(1 + exp(beta * data)) / beta`, element by element.",
         float_only,
+        loops::softplus,
     ),
     unary(
         "nn.prelu",
@@ -81,13 +96,15 @@ pub(crate) static OPERATORS: &[Schema] = &[
         ],
         "Rectified linear unit with learned slopes: `data` where positive, `alpha * data` elsewhere.",
         prelu,
+        loops::prelu,
     ),
-    unary("nn.softmax", &[DATA, AXIS], "Exponentials divided by their sum along an axis.", softmax),
+    unary("nn.softmax", &[DATA, AXIS], "Exponentials divided by their sum along an axis.", softmax, loops::softmax),
     unary(
         "nn.log_softmax",
         &[DATA, AXIS],
         "Logarithm of the softmax along an axis, computed without forming the softmax.",
         softmax,
+        loops::log_softmax,
     ),
     unary(
         "nn.dropout",
@@ -103,6 +120,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "In training zeroes elements at random and scales the rest; the identity in inference. Gives a tuple: the \
          output and the mask of kept elements, both of the input's type.",
         dropout,
+        loops::dropout,
     ),
 ];
 

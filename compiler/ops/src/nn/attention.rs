@@ -1,6 +1,8 @@
 //! Fused multi-head attention.
 
+use super::loops::attention as loops;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::operands::{AxisOf, rank_like, require_equal, require_ndim, tensor_like};
 use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, Dim};
@@ -51,7 +53,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               laid out (batch, sequence, heads, head dimension).",
         reference: REFERENCE,
         infer: attention,
-        compute: None,
+        compute: Some(Compute::Loops(loops::attention)),
     },
     Schema {
         name: "nn.attention_bias",
@@ -60,7 +62,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Fused multi-head attention with a bias on the scores: what `nn.attention` with `bias` is printed as.",
         reference: REFERENCE,
         infer: attention,
-        compute: None,
+        compute: Some(Compute::Loops(loops::attention)),
     },
     Schema {
         name: "nn.attention_var_len",

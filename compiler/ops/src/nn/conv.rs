@@ -1,7 +1,9 @@
 //! Convolutions and transposed convolutions: schemas. Their rules stand in [`super::conv_rule`].
 
 use super::conv_rule::{conv, conv_transpose};
+use super::loops::conv as loops;
 use crate::call::{CallInfo, Problem};
+use crate::compute::Compute;
 use crate::schema::{AttrKind, Default, Param, Purity, Schema};
 use rx_ir::StructInfo;
 
@@ -132,7 +134,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               `(w + padding - dilation * (kernel - 1) - 1) // stride + 1`.",
         reference: REFERENCE,
         infer: conv1d,
-        compute: None,
+        compute: Some(Compute::Loops(loops::conv::<1>)),
     },
     Schema {
         name: "nn.conv2d",
@@ -154,7 +156,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               times `groups`.",
         reference: REFERENCE,
         infer: conv2d,
-        compute: None,
+        compute: Some(Compute::Loops(loops::conv::<2>)),
     },
     Schema {
         name: "nn.conv3d",
@@ -175,7 +177,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               `(d + padding - dilation * (kernel - 1) - 1) // stride + 1`.",
         reference: REFERENCE,
         infer: conv3d,
-        compute: None,
+        compute: Some(Compute::Loops(loops::conv::<3>)),
     },
     Schema {
         name: "nn.conv1d_transpose",
@@ -197,7 +199,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               Its extent becomes `(w - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.",
         reference: REFERENCE,
         infer: conv1d_transpose,
-        compute: None,
+        compute: Some(Compute::Loops(loops::conv_transpose::<1>)),
     },
     Schema {
         name: "nn.conv2d_transpose",
@@ -220,7 +222,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               output has the kernel's O times `groups` channels.",
         reference: REFERENCE,
         infer: conv2d_transpose,
-        compute: None,
+        compute: Some(Compute::Loops(loops::conv_transpose::<2>)),
     },
     Schema {
         name: "nn.conv3d_transpose",
@@ -242,7 +244,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               Each extent becomes `(d - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.",
         reference: REFERENCE,
         infer: conv3d_transpose,
-        compute: None,
+        compute: Some(Compute::Loops(loops::conv_transpose::<3>)),
     },
 ];
 

@@ -34,8 +34,13 @@ pub(super) struct Convolution {
 }
 
 /// The letters of [`Convolution::data`].
-fn data_letters(rank: usize) -> String {
+pub(super) fn data_letters(rank: usize) -> String {
     format!("NC{}", spatial_letters(rank))
+}
+
+/// The letters of [`Convolution::kernel`].
+pub(super) fn kernel_letters(rank: usize) -> String {
+    format!("OI{}", spatial_letters(rank))
 }
 
 /// The rule of `conv1d`, `conv2d`, `conv3d` (TVM `InferTypeConv2d`).
@@ -52,14 +57,7 @@ fn infer(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Result<Struc
     let (data, weight) = (call.tensor("data")?, call.tensor("weight")?);
     let letters = data_letters(rank);
     let spatial = spatial_letters(rank);
-    let kernel_letters = match direction {
-        Direction::Forward => format!("OI{spatial}"),
-        Direction::Transposed => format!("IO{spatial}"),
-    };
-    let steps = Steps::read(call, rank, direction)?;
-    let data_layout = layout_attr(call, "data_layout", &letters, None)?;
-    let kernel_layout = layout_attr(call, "kernel_layout", &kernel_letters, None)?;
-    let out_layout = layout_attr(call, "out_layout", &letters, Some(&data_layout))?;
+    let Attributes { steps, data_layout, kernel_layout, out_layout } = Attributes::read(call, rank, direction)?;
     let data_dims = laid_out_dims(call, "data", &data_layout)?;
     let weight_dims = laid_out_dims(call, "weight", &kernel_layout)?;
     let element = match call.dtype("out_dtype") {
@@ -75,7 +73,7 @@ fn infer(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Result<Struc
         direction,
         groups: steps.groups,
         data: data_layout.plain(data_dims, &letters),
-        kernel: kernel_layout.plain(weight_dims, &format!("OI{spatial}")),
+        kernel: kernel_layout.plain(weight_dims, &kernel_letters(rank)),
         data_layout,
         kernel_layout,
     };
@@ -83,14 +81,51 @@ fn infer(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Result<Struc
     Ok(tensor_type(Shape::known(out_layout.physical(&letters, &extents)), element, vdevice))
 }
 
+/// The attributes of a call.
+pub(super) struct Attributes {
+    /// What is stepped and padded, and how channels are grouped.
+    pub steps: Steps,
+    /// The layout of the data.
+    pub data_layout: Layout,
+    /// The layout of the weight.
+    pub kernel_layout: Layout,
+    /// The layout of the result.
+    pub out_layout: Layout,
+}
+
+impl Attributes {
+    /// Those of `call`.
+    ///
+    /// # Errors
+    /// Reports values out of range, lists of a wrong length, and layouts of other letters.
+    pub(super) fn read(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Result<Attributes, Problem> {
+        let letters = data_letters(rank);
+        let spatial = spatial_letters(rank);
+        // In a help the letters stand in the order of the usual layout.
+        let kernel_letters = match direction {
+            Direction::Forward => format!("OI{spatial}"),
+            Direction::Transposed => format!("IO{spatial}"),
+        };
+        let steps = Steps::read(call, rank, direction)?;
+        let data_layout = layout_attr(call, "data_layout", &letters, None)?;
+        let kernel_layout = layout_attr(call, "kernel_layout", &kernel_letters, None)?;
+        let out_layout = layout_attr(call, "out_layout", &letters, Some(&data_layout))?;
+        Ok(Attributes { steps, data_layout, kernel_layout, out_layout })
+    }
+}
+
 /// Attributes with one value per spatial axis, and the groups.
-struct Steps {
-    strides: Vec<i64>,
-    padding: Vec<(i64, i64)>,
-    dilation: Vec<i64>,
+pub(super) struct Steps {
+    /// Steps between windows.
+    pub strides: Vec<i64>,
+    /// Padding before and after.
+    pub padding: Vec<(i64, i64)>,
+    /// Steps between taps.
+    pub dilation: Vec<i64>,
     /// Zeros for a forward convolution.
     output_padding: Vec<i64>,
-    groups: i64,
+    /// Groups the channels fall into.
+    pub groups: i64,
 }
 
 impl Steps {
@@ -136,7 +171,15 @@ impl Convolution {
     }
 
     /// N, C and the spatial extents of the output.
-    fn output_extents(&self, call: &CallInfo<'_>, steps: &Steps, spatial: &str) -> Result<Vec<Dim>, Problem> {
+    ///
+    /// # Errors
+    /// Reports channels that do not fit, and an output without elements.
+    pub(super) fn output_extents(
+        &self,
+        call: &CallInfo<'_>,
+        steps: &Steps,
+        spatial: &str,
+    ) -> Result<Vec<Dim>, Problem> {
         if call.equal(self.in_channels(), &self.expected_channels(self.kernel_in())) == Answer::Refuted {
             return Err(conv_advice::channels_report(call, self).into());
         }

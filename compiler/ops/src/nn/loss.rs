@@ -1,6 +1,8 @@
 //! Losses.
 
+use super::loops::loss as loops;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::operands::{
     AxisOf, Element, clash, joined_element, joined_vdevice, rank_like, require_equal, require_ndim, tensor_type,
 };
@@ -41,7 +43,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               size where there is a batch. Gives a scalar tensor.",
         reference: REFERENCE,
         infer: cross_entropy,
-        compute: None,
+        compute: Some(Compute::Loops(loops::cross_entropy)),
     },
     Schema {
         name: "nn.nll_loss",
@@ -51,7 +53,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               `reduction=\"none\"`.",
         reference: REFERENCE,
         infer: nll_loss,
-        compute: None,
+        compute: Some(Compute::Loops(loops::nll_loss)),
     },
 ];
 

@@ -1,7 +1,9 @@
 //! Normalisations.
 
+use super::loops::norm as loops;
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::operands::{AxisOf, Floats, clash, rank_like, require_equal, require_float, tensor_like};
 use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, Dim};
@@ -55,7 +57,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               running mean, the new running variance. See <https://arxiv.org/abs/1502.03167>.",
         reference: REFERENCE,
         infer: batch_norm,
-        compute: None,
+        compute: Some(Compute::Loops(loops::batch_norm)),
     },
     Schema {
         name: "nn.layer_norm",
@@ -78,7 +80,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               See <https://arxiv.org/abs/1607.06450>.",
         reference: REFERENCE,
         infer: layer_norm,
-        compute: None,
+        compute: Some(Compute::Loops(loops::layer_norm)),
     },
     Schema {
         name: "nn.group_norm",
@@ -108,7 +110,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               See <https://arxiv.org/abs/1803.08494>.",
         reference: REFERENCE,
         infer: group_norm,
-        compute: None,
+        compute: Some(Compute::Loops(loops::group_norm)),
     },
     Schema {
         name: "nn.instance_norm",
@@ -132,7 +134,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               See <https://arxiv.org/abs/1607.08022>.",
         reference: REFERENCE,
         infer: instance_norm,
-        compute: None,
+        compute: Some(Compute::Loops(loops::instance_norm)),
     },
     Schema {
         name: "nn.rms_norm",
@@ -152,7 +154,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               See <https://arxiv.org/abs/1910.07467>.",
         reference: REFERENCE,
         infer: rms_norm,
-        compute: None,
+        compute: Some(Compute::Loops(loops::rms_norm)),
     },
 ];
 

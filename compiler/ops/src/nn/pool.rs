@@ -1,7 +1,9 @@
 //! Pooling over windows, and adaptive pooling to a given size.
 
+use super::loops::pool::{adaptive_avg_pool, avg_pool, max_pool};
 use super::window::{Window, hint_idle_dilation, padding, per_axis, spatial_letters};
 use crate::call::{CallInfo, Problem};
+use crate::compute::{Compute, Lowering, Unsupported};
 use crate::layout::{laid_out_dims, layout_attr};
 use crate::operands::{rank_like, tensor_like};
 use crate::schema::{AttrKind, Default, Param, Purity, Schema};
@@ -145,22 +147,49 @@ const fn schema(
     params: &'static [Param],
     doc: &'static str,
     infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
+    compute: fn(&mut Lowering<'_>) -> Result<(), Unsupported>,
 ) -> Schema {
-    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer, compute: None }
+    let compute = Some(Compute::Loops(compute));
+    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer, compute }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    schema("nn.max_pool1d", &params_1d(false), "Maximum over sliding windows of one spatial axis.", pool1d),
-    schema("nn.max_pool2d", &params_2d(), "Maximum over sliding windows of two spatial axes.", pool2d),
-    schema("nn.max_pool3d", &params_3d(false), "Maximum over sliding windows of three spatial axes.", pool3d),
-    schema("nn.avg_pool1d", &params_1d(true), "Average over sliding windows of one spatial axis.", pool1d),
-    schema("nn.avg_pool2d", &params_2d(), "Average over sliding windows of two spatial axes.", pool2d),
-    schema("nn.avg_pool3d", &params_3d(true), "Average over sliding windows of three spatial axes.", pool3d),
+    schema(
+        "nn.max_pool1d",
+        &params_1d(false),
+        "Maximum over sliding windows of one spatial axis.",
+        pool1d,
+        max_pool::<1>,
+    ),
+    schema("nn.max_pool2d", &params_2d(), "Maximum over sliding windows of two spatial axes.", pool2d, max_pool::<2>),
+    schema(
+        "nn.max_pool3d",
+        &params_3d(false),
+        "Maximum over sliding windows of three spatial axes.",
+        pool3d,
+        max_pool::<3>,
+    ),
+    schema(
+        "nn.avg_pool1d",
+        &params_1d(true),
+        "Average over sliding windows of one spatial axis.",
+        pool1d,
+        avg_pool::<1>,
+    ),
+    schema("nn.avg_pool2d", &params_2d(), "Average over sliding windows of two spatial axes.", pool2d, avg_pool::<2>),
+    schema(
+        "nn.avg_pool3d",
+        &params_3d(true),
+        "Average over sliding windows of three spatial axes.",
+        pool3d,
+        avg_pool::<3>,
+    ),
     schema(
         "nn.adaptive_avg_pool1d",
         &adaptive_params("NCW"),
         "Average over windows chosen so that the output has a given width. `output_size=1` is a global average.",
         adaptive1d,
+        adaptive_avg_pool::<1>,
     ),
     schema(
         "nn.adaptive_avg_pool2d",
@@ -168,6 +197,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "Average over windows chosen so that the output has a given height and width. `output_size=1` is a global \
          average.",
         adaptive2d,
+        adaptive_avg_pool::<2>,
     ),
     schema(
         "nn.adaptive_avg_pool3d",
@@ -175,6 +205,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "Average over windows chosen so that the output has given spatial extents. `output_size=1` is a global \
          average.",
         adaptive3d,
+        adaptive_avg_pool::<3>,
     ),
 ];
 

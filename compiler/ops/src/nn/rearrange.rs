@@ -1,6 +1,8 @@
 //! Padding, flattening and pixel shuffle.
 
+use super::loops::rearrange as loops;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::operands::{Element, rank_like, tensor_like, tensor_type};
 use crate::schema::{AttrKind, Default, Param, Purity, Schema};
 use rx_base::{Answer, Code, Dim};
@@ -33,7 +35,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Adds elements around a tensor.",
         reference: REFERENCE,
         infer: pad,
-        compute: None,
+        compute: Some(Compute::Loops(loops::pad)),
     },
     Schema {
         name: "nn.batch_flatten",
@@ -42,7 +44,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Flattens all axes but the first into one.",
         reference: REFERENCE,
         infer: batch_flatten,
-        compute: None,
+        compute: Some(Compute::View("data")),
     },
     Schema {
         name: "nn.pixel_shuffle",
@@ -55,7 +57,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               See <https://arxiv.org/abs/1609.05158>.",
         reference: REFERENCE,
         infer: pixel_shuffle,
-        compute: None,
+        compute: Some(Compute::Loops(loops::pixel_shuffle)),
     },
 ];
 

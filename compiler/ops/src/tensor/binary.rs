@@ -1,7 +1,9 @@
 //! Operators of two operands that work element by element, with broadcasting.
 
+use super::loops::binary as loops;
 use crate::broadcast::broadcast_shapes;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::operands::{Element, clash, tensor_type};
 use crate::schema::{Param, ParamKind, Purity, Schema};
 use rx_base::{Code, DType, Dim};
@@ -22,7 +24,7 @@ const fn arithmetic(name: &'static str, doc: &'static str) -> Schema {
         doc,
         reference: REFERENCE,
         infer: infer_arithmetic,
-        compute: None,
+        compute: Some(Compute::Loops(loops::binary)),
     }
 }
 
@@ -35,7 +37,7 @@ const fn comparison(name: &'static str, doc: &'static str) -> Schema {
         doc,
         reference: REFERENCE,
         infer: infer_comparison,
-        compute: None,
+        compute: Some(Compute::Loops(loops::binary)),
     }
 }
 

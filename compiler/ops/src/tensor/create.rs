@@ -1,8 +1,10 @@
 //! Operators that make a tensor of a given shape, and the triangular parts of one.
 
 use super::elementwise::with_dtype;
+use super::loops::create as loops;
 use crate::arguments::{Scalar, integer, negative_dim, new_shape, scalar};
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::{Compute, Lowering, Unsupported};
 use crate::operands::{Element, require_known_ndim, require_ndim, tensor_type};
 use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, DType, Dim};
@@ -26,8 +28,10 @@ const fn create(
     params: &'static [Param],
     doc: &'static str,
     infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
+    compute: fn(&mut Lowering<'_>) -> Result<(), Unsupported>,
 ) -> Schema {
-    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer, compute: None }
+    let compute = Some(Compute::Loops(compute));
+    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer, compute }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -45,6 +49,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         ],
         "A tensor of a given shape with one value everywhere.",
         full,
+        loops::full,
     ),
     create(
         "full_like",
@@ -55,11 +60,24 @@ pub(crate) static OPERATORS: &[Schema] = &[
         ],
         "A tensor of the shape of `x` with one value everywhere.",
         full_like,
+        loops::full,
     ),
-    create("ones", &[SHAPE, DTYPE], "A tensor of ones.", filled),
-    create("ones_like", &[Param::tensor("x", "The tensor that gives the shape."), LIKE_DTYPE], ONES_LIKE, like),
-    create("zeros", &[SHAPE, DTYPE], "A tensor of zeros.", filled),
-    create("zeros_like", &[Param::tensor("x", "The tensor that gives the shape."), LIKE_DTYPE], ZEROS_LIKE, like),
+    create("ones", &[SHAPE, DTYPE], "A tensor of ones.", filled, loops::ones),
+    create(
+        "ones_like",
+        &[Param::tensor("x", "The tensor that gives the shape."), LIKE_DTYPE],
+        ONES_LIKE,
+        like,
+        loops::ones,
+    ),
+    create("zeros", &[SHAPE, DTYPE], "A tensor of zeros.", filled, loops::zeros),
+    create(
+        "zeros_like",
+        &[Param::tensor("x", "The tensor that gives the shape."), LIKE_DTYPE],
+        ZEROS_LIKE,
+        like,
+        loops::zeros,
+    ),
     create(
         "eye",
         &[
@@ -70,12 +88,14 @@ pub(crate) static OPERATORS: &[Schema] = &[
         ],
         "A matrix with ones on a diagonal and zeros elsewhere.",
         eye,
+        loops::eye,
     ),
     create(
         "eye_like",
         &[Param::tensor("x", "The matrix that gives the shape."), DIAGONAL, LIKE_DTYPE],
         "A matrix of the shape of `x` with ones on a diagonal and zeros elsewhere.",
         eye_like,
+        loops::eye,
     ),
     create(
         "arange",
@@ -101,6 +121,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         ],
         "Evenly spaced values: `start`, `start + step`, and so on up to `end`.",
         arange,
+        loops::arange,
     ),
     create(
         "hamming_window",
@@ -113,18 +134,21 @@ pub(crate) static OPERATORS: &[Schema] = &[
         ],
         "The Hamming window `α - β·cos(2πn / (N - 1))`; a periodic one has N in place of N - 1.",
         hamming_window,
+        loops::hamming_window,
     ),
     create(
         "tril",
         &[Param::tensor("x", "Matrices on the last two axes."), DIAGONAL],
         "The lower triangular part of each matrix: elements above a diagonal become 0.",
         triangle,
+        loops::lower_triangle,
     ),
     create(
         "triu",
         &[Param::tensor("x", "Matrices on the last two axes."), DIAGONAL],
         "The upper triangular part of each matrix: elements below a diagonal become 0.",
         triangle,
+        loops::upper_triangle,
     ),
 ];
 

@@ -1,7 +1,9 @@
 //! Operators that change nothing but the dtype.
 
 use super::elementwise::with_dtype;
+use super::loops::elementwise as loops;
 use crate::call::{CallInfo, Problem};
+use crate::compute::Compute;
 use crate::schema::{AttrKind, Default, Param, Purity, Schema};
 use rx_ir::StructInfo;
 
@@ -18,7 +20,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Each element converted to another dtype. Floats become integers by cutting off the fraction.",
         reference: REFERENCE,
         infer: |call| cast(call, "x"),
-        compute: None,
+        compute: Some(Compute::Loops(loops::astype)),
     },
     Schema {
         name: "wrap_param",
@@ -31,7 +33,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               prepared.",
         reference: REFERENCE,
         infer: |call| cast(call, "data"),
-        compute: None,
+        compute: Some(Compute::Loops(loops::astype)),
     },
 ];
 

@@ -10,21 +10,73 @@ use std::collections::BTreeMap;
 
 /// What an equation names: one axis, or those the ellipsis covers. The ellipsis sorts first, as in an implicit result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Label {
+pub(crate) enum Label {
+    /// `...`.
     Ellipsis,
+    /// A letter.
     Axis(char),
 }
 
 /// An equation: the labels of each operand, and those of the result.
 #[derive(Debug, PartialEq)]
-struct Equation {
-    inputs: Vec<Vec<Label>>,
-    output: Vec<Label>,
+pub(crate) struct Equation {
+    /// The labels of each operand.
+    pub inputs: Vec<Vec<Label>>,
+    /// The labels of the result.
+    pub output: Vec<Label>,
+}
+
+/// One axis of the space an equation ranges over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Axis {
+    /// Of a letter.
+    Named(char),
+    /// Under the ellipsis, counted from the last.
+    Covered(usize),
+}
+
+/// The extents of an equation's axes.
+pub(crate) struct Extents {
+    named: BTreeMap<char, Dim>,
+    /// Of the axes under an ellipsis, counted from the last.
+    covered: Vec<Dim>,
+}
+
+impl Extents {
+    /// The extent of an axis.
+    pub(crate) fn dim(&self, axis: Axis) -> &Dim {
+        let dim = match axis {
+            Axis::Named(label) => self.named.get(&label),
+            Axis::Covered(from_end) => self.covered.get(from_end),
+        };
+        dim.unwrap_or(&Dim::ERROR)
+    }
+
+    /// The axes of labels whose ellipsis covers as many as any.
+    pub(crate) fn axes_of(&self, labels: &[Label]) -> Vec<Axis> {
+        Extents::expand(labels, self.covered.len())
+    }
+
+    /// The axes of an operand of `ndim` dimensions.
+    pub(crate) fn axes_of_operand(&self, labels: &[Label], ndim: usize) -> Vec<Axis> {
+        Extents::expand(labels, (ndim + 1).saturating_sub(labels.len()))
+    }
+
+    fn expand(labels: &[Label], covered: usize) -> Vec<Axis> {
+        let axes = |label: &Label| match label {
+            Label::Axis(label) => vec![Axis::Named(*label)],
+            Label::Ellipsis => (0..covered).rev().map(Axis::Covered).collect(),
+        };
+        labels.iter().flat_map(axes).collect()
+    }
 }
 
 impl Equation {
     /// Reads `ij,jk->ik`; without an arrow the result has the labels that occur once, in alphabetical order.
-    fn parse(text: &str) -> Result<Equation, String> {
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub(crate) fn parse(text: &str) -> Result<Equation, String> {
         let text: String = text.chars().filter(|c| *c != ' ').collect();
         let (inputs, output) = match text.split_once("->") {
             Some((inputs, output)) => (inputs, Some(output)),
@@ -133,45 +185,44 @@ fn check_dtype(call: &CallInfo<'_>, at: usize, first: &TensorInfo, tensor: &Tens
     }
 }
 
-/// The dims of the result. Every operand has the axes its labels ask for.
-fn output_dims(call: &CallInfo<'_>, equation: &Equation, shapes: &[&[Dim]]) -> Result<Vec<Dim>, Problem> {
-    let mut extents: BTreeMap<char, Dim> = BTreeMap::new();
-    // Of the axes under an ellipsis, counted from the last.
-    let mut covered: Vec<Dim> = Vec::new();
-    for (at, (labels, dims)) in std::iter::zip(&equation.inputs, shapes).enumerate() {
-        let mut rest = dims.iter();
-        for label in labels {
-            match label {
-                Label::Axis(label) => {
-                    let Some(dim) = rest.next() else { break };
-                    let extent = extents.entry(*label).or_insert_with(|| dim.clone());
-                    check_together(call, at, &format!("axis `{label}`"), extent, dim)?;
-                    *extent = together(extent, dim, Kept::Symbol);
-                }
-                Label::Ellipsis => {
-                    let count = dims.len().saturating_sub(labels.len() - 1);
-                    let under: Vec<&Dim> = rest.by_ref().take(count).collect();
-                    for (from_end, dim) in under.into_iter().rev().enumerate() {
-                        match covered.get_mut(from_end) {
-                            Some(extent) => {
-                                check_together(call, at, "an axis under `...`", extent, dim)?;
-                                *extent = together(extent, dim, Kept::Constant);
-                            }
-                            None => covered.push(dim.clone()),
-                        }
+impl Equation {
+    /// The extents of its axes. Every operand has the axes its labels ask for.
+    ///
+    /// # Errors
+    /// Reports axes of one name with extents that can never go together.
+    pub(crate) fn extents(&self, call: &CallInfo<'_>, shapes: &[&[Dim]]) -> Result<Extents, Problem> {
+        let mut extents = Extents { named: BTreeMap::new(), covered: Vec::new() };
+        for (at, (labels, dims)) in std::iter::zip(&self.inputs, shapes).enumerate() {
+            let axes = extents.axes_of_operand(labels, dims.len());
+            // Axes under the ellipsis are met from the last, so that they can be appended.
+            let under = |(axis, _): &(Axis, &Dim)| matches!(axis, Axis::Covered(_));
+            let (covered, named): (Vec<_>, Vec<_>) = axes.into_iter().zip(*dims).partition(under);
+            for (axis, dim) in named.into_iter().chain(covered.into_iter().rev()) {
+                let (known, what, kept) = match axis {
+                    Axis::Named(label) => {
+                        let known = extents.named.entry(label).or_insert_with(|| dim.clone());
+                        (known, format!("axis `{label}`"), Kept::Symbol)
                     }
-                }
+                    Axis::Covered(from_end) => {
+                        if from_end == extents.covered.len() {
+                            extents.covered.push(dim.clone());
+                        }
+                        let Some(known) = extents.covered.get_mut(from_end) else { continue };
+                        (known, "an axis under `...`".to_owned(), Kept::Constant)
+                    }
+                };
+                check_together(call, at, &what, known, dim)?;
+                *known = together(known, dim, kept);
             }
         }
+        Ok(extents)
     }
-    let mut result = Vec::new();
-    for label in &equation.output {
-        match label {
-            Label::Axis(label) => result.push(extents.get(label).cloned().unwrap_or(Dim::ERROR)),
-            Label::Ellipsis => result.extend(covered.iter().rev().cloned()),
-        }
-    }
-    Ok(result)
+}
+
+/// The dims of the result.
+fn output_dims(call: &CallInfo<'_>, equation: &Equation, shapes: &[&[Dim]]) -> Result<Vec<Dim>, Problem> {
+    let extents = equation.extents(call, shapes)?;
+    Ok(extents.axes_of(&equation.output).into_iter().map(|axis| extents.dim(axis).clone()).collect())
 }
 
 fn check_together(call: &CallInfo<'_>, at: usize, what: &str, extent: &Dim, dim: &Dim) -> Result<(), Problem> {

@@ -1,7 +1,9 @@
 //! Operators of one tensor that work element by element.
 
+use super::loops::elementwise as loops;
 use crate::arguments;
 use crate::call::{CallInfo, Problem};
+use crate::compute::Compute;
 use crate::operands::{Floats, require_float};
 use crate::schema::{Param, ParamKind, Purity, Schema};
 use rx_base::DType;
@@ -12,19 +14,21 @@ const REFERENCE: &str = "TVM src/relax/op/tensor/unary.cc";
 const X: &[Param] = &[Param::tensor("x", "The input.")];
 const FLOAT_X: &[Param] = &[Param::tensor("x", "The input, of a float dtype.")];
 
+const UNARY: Option<Compute> = Some(Compute::Loops(loops::unary));
+
 /// An operator of any dtype.
 const fn any(name: &'static str, doc: &'static str) -> Schema {
-    Schema { name, params: X, purity: Purity::Pure, doc, reference: REFERENCE, infer: same, compute: None }
+    Schema { name, params: X, purity: Purity::Pure, doc, reference: REFERENCE, infer: same, compute: UNARY }
 }
 
 /// An operator of floats.
 const fn float(name: &'static str, doc: &'static str) -> Schema {
-    Schema { name, params: FLOAT_X, purity: Purity::Pure, doc, reference: REFERENCE, infer: same_float, compute: None }
+    Schema { name, params: FLOAT_X, purity: Purity::Pure, doc, reference: REFERENCE, infer: same_float, compute: UNARY }
 }
 
 /// An operator that gives booleans.
 const fn check(name: &'static str, doc: &'static str) -> Schema {
-    Schema { name, params: X, purity: Purity::Pure, doc, reference: REFERENCE, infer: boolean, compute: None }
+    Schema { name, params: X, purity: Purity::Pure, doc, reference: REFERENCE, infer: boolean, compute: UNARY }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -48,7 +52,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Each element limited to the range from `min` to `max`, both included.",
         reference: REFERENCE,
         infer: clip,
-        compute: None,
+        compute: Some(Compute::Loops(loops::clip)),
     },
     float("cos", "The cosine of each element, taken in radians."),
     float("cosh", "The hyperbolic cosine of each element."),

@@ -1,8 +1,10 @@
 //! `take`: slices picked along an axis.
 
+use super::loops::pick as loops;
 use super::operands::{IndexKind, check_index_dtype, int_attr, scalar_dtype};
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::operands::{rank_like, tensor_like};
 use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
 use rx_base::{Code, DType, Dim};
@@ -31,7 +33,7 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema {
     doc: "Picks slices of `x` along an axis. The shape of `indices` replaces the axis.",
     reference: "TVM src/relax/op/tensor/index.cc",
     infer: take,
-    compute: None,
+    compute: Some(Compute::Loops(loops::take)),
 }];
 
 fn take(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

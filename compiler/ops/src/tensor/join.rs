@@ -1,8 +1,10 @@
 //! Several tensors made one, and one made several.
 
+use super::loops::join as loops;
 use super::operands::{ceil_div, common_vdevice, int_attr, ints_attr, tensors};
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::operands::{rank_like, tensor_like};
 use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, DType, Dim};
@@ -32,7 +34,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Joins tensors along an existing axis.",
         reference: REFERENCE,
         infer: concat,
-        compute: None,
+        compute: Some(Compute::Loops(loops::concat)),
     },
     Schema {
         name: "stack",
@@ -44,7 +46,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Joins tensors along a new axis.",
         reference: REFERENCE,
         infer: stack,
-        compute: None,
+        compute: Some(Compute::Loops(loops::stack)),
     },
     Schema {
         name: "split",
@@ -63,7 +65,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Cuts a tensor along an axis into a tuple of parts.",
         reference: REFERENCE,
         infer: split,
-        compute: None,
+        compute: Some(Compute::Loops(loops::split)),
     },
     Schema {
         name: "meshgrid",
@@ -80,7 +82,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "For each of n coordinate vectors, a tensor of n dimensions that repeats it along the other axes.",
         reference: REFERENCE,
         infer: meshgrid,
-        compute: None,
+        compute: Some(Compute::Loops(loops::meshgrid)),
     },
 ];
 

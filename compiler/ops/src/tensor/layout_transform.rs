@@ -1,6 +1,8 @@
 //! `layout_transform`: elements moved to the places an index map says.
 
 use super::index_map::IndexMap;
+use super::loops::layout as loops;
+use crate::compute::Compute;
 
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::operands::{rank_like, tensor_like};
@@ -29,7 +31,7 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema {
     doc: "Moves each element to the place an index map says: transposes, tiles or flattens.",
     reference: "TVM src/relax/op/tensor/manipulate.cc, src/tirx/ir/index_map.cc",
     infer: layout_transform,
-    compute: None,
+    compute: Some(Compute::Loops(loops::layout_transform)),
 }];
 
 fn layout_transform(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

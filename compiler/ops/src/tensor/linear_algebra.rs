@@ -1,8 +1,10 @@
 //! Products of matrices and vectors.
 
+use super::loops::products;
 use super::operands::common_vdevice;
 use crate::broadcast::broadcast_shapes;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::operands::{Element, joined_element, require_known_ndim, tensor_type};
 use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, Dim};
@@ -28,7 +30,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               the right, and its axis is dropped from the result.",
         reference: REFERENCE,
         infer: matmul,
-        compute: None,
+        compute: Some(Compute::Loops(products::matmul)),
     },
     Schema {
         name: "einsum",
@@ -46,7 +48,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               name are summed.",
         reference: REFERENCE,
         infer: super::einsum::einsum,
-        compute: None,
+        compute: Some(Compute::Loops(products::einsum)),
     },
     Schema {
         name: "outer",
@@ -55,7 +57,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The outer product of two vectors: a matrix of all products.",
         reference: REFERENCE,
         infer: outer,
-        compute: None,
+        compute: Some(Compute::Loops(products::outer)),
     },
 ];
 

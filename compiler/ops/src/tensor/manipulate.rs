@@ -1,8 +1,10 @@
 //! Axes inserted, removed, reordered, reversed and repeated.
 
+use super::loops::manipulate as loops;
 use super::operands::{IndexKind, check_index_dtype, differ, element_count, int_attr, ints_attr};
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::operands::{rank_like, require_ndim, tensor_like};
 use crate::schema::{AttrKind, Default, Param, Purity, Schema};
 use rustc_hash::FxHashSet;
@@ -27,7 +29,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Inserts axes of length 1.",
         reference: REFERENCE,
         infer: expand_dims,
-        compute: None,
+        compute: Some(Compute::View("x")),
     },
     Schema {
         name: "squeeze",
@@ -45,7 +47,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               is removed and must turn out to be 1.",
         reference: REFERENCE,
         infer: squeeze,
-        compute: None,
+        compute: Some(Compute::View("x")),
     },
     Schema {
         name: "permute_dims",
@@ -62,7 +64,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Reorders the axes: the transpose.",
         reference: REFERENCE,
         infer: permute_dims,
-        compute: None,
+        compute: Some(Compute::Loops(loops::permute_dims)),
     },
     Schema {
         name: "repeat",
@@ -80,7 +82,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Repeats each element: `[a, b]` twice is `[a, a, b, b]`.",
         reference: REFERENCE,
         infer: repeat,
-        compute: None,
+        compute: Some(Compute::Loops(loops::repeat)),
     },
     Schema {
         name: "tile",
@@ -97,7 +99,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Repeats the tensor as a whole: `[a, b]` twice is `[a, b, a, b]`.",
         reference: REFERENCE,
         infer: tile,
-        compute: None,
+        compute: Some(Compute::Loops(loops::tile)),
     },
     Schema {
         name: "flip",
@@ -109,7 +111,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Reverses the order of the elements along an axis.",
         reference: REFERENCE,
         infer: flip,
-        compute: None,
+        compute: Some(Compute::Loops(loops::flip)),
     },
     Schema {
         name: "reverse_sequence",
@@ -123,7 +125,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Reverses the first elements of each sequence of a batch, as many as `seq_lengths` says; the rest stay.",
         reference: REFERENCE,
         infer: reverse_sequence,
-        compute: None,
+        compute: Some(Compute::Loops(loops::reverse_sequence)),
     },
 ];
 

@@ -1,8 +1,10 @@
 //! Elements picked by tensors of indices.
 
+use super::loops::{manipulate, pick};
 use super::operands::{IndexKind, agree, check_index_dtype, check_same_rank, int_attr, retyped, scalar, tensors};
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::operands::{rank_like, tensor_like};
 use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
 use rx_base::{Code, Dim};
@@ -23,7 +25,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               The result has the shape of `indices`. ONNX GatherElements.",
         reference: REFERENCE,
         infer: gather_elements,
-        compute: None,
+        compute: Some(Compute::Loops(manipulate::gather_elements)),
     },
     Schema {
         name: "gather_nd",
@@ -36,7 +38,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Picks elements or slices by index tuples. ONNX GatherND.",
         reference: REFERENCE,
         infer: gather_nd,
-        compute: None,
+        compute: Some(Compute::Loops(pick::gather_nd)),
     },
     Schema {
         name: "index_tensor",
@@ -53,7 +55,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               leading axes.",
         reference: REFERENCE,
         infer: index_tensor,
-        compute: None,
+        compute: Some(Compute::Loops(pick::index_tensor)),
     },
     Schema {
         name: "one_hot",
@@ -68,7 +70,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Turns each index into a vector that is on at that place and off elsewhere.",
         reference: REFERENCE,
         infer: one_hot,
-        compute: None,
+        compute: Some(Compute::Loops(pick::one_hot)),
     },
 ];
 

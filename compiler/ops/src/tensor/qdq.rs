@@ -1,8 +1,10 @@
 //! Quantization: reals kept as integers or small floats, with a scale and a zero point.
 
 use super::elementwise::with_dtype;
+use super::loops::quantize as loops;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::operands::{AxisOf, require_equal, require_proved_equal};
 use crate::schema::{AttrKind, Default, Param, Purity, Schema};
 use rx_base::dtype::TypeCode;
@@ -56,7 +58,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Quantized reals: `clamp(round(data / scale) + zero_point)`, limited to the range of `out_dtype`.",
         reference: REFERENCE,
         infer: |call| infer(call, REALS, QUANTIZED),
-        compute: None,
+        compute: Some(Compute::Loops(loops::quantize)),
     },
     Schema {
         name: "dequantize",
@@ -71,7 +73,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The reals behind quantized values: `scale * (data - zero_point)`.",
         reference: REFERENCE,
         infer: |call| infer(call, DEQUANTIZED_FROM, REALS),
-        compute: None,
+        compute: Some(Compute::Loops(loops::dequantize)),
     },
 ];
 

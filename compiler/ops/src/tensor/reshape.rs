@@ -1,7 +1,9 @@
 //! The same elements under another shape, repeated into a larger one, or summed into a smaller one.
 
+use super::loops::manipulate as loops;
 use super::operands::{agree, differ, element_count, shape, tuple_text};
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::operands::{rank_like, tensor_like};
 use crate::schema::{Param, ParamKind, Purity, Schema};
 use rx_base::{Code, Dim};
@@ -27,7 +29,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The elements of `x`, in order, under another shape. The number of elements stays the same.",
         reference: REFERENCE,
         infer: reshape,
-        compute: None,
+        compute: Some(Compute::View("x")),
     },
     Schema {
         name: "flatten",
@@ -36,7 +38,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The elements of `x` as a tensor of one dimension. A scalar becomes a tensor of one element.",
         reference: REFERENCE,
         infer: flatten,
-        compute: None,
+        compute: Some(Compute::View("x")),
     },
     Schema {
         name: "broadcast_to",
@@ -48,7 +50,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Repeats `x` along axes of length 1 and along new leading axes until it has the given shape.",
         reference: REFERENCE,
         infer: broadcast_to,
-        compute: None,
+        compute: Some(Compute::Loops(loops::broadcast_to)),
     },
     Schema {
         name: "collapse_sum_to",
@@ -61,7 +63,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               The gradient of `broadcast_to`.",
         reference: REFERENCE,
         infer: collapse_sum_to,
-        compute: None,
+        compute: Some(Compute::Loops(loops::collapse_sum)),
     },
     Schema {
         name: "collapse_sum_like",
@@ -73,7 +75,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Sums `data` into the shape of `collapse_target`, as `collapse_sum_to` does.",
         reference: REFERENCE,
         infer: collapse_sum_like,
-        compute: None,
+        compute: Some(Compute::Loops(loops::collapse_sum)),
     },
 ];
 

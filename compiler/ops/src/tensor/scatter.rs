@@ -1,11 +1,13 @@
 //! Elements written to places given by indices.
 
+use super::loops::scatter as loops;
 use super::operands::{
     IndexKind, agree, ceil_div, check_index_dtype, check_same_dtype, check_same_rank, differ, int_attr, integer_value,
     scalar, tensor_or_tensors, tuple_text,
 };
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, Dim, Severity};
 use rx_ir::{StructInfo, TensorInfo};
@@ -38,7 +40,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
               the index says. ONNX ScatterElements.",
         reference: REFERENCE,
         infer: scatter_elements,
-        compute: None,
+        compute: Some(Compute::Loops(loops::scatter_elements)),
     },
     Schema {
         name: "scatter_nd",
@@ -52,7 +54,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A copy of `data` in which elements or slices are written at index tuples. ONNX ScatterND.",
         reference: REFERENCE,
         infer: scatter_nd,
-        compute: None,
+        compute: Some(Compute::Loops(loops::scatter_nd)),
     },
     Schema {
         name: "slice_scatter",
@@ -68,7 +70,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A copy of the input in which a slice is replaced by `src`.",
         reference: REFERENCE,
         infer: slice_scatter,
-        compute: None,
+        compute: Some(Compute::Loops(loops::slice_scatter)),
     },
     Schema {
         name: "index_put",
@@ -87,7 +89,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A copy of `data` in which `values` are written at `data[indices]`.",
         reference: REFERENCE,
         infer: index_put,
-        compute: None,
+        compute: Some(Compute::Loops(loops::index_put)),
     },
 ];
 

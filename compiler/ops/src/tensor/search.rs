@@ -1,9 +1,11 @@
 //! Places of elements with some property.
 
+use super::loops::pick as loops;
 use super::operands::{int_attr, retyped};
 use crate::arguments::MAX_WRITTEN_RANK;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, Problem};
+use crate::compute::Compute;
 use crate::operands::{rank_like, require_ndim};
 use crate::schema::{AttrKind, Default, Param, Purity, Schema};
 use rx_base::{DType, Dim};
@@ -30,7 +32,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The place of the largest element along an axis, as int64.",
         reference: REFERENCE,
         infer: arg_extremum,
-        compute: None,
+        compute: Some(Compute::Loops(loops::arg_extremum)),
     },
     Schema {
         name: "argmin",
@@ -39,7 +41,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The place of the smallest element along an axis, as int64.",
         reference: REFERENCE,
         infer: arg_extremum,
-        compute: None,
+        compute: Some(Compute::Loops(loops::arg_extremum)),
     },
     Schema {
         name: "bucketize",
@@ -58,7 +60,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "For each value, the index of the bucket it falls in.",
         reference: REFERENCE,
         infer: bucketize,
-        compute: None,
+        compute: Some(Compute::Loops(loops::bucketize)),
     },
 ];
 

@@ -1,7 +1,9 @@
 //! Between tensors and shapes.
 
+use super::loops::create as loops;
 use super::operands::shape;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::operands::{Element, rank_like, require_known_ndim, tensor_type};
 use crate::schema::{Param, ParamKind, Purity, Schema};
 use rx_base::{Code, DType, Dim};
@@ -26,7 +28,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The number of elements of a tensor, as an `int64` tensor without dimensions.",
         reference: REFERENCE,
         infer: size,
-        compute: None,
+        compute: Some(Compute::Loops(loops::size)),
     },
     Schema {
         name: "tensor_to_shape",
@@ -44,7 +46,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The dims of a shape value, as an `int64` vector.",
         reference: REFERENCE,
         infer: shape_to_tensor,
-        compute: None,
+        compute: Some(Compute::Loops(loops::shape_to_tensor)),
     },
 ];
 

@@ -1,8 +1,10 @@
 //! Slices with a step.
 
+use super::loops::slice as loops;
 use super::operands::{IndexKind, ceil_div, check_index_dtype, integer_value, scalar_dtype};
 use crate::axes::normalize_axes;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::operands::{rank_like, tensor_like};
 use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, DType, Dim, Fix, Name};
@@ -42,7 +44,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Takes a slice along some axes, as NumPy's `x[begin:end:stride]`.",
         reference: REFERENCE,
         infer: strided_slice,
-        compute: None,
+        compute: Some(Compute::Loops(loops::strided_slice)),
     },
     Schema {
         name: "dynamic_strided_slice",
@@ -147,6 +149,34 @@ fn strided_slice(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         *dim = slice.length()?;
     }
     Ok(tensor_like(x, Shape::known(result)))
+}
+
+/// A slice along one axis, as the call gives it.
+pub(crate) struct SlicedAxis {
+    /// The axis; negative ones count from the end.
+    pub(crate) axis: i64,
+    /// The first place, neither counted from the front nor clamped.
+    pub(crate) begin: Dim,
+    /// The distance between places.
+    pub(crate) stride: Dim,
+}
+
+/// The axes that a `strided_slice` slices.
+///
+/// # Errors
+/// Propagates where a bound is not known.
+pub(crate) fn sliced_axes(call: &CallInfo<'_>) -> Result<Vec<SlicedAxis>, Problem> {
+    let values = |param: &'static str| match entries(call, param)? {
+        Entries::Values(values) => Ok(values),
+        Entries::Unknown(_) => Err(Problem::Propagate),
+    };
+    let (axes, begin) = (constant_axes(call, &values("axes")?)?, values("begin")?);
+    let strides = match call.operand("strides") {
+        Some(_) => values("strides")?,
+        None => vec![Dim::constant(1); axes.len()],
+    };
+    let slices = axes.into_iter().zip(begin).zip(strides);
+    Ok(slices.map(|((axis, begin), stride)| SlicedAxis { axis, begin, stride }).collect())
 }
 
 fn check_length(call: &CallInfo<'_>, axes: &Entries, param: &'static str, given: &Entries) -> Result<(), Problem> {

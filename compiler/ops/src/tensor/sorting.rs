@@ -1,8 +1,10 @@
 //! Sorting along an axis.
 
+use super::loops::sort as loops;
 use super::operands::{int_attr, retyped};
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, Problem};
+use crate::compute::Compute;
 use crate::operands::{rank_like, tensor_like};
 use crate::schema::{AttrKind, Default, Param, Purity, Schema};
 use rx_base::Dim;
@@ -29,7 +31,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Sorts the elements along an axis.",
         reference: REFERENCE,
         infer: sort,
-        compute: None,
+        compute: Some(Compute::Loops(loops::sort)),
     },
     Schema {
         name: "argsort",
@@ -38,7 +40,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The indices that sort the elements along an axis.",
         reference: REFERENCE,
         infer: argsort,
-        compute: None,
+        compute: Some(Compute::Loops(loops::argsort)),
     },
     Schema {
         name: "topk",
@@ -59,7 +61,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The `k` largest or smallest elements along an axis, sorted, and their places.",
         reference: REFERENCE,
         infer: topk,
-        compute: None,
+        compute: Some(Compute::Loops(loops::topk)),
     },
 ];
 

@@ -1,9 +1,11 @@
 //! Reductions and scans.
 
+use super::loops::statistical as loops;
 use super::operands::element_count;
 use crate::arguments::MAX_WRITTEN_RANK;
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::call::{CallInfo, Problem};
+use crate::compute::{Compute, Lowering, Unsupported};
 use crate::operands::{Element, rank_like, tensor_type};
 use crate::schema::{AttrKind, Default, Param, Purity, Schema};
 use rx_base::{DType, Dim};
@@ -28,21 +30,25 @@ const SCAN: &[Param] = &[
     ),
 ];
 
+type Loops = fn(&mut Lowering<'_>) -> Result<(), Unsupported>;
+
 /// A reduction that gives one tensor.
-const fn reduction(name: &'static str, doc: &'static str) -> Schema {
-    Schema { name, params: REDUCTION, purity: Purity::Pure, doc, reference: REFERENCE, infer: reduce, compute: None }
+const fn reduction(name: &'static str, doc: &'static str, loops: Loops) -> Schema {
+    let compute = Some(Compute::Loops(loops));
+    Schema { name, params: REDUCTION, purity: Purity::Pure, doc, reference: REFERENCE, infer: reduce, compute }
 }
 
 /// A cumulative operator.
-const fn cumulative(name: &'static str, doc: &'static str) -> Schema {
-    Schema { name, params: SCAN, purity: Purity::Pure, doc, reference: REFERENCE, infer: scan, compute: None }
+const fn cumulative(name: &'static str, doc: &'static str, loops: Loops) -> Schema {
+    let compute = Some(Compute::Loops(loops));
+    Schema { name, params: SCAN, purity: Purity::Pure, doc, reference: REFERENCE, infer: scan, compute }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    cumulative("cumprod", "The product of all elements up to each one, along an axis."),
-    cumulative("cumsum", "The sum of all elements up to each one, along an axis."),
-    reduction("max", "The largest element over some axes, or all."),
-    reduction("mean", "The mean over some axes, or all."),
+    cumulative("cumprod", "The product of all elements up to each one, along an axis.", loops::cumprod),
+    cumulative("cumsum", "The sum of all elements up to each one, along an axis.", loops::cumsum),
+    reduction("max", "The largest element over some axes, or all.", loops::max),
+    reduction("mean", "The mean over some axes, or all.", loops::mean),
     Schema {
         name: "median",
         params: REDUCTION,
@@ -51,13 +57,21 @@ pub(crate) static OPERATORS: &[Schema] = &[
               positions on the axis as `int64`.",
         reference: REFERENCE,
         infer: median,
-        compute: None,
+        compute: Some(Compute::Loops(loops::median)),
     },
-    reduction("min", "The smallest element over some axes, or all."),
-    reduction("prod", "The product over some axes, or all."),
-    reduction("std", "The standard deviation over some axes, or all; the mean of squares is not corrected for bias."),
-    reduction("sum", "The sum over some axes, or all."),
-    reduction("variance", "The variance over some axes, or all; the mean of squares is not corrected for bias."),
+    reduction("min", "The smallest element over some axes, or all.", loops::min),
+    reduction("prod", "The product over some axes, or all.", loops::prod),
+    reduction(
+        "std",
+        "The standard deviation over some axes, or all; the mean of squares is not corrected for bias.",
+        loops::std,
+    ),
+    reduction("sum", "The sum over some axes, or all.", loops::sum),
+    reduction(
+        "variance",
+        "The variance over some axes, or all; the mean of squares is not corrected for bias.",
+        loops::variance,
+    ),
 ];
 
 /// What a reduction does to a shape.

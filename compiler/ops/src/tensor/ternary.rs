@@ -1,8 +1,10 @@
 //! Operators of three tensors that work element by element.
 
+use super::loops::elementwise as loops;
 use super::operands::{common_vdevice, tuple_text};
 use crate::broadcast::{RULE, broadcast_shapes, larger_rank};
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::operands::{
     AxisOf, Element, clash, joined_element, rank_like, require_equal, require_proved_equal, tensor_type,
 };
@@ -22,7 +24,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Fused multiply-add: `x1 * x2 + x3`, element by element. There is no broadcasting.",
         reference: "TVM src/relax/op/tensor/ternary.cc",
         infer: ewise_fma,
-        compute: None,
+        compute: Some(Compute::Loops(loops::ewise_fma)),
     },
     Schema {
         name: "where",
@@ -35,7 +37,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Elements of `x1` where the condition holds, of `x2` elsewhere. All three are broadcast together.",
         reference: "TVM src/relax/op/tensor/search.cc",
         infer: infer_where,
-        compute: None,
+        compute: Some(Compute::Loops(loops::choose)),
     },
 ];
 

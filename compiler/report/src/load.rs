@@ -1,12 +1,21 @@
 //! Reading one text.
 
-use crate::discover::{Input, Place};
 use rx_base::{Code, Diagnostic, Span};
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::PathBuf;
 
 /// The longest text: positions are 32-bit.
 const LONGEST: u64 = u32::MAX as u64;
+
+/// Where a text is read from.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// Standard input.
+    Stdin,
+    /// A file.
+    File(PathBuf),
+}
 
 /// A text as read.
 pub struct Loaded {
@@ -16,12 +25,12 @@ pub struct Loaded {
     pub mistake: Option<Diagnostic<Span>>,
 }
 
-/// Reads the text of `input`.
+/// Reads the text at `place`.
 ///
 /// # Errors
 /// What the system says, and a text longer than 4 GiB.
-pub fn load(input: &Input) -> io::Result<Loaded> {
-    let bytes = match &input.place {
+pub fn load(place: &Place) -> io::Result<Loaded> {
+    let bytes = match place {
         Place::Stdin => read(io::stdin().lock(), 0)?,
         Place::File(path) => {
             let file = File::open(path)?;
@@ -34,7 +43,7 @@ pub fn load(input: &Input) -> io::Result<Loaded> {
 
 /// Reads to the end; `expected` bytes are likely to come.
 fn read(from: impl Read, expected: u64) -> io::Result<Vec<u8>> {
-    let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, "longer than 4 GiB, which rxcheck does not read");
+    let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, "longer than 4 GiB, which rx does not read");
     let mut bytes = Vec::new();
     if expected > LONGEST {
         return Err(too_large());

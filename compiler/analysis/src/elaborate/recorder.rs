@@ -1,0 +1,94 @@
+//! Keeping what statements do, as typed bindings, for lowering.
+
+use super::Elaborator;
+use rx_base::Name;
+use rx_base::name::name;
+use rx_ir::{Binding, BindingKind, Body, Expr, ExprKind, Function, Origin, StructInfo};
+use std::sync::Arc;
+
+/// The bindings of the innermost body that is being elaborated.
+#[derive(Debug, Default)]
+pub(super) struct Recorder {
+    pub(super) bindings: Vec<Binding>,
+    pub(super) returned: Option<Expr>,
+}
+
+impl Elaborator<'_> {
+    /// Keeps a binding of the current statement.
+    fn record(&mut self, kind: BindingKind) {
+        let origin = Origin { item: name(""), statement: self.statement };
+        if let Some(recorder) = &mut self.recorder {
+            recorder.bindings.push(Binding { origin, kind });
+        }
+    }
+
+    pub(super) fn record_value(&mut self, variable: Name, ty: &StructInfo, value: &Expr) {
+        if self.recorder.is_some() {
+            self.record(BindingKind::Value { variable, ty: ty.clone(), value: value.clone() });
+        }
+    }
+
+    pub(super) fn record_unpack(&mut self, variables: Vec<Option<Name>>, value: &Expr) {
+        if self.recorder.is_some() {
+            self.record(BindingKind::Unpack { variables, value: value.clone() });
+        }
+    }
+
+    pub(super) fn record_return(&mut self, value: &Expr) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.returned = Some(value.clone());
+        }
+    }
+
+    /// Begins a body of its own, a branch or a nested function; gives what [`Elaborator::end_body`] needs.
+    pub(super) fn begin_body(&mut self) -> Option<Recorder> {
+        self.recorder.as_mut().map(std::mem::take)
+    }
+
+    /// Ends the body begun last.
+    pub(super) fn end_body(&mut self, outer: Option<Recorder>) -> Body {
+        let Some(outer) = outer else { return Body::default() };
+        let inner = self.recorder.replace(outer).unwrap_or_default();
+        Body { bindings: inner.bindings, result: inner.returned }
+    }
+
+    /// Keeps an `if` with its `elif`s, whose branches end in `variable`.
+    pub(super) fn record_branches(
+        &mut self,
+        statement: u32,
+        arms: Vec<(Expr, Body)>,
+        otherwise: Body,
+        variable: Option<(Name, StructInfo)>,
+    ) {
+        if self.recorder.is_none() {
+            return;
+        }
+        let end_in = |mut body: Body| {
+            body.result = variable.as_ref().map(|(variable, ty)| Expr {
+                kind: ExprKind::Var(*variable),
+                ty: ty.clone(),
+                span: crate::file_context::NOWHERE,
+            });
+            body
+        };
+        let arms = arms.into_iter().map(|(condition, body)| (condition, end_in(body))).collect();
+        let variable_name = variable.as_ref().map(|(variable, _)| *variable);
+        let kind = BindingKind::If { variable: variable_name, arms, otherwise: end_in(otherwise) };
+        self.statement = statement;
+        self.record(kind);
+    }
+
+    pub(super) fn record_function(
+        &mut self,
+        function: Name,
+        params: Vec<(Name, StructInfo)>,
+        ret: StructInfo,
+        body: Body,
+    ) {
+        if self.recorder.is_some() {
+            let bounds = self.bounds.clone();
+            let function = Function { name: function, params, ret, num_input: None, bounds, body };
+            self.record(BindingKind::Function(Arc::new(function)));
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Arithmetic of the text: Python's on numbers, TVM's on scalars (TVM `src/tirx/op/op.cc`).
+
+use super::value::Value;
+use super::{Outcome, Reader};
+use rx_base::dtype::TypeCode;
+use rx_base::{Code, DType};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{self, TokenRange};
+use rx_tir::{BinaryOp, CompareOp, Expr, UnaryOp};
+
+impl Reader<'_> {
+    /// `a op b` as Python and TVM have it.
+    pub(super) fn infix(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        op: ast::BinaryOp,
+        a: Value,
+        b: Value,
+    ) -> Outcome<Value> {
+        if let Some(folded) = python_infix(op, &a, &b) {
+            return Ok(folded);
+        }
+        let op = match op {
+            ast::BinaryOp::Add => BinaryOp::Add,
+            ast::BinaryOp::Sub => BinaryOp::Sub,
+            ast::BinaryOp::Mul => BinaryOp::Mul,
+            ast::BinaryOp::Div => BinaryOp::Div,
+            ast::BinaryOp::FloorDiv => BinaryOp::FloorDiv,
+            ast::BinaryOp::Mod => BinaryOp::FloorMod,
+            ast::BinaryOp::LeftShift => BinaryOp::ShiftLeft,
+            ast::BinaryOp::RightShift => BinaryOp::ShiftRight,
+            ast::BinaryOp::BitAnd => BinaryOp::BitAnd,
+            ast::BinaryOp::BitOr => BinaryOp::BitOr,
+            ast::BinaryOp::BitXor => BinaryOp::BitXor,
+            ast::BinaryOp::Pow => return self.unsupported(cursor, tokens, "`**` of scalars; write `T.pow`"),
+            ast::BinaryOp::MatMul => return self.unsupported(cursor, tokens, "`@` of scalars"),
+        };
+        let (a, b) = (self.scalar(cursor, tokens, a)?, self.scalar(cursor, tokens, b)?);
+        if op == BinaryOp::Div && !a.dtype().is_float() && !b.dtype().is_float() {
+            return self.mistake(
+                cursor,
+                tokens,
+                Code::DtypeMismatch,
+                format!("`/` of {} and {}: write `//`, `T.truncdiv` or a cast to float", a.dtype(), b.dtype()),
+            );
+        }
+        self.binary(cursor, tokens, op, a, b).map(Value::Expr)
+    }
+
+    /// `op(a, b)` of operands promoted to one dtype.
+    pub(super) fn binary(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        op: BinaryOp,
+        a: Expr,
+        b: Expr,
+    ) -> Outcome<Expr> {
+        let (a, b) = self.promoted(cursor, tokens, a, b)?;
+        use BinaryOp::{And, BitAnd, BitOr, BitXor, Or, ShiftLeft, ShiftRight, TruncDiv, TruncMod};
+        let dtype = a.dtype();
+        let wanted = match op {
+            And | Or if !dtype.is_bool() => "bool",
+            ShiftLeft | ShiftRight | TruncDiv | TruncMod if !dtype.is_int() => "integers",
+            BitAnd | BitOr | BitXor if !dtype.is_int() && !dtype.is_bool() => "integers",
+            _ => "",
+        };
+        if !wanted.is_empty() {
+            let message = format!("the operands are {dtype}, needed are {wanted}");
+            return self.mistake(cursor, tokens, Code::DtypeMismatch, message);
+        }
+        Ok(Expr::Binary { op, left: Box::new(a), right: Box::new(b) })
+    }
+
+    /// `first op second op third …`: each pair, all of which must hold.
+    pub(super) fn comparison(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        first: Value,
+        rest: Vec<(ast::CompareOp, Value)>,
+    ) -> Outcome<Value> {
+        let mut left = first;
+        let mut all: Option<Value> = None;
+        for (op, right) in rest {
+            let pair = self.compare(cursor, tokens, op, left, right.clone())?;
+            all = Some(match all {
+                None => pair,
+                Some(before) => self.both(cursor, tokens, BinaryOp::And, before, pair)?,
+            });
+            left = right;
+        }
+        Ok(all.unwrap_or(Value::Bool(true)))
+    }
+
+    fn compare(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        op: ast::CompareOp,
+        a: Value,
+        b: Value,
+    ) -> Outcome<Value> {
+        let op = match op {
+            ast::CompareOp::Eq => CompareOp::Eq,
+            ast::CompareOp::Ne => CompareOp::Ne,
+            ast::CompareOp::Lt => CompareOp::Lt,
+            ast::CompareOp::Le => CompareOp::Le,
+            ast::CompareOp::Gt => CompareOp::Gt,
+            ast::CompareOp::Ge => CompareOp::Ge,
+            _ => return self.unsupported(cursor, tokens, "`is` and `in` in a prim_func"),
+        };
+        if let (Some(a), Some(b)) = (number(&a), number(&b)) {
+            return Ok(Value::Bool(match op {
+                CompareOp::Eq => a == b,
+                CompareOp::Ne => a != b,
+                CompareOp::Lt => a < b,
+                CompareOp::Le => a <= b,
+                CompareOp::Gt => a > b,
+                CompareOp::Ge => a >= b,
+            }));
+        }
+        // A number takes the other side's dtype here (TVM `tirx/script/parser/operation.py`).
+        let (a, b) = match (a, b) {
+            (Value::Expr(a), b) if is_number(&b) => {
+                let b = self.constant(cursor, tokens, a.dtype(), &b)?;
+                (a, b)
+            }
+            (a, Value::Expr(b)) if is_number(&a) => (self.constant(cursor, tokens, b.dtype(), &a)?, b),
+            (a, b) => (self.scalar(cursor, tokens, a)?, self.scalar(cursor, tokens, b)?),
+        };
+        self.compared(cursor, tokens, op, a, b).map(Value::Expr)
+    }
+
+    /// `op(a, b)` of operands promoted to one dtype.
+    pub(super) fn compared(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        op: CompareOp,
+        a: Expr,
+        b: Expr,
+    ) -> Outcome<Expr> {
+        let (a, b) = self.promoted(cursor, tokens, a, b)?;
+        Ok(Expr::Compare { op, left: Box::new(a), right: Box::new(b) })
+    }
+
+    /// `a and b`, `a or b`.
+    pub(super) fn both(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        op: BinaryOp,
+        a: Value,
+        b: Value,
+    ) -> Outcome<Value> {
+        if let (Value::Bool(a), Value::Bool(b)) = (&a, &b) {
+            return Ok(Value::Bool(if op == BinaryOp::And { *a && *b } else { *a || *b }));
+        }
+        let (a, b) = (self.truth(cursor, tokens, a)?, self.truth(cursor, tokens, b)?);
+        self.binary(cursor, tokens, op, a, b).map(Value::Expr)
+    }
+
+    /// A prefix operator.
+    pub(super) fn prefix(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        op: ast::UnaryOp,
+        value: Value,
+    ) -> Outcome<Value> {
+        let folded = match (op, &value) {
+            (ast::UnaryOp::Pos, _) => Some(value.clone()),
+            (ast::UnaryOp::Neg, Value::Int(value)) => value.checked_neg().map(Value::Int),
+            (ast::UnaryOp::Neg, Value::Float(value)) => Some(Value::Float(-value)),
+            (ast::UnaryOp::Invert, Value::Int(value)) => Some(Value::Int(!value)),
+            (ast::UnaryOp::Not, Value::Bool(value)) => Some(Value::Bool(!value)),
+            _ => None,
+        };
+        if let Some(folded) = folded {
+            return Ok(folded);
+        }
+        let (op, value) = match op {
+            ast::UnaryOp::Not => (UnaryOp::Not, self.truth(cursor, tokens, value)?),
+            ast::UnaryOp::Invert => (UnaryOp::BitNot, self.scalar(cursor, tokens, value)?),
+            _ => (UnaryOp::Neg, self.scalar(cursor, tokens, value)?),
+        };
+        self.unary(cursor, tokens, op, value).map(Value::Expr)
+    }
+
+    /// `op(value)`.
+    pub(super) fn unary(&mut self, cursor: Cursor<'_>, tokens: TokenRange, op: UnaryOp, value: Expr) -> Outcome<Expr> {
+        if op == UnaryOp::BitNot && !value.dtype().is_int() {
+            let message = format!("`~` of {}, needed is an integer", value.dtype());
+            return self.mistake(cursor, tokens, Code::DtypeMismatch, message);
+        }
+        Ok(Expr::Unary { op, value: Box::new(value) })
+    }
+
+    /// Two operands in the dtype TVM promotes them to; constants are written in it.
+    pub(super) fn promoted(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        a: Expr,
+        b: Expr,
+    ) -> Outcome<(Expr, Expr)> {
+        match promote(a.dtype(), b.dtype()) {
+            Some(dtype) => Ok((a.cast(dtype), b.cast(dtype))),
+            None => {
+                let message = format!("operands of {} and {}", a.dtype(), b.dtype());
+                self.mistake(cursor, tokens, Code::DtypeMismatch, message)
+            }
+        }
+    }
+}
+
+/// The dtype of an operation on two others (TVM `PromoteBinaryOpType`); `None` where they do not mix.
+pub(super) fn promote(a: DType, b: DType) -> Option<DType> {
+    if a == b {
+        return Some(a);
+    }
+    let is_scalar = |dtype: DType| dtype.lanes == 1 && !matches!(dtype.code, TypeCode::Handle | TypeCode::Custom);
+    if !is_scalar(a) || !is_scalar(b) {
+        return None;
+    }
+    let wider = |a: DType, b: DType| if a.bits < b.bits { b } else { a };
+    let ieee = |dtype: DType| dtype.code == TypeCode::Float;
+    Some(match () {
+        () if ieee(a) && ieee(b) => wider(a, b),
+        () if ieee(a) => a,
+        () if ieee(b) => b,
+        // The wider of the other floats goes first: bfloat16, 8, 6 and 4 bits.
+        () if a.is_float() && b.is_float() => wider(a, b),
+        () if a.is_float() => a,
+        () if b.is_float() => b,
+        () if a.is_bool() => b,
+        () if b.is_bool() => a,
+        () if a.code == b.code => wider(a, b),
+        () if a.bits != b.bits => wider(a, b),
+        () if a.code == TypeCode::UInt => a,
+        () => b,
+    })
+}
+
+/// Whether it is a Python number.
+pub(super) fn is_number(value: &Value) -> bool {
+    matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_))
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(value) => Some(*value as f64),
+        Value::Float(value) => Some(*value),
+        Value::Bool(value) => Some(f64::from(u8::from(*value))),
+        _ => None,
+    }
+}
+
+/// Python's arithmetic on two numbers; `None` where an operand is none, or the result is none.
+fn python_infix(op: ast::BinaryOp, a: &Value, b: &Value) -> Option<Value> {
+    if let (Value::Int(a), Value::Int(b)) = (a, b) {
+        let (a, b) = (*a, *b);
+        let floor_div = |a: i128, b: i128| {
+            let quotient = a.checked_div(b)?;
+            Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
+        };
+        let shift = u32::try_from(b).ok().filter(|by| *by < 64);
+        return match op {
+            ast::BinaryOp::Add => a.checked_add(b),
+            ast::BinaryOp::Sub => a.checked_sub(b),
+            ast::BinaryOp::Mul => a.checked_mul(b),
+            ast::BinaryOp::FloorDiv => floor_div(a, b),
+            ast::BinaryOp::Mod => a.checked_sub(floor_div(a, b)?.checked_mul(b)?),
+            ast::BinaryOp::LeftShift => a.checked_mul(1i128 << shift?),
+            ast::BinaryOp::RightShift => Some(a >> shift?),
+            ast::BinaryOp::BitAnd => Some(a & b),
+            ast::BinaryOp::BitOr => Some(a | b),
+            ast::BinaryOp::BitXor => Some(a ^ b),
+            ast::BinaryOp::Pow => a.checked_pow(u32::try_from(b).ok()?),
+            ast::BinaryOp::Div => return (b != 0).then(|| Value::Float(a as f64 / b as f64)),
+            ast::BinaryOp::MatMul => None,
+        }
+        .map(Value::Int);
+    }
+    let (a, b) = (number(a)?, number(b)?);
+    let value = match op {
+        ast::BinaryOp::Add => a + b,
+        ast::BinaryOp::Sub => a - b,
+        ast::BinaryOp::Mul => a * b,
+        ast::BinaryOp::Div if b != 0.0 => a / b,
+        ast::BinaryOp::FloorDiv if b != 0.0 => (a / b).floor(),
+        ast::BinaryOp::Mod if b != 0.0 => a - (a / b).floor() * b,
+        ast::BinaryOp::Pow => a.powf(b),
+        _ => return None,
+    };
+    Some(Value::Float(value))
+}

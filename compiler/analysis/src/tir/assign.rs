@@ -1,0 +1,239 @@
+//! Assignments: to elements, to variables, and the calls that make buffers, axes and threads.
+
+use super::statement::{Binder, Step};
+use super::value::{Value, View};
+use super::{Outcome, Reader};
+use rx_base::name::name;
+use rx_base::{Code, DType, Name};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, BinaryOp, Expr as Tree, ExprKind};
+use rx_tir::{BufferId, Expr, Scope, Stmt};
+use std::rc::Rc;
+
+impl Reader<'_> {
+    /// `target = value`.
+    pub(super) fn assign(&mut self, cursor: Cursor<'_>, target: &Tree, value: &Tree) -> Outcome<Step> {
+        match (&target.kind, &value.kind) {
+            (ExprKind::Subscript { value: buffer, index }, _) => {
+                self.store(cursor, buffer, index, value).map(Step::Done)
+            }
+            (ExprKind::Tuple(targets), ExprKind::Tuple(values)) if targets.len() == values.len() => {
+                for (target, value) in targets.iter().zip(values) {
+                    match self.assign(cursor, target, value)? {
+                        Step::Done(Stmt::Seq(nothing)) if nothing.is_empty() => {}
+                        _ => return self.unsupported(cursor, target.tokens, "several variables bound at once"),
+                    }
+                }
+                Ok(Step::NOTHING)
+            }
+            (ExprKind::Tuple(_) | ExprKind::List(_), _) => self.assign_axes(cursor, target, value),
+            (ExprKind::Name, ExprKind::Call { callee, arguments }) => {
+                let bound = cursor.name(target.tokens.start);
+                if let Some(dtype) = self.declared_dtype(cursor, value) {
+                    let declared = self.declare(bound, dtype);
+                    self.bind(bound, Value::Expr(declared));
+                    return Ok(Step::NOTHING);
+                }
+                match self.tir_member(cursor, callee) {
+                    Some(member) => self.assign_call(cursor, bound, member, target, value, arguments),
+                    None => self.assign_value(cursor, bound, target, value),
+                }
+            }
+            (ExprKind::Name, _) => self.assign_value(cursor, cursor.name(target.tokens.start), target, value),
+            _ => self.unsupported(cursor, target.tokens, "an assignment to this"),
+        }
+    }
+
+    /// `n = T.int64()`: the variable of the header, or one of its own.
+    fn declare(&mut self, bound: Name, dtype: DType) -> Expr {
+        match self.lookup(bound) {
+            Some(Value::Expr(known @ Expr::Var { var, .. })) if self.symbols.contains(var) => known.clone(),
+            // A parameter matched again.
+            Some(Value::Expr(known @ Expr::Var { .. })) if known.dtype() == dtype && self.scopes.len() == 2 => {
+                known.clone()
+            }
+            _ => {
+                let var = self.func.add_var(bound, dtype);
+                self.symbols.push(var);
+                self.func.var_expr(var)
+            }
+        }
+    }
+
+    /// `x = T.member(…)`: what makes buffers, axes and threads; else a value.
+    fn assign_call(
+        &mut self,
+        cursor: Cursor<'_>,
+        bound: Name,
+        member: &str,
+        target: &Tree,
+        value: &Tree,
+        arguments: &[Argument],
+    ) -> Outcome<Step> {
+        let tokens = value.tokens;
+        let made = match member {
+            "match_buffer" => self.match_buffer(cursor, tokens, bound, arguments)?,
+            "alloc_buffer" | "sblock_alloc_buffer" => self.alloc_buffer(cursor, tokens, bound, None, arguments)?,
+            "alloc_shared" | "smem" => self.alloc_buffer(cursor, tokens, bound, Some(Scope::Shared), arguments)?,
+            "alloc_local" => self.alloc_buffer(cursor, tokens, bound, Some(Scope::Local), arguments)?,
+            "decl_buffer" | "Buffer" | "buffer_decl" => self.decl_buffer(cursor, tokens, bound, arguments)?,
+            "allocate" => self.allocate(cursor, tokens, bound, arguments)?,
+            "env_thread" => match arguments.first().and_then(|argument| cursor.string_value(&argument.value)) {
+                Some(tag) => Value::Thread(name(&tag)),
+                None => return self.unsupported(cursor, tokens, "a thread without a name"),
+            },
+            "launch_thread" => {
+                let (binder, value) = self.launch_thread(cursor, tokens, bound, arguments)?;
+                self.bind(bound, value);
+                return Ok(Step::Open(binder));
+            }
+            "bind" | "Bind" | "let" if !arguments.is_empty() => {
+                let scalar = self.scalar_of(cursor, &arguments[0].value)?;
+                return Ok(Step::Open(self.let_binder(bound, scalar)));
+            }
+            "meta_var" if arguments.len() == 1 => self.value(cursor, &arguments[0].value)?,
+            _ if member.starts_with("axis.") => return self.assign_axes(cursor, target, value),
+            _ => return self.assign_value(cursor, bound, target, value),
+        };
+        self.bind(bound, made);
+        Ok(Step::NOTHING)
+    }
+
+    /// A variable with this value for the rest of the body.
+    pub(super) fn let_binder(&mut self, bound: Name, value: Expr) -> Binder {
+        let var = self.func.add_var(bound, value.dtype());
+        self.bind(bound, Value::Expr(self.func.var_expr(var)));
+        Binder::Let { var, value }
+    }
+
+    /// `x = value`: a store where `x` is a variable or a buffer of one element, else a new variable.
+    fn assign_value(&mut self, cursor: Cursor<'_>, bound: Name, target: &Tree, value: &Tree) -> Outcome<Step> {
+        let known = self.lookup(bound).cloned();
+        match known {
+            Some(Value::Cell(buffer)) => {
+                return self.store_cell(cursor, buffer, value).map(Step::Done);
+            }
+            Some(Value::Buffer(view)) if matches!(&view.shape[..], [one] if one.as_int() == Some(1)) => {
+                let dtype = view.dtype;
+                let value = self.scalar_as(cursor, value, dtype)?;
+                let (buffer, indices) = view.element(vec![Expr::Int { value: 0, dtype: DType::INT32 }]);
+                return Ok(Step::Done(Stmt::Store { buffer, indices, value, site: self.site() }));
+            }
+            _ => {}
+        }
+        let made = self.value(cursor, value)?;
+        match made {
+            Value::Expr(_) | Value::Cell(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) => {
+                let scalar = self.scalar(cursor, value.tokens, made)?;
+                if self.reassigned.contains_key(&bound) {
+                    let dtype = scalar.dtype();
+                    return Ok(Step::Done(self.new_cell(bound, dtype, Some(scalar))));
+                }
+                Ok(Step::Open(self.let_binder(bound, scalar)))
+            }
+            Value::Nothing => self.unsupported(cursor, target.tokens, "a variable without a value"),
+            other => {
+                self.bind(bound, other);
+                Ok(Step::NOTHING)
+            }
+        }
+    }
+
+    fn new_cell(&mut self, bound: Name, dtype: DType, value: Option<Expr>) -> Stmt {
+        let buffer = self.cell(bound, dtype);
+        self.bind(bound, Value::Cell(buffer));
+        value.map_or(Stmt::nothing(), |value| self.cell_store(buffer, value))
+    }
+
+    fn cell_store(&self, buffer: BufferId, value: Expr) -> Stmt {
+        let indices = vec![Expr::Int { value: 0, dtype: DType::INT32 }];
+        Stmt::Store { buffer, indices, value, site: self.site() }
+    }
+
+    fn store_cell(&mut self, cursor: Cursor<'_>, buffer: BufferId, value: &Tree) -> Outcome<Stmt> {
+        let dtype = self.func.buffer(buffer).dtype;
+        let value = self.scalar_as(cursor, value, dtype)?;
+        Ok(self.cell_store(buffer, value))
+    }
+
+    /// `x: T.let[T.int32] = value`, `x: T.int32 = value`.
+    pub(super) fn annotated(
+        &mut self,
+        cursor: Cursor<'_>,
+        target: &Tree,
+        annotation: &Tree,
+        value: Option<&Tree>,
+    ) -> Outcome<Step> {
+        let ExprKind::Name = target.kind else {
+            return self.unsupported(cursor, target.tokens, "a type on what is no variable");
+        };
+        let bound = cursor.name(target.tokens.start);
+        let (is_let, dtype) = match &annotation.kind {
+            ExprKind::Subscript { value: head, index } if self.tir_member(cursor, head) == Some("let") => {
+                (true, Some(self.annotated_dtype(cursor, index)?))
+            }
+            _ if self.tir_member(cursor, annotation) == Some("let") => (true, None),
+            _ => (false, Some(self.annotated_dtype(cursor, annotation)?)),
+        };
+        let Some(value) = value else {
+            return match dtype {
+                Some(dtype) if !is_let => Ok(Step::Done(self.new_cell(bound, dtype, None))),
+                _ => self.mistake(cursor, target.tokens, Code::MissingArgument, "`T.let` needs a value"),
+            };
+        };
+        let scalar = match dtype {
+            Some(dtype) => self.scalar_as(cursor, value, dtype)?,
+            None => self.scalar_of(cursor, value)?,
+        };
+        if !is_let && self.reassigned.contains_key(&bound) {
+            let dtype = scalar.dtype();
+            return Ok(Step::Done(self.new_cell(bound, dtype, Some(scalar))));
+        }
+        Ok(Step::Open(self.let_binder(bound, scalar)))
+    }
+
+    fn annotated_dtype(&mut self, cursor: Cursor<'_>, annotation: &Tree) -> Outcome<DType> {
+        let head = match &annotation.kind {
+            ExprKind::Call { callee, .. } => callee,
+            _ => annotation,
+        };
+        match self.tir_member(cursor, head).and_then(super::expr::dtype_named) {
+            Some(dtype) if dtype.lanes == 1 => Ok(dtype),
+            _ => self.unsupported(cursor, annotation.tokens, "a variable of this type"),
+        }
+    }
+
+    /// `A[i] += value`, `x += value`.
+    pub(super) fn changed(&mut self, cursor: Cursor<'_>, target: &Tree, op: BinaryOp, value: &Tree) -> Outcome<Step> {
+        let before = self.value(cursor, target)?;
+        let change = self.value(cursor, value)?;
+        let after = self.infix(cursor, value.tokens, op, before.clone(), change)?;
+        let (buffer, indices) = match (before, &target.kind) {
+            (Value::Cell(buffer), _) => (buffer, vec![Expr::Int { value: 0, dtype: DType::INT32 }]),
+            (Value::Expr(Expr::Load { buffer, indices, .. }), ExprKind::Subscript { .. }) => (buffer, indices),
+            _ => return self.unsupported(cursor, target.tokens, "a change of what is not stored to"),
+        };
+        let dtype = self.func.buffer(buffer).dtype;
+        let value = self.converted(cursor, value.tokens, after, dtype)?;
+        Ok(Step::Done(Stmt::Store { buffer, indices, value, site: self.site() }))
+    }
+
+    /// `buffer[index] = value`.
+    pub(super) fn store(&mut self, cursor: Cursor<'_>, buffer: &Tree, index: &Tree, value: &Tree) -> Outcome<Stmt> {
+        let view = match self.value(cursor, buffer)? {
+            Value::Buffer(view) => view,
+            Value::Cell(cell) => Rc::new(View::of_buffer(&self.func, cell)),
+            other => {
+                let what = format!("an assignment to {}", super::constant::describe(&other));
+                return self.unsupported(cursor, buffer.tokens, &what);
+            }
+        };
+        if let Some(lanes) = self.store_lanes(cursor, index)? {
+            return self.vector_store(cursor, &view, index, value, lanes);
+        }
+        let indices = self.indices(cursor, buffer.tokens, &view, index)?;
+        let value = self.scalar_as(cursor, value, view.dtype)?;
+        let (buffer, indices) = view.element(indices);
+        Ok(Stmt::Store { buffer, indices, value, site: self.site() })
+    }
+}

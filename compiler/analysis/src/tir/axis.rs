@@ -1,0 +1,116 @@
+//! A block's axes: `T.axis.remap`, `T.axis.spatial` and the other kinds.
+
+use super::statement::Step;
+use super::value::Value;
+use super::{Outcome, Reader};
+use rx_base::{Code, DType, Name};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
+use rx_tir::{Expr, Iter, IterKind};
+
+impl Reader<'_> {
+    /// `vi, vj = T.axis.remap("SR", [i, j])`, `vi = T.axis.spatial(n, i)`.
+    pub(super) fn assign_axes(&mut self, cursor: Cursor<'_>, target: &Tree, value: &Tree) -> Outcome<Step> {
+        let targets: Vec<&Tree> = match &target.kind {
+            ExprKind::Tuple(targets) | ExprKind::List(targets) => targets.iter().collect(),
+            _ => vec![target],
+        };
+        let member = match &value.kind {
+            ExprKind::Call { callee, .. } => self.tir_member(cursor, callee),
+            _ => None,
+        };
+        let (Some(member), ExprKind::Call { arguments, .. }) = (member, &value.kind) else {
+            return self.assign_items(cursor, &targets, value);
+        };
+        let Some(axis) = member.strip_prefix("axis.") else { return self.assign_items(cursor, &targets, value) };
+        if targets.iter().any(|target| !matches!(target.kind, ExprKind::Name)) {
+            return self.unsupported(cursor, target.tokens, "axes bound to what is no name");
+        }
+        let names: Vec<Name> = targets.iter().map(|target| cursor.name(target.tokens.start)).collect();
+        if self.frames.is_empty() {
+            return self.mistake(cursor, value.tokens, Code::MisplacedStatement, "axes belong to a block");
+        }
+        match axis {
+            "remap" => self.remap(cursor, value.tokens, &names, arguments)?,
+            "spatial" => self.axis(cursor, value.tokens, &names, IterKind::Spatial, arguments)?,
+            "reduce" => self.axis(cursor, value.tokens, &names, IterKind::Reduce, arguments)?,
+            "scan" | "opaque" => self.axis(cursor, value.tokens, &names, IterKind::Ordered, arguments)?,
+            other => return self.unsupported(cursor, value.tokens, &format!("`T.axis.{other}`")),
+        }
+        Ok(Step::NOTHING)
+    }
+
+    /// `a, b = items`.
+    fn assign_items(&mut self, cursor: Cursor<'_>, targets: &[&Tree], value: &Tree) -> Outcome<Step> {
+        match self.value(cursor, value)? {
+            Value::Many(items) if items.len() == targets.len() => {
+                for (target, item) in targets.iter().zip(items) {
+                    let ExprKind::Name = target.kind else {
+                        return self.unsupported(cursor, target.tokens, "an assignment to this");
+                    };
+                    self.bind(cursor.name(target.tokens.start), item);
+                }
+                Ok(Step::NOTHING)
+            }
+            _ => self.unsupported(cursor, value.tokens, "this value for several variables"),
+        }
+    }
+
+    fn remap(&mut self, cursor: Cursor<'_>, tokens: TokenRange, names: &[Name], arguments: &[Argument]) -> Outcome<()> {
+        let [kinds, bindings] = arguments else {
+            return self.mistake(cursor, tokens, Code::MissingArgument, "`T.axis.remap` takes kinds and loops");
+        };
+        let letters = cursor.string_value(&kinds.value).unwrap_or_default();
+        let Value::Many(bindings) = self.value(cursor, &bindings.value)? else {
+            return self.mistake(cursor, tokens, Code::ArgumentType, "`T.axis.remap` takes a list of loops");
+        };
+        if letters.chars().count() != bindings.len() || names.len() != bindings.len() {
+            let message = format!("{} axes, {} kinds and {} loops", names.len(), letters.len(), bindings.len());
+            return self.mistake(cursor, tokens, Code::ArgumentType, message);
+        }
+        for ((letter, binding), axis) in letters.chars().zip(bindings).zip(names) {
+            let kind = match letter {
+                'S' => IterKind::Spatial,
+                'R' => IterKind::Reduce,
+                _ => return self.mistake(cursor, kinds.value.tokens, Code::AttrBadValue, "kinds are `S` and `R`"),
+            };
+            let binding = self.scalar(cursor, tokens, binding)?;
+            let Some((start, extent)) = self.loop_range(&binding) else {
+                let message = format!("`{axis}` is not bound to a loop's variable; write `T.axis.spatial`");
+                return self.mistake(cursor, tokens, Code::ArgumentType, message);
+            };
+            let dtype = binding.dtype();
+            self.push_axis(*axis, kind, dtype, (start, extent, binding));
+        }
+        Ok(())
+    }
+
+    fn axis(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        names: &[Name],
+        kind: IterKind,
+        arguments: &[Argument],
+    ) -> Outcome<()> {
+        let ([domain, binding, ..], [axis]) = (arguments, names) else {
+            return self.mistake(cursor, tokens, Code::MissingArgument, "an axis takes its domain and its value");
+        };
+        let (start, extent) = self.domain(cursor, &domain.value)?;
+        let binding = self.integer_of(cursor, &binding.value)?;
+        let dtype = Self::axis_dtype(&start, &extent);
+        self.push_axis(*axis, kind, dtype, (start, extent, binding));
+        Ok(())
+    }
+
+    fn push_axis(&mut self, axis: Name, kind: IterKind, dtype: DType, parts: (Expr, Expr, Expr)) {
+        let var = self.func.add_var(axis, dtype);
+        let (start, extent, binding) = parts;
+        let iter =
+            Iter { var, kind, start: start.cast(dtype), extent: extent.cast(dtype), binding: binding.cast(dtype) };
+        self.bind(axis, Value::Expr(self.func.var_expr(var)));
+        if let Some(frame) = self.frames.last_mut() {
+            frame.iters.push(iter);
+        }
+    }
+}

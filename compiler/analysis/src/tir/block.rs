@@ -1,0 +1,144 @@
+//! Blocks, and the other things that `with` opens.
+
+use super::statement::Binder;
+use super::tree::Node;
+use super::value::Value;
+use super::{Outcome, Reader};
+use rx_base::Code;
+use rx_base::name::name;
+use rx_syntax::ast::{ExprKind, WithItem};
+use rx_tir::{Block, Expr, Iter, Stmt};
+
+/// What a block says of itself while its body is read.
+#[derive(Default)]
+pub(super) struct Frame {
+    pub(super) iters: Vec<Iter>,
+    predicate: Option<Expr>,
+    init: Option<Stmt>,
+}
+
+impl Frame {
+    /// `T.where(predicate)`; all that are said must hold.
+    pub(super) fn add_predicate(&mut self, predicate: Expr) {
+        self.predicate = Some(match self.predicate.take() {
+            None => predicate,
+            Some(before) => before.and(predicate),
+        });
+    }
+}
+
+impl Reader<'_> {
+    /// `with items:`; each item is open in those after it.
+    pub(super) fn with(&mut self, node: &Node<'_>, items: &[WithItem]) -> Outcome<Stmt> {
+        let cursor = node.cursor;
+        let Some((item, rest)) = items.split_first() else {
+            let tokens = rx_syntax::ast::TokenRange { start: 0, end: 1 };
+            return self.body(cursor, tokens, &node.children);
+        };
+        let tokens = item.context.tokens;
+        let ExprKind::Call { callee, arguments } = &item.context.kind else {
+            return self.unsupported(cursor, tokens, "`with` of this");
+        };
+        let bound = item.target.as_ref().filter(|target| matches!(target.kind, ExprKind::Name));
+        let bound = bound.map(|target| cursor.name(target.tokens.start));
+        let member = self.tir_member(cursor, callee);
+        let first = arguments.first().map(|argument| &argument.value);
+        match (member.unwrap_or_default(), first) {
+            ("sblock", first) => {
+                let label = first.and_then(|first| cursor.string_value(first)).unwrap_or_default();
+                self.deeper(cursor, tokens, |reader| reader.block(node, rest, &label))
+            }
+            ("init", _) => {
+                let init = self.scoped(|reader| reader.with(node, rest))?;
+                match self.frames.last_mut() {
+                    Some(frame) if frame.init.is_none() => frame.init = Some(init),
+                    _ => {
+                        let message = "`T.init` stands once in a block";
+                        return self.mistake(cursor, tokens, Code::MisplacedStatement, message);
+                    }
+                }
+                Ok(Stmt::nothing())
+            }
+            ("launch_thread", _) => {
+                let (binder, value) = self.launch_thread(cursor, tokens, bound.unwrap_or(name("thread")), arguments)?;
+                self.opened(node, rest, bound.map(|bound| (bound, value)), Some(binder))
+            }
+            ("attr" | "hint", _) => {
+                self.attribute_statement(cursor, &item.context, "attr", arguments)?;
+                self.with(node, rest)
+            }
+            ("Let" | "let" | "LetStmt", Some(value)) => {
+                let value = self.scalar_of(cursor, value)?;
+                self.scoped(|reader| {
+                    let binder = reader.let_binder(bound.unwrap_or(name("value")), value);
+                    Ok(binder.around(reader.with(node, rest)?))
+                })
+            }
+            ("allocate" | "decl_buffer" | "alloc_buffer" | "sblock_alloc_buffer", _) => {
+                let label = bound.unwrap_or(name("buffer"));
+                let made = match member.unwrap_or_default() {
+                    "allocate" => self.allocate(cursor, tokens, label, arguments)?,
+                    "decl_buffer" => self.decl_buffer(cursor, tokens, label, arguments)?,
+                    _ => self.alloc_buffer(cursor, tokens, label, None, arguments)?,
+                };
+                self.opened(node, rest, Some((label, made)), None)
+            }
+            ("Assert", Some(test)) => {
+                let condition = self.truth_of(cursor, test)?;
+                let message = arguments.get(1).and_then(|argument| cursor.string_value(&argument.value));
+                let message = name(message.as_deref().unwrap_or_default());
+                let assert = Stmt::Assert { condition, message, site: self.site() };
+                Ok(Stmt::seq([assert, self.with(node, rest)?]))
+            }
+            ("While", Some(test)) => {
+                let condition = self.truth_of(cursor, test)?;
+                Ok(Stmt::While { condition, body: Box::new(self.with(node, rest)?) })
+            }
+            (member, _) => {
+                let what = if member.is_empty() { "`with` of this".to_owned() } else { format!("`with T.{member}`") };
+                self.unsupported(cursor, tokens, &what)
+            }
+        }
+    }
+
+    /// What stands inside an opened item, with what the item is called.
+    fn opened(
+        &mut self,
+        node: &Node<'_>,
+        rest: &[WithItem],
+        bound: Option<(rx_base::Name, Value)>,
+        binder: Option<Binder>,
+    ) -> Outcome<Stmt> {
+        self.scoped(|reader| {
+            if let Some((bound, value)) = bound {
+                reader.bind(bound, value);
+            }
+            let body = reader.with(node, rest)?;
+            Ok(match binder {
+                Some(binder) => binder.around(body),
+                None => body,
+            })
+        })
+    }
+
+    /// `with T.sblock(label):`.
+    fn block(&mut self, node: &Node<'_>, rest: &[WithItem], label: &str) -> Outcome<Stmt> {
+        if !rest.is_empty() {
+            return self.unsupported(node.cursor, rest[0].context.tokens, "a block beside others in one `with`");
+        }
+        self.frames.push(Frame::default());
+        self.operators.push(name(if label == "root" { "" } else { label }));
+        let outcome = self.scoped(|reader| reader.owning_body(&node.children));
+        self.operators.pop();
+        let frame = self.frames.pop().unwrap_or_default();
+        let (body, allocations) = outcome?;
+        Ok(Stmt::Block(Box::new(Block {
+            name: name(label),
+            iters: frame.iters,
+            predicate: frame.predicate,
+            allocations,
+            init: frame.init,
+            body,
+        })))
+    }
+}

@@ -1,0 +1,370 @@
+//! Buffers and views: declared, allocated, opened.
+
+use super::value::{Source, Value, View};
+use super::{Outcome, Reader};
+use rx_base::{Code, DType, Name};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
+use rx_tir::{Buffer, BufferId, Expr, Scope};
+use std::rc::Rc;
+
+/// What `T.Buffer(…)` and its siblings say.
+pub(super) struct Declaration {
+    shape: Vec<Expr>,
+    dtype: DType,
+    strides: Option<Vec<Expr>>,
+    offset: Option<Expr>,
+    scope: Scope,
+    data: Option<Value>,
+}
+
+impl Declaration {
+    /// A buffer of the IR.
+    pub(super) fn into_buffer(self, name: Name) -> Buffer {
+        Buffer { name, dtype: self.dtype, shape: self.shape, strides: self.strides, scope: self.scope }
+    }
+}
+
+impl Reader<'_> {
+    /// `(shape, dtype, data, strides, elem_offset, scope, …)`; `float32` and dense unless said otherwise.
+    pub(super) fn declaration(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        arguments: &[&Argument],
+    ) -> Outcome<Declaration> {
+        const ORDER: [&str; 6] = ["shape", "dtype", "data", "strides", "elem_offset", "scope"];
+        let mut declared = Declaration {
+            shape: Vec::new(),
+            dtype: DType::FLOAT32,
+            strides: None,
+            offset: None,
+            scope: Scope::Global,
+            data: None,
+        };
+        let mut has_shape = false;
+        for (at, argument) in arguments.iter().enumerate() {
+            let value = &argument.value;
+            let keyword = match argument.keyword {
+                Some(keyword) => cursor.text(keyword),
+                // `T.alloc_buffer(shape, dtype, scope)`.
+                None if at == 2 && matches!(value.kind, ExprKind::String) => "scope",
+                None => ORDER.get(at).copied().unwrap_or_default(),
+            };
+            if matches!(value.kind, ExprKind::None) {
+                continue;
+            }
+            match keyword {
+                "shape" | "extents" => {
+                    declared.shape = self.dims(cursor, value)?;
+                    has_shape = true;
+                }
+                "dtype" => declared.dtype = self.dtype(cursor, value)?,
+                "data" => declared.data = Some(self.value(cursor, value)?),
+                "strides" => {
+                    let strides = self.dims(cursor, value)?;
+                    declared.strides = (!strides.is_empty()).then_some(strides);
+                }
+                "elem_offset" => declared.offset = self.offset(cursor, value)?,
+                "scope" | "storage_scope" => declared.scope = self.scope(cursor, value)?,
+                // What says how memory is laid out or aligned, not what is in it.
+                _ => {}
+            }
+        }
+        if !has_shape {
+            return self.mistake(cursor, tokens, Code::MissingArgument, "a buffer needs a shape");
+        }
+        let dims = declared.shape.len();
+        if let Some(strides) = declared.strides.as_ref().filter(|strides| strides.len() != dims) {
+            let message = format!("{} strides for {dims} dims", strides.len());
+            return self.mistake(cursor, tokens, Code::ShapeMismatch, message);
+        }
+        Ok(declared)
+    }
+
+    /// `T.Buffer[(16, 16), "float32"]`.
+    pub(super) fn bracketed_declaration(&mut self, cursor: Cursor<'_>, index: &Tree) -> Outcome<Declaration> {
+        let (shape, dtype) = match &index.kind {
+            ExprKind::Tuple(parts) => match &parts[..] {
+                [shape, dtype] => (shape, Some(dtype)),
+                _ => (index, None),
+            },
+            _ => (index, None),
+        };
+        let shape = self.dims(cursor, shape)?;
+        let dtype = dtype.map_or(Ok(DType::FLOAT32), |dtype| self.dtype(cursor, dtype))?;
+        Ok(Declaration { shape, dtype, strides: None, offset: None, scope: Scope::Global, data: None })
+    }
+
+    /// A shape: a list of integers, or one.
+    pub(super) fn dims(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Vec<Expr>> {
+        let items: Vec<&Tree> = match &tree.kind {
+            ExprKind::Tuple(items) | ExprKind::List(items) => items.iter().collect(),
+            _ => vec![tree],
+        };
+        let mut dims = Vec::with_capacity(items.len());
+        for item in items {
+            if let Some(text) = cursor.string_value(item) {
+                dims.push(self.quoted_dim(cursor, item.tokens, &text)?);
+                continue;
+            }
+            let values = match self.value(cursor, item)? {
+                Value::Many(values) => values,
+                value => vec![value],
+            };
+            for value in values {
+                let scalar = self.scalar(cursor, item.tokens, value)?;
+                dims.push(self.integer(cursor, item.tokens, scalar)?);
+            }
+        }
+        Ok(dims)
+    }
+
+    /// A dtype: a string, or `T.float32`.
+    pub(super) fn dtype(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<DType> {
+        let dtype = match self.value(cursor, tree)? {
+            Value::DType(dtype) => Some(dtype),
+            Value::Text(text) => DType::parse(&text),
+            _ => None,
+        };
+        match dtype {
+            Some(dtype) if dtype.lanes != 1 => self.unsupported(cursor, tree.tokens, &format!("vectors of {dtype}")),
+            Some(dtype) => Ok(dtype),
+            None => self.mistake(cursor, tree.tokens, Code::UnknownDtype, "this is no dtype"),
+        }
+    }
+
+    fn scope(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Scope> {
+        let Some(text) = cursor.string_value(tree) else {
+            return self.unsupported(cursor, tree.tokens, "this storage scope");
+        };
+        match &*text {
+            "" | "global" | "global.vtcm" => Ok(Scope::Global),
+            "shared" | "shared.dyn" => Ok(Scope::Shared),
+            "local" => Ok(Scope::Local),
+            other => self.unsupported(cursor, tree.tokens, &format!("the storage scope \"{other}\"")),
+        }
+    }
+
+    /// Where a buffer begins in its memory; a variable that nothing binds stands for wherever that is.
+    fn offset(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Option<Expr>> {
+        if cursor.string_value(tree).is_some() {
+            return Ok(None);
+        }
+        let offset = self.integer_of(cursor, tree)?;
+        Ok(match &offset {
+            Expr::Var { var, .. } if self.symbols.contains(var) => None,
+            offset if offset.as_int() == Some(0) => None,
+            _ => Some(offset),
+        })
+    }
+
+    /// A buffer that is passed begins where its memory does.
+    pub(super) fn no_offset(&self, cursor: Cursor<'_>, tokens: TokenRange, declared: &Declaration) -> Outcome<()> {
+        match declared.offset {
+            None => Ok(()),
+            Some(_) => self.unsupported(cursor, tokens, "a parameter with `elem_offset`"),
+        }
+    }
+
+    /// `T.match_buffer(a, …)` of a handle or a region.
+    pub(super) fn match_buffer(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        name: Name,
+        arguments: &[Argument],
+    ) -> Outcome<Value> {
+        let Some((source, rest)) = arguments.split_first() else {
+            return self.mistake(cursor, tokens, Code::MissingArgument, "`T.match_buffer` of nothing");
+        };
+        let rest: Vec<&Argument> = rest.iter().collect();
+        if let ExprKind::Subscript { value, index } = &source.value.kind
+            && let Value::Buffer(of) = self.value(cursor, value)?
+        {
+            return self.match_region(cursor, tokens, of, index, &rest);
+        }
+        match self.value(cursor, &source.value)? {
+            Value::Handle(handle) => {
+                let declared = self.declaration(cursor, tokens, &rest)?;
+                self.open_handle(cursor, tokens, name, handle, declared)
+            }
+            Value::Buffer(of) => {
+                let declared = self.declaration(cursor, tokens, &rest)?;
+                self.flat(cursor, tokens, of, declared)
+            }
+            _ => self.unsupported(cursor, source.value.tokens, "`T.match_buffer` of this"),
+        }
+    }
+
+    fn open_handle(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        name: Name,
+        handle: Name,
+        declared: Declaration,
+    ) -> Outcome<Value> {
+        self.no_offset(cursor, tokens, &declared)?;
+        match self.handles.get(&handle).copied().flatten() {
+            // Opened before: another shape of the same memory.
+            Some(buffer) => {
+                let of = Rc::new(View::of_buffer(&self.func, buffer));
+                self.flat(cursor, tokens, of, declared)
+            }
+            None => {
+                let buffer = self.func.add_buffer(declared.into_buffer(name));
+                self.handles.insert(handle, Some(buffer));
+                Ok(Value::Buffer(Rc::new(View::of_buffer(&self.func, buffer))))
+            }
+        }
+    }
+
+    /// A window: extents in front that the view does not have are 1.
+    fn match_region(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        of: Rc<View>,
+        index: &Tree,
+        rest: &[&Argument],
+    ) -> Outcome<Value> {
+        let mut mins = Vec::new();
+        let items = super::expr::index_items(index);
+        for item in &items {
+            mins.push(match &item.kind {
+                ExprKind::Slice { lower: Some(lower), .. } => self.integer_of(cursor, lower)?,
+                ExprKind::Slice { lower: None, .. } => Expr::int(0).cast(DType::INT32),
+                _ => self.integer_of(cursor, item)?,
+            });
+        }
+        // The places of strides and offset in memory follow from the region.
+        let told: Vec<&Argument> = rest
+            .iter()
+            .copied()
+            .filter(|argument| {
+                !argument.keyword.is_some_and(|word| matches!(cursor.text(word), "strides" | "elem_offset"))
+            })
+            .collect();
+        let declared = self.declaration(cursor, tokens, &told)?;
+        if items.len() == 1 && of.shape.is_empty() {
+            mins.clear();
+        }
+        if mins.len() != of.shape.len() || declared.shape.len() > mins.len() {
+            let message = format!("a region of {} dims of a buffer of {} dims", mins.len(), of.shape.len());
+            return self.mistake(cursor, tokens, Code::TensorNdimMismatch, message);
+        }
+        self.same_elements(cursor, tokens, &of, declared.dtype)?;
+        let source = Source::Region { of, mins };
+        Ok(Value::Buffer(Rc::new(View { shape: declared.shape, dtype: declared.dtype, source })))
+    }
+
+    fn same_elements(&self, cursor: Cursor<'_>, tokens: TokenRange, of: &View, dtype: DType) -> Outcome<()> {
+        match of.dtype == dtype {
+            true => Ok(()),
+            false => self.unsupported(cursor, tokens, &format!("memory of {} read as {dtype}", of.dtype)),
+        }
+    }
+
+    /// Another shape of the same memory.
+    fn flat(&mut self, cursor: Cursor<'_>, tokens: TokenRange, of: Rc<View>, declared: Declaration) -> Outcome<Value> {
+        self.same_elements(cursor, tokens, &of, declared.dtype)?;
+        match &of.source {
+            Source::Buffer(buffer) if self.func.buffer(*buffer).strides.is_none() => {}
+            Source::Flat { offset: None, strides: None, .. } => {}
+            _ => return self.unsupported(cursor, tokens, "a view of a buffer that is not dense"),
+        }
+        let Declaration { shape, dtype, strides, offset, .. } = declared;
+        Ok(Value::Buffer(Rc::new(View { shape, dtype, source: Source::Flat { of, offset, strides } })))
+    }
+
+    /// `T.decl_buffer(…)`, `T.Buffer(…)` in a body: a view of `data`, else a buffer of its own.
+    pub(super) fn decl_buffer(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        name: Name,
+        arguments: &[Argument],
+    ) -> Outcome<Value> {
+        let arguments: Vec<&Argument> = arguments.iter().collect();
+        let mut declared = self.declaration(cursor, tokens, &arguments)?;
+        match declared.data.take() {
+            None => Ok(self.allocated(name, declared)),
+            Some(Value::Pointer(of) | Value::Buffer(of)) => self.flat(cursor, tokens, of, declared),
+            Some(Value::Handle(handle)) => self.open_handle(cursor, tokens, name, handle, declared),
+            Some(_) => self.unsupported(cursor, tokens, "a buffer over this memory"),
+        }
+    }
+
+    /// `T.alloc_buffer(…)` and its siblings, with a scope of their own.
+    pub(super) fn alloc_buffer(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        name: Name,
+        scope: Option<Scope>,
+        arguments: &[Argument],
+    ) -> Outcome<Value> {
+        let arguments: Vec<&Argument> = arguments.iter().collect();
+        let mut declared = self.declaration(cursor, tokens, &arguments)?;
+        if let Some(scope) = scope {
+            declared.scope = scope;
+        }
+        Ok(self.allocated(name, declared))
+    }
+
+    /// `T.allocate([n], "float32", "global")`: memory that a `T.decl_buffer` gives a shape.
+    pub(super) fn allocate(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        name: Name,
+        arguments: &[Argument],
+    ) -> Outcome<Value> {
+        match self.alloc_buffer(cursor, tokens, name, None, arguments)? {
+            Value::Buffer(view) => Ok(Value::Pointer(view)),
+            other => Ok(other),
+        }
+    }
+
+    fn allocated(&mut self, name: Name, declared: Declaration) -> Value {
+        let buffer = self.func.add_buffer(declared.into_buffer(name));
+        self.keep(buffer);
+        Value::Buffer(Rc::new(View::of_buffer(&self.func, buffer)))
+    }
+
+    /// Makes a buffer live in the body that is read.
+    fn keep(&mut self, buffer: BufferId) {
+        if let Some(body) = self.allocations.last_mut() {
+            body.push(buffer);
+        }
+    }
+
+    /// A variable that is stored to: a local buffer of one element, as in TVM.
+    pub(super) fn cell(&mut self, name: Name, dtype: DType) -> BufferId {
+        let shape = vec![Expr::Int { value: 1, dtype: DType::INT32 }];
+        let buffer = self.func.add_buffer(Buffer { name, dtype, shape, strides: None, scope: Scope::Local });
+        self.keep(buffer);
+        buffer
+    }
+
+    /// `A.view(n, m)`: another shape of the same memory.
+    pub(super) fn view(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        of: Rc<View>,
+        arguments: &[Argument],
+    ) -> Outcome<Value> {
+        let mut shape = Vec::new();
+        for argument in arguments {
+            if argument.keyword.is_some() {
+                return self.unsupported(cursor, tokens, "a view with a layout");
+            }
+            shape.extend(self.dims(cursor, &argument.value)?);
+        }
+        let dtype = of.dtype;
+        let declared = Declaration { shape, dtype, strides: None, offset: None, scope: Scope::Global, data: None };
+        self.flat(cursor, tokens, of, declared)
+    }
+}

@@ -1,0 +1,306 @@
+//! Calls of `T`'s functions in expressions.
+
+use super::expr::dtype_named;
+use super::value::Value;
+use super::{Outcome, Reader};
+use rx_base::dtype::TypeCode;
+use rx_base::{Code, DType};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange, UnaryOp as Prefix};
+use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic};
+
+impl Reader<'_> {
+    /// A call that gives a value.
+    pub(super) fn call(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        callee: &Tree,
+        arguments: &[Argument],
+    ) -> Outcome<Value> {
+        if let Some(member) = self.tir_member(cursor, callee) {
+            return self.tir_call(cursor, tokens, member, arguments);
+        }
+        match &callee.kind {
+            ExprKind::Attribute { value, name } => {
+                let of = self.value(cursor, value)?;
+                match (of, cursor.text(*name)) {
+                    (Value::Buffer(view), "view") => self.view(cursor, tokens, view, arguments),
+                    (Value::Expr(expr), "astype") if arguments.len() == 1 => {
+                        let dtype = self.dtype(cursor, &arguments[0].value)?;
+                        Ok(Value::Expr(expr.cast(dtype)))
+                    }
+                    (_, method) => self.unsupported(cursor, tokens, &format!("`.{method}(…)`")),
+                }
+            }
+            ExprKind::Name => {
+                let function = cursor.text(callee.tokens.start);
+                match function {
+                    "min" | "max" if self.lookup(cursor.name(callee.tokens.start)).is_none() => {
+                        self.tir_call(cursor, tokens, function, arguments)
+                    }
+                    _ => self.unsupported(cursor, tokens, &format!("a call of `{function}`")),
+                }
+            }
+            _ => self.unsupported(cursor, tokens, "this call"),
+        }
+    }
+
+    fn tir_call(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        member: &str,
+        arguments: &[Argument],
+    ) -> Outcome<Value> {
+        let trees: Vec<&Tree> = arguments.iter().map(|argument| &argument.value).collect();
+        match (member, &trees[..]) {
+            ("Ramp" | "ramp", _) => return self.ramp(cursor, tokens, arguments),
+            ("Broadcast" | "broadcast", _) => return self.spread(cursor, tokens, arguments),
+            ("Let", [body, bound]) => return self.let_expression(cursor, body, bound),
+            ("Cast" | "cast", [dtype, value]) => return self.cast(cursor, member, dtype, value),
+            ("reinterpret", [dtype, value]) => return self.reinterpret(cursor, tokens, dtype, value),
+            ("max_value" | "min_value" | "infinity", [dtype]) => {
+                let dtype = self.dtype(cursor, dtype)?;
+                return match limit(member, dtype) {
+                    Some(limit) => Ok(Value::Expr(limit)),
+                    None => self.unsupported(cursor, tokens, &format!("`T.{member}` of {dtype}")),
+                };
+            }
+            ("if_then_else" | "Select", [test, then, otherwise]) => {
+                let test = self.value(cursor, test)?;
+                // A test that Python knows chooses in Python only; TVM writes the choice out.
+                let test = Value::Expr(self.truth(cursor, tokens, test)?);
+                let (then, otherwise) = (self.value(cursor, then)?, self.value(cursor, otherwise)?);
+                return self.choice(cursor, tokens, test, then, otherwise);
+            }
+            ("likely" | "tvm_thread_invariant" | "ignore_loop_partition" | "meta_var", [value]) => {
+                return self.value(cursor, value);
+            }
+            ("Not", [value]) => {
+                let value = self.scalar_of(cursor, value)?;
+                return self.prefix(cursor, tokens, Prefix::Not, Value::Expr(value));
+            }
+            ("bitwise_not", [value]) => {
+                let value = self.scalar_of(cursor, value)?;
+                return self.prefix(cursor, tokens, Prefix::Invert, Value::Expr(value));
+            }
+            ("all" | "any", [first, rest @ ..]) => {
+                self.few(cursor, tokens, rest.len())?;
+                let op = if member == "all" { BinaryOp::And } else { BinaryOp::Or };
+                let mut all = self.value(cursor, first)?;
+                for operand in rest {
+                    let operand = self.value(cursor, operand)?;
+                    all = self.both(cursor, tokens, op, all, operand)?;
+                }
+                return Ok(all);
+            }
+            ("fma", [a, b, c]) => {
+                let (a, b) = (self.scalar_of(cursor, a)?, self.scalar_of(cursor, b)?);
+                let product = self.binary(cursor, tokens, BinaryOp::Mul, a, b)?;
+                let c = self.scalar_of(cursor, c)?;
+                return self.binary(cursor, tokens, BinaryOp::Add, product, c).map(Value::Expr);
+            }
+            ("ceildiv", [a, b]) => return self.ceildiv(cursor, tokens, a, b),
+            _ => {}
+        }
+        if let Some(dtype) = dtype_named(member) {
+            return self.typed(cursor, tokens, dtype, &trees);
+        }
+        if let (Some(op), [a, b]) = (binary_named(member), &trees[..]) {
+            let (a, b) = (self.scalar_of(cursor, a)?, self.scalar_of(cursor, b)?);
+            return self.binary(cursor, tokens, op, a, b).map(Value::Expr);
+        }
+        if let (Some(op), [a, b]) = (compare_named(member), &trees[..]) {
+            let (a, b) = (self.scalar_of(cursor, a)?, self.scalar_of(cursor, b)?);
+            return self.compared(cursor, tokens, op, a, b).map(Value::Expr);
+        }
+        match Intrinsic::ALL.iter().find(|function| function.name() == spelled(member)) {
+            Some(function) => self.intrinsic(cursor, tokens, *function, &trees),
+            None => self.unsupported(cursor, tokens, &format!("`T.{member}`")),
+        }
+    }
+
+    fn intrinsic(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        function: Intrinsic,
+        trees: &[&Tree],
+    ) -> Outcome<Value> {
+        let wanted = function.arity();
+        if trees.len() != wanted {
+            let message = format!("`T.{}` takes {wanted} arguments, not {}", function.name(), trees.len());
+            let code = if trees.len() < wanted { Code::MissingArgument } else { Code::TooManyArguments };
+            return self.mistake(cursor, tokens, code, message);
+        }
+        let mut args = trees.iter().map(|tree| self.scalar_of(cursor, tree)).collect::<Outcome<Vec<Expr>>>()?;
+        if let (Intrinsic::Pow | Intrinsic::Atan2 | Intrinsic::Fmod | Intrinsic::Hypot, [a, b]) = (function, &args[..])
+        {
+            let (a, b) = self.promoted(cursor, tokens, a.clone(), b.clone())?;
+            args = vec![a, b];
+        }
+        let dtype = match function {
+            Intrinsic::IsFinite | Intrinsic::IsInf | Intrinsic::IsNan => DType::BOOL,
+            // TVM gives the count as `int32`, whatever it counts in.
+            Intrinsic::Clz => DType::INT32,
+            _ => args.first().map_or(DType::FLOAT32, Expr::dtype),
+        };
+        // Of integers, roundings are the integers themselves.
+        let rounds = matches!(
+            function,
+            Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Trunc | Intrinsic::Round | Intrinsic::NearbyInt
+        );
+        if let (true, [value]) = (rounds && !dtype.is_float(), &args[..]) {
+            return Ok(Value::Expr(value.clone()));
+        }
+        Ok(Value::Expr(Expr::Call { function, dtype, args }))
+    }
+
+    /// `T.float32(x)`: a constant, or a conversion.
+    fn typed(&mut self, cursor: Cursor<'_>, tokens: TokenRange, dtype: DType, trees: &[&Tree]) -> Outcome<Value> {
+        if dtype.lanes != 1 {
+            return self.unsupported(cursor, tokens, &format!("vectors of {dtype}"));
+        }
+        let [value, ..] = trees else {
+            return self.mistake(cursor, tokens, Code::UndefinedSymbolicVar, "a variable is declared by an assignment");
+        };
+        let made = match self.value(cursor, value)? {
+            text @ Value::Text(_) => self.constant(cursor, value.tokens, dtype, &text)?,
+            value_of => self.converted(cursor, value.tokens, value_of, dtype)?,
+        };
+        Ok(Value::Expr(made))
+    }
+
+    /// `T.Cast("float32", x)`, written out whatever it is of; `T.cast(x, "float32")` converts constants.
+    fn cast(&mut self, cursor: Cursor<'_>, member: &str, first: &Tree, second: &Tree) -> Outcome<Value> {
+        if member == "cast" {
+            let dtype = self.dtype(cursor, second)?;
+            return self.scalar_as(cursor, first, dtype).map(Value::Expr);
+        }
+        let dtype = self.dtype(cursor, first)?;
+        let value = self.scalar_of(cursor, second)?;
+        Ok(Value::Expr(match value.dtype() == dtype {
+            true => value,
+            false => Expr::Cast { dtype, value: Box::new(value) },
+        }))
+    }
+
+    fn reinterpret(&mut self, cursor: Cursor<'_>, tokens: TokenRange, dtype: &Tree, value: &Tree) -> Outcome<Value> {
+        let dtype = self.dtype(cursor, dtype)?;
+        let value = self.scalar_of(cursor, value)?;
+        if value.dtype().bits != dtype.bits {
+            let message = format!("the bits of {} as {dtype}, which has another width", value.dtype());
+            return self.mistake(cursor, tokens, Code::DtypeMismatch, message);
+        }
+        Ok(Value::Expr(Expr::Call { function: Intrinsic::Reinterpret, dtype, args: vec![value] }))
+    }
+
+    /// `T.Let(body, where={x: value})`: the body with the value in place of the variable.
+    fn let_expression(&mut self, cursor: Cursor<'_>, body: &Tree, bound: &Tree) -> Outcome<Value> {
+        let ExprKind::Dict(entries) = &bound.kind else {
+            return self.unsupported(cursor, bound.tokens, "`T.Let` of this");
+        };
+        let mut values = Vec::with_capacity(entries.len());
+        for (key, value) in entries {
+            match key {
+                Some(key) if matches!(key.kind, ExprKind::Name) => {
+                    values.push((cursor.name(key.tokens.start), self.scalar_of(cursor, value)?));
+                }
+                _ => return self.unsupported(cursor, value.tokens, "`T.Let` of what is no variable"),
+            }
+        }
+        self.scoped(|reader| {
+            for (name, value) in values {
+                reader.bind(name, Value::Expr(value));
+            }
+            reader.value(cursor, body)
+        })
+    }
+
+    /// `T.ceildiv(a, b)`: `(a + b - 1) // b`, as TVM writes it.
+    fn ceildiv(&mut self, cursor: Cursor<'_>, tokens: TokenRange, a: &Tree, b: &Tree) -> Outcome<Value> {
+        let (a, b) = (self.integer_of(cursor, a)?, self.integer_of(cursor, b)?);
+        let (a, b) = self.promoted(cursor, tokens, a, b)?;
+        let one = Expr::Int { value: 1, dtype: b.dtype() };
+        Ok(Value::Expr((a + b.clone() - one).floor_div(b)))
+    }
+}
+
+/// The intrinsic behind a member's other names.
+fn spelled(member: &str) -> &str {
+    match member {
+        "fabs" => "abs",
+        "power" => "pow",
+        other => other,
+    }
+}
+
+fn binary_named(member: &str) -> Option<BinaryOp> {
+    Some(match member {
+        "Add" => BinaryOp::Add,
+        "Sub" => BinaryOp::Sub,
+        "Mul" => BinaryOp::Mul,
+        "Div" | "div" => BinaryOp::Div,
+        "truncdiv" => BinaryOp::TruncDiv,
+        "Mod" | "truncmod" => BinaryOp::TruncMod,
+        "FloorDiv" | "floordiv" | "indexdiv" => BinaryOp::FloorDiv,
+        "FloorMod" | "floormod" | "indexmod" => BinaryOp::FloorMod,
+        "Min" | "min" => BinaryOp::Min,
+        "Max" | "max" => BinaryOp::Max,
+        "And" => BinaryOp::And,
+        "Or" => BinaryOp::Or,
+        "bitwise_and" => BinaryOp::BitAnd,
+        "bitwise_or" => BinaryOp::BitOr,
+        "bitwise_xor" => BinaryOp::BitXor,
+        "shift_left" => BinaryOp::ShiftLeft,
+        "shift_right" => BinaryOp::ShiftRight,
+        _ => return None,
+    })
+}
+
+fn compare_named(member: &str) -> Option<CompareOp> {
+    Some(match member {
+        "EQ" => CompareOp::Eq,
+        "NE" => CompareOp::Ne,
+        "LT" => CompareOp::Lt,
+        "LE" => CompareOp::Le,
+        "GT" => CompareOp::Gt,
+        "GE" => CompareOp::Ge,
+        _ => return None,
+    })
+}
+
+/// The largest, smallest or infinite value of a dtype (TVM `max_value`, `min_value`, `infinity`).
+fn limit(member: &str, dtype: DType) -> Option<Expr> {
+    let bits = u32::from(dtype.bits);
+    if dtype.is_float() {
+        let largest = match (dtype.code, bits) {
+            (TypeCode::Float, 64) => f64::MAX,
+            (TypeCode::Float, 32) => f64::from(f32::MAX),
+            (TypeCode::Float, 16) => 65504.0,
+            (TypeCode::BFloat, _) => f64::from(f32::from_bits(0x7f7f_0000)),
+            (TypeCode::Float8E4M3Fn, _) => 448.0,
+            (TypeCode::Float8E5M2, _) => 57344.0,
+            _ => return None,
+        };
+        let value = match member {
+            "max_value" => largest,
+            "min_value" => -largest,
+            _ if matches!(dtype.code, TypeCode::Float8E4M3Fn) => return None,
+            _ => f64::INFINITY,
+        };
+        return Some(Expr::Float { value, dtype });
+    }
+    let value = match (member, dtype.code) {
+        ("max_value", TypeCode::Int) => i64::MAX >> (64 - bits.clamp(1, 64)),
+        ("min_value", TypeCode::Int) => i64::MIN >> (64 - bits.clamp(1, 64)),
+        // The bits of the largest `uint64` are those of -1.
+        ("max_value", TypeCode::UInt) => (u64::MAX >> (64 - bits.clamp(1, 64))) as i64,
+        ("min_value", TypeCode::UInt) => 0,
+        ("max_value", TypeCode::Bool) => 1,
+        ("min_value", TypeCode::Bool) => 0,
+        _ => return None,
+    };
+    Some(Expr::Int { value, dtype })
+}

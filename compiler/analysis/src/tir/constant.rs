@@ -1,0 +1,160 @@
+//! Values made into scalars and constants of a dtype.
+
+use super::value::Value;
+use super::{Outcome, Reader};
+use rx_base::dtype::TypeCode;
+use rx_base::{Code, DType};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Expr as Tree, TokenRange};
+use rx_tir::Expr;
+
+impl Reader<'_> {
+    /// A value as a scalar; Python integers are `int32`, beyond its range `int64`, Python floats `float32`.
+    pub(super) fn scalar(&mut self, cursor: Cursor<'_>, tokens: TokenRange, value: Value) -> Outcome<Expr> {
+        let dtype = match &value {
+            Value::Expr(expr) => return Ok(expr.clone()),
+            Value::Cell(buffer) => return Ok(self.func.load(*buffer, vec![Expr::int(0).cast(DType::INT32)])),
+            Value::Buffer(view) if view.shape.is_empty() => {
+                let (buffer, indices) = view.element(Vec::new());
+                return Ok(self.func.load(buffer, indices));
+            }
+            Value::Int(number) if i32::try_from(*number).is_ok() => DType::INT32,
+            Value::Int(_) => DType::INT64,
+            Value::Float(_) => DType::FLOAT32,
+            Value::Bool(_) => DType::BOOL,
+            Value::Handle(_) | Value::Pointer(_) => return self.unsupported(cursor, tokens, "pointers as values"),
+            other => {
+                let what = describe(other);
+                return self.mistake(cursor, tokens, Code::ArgumentType, format!("needed is a scalar, this is {what}"));
+            }
+        };
+        self.constant(cursor, tokens, dtype, &value)
+    }
+
+    /// The scalar that an expression of the text is.
+    pub(super) fn scalar_of(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Expr> {
+        let value = self.value(cursor, tree)?;
+        self.scalar(cursor, tree.tokens, value)
+    }
+
+    /// The scalar that an expression is, converted to `dtype`.
+    pub(super) fn scalar_as(&mut self, cursor: Cursor<'_>, tree: &Tree, dtype: DType) -> Outcome<Expr> {
+        let value = self.value(cursor, tree)?;
+        self.converted(cursor, tree.tokens, value, dtype)
+    }
+
+    /// A value converted to `dtype`; constants are written in it.
+    pub(super) fn converted(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        value: Value,
+        dtype: DType,
+    ) -> Outcome<Expr> {
+        match &value {
+            Value::Int(_) | Value::Float(_) | Value::Bool(_) => self.constant(cursor, tokens, dtype, &value),
+            _ => Ok(self.scalar(cursor, tokens, value)?.cast(dtype)),
+        }
+    }
+
+    /// A truth value: a `bool`, or whether a number is not 0.
+    pub(super) fn truth(&mut self, cursor: Cursor<'_>, tokens: TokenRange, value: Value) -> Outcome<Expr> {
+        let scalar = self.scalar(cursor, tokens, value)?;
+        if !scalar.dtype().is_bool() && !scalar.dtype().is_int() {
+            let message = format!("a condition of dtype {}", scalar.dtype());
+            return self.mistake(cursor, tokens, Code::ConditionType, message);
+        }
+        Ok(scalar.cast(DType::BOOL))
+    }
+
+    /// The truth value that an expression of the text is.
+    pub(super) fn truth_of(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Expr> {
+        let value = self.value(cursor, tree)?;
+        self.truth(cursor, tree.tokens, value)
+    }
+
+    /// An integer that an expression of the text is.
+    pub(super) fn integer_of(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Expr> {
+        let scalar = self.scalar_of(cursor, tree)?;
+        self.integer(cursor, tree.tokens, scalar)
+    }
+
+    /// The scalar, which must be an integer.
+    pub(super) fn integer(&mut self, cursor: Cursor<'_>, tokens: TokenRange, scalar: Expr) -> Outcome<Expr> {
+        match scalar.dtype() {
+            dtype if dtype.is_int() => Ok(scalar),
+            dtype if dtype.is_bool() => Ok(scalar.cast(DType::INT32)),
+            dtype => self.mistake(cursor, tokens, Code::IndexDtype, format!("an index or extent of dtype {dtype}")),
+        }
+    }
+
+    /// A Python number, or `"inf"`, `"-inf"`, `"nan"`, as a constant.
+    pub(super) fn constant(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        dtype: DType,
+        value: &Value,
+    ) -> Outcome<Expr> {
+        if dtype.lanes != 1 {
+            return self.unsupported(cursor, tokens, &format!("vectors of {dtype}"));
+        }
+        let made = match value {
+            Value::Int(number) => integer_constant(*number, dtype),
+            Value::Bool(truth) => integer_constant(i128::from(*truth), dtype),
+            Value::Float(number) if dtype.is_float() => Some(Expr::Float { value: *number, dtype }),
+            Value::Float(number) => integer_constant(*number as i128, dtype),
+            Value::Text(text) if dtype.is_float() => match text.trim_start_matches('+') {
+                "inf" | "infinity" => Some(Expr::Float { value: f64::INFINITY, dtype }),
+                "-inf" | "-infinity" => Some(Expr::Float { value: f64::NEG_INFINITY, dtype }),
+                "nan" => Some(Expr::Float { value: f64::NAN, dtype }),
+                other => other.parse().ok().map(|value| Expr::Float { value, dtype }),
+            },
+            _ => None,
+        };
+        match made {
+            Some(made) => Ok(made),
+            None => {
+                let message = format!("{} is no value of {dtype}", describe(value));
+                self.mistake(cursor, tokens, Code::DtypeMismatch, message)
+            }
+        }
+    }
+}
+
+/// The integer in a dtype of any kind; `None` where the dtype does not have it.
+fn integer_constant(value: i128, dtype: DType) -> Option<Expr> {
+    if dtype.is_float() {
+        return Some(Expr::Float { value: value as f64, dtype });
+    }
+    if dtype.is_bool() {
+        return Some(Expr::bool(value != 0));
+    }
+    let bits = u32::from(dtype.bits).clamp(1, 64);
+    let (lowest, highest) = match dtype.code {
+        TypeCode::Int => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+        TypeCode::UInt => (0, (1i128 << bits) - 1),
+        _ => return None,
+    };
+    // `uint64` beyond `int64` keeps its bits.
+    (lowest..=highest).contains(&value).then_some(Expr::Int { value: value as i64, dtype })
+}
+
+/// What a value is, in words.
+pub(super) fn describe(value: &Value) -> String {
+    match value {
+        Value::Int(number) => format!("{number}"),
+        Value::Float(number) => format!("{number}"),
+        Value::Bool(truth) => (if *truth { "True" } else { "False" }).to_owned(),
+        Value::Text(text) => format!("the string {text:?}"),
+        Value::DType(dtype) => format!("the dtype {dtype}"),
+        Value::Expr(expr) => format!("a scalar of {}", expr.dtype()),
+        Value::Buffer(_) => "a buffer".to_owned(),
+        Value::Cell(_) => "a variable".to_owned(),
+        Value::Pointer(_) => "a pointer".to_owned(),
+        Value::Many(_) => "a list".to_owned(),
+        Value::Thread(_) => "a thread axis".to_owned(),
+        Value::Handle(_) => "a handle".to_owned(),
+        Value::Nothing => "no value".to_owned(),
+    }
+}

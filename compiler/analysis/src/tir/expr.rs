@@ -1,0 +1,270 @@
+//! Expressions of the text.
+
+use super::value::{Source, Value, View};
+use super::{DEEPEST, Outcome, Reader};
+use rx_base::{Code, DType};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{self, BoolOp, Expr as Tree, ExprKind, TokenRange};
+use rx_tir::{BinaryOp, Expr};
+use std::rc::Rc;
+
+impl Reader<'_> {
+    /// The value of an expression.
+    pub(super) fn value(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Value> {
+        self.deeper(cursor, tree.tokens, |reader| reader.value_here(cursor, tree))
+    }
+
+    fn value_here(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Value> {
+        let tokens = tree.tokens;
+        Ok(match &tree.kind {
+            ExprKind::Integer => match cursor.integer_value(tree) {
+                Some(number) => Value::Int(number),
+                None => return self.unsupported(cursor, tokens, "integers of more than 127 bits"),
+            },
+            ExprKind::Float => match cursor.float_value(tree) {
+                Some(number) => Value::Float(number),
+                None => return self.unsupported(cursor, tokens, "imaginary numbers"),
+            },
+            ExprKind::String => match cursor.string_value(tree) {
+                Some(text) => Value::Text(text.into_owned()),
+                None => return self.unsupported(cursor, tokens, "bytes and f-strings"),
+            },
+            ExprKind::Bool(truth) => Value::Bool(*truth),
+            ExprKind::None => Value::Nothing,
+            ExprKind::Name => self.named(cursor, tokens)?,
+            ExprKind::Attribute { value, name } => self.attribute(cursor, tree, value, *name)?,
+            ExprKind::Subscript { value, index } => self.subscript(cursor, tree, value, index)?,
+            ExprKind::Call { callee, arguments } => self.call(cursor, tokens, callee, arguments)?,
+            ExprKind::Tuple(items) | ExprKind::List(items) => {
+                Value::Many(items.iter().map(|item| self.value(cursor, item)).collect::<Outcome<_>>()?)
+            }
+            ExprKind::Parenthesized(inner) => self.value(cursor, inner)?,
+            ExprKind::Unary(op, operand) => {
+                let operand = self.value(cursor, operand)?;
+                self.prefix(cursor, tokens, *op, operand)?
+            }
+            ExprKind::Binary(op, left, right) => {
+                let (left, right) = (self.value(cursor, left)?, self.value(cursor, right)?);
+                self.infix(cursor, tokens, *op, left, right)?
+            }
+            ExprKind::Compare(first, rest) => {
+                self.few(cursor, tokens, rest.len())?;
+                let first = self.value(cursor, first)?;
+                let rest = rest
+                    .iter()
+                    .map(|(op, operand)| Ok((*op, self.value(cursor, operand)?)))
+                    .collect::<Outcome<Vec<(ast::CompareOp, Value)>>>()?;
+                self.comparison(cursor, tokens, first, rest)?
+            }
+            ExprKind::Bool2(op, operands) => self.connected(cursor, tokens, *op, operands)?,
+            ExprKind::Conditional { then, test, otherwise } => {
+                let test = self.value(cursor, test)?;
+                let (then, otherwise) = (self.value(cursor, then)?, self.value(cursor, otherwise)?);
+                self.choice(cursor, tokens, test, then, otherwise)?
+            }
+            _ => return self.unsupported(cursor, tokens, "this expression"),
+        })
+    }
+
+    /// Chains become expressions as deep as they are long.
+    pub(super) fn few(&self, cursor: Cursor<'_>, tokens: TokenRange, count: usize) -> Outcome<()> {
+        match count > DEEPEST {
+            true => self.mistake(cursor, tokens, Code::NestingTooDeep, format!("more than {DEEPEST} operands")),
+            false => Ok(()),
+        }
+    }
+
+    fn connected(&mut self, cursor: Cursor<'_>, tokens: TokenRange, op: BoolOp, operands: &[Tree]) -> Outcome<Value> {
+        self.few(cursor, tokens, operands.len())?;
+        let op = match op {
+            BoolOp::And => BinaryOp::And,
+            BoolOp::Or => BinaryOp::Or,
+        };
+        let mut all: Option<Value> = None;
+        for operand in operands {
+            let value = self.value(cursor, operand)?;
+            all = Some(match all {
+                None => value,
+                Some(before) => self.both(cursor, tokens, op, before, value)?,
+            });
+        }
+        Ok(all.unwrap_or(Value::Nothing))
+    }
+
+    /// `T.if_then_else(test, then, otherwise)`.
+    pub(super) fn choice(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        test: Value,
+        then: Value,
+        otherwise: Value,
+    ) -> Outcome<Value> {
+        if let Value::Bool(test) = test {
+            return Ok(if test { then } else { otherwise });
+        }
+        let condition = Box::new(self.truth(cursor, tokens, test)?);
+        let (then, otherwise) = (self.scalar(cursor, tokens, then)?, self.scalar(cursor, tokens, otherwise)?);
+        let (then, otherwise) = self.promoted(cursor, tokens, then, otherwise)?;
+        Ok(Value::Expr(Expr::Select { condition, then: Box::new(then), otherwise: Box::new(otherwise) }))
+    }
+
+    fn named(&mut self, cursor: Cursor<'_>, tokens: TokenRange) -> Outcome<Value> {
+        let name = cursor.name(tokens.start);
+        if let Some(value) = self.lookup(name) {
+            return Ok(value.clone());
+        }
+        if self.file.symbols.contains(&name) {
+            return Ok(Value::Expr(self.symbol(name, DType::INT64)));
+        }
+        if self.file.modules.contains(&name) || self.file.items.contains(&name) {
+            return self.unsupported(cursor, tokens, "a call of another function");
+        }
+        let (code, message) = match self.file.captured.contains(&name) {
+            true => (Code::CapturedPythonName, format!("`{name}` is a Python value that is not known here")),
+            false => (Code::UndefinedName, format!("`{name}` is not defined")),
+        };
+        let mut mistake = self.mistake(cursor, tokens, code, message);
+        if let Err(mistake) = &mut mistake {
+            // What cannot be read stops a lowering, whatever it is to a checker.
+            mistake.severity = rx_base::diagnostic::Severity::Error;
+        }
+        mistake
+    }
+
+    fn attribute(&mut self, cursor: Cursor<'_>, tree: &Tree, value: &Tree, name: ast::TokenIndex) -> Outcome<Value> {
+        if let Some(member) = self.tir_member(cursor, tree) {
+            return match dtype_named(member) {
+                Some(dtype) => Ok(Value::DType(dtype)),
+                None => self.unsupported(cursor, tree.tokens, &format!("`T.{member}`")),
+            };
+        }
+        let of = self.value(cursor, value)?;
+        let integers = |exprs: &[Expr]| Value::Many(exprs.iter().cloned().map(Value::Expr).collect());
+        Ok(match (&of, cursor.text(name)) {
+            (Value::Buffer(view), "data") => Value::Pointer(view.clone()),
+            (Value::Buffer(view), "shape") => integers(&view.shape),
+            (Value::Buffer(view), "dtype") => Value::DType(view.dtype),
+            (Value::Expr(expr), "dtype") => Value::DType(expr.dtype()),
+            (Value::Cell(buffer), "buffer") => Value::Buffer(Rc::new(View::of_buffer(&self.func, *buffer))),
+            (Value::Buffer(_) | Value::Pointer(_), "ty") => of,
+            (_, attribute) => {
+                let what = format!("`.{attribute}` of {}", super::constant::describe(&of));
+                return self.unsupported(cursor, tree.tokens, &what);
+            }
+        })
+    }
+
+    fn subscript(&mut self, cursor: Cursor<'_>, tree: &Tree, value: &Tree, index: &Tree) -> Outcome<Value> {
+        match self.value(cursor, value)? {
+            Value::Buffer(view) => {
+                let indices = self.indices(cursor, tree.tokens, &view, index)?;
+                let (buffer, indices) = view.element(indices);
+                Ok(Value::Expr(self.func.load(buffer, indices)))
+            }
+            Value::Cell(buffer) => {
+                let view = View::of_buffer(&self.func, buffer);
+                let indices = self.indices(cursor, tree.tokens, &view, index)?;
+                Ok(Value::Expr(self.func.load(buffer, indices)))
+            }
+            Value::Many(items) => {
+                let Value::Int(at) = self.value(cursor, index)? else {
+                    return self.unsupported(cursor, index.tokens, "an index of a list that is no constant");
+                };
+                let count = items.len() as i128;
+                let at = if at < 0 { at + count } else { at };
+                match usize::try_from(at).ok().and_then(|at| items.get(at)) {
+                    Some(item) => Ok(item.clone()),
+                    None => {
+                        let message = format!("index {at} of {count} items");
+                        self.mistake(cursor, index.tokens, Code::TupleIndexOutOfRange, message)
+                    }
+                }
+            }
+            other => {
+                let what = format!("an index into {}", super::constant::describe(&other));
+                self.unsupported(cursor, tree.tokens, &what)
+            }
+        }
+    }
+
+    /// The indices between a view's brackets: as many integers as it has dims.
+    pub(super) fn indices(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        view: &View,
+        index: &Tree,
+    ) -> Outcome<Vec<Expr>> {
+        let written = index_items(index);
+        let mut indices = Vec::with_capacity(written.len());
+        for item in written {
+            match &item.kind {
+                ExprKind::Slice { lower, upper, step } => {
+                    indices.push(self.lane_slice(
+                        cursor,
+                        item.tokens,
+                        lower.as_deref(),
+                        upper.as_deref(),
+                        step.as_deref(),
+                    )?);
+                }
+                ExprKind::Starred { value, double: false } => match self.value(cursor, value)? {
+                    Value::Many(items) => {
+                        for item in items {
+                            let scalar = self.scalar(cursor, value.tokens, item)?;
+                            indices.push(self.integer(cursor, value.tokens, scalar)?);
+                        }
+                    }
+                    _ => return self.unsupported(cursor, item.tokens, "`*` of what is no list"),
+                },
+                _ => indices.push(self.integer_of(cursor, item)?),
+            }
+        }
+        // TVM writes the one element of a tensor without dims, and of a variable, at 0.
+        if view.shape.is_empty() && matches!(&indices[..], [only] if only.as_int() == Some(0)) {
+            indices.clear();
+        }
+        if indices.len() != view.shape.len() {
+            let name = match &view.source {
+                Source::Buffer(buffer) => self.func.buffer(*buffer).name.to_string(),
+                _ => "the buffer".to_owned(),
+            };
+            let message = format!("{} indices for `{name}`, which has {} dims", indices.len(), view.shape.len());
+            return self.mistake(cursor, tokens, Code::TensorNdimMismatch, message);
+        }
+        Ok(indices)
+    }
+}
+
+/// The indices between brackets: `a`, `a, b`, `()`.
+pub(super) fn index_items(index: &Tree) -> Vec<&Tree> {
+    match &index.kind {
+        ExprKind::Tuple(items) => items.iter().collect(),
+        ExprKind::Parenthesized(inner) if matches!(inner.kind, ExprKind::Tuple(_)) => index_items(inner),
+        _ => vec![index],
+    }
+}
+
+/// The dtype that a member of `T` is named after, short names of TVM 0.27 included.
+pub(super) fn dtype_named(member: &str) -> Option<DType> {
+    let long = match member {
+        "f16" => "float16",
+        "f32" => "float32",
+        "f64" => "float64",
+        "bf16" => "bfloat16",
+        "i8" => "int8",
+        "i16" => "int16",
+        "i32" => "int32",
+        "i64" => "int64",
+        "u8" => "uint8",
+        "u16" => "uint16",
+        "u32" => "uint32",
+        "u64" => "uint64",
+        "boolean" => "bool",
+        "handle" => return None,
+        other => other,
+    };
+    // `T.float` and `T.int` are no members, though dtypes may be spelled so in strings.
+    (!matches!(long, "float" | "int" | "uint" | "bfloat")).then(|| DType::parse(long)).flatten()
+}

@@ -1,0 +1,176 @@
+//! Vector stores: `C[a:a + 8] = A[T.Ramp(b, 1, 8)] + T.Broadcast(x, 8)` becomes a loop over its lanes.
+
+use super::expr::index_items;
+use super::value::{Value, View};
+use super::{Outcome, Reader};
+use rx_base::name::name;
+use rx_base::{Code, DType, Dim};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
+use rx_tir::{BinaryOp, BufferId, Expr, LoopKind, Stmt};
+
+/// The lanes of the store that is read.
+#[derive(Clone)]
+pub(super) struct Lanes {
+    count: i64,
+    /// The number of the lane: the variable of the loop over them.
+    lane: Expr,
+}
+
+impl Reader<'_> {
+    /// How many elements an index stores to at once; `None` for one.
+    pub(super) fn store_lanes(&mut self, cursor: Cursor<'_>, index: &Tree) -> Outcome<Option<i64>> {
+        for item in index_items(index) {
+            let count = match &item.kind {
+                ExprKind::Slice { lower, upper, step } => {
+                    let (lower, upper) = self.slice_bounds(cursor, item.tokens, lower.as_deref(), upper.as_deref())?;
+                    let step = self.slice_step(cursor, step.as_deref())?;
+                    constant_difference(&upper, &lower).map(|extent| extent.saturating_add(step - 1) / step)
+                }
+                ExprKind::Call { callee, arguments } if self.tir_member(cursor, callee).is_some_and(is_ramp) => {
+                    let lanes = arguments.get(2).map(|argument| self.value(cursor, &argument.value)).transpose()?;
+                    match lanes {
+                        Some(Value::Int(lanes)) => i64::try_from(lanes).ok(),
+                        _ => None,
+                    }
+                }
+                _ => continue,
+            };
+            return match count {
+                Some(count) if count > 0 => Ok(Some(count)),
+                _ => self.unsupported(cursor, item.tokens, "a number of lanes that is no constant"),
+            };
+        }
+        Ok(None)
+    }
+
+    /// `view[index] = value` for each lane. All lanes are read before one is stored, so what is stored to may be read only
+    /// where it is stored.
+    pub(super) fn vector_store(
+        &mut self,
+        cursor: Cursor<'_>,
+        view: &View,
+        index: &Tree,
+        value: &Tree,
+        count: i64,
+    ) -> Outcome<Stmt> {
+        let var = self.func.add_var(name("lane"), DType::INT32);
+        let lane = self.func.var_expr(var);
+        let before = self.lanes.replace(Lanes { count, lane });
+        let indices = self.indices(cursor, index.tokens, view, index);
+        let stored = self.scalar_as(cursor, value, view.dtype);
+        self.lanes = before;
+        let (indices, stored) = (indices?, stored?);
+        let (buffer, indices) = view.element(indices);
+        if reads_elsewhere(&stored, buffer, &indices) {
+            return self.unsupported(cursor, value.tokens, "a vector of the buffer that it is stored to");
+        }
+        let extent = Expr::int(count).cast(DType::INT32);
+        let body = Box::new(Stmt::Store { buffer, indices, value: stored, site: self.site() });
+        let start = Expr::int(0).cast(DType::INT32);
+        Ok(Stmt::For { var, start, extent, kind: LoopKind::Vectorized, body })
+    }
+
+    /// The index that a slice is in the lane that is read.
+    pub(super) fn lane_slice(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        lower: Option<&Tree>,
+        upper: Option<&Tree>,
+        step: Option<&Tree>,
+    ) -> Outcome<Expr> {
+        let (lower, _) = self.slice_bounds(cursor, tokens, lower, upper)?;
+        let step = self.slice_step(cursor, step)?;
+        self.at_lane(cursor, tokens, lower, Expr::int(step).cast(DType::INT32))
+    }
+
+    fn slice_bounds(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        lower: Option<&Tree>,
+        upper: Option<&Tree>,
+    ) -> Outcome<(Expr, Expr)> {
+        let (Some(lower), Some(upper)) = (lower, upper) else {
+            return self.unsupported(cursor, tokens, "a slice without bounds");
+        };
+        Ok((self.integer_of(cursor, lower)?, self.integer_of(cursor, upper)?))
+    }
+
+    fn slice_step(&mut self, cursor: Cursor<'_>, step: Option<&Tree>) -> Outcome<i64> {
+        let Some(step) = step else { return Ok(1) };
+        match self.integer_of(cursor, step)?.as_int() {
+            Some(value) if value > 0 => Ok(value),
+            _ => self.unsupported(cursor, step.tokens, "a step that is no positive constant"),
+        }
+    }
+
+    fn at_lane(&mut self, cursor: Cursor<'_>, tokens: TokenRange, base: Expr, stride: Expr) -> Outcome<Expr> {
+        let Some(lanes) = self.lanes.clone() else {
+            return self.unsupported(cursor, tokens, "a vector outside a vector store");
+        };
+        let (lane, stride) = self.promoted(cursor, tokens, lanes.lane, stride)?;
+        let (base, offset) = self.promoted(cursor, tokens, base, lane * stride)?;
+        Ok(base + offset)
+    }
+
+    /// `T.Ramp(base, stride, lanes)`: `base + lane * stride`.
+    pub(super) fn ramp(&mut self, cursor: Cursor<'_>, tokens: TokenRange, arguments: &[Argument]) -> Outcome<Value> {
+        let [base, stride, lanes] = arguments else {
+            return self.mistake(cursor, tokens, Code::MissingArgument, "`T.Ramp` takes base, stride and lanes");
+        };
+        let (base, stride) = (self.integer_of(cursor, &base.value)?, self.integer_of(cursor, &stride.value)?);
+        self.same_lanes(cursor, &lanes.value)?;
+        self.at_lane(cursor, tokens, base, stride).map(Value::Expr)
+    }
+
+    /// `T.Broadcast(value, lanes)`: the value in every lane.
+    pub(super) fn spread(&mut self, cursor: Cursor<'_>, tokens: TokenRange, arguments: &[Argument]) -> Outcome<Value> {
+        let [value, lanes] = arguments else {
+            return self.mistake(cursor, tokens, Code::MissingArgument, "`T.Broadcast` takes value and lanes");
+        };
+        self.same_lanes(cursor, &lanes.value)?;
+        self.value(cursor, &value.value)
+    }
+
+    fn same_lanes(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<()> {
+        let wanted = self.lanes.as_ref().map(|lanes| i128::from(lanes.count));
+        match self.value(cursor, tree)? {
+            Value::Int(count) if Some(count) == wanted => Ok(()),
+            _ => self.unsupported(cursor, tree.tokens, "a vector of other lanes than are stored"),
+        }
+    }
+}
+
+fn is_ramp(member: &str) -> bool {
+    matches!(member, "Ramp" | "ramp")
+}
+
+/// Whether an element of the buffer is read that is not the one at `indices`.
+fn reads_elsewhere(value: &Expr, stored: BufferId, at: &[Expr]) -> bool {
+    let mut found = false;
+    value.walk(&mut |part| {
+        if let Expr::Load { buffer, indices, .. } = part {
+            found |= *buffer == stored && indices != at;
+        }
+    });
+    found
+}
+
+/// `a - b` where that is the same for all values of the variables.
+fn constant_difference(a: &Expr, b: &Expr) -> Option<i64> {
+    (&dim(a)? - &dim(b)?).as_constant()
+}
+
+fn dim(expr: &Expr) -> Option<Dim> {
+    Some(match expr {
+        Expr::Int { value, .. } => Dim::constant(*value),
+        Expr::Var { var, .. } => Dim::symbol(name(&format!("v{}", var.0))),
+        Expr::Cast { value, dtype } if dtype.is_int() => dim(value)?,
+        Expr::Binary { op: BinaryOp::Add, left, right } => &dim(left)? + &dim(right)?,
+        Expr::Binary { op: BinaryOp::Sub, left, right } => &dim(left)? - &dim(right)?,
+        Expr::Binary { op: BinaryOp::Mul, left, right } => &dim(left)? * &dim(right)?,
+        _ => return None,
+    })
+}

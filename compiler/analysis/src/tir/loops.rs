@@ -1,0 +1,225 @@
+//! Loops and threads.
+
+use super::statement::Binder;
+use super::tree::Node;
+use super::value::Value;
+use super::{Outcome, Reader};
+use rx_base::name::name;
+use rx_base::{Code, DType, Name};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
+use rx_tir::{Expr, LoopKind, Stmt, VarId};
+
+/// A loop as it is written: its range, and the step between its values.
+struct Range {
+    start: Expr,
+    extent: Expr,
+    step: Option<Expr>,
+    kind: LoopKind,
+}
+
+impl Reader<'_> {
+    /// `for targets in iter:`.
+    pub(super) fn for_loop(&mut self, node: &Node<'_>, target: &Tree, iter: &Tree) -> Outcome<Stmt> {
+        let cursor = node.cursor;
+        let ranges = self.ranges_of(cursor, iter)?;
+        let targets: Vec<&Tree> = match &target.kind {
+            ExprKind::Tuple(targets) | ExprKind::List(targets) => targets.iter().collect(),
+            ExprKind::Parenthesized(inner) => vec![inner],
+            _ => vec![target],
+        };
+        if targets.len() != ranges.len() || targets.iter().any(|target| !matches!(target.kind, ExprKind::Name)) {
+            let message = format!("{} variables for {} loops", targets.len(), ranges.len());
+            return self.mistake(cursor, target.tokens, Code::SyntaxError, message);
+        }
+        self.few(cursor, iter.tokens, targets.len() + self.depth)?;
+        self.scoped(|reader| {
+            let mut loops = Vec::with_capacity(targets.len());
+            for (target, range) in targets.iter().zip(ranges) {
+                loops.push(reader.loop_variable(cursor.name(target.tokens.start), range));
+            }
+            let before = reader.depth;
+            reader.depth += loops.len();
+            let body = reader.body(cursor, iter.tokens, &node.children);
+            reader.depth = before;
+            let nest = |body, (var, start, extent, kind)| Stmt::For { var, start, extent, kind, body: Box::new(body) };
+            Ok(loops.into_iter().rev().fold(body?, nest))
+        })
+    }
+
+    /// Binds a loop's variable; one with a step runs over the number of its values.
+    fn loop_variable(&mut self, bound: Name, range: Range) -> (VarId, Expr, Expr, LoopKind) {
+        let dtype = range.extent.dtype();
+        let var = self.func.add_var(bound, dtype);
+        let value = self.func.var_expr(var);
+        match range.step {
+            None => {
+                self.ranges.insert(var, (range.start.clone(), range.extent.clone()));
+                self.bind(bound, Value::Expr(value));
+                (var, range.start, range.extent, range.kind)
+            }
+            Some(step) => {
+                self.bind(bound, Value::Expr(range.start + value * step));
+                (var, Expr::Int { value: 0, dtype }, range.extent, range.kind)
+            }
+        }
+    }
+
+    /// The loops of `T.grid(…)`, `range(…)`, `T.serial(…)` and the other kinds.
+    fn ranges_of(&mut self, cursor: Cursor<'_>, iter: &Tree) -> Outcome<Vec<Range>> {
+        let ExprKind::Call { callee, arguments } = &iter.kind else {
+            return self.unsupported(cursor, iter.tokens, "a loop over this");
+        };
+        let member = match self.tir_member(cursor, callee) {
+            Some(member) => member,
+            None if cursor.source(callee.tokens) == "range" && self.lookup(name("range")).is_none() => "serial",
+            None => return self.unsupported(cursor, iter.tokens, "a loop over this"),
+        };
+        if member == "grid" {
+            let mut ranges = Vec::with_capacity(arguments.len());
+            for argument in arguments.iter().filter(|argument| argument.keyword.is_none()) {
+                let (start, extent) = self.domain(cursor, &argument.value)?;
+                ranges.push(Range { start, extent, step: None, kind: LoopKind::Serial });
+            }
+            return Ok(ranges);
+        }
+        let kind = match member {
+            "serial" | "range" => LoopKind::Serial,
+            "parallel" => LoopKind::Parallel,
+            "vectorized" => LoopKind::Vectorized,
+            "unroll" | "unrolled" => LoopKind::Unrolled,
+            "thread_binding" => LoopKind::ThreadBinding(self.thread_of(cursor, iter.tokens, arguments)?),
+            other => return self.unsupported(cursor, iter.tokens, &format!("a loop over `T.{other}`")),
+        };
+        Ok(vec![self.range(cursor, iter.tokens, arguments, kind)?])
+    }
+
+    /// The thread axis of `T.thread_binding(…, thread="threadIdx.x")`.
+    fn thread_of(&mut self, cursor: Cursor<'_>, tokens: TokenRange, arguments: &[Argument]) -> Outcome<Name> {
+        let named = arguments.iter().find_map(|argument| cursor.string_value(&argument.value));
+        match named {
+            Some(axis) => Ok(name(&axis)),
+            None => self.mistake(cursor, tokens, Code::MissingArgument, "a thread binding needs a `thread`"),
+        }
+    }
+
+    /// `(stop)`, `(start, stop)`, `(start, stop, step)`.
+    fn range(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        arguments: &[Argument],
+        kind: LoopKind,
+    ) -> Outcome<Range> {
+        let (mut positional, mut start, mut stop, mut step) = (Vec::new(), None, None, None);
+        for argument in arguments {
+            match argument.keyword.map(|keyword| cursor.text(keyword)) {
+                None if matches!(argument.value.kind, ExprKind::String | ExprKind::None) => {}
+                None => positional.push(&argument.value),
+                Some("start") => start = Some(&argument.value),
+                Some("stop") => stop = Some(&argument.value),
+                Some("step") => step = Some(&argument.value),
+                // Annotations are for the compiler that the text was printed by.
+                Some(_) => {}
+            }
+        }
+        match positional[..] {
+            [] => {}
+            [only] if stop.is_none() => stop = Some(only),
+            [only] => start = Some(only),
+            [from, to] => (start, stop) = (Some(from), Some(to)),
+            [from, to, by, ..] => (start, stop, step) = (Some(from), Some(to), Some(by)),
+        }
+        let Some(stop) = stop else {
+            return self.mistake(cursor, tokens, Code::MissingArgument, "a loop needs an extent");
+        };
+        let stop = self.integer_of(cursor, stop)?;
+        let start = match start {
+            Some(start) => self.integer_of(cursor, start)?,
+            None => Expr::Int { value: 0, dtype: stop.dtype() },
+        };
+        let extent = self.difference(cursor, tokens, stop, start.clone())?;
+        let start = start.cast(extent.dtype());
+        let step = match step {
+            Some(step) => Some(self.integer_of(cursor, step)?).filter(|step| step.as_int() != Some(1)),
+            None => None,
+        };
+        let Some(step) = step else { return Ok(Range { start, extent, step: None, kind }) };
+        let (extent, step) = self.promoted(cursor, tokens, extent, step)?;
+        let one = Expr::Int { value: 1, dtype: step.dtype() };
+        let start = start.cast(step.dtype());
+        let count = (extent + (step.clone() - one)).floor_div(step.clone());
+        Ok(Range { start, extent: count, step: Some(step), kind })
+    }
+
+    /// A range of values: an extent, `(start, stop)` or `T.Range(start, stop)`.
+    pub(super) fn domain(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<(Expr, Expr)> {
+        let bounds = match &tree.kind {
+            ExprKind::Tuple(parts) | ExprKind::List(parts) => match &parts[..] {
+                [start, stop] => Some((start, stop)),
+                _ => None,
+            },
+            ExprKind::Call { callee, arguments } if self.tir_member(cursor, callee) == Some("Range") => {
+                match &arguments[..] {
+                    [start, stop] => Some((&start.value, &stop.value)),
+                    [stop] => return self.domain(cursor, &stop.value),
+                    _ => None,
+                }
+            }
+            ExprKind::Parenthesized(inner) => return self.domain(cursor, inner),
+            _ => None,
+        };
+        let Some((start, stop)) = bounds else {
+            let extent = self.integer_of(cursor, tree)?;
+            return Ok((Expr::Int { value: 0, dtype: extent.dtype() }, extent));
+        };
+        let (start, stop) = (self.integer_of(cursor, start)?, self.integer_of(cursor, stop)?);
+        let extent = self.difference(cursor, tree.tokens, stop, start.clone())?;
+        let start = start.cast(extent.dtype());
+        Ok((start, extent))
+    }
+
+    /// `T.launch_thread("blockIdx.x", extent)`, or of a `T.env_thread`.
+    pub(super) fn launch_thread(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        bound: Name,
+        arguments: &[Argument],
+    ) -> Outcome<(Binder, Value)> {
+        let [thread, extent] = arguments else {
+            return self.mistake(cursor, tokens, Code::MissingArgument, "a thread and its extent are needed");
+        };
+        let axis = match self.value(cursor, &thread.value)? {
+            Value::Text(axis) => name(&axis),
+            Value::Thread(axis) => axis,
+            _ => return self.unsupported(cursor, thread.value.tokens, "a thread of this kind"),
+        };
+        let extent = self.integer_of(cursor, &extent.value)?;
+        let start = Expr::Int { value: 0, dtype: extent.dtype() };
+        let var = self.func.add_var(bound, extent.dtype());
+        self.ranges.insert(var, (start, extent.clone()));
+        let value = Value::Expr(self.func.var_expr(var));
+        // The axis itself is called by the name it was declared under.
+        if let ExprKind::Name = thread.value.kind {
+            self.bind(cursor.name(thread.value.tokens.start), value.clone());
+        }
+        Ok((Binder::Launch { var, extent, kind: LoopKind::ThreadBinding(axis) }, value))
+    }
+
+    /// The first value and extent of what a block's axis is bound to by `T.axis.remap`.
+    pub(super) fn loop_range(&self, value: &Expr) -> Option<(Expr, Expr)> {
+        match value {
+            Expr::Var { var, .. } => self.ranges.get(var).cloned(),
+            _ => None,
+        }
+    }
+
+    /// The dtype of a block's axis over this domain: signed, of 32 bits at least (TVM `AxisSpatial`).
+    pub(super) fn axis_dtype(start: &Expr, extent: &Expr) -> DType {
+        match start.dtype().bits.max(extent.dtype().bits) > 32 {
+            true => DType::INT64,
+            false => DType::INT32,
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! A function's header: parameters, and the variables its shapes are written with.
+
+use super::expr::dtype_named;
+use super::tree::Node;
+use super::value::{Value, View};
+use super::{Outcome, Reader};
+use rx_base::name::NameMap;
+use rx_base::{Code, DType, Name};
+use rx_syntax::Cursor;
+use rx_syntax::Segment;
+use rx_syntax::ast::{Expr as Tree, ExprKind, Parameter, StatementKind, TokenRange};
+use rx_tir::{Expr, Param, PrimFunc};
+use std::rc::Rc;
+
+/// A parameter as its annotation says.
+enum Declared {
+    Param(Param),
+    Handle(Name),
+}
+
+impl Reader<'_> {
+    /// The function of these statements: decorators, `def`, body.
+    pub(super) fn function(mut self, nodes: &[Node<'_>]) -> Outcome<PrimFunc> {
+        let header = nodes.iter().find_map(|node| match node.kind {
+            StatementKind::Def { name, type_params, params, .. } => Some((node, *name, type_params, params)),
+            _ => None,
+        });
+        let Some((node, name, type_params, params)) = header else {
+            let place = crate::function::ItemPlace::Segment(0, crate::file_context::NOWHERE);
+            return Err(Box::new(rx_base::Diagnostic::new(Code::NoLowering, place, "there is no function here")));
+        };
+        (self.segment, self.statement) = (node.segment, node.index);
+        for token in type_params {
+            self.symbol(node.cursor.name(*token), DType::INT64);
+        }
+        let scalars = self.scalar_parameters(node.cursor, params)?;
+        self.declared_symbols(&node.children);
+        self.reassigned = reassigned(&node.children);
+        let mut declared = Vec::with_capacity(params.len());
+        for param in params {
+            declared.push(self.parameter(node.cursor.parameter(param), param, &scalars)?);
+        }
+        let body = self.function_body(&node.children)?;
+        (self.segment, self.statement) = (node.segment, node.index);
+        for (param, declared) in params.iter().zip(declared) {
+            let passed = match declared {
+                Declared::Param(passed) => passed,
+                Declared::Handle(handle) => match self.handles.get(&handle).copied().flatten() {
+                    Some(buffer) => Param::Buffer(buffer),
+                    None => {
+                        let message = format!("no `T.match_buffer` opens the handle `{handle}`");
+                        let cursor = node.cursor.parameter(param);
+                        return self.mistake(cursor, param.tree.tokens, Code::NoLowering, message);
+                    }
+                },
+            };
+            self.func.params.push(passed);
+        }
+        self.finish(node.cursor, TokenRange { start: name, end: name + 1 }, body)
+    }
+
+    /// Binds the scalars among the parameters: shapes may mention those that come after them.
+    fn scalar_parameters(&mut self, cursor: Cursor<'_>, params: &[Parameter]) -> Outcome<NameMap<Param>> {
+        let mut scalars = NameMap::default();
+        for param in params {
+            let cursor = cursor.parameter(param);
+            let (Some(name), Some(annotation)) = (param.tree.name, &param.tree.annotation) else { continue };
+            let name = cursor.name(name);
+            let head = match &annotation.kind {
+                ExprKind::Call { callee, arguments } if arguments.is_empty() => callee,
+                _ => annotation,
+            };
+            let Some(dtype) = self.tir_member(cursor, head).and_then(dtype_named) else { continue };
+            if dtype.lanes != 1 {
+                return self.unsupported(cursor, annotation.tokens, &format!("vectors of {dtype}"));
+            }
+            let var = self.func.add_var(name, dtype);
+            self.bind(name, Value::Expr(self.func.var_expr(var)));
+            scalars.insert(name, Param::Scalar(var));
+        }
+        Ok(scalars)
+    }
+
+    /// Binds `n = T.int64()` of the body's top: quoted shapes of parameters may mention it.
+    fn declared_symbols(&mut self, body: &[Node<'_>]) {
+        for node in body {
+            let StatementKind::Assign { targets, value } = node.kind else { continue };
+            let [target] = &targets[..] else { continue };
+            let pairs: Vec<(&Tree, &Tree)> = match (&target.kind, &value.kind) {
+                (ExprKind::Tuple(targets), ExprKind::Tuple(values)) if targets.len() == values.len() => {
+                    targets.iter().zip(values).collect()
+                }
+                _ => vec![(target, value)],
+            };
+            for (target, value) in pairs {
+                if let (ExprKind::Name, Some(dtype)) = (&target.kind, self.declared_dtype(node.cursor, value)) {
+                    self.symbol(node.cursor.name(target.tokens.start), dtype);
+                }
+            }
+        }
+    }
+
+    /// The dtype of `T.int64()`, `T.int32(is_size_var=True)`, `T.var("int64")`: what declares a variable.
+    pub(super) fn declared_dtype(&self, cursor: Cursor<'_>, value: &Tree) -> Option<DType> {
+        let ExprKind::Call { callee, arguments } = &value.kind else { return None };
+        let member = self.tir_member(cursor, callee)?;
+        let positional = arguments.iter().find(|argument| argument.keyword.is_none());
+        match (member, positional) {
+            ("var" | "size_var" | "Var" | "SizeVar", Some(_)) => {
+                let named = arguments.iter().rev().find_map(|argument| cursor.string_value(&argument.value));
+                DType::parse(&named?)
+            }
+            (_, None) => dtype_named(member).filter(|dtype| dtype.lanes == 1),
+            _ => None,
+        }
+    }
+
+    /// The variable `name` of the function's outermost scope, declared where it is not.
+    pub(super) fn symbol(&mut self, name: Name, dtype: DType) -> Expr {
+        if let Some(Value::Expr(known @ Expr::Var { .. })) = self.scopes.first().and_then(|scope| scope.get(&name)) {
+            return known.clone();
+        }
+        let var = self.func.add_var(name, dtype);
+        self.symbols.push(var);
+        let value = self.func.var_expr(var);
+        if let Some(scope) = self.scopes.first_mut() {
+            scope.insert(name, Value::Expr(value.clone()));
+        }
+        value
+    }
+
+    fn parameter(&mut self, cursor: Cursor<'_>, param: &Parameter, scalars: &NameMap<Param>) -> Outcome<Declared> {
+        let tree = &param.tree;
+        let Some(name) = tree.name.filter(|_| tree.stars == 0).map(|name| cursor.name(name)) else {
+            return self.unsupported(cursor, tree.tokens, "this parameter of a prim_func");
+        };
+        if let Some(scalar) = scalars.get(&name) {
+            return Ok(Declared::Param(*scalar));
+        }
+        let Some(annotation) = &tree.annotation else {
+            let message = format!("the parameter `{name}` has no type");
+            return self.mistake(cursor, tree.tokens, Code::MissingAnnotation, message);
+        };
+        let callee = match &annotation.kind {
+            ExprKind::Call { callee, .. } | ExprKind::Subscript { value: callee, .. } => callee,
+            _ => annotation,
+        };
+        let member = self.tir_member(cursor, callee).unwrap_or_default();
+        match (&annotation.kind, member) {
+            (ExprKind::Call { arguments, .. }, "Buffer") => {
+                let arguments: Vec<_> = arguments.iter().collect();
+                let declared = self.declaration(cursor, annotation.tokens, &arguments)?;
+                self.buffer_parameter(cursor, annotation.tokens, name, declared)
+            }
+            // The spelling of TVM before 0.12: `T.Buffer[(16, 16), "float32"]`.
+            (ExprKind::Subscript { index, .. }, "Buffer") => {
+                let declared = self.bracketed_declaration(cursor, index)?;
+                self.buffer_parameter(cursor, annotation.tokens, name, declared)
+            }
+            (_, "handle" | "Ptr" | "ptr") => {
+                self.handles.insert(name, None);
+                self.bind(name, Value::Handle(name));
+                Ok(Declared::Handle(name))
+            }
+            _ => self.unsupported(cursor, annotation.tokens, "a parameter of this type"),
+        }
+    }
+
+    fn buffer_parameter(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        name: Name,
+        declared: super::buffers::Declaration,
+    ) -> Outcome<Declared> {
+        self.no_offset(cursor, tokens, &declared)?;
+        let buffer = self.func.add_buffer(declared.into_buffer(name));
+        let view = View::of_buffer(&self.func, buffer);
+        self.bind(name, Value::Buffer(Rc::new(view)));
+        Ok(Declared::Param(Param::Buffer(buffer)))
+    }
+
+    /// A dim written as a string, `"n * 2"`. Names in it that nothing binds are variables, `int32` as in TVM.
+    pub(super) fn quoted_dim(&mut self, cursor: Cursor<'_>, tokens: TokenRange, text: &str) -> Outcome<Expr> {
+        let inner = Segment::new(text.into());
+        let [statement] = &inner.tree().statements[..] else {
+            return self.mistake(cursor, tokens, Code::SyntaxError, "a dim in quotes is one expression");
+        };
+        let StatementKind::Expr(tree) = &statement.tree.kind else {
+            return self.mistake(cursor, tokens, Code::SyntaxError, "a dim in quotes is one expression");
+        };
+        let inner_cursor = inner.cursor(statement);
+        for name in names_in(inner_cursor, tree) {
+            if self.lookup(name).is_none() && self.file.namespace(&name).is_none() {
+                let dtype = if self.file.symbols.contains(&name) { DType::INT64 } else { DType::INT32 };
+                self.symbol(name, dtype);
+            }
+        }
+        self.integer_of(inner_cursor, tree).map_err(|mut mistake| {
+            // The places of a mistake inside are the string's.
+            mistake.primary = crate::function::ItemPlace::Segment(self.segment, cursor.span(tokens));
+            mistake
+        })
+    }
+}
+
+/// The names in an expression of a dim.
+fn names_in(cursor: Cursor<'_>, tree: &Tree) -> Vec<Name> {
+    let mut names = Vec::new();
+    let mut open = vec![tree];
+    while let Some(tree) = open.pop() {
+        match &tree.kind {
+            ExprKind::Name => names.push(cursor.name(tree.tokens.start)),
+            ExprKind::Binary(_, a, b) => open.extend([&**b, &**a]),
+            ExprKind::Unary(_, a) | ExprKind::Parenthesized(a) => open.push(a),
+            ExprKind::Call { arguments, .. } => open.extend(arguments.iter().rev().map(|argument| &argument.value)),
+            _ => {}
+        }
+    }
+    names
+}
+
+/// The names that assignments bind more than once, or change.
+fn reassigned(body: &[Node<'_>]) -> NameMap<()> {
+    let mut once: NameMap<()> = NameMap::default();
+    let mut again = NameMap::default();
+    let mut open: Vec<&Node<'_>> = body.iter().collect();
+    while let Some(node) = open.pop() {
+        open.extend(&node.children);
+        let (target, changed) = match node.kind {
+            StatementKind::Assign { targets, .. } => match &targets[..] {
+                [target] => (target, false),
+                _ => continue,
+            },
+            StatementKind::AnnAssign { target, value, .. } => (target, value.is_none()),
+            StatementKind::AugAssign { target, .. } => (target, true),
+            _ => continue,
+        };
+        if let ExprKind::Name = target.kind {
+            let name = node.cursor.name(target.tokens.start);
+            if changed || once.insert(name, ()).is_some() {
+                again.insert(name, ());
+            }
+        }
+    }
+    again
+}

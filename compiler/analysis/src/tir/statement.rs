@@ -1,0 +1,315 @@
+//! Statements in order, and what binds the rest of a body.
+
+use super::tree::Node;
+use super::value::Value;
+use super::{DEEPEST, Outcome, Reader};
+use rx_base::name::name;
+use rx_base::{Code, Name};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, StatementKind, TokenRange};
+use rx_tir::{BinaryOp as Op, LoopKind};
+use rx_tir::{Block, BufferId, Expr, Stmt, VarId};
+
+/// What binds the statements after it.
+pub(super) enum Binder {
+    /// `x: T.let[…] = value`.
+    Let { var: VarId, value: Expr },
+    /// `bx = T.launch_thread("blockIdx.x", extent)`.
+    Launch { var: VarId, extent: Expr, kind: LoopKind },
+}
+
+impl Binder {
+    pub(super) fn around(self, body: Stmt) -> Stmt {
+        let body = Box::new(body);
+        match self {
+            Binder::Let { var, value } => Stmt::Let { var, value, body },
+            Binder::Launch { var, extent, kind } => {
+                let start = Expr::Int { value: 0, dtype: extent.dtype() };
+                Stmt::For { var, start, extent, kind, body }
+            }
+        }
+    }
+}
+
+/// A statement that was read.
+pub(super) enum Step {
+    /// Done; nothing where it says nothing.
+    Done(Stmt),
+    /// The rest of the body belongs to it.
+    Open(Binder),
+}
+
+impl Step {
+    pub(super) const NOTHING: Step = Step::Done(Stmt::nothing());
+}
+
+impl Reader<'_> {
+    /// The function's body; buffers it allocates live in a block called `root`, as in TVM.
+    pub(super) fn function_body(&mut self, nodes: &[Node<'_>]) -> Outcome<Stmt> {
+        self.scopes.push(Default::default());
+        let outcome = self.owning_body(nodes);
+        self.scopes.pop();
+        let (body, allocations) = outcome?;
+        Ok(block_of(name("root"), allocations, body))
+    }
+
+    /// A body with a scope of its own; buffers it allocates live in a block around it.
+    pub(super) fn body(&mut self, cursor: Cursor<'_>, tokens: TokenRange, nodes: &[Node<'_>]) -> Outcome<Stmt> {
+        let (body, allocations) =
+            self.deeper(cursor, tokens, |reader| reader.scoped(|reader| reader.owning_body(nodes)))?;
+        // Named after the operator around it, which is what mistakes in it name.
+        Ok(block_of(self.site().operator, allocations, body))
+    }
+
+    /// A body, and the buffers allocated in it.
+    pub(super) fn owning_body(&mut self, nodes: &[Node<'_>]) -> Outcome<(Stmt, Vec<BufferId>)> {
+        self.allocations.push(Vec::new());
+        let body = self.sequence(nodes);
+        let allocations = self.allocations.pop().unwrap_or_default();
+        Ok((body?, allocations))
+    }
+
+    fn sequence(&mut self, nodes: &[Node<'_>]) -> Outcome<Stmt> {
+        // Statements before each binder that is open, and the binder.
+        let mut open: Vec<(Vec<Stmt>, Binder)> = Vec::new();
+        let mut current = Vec::new();
+        let mut rest = nodes;
+        while let Some((node, after)) = rest.split_first() {
+            let branches = after.iter().take_while(|node| is_branch(node.kind)).count();
+            let (branches, after) = after.split_at(branches);
+            rest = after;
+            (self.segment, self.statement) = (node.segment, node.index);
+            match self.statement(node, branches)? {
+                Step::Done(statement) => current.push(statement),
+                Step::Open(binder) => {
+                    open.push((std::mem::take(&mut current), binder));
+                    if open.len() + self.depth > DEEPEST {
+                        let tokens = TokenRange { start: 0, end: 1 };
+                        let message = format!("more than {DEEPEST} binders deep");
+                        return self.mistake(node.cursor, tokens, Code::NestingTooDeep, message);
+                    }
+                }
+            }
+        }
+        let mut body = Stmt::seq(current);
+        while let Some((mut before, binder)) = open.pop() {
+            before.push(binder.around(body));
+            body = Stmt::seq(before);
+        }
+        Ok(body)
+    }
+
+    fn statement(&mut self, node: &Node<'_>, branches: &[Node<'_>]) -> Outcome<Step> {
+        let cursor = node.cursor;
+        let whole = TokenRange { start: 0, end: 1 };
+        match node.kind {
+            StatementKind::Assign { targets, value } => match &targets[..] {
+                [target] => self.assign(cursor, target, value),
+                _ => self.unsupported(cursor, value.tokens, "several targets of one value"),
+            },
+            StatementKind::AnnAssign { target, annotation, value } => {
+                self.annotated(cursor, target, annotation, value.as_ref())
+            }
+            StatementKind::AugAssign { target, op, value } => self.changed(cursor, target, *op, value),
+            StatementKind::Expr(expr) => self.bare(cursor, expr),
+            StatementKind::For { target, iter } => self.for_loop(node, target, iter).map(Step::Done),
+            StatementKind::While(test) => {
+                let condition = self.truth_of(cursor, test)?;
+                let body = Box::new(self.body(cursor, test.tokens, &node.children)?);
+                Ok(Step::Done(Stmt::While { condition, body }))
+            }
+            StatementKind::If(test) => self.branch(node, test, branches).map(Step::Done),
+            StatementKind::With(items) => self.with(node, items).map(Step::Done),
+            StatementKind::Assert { test, message } => self.assert(cursor, test, message.as_ref()).map(Step::Done),
+            StatementKind::Pass => Ok(Step::NOTHING),
+            StatementKind::Return(None) => self.unsupported(cursor, whole, "`return` in a prim_func"),
+            StatementKind::Return(Some(value)) => self.unsupported(cursor, value.tokens, "a prim_func's return value"),
+            StatementKind::Break => self.unsupported(cursor, whole, "`break`"),
+            StatementKind::Continue => self.unsupported(cursor, whole, "`continue`"),
+            StatementKind::Elif(_) | StatementKind::Else => {
+                self.mistake(cursor, whole, Code::MisplacedStatement, "there is no `if` to this branch")
+            }
+            StatementKind::Def { .. } | StatementKind::Decorator(_) => {
+                self.unsupported(cursor, whole, "functions inside a prim_func")
+            }
+            _ => self.unsupported(cursor, whole, "this statement in a prim_func"),
+        }
+    }
+
+    /// `if` with the branches behind it; `elif` is an `if` in the branch before.
+    fn branch(&mut self, node: &Node<'_>, test: &Tree, branches: &[Node<'_>]) -> Outcome<Stmt> {
+        let test_value = self.value(node.cursor, test)?;
+        let constant = if let Value::Bool(holds) = &test_value { Some(*holds) } else { None };
+        let condition = self.truth(node.cursor, test.tokens, test_value)?;
+        let then = Box::new(self.body(node.cursor, test.tokens, &node.children)?);
+        let otherwise = match branches.split_first() {
+            None => None,
+            Some((next, rest)) => {
+                (self.segment, self.statement) = (next.segment, next.index);
+                let inner = self.deeper(node.cursor, test.tokens, |reader| match next.kind {
+                    StatementKind::Elif(test) => reader.branch(next, test, rest),
+                    _ => reader.body(next.cursor, TokenRange { start: 0, end: 1 }, &next.children),
+                })?;
+                Some(Box::new(inner))
+            }
+        };
+        // A test that Python knows chooses while the text is read.
+        Ok(match constant {
+            Some(true) => *then,
+            Some(false) => otherwise.map_or(Stmt::nothing(), |part| *part),
+            None => Stmt::If { condition, then, otherwise },
+        })
+    }
+
+    fn assert(&mut self, cursor: Cursor<'_>, test: &Tree, message: Option<&Tree>) -> Outcome<Stmt> {
+        let condition = self.truth_of(cursor, test)?;
+        let mut text = String::new();
+        if let Some(message) = message {
+            let value = self.value(cursor, message)?;
+            collect_text(&value, &mut text);
+            // `("RuntimeError", ["message"])`: the kind is Python's.
+            if let Value::Many(parts) = &value
+                && let [Value::Text(kind), Value::Many(_)] = &parts[..]
+            {
+                text = text.split_off(kind.len());
+            }
+        }
+        Ok(Stmt::Assert { condition, message: name(&text), site: self.site() })
+    }
+
+    /// An expression alone: what says something of the block, or is evaluated.
+    fn bare(&mut self, cursor: Cursor<'_>, expr: &Tree) -> Outcome<Step> {
+        let ExprKind::Call { callee, arguments } = &expr.kind else {
+            return match &expr.kind {
+                ExprKind::String | ExprKind::Ellipsis => Ok(Step::NOTHING),
+                _ => {
+                    let value = self.scalar_of(cursor, expr)?;
+                    Ok(Step::Done(evaluated(value)))
+                }
+            };
+        };
+        let Some(member) = self.tir_member(cursor, callee) else {
+            let value = self.scalar_of(cursor, expr)?;
+            return Ok(Step::Done(evaluated(value)));
+        };
+        let first = arguments.first().map(|argument| &argument.value);
+        match (member, first) {
+            // What says nothing about values.
+            (
+                "reads" | "writes" | "func_attr" | "sblock_attr" | "attr" | "assume" | "device_entry" | "func_name"
+                | "hint" | "func_ret" | "static_assert",
+                _,
+            ) => self.attribute_statement(cursor, expr, member, arguments),
+            ("where", Some(predicate)) => {
+                let predicate = self.truth_of(cursor, predicate)?;
+                match self.frames.last_mut() {
+                    Some(frame) => frame.add_predicate(predicate),
+                    None => return self.mistake(cursor, expr.tokens, Code::MisplacedStatement, "outside a block"),
+                }
+                Ok(Step::NOTHING)
+            }
+            ("evaluate", Some(value)) => {
+                let value = self.scalar_of(cursor, value)?;
+                Ok(Step::Done(evaluated(value)))
+            }
+            ("Assert", Some(test)) => {
+                let message = arguments.get(1).map(|argument| &argument.value);
+                self.assert(cursor, test, message).map(Step::Done)
+            }
+            ("buffer_store", Some(buffer)) => match &arguments[..] {
+                [_, value, index, ..] => {
+                    // The list of indices reads as the tuple between brackets.
+                    let index = match &index.value.kind {
+                        ExprKind::List(items) => {
+                            Tree { kind: ExprKind::Tuple(items.clone()), tokens: index.value.tokens }
+                        }
+                        _ => index.value.clone(),
+                    };
+                    self.store(cursor, buffer, &index, &value.value).map(Step::Done)
+                }
+                _ => self.mistake(cursor, expr.tokens, Code::MissingArgument, "`T.buffer_store` needs an index"),
+            },
+            ("launch_thread", _) => {
+                let (binder, _) = self.launch_thread(cursor, expr.tokens, name("thread"), arguments)?;
+                Ok(Step::Open(binder))
+            }
+            _ => {
+                let value = self.scalar_of(cursor, expr)?;
+                Ok(Step::Done(evaluated(value)))
+            }
+        }
+    }
+
+    /// `T.attr(node, key, value)` changes nothing, except that a thread's extent or a reduction over threads would.
+    pub(super) fn attribute_statement(
+        &mut self,
+        cursor: Cursor<'_>,
+        expr: &Tree,
+        member: &str,
+        arguments: &[Argument],
+    ) -> Outcome<Step> {
+        let key = arguments.get(1).and_then(|argument| cursor.string_value(&argument.value));
+        match key.as_deref() {
+            Some(key @ ("thread_extent" | "virtual_thread")) if member == "attr" => {
+                self.unsupported(cursor, expr.tokens, &format!("the attribute \"{key}\"; write `T.launch_thread`"))
+            }
+            _ => Ok(Step::NOTHING),
+        }
+    }
+
+    /// `op(a, b)` folded where both are constants: extents of loops.
+    pub(super) fn difference(&mut self, cursor: Cursor<'_>, tokens: TokenRange, a: Expr, b: Expr) -> Outcome<Expr> {
+        let (a, b) = self.promoted(cursor, tokens, a, b)?;
+        // `start + extent - start`, as loops that begin elsewhere than at 0 are printed.
+        match a {
+            Expr::Binary { op: Op::Add, left, right } if *left == b => Ok(*right),
+            a => Ok(a - b),
+        }
+    }
+}
+
+/// A statement for a value: none where it cannot fail.
+fn evaluated(value: Expr) -> Stmt {
+    match value {
+        Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } => Stmt::nothing(),
+        value => Stmt::Evaluate(value),
+    }
+}
+
+/// The statement in a block that its buffers live in; itself where there are none.
+fn block_of(label: Name, allocations: Vec<BufferId>, body: Stmt) -> Stmt {
+    match (allocations.is_empty(), body) {
+        (true, body) => body,
+        // The function's only block may be the one written `root`.
+        (false, Stmt::Block(mut block)) if label == "root" && is_root(&block) => {
+            let mut all = allocations;
+            all.append(&mut block.allocations);
+            block.allocations = all;
+            Stmt::Block(block)
+        }
+        (false, body) => Stmt::Block(Box::new(Block {
+            name: label,
+            iters: Vec::new(),
+            predicate: None,
+            allocations,
+            init: None,
+            body,
+        })),
+    }
+}
+
+fn is_root(block: &Block) -> bool {
+    block.name == "root" && block.iters.is_empty() && block.predicate.is_none() && block.init.is_none()
+}
+
+fn is_branch(kind: &StatementKind) -> bool {
+    matches!(kind, StatementKind::Elif(_) | StatementKind::Else)
+}
+
+fn collect_text(value: &Value, into: &mut String) {
+    match value {
+        Value::Text(text) => into.push_str(text),
+        Value::Many(parts) => parts.iter().for_each(|part| collect_text(part, into)),
+        _ => {}
+    }
+}

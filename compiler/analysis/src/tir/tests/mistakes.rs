@@ -1,0 +1,63 @@
+//! What is refused, and where.
+
+use crate::FileContext;
+use crate::function::ItemPlace;
+use crate::tir::prim_func;
+use rx_base::name::name;
+use rx_syntax::Segment;
+use std::sync::Arc;
+
+/// The mistake in a body, and the text it is reported at.
+fn mistake(body: &str) -> String {
+    let mut text = "@T.prim_func\ndef f(A: T.Buffer((8, 8), \"float32\"), h: T.int32):\n".to_owned();
+    body.lines().for_each(|line| text += &format!("    {line}\n"));
+    let segment = Arc::new(Segment::new(text.as_str().into()));
+    match prim_func(&[segment], &FileContext::default(), name("f")) {
+        Ok(_) => "none".to_owned(),
+        Err(mistakes) => {
+            let ItemPlace::Segment(0, span) = &mistakes[0].primary else { return "elsewhere".to_owned() };
+            format!("{} at `{}`", mistakes[0].message, &text[span.range()])
+        }
+    }
+}
+
+#[test]
+fn one_mistake_with_its_place() {
+    assert_eq!(mistake("pass"), "none");
+    for (body, expected) in [
+        ("A[0] = 1", "1 indices for `A`, which has 2 dims at `A`"),
+        ("A[0, 0] = B[0]", "`B` is not defined at `B`"),
+        (
+            "A[0, 0] = T.call_extern(\"float32\", \"f\")",
+            "rx does not run `T.call_extern` at `T.call_extern(\"float32\", \"f\")`",
+        ),
+        ("A[0, 0] = h / 2", "`/` of int32 and int32: write `//`, `T.truncdiv` or a cast to float"),
+        ("A[0, 0] = T.exp()", "`T.exp` takes 1 arguments, not 0"),
+        ("A[h * 1.5, 0] = 0", "an index or extent of dtype float32"),
+        ("return h", "rx does not run a prim_func's return value"),
+        ("T.tvm_storage_sync(\"shared\")", "rx does not run `T.tvm_storage_sync`"),
+        ("B = T.alloc_buffer((4,), \"flaot32\")", "this is no dtype at `\"flaot32\"`"),
+        ("A[0, 0:4] = A[0, 1:5]", "rx does not run a vector of the buffer that it is stored to"),
+        ("v = T.axis.spatial(4, h)", "axes belong to a block"),
+        ("n = T.int64()\nA[0, 0] = n", "the value of `n` follows from no parameter at `f`"),
+    ] {
+        let found = mistake(body);
+        assert!(found.starts_with(expected), "{body}: {found}");
+    }
+}
+
+#[test]
+fn depth_is_bounded() {
+    let sum = |terms: usize| format!("A[0, 0] = {}", vec!["h"; terms].join(" + "));
+    assert_eq!(mistake(&sum(505)), "none");
+    // The parser may refuse it first.
+    assert_ne!(mistake(&sum(5000)), "none");
+    assert!(mistake(&format!("A[0, 0] = {}", vec!["h < 1"; 5000].join(" and "))).starts_with("more than"));
+    let lets = |count: usize| (0..count).map(|at| format!("x{at}: T.let[T.int32] = h")).collect::<Vec<_>>().join("\n");
+    assert_eq!(mistake(&lets(505)), "none");
+    assert!(mistake(&lets(5000)).starts_with("more than"));
+    let mut nested = String::new();
+    (0..200).for_each(|depth| nested += &format!("{}for i{depth} in range(2):\n", " ".repeat(depth)));
+    nested += &format!("{}A[0, 0] = 1", " ".repeat(200));
+    assert_eq!(mistake(&nested), "none");
+}

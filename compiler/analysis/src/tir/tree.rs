@@ -1,0 +1,68 @@
+//! Statements as a tree: blocks follow from indentation.
+
+use rx_syntax::ast::StatementKind;
+use rx_syntax::{Cursor, Segment, Statement};
+use std::sync::Arc;
+
+/// A statement with the statements of its block.
+pub(super) struct Node<'s> {
+    /// Its segment.
+    pub(super) segment: u32,
+    /// Its index in the function, decorators and header counted.
+    pub(super) index: u32,
+    pub(super) cursor: Cursor<'s>,
+    pub(super) kind: &'s StatementKind,
+    pub(super) children: Vec<Node<'s>>,
+    indent: u32,
+}
+
+/// The statements of a function, decorators and header first.
+pub(super) fn read(segments: &[Arc<Segment>]) -> Vec<Node<'_>> {
+    let mut top = Vec::new();
+    // Headers whose blocks are open, outermost first.
+    let mut open: Vec<Node<'_>> = Vec::new();
+    let mut index = 0;
+    for (segment_index, segment) in (0u32..).zip(segments) {
+        for statement in &segment.tree().statements {
+            // An inline statement stands after its header's colon, or after a `;` beside its sibling.
+            while let Some(last) = open.pop_if(|last| closes(last, statement)) {
+                close(last, &mut open, &mut top);
+            }
+            open.push(Node {
+                segment: segment_index,
+                index,
+                cursor: segment.cursor(statement),
+                kind: &statement.tree.kind,
+                children: Vec::new(),
+                indent: statement.indent,
+            });
+            index += 1;
+        }
+    }
+    while let Some(last) = open.pop() {
+        close(last, &mut open, &mut top);
+    }
+    top
+}
+
+fn closes(last: &Node<'_>, next: &Statement) -> bool {
+    match is_header(last.kind) {
+        true => last.indent >= next.indent && !next.inline,
+        false => true,
+    }
+}
+
+fn close<'s>(node: Node<'s>, open: &mut [Node<'s>], top: &mut Vec<Node<'s>>) {
+    match open.last_mut() {
+        Some(parent) => parent.children.push(node),
+        None => top.push(node),
+    }
+}
+
+fn is_header(kind: &StatementKind) -> bool {
+    use StatementKind::{Class, Def, Elif, Else, For, If, Python, While, With};
+    matches!(
+        kind,
+        Def { .. } | Class { .. } | With(_) | For { .. } | While(_) | If(_) | Elif(_) | Else | Python { block: true }
+    )
+}

@@ -1,0 +1,140 @@
+//! What an expression of the text stands for while it is read.
+
+use rx_base::{DType, Name};
+use rx_tir::{BufferId, Expr, PrimFunc};
+use std::rc::Rc;
+
+/// The value of a name or expression: of the IR, or of the Python around it.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    /// A Python integer, without a dtype of its own.
+    Int(i128),
+    /// A Python float.
+    Float(f64),
+    /// A Python truth value.
+    Bool(bool),
+    /// A string.
+    Text(String),
+    /// A dtype: `T.float32`, `A.dtype`.
+    DType(DType),
+    /// A scalar of the IR.
+    Expr(Expr),
+    /// A tensor.
+    Buffer(Rc<View>),
+    /// A variable that is stored to: a local buffer of one element.
+    Cell(BufferId),
+    /// A tensor's memory: `A.data`.
+    Pointer(Rc<View>),
+    /// A list or tuple.
+    Many(Vec<Value>),
+    /// A thread axis of `T.env_thread`.
+    Thread(Name),
+    /// A parameter that is a handle.
+    Handle(Name),
+    /// Nothing: `None`, and what has no meaning here.
+    Nothing,
+}
+
+/// A tensor as the text sees it: a buffer of the IR, or a window into another.
+#[derive(Clone, Debug)]
+pub(super) struct View {
+    /// Its extents.
+    pub(super) shape: Vec<Expr>,
+    /// Its element type.
+    pub(super) dtype: DType,
+    /// Where its elements lie.
+    pub(super) source: Source,
+}
+
+/// Where a view's elements lie.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// In a buffer of the IR, at the same indices.
+    Buffer(BufferId),
+    /// In a box of another view: index `i` of the last dims is at `mins + i`; dims in front have one value.
+    Region { of: Rc<View>, mins: Vec<Expr> },
+    /// In another view's memory: at `offset + Σ index · stride`, counted row by row.
+    Flat { of: Rc<View>, offset: Option<Expr>, strides: Option<Vec<Expr>> },
+}
+
+impl View {
+    /// A buffer of the IR.
+    pub(super) fn of_buffer(func: &PrimFunc, buffer: BufferId) -> View {
+        let declared = func.buffer(buffer);
+        View { shape: declared.shape.clone(), dtype: declared.dtype, source: Source::Buffer(buffer) }
+    }
+
+    /// The element of the buffer behind it that is its own at `indices`, as many as its dims.
+    pub(super) fn element(&self, indices: Vec<Expr>) -> (BufferId, Vec<Expr>) {
+        match &self.source {
+            Source::Buffer(buffer) => (*buffer, indices),
+            Source::Region { of, mins } => {
+                let dropped = mins.len().saturating_sub(indices.len());
+                let inner = mins.iter().skip(dropped).zip(indices).map(|(min, index)| sum(min.clone(), index));
+                of.element(mins.iter().take(dropped).cloned().chain(inner).collect())
+            }
+            Source::Flat { of, offset, strides } => {
+                if offset.is_none() && strides.is_none() && of.shape == self.shape {
+                    return of.element(indices);
+                }
+                let mut linear = match strides {
+                    Some(strides) => indices
+                        .into_iter()
+                        .zip(strides)
+                        .map(|(index, stride)| product(index, stride.clone()))
+                        .reduce(sum)
+                        .unwrap_or(Expr::int(0)),
+                    None => row_major(indices, &self.shape),
+                };
+                if let Some(offset) = offset {
+                    linear = sum(offset.clone(), linear);
+                }
+                of.element(unravel(linear, &of.shape))
+            }
+        }
+    }
+}
+
+/// The position of `indices` in a dense tensor.
+fn row_major(indices: Vec<Expr>, shape: &[Expr]) -> Expr {
+    let mut linear: Option<Expr> = None;
+    for (index, extent) in indices.into_iter().zip(shape) {
+        linear = Some(match linear {
+            None => index,
+            Some(outer) => sum(product(outer, extent.clone()), index),
+        });
+    }
+    linear.unwrap_or(Expr::int(0))
+}
+
+/// The indices of a dense tensor's element at position `linear`.
+fn unravel(linear: Expr, shape: &[Expr]) -> Vec<Expr> {
+    let mut rest = linear;
+    let mut indices = Vec::with_capacity(shape.len());
+    for extent in shape.iter().skip(1).rev() {
+        let (position, extent) = same_dtype(rest, extent.clone());
+        indices.push(position.clone().floor_mod(extent.clone()));
+        rest = position.floor_div(extent);
+    }
+    if !shape.is_empty() {
+        indices.push(rest);
+    }
+    indices.reverse();
+    indices
+}
+
+fn sum(a: Expr, b: Expr) -> Expr {
+    let (a, b) = same_dtype(a, b);
+    a + b
+}
+
+fn product(a: Expr, b: Expr) -> Expr {
+    let (a, b) = same_dtype(a, b);
+    a * b
+}
+
+/// Two integers, the narrower widened.
+fn same_dtype(a: Expr, b: Expr) -> (Expr, Expr) {
+    let wider = if a.dtype().bits >= b.dtype().bits { a.dtype() } else { b.dtype() };
+    (a.cast(wider), b.cast(wider))
+}

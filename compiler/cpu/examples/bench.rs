@@ -1,0 +1,240 @@
+//! Times of typical kernels: `cargo run --release -p rx-cpu --example bench`.
+//!
+//! Printed beside what the host does at best: copying memory, and the library's matrix product.
+
+use rx_base::name::name;
+use rx_base::{DType, Dim};
+use rx_cpu::{Argument, CpuModule, Scratch};
+use rx_tir::builder::in_range;
+use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, KernelBuilder, PrimFunc};
+use std::time::{Duration, Instant};
+
+const FLOAT: DType = DType::FLOAT32;
+
+fn number(value: f64) -> Expr {
+    Expr::number(value, FLOAT)
+}
+
+fn dims(extents: &[i64]) -> Vec<Dim> {
+    extents.iter().map(|extent| Dim::from(*extent)).collect()
+}
+
+/// A kernel, and what one call moves and computes.
+struct Case {
+    what: String,
+    func: PrimFunc,
+    bytes: f64,
+    operations: f64,
+}
+
+fn builder(what: &str) -> KernelBuilder {
+    KernelBuilder::new(name(what))
+}
+
+/// `gelu(x) * y + b`, `gelu` by `erf`.
+fn chain(n: i64) -> Case {
+    let mut builder = builder("chain");
+    let [x, y, b, z] = ["x", "y", "b", "z"].map(|text| builder.param(text, &dims(&[n]), FLOAT));
+    builder.compute(z, |builder, axes| {
+        let [x, y, b] = [x, y, b].map(|buffer| builder.load(buffer, axes));
+        let erf = Expr::call(Intrinsic::Erf, vec![x.clone() * number(std::f64::consts::FRAC_1_SQRT_2)]);
+        x * number(0.5) * (erf + number(1.0)) * y + b
+    });
+    Case { what: format!("gelu(x)·y+b, {n}"), func: builder.finish(), bytes: 16.0 * n as f64, operations: 0.0 }
+}
+
+/// `x * y + b`.
+fn simple(n: i64) -> Case {
+    let mut builder = builder("simple");
+    let [x, y, b, z] = ["x", "y", "b", "z"].map(|text| builder.param(text, &dims(&[n]), FLOAT));
+    builder.compute(z, |builder, axes| builder.load(x, axes) * builder.load(y, axes) + builder.load(b, axes));
+    Case { what: format!("x·y+b, {n}"), func: builder.finish(), bytes: 16.0 * n as f64, operations: 2.0 * n as f64 }
+}
+
+/// `out[row] = combine(initial, value(row, column))`.
+fn reduce_rows(
+    builder: &mut KernelBuilder,
+    out: BufferId,
+    [rows, columns]: [i64; 2],
+    op: BinaryOp,
+    initial: f64,
+    value: impl FnOnce(&mut KernelBuilder, [Expr; 2]) -> Expr,
+) {
+    builder.reduce(out, &[Expr::int(rows)], &[Expr::int(columns)], number(initial), op, |builder, axes, reduced| {
+        (axes.to_vec(), value(builder, [axes[0].clone(), reduced[0].clone()]))
+    });
+}
+
+fn softmax(rows: i64, columns: i64) -> Case {
+    let mut builder = builder("softmax");
+    let shape = dims(&[rows, columns]);
+    let [x, y] = ["x", "y"].map(|text| builder.param(text, &shape, FLOAT));
+    let [largest, sums] = ["largest", "sums"].map(|text| builder.temporary(text, &shape[..1], FLOAT));
+    let powers = builder.temporary("powers", &shape, FLOAT);
+    let size = [rows, columns];
+    reduce_rows(&mut builder, largest, size, BinaryOp::Max, f64::from(f32::MIN), |builder, at| builder.load(x, &at));
+    builder.compute(powers, |builder, axes| {
+        Expr::call(Intrinsic::Exp, vec![builder.load(x, axes) - builder.load(largest, &axes[..1])])
+    });
+    reduce_rows(&mut builder, sums, size, BinaryOp::Add, 0.0, |builder, at| builder.load(powers, &at));
+    builder.compute(y, |builder, axes| builder.load(powers, axes) / builder.load(sums, &axes[..1]));
+    let bytes = (8 * rows * columns) as f64;
+    Case { what: format!("softmax, {rows}×{columns}"), func: builder.finish(), bytes, operations: 0.0 }
+}
+
+fn layer_norm(rows: i64, columns: i64) -> Case {
+    let mut builder = builder("layer_norm");
+    let shape = dims(&[rows, columns]);
+    let x = builder.param("x", &shape, FLOAT);
+    let [gamma, beta] = ["gamma", "beta"].map(|text| builder.param(text, &shape[1..], FLOAT));
+    let y = builder.param("y", &shape, FLOAT);
+    let [sums, squares] = ["sums", "squares"].map(|text| builder.temporary(text, &shape[..1], FLOAT));
+    let size = [rows, columns];
+    reduce_rows(&mut builder, sums, size, BinaryOp::Add, 0.0, |builder, at| builder.load(x, &at));
+    reduce_rows(&mut builder, squares, size, BinaryOp::Add, 0.0, |builder, at| {
+        let x = builder.load(x, &at);
+        x.clone() * x
+    });
+    builder.compute(y, |builder, axes| {
+        let count = number(1.0 / columns as f64);
+        let mean = builder.load(sums, &axes[..1]) * count.clone();
+        let variance = builder.load(squares, &axes[..1]) * count - mean.clone() * mean.clone();
+        let scale = Expr::call(Intrinsic::Rsqrt, vec![variance + number(1e-5)]);
+        let normal = (builder.load(x, axes) - mean) * scale;
+        normal * builder.load(gamma, &axes[1..]) + builder.load(beta, &axes[1..])
+    });
+    let bytes = (8 * rows * columns) as f64;
+    Case { what: format!("layer_norm, {rows}×{columns}"), func: builder.finish(), bytes, operations: 0.0 }
+}
+
+/// A window of 3×3 with padding 1 over images: its maximum, or its product with weights of each channel.
+fn window(channels: i64, size: i64, stride: i64, weighted: bool) -> Case {
+    let out = (size - 1) / stride + 1;
+    let mut builder = builder("window");
+    let x = builder.param("x", &dims(&[channels, size, size]), FLOAT);
+    let w = builder.param("w", &dims(&[channels, 3, 3]), FLOAT);
+    let y = builder.param("y", &dims(&[channels, out, out]), FLOAT);
+    let extents = builder.shape(y);
+    let (op, initial) = if weighted { (BinaryOp::Add, 0.0) } else { (BinaryOp::Max, f64::from(f32::MIN)) };
+    let window = [Expr::int(3), Expr::int(3)];
+    builder.reduce(y, &extents, &window, number(initial), op, |builder, axes, reduced| {
+        let at = [0, 1].map(|axis| axes[axis + 1].clone() * Expr::int(stride) + reduced[axis].clone() - Expr::int(1));
+        let inside = at.clone().map(|at| in_range(at, Expr::int(0), Expr::int(size)));
+        let [row, column] = at;
+        let value = builder.load(x, &[axes[0].clone(), row, column]);
+        let weight = builder.load(w, &[axes[0].clone(), reduced[0].clone(), reduced[1].clone()]);
+        let value = if weighted { value * weight } else { value };
+        let [rows, columns] = inside;
+        (axes.to_vec(), Expr::select(rows.and(columns), value, number(initial)))
+    });
+    let what = format!("{} 3×3/{stride}, {channels}×{size}²", if weighted { "depthwise" } else { "max_pool" });
+    let bytes = (4 * channels * (size * size + out * out)) as f64;
+    Case { what, func: builder.finish(), bytes, operations: (18 * channels * out * out) as f64 }
+}
+
+fn product(m: i64, n: i64, k: i64) -> Case {
+    let mut builder = builder("matmul");
+    let a = builder.param("a", &dims(&[m, k]), FLOAT);
+    let b = builder.param("b", &dims(&[k, n]), FLOAT);
+    let c = builder.param("c", &dims(&[m, n]), FLOAT);
+    let extents = builder.shape(c);
+    builder.reduce(c, &extents, &[Expr::int(k)], number(0.0), BinaryOp::Add, |builder, axes, reduced| {
+        let left = builder.load(a, &[axes[0].clone(), reduced[0].clone()]);
+        let right = builder.load(b, &[reduced[0].clone(), axes[1].clone()]);
+        (axes.to_vec(), left * right)
+    });
+    let bytes = (4 * (m * k + k * n + m * n)) as f64;
+    Case { what: format!("matmul, {m}×{n}×{k}"), func: builder.finish(), bytes, operations: (2 * m * n * k) as f64 }
+}
+
+/// The time this thread has run, where the system tells; else the time that has passed.
+fn running(since: Instant) -> Duration {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = told.as_deref().and_then(|text| text.split_whitespace().next()?.parse().ok());
+    nanoseconds.map_or_else(|| since.elapsed(), Duration::from_nanos)
+}
+
+/// The mean time of a call on this thread, over about half a second: what others do on the machine counts little.
+fn mean(mut call: impl FnMut()) -> f64 {
+    call();
+    let begin = Instant::now();
+    let before = running(begin);
+    let mut calls = 0u32;
+    loop {
+        let batch = Instant::now();
+        while batch.elapsed() < Duration::from_millis(20) {
+            call();
+            calls += 1;
+        }
+        let spent = running(begin).saturating_sub(before);
+        if spent > Duration::from_millis(400) || begin.elapsed() > Duration::from_secs(8) {
+            return spent.as_secs_f64() / f64::from(calls);
+        }
+    }
+}
+
+fn time(case: &Case) -> Result<(), Box<dyn std::error::Error>> {
+    let begin = Instant::now();
+    let scheduled = rx_schedule::schedule(&case.func);
+    let cut = begin.elapsed();
+    let module = CpuModule::compile(&[&scheduled])?;
+    let built = begin.elapsed() - cut;
+    let kernel = module.kernel(0)?;
+    let buffers: Vec<BufferId> = case.func.buffer_params().collect();
+    let shapes: Vec<Vec<i64>> = buffers
+        .iter()
+        .map(|buffer| case.func.buffer(*buffer).shape.iter().filter_map(Expr::as_int).collect())
+        .collect();
+    let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
+    let mut memory: Vec<Vec<u8>> = shapes
+        .iter()
+        .map(|shape| {
+            let count = shape.iter().product::<i64>();
+            (0..count).flat_map(|at| ((at * 7919 % 1000) as f32 / 1000.0).to_ne_bytes()).collect()
+        })
+        .collect();
+    let mut scratch = Scratch::default();
+    let mut failed = None;
+    let seconds = mean(|| {
+        let mut arguments: Vec<Argument<'_>> = memory.iter_mut().map(|bytes| Argument::Write(bytes)).collect();
+        failed = kernel.run(&mut arguments, &shapes, &[], &mut scratch).err().or(failed.take());
+    });
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    println!(
+        "{:<28} {:>10.1} µs {:>7.1} GB/s {:>7.1} GFLOP/s   schedule {:>6.2} ms, build {:>6.2} ms",
+        case.what,
+        seconds * 1e6,
+        case.bytes / seconds / 1e9,
+        case.operations / seconds / 1e9,
+        cut.as_secs_f64() * 1e3,
+        built.as_secs_f64() * 1e3,
+    );
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for megabytes in [0.03, 64.0] {
+        let count = (megabytes * 1e6) as usize / 2;
+        let (from, mut to) = (vec![1u8; count], vec![0u8; count]);
+        let seconds = mean(|| to.copy_from_slice(std::hint::black_box(&from)));
+        println!("copy of {count} bytes: {:.1} GB/s read and written", 2.0 * count as f64 / seconds / 1e9);
+    }
+    let cases = [
+        simple(8192),
+        simple(4 << 20),
+        chain(8192),
+        chain(4 << 20),
+        softmax(12 * 197, 197),
+        layer_norm(128, 768),
+        window(64, 112, 2, false),
+        window(64, 56, 1, true),
+        window(64, 112, 2, true),
+        product(1024, 1024, 1024),
+        product(64, 12544, 147),
+        product(1, 4096, 4096),
+        product(4096, 1, 4096),
+    ];
+    cases.iter().try_for_each(time)
+}

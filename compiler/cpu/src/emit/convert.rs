@@ -1,0 +1,287 @@
+//! Conversions between dtypes, of scalars and of vectors.
+
+use super::{Emitted, Emitter, scalar_type};
+use crate::error::CompileError;
+use cranelift_codegen::ir::{
+    Endianness, InstBuilder, MemFlagsData, Type, Value,
+    condcodes::{FloatCC, IntCC},
+    types,
+};
+use rx_base::DType;
+use rx_base::dtype::TypeCode;
+
+impl Emitter<'_> {
+    /// A scalar in another dtype, as C converts: floats to integers truncate, held at the ends of the range as the
+    /// interpreter does; anything to `bool` is `!= 0`.
+    pub(super) fn convert_one(&mut self, value: Value, from: DType, to: DType) -> Emitted<Value> {
+        let (source, target) = (scalar_type(from)?, scalar_type(to)?);
+        if from == to {
+            return Ok(value);
+        }
+        let ins = self.builder.ins();
+        Ok(match (from.is_float(), to.is_float()) {
+            (true, _) if to.is_bool() => {
+                let zero = self.float(0.0, source);
+                self.builder.ins().fcmp(FloatCC::NotEqual, value, zero)
+            }
+            (false, _) if to.is_bool() => ins.icmp_imm_s(IntCC::NotEqual, value, 0),
+            (false, false) if source.bits() == target.bits() => value,
+            (false, false) if source.bits() > target.bits() => ins.ireduce(target, value),
+            (false, false) if from.code == TypeCode::Int => ins.sextend(target, value),
+            (false, false) => ins.uextend(target, value),
+            (false, true) => {
+                let signed = from.code == TypeCode::Int;
+                let wide = match (source.bits(), signed) {
+                    (64, _) => value,
+                    (_, true) => ins.sextend(types::I64, value),
+                    (_, false) => ins.uextend(types::I64, value),
+                };
+                let float = if signed || source.bits() < 64 {
+                    self.builder.ins().fcvt_from_sint(target, wide)
+                } else {
+                    self.builder.ins().fcvt_from_uint(target, wide)
+                };
+                self.rounded(float, to)
+            }
+            (true, false) => {
+                let wide = if target.bits() == 64 { types::I64 } else { types::I32 };
+                let whole = if to.code == TypeCode::UInt && target.bits() >= 32 {
+                    ins.fcvt_to_uint_sat(wide, value)
+                } else {
+                    ins.fcvt_to_sint_sat(wide, value)
+                };
+                let whole = self.held(whole, to);
+                if wide == target { whole } else { self.builder.ins().ireduce(target, whole) }
+            }
+            (true, true) => {
+                let same_width = match (source, target) {
+                    (types::F32, types::F64) => ins.fpromote(target, value),
+                    (types::F64, types::F32) => ins.fdemote(target, value),
+                    _ => value,
+                };
+                self.rounded(same_width, to)
+            }
+        })
+    }
+
+    /// Vectors in another dtype.
+    pub(super) fn convert_vector(&mut self, value: Value, from: DType, to: DType) -> Emitted<Value> {
+        let (source, target) = (self.lane_type(from)?, self.lane_type(to)?);
+        if from == to {
+            return Ok(value);
+        }
+        let unsupported = || Err(CompileError::Unsupported(format!("lanes from {from} to {to}")));
+        Ok(match (from.is_float(), to.is_float()) {
+            (true, _) if to.is_bool() => {
+                let zero = self.float(0.0, source);
+                let mask = self.builder.ins().fcmp(FloatCC::NotEqual, value, zero);
+                self.as_mask(mask, target)
+            }
+            (false, false) if from.is_bool() && to.is_bool() => value,
+            (false, false) if to.is_bool() => self.nonzero(value),
+            (false, _) if from.is_bool() => {
+                let ones = self.integer(1, source);
+                let whole = self.builder.ins().band(value, ones);
+                if !to.is_float() {
+                    whole
+                } else if target == types::F32X4 {
+                    self.builder.ins().fcvt_from_sint(target, whole)
+                } else {
+                    return unsupported();
+                }
+            }
+            (false, false) => self.wrapped(value, to),
+            (false, true) if target == types::F32X4 => {
+                let float = if from.code == TypeCode::UInt && from.bits == 32 {
+                    self.builder.ins().fcvt_from_uint(target, value)
+                } else {
+                    self.builder.ins().fcvt_from_sint(target, value)
+                };
+                self.rounded(float, to)
+            }
+            (true, false) if source == types::F32X4 && to.code == TypeCode::UInt && to.bits == 32 => {
+                self.builder.ins().fcvt_to_uint_sat(target, value)
+            }
+            (true, false) if source == types::F32X4 => {
+                let whole = self.builder.ins().fcvt_to_sint_sat(target, value);
+                self.held(whole, to)
+            }
+            (true, true) if source == target => self.rounded(value, to),
+            _ => return unsupported(),
+        })
+    }
+
+    /// A vector of integers, each brought into the dtype's range as the scalar would wrap.
+    pub(super) fn wrapped(&mut self, value: Value, dtype: DType) -> Value {
+        let ty = self.builder.func.dfg.value_type(value);
+        let unused = i64::from(ty.lane_bits()) - i64::from(dtype.bits);
+        if !ty.is_vector() || unused <= 0 || dtype.is_bool() || dtype.is_float() {
+            return value;
+        }
+        let high = self.builder.ins().ishl_imm_u(value, unused);
+        match dtype.code {
+            TypeCode::Int => self.builder.ins().sshr_imm_u(high, unused),
+            _ => self.builder.ins().ushr_imm_u(high, unused),
+        }
+    }
+
+    /// Integers of 32 bits held at the ends of a narrower dtype's range.
+    fn held(&mut self, value: Value, dtype: DType) -> Value {
+        if dtype.bits >= 32 {
+            return value;
+        }
+        let ty = self.builder.func.dfg.value_type(value);
+        let (low, high) = match dtype.code {
+            TypeCode::Int => (-(1i64 << (dtype.bits - 1)), (1i64 << (dtype.bits - 1)) - 1),
+            _ => (0, (1i64 << dtype.bits) - 1),
+        };
+        let [low, high] = [low, high].map(|limit| self.integer(limit, ty));
+        let value = self.builder.ins().smax(value, low);
+        self.builder.ins().smin(value, high)
+    }
+
+    /// The mask of lanes that are not 0.
+    pub(super) fn nonzero(&mut self, value: Value) -> Value {
+        let ty = self.builder.func.dfg.value_type(value);
+        let zero = self.integer(0, ty);
+        self.builder.ins().icmp(IntCC::NotEqual, value, zero)
+    }
+
+    /// A comparison's result as the mask type of this lane width.
+    pub(super) fn as_mask(&mut self, mask: Value, ty: Type) -> Value {
+        if self.builder.func.dfg.value_type(mask) == ty { mask } else { self.bits(mask, ty) }
+    }
+
+    /// The same bits in another type of the same size.
+    pub(super) fn bits(&mut self, value: Value, ty: Type) -> Value {
+        let flags = match ty.is_vector() {
+            true => MemFlagsData::new().with_endianness(Endianness::Little),
+            false => MemFlagsData::new(),
+        };
+        self.builder.ins().bitcast(ty, flags, value)
+    }
+
+    /// A float constant, in every lane of a vector type.
+    pub(super) fn float(&mut self, value: f64, ty: Type) -> Value {
+        let one = match ty.lane_type() {
+            types::F64 => self.builder.ins().f64const(value),
+            _ => self.builder.ins().f32const(value as f32),
+        };
+        if ty.is_vector() { self.builder.ins().splat(ty, one) } else { one }
+    }
+
+    /// An integer constant, in every lane of a vector type.
+    pub(super) fn integer(&mut self, value: i64, ty: Type) -> Value {
+        let lane = ty.lane_type();
+        // The builder wants the value without bits above the type's.
+        let value = match lane.bits() {
+            64 => value,
+            bits => value & ((1 << bits) - 1),
+        };
+        let one = self.builder.ins().iconst(lane, value);
+        if ty.is_vector() { self.builder.ins().splat(ty, one) } else { one }
+    }
+
+    /// A choice by a `bool` or, lane by lane, by a mask.
+    pub(super) fn choose(&mut self, condition: Value, then: Value, otherwise: Value) -> Value {
+        let ty = self.builder.func.dfg.value_type(then);
+        if ty.is_vector() {
+            let mask = self.bits_if_needed(condition, ty);
+            self.builder.ins().bitselect(mask, then, otherwise)
+        } else {
+            self.builder.ins().select(condition, then, otherwise)
+        }
+    }
+
+    fn bits_if_needed(&mut self, value: Value, ty: Type) -> Value {
+        if self.builder.func.dfg.value_type(value) == ty { value } else { self.bits(value, ty) }
+    }
+
+    /// A `float32` as the nearest value of a narrower float dtype; of others, itself.
+    pub(super) fn rounded(&mut self, value: Value, dtype: DType) -> Value {
+        if !(dtype.is_float() && dtype.bits == 16) {
+            return value;
+        }
+        let bits = self.half_bits(value, dtype);
+        self.from_half_bits(bits, dtype)
+    }
+
+    /// From the 16 bits of a `float16` or `bfloat16`, in 32-bit integers, to `float32`.
+    pub(super) fn from_half_bits(&mut self, bits: Value, dtype: DType) -> Value {
+        let ty = self.builder.func.dfg.value_type(bits);
+        let float = if ty.is_vector() { types::F32X4 } else { types::F32 };
+        if dtype.code == TypeCode::BFloat {
+            let high = self.builder.ins().ishl_imm_u(bits, 16);
+            return self.bits(high, float);
+        }
+        // Exponent and fraction moved into place are too small by 2^112; the product is exact, subnormals included.
+        let magnitude = self.masked(bits, 0x7fff);
+        let shifted = self.builder.ins().ishl_imm_u(magnitude, 13);
+        let shifted = self.bits(shifted, float);
+        let scale = self.float(2f64.powi(112), float);
+        let scaled = self.builder.ins().fmul(shifted, scale);
+        // Above the largest finite value stand infinity and NaNs, which need the full exponent.
+        let limit = self.float(65536.0, float);
+        let special = self.builder.ins().fcmp(FloatCC::GreaterThanOrEqual, scaled, limit);
+        let scaled = self.bits(scaled, ty);
+        let exponent = self.integer(0xff << 23, ty);
+        let full = self.builder.ins().bor(scaled, exponent);
+        let value = self.choose(special, full, scaled);
+        let sign = self.masked(bits, 0x8000);
+        let sign = self.builder.ins().ishl_imm_u(sign, 16);
+        let value = self.builder.ins().bor(value, sign);
+        self.bits(value, float)
+    }
+
+    /// The 16 bits of the nearest `float16` or `bfloat16`, ties to even, in 32-bit integers.
+    pub(super) fn half_bits(&mut self, value: Value, dtype: DType) -> Value {
+        let float = self.builder.func.dfg.value_type(value);
+        let ty = if float.is_vector() { types::I32X4 } else { types::I32 };
+        let nan = self.builder.ins().fcmp(FloatCC::Unordered, value, value);
+        let bits = self.bits(value, ty);
+        if dtype.code == TypeCode::BFloat {
+            let odd = self.builder.ins().ushr_imm_u(bits, 16);
+            let odd = self.masked(odd, 1);
+            let half = self.integer(0x7fff, ty);
+            let half = self.builder.ins().iadd(half, odd);
+            let rounded = self.builder.ins().iadd(bits, half);
+            let rounded = self.builder.ins().ushr_imm_u(rounded, 16);
+            let quiet = self.builder.ins().ushr_imm_u(bits, 16);
+            let mark = self.integer(0x40, ty);
+            let quiet = self.builder.ins().bor(quiet, mark);
+            return self.choose(nan, quiet, rounded);
+        }
+        let magnitude = self.masked(bits, 0x7fff_ffff);
+        let sign = self.builder.ins().ushr_imm_u(bits, 16);
+        let sign = self.masked(sign, 0x8000);
+        // Subnormal results: adding 0.5 leaves the rounded fraction in the low bits.
+        let tiny = self.bits(magnitude, float);
+        let half = self.float(0.5, float);
+        let tiny = self.builder.ins().fadd(tiny, half);
+        let tiny = self.bits(tiny, ty);
+        let half = self.integer(i64::from(0.5f32.to_bits()), ty);
+        let tiny = self.builder.ins().isub(tiny, half);
+        // Normal results: rebias, round half to even by the carry, drop 13 bits.
+        let odd = self.builder.ins().ushr_imm_u(magnitude, 13);
+        let odd = self.masked(odd, 1);
+        let rebias = self.integer(((15 - 127) << 23) + 0xfff, ty);
+        let normal = self.builder.ins().iadd(magnitude, rebias);
+        let normal = self.builder.ins().iadd(normal, odd);
+        let normal = self.builder.ins().ushr_imm_u(normal, 13);
+        let smallest = self.integer(113 << 23, ty);
+        let is_tiny = self.builder.ins().icmp(IntCC::SignedLessThan, magnitude, smallest);
+        let finite = self.choose(is_tiny, tiny, normal);
+        let largest = self.integer((127 + 16) << 23, ty);
+        let is_large = self.builder.ins().icmp(IntCC::SignedGreaterThanOrEqual, magnitude, largest);
+        let [infinity, quiet] = [0x7c00, 0x7e00].map(|bits| self.integer(bits, ty));
+        let large = self.choose(nan, quiet, infinity);
+        let result = self.choose(is_large, large, finite);
+        self.builder.ins().bor(result, sign)
+    }
+
+    fn masked(&mut self, value: Value, mask: i64) -> Value {
+        let ty = self.builder.func.dfg.value_type(value);
+        let mask = self.integer(mask, ty);
+        self.builder.ins().band(value, mask)
+    }
+}

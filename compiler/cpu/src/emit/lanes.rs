@@ -1,0 +1,428 @@
+//! Which loops run as lanes of vectors.
+//!
+//! A loop's rounds run side by side where every store moves by one element with the loop's variable, every load by one
+//! or not at all, and no round reads or writes what another writes. A loop that updates one element runs side by side
+//! with partial results.
+
+use super::promote::{Candidate, update};
+use super::{Emitter, vector_type};
+use crate::poly::{Atom, Poly, Stride};
+use rx_base::DType;
+use rx_base::dtype::TypeCode;
+use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, Stmt, VarId};
+
+/// How a loop runs in lanes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LanePlan {
+    /// Lanes of a vector.
+    pub(super) lanes: u32,
+    /// Vectors at a time.
+    pub(super) unroll: u32,
+}
+
+/// That lanes cannot do something.
+struct Refused;
+
+type Scanned<T> = Result<T, Refused>;
+
+/// What is learned of a loop's body.
+struct Scan<'s, 'a, 'e> {
+    emitter: &'a Emitter<'e>,
+    var: VarId,
+    lanes: u32,
+    /// Variables of the body and whether they differ by lane.
+    local: Vec<(VarId, bool)>,
+    inner: Vec<VarId>,
+    stores: Vec<(BufferId, &'s [Expr])>,
+    gathers: u32,
+    weight: u32,
+}
+
+impl Emitter<'_> {
+    /// How the loop runs in lanes, if it can.
+    pub(super) fn lane_plan(&self, stmt: &Stmt) -> Option<LanePlan> {
+        let Stmt::For { var, extent, body, .. } = stmt else { return None };
+        if self.lane.is_some() {
+            return None;
+        }
+        if let Some((plan, _)) = self.partial_plan(stmt) {
+            return Some(plan);
+        }
+        [4, 2].into_iter().find_map(|lanes| {
+            let count = extent.as_int().unwrap_or(i64::MAX);
+            if count < i64::from(lanes) {
+                return None;
+            }
+            let mut scan = Scan::new(self, *var, lanes);
+            scan.stmt(body).ok()?;
+            if scan.stores.is_empty() || !scan.is_free_of_conflicts(body) {
+                return None;
+            }
+            let worth = !scan.inner.is_empty() || scan.weight > 8;
+            if scan.gathers > 0 && !worth {
+                return None;
+            }
+            let most = if scan.gathers > 0 || scan.weight > 60 { 1 } else if scan.weight > 16 { 2 } else { 4 };
+            Some(LanePlan { lanes, unroll: fitting(most, lanes, count) })
+        })
+    }
+
+    /// How the innermost loop of a nest updates these elements in lanes, and by which operations.
+    pub(super) fn reduction_plan(
+        &self,
+        stmt: &Stmt,
+        candidates: &[Candidate],
+    ) -> Option<(LanePlan, Vec<(BufferId, BinaryOp)>)> {
+        if self.lane.is_some() {
+            return None;
+        }
+        let mut innermost = stmt;
+        while let Stmt::For { body, .. } = innermost {
+            match &**body {
+                inner @ Stmt::For { .. } => innermost = inner,
+                _ => break,
+            }
+        }
+        // A loop around that can run in lanes by itself needs no partial results.
+        let known: Vec<(BufferId, &[Expr])> =
+            candidates.iter().map(|candidate| (candidate.buffer, &candidate.indices[..])).collect();
+        self.reduction(innermost, &known)
+    }
+
+    /// The plan of a loop whose elements have partial results already.
+    fn partial_plan(&self, stmt: &Stmt) -> Option<(LanePlan, Vec<(BufferId, BinaryOp)>)> {
+        let known = self.elements_with_partial_results();
+        if known.is_empty() { None } else { self.reduction(stmt, &known) }
+    }
+
+    fn reduction(
+        &self,
+        stmt: &Stmt,
+        known: &[(BufferId, &[Expr])],
+    ) -> Option<(LanePlan, Vec<(BufferId, BinaryOp)>)> {
+        let Stmt::For { var, extent, body, .. } = stmt else { return None };
+        let count = extent.as_int().unwrap_or(i64::MAX);
+        [4, 2].into_iter().find_map(|lanes| {
+            if count < 2 * i64::from(lanes) {
+                return None;
+            }
+            let mut scan = Scan::new(self, *var, lanes);
+            let mut ops = Vec::new();
+            scan.updates(body, known, &mut ops).ok()?;
+            if ops.is_empty() || scan.gathers > 0 {
+                return None;
+            }
+            let most = if scan.weight > 24 || ops.len() > 1 { 2 } else { 4 };
+            Some((LanePlan { lanes, unroll: fitting(most, lanes, count) }, ops))
+        })
+    }
+
+    /// Whether each index is a loop's variable that stays below the axis's extent, or a constant that does.
+    pub(super) fn always_in_range(&self, buffer: BufferId, indices: &[Expr]) -> bool {
+        let shape = &self.func.buffer(buffer).shape;
+        shape.len() == indices.len()
+            && shape.iter().zip(indices).all(|(extent, index)| match index {
+                Expr::Int { value, .. } => extent.as_int().is_some_and(|extent| (0..extent).contains(value)),
+                Expr::Cast { dtype, value } if dtype.is_int() => match &**value {
+                    Expr::Var { var, .. } => self.stays_below(*var, extent),
+                    _ => false,
+                },
+                Expr::Var { var, .. } => self.stays_below(*var, extent),
+                _ => false,
+            })
+    }
+
+    fn stays_below(&self, var: VarId, extent: &Expr) -> bool {
+        let Some(Some((start, count))) = self.ranges.get(var.0 as usize) else { return false };
+        match (start.as_int(), count.as_int(), extent.as_int()) {
+            (Some(start), Some(count), Some(extent)) => {
+                start >= 0 && start.checked_add(count).is_some_and(|end| end <= extent)
+            }
+            (Some(0), _, _) => count == extent,
+            _ => false,
+        }
+    }
+}
+
+/// The most vectors, up to a number, that a loop of so many rounds fills.
+fn fitting(most: u32, lanes: u32, count: i64) -> u32 {
+    let mut unroll = most;
+    while unroll > 1 && i64::from(unroll * lanes) > count {
+        unroll /= 2;
+    }
+    unroll
+}
+
+impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
+    fn new(emitter: &'a Emitter<'e>, var: VarId, lanes: u32) -> Scan<'s, 'a, 'e> {
+        Scan { emitter, var, lanes, local: Vec::new(), inner: Vec::new(), stores: Vec::new(), gathers: 0, weight: 0 }
+    }
+
+    fn stmt(&mut self, stmt: &'s Stmt) -> Scanned<()> {
+        match stmt {
+            Stmt::Seq(statements) => statements.iter().try_for_each(|stmt| self.stmt(stmt)),
+            Stmt::For { var, start, extent, body, .. } => {
+                self.uniform(start)?;
+                self.uniform(extent)?;
+                self.inner.push(*var);
+                self.stmt(body)
+            }
+            Stmt::Store { buffer, indices, value, .. } => {
+                if self.stride(*buffer, indices)? != Stride::Constant(1) {
+                    return Err(Refused);
+                }
+                self.in_memory(self.emitter.func.buffer(*buffer).dtype)?;
+                self.varies(value)?;
+                self.stores.push((*buffer, indices));
+                Ok(())
+            }
+            Stmt::Let { var, value, body } => {
+                let varies = self.varies(value)?;
+                self.local.push((*var, varies));
+                self.stmt(body)
+            }
+            Stmt::If { condition, then, otherwise } => {
+                self.uniform(condition)?;
+                self.stmt(then)?;
+                otherwise.as_ref().map_or(Ok(()), |part| self.stmt(part))
+            }
+            Stmt::Assert { condition, .. } => self.uniform(condition),
+            Stmt::Evaluate(value) => self.uniform(value),
+            Stmt::While { .. } | Stmt::Block(_) => Err(Refused),
+        }
+    }
+
+    /// The updates of known elements that a body consists of.
+    fn updates(
+        &mut self,
+        stmt: &'s Stmt,
+        known: &[(BufferId, &[Expr])],
+        ops: &mut Vec<(BufferId, BinaryOp)>,
+    ) -> Scanned<()> {
+        match stmt {
+            Stmt::Seq(statements) => statements.iter().try_for_each(|stmt| self.updates(stmt, known, ops)),
+            Stmt::Let { var, value, body } => {
+                self.free_of(value, known)?;
+                let varies = self.varies(value)?;
+                self.local.push((*var, varies));
+                self.updates(body, known, ops)
+            }
+            Stmt::Store { buffer, indices, value, .. } => {
+                let is_known = known.iter().any(|(own, at)| own == buffer && *at == &indices[..]);
+                let (op, added) = update(*buffer, indices, value).filter(|_| is_known).ok_or(Refused)?;
+                let dtype = value.dtype();
+                self.vector(dtype)?;
+                // The order of a narrow float's roundings would show.
+                if dtype.is_float() && dtype.bits < 32 || ops.iter().any(|(own, _)| own == buffer) {
+                    return Err(Refused);
+                }
+                self.free_of(added, known)?;
+                self.varies(added)?;
+                ops.push((*buffer, op));
+                Ok(())
+            }
+            _ => Err(Refused),
+        }
+    }
+
+    fn free_of(&self, expr: &Expr, known: &[(BufferId, &[Expr])]) -> Scanned<()> {
+        let mut free = true;
+        expr.walk(&mut |part| {
+            if let Expr::Load { buffer, .. } = part {
+                free &= !known.iter().any(|(own, _)| own == buffer);
+            }
+        });
+        if free { Ok(()) } else { Err(Refused) }
+    }
+
+    fn vector(&self, dtype: DType) -> Scanned<()> {
+        // There are no comparisons of unsigned 64-bit lanes.
+        if self.lanes == 2 && dtype.code == TypeCode::UInt {
+            return Err(Refused);
+        }
+        vector_type(dtype, self.lanes).map(drop).ok_or(Refused)
+    }
+
+    /// Whether vectors of the dtype are loaded and stored.
+    fn in_memory(&self, dtype: DType) -> Scanned<()> {
+        self.vector(dtype)?;
+        if self.lanes == 2 && dtype.bytes() != 8 { Err(Refused) } else { Ok(()) }
+    }
+
+    fn uniform(&mut self, expr: &Expr) -> Scanned<()> {
+        if self.varies(expr)? { Err(Refused) } else { Ok(()) }
+    }
+
+    fn differs(&self, var: VarId) -> bool {
+        var == self.var || self.local.iter().any(|(own, varies)| *own == var && *varies)
+    }
+
+    fn stride(&self, buffer: BufferId, indices: &[Expr]) -> Scanned<Stride> {
+        let element = Poly::element(self.emitter.func, buffer, indices).ok_or(Refused)?;
+        for atom in element.terms.iter().flat_map(|(atoms, _)| atoms) {
+            let local = match atom {
+                Atom::Var(var) => *var != self.var && self.differs(*var),
+                Atom::Opaque(expr) => {
+                    let mut differs = false;
+                    expr.walk(&mut |part| match part {
+                        Expr::Var { var, .. } => differs |= self.differs(*var),
+                        Expr::Load { buffer, indices, .. } => {
+                            let stride = Poly::element(self.emitter.func, *buffer, indices).map(|poly| poly.stride(self.var));
+                            differs |= stride != Some(Stride::Invariant);
+                        }
+                        _ => {}
+                    });
+                    differs
+                }
+            };
+            if local {
+                return Err(Refused);
+            }
+        }
+        Ok(element.stride(self.var))
+    }
+
+    /// Whether an expression's value differs by lane; an error where lanes cannot compute it.
+    fn varies(&mut self, expr: &Expr) -> Scanned<bool> {
+        let varies = match expr {
+            Expr::Int { .. } | Expr::Float { .. } => false,
+            Expr::Var { var, .. } => self.differs(*var),
+            Expr::Load { buffer, indices, dtype } => match self.stride(*buffer, indices)? {
+                Stride::Invariant => false,
+                Stride::Constant(stride) => {
+                    if stride == 1 {
+                        self.in_memory(*dtype)?;
+                    } else {
+                        self.gathers += 1;
+                    }
+                    true
+                }
+                Stride::Other => return Err(Refused),
+            },
+            Expr::Cast { dtype, value } => {
+                let varies = self.varies(value)?;
+                let (from, to) = (value.dtype(), *dtype);
+                if varies && self.lanes == 2 && from.is_float() != to.is_float() && !to.is_bool() {
+                    return Err(Refused);
+                }
+                varies
+            }
+            Expr::Unary { value, .. } => self.varies(value)?,
+            Expr::Binary { op, left, right } => self.binary(*op, left, right)?,
+            Expr::Compare { left, right, .. } => self.both(left, right)?,
+            Expr::Select { condition, then, otherwise } => {
+                let varies = self.varies(condition)?;
+                let either = self.both(then, otherwise)?;
+                if varies && !(self.emitter.speculatable(then) && self.emitter.speculatable(otherwise)) {
+                    return Err(Refused);
+                }
+                varies || either
+            }
+            Expr::Call { function, args, .. } => self.call(*function, args)?,
+            Expr::Checked { index, extent, .. } => {
+                self.uniform(index)?;
+                self.uniform(extent)?;
+                false
+            }
+        };
+        if varies {
+            self.weight += 1;
+            self.vector(expr.dtype())?;
+        }
+        Ok(varies)
+    }
+
+    /// Whether either differs; then lanes must hold both.
+    fn both(&mut self, left: &Expr, right: &Expr) -> Scanned<bool> {
+        let (a, b) = (self.varies(left)?, self.varies(right)?);
+        if a || b {
+            self.vector(left.dtype())?;
+            self.vector(right.dtype())?;
+        }
+        Ok(a || b)
+    }
+
+    fn binary(&mut self, op: BinaryOp, left: &Expr, right: &Expr) -> Scanned<bool> {
+        let shift = matches!(op, BinaryOp::ShiftLeft | BinaryOp::ShiftRight);
+        let division =
+            matches!(op, BinaryOp::Div | BinaryOp::TruncDiv | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod);
+        if shift {
+            self.uniform(right)?;
+            return self.varies(left);
+        }
+        let left_varies = self.varies(left)?;
+        let varies = self.both(left, right)?;
+        if varies && division && !left.dtype().is_float() {
+            return Err(Refused);
+        }
+        if left_varies && matches!(op, BinaryOp::And | BinaryOp::Or) && !self.emitter.speculatable(right) {
+            return Err(Refused);
+        }
+        Ok(varies)
+    }
+
+    fn call(&mut self, function: Intrinsic, args: &[Expr]) -> Scanned<bool> {
+        let mut varies = false;
+        for arg in args {
+            varies |= self.varies(arg)?;
+        }
+        let Some(of) = args.first().map(Expr::dtype) else { return Err(Refused) };
+        if !varies {
+            return Ok(false);
+        }
+        for arg in args {
+            self.vector(arg.dtype())?;
+        }
+        let simple = matches!(
+            function,
+            Intrinsic::Abs
+                | Intrinsic::Ceil
+                | Intrinsic::Floor
+                | Intrinsic::Trunc
+                | Intrinsic::NearbyInt
+                | Intrinsic::Round
+                | Intrinsic::IsNan
+                | Intrinsic::IsInf
+                | Intrinsic::IsFinite
+        );
+        if !of.is_float() && !simple || function == Intrinsic::Reinterpret {
+            return Err(Refused);
+        }
+        self.weight += if simple || matches!(function, Intrinsic::Sqrt | Intrinsic::Rsqrt) { 2 } else { 20 };
+        Ok(true)
+    }
+
+    /// Whether no round touches what another writes, but at the same place of both.
+    fn is_free_of_conflicts(&self, body: &'s Stmt) -> bool {
+        let mut loads = Vec::new();
+        body.walk(&mut |stmt| {
+            for expr in stmt.expressions() {
+                expr.walk(&mut |part| {
+                    if let Expr::Load { buffer, indices, .. } = part {
+                        loads.push((*buffer, &indices[..]));
+                    }
+                });
+            }
+        });
+        self.stores.iter().all(|(buffer, indices)| {
+            let same = |other: &(BufferId, &[Expr])| other.0 != *buffer || other.1 == *indices;
+            loads.iter().all(same) && self.stores.iter().all(same) && self.keeps_apart(indices)
+        })
+    }
+
+    /// Whether different values of the loops' variables lead to different elements, or the inner ones to the same.
+    fn keeps_apart(&self, indices: &[Expr]) -> bool {
+        if !indices.iter().any(|index| self.inner.iter().any(|var| index.uses(*var))) {
+            return true;
+        }
+        let mut seen = Vec::new();
+        indices.iter().all(|index| match index {
+            Expr::Var { var, .. } => {
+                let fresh = !seen.contains(var);
+                seen.push(*var);
+                fresh
+            }
+            other => !other.uses(self.var) && !self.inner.iter().any(|var| other.uses(*var)),
+        })
+    }
+}

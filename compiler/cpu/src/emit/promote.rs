@@ -1,0 +1,355 @@
+//! Elements kept in registers over loops: what a reduction updates is loaded before and stored after its loops.
+
+use super::{Emitted, Emitter, LaneLoop, Operand, scalar_type};
+use crate::emit::lanes::LanePlan;
+use cranelift_codegen::ir::{InstBuilder, Type, Value, condcodes::IntCC};
+use cranelift_frontend::Variable;
+use rx_base::DType;
+use rx_base::dtype::TypeCode;
+use rx_tir::{BinaryOp, BufferId, Expr, Stmt, VarId};
+
+/// An element that lives in variables.
+pub(super) struct Promoted {
+    buffer: BufferId,
+    indices: Vec<Expr>,
+    dtype: DType,
+    variables: Vec<Variable>,
+    /// Whether the variables are vectors of the loop in lanes around.
+    lanes: bool,
+    /// Partial results of the rounds that run as lanes, combined when the loops end.
+    partial: Option<Partial>,
+}
+
+struct Partial {
+    op: BinaryOp,
+    variables: Vec<Variable>,
+    vector: Type,
+    lanes: u32,
+}
+
+/// An element that a loop may keep in a register.
+pub(super) struct Candidate {
+    pub(super) buffer: BufferId,
+    pub(super) indices: Vec<Expr>,
+    /// The extents of the loops between, all of which must have rounds for the element to be touched.
+    extents: Vec<Expr>,
+}
+
+/// A store as the search for candidates sees it.
+struct Found<'s> {
+    buffer: BufferId,
+    indices: &'s [Expr],
+    extents: Vec<&'s Expr>,
+    always: bool,
+}
+
+#[derive(Default)]
+struct Search<'s> {
+    stores: Vec<Found<'s>>,
+    loads: Vec<(BufferId, &'s [Expr])>,
+    bound: Vec<VarId>,
+}
+
+impl<'s> Search<'s> {
+    fn stmt(&mut self, stmt: &'s Stmt, extents: &mut Vec<&'s Expr>, always: bool) {
+        for expr in stmt.expressions() {
+            expr.walk(&mut |part| {
+                if let Expr::Load { buffer, indices, .. } = part {
+                    self.loads.push((*buffer, indices));
+                }
+            });
+        }
+        match stmt {
+            Stmt::For { var, extent, body, .. } => {
+                self.bound.push(*var);
+                extents.push(extent);
+                self.stmt(body, extents, always);
+                extents.pop();
+            }
+            Stmt::Store { buffer, indices, .. } => {
+                self.stores.push(Found { buffer: *buffer, indices, extents: extents.clone(), always });
+            }
+            Stmt::Let { var, body, .. } => {
+                self.bound.push(*var);
+                self.stmt(body, extents, always);
+            }
+            Stmt::If { .. } | Stmt::While { .. } => {
+                for child in stmt.children() {
+                    self.stmt(child, extents, false);
+                }
+            }
+            other => {
+                for child in other.children() {
+                    self.stmt(child, extents, always);
+                }
+            }
+        }
+    }
+
+    /// Whether an expression is the same throughout and needs nothing of memory.
+    fn invariant(&self, expr: &Expr) -> bool {
+        let mut invariant = true;
+        expr.walk(&mut |part| {
+            invariant &= match part {
+                Expr::Var { var, .. } => !self.bound.contains(var),
+                Expr::Load { .. } => false,
+                _ => true,
+            }
+        });
+        invariant
+    }
+}
+
+impl Emitter<'_> {
+    /// A loop, with the elements that all of it updates kept in variables.
+    pub(super) fn promoting(&mut self, stmt: &Stmt) -> Emitted<()> {
+        let candidates = self.candidates(stmt);
+        if candidates.is_empty() {
+            return self.looped(stmt);
+        }
+        let mut runs: Option<Value> = None;
+        for extent in candidates.iter().flat_map(|candidate| &candidate.extents) {
+            if extent.as_int().is_some_and(|extent| extent > 0) {
+                continue;
+            }
+            let extent = self.index(extent)?;
+            let some = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThan, extent, 0);
+            runs = Some(match runs {
+                None => some,
+                Some(runs) => self.builder.ins().band(runs, some),
+            });
+        }
+        self.guarded(runs, |emitter| {
+            let outside = emitter.promoted.len();
+            let plan = emitter.reduction_plan(stmt, &candidates);
+            for candidate in candidates {
+                let promoted = emitter.promote(candidate, plan.as_ref())?;
+                emitter.promoted.push(promoted);
+            }
+            emitter.looped(stmt)?;
+            for promoted in emitter.promoted.split_off(outside) {
+                emitter.demote(promoted)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn candidates(&self, stmt: &Stmt) -> Vec<Candidate> {
+        let mut search = Search::default();
+        search.stmt(stmt, &mut Vec::new(), true);
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for store in &search.stores {
+            let alone = search.loads.iter().filter(|(buffer, _)| *buffer == store.buffer).all(|load| load.1 == store.indices)
+                && search.stores.iter().filter(|other| other.buffer == store.buffer).all(|other| other.indices == store.indices);
+            let known = candidates.iter().any(|candidate| candidate.buffer == store.buffer)
+                || self.promoted.iter().any(|promoted| promoted.buffer == store.buffer);
+            // Loops that may have no rounds must hold nothing but what is guarded by the same condition.
+            let guarded = store.extents.iter().all(|extent| extent.as_int().is_some_and(|extent| extent > 0))
+                || search.stores.iter().all(|other| other.extents == store.extents);
+            let invariant = store.indices.iter().chain(store.extents.iter().copied()).all(|expr| search.invariant(expr));
+            if store.always && alone && !known && guarded && invariant {
+                candidates.push(Candidate {
+                    buffer: store.buffer,
+                    indices: store.indices.to_vec(),
+                    extents: store.extents.iter().map(|extent| (*extent).clone()).collect(),
+                });
+            }
+        }
+        candidates
+    }
+
+    fn promote(&mut self, candidate: Candidate, plan: Option<&(LanePlan, Vec<(BufferId, BinaryOp)>)>) -> Emitted<Promoted> {
+        let Candidate { buffer, indices, .. } = candidate;
+        let dtype = self.func.buffer(buffer).dtype;
+        let lanes = self.lane.is_some();
+        let initial = self.load(buffer, &indices)?;
+        let initial = self.values_of(initial, dtype, lanes)?;
+        let ty = if lanes { self.lane_type(dtype)? } else { scalar_type(dtype)? };
+        let variables = self.variables(ty, &initial);
+        let partial = plan.and_then(|(plan, ops)| {
+            let (_, op) = ops.iter().find(|(reduced, _)| *reduced == buffer)?;
+            Some((*op, *plan))
+        });
+        let partial = match partial {
+            Some((op, plan)) => {
+                let Some(vector) = super::vector_type(dtype, plan.lanes) else {
+                    return Err(crate::CompileError::Dtype(dtype));
+                };
+                let neutral = self.neutral(op, dtype, vector);
+                let variables = self.variables(vector, &vec![neutral; plan.unroll as usize]);
+                Some(Partial { op, variables, vector, lanes: plan.lanes })
+            }
+            None => None,
+        };
+        Ok(Promoted { buffer, indices, dtype, variables, lanes, partial })
+    }
+
+    fn variables(&mut self, ty: Type, initial: &[Value]) -> Vec<Variable> {
+        let mut variables = Vec::with_capacity(initial.len());
+        for value in initial {
+            let variable = self.builder.declare_var(ty);
+            self.builder.def_var(variable, *value);
+            variables.push(variable);
+        }
+        variables
+    }
+
+    /// Ends an element's time in variables: combines its partial results and stores it.
+    fn demote(&mut self, promoted: Promoted) -> Emitted<()> {
+        let dtype = promoted.dtype;
+        if let Some(partial) = &promoted.partial {
+            let mut values: Vec<Value> = partial.variables.iter().map(|part| self.builder.use_var(*part)).collect();
+            while values.len() > 1 {
+                let half = values.len() / 2;
+                let high = values.split_off(half);
+                for (at, high) in high.into_iter().enumerate() {
+                    values[at] = self.binary(partial.op, values[at], high, dtype)?;
+                }
+            }
+            let total = promoted.variables[0];
+            for at in 0..partial.lanes as u8 {
+                let element = self.builder.ins().extractlane(values[0], at);
+                let element = self.narrow_element(element, dtype)?;
+                let sum = self.builder.use_var(total);
+                let sum = self.binary(partial.op, sum, element, dtype)?;
+                self.builder.def_var(total, sum);
+            }
+            debug_assert_eq!(partial.vector.lane_count(), partial.lanes);
+        }
+        let values: Vec<Value> = promoted.variables.iter().map(|variable| self.builder.use_var(*variable)).collect();
+        let value = if promoted.lanes { Operand::Lanes(values) } else { Operand::One(values[0]) };
+        self.store(promoted.buffer, &promoted.indices, value)
+    }
+
+    fn narrow_element(&mut self, element: Value, dtype: DType) -> Emitted<Value> {
+        let ty = scalar_type(dtype)?;
+        let own = self.builder.func.dfg.value_type(element);
+        Ok(if own.bits() > ty.bits() { self.builder.ins().ireduce(ty, element) } else { element })
+    }
+
+    /// The elements that have partial results.
+    pub(super) fn elements_with_partial_results(&self) -> Vec<(BufferId, &[Expr])> {
+        let with = self.promoted.iter().filter(|promoted| promoted.partial.is_some());
+        with.map(|promoted| (promoted.buffer, &promoted.indices[..])).collect()
+    }
+
+    fn position(&self, buffer: BufferId, indices: &[Expr]) -> Option<usize> {
+        self.promoted.iter().position(|promoted| promoted.buffer == buffer && promoted.indices == indices)
+    }
+
+    /// The element's value, if it lives in variables.
+    pub(super) fn load_promoted(&mut self, buffer: BufferId, indices: &[Expr]) -> Option<Operand> {
+        let promoted = &self.promoted[self.position(buffer, indices)?];
+        Some(match promoted.lanes {
+            false => Operand::One(self.builder.use_var(promoted.variables[0])),
+            true => Operand::Lanes(promoted.variables.iter().map(|variable| self.builder.use_var(*variable)).collect()),
+        })
+    }
+
+    /// Whether the element lives in variables that are vectors.
+    pub(super) fn promoted_in_lanes(&self, buffer: BufferId, indices: &[Expr]) -> bool {
+        match self.position(buffer, indices) {
+            Some(at) => self.promoted[at].lanes,
+            None => self.lane.is_some_and(|lane| self.moves(buffer, indices, lane)),
+        }
+    }
+
+    fn moves(&self, buffer: BufferId, indices: &[Expr], lane: LaneLoop) -> bool {
+        let element = crate::poly::Poly::element(self.func, buffer, indices);
+        element.is_none_or(|element| element.stride(lane.var) != crate::poly::Stride::Invariant)
+    }
+
+    /// Stores into the element's variables, if it lives in some.
+    pub(super) fn store_promoted(&mut self, buffer: BufferId, indices: &[Expr], value: &Expr) -> Emitted<bool> {
+        let Some(at) = self.position(buffer, indices) else { return Ok(false) };
+        let Promoted { dtype, lanes, .. } = self.promoted[at];
+        let in_partial = self.lane.is_some() && !lanes;
+        let update = update(buffer, indices, value);
+        let (variables, values) = match (in_partial, update) {
+            (true, None) => {
+                return Err(crate::CompileError::Unsupported("an update that lanes cannot do".into()));
+            }
+            (_, Some((op, added))) => {
+                let variables = match (&self.promoted[at].partial, in_partial) {
+                    (Some(partial), true) => partial.variables.clone(),
+                    _ => self.promoted[at].variables.clone(),
+                };
+                let count = self.lane.map_or(1, |lane| lane.unroll as usize);
+                let Some(variables) = variables.get(..count).map(<[Variable]>::to_vec) else {
+                    return Err(crate::CompileError::Unsupported("more lanes than partial results".into()));
+                };
+                let before: Vec<Value> = variables.iter().map(|variable| self.builder.use_var(*variable)).collect();
+                let values = self.updated(op, before, added, dtype)?;
+                (variables, values)
+            }
+            (false, None) => {
+                let value = self.expr(value)?;
+                (self.promoted[at].variables.clone(), self.values_of(value, dtype, lanes)?)
+            }
+        };
+        for (variable, value) in variables.into_iter().zip(values) {
+            let value = self.rounded(value, dtype);
+            self.builder.def_var(variable, value);
+        }
+        Ok(true)
+    }
+
+    /// `before op added`; a product is added with one rounding, where the host does so.
+    fn updated(&mut self, op: BinaryOp, before: Vec<Value>, added: &Expr, dtype: DType) -> Emitted<Vec<Value>> {
+        let lanes = self.lane.is_some();
+        if let (BinaryOp::Add, Expr::Binary { op: BinaryOp::Mul, left, right }, true) = (op, added, self.fused)
+            && dtype.is_float()
+            && dtype.bits >= 32
+        {
+            let (a, b) = (self.expr(left)?, self.expr(right)?);
+            let (a, b) = (self.values_of(a, dtype, lanes)?, self.values_of(b, dtype, lanes)?);
+            let triples = before.into_iter().zip(a.into_iter().zip(b));
+            return Ok(triples.map(|(before, (a, b))| self.builder.ins().fma(a, b, before)).collect());
+        }
+        let added = self.expr(added)?;
+        let added = self.values_of(added, dtype, lanes)?;
+        before.into_iter().zip(added).map(|(before, added)| self.binary(op, before, added, dtype)).collect()
+    }
+
+    /// What leaves every value as it is under the operation.
+    fn neutral(&mut self, op: BinaryOp, dtype: DType, ty: Type) -> Value {
+        if dtype.is_float() {
+            return self.float(
+                match op {
+                    BinaryOp::Mul => 1.0,
+                    BinaryOp::Min => f64::INFINITY,
+                    BinaryOp::Max => f64::NEG_INFINITY,
+                    _ => 0.0,
+                },
+                ty,
+            );
+        }
+        let bits = u32::from(dtype.bits).clamp(1, 64);
+        let signed = dtype.code == TypeCode::Int;
+        let most = u64::MAX >> (64 - bits);
+        let value = match (op, signed) {
+            (BinaryOp::Mul, _) => 1,
+            (BinaryOp::Min, true) => (most >> 1) as i64,
+            (BinaryOp::Min, false) => most as i64,
+            (BinaryOp::Max, true) => -((most >> 1) as i64) - 1,
+            _ => 0,
+        };
+        self.integer(value, ty)
+    }
+}
+
+/// `(op, added)` where a value is `buffer[indices] op added`, in either order, and the operation is associative.
+pub(super) fn update<'s>(buffer: BufferId, indices: &[Expr], value: &'s Expr) -> Option<(BinaryOp, &'s Expr)> {
+    let Expr::Binary { op: op @ (BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max), left, right } = value else {
+        return None;
+    };
+    let is_element = |expr: &Expr| matches!(expr, Expr::Load { buffer: own, indices: at, .. } if *own == buffer && at == indices);
+    let other: &Expr = match (is_element(left), is_element(right)) {
+        (true, false) => right,
+        (false, true) => left,
+        _ => return None,
+    };
+    let mut again = false;
+    other.walk(&mut |part| again |= is_element(part));
+    (!again && !value.dtype().is_bool()).then_some((*op, other))
+}

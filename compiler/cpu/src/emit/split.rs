@@ -1,0 +1,225 @@
+//! Loops cut where their conditions change: padding leaves a middle part without conditions, which runs in lanes.
+
+use super::lanes::LanePlan;
+use super::{Emitted, Emitter};
+use crate::poly::{Atom, Poly, Stride};
+use crate::prepare::conjuncts;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use rx_tir::rewrite::{map_children, map_expr, map_stmt_shallow};
+use rx_tir::{BinaryOp, CompareOp, Expr, Stmt, VarId};
+
+/// How a loop is cut.
+pub(super) struct Split {
+    /// Where all conditions hold: all of these.
+    pub(super) bounds: Vec<Bound>,
+    /// The rounds where they hold.
+    pub(super) inside: Part,
+    /// The rounds before and behind.
+    pub(super) outside: Part,
+}
+
+/// Rounds with a body of their own.
+pub(super) struct Part {
+    pub(super) body: Stmt,
+    pub(super) plan: Option<LanePlan>,
+}
+
+/// `step · v + rest >= 0`, whatever the values of inner loops' variables.
+pub(super) struct Bound {
+    step: i64,
+    /// The parts of the rest: a product of atoms, its coefficient, and for an inner loop's variable the values that make
+    /// it least.
+    rest: Vec<Term>,
+}
+
+enum Term {
+    Product(Vec<Atom>, i64),
+    /// A coefficient times the loop's first value (where it is positive) or last.
+    Inner { start: Expr, extent: Expr, coefficient: i64 },
+}
+
+impl Emitter<'_> {
+    /// How the loop is cut, if then its parts run in lanes.
+    pub(super) fn split(&self, stmt: &Stmt) -> Option<Split> {
+        let Stmt::For { var, start, extent, kind, body } = stmt else { return None };
+        if self.lane.is_some() || extent.as_int().is_some_and(|extent| extent < 8) {
+            return None;
+        }
+        let mut found = Vec::new();
+        conditions(body, &mut found);
+        let mut inner = Vec::new();
+        body.walk(&mut |stmt| {
+            if let Stmt::For { var, start, extent, .. } = stmt {
+                inner.push((*var, start, extent));
+            }
+        });
+        let mut bounds = Vec::new();
+        let mut known: Vec<&Expr> = Vec::new();
+        for condition in found {
+            if condition.uses(*var)
+                && !known.contains(&condition)
+                && let Some(bound) = bound_of(condition, *var, &inner)
+            {
+                bounds.push(bound);
+                known.push(condition);
+            }
+        }
+        if known.is_empty() {
+            return None;
+        }
+        let part = |value: Option<bool>| {
+            let body = match value {
+                Some(value) => with_known(body, &known, value),
+                None => (**body).clone(),
+            };
+            let looped = Stmt::For {
+                var: *var,
+                start: start.clone(),
+                extent: extent.clone(),
+                kind: *kind,
+                body: Box::new(body.clone()),
+            };
+            Part { body, plan: self.lane_plan(&looped) }
+        };
+        let inside = part(Some(true));
+        // Of one condition over this variable alone, the others are the rounds where it does not hold.
+        let exact = bounds.len() == 1 && bounds.iter().flat_map(|bound| &bound.rest).all(|term| matches!(term, Term::Product(..)));
+        let outside = part(if exact { Some(false) } else { None });
+        (inside.plan.is_some() || outside.plan.is_some()).then_some(Split { bounds, inside, outside })
+    }
+
+    /// The first value (`true`) or the one behind the last of the rounds where the bound holds.
+    pub(super) fn bound(&mut self, bound: &Bound) -> Emitted<(Value, bool)> {
+        let mut rest = self.builder.ins().iconst(types::I64, 0);
+        for term in &bound.rest {
+            let value = match term {
+                Term::Product(atoms, coefficient) => {
+                    let mut product = self.builder.ins().iconst(types::I64, *coefficient);
+                    for atom in atoms {
+                        let value = self.atom(atom)?;
+                        product = self.builder.ins().imul(product, value);
+                    }
+                    product
+                }
+                Term::Inner { start, extent, coefficient } => {
+                    let mut at = self.index(start)?;
+                    if *coefficient < 0 {
+                        let extent = self.index(extent)?;
+                        at = self.builder.ins().iadd(at, extent);
+                        at = self.builder.ins().iadd_imm_s(at, -1);
+                    }
+                    self.builder.ins().imul_imm_s(at, *coefficient)
+                }
+            };
+            rest = self.builder.ins().iadd(rest, value);
+        }
+        let step = bound.step.unsigned_abs() as i64;
+        if bound.step > 0 {
+            // v >= ceil(-rest / step) = -floor(rest / step)
+            let quotient = self.divide_by(BinaryOp::FloorDiv, rest, step, true)?;
+            Ok((self.builder.ins().ineg(quotient), true))
+        } else {
+            // v <= floor(rest / step)
+            let last = self.divide_by(BinaryOp::FloorDiv, rest, step, true)?;
+            Ok((self.builder.ins().iadd_imm_s(last, 1), false))
+        }
+    }
+}
+
+/// The comparisons that choices and branches in a statement depend on.
+fn conditions<'s>(stmt: &'s Stmt, found: &mut Vec<&'s Expr>) {
+    stmt.walk(&mut |stmt| {
+        if let Stmt::If { condition, .. } = stmt {
+            found.extend(conjuncts(condition));
+        }
+        for expr in stmt.expressions() {
+            expr.walk(&mut |part| {
+                if let Expr::Select { condition, .. } = part {
+                    found.extend(conjuncts(condition));
+                }
+            });
+        }
+    });
+}
+
+/// The bound that a comparison is, if it is one of the variable.
+fn bound_of(condition: &Expr, var: VarId, inner: &[(VarId, &Expr, &Expr)]) -> Option<Bound> {
+    let Expr::Compare { op, left, right } = condition else { return None };
+    if !left.dtype().is_int() {
+        return None;
+    }
+    let (left, right) = (Poly::of(left)?, Poly::of(right)?);
+    let (more, less, strict) = match op {
+        CompareOp::Ge => (left, right, 0),
+        CompareOp::Gt => (left, right, -1),
+        CompareOp::Le => (right, left, 0),
+        CompareOp::Lt => (right, left, -1),
+        CompareOp::Eq | CompareOp::Ne => return None,
+    };
+    let difference = more.plus(&less.times(&Poly::constant(-1))?)?.plus(&Poly::constant(strict))?;
+    let Stride::Constant(step) = difference.stride(var) else { return None };
+    let mut rest = Vec::new();
+    for (atoms, coefficient) in difference.terms {
+        if atoms.iter().any(|atom| atom.uses(var)) {
+            continue;
+        }
+        let within = |atom: &Atom| inner.iter().any(|(own, ..)| atom.uses(*own));
+        let loads = atoms.iter().any(|atom| matches!(atom, Atom::Opaque(expr) if !is_pure(expr)));
+        if loads {
+            return None;
+        }
+        if !atoms.iter().any(within) {
+            rest.push(Term::Product(atoms, coefficient));
+            continue;
+        }
+        let [Atom::Var(own)] = &atoms[..] else { return None };
+        let (_, start, extent) = inner.iter().find(|(var, ..)| var == own)?;
+        let free = |expr: &Expr| !expr.uses(var) && is_pure(expr) && !inner.iter().any(|(own, ..)| expr.uses(*own));
+        if !free(start) || !free(extent) {
+            return None;
+        }
+        rest.push(Term::Inner { start: (*start).clone(), extent: (*extent).clone(), coefficient });
+    }
+    Some(Bound { step, rest })
+}
+
+/// Whether an expression needs nothing of memory, cannot fail, and has no variable of a `let`.
+fn is_pure(expr: &Expr) -> bool {
+    let mut pure = true;
+    expr.walk(&mut |part| {
+        pure &= match part {
+            Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. } | Expr::Select { .. } => false,
+            Expr::Binary { op, right, .. } => match op {
+                BinaryOp::Div | BinaryOp::TruncDiv | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod => {
+                    right.as_int().is_some_and(|divisor| divisor > 0)
+                }
+                _ => true,
+            },
+            _ => true,
+        };
+    });
+    pure
+}
+
+/// The statement where some comparisons are known to hold, or not to.
+fn with_known(stmt: &Stmt, known: &[&Expr], value: bool) -> Stmt {
+    let replaced = map_stmt_shallow(
+        stmt,
+        &mut |expr| {
+            map_expr(expr, &mut |part| match part {
+                part if known.contains(&&part) => Expr::bool(value),
+                Expr::Binary { op: BinaryOp::And, left, right } => left.and(*right),
+                part => part,
+            })
+        },
+        &mut Stmt::clone,
+    );
+    match map_children(replaced, &mut |child| with_known(child, known, value)) {
+        Stmt::If { condition, then, otherwise } => match condition.as_int() {
+            Some(0) => otherwise.map_or(Stmt::nothing(), |part| *part),
+            Some(_) => *then,
+            None => Stmt::If { condition, then, otherwise },
+        },
+        other => other,
+    }
+}

@@ -1,0 +1,79 @@
+//! A function's steps: loop nests, matrix products by a call, loops around both.
+
+use super::{BindingValue, Emitted, Emitter};
+use crate::error::CompileError;
+use crate::prepare::PreparedStep;
+use crate::product;
+use cranelift_codegen::ir::{
+    BlockArg, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, condcodes::IntCC, types,
+};
+use rx_schedule::{Gemm, Matrix};
+
+impl Emitter<'_> {
+    /// The steps in order.
+    pub(crate) fn steps(&mut self, steps: &[PreparedStep]) -> Emitted<()> {
+        for step in steps {
+            match step {
+                PreparedStep::Nest(body) => self.stmt(body)?,
+                PreparedStep::Gemm(gemm) => self.product(gemm)?,
+                PreparedStep::Loop { var, extent, body } => {
+                    let zero = self.builder.ins().iconst(types::I64, 0);
+                    let end = self.index(extent)?;
+                    let [round, exit] = [(); 2].map(|()| self.builder.create_block());
+                    let at = self.builder.append_block_param(round, types::I64);
+                    let any = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThan, end, 0);
+                    self.builder.ins().brif(any, round, &[BlockArg::from(zero)], exit, &[]);
+                    self.builder.switch_to_block(round);
+                    self.depth += 1;
+                    self.bind(*var, BindingValue::Index(at));
+                    self.steps(body)?;
+                    self.depth -= 1;
+                    let next = self.builder.ins().iadd_imm_s(at, 1);
+                    let more = self.builder.ins().icmp(IntCC::SignedLessThan, next, end);
+                    self.builder.ins().brif(more, round, &[BlockArg::from(next)], exit, &[]);
+                    self.builder.seal_block(round);
+                    self.begin(exit);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A call of the library: its arguments are written to the stack, as [`product::Product`] and its axes.
+    fn product(&mut self, gemm: &Gemm) -> Emitted<()> {
+        let routine = product::routine(gemm.dtype).ok_or(CompileError::Dtype(gemm.dtype))?;
+        let mut words = Vec::with_capacity(product::WORDS + 4 * gemm.batch.len());
+        for matrix in [&gemm.a, &gemm.b, &gemm.c] {
+            words.push(self.first_element(matrix, gemm.dtype.bytes())?);
+            words.push(self.index(&matrix.row)?);
+            words.push(self.index(&matrix.column)?);
+        }
+        for extent in [&gemm.m, &gemm.n, &gemm.k] {
+            words.push(self.index(extent)?);
+        }
+        for constant in [i64::from(gemm.accumulate), gemm.batch.len() as i64] {
+            words.push(self.builder.ins().iconst(types::I64, constant));
+        }
+        for axis in &gemm.batch {
+            for part in [&axis.extent, &axis.a, &axis.b, &axis.c] {
+                words.push(self.index(part)?);
+            }
+        }
+        let size = u32::try_from(words.len() * 8).map_err(|_| CompileError::Unsupported("too many axes".into()))?;
+        let slot = self.builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3));
+        let pointer = self.builder.ins().stack_addr(types::I64, slot, 0);
+        for (at, word) in words.into_iter().enumerate() {
+            self.builder.ins().store(MemFlagsData::trusted(), word, pointer, at as i32 * 8);
+        }
+        let reference = self.routine(routine, &[types::I64], types::I64)?;
+        self.builder.ins().call(reference, &[pointer]);
+        Ok(())
+    }
+
+    fn first_element(&mut self, matrix: &Matrix, bytes: u64) -> Emitted<Value> {
+        let offset = self.index(&matrix.offset)?;
+        let offset = self.builder.ins().imul_imm_s(offset, bytes as i64);
+        let base = self.bases[matrix.buffer.0 as usize];
+        Ok(self.builder.ins().iadd(base, offset))
+    }
+}

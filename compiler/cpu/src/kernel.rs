@@ -1,0 +1,355 @@
+//! Compiled functions and their calls.
+
+use crate::emit::{Check, Emitter};
+use crate::error::{CompileError, RunError};
+use crate::prepare::{PreparedStep, Preparation};
+use crate::{product, runtime};
+use cranelift_codegen::ir::{AbiParam, types};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
+use rx_base::DType;
+use rx_schedule::Scheduled;
+use rx_tensor::Scalar;
+use rx_tir::{BufferId, PrimFunc, bind_symbols, evaluate_index};
+use std::sync::{Arc, Mutex};
+
+/// Pointers by buffer, values by variable, what failed; gives 0 or the number of the check that failed.
+type Code = unsafe extern "C" fn(*const *mut u8, *const i64, *mut Failure) -> i32;
+
+/// What a failed check found: an index and its axis's extent.
+#[derive(Default)]
+#[repr(C)]
+struct Failure {
+    index: i64,
+    extent: i64,
+}
+
+/// The machine code of some functions.
+#[derive(Clone)]
+pub struct CpuModule {
+    kernels: Vec<Result<Arc<CpuKernel>, CompileError>>,
+}
+
+/// The machine code of a function, which can be called from any thread.
+pub struct CpuKernel {
+    func: PrimFunc,
+    /// Buffers that a call needs besides its arguments.
+    temporaries: Vec<BufferId>,
+    /// Whether a parameter's buffer is written, by parameter.
+    written: Vec<bool>,
+    checks: Vec<Check>,
+    code: Code,
+    /// Keeps the code mapped.
+    _memory: Arc<Memory>,
+}
+
+/// Executable memory, given back when the last kernel is gone.
+struct Memory(Mutex<Option<JITModule>>);
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Ok(module) = self.0.get_mut()
+            && let Some(module) = module.take()
+        {
+            // SAFETY: kernels hold this memory, and code is called through kernels only.
+            unsafe { module.free_memory() };
+        }
+    }
+}
+
+/// A buffer of a call.
+pub enum Argument<'a> {
+    /// Only read.
+    Read(&'a [u8]),
+    /// Read and written.
+    Write(&'a mut [u8]),
+}
+
+impl Argument<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Argument::Read(bytes) => bytes.len(),
+            Argument::Write(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// Memory for temporaries, kept from call to call.
+#[derive(Default)]
+pub struct Scratch(Vec<Line>);
+
+/// A cache line, for its alignment.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u8; LINE]);
+
+const LINE: usize = 64;
+
+impl CpuModule {
+    /// Compiles functions. What cannot be compiled has its reason in its place; the others are not affected.
+    ///
+    /// # Errors
+    /// Where there is no code for this host at all.
+    pub fn compile(funcs: &[&Scheduled]) -> Result<CpuModule, CompileError> {
+        CpuModule::compile_with(funcs, &mut |_| {})
+    }
+
+    /// As [`CpuModule::compile`]; `progress` is told how many are done.
+    ///
+    /// # Errors
+    /// Where there is no code for this host at all.
+    pub fn compile_with(funcs: &[&Scheduled], progress: &mut dyn FnMut(usize)) -> Result<CpuModule, CompileError> {
+        let (mut module, fused) = host_module()?;
+        let mut contexts = (module.make_context(), FunctionBuilderContext::new());
+        let mut compiled = Vec::with_capacity(funcs.len());
+        for (at, scheduled) in funcs.iter().enumerate() {
+            let result = define(&mut module, &mut contexts, scheduled, fused, at);
+            if result.is_err() {
+                module.clear_context(&mut contexts.0);
+                contexts.1 = FunctionBuilderContext::new();
+            }
+            compiled.push(result);
+            progress(at + 1);
+        }
+        module.finalize_definitions().map_err(generator)?;
+        let codes: Vec<Result<(Defined, *const u8), CompileError>> = compiled
+            .into_iter()
+            .map(|result| result.map(|defined| (module.get_finalized_function(defined.id), defined)))
+            .map(|result| result.map(|(code, defined)| (defined, code)))
+            .collect();
+        let memory = Arc::new(Memory(Mutex::new(Some(module))));
+        let kernels = codes.into_iter().zip(funcs).map(|(result, scheduled)| {
+            let (defined, code) = result?;
+            // SAFETY: the code was made with this signature.
+            let code = unsafe { std::mem::transmute::<*const u8, Code>(code) };
+            let written = written_params(&scheduled.func, &defined.steps);
+            Ok(Arc::new(CpuKernel {
+                func: scheduled.func.clone(),
+                temporaries: defined.temporaries,
+                written,
+                checks: defined.checks,
+                code,
+                _memory: memory.clone(),
+            }))
+        });
+        Ok(CpuModule { kernels: kernels.collect() })
+    }
+
+    /// The kernel of a function, by its place in the list that was compiled.
+    ///
+    /// # Errors
+    /// Why it could not be compiled.
+    pub fn kernel(&self, at: usize) -> Result<&Arc<CpuKernel>, CompileError> {
+        match self.kernels.get(at) {
+            Some(Ok(kernel)) => Ok(kernel),
+            Some(Err(error)) => Err(error.clone()),
+            None => Err(CompileError::Unsupported("no such function".into())),
+        }
+    }
+}
+
+fn generator(error: impl std::fmt::Display) -> CompileError {
+    CompileError::Generator(error.to_string())
+}
+
+/// A module for this host, and whether it has fused multiply-add.
+fn host_module() -> Result<(JITModule, bool), CompileError> {
+    let mut flags = settings::builder();
+    for (name, value) in [
+        ("use_colocated_libcalls", "false"),
+        ("is_pic", "false"),
+        ("opt_level", "speed"),
+        ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
+    ] {
+        flags.set(name, value).map_err(generator)?;
+    }
+    let host = cranelift_native::builder().map_err(generator)?;
+    let isa = host.finish(settings::Flags::new(flags)).map_err(generator)?;
+    let fused = match isa.triple().architecture {
+        target_lexicon::Architecture::X86_64 => {
+            isa.isa_flags().iter().any(|flag| flag.name == "has_fma" && flag.as_bool() == Some(true))
+        }
+        _ => true,
+    };
+    let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
+    let products = [DType::FLOAT32, DType::FLOAT64].into_iter().filter_map(product::routine);
+    for routine in runtime::all().into_iter().chain(products) {
+        builder.symbol(routine.symbol, routine.address);
+    }
+    Ok((JITModule::new(builder), fused))
+}
+
+/// A function that the module has, before its code has an address.
+struct Defined {
+    id: FuncId,
+    steps: Vec<PreparedStep>,
+    temporaries: Vec<BufferId>,
+    checks: Vec<Check>,
+}
+
+fn define(
+    module: &mut JITModule,
+    contexts: &mut (cranelift_codegen::Context, FunctionBuilderContext),
+    scheduled: &Scheduled,
+    fused: bool,
+    at: usize,
+) -> Result<Defined, CompileError> {
+    let (steps, allocations) = Preparation::of(scheduled);
+    let func = &scheduled.func;
+    let mut signature = module.make_signature();
+    signature.params.extend([AbiParam::new(types::I64); 3]);
+    signature.returns.push(AbiParam::new(types::I32));
+    let (context, builder_context) = contexts;
+    context.func.signature = signature.clone();
+    let checks = {
+        let builder = FunctionBuilder::new(&mut context.func, builder_context);
+        let mut emitter = Emitter::new(func, builder, module, &steps, fused)?;
+        emitter.steps(&steps)?;
+        emitter.finish()
+    };
+    // Declared only now: a function that is declared and never defined would stop the whole module.
+    let name = format!("kernel{at}");
+    let id = module.declare_function(&name, Linkage::Local, &signature).map_err(generator)?;
+    module.define_function(id, context).map_err(|error| CompileError::Generator(format!("{error:?}")))?;
+    module.clear_context(context);
+    let mut temporaries = scheduled.temporaries.clone();
+    temporaries.extend(allocations);
+    Ok(Defined { id, steps, temporaries, checks })
+}
+
+fn written_params(func: &PrimFunc, steps: &[PreparedStep]) -> Vec<bool> {
+    let mut written = vec![false; func.buffers.len()];
+    let mut mark = |buffer: BufferId| {
+        if let Some(slot) = written.get_mut(buffer.0 as usize) {
+            *slot = true;
+        }
+    };
+    PreparedStep::each(steps, &mut |step| match step {
+        PreparedStep::Nest(body) => body.walk(&mut |stmt| {
+            if let rx_tir::Stmt::Store { buffer, .. } = stmt {
+                mark(*buffer);
+            }
+        }),
+        PreparedStep::Gemm(gemm) => mark(gemm.c.buffer),
+        PreparedStep::Loop { .. } => {}
+    });
+    func.buffer_params().map(|buffer| written.get(buffer.0 as usize).copied().unwrap_or(true)).collect()
+}
+
+impl CpuKernel {
+    /// Whether each buffer parameter is written, in order; those must be passed as [`Argument::Write`].
+    pub fn written(&self) -> &[bool] {
+        &self.written
+    }
+
+    /// Calls the function: buffers and their shapes in the order of its buffer parameters, scalars in the order of its
+    /// scalar parameters. Buffers are dense and row-major, of at least as many bytes as their shapes need.
+    ///
+    /// # Errors
+    /// Where the arguments do not fit the function, memory for temporaries is lacking, or a check in the function fails;
+    /// then what it writes is in any state.
+    pub fn run(
+        &self,
+        buffers: &mut [Argument<'_>],
+        shapes: &[&[i64]],
+        scalars: &[Scalar],
+        scratch: &mut Scratch,
+    ) -> Result<(), RunError> {
+        let wanted = self.written.len();
+        if buffers.len() != wanted || shapes.len() != wanted {
+            return Err(RunError::BufferCount { wanted, passed: buffers.len().min(shapes.len()) });
+        }
+        let (symbols, slots) = self.bind(shapes, scalars)?;
+        let mut pointers = vec![std::ptr::null_mut(); self.func.buffers.len()];
+        for ((id, argument), written) in self.func.buffer_params().zip(buffers.iter_mut()).zip(&self.written) {
+            let buffer = self.func.buffer(id);
+            let wanted = self.bytes(id, &symbols)?;
+            if argument.len() < wanted {
+                return Err(RunError::BufferSize { buffer: buffer.name, wanted, passed: argument.len() });
+            }
+            pointers[id.0 as usize] = match argument {
+                Argument::Write(bytes) => bytes.as_mut_ptr(),
+                Argument::Read(_) if *written => return Err(RunError::ReadOnly { buffer: buffer.name }),
+                // Never written through, as no store names the buffer.
+                Argument::Read(bytes) => bytes.as_ptr().cast_mut(),
+            };
+        }
+        let mut needed = 0usize;
+        let mut offsets = Vec::with_capacity(self.temporaries.len());
+        for id in &self.temporaries {
+            let too_large = RunError::TooLarge { buffer: self.func.buffer(*id).name };
+            offsets.push((id, needed));
+            let lines = self.bytes(*id, &symbols)?.div_ceil(LINE);
+            needed = needed.checked_add(lines).ok_or(too_large)?;
+        }
+        scratch.grow(needed).map_err(|()| RunError::TooLarge { buffer: self.func.name })?;
+        let lines = &mut scratch.0[..needed];
+        for (id, offset) in offsets {
+            pointers[id.0 as usize] = lines[offset..].as_mut_ptr().cast();
+        }
+        let mut failure = Failure::default();
+        // SAFETY: every buffer that the code reads or writes has the bytes of its shape, which was compared with the
+        // function's for these values; indices are below extents, by proof or by a check in the code; what is written is
+        // borrowed mutably, so nothing else looks at it. Values are there for every variable that the code reads.
+        let code = unsafe { (self.code)(pointers.as_ptr(), slots.as_ptr(), &mut failure) };
+        match usize::try_from(code).ok().and_then(|code| code.checked_sub(1)) {
+            None => Ok(()),
+            Some(at) => Err(self.failed(at, &failure)),
+        }
+    }
+
+    /// Values of the integer variables, and of all as the code reads them.
+    fn bind(&self, shapes: &[&[i64]], scalars: &[Scalar]) -> Result<(Vec<Option<i64>>, Vec<i64>), RunError> {
+        let whole: Vec<i64> = scalars.iter().map(|scalar| scalar.as_int().unwrap_or(0)).collect();
+        let symbols = bind_symbols(&self.func, shapes, &whole)?;
+        let mut slots: Vec<i64> = symbols.iter().map(|value| value.unwrap_or(0)).collect();
+        for (var, scalar) in self.func.scalar_params().zip(scalars) {
+            if self.func.var(var).dtype.is_float() {
+                slots[var.0 as usize] = scalar.as_float().to_bits() as i64;
+            }
+        }
+        Ok((symbols, slots))
+    }
+
+    /// The bytes of a buffer.
+    fn bytes(&self, id: BufferId, symbols: &[Option<i64>]) -> Result<usize, RunError> {
+        let buffer = self.func.buffer(id);
+        let too_large = || RunError::TooLarge { buffer: buffer.name };
+        let mut bytes = usize::try_from(buffer.dtype.bytes()).map_err(|_| too_large())?;
+        for extent in &buffer.shape {
+            let extent = evaluate_index(extent, &|var| symbols.get(var.0 as usize).copied().flatten());
+            // An extent that is not known is one of a buffer that cannot be.
+            let extent = usize::try_from(extent.ok_or_else(too_large)?.max(0)).map_err(|_| too_large())?;
+            bytes = bytes.checked_mul(extent).ok_or_else(too_large)?;
+        }
+        Ok(bytes)
+    }
+
+    fn failed(&self, at: usize, failure: &Failure) -> RunError {
+        match self.checks.get(at) {
+            Some(Check::Bounds { site, buffer, axis }) => RunError::OutOfBounds {
+                site: *site,
+                buffer: self.func.buffer(*buffer).name,
+                axis: *axis,
+                index: failure.index,
+                extent: failure.extent,
+            },
+            Some(Check::Division { site }) => RunError::DivisionByZero { site: *site },
+            Some(Check::Assert { site, message }) => RunError::Assert { site: *site, message: *message },
+            // The code returns numbers of its checks only.
+            None => RunError::DivisionByZero { site: rx_tir::Site { origin: None, operator: self.func.name } },
+        }
+    }
+}
+
+impl Scratch {
+    fn grow(&mut self, lines: usize) -> Result<(), ()> {
+        if let Some(more) = lines.checked_sub(self.0.len()) {
+            self.0.try_reserve_exact(more).map_err(drop)?;
+            self.0.resize(lines, Line([0; LINE]));
+        }
+        Ok(())
+    }
+}

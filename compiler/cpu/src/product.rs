@@ -1,0 +1,159 @@
+//! Matrix products: `float32` by the `gemm` library, products with a vector and `float64` by loops of our own.
+
+use crate::runtime::Routine;
+use crate::vector;
+use rx_base::DType;
+
+/// A matrix in memory.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Matrix<T> {
+    first: *mut T,
+    row: i64,
+    column: i64,
+}
+
+/// The arguments of a product, as generated code writes them; the axes of its batch stand behind it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Product<T> {
+    a: Matrix<T>,
+    b: Matrix<T>,
+    c: Matrix<T>,
+    m: i64,
+    n: i64,
+    k: i64,
+    accumulate: i64,
+    axes: i64,
+}
+
+/// The words of a [`Product`].
+pub(crate) const WORDS: usize = size_of::<Product<f32>>() / 8;
+
+/// An axis of independent products.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Axis {
+    extent: i64,
+    a: i64,
+    b: i64,
+    c: i64,
+}
+
+/// The routine for products of a dtype.
+pub(crate) fn routine(dtype: DType) -> Option<Routine> {
+    match dtype {
+        DType::FLOAT32 => Some(Routine { symbol: "rx_product_f32", address: product_f32 as *const u8 }),
+        DType::FLOAT64 => Some(Routine { symbol: "rx_product_f64", address: product_f64 as *const u8 }),
+        _ => None,
+    }
+}
+
+/// `product` is a [`Product`] with its axes behind it, whose matrices lie in their buffers for every batch index: what
+/// [`rx_schedule::Gemm`] promises.
+unsafe extern "C" fn product_f32(product: *const Product<f32>) -> i64 {
+    // SAFETY: generated code passes the address of a product it has just written, with its axes behind it.
+    unsafe { for_batch(product, &mut |product| product_of_f32(product)) }
+    0
+}
+
+/// As [`product_f32`].
+unsafe extern "C" fn product_f64(product: *const Product<f64>) -> i64 {
+    // SAFETY: as above.
+    unsafe { for_batch(product, &mut |product| product_of_f64(product)) }
+    0
+}
+
+/// Calls `run` with the product of every index of the batch.
+///
+/// # Safety
+/// `product` is readable, and so are its axes behind it.
+unsafe fn for_batch<T: Copy>(product: *const Product<T>, run: &mut dyn FnMut(Product<T>)) {
+    // SAFETY: the caller's promise.
+    let (first, axes) = unsafe {
+        let first = *product;
+        let axes = std::slice::from_raw_parts(product.add(1).cast::<Axis>(), first.axes.max(0) as usize);
+        (first, axes)
+    };
+    let rows_are_a_batch = |axis: &Axis| axis.extent > 1;
+    let axes: Vec<Axis> = axes.iter().copied().filter(|axis| rows_are_a_batch(axis) || axis.extent <= 0).collect();
+    if axes.iter().any(|axis| axis.extent <= 0) || first.m <= 0 || first.n <= 0 {
+        return;
+    }
+    let mut index = vec![0i64; axes.len()];
+    loop {
+        let mut at = first;
+        for (axis, index) in axes.iter().zip(&index) {
+            // Offsets within the buffers, so none overflows.
+            at.a.first = at.a.first.wrapping_offset((axis.a * index) as isize);
+            at.b.first = at.b.first.wrapping_offset((axis.b * index) as isize);
+            at.c.first = at.c.first.wrapping_offset((axis.c * index) as isize);
+        }
+        run(at);
+        let Some(axis) = (0..axes.len()).rev().find(|axis| index[*axis] + 1 < axes[*axis].extent) else { return };
+        index[axis] += 1;
+        index[axis + 1..].fill(0);
+    }
+}
+
+fn product_of_f32(product: Product<f32>) {
+    let Product { a, b, c, m, n, k, accumulate, .. } = product;
+    let accumulate = accumulate != 0;
+    let (m, n, k) = (m as usize, n as usize, k.max(0) as usize);
+    // A product with a vector is bound by memory; the library packs what is read once.
+    if n == 1 && (a.column == 1 || a.row == 1) {
+        // SAFETY: the matrices lie in their buffers.
+        return unsafe {
+            vector::times(m, k, a.first, a.row, a.column, b.first, b.row, c.first, c.row, accumulate);
+        };
+    }
+    if m == 1 && (b.column == 1 || b.row == 1) {
+        // SAFETY: the matrices lie in their buffers; the transposed product is the same.
+        return unsafe {
+            vector::times(n, k, b.first, b.column, b.row, a.first, a.column, c.first, c.column, accumulate);
+        };
+    }
+    // SAFETY: the matrices lie in their buffers, and `c` is apart from `a` and `b`.
+    unsafe {
+        gemm_f32::gemm::f32::get_gemm_fn()(
+            m,
+            n,
+            k,
+            c.first,
+            c.column as isize,
+            c.row as isize,
+            accumulate,
+            a.first,
+            a.column as isize,
+            a.row as isize,
+            b.first,
+            b.column as isize,
+            b.row as isize,
+            1.0,
+            1.0,
+            false,
+            false,
+            false,
+            gemm_common::Parallelism::None,
+        );
+    }
+}
+
+fn product_of_f64(product: Product<f64>) {
+    let Product { a, b, c, m, n, k, accumulate, .. } = product;
+    let element = |matrix: Matrix<f64>, i: i64, j: i64| {
+        matrix.first.wrapping_offset((i * matrix.row + j * matrix.column) as isize)
+    };
+    for i in 0..m {
+        for j in 0..n {
+            let mut sum = 0.0;
+            for l in 0..k {
+                // SAFETY: the matrices lie in their buffers.
+                sum += unsafe { *element(a, i, l) * *element(b, l, j) };
+            }
+            let target = element(c, i, j);
+            // SAFETY: as above.
+            unsafe { *target = if accumulate != 0 { *target + sum } else { sum } };
+        }
+    }
+}

@@ -1,0 +1,571 @@
+//! Compiled functions against the interpreter, over functions made by hand: every operation and dtype, loops of every
+//! shape that lanes treat differently.
+
+use rx_base::name::name;
+use rx_base::{DType, Dim};
+use rx_cpu::{Argument, CpuModule, RunError, Scratch};
+use rx_schedule::{Scheduled, Step};
+use rx_tensor::{Scalar, Tensor};
+use rx_tir::builder::in_range;
+use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, IterKind, KernelBuilder, PrimFunc, UnaryOp};
+
+/// A function as one step, its accesses as they are.
+fn whole(func: &PrimFunc) -> Scheduled {
+    let steps = vec![Step::Nest(func.body.clone())];
+    Scheduled { func: func.clone(), temporaries: Vec::new(), steps, declined: Vec::new() }
+}
+
+fn compiled(scheduled: &Scheduled, tensors: &mut [Tensor], scalars: &[Scalar]) -> Result<(), RunError> {
+    let module = CpuModule::compile(&[scheduled]).unwrap_or_else(|error| panic!("{error}"));
+    let kernel = module.kernel(0).unwrap_or_else(|error| panic!("{error}"));
+    let shapes: Vec<Vec<i64>> = tensors.iter().map(|tensor| tensor.shape().to_vec()).collect();
+    let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
+    let mut arguments: Vec<Argument<'_>> =
+        tensors.iter_mut().map(|tensor| Argument::Write(tensor.bytes_mut())).collect();
+    kernel.run(&mut arguments, &shapes, scalars, &mut Scratch::default())
+}
+
+fn copies(tensors: &[Tensor]) -> Vec<Tensor> {
+    tensors.iter().map(|tensor| tensor.duplicate().unwrap_or_else(|error| panic!("{error}"))).collect()
+}
+
+/// Runs both ways and compares every buffer: integers exactly, floats within `tolerance` relative to the value, or to 1
+/// where the tolerance is one of sums, which cancel.
+fn agree(what: &str, func: &PrimFunc, tensors: &[Tensor], scalars: &[Scalar], tolerance: f64) {
+    let scheduled = rx_schedule::schedule(func);
+    let least = if tolerance > 1e-5 { 1.0 } else { 1e-6 };
+    for scheduled in [whole(func), scheduled] {
+        let (mut expected, mut actual) = (copies(tensors), copies(tensors));
+        let reference = rx_interp::run(func, &mut expected, scalars);
+        reference.unwrap_or_else(|error| panic!("{what}: interpreter: {error}"));
+        compiled(&scheduled, &mut actual, scalars).unwrap_or_else(|error| panic!("{what}: {error}"));
+        for (at, (expected, actual)) in expected.iter().zip(&actual).enumerate() {
+            for element in 0..expected.len() {
+                let (Some(wanted), Some(found)) = (expected.get(element), actual.get(element)) else { continue };
+                let close = match (wanted, found) {
+                    (Scalar::Int(wanted), Scalar::Int(found)) => wanted == found,
+                    (wanted, found) => {
+                        let (wanted, found) = (wanted.as_float(), found.as_float());
+                        wanted == found
+                            || wanted.is_nan() && found.is_nan()
+                            || (wanted - found).abs() <= tolerance * wanted.abs().max(least)
+                    }
+                };
+                assert!(close, "{what}: buffer {at}, element {element}: {found:?}, not {wanted:?}");
+            }
+        }
+    }
+}
+
+const DTYPES: [DType; 13] = [
+    DType::BOOL,
+    DType::INT8,
+    DType::INT16,
+    DType::INT32,
+    DType::INT64,
+    DType::UINT8,
+    DType::UINT16,
+    DType::UINT32,
+    DType::UINT64,
+    DType::FLOAT16,
+    DType::BFLOAT16,
+    DType::FLOAT32,
+    DType::FLOAT64,
+];
+
+/// A sequence of numbers without pattern, the same on every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    fn float(&mut self) -> f64 {
+        self.next() as f64 / f64::from(1u32 << 31) * 8.0 - 4.0
+    }
+
+    /// A tensor of such numbers; floats between −4 and 4, integers of any size.
+    fn tensor(&mut self, dtype: DType, shape: &[i64]) -> Tensor {
+        let mut tensor = zeros(dtype, shape);
+        for at in 0..tensor.len() {
+            let value = match dtype.is_float() {
+                true => Scalar::Float(self.float()),
+                false => Scalar::Int(rx_tensor::wrap((self.next() << 20 ^ self.next()) as i64, dtype)),
+            };
+            tensor.set(at, value);
+        }
+        tensor
+    }
+}
+
+fn zeros(dtype: DType, shape: &[i64]) -> Tensor {
+    Tensor::zeros(dtype, shape).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// `C[i] = value(A[i], B[i])` for `n` elements, `n` symbolic.
+fn elementwise(a: DType, b: DType, c: DType, value: impl Fn(Expr, Expr) -> Expr) -> PrimFunc {
+    let n = Dim::from(rx_base::symbolic::Atom::Symbol(name("n")));
+    let mut builder = KernelBuilder::new(name("elementwise"));
+    let a = builder.param("A", std::slice::from_ref(&n), a);
+    let b = builder.param("B", std::slice::from_ref(&n), b);
+    let c = builder.param("C", std::slice::from_ref(&n), c);
+    builder.compute(c, |builder, axes| value(builder.load(a, axes), builder.load(b, axes)));
+    builder.finish()
+}
+
+/// The value of `n`, the only scalar.
+fn n(value: i64) -> [Scalar; 1] {
+    [Scalar::Int(value)]
+}
+
+fn tolerance(dtype: DType) -> f64 {
+    match dtype {
+        DType::FLOAT16 => 2e-3,
+        DType::BFLOAT16 => 2e-2,
+        _ => 1e-6,
+    }
+}
+
+/// 39 elements: two rounds of four vectors at most, single vectors, and three that are left.
+const COUNT: i64 = 39;
+
+#[test]
+fn operations_of_two_operands() {
+    use BinaryOp::*;
+    let mut numbers = Numbers(1);
+    for dtype in DTYPES {
+        let ops: &[BinaryOp] = match dtype {
+            dtype if dtype.is_bool() => &[And, Or, BitAnd, BitOr, BitXor],
+            dtype if dtype.is_float() => &[Add, Sub, Mul, Div, Min, Max, FloorDiv],
+            _ => &[Add, Sub, Mul, Min, Max, BitAnd, BitOr, BitXor, TruncDiv, TruncMod, FloorDiv, FloorMod],
+        };
+        let a = numbers.tensor(dtype, &[COUNT]);
+        let mut b = numbers.tensor(dtype, &[COUNT]);
+        for op in ops {
+            let divides = matches!(op, Div | TruncDiv | TruncMod | FloorDiv | FloorMod);
+            if divides && dtype.is_int() {
+                for at in 0..b.len() {
+                    if b.get(at) == Some(Scalar::Int(0)) {
+                        b.set(at, Scalar::Int(1));
+                    }
+                }
+            }
+            let func = elementwise(dtype, dtype, dtype, |a, b| Expr::Binary {
+                op: *op,
+                left: Box::new(a),
+                right: Box::new(b),
+            });
+            let tensors = [copies(std::slice::from_ref(&a)), copies(std::slice::from_ref(&b)), vec![zeros(dtype, &[COUNT])]];
+            let tensors: Vec<Tensor> = tensors.into_iter().flatten().collect();
+            agree(&format!("{op:?} of {dtype}"), &func, &tensors, &n(COUNT), tolerance(dtype));
+        }
+    }
+}
+
+#[test]
+fn divisions_by_constants() {
+    use BinaryOp::*;
+    let mut numbers = Numbers(2);
+    for dtype in [DType::INT8, DType::INT32, DType::INT64, DType::UINT8, DType::UINT64] {
+        let a = numbers.tensor(dtype, &[COUNT]);
+        for op in [TruncDiv, TruncMod, FloorDiv, FloorMod] {
+            for divisor in [1, 2, 3, 7, 64, 100] {
+                let func = elementwise(dtype, dtype, dtype, |a, _| Expr::Binary {
+                    op,
+                    left: Box::new(a),
+                    right: Box::new(Expr::Int { value: divisor, dtype }),
+                });
+                let tensors = [copies(std::slice::from_ref(&a)).remove(0), zeros(dtype, &[COUNT]), zeros(dtype, &[COUNT])];
+                agree(&format!("{op:?} by {divisor} of {dtype}"), &func, &tensors, &n(COUNT), 0.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn shifts() {
+    let mut numbers = Numbers(3);
+    for dtype in [DType::INT8, DType::INT32, DType::INT64, DType::UINT16, DType::UINT64] {
+        for op in [BinaryOp::ShiftLeft, BinaryOp::ShiftRight] {
+            for amount in [0, 1, 5, 31, 63, 200] {
+                let func = elementwise(dtype, dtype, dtype, |a, _| Expr::Binary {
+                    op,
+                    left: Box::new(a),
+                    right: Box::new(Expr::int(amount)),
+                });
+                let tensors = [numbers.tensor(dtype, &[COUNT]), zeros(dtype, &[COUNT]), zeros(dtype, &[COUNT])];
+                agree(&format!("{op:?} by {amount} of {dtype}"), &func, &tensors, &n(COUNT), 0.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn comparisons_and_choices() {
+    use CompareOp::*;
+    let mut numbers = Numbers(4);
+    for dtype in DTYPES.into_iter().filter(|dtype| !dtype.is_bool()) {
+        for op in [Eq, Ne, Lt, Le, Gt, Ge] {
+            let mut tensors =
+                [numbers.tensor(dtype, &[COUNT]), numbers.tensor(dtype, &[COUNT]), zeros(DType::BOOL, &[COUNT])];
+            for at in (0..COUNT as usize).step_by(3) {
+                if let Some(same) = tensors[0].get(at) {
+                    tensors[1].set(at, same);
+                }
+            }
+            if dtype.is_float() {
+                tensors[0].set(4, Scalar::Float(f64::NAN));
+            }
+            let func = elementwise(dtype, dtype, DType::BOOL, |a, b| Expr::compare(op, a, b));
+            agree(&format!("{op:?} of {dtype}"), &func, &tensors, &n(COUNT), 0.0);
+            tensors[2] = zeros(dtype, &[COUNT]);
+            let func = elementwise(dtype, dtype, dtype, |a, b| {
+                Expr::select(Expr::compare(op, a.clone(), b.clone()).not(), a, b)
+            });
+            agree(&format!("choice by {op:?} of {dtype}"), &func, &tensors, &n(COUNT), 0.0);
+        }
+    }
+}
+
+#[test]
+fn conversions() {
+    let mut numbers = Numbers(5);
+    for from in DTYPES {
+        for to in DTYPES {
+            let mut a = numbers.tensor(from, &[COUNT]);
+            if from.is_float() {
+                for (at, value) in [0.0, -0.5, 1e-3, 100.0, 70000.0, -1e6, 1e-7, 0.49].into_iter().enumerate() {
+                    a.set(at, Scalar::Float(value));
+                }
+            }
+            let func = elementwise(from, from, to, |a, _| a.cast(to));
+            let tensors = [a, zeros(from, &[COUNT]), zeros(to, &[COUNT])];
+            agree(&format!("{from} to {to}"), &func, &tensors, &n(COUNT), tolerance(to).min(1e-3));
+        }
+    }
+}
+
+#[test]
+fn operations_of_one_operand() {
+    let mut numbers = Numbers(6);
+    for dtype in DTYPES {
+        let ops: &[UnaryOp] = match dtype {
+            dtype if dtype.is_bool() => &[UnaryOp::Not],
+            dtype if dtype.is_float() => &[UnaryOp::Neg],
+            _ => &[UnaryOp::Neg, UnaryOp::BitNot],
+        };
+        for op in ops {
+            let func = elementwise(dtype, dtype, dtype, |a, _| Expr::Unary { op: *op, value: Box::new(a) });
+            let tensors = [numbers.tensor(dtype, &[COUNT]), zeros(dtype, &[COUNT]), zeros(dtype, &[COUNT])];
+            agree(&format!("{op:?} of {dtype}"), &func, &tensors, &n(COUNT), 0.0);
+        }
+    }
+}
+
+#[test]
+fn intrinsics_of_floats() {
+    let mut numbers = Numbers(7);
+    for dtype in [DType::FLOAT16, DType::BFLOAT16, DType::FLOAT32, DType::FLOAT64] {
+        for function in Intrinsic::ALL {
+            use Intrinsic::*;
+            let skipped = matches!(function, Clz | Popcount | Reinterpret | Ldexp);
+            // The neighbour of a narrow float is not that of the `float32` it is computed as.
+            if skipped || *function == NextAfter && dtype.bits == 16 {
+                continue;
+            }
+            let result = match function {
+                IsNan | IsInf | IsFinite => DType::BOOL,
+                _ => dtype,
+            };
+            let mut a = numbers.tensor(dtype, &[COUNT]);
+            let mut b = numbers.tensor(dtype, &[COUNT]);
+            let special = [0.0, -0.0, 1.0, -1.0, 0.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 100.0, -100.0, 1e-4];
+            for (at, value) in special.into_iter().enumerate() {
+                a.set(at, Scalar::Float(value));
+                b.set(at + 3, Scalar::Float(value));
+            }
+            let func = elementwise(dtype, dtype, result, |a, b| {
+                let args = if function.arity() == 2 { vec![a, b] } else { vec![a] };
+                Expr::call(*function, args)
+            });
+            let tensors = [a, b, zeros(result, &[COUNT])];
+            let tolerance = tolerance(dtype).max(if dtype == DType::FLOAT64 { 1e-12 } else { 4e-7 });
+            agree(&format!("{} of {dtype}", function.name()), &func, &tensors, &n(COUNT), tolerance);
+        }
+    }
+}
+
+#[test]
+fn intrinsics_of_integers() {
+    let mut numbers = Numbers(8);
+    for dtype in [DType::INT8, DType::INT32, DType::INT64, DType::UINT32] {
+        for function in [Intrinsic::Abs, Intrinsic::Popcount, Intrinsic::Clz, Intrinsic::Floor] {
+            let func = elementwise(dtype, dtype, dtype, |a, _| Expr::call(function, vec![a]));
+            let tensors = [numbers.tensor(dtype, &[COUNT]), zeros(dtype, &[COUNT]), zeros(dtype, &[COUNT])];
+            agree(&format!("{} of {dtype}", function.name()), &func, &tensors, &n(COUNT), 0.0);
+        }
+    }
+}
+
+/// The polynomials over their whole ranges: at most a few units in the last place.
+#[test]
+fn polynomials_are_close_everywhere() {
+    for (function, low, high) in [
+        (Intrinsic::Exp, -110.0, 95.0),
+        (Intrinsic::Tanh, -12.0, 12.0),
+        (Intrinsic::Erf, -6.0, 6.0),
+        // Below, `e^-x` is infinite in `float32` where the result is a subnormal.
+        (Intrinsic::Sigmoid, -85.0, 100.0),
+        (Intrinsic::Log, 1e-42, 50.0),
+    ] {
+        let count = 20_001i64;
+        let func = elementwise(DType::FLOAT32, DType::FLOAT32, DType::FLOAT32, |a, _| Expr::call(function, vec![a]));
+        let values: Vec<f32> = (0..count).map(|at| (low + (high - low) * at as f64 / (count - 1) as f64) as f32).collect();
+        let a = Tensor::from_f32s(&[count], &values).unwrap_or_else(|error| panic!("{error}"));
+        let mut tensors = [a, zeros(DType::FLOAT32, &[count]), zeros(DType::FLOAT32, &[count])];
+        compiled(&whole(&func), &mut tensors, &n(count)).unwrap_or_else(|error| panic!("{error}"));
+        let results = tensors[2].as_slice::<f32>().unwrap_or(&[]);
+        let mut worst = (0.0, 0.0);
+        for (x, found) in values.iter().zip(results) {
+            let x = f64::from(*x);
+            let wanted = match function {
+                Intrinsic::Exp => x.exp(),
+                Intrinsic::Tanh => x.tanh(),
+                Intrinsic::Erf => libm::erf(x),
+                Intrinsic::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+                _ => x.ln(),
+            };
+            // Where the value is no normal number, the distance is one of subnormals.
+            let unit = (wanted.abs() * f64::from(f32::EPSILON)).max(f64::from(f32::from_bits(1)));
+            let off = if f64::from(wanted as f32) == f64::from(*found) { 0.0 } else { (wanted - f64::from(*found)).abs() / unit };
+            if off > worst.0 {
+                worst = (off, x);
+            }
+        }
+        assert!(worst.0 < 3.0, "{}: {} units off at {}", function.name(), worst.0, worst.1);
+    }
+}
+
+fn reduction(dtype: DType, rows: i64, columns: i64, op: BinaryOp, initial: f64, over_rows: bool) -> PrimFunc {
+    let [rows, columns] = [rows, columns].map(Dim::from);
+    let mut builder = KernelBuilder::new(name("reduction"));
+    let a = builder.param("A", &[rows.clone(), columns.clone()], dtype);
+    let kept = if over_rows { columns.clone() } else { rows.clone() };
+    let reduced = if over_rows { rows } else { columns };
+    let c = builder.param("C", std::slice::from_ref(&kept), dtype);
+    let (kept, reduced) = (builder.dim(&kept), builder.dim(&reduced));
+    builder.reduce(c, &[kept], &[reduced], Expr::number(initial, dtype), op, |builder, axes, reduced| {
+        let indices = match over_rows {
+            true => [reduced[0].clone(), axes[0].clone()],
+            false => [axes[0].clone(), reduced[0].clone()],
+        };
+        (axes.to_vec(), builder.load(a, &indices))
+    });
+    builder.finish()
+}
+
+#[test]
+fn reductions_of_rows_and_columns() {
+    let mut numbers = Numbers(9);
+    for dtype in [DType::FLOAT32, DType::FLOAT64, DType::INT32, DType::INT64, DType::INT8, DType::FLOAT16] {
+        for (op, initial) in [(BinaryOp::Add, 0.0), (BinaryOp::Max, -100.0), (BinaryOp::Min, 100.0)] {
+            for (rows, columns) in [(5, 39), (39, 5), (1, 64), (3, 7), (17, 17)] {
+                for over_rows in [false, true] {
+                    let func = reduction(dtype, rows, columns, op, initial, over_rows);
+                    let kept = if over_rows { columns } else { rows };
+                    let tensors = [numbers.tensor(dtype, &[rows, columns]), zeros(dtype, &[kept])];
+                    let what = format!("{op:?} of {dtype}, {rows}×{columns}, over rows: {over_rows}");
+                    let tolerance = if dtype == DType::FLOAT16 { 5e-2 } else { 1e-4 };
+                    agree(&what, &func, &tensors, &[], tolerance);
+                }
+            }
+        }
+    }
+}
+
+/// Maximum, exponentials, sum and quotient over temporaries, all rows at a time.
+#[test]
+fn softmax() {
+    let symbol = |text| Dim::from(rx_base::symbolic::Atom::Symbol(name(text)));
+    let shape = [symbol("m"), symbol("n")];
+    let mut builder = KernelBuilder::new(name("softmax"));
+    let x = builder.param("X", &shape, DType::FLOAT32);
+    let y = builder.param("Y", &shape, DType::FLOAT32);
+    let largest = builder.temporary("largest", &shape[..1], DType::FLOAT32);
+    let powers = builder.temporary("powers", &shape, DType::FLOAT32);
+    let sums = builder.temporary("sums", &shape[..1], DType::FLOAT32);
+    let (m, width) = (builder.dim(&shape[0]), builder.dim(&shape[1]));
+    let lowest = Expr::number(f64::from(f32::MIN), DType::FLOAT32);
+    let rows = std::slice::from_ref(&m);
+    let columns = std::slice::from_ref(&width);
+    builder.reduce(largest, rows, columns, lowest, BinaryOp::Max, |builder, axes, reduced| {
+        (axes.to_vec(), builder.load(x, &[axes[0].clone(), reduced[0].clone()]))
+    });
+    builder.compute(powers, |builder, axes| {
+        let shifted = builder.load(x, axes) - builder.load(largest, &axes[..1]);
+        Expr::call(Intrinsic::Exp, vec![shifted])
+    });
+    let zero = Expr::number(0.0, DType::FLOAT32);
+    builder.reduce(sums, rows, columns, zero, BinaryOp::Add, |builder, axes, reduced| {
+        (axes.to_vec(), builder.load(powers, &[axes[0].clone(), reduced[0].clone()]))
+    });
+    builder.compute(y, |builder, axes| builder.load(powers, axes) / builder.load(sums, &axes[..1]));
+    let func = builder.finish();
+    let mut numbers = Numbers(10);
+    for (m, n) in [(3, 50), (50, 3), (1, 1), (0, 5), (4, 0)] {
+        let tensors = [numbers.tensor(DType::FLOAT32, &[m, n]), zeros(DType::FLOAT32, &[m, n])];
+        agree("softmax", &func, &tensors, &[Scalar::Int(m), Scalar::Int(n)], 1e-5);
+    }
+}
+
+/// A padded, strided, dilated pooling or depthwise convolution: loads that are only in range where a condition holds.
+#[test]
+fn windows_with_padding() {
+    let mut numbers = Numbers(11);
+    for (stride, padding, size, kernel) in [(1, 1, 20, 3), (2, 1, 21, 3), (1, 0, 9, 2), (3, 2, 30, 5)] {
+        let out = (size + 2 * padding - kernel) / stride + 1;
+        for op in [BinaryOp::Max, BinaryOp::Add] {
+            let mut builder = KernelBuilder::new(name("window"));
+            let x = builder.param("X", &[Dim::from(2), Dim::from(size), Dim::from(size)], DType::FLOAT32);
+            let w = builder.param("W", &[Dim::from(2), Dim::from(kernel), Dim::from(kernel)], DType::FLOAT32);
+            let y = builder.param("Y", &[Dim::from(2), Dim::from(out), Dim::from(out)], DType::FLOAT32);
+            let extents = builder.shape(y);
+            let window = [Expr::int(kernel), Expr::int(kernel)];
+            let initial = Expr::number(if op == BinaryOp::Max { -1e9 } else { 0.0 }, DType::FLOAT32);
+            builder.reduce(y, &extents, &window, initial.clone(), op, |builder, axes, reduced| {
+                let at: Vec<Expr> = (0..2)
+                    .map(|axis| axes[axis + 1].clone() * Expr::int(stride) + reduced[axis].clone() - Expr::int(padding))
+                    .collect();
+                let inside = in_range(at[0].clone(), Expr::int(0), Expr::int(size))
+                    .and(in_range(at[1].clone(), Expr::int(0), Expr::int(size)));
+                let element = builder.load(x, &[axes[0].clone(), at[0].clone(), at[1].clone()]);
+                let weight = builder.load(w, &[axes[0].clone(), reduced[0].clone(), reduced[1].clone()]);
+                let value = if op == BinaryOp::Add { element * weight } else { element };
+                (axes.to_vec(), Expr::select(inside, value, initial))
+            });
+            let func = builder.finish();
+            let tensors = [
+                numbers.tensor(DType::FLOAT32, &[2, size, size]),
+                numbers.tensor(DType::FLOAT32, &[2, kernel, kernel]),
+                zeros(DType::FLOAT32, &[2, out, out]),
+            ];
+            agree(&format!("window {stride} {padding} {size} {kernel} {op:?}"), &func, &tensors, &[], 1e-4);
+        }
+    }
+}
+
+#[test]
+fn transposed_reversed_and_gathered() {
+    let mut numbers = Numbers(12);
+    let mut builder = KernelBuilder::new(name("gather"));
+    let x = builder.param("X", &[Dim::from(9), Dim::from(23)], DType::FLOAT32);
+    let rows = builder.param("rows", &[Dim::from(6)], DType::INT64);
+    let y = builder.param("Y", &[Dim::from(6), Dim::from(23)], DType::FLOAT32);
+    let z = builder.param("Z", &[Dim::from(23), Dim::from(9)], DType::FLOAT32);
+    let r = builder.param("R", &[Dim::from(23)], DType::FLOAT32);
+    builder.compute(y, |builder, axes| {
+        let row = builder.load(rows, &axes[..1]);
+        builder.load(x, &[row, axes[1].clone()])
+    });
+    builder.compute(z, |builder, axes| builder.load(x, &[axes[1].clone(), axes[0].clone()]) * Expr::number(2.0, DType::FLOAT32));
+    builder.compute(r, |builder, axes| builder.load(x, &[Expr::int(3), Expr::int(22) - axes[0].clone()]));
+    let func = builder.finish();
+    let mut tensors = [
+        numbers.tensor(DType::FLOAT32, &[9, 23]),
+        zeros(DType::INT64, &[6]),
+        zeros(DType::FLOAT32, &[6, 23]),
+        zeros(DType::FLOAT32, &[23, 9]),
+        zeros(DType::FLOAT32, &[23]),
+    ];
+    for (at, row) in [8, 0, 3, 3, 7, 1].into_iter().enumerate() {
+        tensors[1].set(at, Scalar::Int(row));
+    }
+    agree("gather", &func, &tensors, &[], 0.0);
+    tensors[1].set(2, Scalar::Int(9));
+    let error = compiled(&rx_schedule::schedule(&func), &mut tensors, &[]);
+    match error {
+        Err(RunError::OutOfBounds { buffer, index: 9, extent: 9, axis: 0, .. }) => assert_eq!(buffer.as_str(), "X"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_running_sum_is_not_reordered() {
+    let mut numbers = Numbers(13);
+    let mut builder = KernelBuilder::new(name("cumsum"));
+    let x = builder.param("X", &[Dim::from(40)], DType::FLOAT32);
+    let y = builder.param("Y", &[Dim::from(40)], DType::FLOAT32);
+    builder.block("cumsum", &[(Expr::int(40), IterKind::Ordered)], |builder, axes| {
+        let at = axes[0].clone();
+        let before = builder.load(y, &[at.clone() - Expr::int(1)]);
+        let before = Expr::select(at.clone().ge(Expr::int(1)), before, Expr::number(0.0, DType::FLOAT32));
+        (None, builder.store(y, vec![at.clone()], before + builder.load(x, &[at])))
+    });
+    let func = builder.finish();
+    agree("cumsum", &func, &[numbers.tensor(DType::FLOAT32, &[40]), zeros(DType::FLOAT32, &[40])], &[], 1e-6);
+}
+
+#[test]
+fn matrix_products() {
+    let mut numbers = Numbers(14);
+    for (batch, m, n, k) in [(1, 17, 19, 23), (3, 1, 40, 33), (2, 40, 1, 33), (1, 1, 1, 5), (2, 64, 64, 64)] {
+        for (a_turned, b_turned) in [(false, false), (true, false), (false, true), (true, true)] {
+            let mut builder = KernelBuilder::new(name("matmul"));
+            let shape = |rows: i64, columns: i64, turned: bool| match turned {
+                false => [batch, rows, columns],
+                true => [batch, columns, rows],
+            };
+            let (a_shape, b_shape) = (shape(m, k, a_turned), shape(k, n, b_turned));
+            let a = builder.param("A", &a_shape.map(Dim::from), DType::FLOAT32);
+            let b = builder.param("B", &b_shape.map(Dim::from), DType::FLOAT32);
+            let c = builder.param("C", &[batch, m, n].map(Dim::from), DType::FLOAT32);
+            let extents = builder.shape(c);
+            let zero = Expr::number(0.0, DType::FLOAT32);
+            builder.reduce(c, &extents, &[Expr::int(k)], zero, BinaryOp::Add, |builder, axes, reduced| {
+                let element = |builder: &KernelBuilder, buffer, row: &Expr, column: &Expr, turned| {
+                    let [row, column] = if turned { [column, row] } else { [row, column] };
+                    builder.load(buffer, &[axes[0].clone(), row.clone(), column.clone()])
+                };
+                let left = element(builder, a, &axes[1], &reduced[0], a_turned);
+                let right = element(builder, b, &reduced[0], &axes[2], b_turned);
+                (axes.to_vec(), left * right)
+            });
+            let func = builder.finish();
+            let tensors = [
+                numbers.tensor(DType::FLOAT32, &a_shape),
+                numbers.tensor(DType::FLOAT32, &b_shape),
+                zeros(DType::FLOAT32, &[batch, m, n]),
+            ];
+            agree(&format!("{batch}×{m}×{n}×{k} {a_turned} {b_turned}"), &func, &tensors, &[], 1e-3);
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_an_error() {
+    let func = elementwise(DType::INT32, DType::INT32, DType::INT32, |a, b| Expr::Binary {
+        op: BinaryOp::FloorDiv,
+        left: Box::new(a),
+        right: Box::new(b),
+    });
+    let mut tensors = [zeros(DType::INT32, &[4]), zeros(DType::INT32, &[4]), zeros(DType::INT32, &[4])];
+    let error = compiled(&whole(&func), &mut tensors, &n(4));
+    assert!(matches!(error, Err(RunError::DivisionByZero { .. })), "{error:?}");
+
+    let scheduled = whole(&func);
+    let module = CpuModule::compile(&[&scheduled]).unwrap_or_else(|error| panic!("{error}"));
+    let kernel = module.kernel(0).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(kernel.written(), [false, false, true]);
+    let shapes: [&[i64]; 3] = [&[4]; 3];
+    let (a, b, mut c) = ([0u8; 16], [1u8; 12], [0u8; 16]);
+    let mut scratch = Scratch::default();
+    let mut run = |arguments: &mut [Argument<'_>]| kernel.run(arguments, &shapes, &n(4), &mut scratch);
+    let short = run(&mut [Argument::Read(&a), Argument::Read(&b), Argument::Write(&mut c)]);
+    assert!(matches!(short, Err(RunError::BufferSize { wanted: 16, passed: 12, .. })), "{short:?}");
+    let constant = run(&mut [Argument::Read(&a), Argument::Read(&a), Argument::Read(&a)]);
+    assert!(matches!(constant, Err(RunError::ReadOnly { .. })), "{constant:?}");
+    let few = run(&mut [Argument::Read(&a)]);
+    assert!(matches!(few, Err(RunError::BufferCount { .. })), "{few:?}");
+}

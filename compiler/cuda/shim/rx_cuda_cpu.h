@@ -1,0 +1,408 @@
+// Runs CUDA C on a CPU: the text is compiled as C++ behind this header, unchanged.
+//
+// One block runs at a time. Each of its threads is a fiber with a stack of its own, which runs until it ends or waits:
+// for the block at __syncthreads, for its warp at a shuffle or vote. So a kernel does what a device would do in one of the
+// orders a device may choose; the order is chosen by rx_cpu_order. A kernel whose result depends on it has a race.
+//
+// Errors end the process with a message: a barrier that not all threads of a block reach, or reach at different places.
+// Built with -fsanitize=address,undefined, accesses out of bounds end it too.
+
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <math.h>
+#include <sys/mman.h>
+#include <utility>
+#include <vector>
+
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+#define RX_CPU_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define RX_CPU_ASAN 1
+#endif
+#endif
+#ifdef RX_CPU_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__ static const
+// Blocks run one after the other, so one copy will do.
+#define __shared__ static
+#define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...)
+
+struct rx_cpu_index { unsigned x, y, z; };
+
+// ---- fibers
+
+enum rx_cpu_state { RX_CPU_NEW, RX_CPU_READY, RX_CPU_BLOCK, RX_CPU_WARP, RX_CPU_DONE };
+
+struct rx_cpu_fiber {
+    rx_cpu_state state = RX_CPU_NEW;
+    void* stack = nullptr;
+#if defined(__x86_64__)
+    void* pointer = nullptr;
+#else
+    ucontext_t context;
+#endif
+#ifdef RX_CPU_ASAN
+    void* fake = nullptr;
+#endif
+    rx_cpu_index thread = {0, 0, 0};
+    unsigned number = 0;
+    // Where it waits, which lanes it waits for, and what it brings them.
+    int line = 0;
+    unsigned mask = 0;
+    uint64_t value = 0;
+    // Whether it ended by a failed check, which no barrier waits for.
+    bool failed = false;
+};
+
+static const size_t rx_cpu_stack_bytes = 1 << 20;
+static rx_cpu_fiber rx_cpu_main;
+static rx_cpu_fiber* rx_cpu_now = &rx_cpu_main;
+static std::vector<rx_cpu_fiber> rx_cpu_fibers;
+static std::vector<void*> rx_cpu_stacks;
+static rx_cpu_index rx_cpu_block, rx_cpu_block_extent, rx_cpu_grid_extent;
+static void (*rx_cpu_kernel)(void**);
+static void** rx_cpu_arguments;
+
+#define threadIdx (rx_cpu_now->thread)
+#define blockIdx rx_cpu_block
+#define blockDim rx_cpu_block_extent
+#define gridDim rx_cpu_grid_extent
+static const int warpSize = 32;
+
+[[noreturn]] inline void rx_cpu_die(const char* message) {
+    fprintf(stderr, "rx_cuda_cpu: block %u, thread %u: %s\n", rx_cpu_block.x, rx_cpu_now->number, message);
+    fflush(stderr);
+    _Exit(3);
+}
+
+#if defined(__x86_64__)
+// Saves what a call must preserve on the old stack, and takes it from the new one.
+extern "C" void rx_cpu_swap(void** from, void* to);
+__asm__(R"(
+.text
+.type rx_cpu_swap, @function
+rx_cpu_swap:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+.size rx_cpu_swap, .-rx_cpu_swap
+)");
+#endif
+
+inline void rx_cpu_switch(rx_cpu_fiber* to) {
+    rx_cpu_fiber* from = rx_cpu_now;
+    rx_cpu_now = to;
+#ifdef RX_CPU_ASAN
+    // A fiber that has ended gives its shadow stack back.
+    void** fake = from->state == RX_CPU_DONE ? nullptr : &from->fake;
+    __sanitizer_start_switch_fiber(fake, to->stack, to->stack ? rx_cpu_stack_bytes : 0);
+#endif
+#if defined(__x86_64__)
+    rx_cpu_swap(&from->pointer, to->pointer);
+#else
+    swapcontext(&from->context, &to->context);
+#endif
+#ifdef RX_CPU_ASAN
+    // Back in `from`, whoever came before.
+    const void* bottom;
+    size_t size;
+    __sanitizer_finish_switch_fiber(from->fake, &bottom, &size);
+#endif
+}
+
+inline void rx_cpu_exit_thread() {
+    rx_cpu_now->failed = true;
+    rx_cpu_now->state = RX_CPU_DONE;
+    rx_cpu_switch(&rx_cpu_main);
+}
+
+#ifdef RX_CPU_ASAN
+static const void* rx_cpu_main_bottom;
+static size_t rx_cpu_main_size;
+#endif
+
+inline void rx_cpu_entry() {
+#ifdef RX_CPU_ASAN
+    __sanitizer_finish_switch_fiber(nullptr, &rx_cpu_main_bottom, &rx_cpu_main_size);
+    rx_cpu_main.stack = nullptr;
+#endif
+    rx_cpu_kernel(rx_cpu_arguments);
+    rx_cpu_now->state = RX_CPU_DONE;
+    rx_cpu_switch(&rx_cpu_main);
+    abort();
+}
+
+inline void rx_cpu_start(rx_cpu_fiber* fiber) {
+    if (rx_cpu_stacks.empty()) {
+        void* stack = mmap(nullptr, rx_cpu_stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (stack == MAP_FAILED) rx_cpu_die("no memory for a thread's stack");
+        rx_cpu_stacks.push_back(stack);
+    }
+    fiber->stack = rx_cpu_stacks.back();
+    rx_cpu_stacks.pop_back();
+    fiber->state = RX_CPU_READY;
+#ifdef RX_CPU_ASAN
+    // The thread that had it before never returned from its last call, so the marks of its frames are still there.
+    __asan_unpoison_memory_region(fiber->stack, rx_cpu_stack_bytes);
+#endif
+#if defined(__x86_64__)
+    // The entry is returned into, so its stack must look as after a call: 8 bytes off a multiple of 16.
+    void** top = (void**)((char*)fiber->stack + rx_cpu_stack_bytes);
+    *--top = nullptr;
+    *--top = nullptr;
+    *--top = (void*)rx_cpu_entry;
+    for (int saved = 0; saved < 6; ++saved) *--top = nullptr;
+    fiber->pointer = top;
+#else
+    getcontext(&fiber->context);
+    fiber->context.uc_stack.ss_sp = fiber->stack;
+    fiber->context.uc_stack.ss_size = rx_cpu_stack_bytes;
+    fiber->context.uc_link = nullptr;
+    makecontext(&fiber->context, rx_cpu_entry, 0);
+#endif
+}
+
+// ---- order
+
+// 0: ascending, 1: descending, 2: shuffled by the seed. Of blocks and of threads in a block.
+static int rx_cpu_order = 0;
+static uint64_t rx_cpu_seed = 1;
+
+inline uint64_t rx_cpu_mix(uint64_t x) {
+    x += 0x9e3779b97f4a7c15ULL;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+    return x ^ x >> 31;
+}
+
+// The number that comes at a place of an order of `count`.
+inline uint64_t rx_cpu_place(uint64_t place, uint64_t count) {
+    if (rx_cpu_order == 1) return count - 1 - place;
+    if (rx_cpu_order == 0 || count < 2) return place;
+    // A factor without a common divisor makes each number come once.
+    uint64_t factor = rx_cpu_mix(rx_cpu_seed) % count | 1;
+    for (;; ++factor) {
+        uint64_t a = factor, b = count;
+        while (b) { uint64_t rest = a % b; a = b; b = rest; }
+        if (a == 1) break;
+    }
+    uint64_t offset = rx_cpu_mix(rx_cpu_seed + 1) % count;
+    return (uint64_t)(((unsigned __int128)place * factor + offset) % count);
+}
+
+// ---- blocks
+
+// Lets a warp's threads go on that all wait for each other, and the block's where all wait.
+inline bool rx_cpu_release(unsigned threads) {
+    bool released = false;
+    for (unsigned first = 0; first < threads; first += 32) {
+        unsigned waiting = 0, needed = 0;
+        unsigned lanes = threads - first < 32 ? threads - first : 32;
+        for (unsigned lane = 0; lane < lanes; ++lane) {
+            rx_cpu_fiber& fiber = rx_cpu_fibers[first + lane];
+            if (fiber.state != RX_CPU_WARP) continue;
+            waiting |= 1u << lane;
+            needed |= fiber.mask;
+        }
+        if (!waiting) continue;
+        for (unsigned lane = 0; lane < lanes; ++lane)
+            if (rx_cpu_fibers[first + lane].state == RX_CPU_DONE) needed &= ~(1u << lane);
+        if (lanes < 32) needed &= (1u << lanes) - 1;
+        if ((needed & ~waiting) != 0) continue;
+        for (unsigned lane = 0; lane < lanes; ++lane)
+            if (waiting >> lane & 1) rx_cpu_fibers[first + lane].state = RX_CPU_READY;
+        released = true;
+    }
+    if (released) return true;
+    int line = 0;
+    bool ended = false;
+    for (unsigned at = 0; at < threads; ++at) {
+        rx_cpu_fiber& fiber = rx_cpu_fibers[at];
+        if (fiber.state == RX_CPU_DONE) { ended |= !fiber.failed; continue; }
+        if (fiber.state != RX_CPU_BLOCK) rx_cpu_die("threads of a warp wait for one that does not come");
+        if (line && fiber.line != line) rx_cpu_die("threads wait at different barriers");
+        line = fiber.line;
+    }
+    if (!line) return false;
+    if (ended) rx_cpu_die("a thread ended before a barrier that others wait at");
+    for (unsigned at = 0; at < threads; ++at)
+        if (rx_cpu_fibers[at].state == RX_CPU_BLOCK) rx_cpu_fibers[at].state = RX_CPU_READY;
+    return true;
+}
+
+inline void rx_cpu_run_block(unsigned threads) {
+    for (unsigned at = 0; at < threads; ++at) {
+        rx_cpu_fiber& fiber = rx_cpu_fibers[at];
+        fiber = rx_cpu_fiber();
+        fiber.number = at;
+        fiber.thread.x = at % rx_cpu_block_extent.x;
+        fiber.thread.y = at / rx_cpu_block_extent.x % rx_cpu_block_extent.y;
+        fiber.thread.z = at / (rx_cpu_block_extent.x * rx_cpu_block_extent.y);
+    }
+    do {
+        for (unsigned place = 0; place < threads; ++place) {
+            rx_cpu_fiber* fiber = &rx_cpu_fibers[rx_cpu_place(place, threads)];
+            if (fiber->state == RX_CPU_NEW) rx_cpu_start(fiber);
+            if (fiber->state != RX_CPU_READY) continue;
+            rx_cpu_switch(fiber);
+            if (fiber->state == RX_CPU_DONE && fiber->stack) {
+                rx_cpu_stacks.push_back(fiber->stack);
+                fiber->stack = nullptr;
+            }
+        }
+    } while (rx_cpu_release(threads));
+}
+
+inline void rx_cpu_launch(void (*kernel)(void**), rx_cpu_index grid, rx_cpu_index block, void** arguments) {
+    unsigned threads = block.x * block.y * block.z;
+    uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
+    if (rx_cpu_fibers.size() < threads) rx_cpu_fibers.resize(threads);
+    rx_cpu_kernel = kernel;
+    rx_cpu_arguments = arguments;
+    rx_cpu_grid_extent = grid;
+    rx_cpu_block_extent = block;
+    for (uint64_t place = 0; place < blocks; ++place) {
+        uint64_t at = rx_cpu_place(place, blocks);
+        rx_cpu_block = {(unsigned)(at % grid.x), (unsigned)(at / grid.x % grid.y), (unsigned)(at / grid.x / grid.y)};
+        rx_cpu_run_block(threads);
+    }
+}
+
+// Calls a kernel with arguments as the driver passes them: a pointer to each.
+template <typename... A, size_t... I>
+inline void rx_cpu_apply(void (*kernel)(A...), void** arguments, std::index_sequence<I...>) {
+    kernel(*(A*)arguments[I]...);
+}
+template <typename... A>
+inline void rx_cpu_apply(void (*kernel)(A...), void** arguments) {
+    rx_cpu_apply(kernel, arguments, std::index_sequence_for<A...>());
+}
+
+// ---- barriers, shuffles, votes
+
+inline void rx_cpu_wait(rx_cpu_state state, int line) {
+    rx_cpu_now->line = line;
+    rx_cpu_now->state = state;
+    rx_cpu_switch(&rx_cpu_main);
+}
+
+#define __syncthreads() rx_cpu_wait(RX_CPU_BLOCK, __LINE__)
+inline void __syncwarp(unsigned mask = 0xffffffffu) {
+    rx_cpu_now->mask = mask;
+    rx_cpu_wait(RX_CPU_WARP, 0);
+}
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+
+// Brings a value, meets the others, and takes the one of a lane.
+template <typename T, typename Source>
+inline T rx_cpu_exchange(unsigned mask, T value, Source source) {
+    static_assert(sizeof(T) <= 8, "shuffles move up to 8 bytes");
+    rx_cpu_now->value = 0;
+    memcpy(&rx_cpu_now->value, &value, sizeof(T));
+    __syncwarp(mask);
+    unsigned first = rx_cpu_now->number & ~31u;
+    int lane = source((int)(rx_cpu_now->number & 31u));
+    T result = value;
+    if (lane >= 0 && lane < 32 && first + lane < rx_cpu_fibers.size())
+        memcpy(&result, &rx_cpu_fibers[first + lane].value, sizeof(T));
+    __syncwarp(mask);
+    return result;
+}
+template <typename T>
+inline T __shfl_sync(unsigned mask, T value, int from, int width = 32) {
+    return rx_cpu_exchange(mask, value, [=](int lane) { return (lane & ~(width - 1)) | (from & (width - 1)); });
+}
+template <typename T>
+inline T __shfl_xor_sync(unsigned mask, T value, int by, int width = 32) {
+    return rx_cpu_exchange(mask, value, [=](int lane) { int to = lane ^ by; return to / width > lane / width ? lane : to; });
+}
+template <typename T>
+inline T __shfl_down_sync(unsigned mask, T value, unsigned by, int width = 32) {
+    return rx_cpu_exchange(mask, value, [=](int lane) { int to = lane + (int)by; return to / width != lane / width ? lane : to; });
+}
+template <typename T>
+inline T __shfl_up_sync(unsigned mask, T value, unsigned by, int width = 32) {
+    return rx_cpu_exchange(mask, value, [=](int lane) { return lane % width < (int)by ? lane : lane - (int)by; });
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate) {
+    rx_cpu_now->value = predicate != 0;
+    __syncwarp(mask);
+    unsigned first = rx_cpu_now->number & ~31u, result = 0;
+    for (unsigned lane = 0; lane < 32 && first + lane < rx_cpu_fibers.size(); ++lane)
+        if (mask >> lane & 1 && rx_cpu_fibers[first + lane].state != RX_CPU_DONE) result |= (unsigned)rx_cpu_fibers[first + lane].value << lane;
+    __syncwarp(mask);
+    return result;
+}
+inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
+inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
+
+// ---- atomics: nothing comes between, as threads change only where they wait
+
+template <typename T, typename U> inline T atomicAdd(T* at, U value) { T old = *at; *at = old + (T)value; return old; }
+template <typename T, typename U> inline T atomicSub(T* at, U value) { T old = *at; *at = old - (T)value; return old; }
+template <typename T, typename U> inline T atomicExch(T* at, U value) { T old = *at; *at = (T)value; return old; }
+template <typename T, typename U> inline T atomicMin(T* at, U value) { T old = *at; if ((T)value < old) *at = (T)value; return old; }
+template <typename T, typename U> inline T atomicMax(T* at, U value) { T old = *at; if ((T)value > old) *at = (T)value; return old; }
+template <typename T, typename U> inline T atomicAnd(T* at, U value) { T old = *at; *at = old & (T)value; return old; }
+template <typename T, typename U> inline T atomicOr(T* at, U value) { T old = *at; *at = old | (T)value; return old; }
+template <typename T, typename U> inline T atomicXor(T* at, U value) { T old = *at; *at = old ^ (T)value; return old; }
+template <typename T, typename U, typename V>
+inline T atomicCAS(T* at, U expected, V value) { T old = *at; if (old == (T)expected) *at = (T)value; return old; }
+
+// ---- functions of CUDA that C++ has not
+
+template <typename To, typename From> inline To rx_cpu_bits(From x) { To y; static_assert(sizeof(x) == sizeof(y), ""); memcpy(&y, &x, sizeof(y)); return y; }
+inline float __int_as_float(int x) { return rx_cpu_bits<float>(x); }
+inline int __float_as_int(float x) { return rx_cpu_bits<int>(x); }
+inline float __uint_as_float(unsigned x) { return rx_cpu_bits<float>(x); }
+inline unsigned __float_as_uint(float x) { return rx_cpu_bits<unsigned>(x); }
+inline double __longlong_as_double(long long x) { return rx_cpu_bits<double>(x); }
+inline long long __double_as_longlong(double x) { return rx_cpu_bits<long long>(x); }
+inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
+inline int __clzll(unsigned long long x) { return x ? __builtin_clzll(x) : 64; }
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+inline double rsqrt(double x) { return 1.0 / sqrt(x); }
+inline float __expf(float x) { return expf(x); }
+inline float __logf(float x) { return logf(x); }
+inline float __fdividef(float x, float y) { return x / y; }
+template <typename T> inline T __ldg(const T* at) { return *at; }
+#if !defined(__GLIBC__)
+inline float exp10f(float x) { return powf(10.0f, x); }
+inline double exp10(double x) { return pow(10.0, x); }
+#endif
+using std::isfinite;
+using std::isinf;
+using std::isnan;

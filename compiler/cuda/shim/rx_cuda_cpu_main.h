@@ -1,0 +1,66 @@
+// A process that runs kernels as it is told on its input, a small driver: the text of the kernels and the table
+// rx_cpu_kernels come before it. Numbers are little end first.
+//
+//   1 id:u32 bytes:u64 data    a buffer with contents
+//   2 id:u32 bytes:u64         a buffer without: every byte is 0xff, so that floats not written are NaN
+//   3 kernel:u32 grid:u32 block:u32 count:u32 (1 id:u64 | 0 value:u64)*   a launch
+//   4 id:u32                   writes the buffer's bytes to the output
+//   5 id:u32                   frees a buffer
+//   6 order:u32 seed:u64       the order of blocks and threads from here on
+
+#pragma once
+
+#include <map>
+
+static bool rx_cpu_read(void* into, size_t bytes) { return fread(into, 1, bytes, stdin) == bytes; }
+
+template <typename T> static T rx_cpu_get() {
+    T value;
+    if (!rx_cpu_read(&value, sizeof(value))) rx_cpu_die("the input ends too early");
+    return value;
+}
+
+struct rx_cpu_buffer { char* data; size_t bytes; };
+
+int main() {
+    std::map<uint32_t, rx_cpu_buffer> buffers;
+    uint8_t command;
+    while (rx_cpu_read(&command, 1)) {
+        if (command == 1 || command == 2) {
+            uint32_t id = rx_cpu_get<uint32_t>();
+            size_t bytes = (size_t)rx_cpu_get<uint64_t>();
+            // As many bytes as it has and no more, so that the sanitizer sees what goes past the end.
+            char* data = (char*)malloc(bytes);
+            if (!data && bytes) rx_cpu_die("no memory for a buffer");
+            if (command == 2) memset(data, 0xff, bytes);
+            else if (bytes && !rx_cpu_read(data, bytes)) rx_cpu_die("the input ends too early");
+            buffers[id] = {data, bytes};
+        } else if (command == 3) {
+            uint32_t kernel = rx_cpu_get<uint32_t>(), grid = rx_cpu_get<uint32_t>(), block = rx_cpu_get<uint32_t>();
+            uint32_t count = rx_cpu_get<uint32_t>();
+            std::vector<uint64_t> values(count);
+            std::vector<void*> arguments(count);
+            for (uint32_t at = 0; at < count; ++at) {
+                uint8_t is_buffer = rx_cpu_get<uint8_t>();
+                values[at] = rx_cpu_get<uint64_t>();
+                if (is_buffer) values[at] = (uint64_t)buffers[(uint32_t)values[at]].data;
+                arguments[at] = &values[at];
+            }
+            rx_cpu_launch(rx_cpu_kernels[kernel], {grid, 1, 1}, {block, 1, 1}, arguments.data());
+        } else if (command == 4) {
+            rx_cpu_buffer buffer = buffers[rx_cpu_get<uint32_t>()];
+            if (buffer.bytes && fwrite(buffer.data, 1, buffer.bytes, stdout) != buffer.bytes) rx_cpu_die("the output is closed");
+        } else if (command == 5) {
+            uint32_t id = rx_cpu_get<uint32_t>();
+            free(buffers[id].data);
+            buffers.erase(id);
+        } else if (command == 6) {
+            rx_cpu_order = (int)rx_cpu_get<uint32_t>();
+            rx_cpu_seed = rx_cpu_get<uint64_t>();
+        } else {
+            rx_cpu_die("no such command");
+        }
+    }
+    fflush(stdout);
+    return 0;
+}

@@ -1,0 +1,177 @@
+//! Whether index expressions tell loops apart: whether different values of some loops give different indices.
+
+use rx_tir::{BinaryOp, Expr, VarId};
+
+/// A loop that may become threads.
+#[derive(Clone, Debug)]
+pub(crate) struct Loop {
+    /// Its variable.
+    pub(crate) var: VarId,
+    /// Its first value.
+    pub(crate) start: Expr,
+    /// How many values.
+    pub(crate) extent: Expr,
+}
+
+/// The loops, by their place in `loops`, whose values follow from the values of `expressions`. The expressions mention no
+/// variables but those of `loops` and such that have one value for all threads.
+pub(crate) fn determined(expressions: &[Expr], loops: &[&Loop]) -> Vec<bool> {
+    let mut known = vec![false; loops.len()];
+    let sums: Vec<Affine> = expressions.iter().filter_map(|expr| affine(expr, loops)).collect();
+    // A sum determines its loops like digits of a number; those already known are only an offset.
+    loop {
+        let before = known.clone();
+        for sum in &sums {
+            let unknown: Vec<usize> = (0..loops.len()).filter(|at| sum.coefficients[*at] != 0 && !known[*at]).collect();
+            if are_digits(sum, &unknown, loops) {
+                unknown.iter().for_each(|at| known[*at] = true);
+            }
+        }
+        if known == before {
+            break;
+        }
+    }
+    for (at, candidate) in loops.iter().enumerate() {
+        known[at] |= is_covered(expressions, candidate);
+    }
+    known
+}
+
+/// An expression as a sum of loops with constant factors, and something that is the same for all threads.
+struct Affine {
+    coefficients: Vec<i64>,
+}
+
+fn affine(expr: &Expr, loops: &[&Loop]) -> Option<Affine> {
+    let uniform = loops.iter().all(|candidate| !expr.uses(candidate.var));
+    if uniform {
+        return Some(Affine { coefficients: vec![0; loops.len()] });
+    }
+    match expr {
+        Expr::Var { var, .. } => {
+            Some(Affine { coefficients: loops.iter().map(|candidate| i64::from(candidate.var == *var)).collect() })
+        }
+        Expr::Cast { dtype, value } if dtype.is_int() && value.dtype().is_int() => affine(value, loops),
+        Expr::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), left, right } => {
+            let (left, right) = (affine(left, loops)?, affine(right, loops)?);
+            let combine = |(a, b): (i64, i64)| match op {
+                BinaryOp::Add => a.checked_add(b),
+                _ => a.checked_sub(b),
+            };
+            let coefficients =
+                left.coefficients.into_iter().zip(right.coefficients).map(combine).collect::<Option<_>>()?;
+            Some(Affine { coefficients })
+        }
+        Expr::Binary { op: BinaryOp::Mul, left, right } => {
+            let (factor, value) = match (left.as_int(), right.as_int()) {
+                (Some(factor), _) => (factor, right),
+                (_, Some(factor)) => (factor, left),
+                _ => return None,
+            };
+            let coefficients = affine(value, loops)?.coefficients;
+            let scaled = coefficients.into_iter().map(|one| one.checked_mul(factor)).collect::<Option<_>>()?;
+            Some(Affine { coefficients: scaled })
+        }
+        _ => None,
+    }
+}
+
+/// Whether the sum tells the loops apart: in ascending order, each factor is larger than all before can add up to.
+fn are_digits(sum: &Affine, wanted: &[usize], loops: &[&Loop]) -> bool {
+    let mut order = wanted.to_vec();
+    order.sort_by_key(|at| sum.coefficients[*at].unsigned_abs());
+    let mut reach = Some(0u64);
+    for at in order {
+        let factor = sum.coefficients[at].unsigned_abs();
+        // A loop of unknown extent may only be the last.
+        if reach.is_none_or(|reach| factor <= reach) {
+            return false;
+        }
+        let last = loops[at].extent.as_int().map(|extent| extent.saturating_sub(1).max(0).unsigned_abs());
+        reach = last.and_then(|last| reach?.checked_add(factor.checked_mul(last)?));
+    }
+    true
+}
+
+/// Whether the expressions hold all digits of a loop: `i // 12`, `i % 12 // 4` and `i % 4`, for any order and factors.
+fn is_covered(expressions: &[Expr], candidate: &Loop) -> bool {
+    if candidate.start.as_int() != Some(0) {
+        return false;
+    }
+    let mut digits: Vec<Digit> = expressions.iter().filter_map(|expr| digit(expr, candidate.var)).collect();
+    digits.sort_by_key(|digit| digit.divisor);
+    let mut below = 1i64;
+    for Digit { divisor, modulus } in digits {
+        if divisor > below {
+            return false;
+        }
+        let Some(reach) = modulus.map(|modulus| divisor.saturating_mul(modulus)) else { return true };
+        if divisor == below || reach % below == 0 {
+            below = below.max(reach);
+        }
+    }
+    candidate.extent.as_int().is_some_and(|extent| extent <= below)
+}
+
+/// `loop // divisor % modulus`; without modulus, all that is above.
+struct Digit {
+    divisor: i64,
+    modulus: Option<i64>,
+}
+
+fn digit(expr: &Expr, of: VarId) -> Option<Digit> {
+    match expr {
+        Expr::Var { var, .. } if *var == of => Some(Digit { divisor: 1, modulus: None }),
+        Expr::Cast { dtype, value } if dtype.is_int() && value.dtype().is_int() => digit(value, of),
+        Expr::Binary { op, left, right } => {
+            let inner = digit(left, of)?;
+            let by = right.as_int().filter(|by| *by > 0)?;
+            match (op, inner.modulus) {
+                (BinaryOp::FloorDiv | BinaryOp::TruncDiv, None) => {
+                    Some(Digit { divisor: inner.divisor.checked_mul(by)?, modulus: None })
+                }
+                (BinaryOp::FloorDiv | BinaryOp::TruncDiv, Some(modulus)) if modulus % by == 0 => {
+                    Some(Digit { divisor: inner.divisor.checked_mul(by)?, modulus: Some(modulus / by) })
+                }
+                (BinaryOp::FloorMod | BinaryOp::TruncMod, None) => Some(Digit { modulus: Some(by), ..inner }),
+                (BinaryOp::FloorMod | BinaryOp::TruncMod, Some(modulus)) if modulus % by == 0 => {
+                    Some(Digit { modulus: Some(by), ..inner })
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Loop, determined};
+    use rx_base::DType;
+    use rx_tir::{Expr, VarId};
+
+    fn axis(number: u32, extent: Option<i64>) -> (Loop, Expr) {
+        let var = Expr::Var { var: VarId(number), dtype: DType::INT64 };
+        let extent = extent.map_or(Expr::Var { var: VarId(100 + number), dtype: DType::INT64 }, Expr::int);
+        (Loop { var: VarId(number), start: Expr::int(0), extent }, var)
+    }
+
+    #[test]
+    fn digits_of_a_sum_are_told_apart_where_they_do_not_overlap() {
+        let ((a, i), (b, j)) = (axis(0, None), axis(1, Some(4)));
+        let sum = |factor: i64| i.clone() * Expr::int(factor) + j.clone();
+        assert_eq!(determined(&[sum(4)], &[&a, &b]), [true, true]);
+        assert_eq!(determined(&[sum(3)], &[&a, &b]), [false, false]);
+        assert_eq!(determined(&[sum(3), j.clone()], &[&a, &b]), [true, true]);
+    }
+
+    #[test]
+    fn quotients_and_remainders_cover_a_fused_loop() {
+        let (a, i) = axis(0, Some(24));
+        let parts = [i.clone().floor_div(Expr::int(12)), i.clone().floor_mod(Expr::int(12)).floor_div(Expr::int(4))];
+        assert_eq!(determined(&parts, &[&a]), [false]);
+        let all = [parts[0].clone(), parts[1].clone(), i.clone().floor_mod(Expr::int(4))];
+        assert_eq!(determined(&all, &[&a]), [true]);
+        assert_eq!(determined(&[i.floor_mod(Expr::int(12))], &[&a]), [false]);
+    }
+}

@@ -1,0 +1,216 @@
+//! NVRTC, the CUDA compiler as a library, loaded when it is asked for.
+//!
+//! Found by the environment variable `RX_NVRTC`, a path, else by its usual names. Versions 12 and 13 are alike in what is
+//! used here. Neither a driver nor a device is needed to compile.
+#![allow(unsafe_code)]
+
+use libloading::{Library, Symbol};
+use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
+use std::fmt;
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+
+/// What NVRTC is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Output {
+    /// Text that a driver compiles for its device.
+    Ptx,
+    /// Machine code of one architecture.
+    Cubin,
+}
+
+/// Why there is no code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NvrtcError {
+    /// The library is not found: what was tried, and why it did not load.
+    NotFound(Vec<String>),
+    /// The library has not a function that is needed.
+    Symbol(String),
+    /// The text is refused: NVRTC's log, with line numbers.
+    Compile(String),
+    /// A call of the library failed.
+    Call {
+        /// Which function.
+        function: &'static str,
+        /// Its result.
+        code: i32,
+    },
+    /// The text or an option holds a zero byte.
+    ZeroByte,
+}
+
+impl fmt::Display for NvrtcError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NvrtcError::NotFound(tried) => {
+                write!(f, "NVRTC not found: set RX_NVRTC to the path of libnvrtc.so (tried {})", tried.join("; "))
+            }
+            NvrtcError::Symbol(what) => write!(f, "this is no NVRTC that rx can use: {what}"),
+            NvrtcError::Compile(log) => write!(f, "NVRTC refuses the kernels:\n{log}"),
+            NvrtcError::Call { function, code } => write!(f, "{function} failed with code {code}"),
+            NvrtcError::ZeroByte => f.write_str("the text of the kernels holds a zero byte"),
+        }
+    }
+}
+
+impl std::error::Error for NvrtcError {}
+
+/// `nvrtcProgram`.
+type Program = *mut c_void;
+type Create = unsafe extern "C" fn(
+    *mut Program,
+    *const c_char,
+    *const c_char,
+    c_int,
+    *const *const c_char,
+    *const *const c_char,
+) -> c_int;
+type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int;
+type Size = unsafe extern "C" fn(Program, *mut usize) -> c_int;
+type Contents = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
+type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
+type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+
+/// The loaded library.
+struct Nvrtc {
+    create: Create,
+    compile: Compile,
+    destroy: Destroy,
+    log: (Size, Contents),
+    ptx: (Size, Contents),
+    cubin: (Size, Contents),
+    version: (i32, i32),
+    // The functions are its; it is never unloaded.
+    _library: Library,
+}
+
+/// Where the library may be.
+fn candidates() -> Vec<OsString> {
+    match std::env::var_os("RX_NVRTC").filter(|path| !path.is_empty()) {
+        Some(path) => vec![path],
+        None if cfg!(windows) => ["nvrtc64_130_0.dll", "nvrtc64_120_0.dll"].map(OsString::from).to_vec(),
+        None => ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"].map(OsString::from).to_vec(),
+    }
+}
+
+impl Nvrtc {
+    /// The library, loaded at the first call; what was found then holds for the process.
+    fn get() -> Result<&'static Nvrtc, NvrtcError> {
+        static LOADED: OnceLock<Result<Nvrtc, NvrtcError>> = OnceLock::new();
+        LOADED.get_or_init(Nvrtc::load).as_ref().map_err(Clone::clone)
+    }
+
+    fn load() -> Result<Nvrtc, NvrtcError> {
+        let mut tried = Vec::new();
+        for candidate in candidates() {
+            // SAFETY: loading runs the library's initialisers. It is the one the user named, or NVIDIA's by its own name.
+            match unsafe { Library::new(&candidate) } {
+                Ok(library) => return Nvrtc::resolve(library),
+                Err(error) => tried.push(format!("{}: {error}", candidate.to_string_lossy())),
+            }
+        }
+        Err(NvrtcError::NotFound(tried))
+    }
+
+    fn resolve(library: Library) -> Result<Nvrtc, NvrtcError> {
+        fn symbol<T: Copy>(library: &Library, function: &str) -> Result<T, NvrtcError> {
+            // SAFETY: `T` is the function's type in NVRTC's header, the same in versions 12 and 13.
+            let found: Result<Symbol<'_, T>, _> = unsafe { library.get(function.as_bytes()) };
+            found.map(|symbol| *symbol).map_err(|error| NvrtcError::Symbol(error.to_string()))
+        }
+        let version: Version = symbol(&library, "nvrtcVersion")?;
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: it writes two integers.
+        check("nvrtcVersion", unsafe { version(&mut major, &mut minor) })?;
+        Ok(Nvrtc {
+            create: symbol(&library, "nvrtcCreateProgram")?,
+            compile: symbol(&library, "nvrtcCompileProgram")?,
+            destroy: symbol(&library, "nvrtcDestroyProgram")?,
+            log: (symbol(&library, "nvrtcGetProgramLogSize")?, symbol(&library, "nvrtcGetProgramLog")?),
+            ptx: (symbol(&library, "nvrtcGetPTXSize")?, symbol(&library, "nvrtcGetPTX")?),
+            cubin: (symbol(&library, "nvrtcGetCUBINSize")?, symbol(&library, "nvrtcGetCUBIN")?),
+            version: (major, minor),
+            _library: library,
+        })
+    }
+}
+
+fn check(function: &'static str, code: c_int) -> Result<(), NvrtcError> {
+    if code == 0 { Ok(()) } else { Err(NvrtcError::Call { function, code }) }
+}
+
+/// NVRTC's version, major and minor, where it is found.
+///
+/// # Errors
+/// What is missing.
+pub fn probe() -> Result<(i32, i32), NvrtcError> {
+    Nvrtc::get().map(|nvrtc| nvrtc.version)
+}
+
+/// Compiles a text for an architecture, by its number: 80 for `sm_80`; for PTX the virtual one, `compute_80`.
+///
+/// PTX is text and ends before its zero byte; a cubin is what [`crate::device`] loads.
+///
+/// # Errors
+/// Where NVRTC is not found or refuses the text, with its log.
+pub fn compile(source: &str, arch: u32, output: Output) -> Result<Vec<u8>, NvrtcError> {
+    let nvrtc = Nvrtc::get()?;
+    let text = CString::new(source).map_err(|_| NvrtcError::ZeroByte)?;
+    let kind = if output == Output::Ptx { "compute" } else { "sm" };
+    let arch = CString::new(format!("--gpu-architecture={kind}_{arch}")).map_err(|_| NvrtcError::ZeroByte)?;
+    let options: [*const c_char; 2] = [arch.as_ptr(), c"--std=c++17".as_ptr()];
+    let mut program = Handle { nvrtc, program: null_mut() };
+    // SAFETY: text and name end in zero bytes and live through the call; there are no headers.
+    let code = unsafe {
+        (nvrtc.create)(&mut program.program, text.as_ptr(), c"rx.cu".as_ptr(), 0, std::ptr::null(), std::ptr::null())
+    };
+    check("nvrtcCreateProgram", code)?;
+    // SAFETY: the program was created, and the options end in zero bytes and live through the call.
+    let code = unsafe { (nvrtc.compile)(program.program, options.len() as c_int, options.as_ptr()) };
+    if code != 0 {
+        let log = program.contents("nvrtcGetProgramLog", nvrtc.log)?;
+        let log =
+            CStr::from_bytes_until_nul(&log).map_or_else(|_| String::new(), |log| log.to_string_lossy().into_owned());
+        return Err(if log.trim().is_empty() {
+            NvrtcError::Call { function: "nvrtcCompileProgram", code }
+        } else {
+            NvrtcError::Compile(log)
+        });
+    }
+    match output {
+        Output::Cubin => program.contents("nvrtcGetCUBIN", nvrtc.cubin),
+        Output::Ptx => {
+            let mut ptx = program.contents("nvrtcGetPTX", nvrtc.ptx)?;
+            ptx.truncate(ptx.iter().position(|byte| *byte == 0).unwrap_or(ptx.len()));
+            Ok(ptx)
+        }
+    }
+}
+
+/// A program, destroyed when it is done with.
+struct Handle {
+    nvrtc: &'static Nvrtc,
+    program: Program,
+}
+
+impl Handle {
+    /// What a pair of functions gives, the first its size.
+    fn contents(&self, function: &'static str, (size, contents): (Size, Contents)) -> Result<Vec<u8>, NvrtcError> {
+        let mut bytes = 0usize;
+        // SAFETY: the program was created; the function writes a size.
+        check(function, unsafe { size(self.program, &mut bytes) })?;
+        let mut buffer = vec![0u8; bytes];
+        // SAFETY: the buffer has as many bytes as the library says it writes.
+        check(function, unsafe { contents(self.program, buffer.as_mut_ptr().cast()) })?;
+        Ok(buffer)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if !self.program.is_null() {
+            // SAFETY: it was created and not destroyed yet. A failure leaves nothing to be done.
+            unsafe { (self.nvrtc.destroy)(&mut self.program) };
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Helpers of the text, printed where they are used. They compile as CUDA and, with the simulator's header, as C++.
+
+/// A piece of the text that other pieces may need.
+pub(crate) struct Helper {
+    /// Its name, as the text calls it; or of the family it defines.
+    pub(crate) name: &'static str,
+    needs: &'static [&'static str],
+    text: &'static str,
+}
+
+/// The text of the helpers named, and of those they need, in an order that C++ reads.
+pub(crate) fn text(used: &[&'static str]) -> String {
+    let mut wanted: Vec<&str> = used.to_vec();
+    let mut at = 0;
+    while at < wanted.len() {
+        let needs = HELPERS.iter().filter(|helper| helper.name == wanted[at]).flat_map(|helper| helper.needs);
+        let new: Vec<&str> = needs.filter(|need| !wanted.contains(need)).copied().collect();
+        wanted.extend(new);
+        at += 1;
+    }
+    HELPERS
+        .iter()
+        .filter(|helper| wanted.contains(&helper.name))
+        .map(|helper| helper.text)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Every helper; each stands behind those it needs.
+const HELPERS: &[Helper] = &[
+    Helper {
+        name: "RX_INFINITY",
+        needs: &[],
+        text: "#define RX_INFINITY __int_as_float(0x7f800000)\n",
+    },
+    Helper { name: "RX_NAN", needs: &[], text: "#define RX_NAN __int_as_float(0x7fc00000)\n" },
+    Helper {
+        name: "rx_f16",
+        needs: &[],
+        text: "\
+// float16: held as float, rounded where it is stored or cast.
+struct rx_f16 { unsigned short bits; };
+
+static __device__ __forceinline__ float rx_f16_to_float(rx_f16 x) {
+#ifdef __CUDA_ARCH__
+    float y;
+    asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y) : \"h\"(x.bits));
+    return y;
+#else
+    unsigned sign = (x.bits & 0x8000u) << 16, rest = x.bits & 0x7fffu;
+    if (rest >= 0x7c00u) return __int_as_float((int)(sign | 0x7f800000u | (rest & 0x3ffu) << 13));
+    // As a float of this exponent the value is too small by 2^112; so it is for denormals.
+    return __int_as_float((int)(sign | __float_as_int(__int_as_float((int)(rest << 13)) * 5.192296858534828e33f)));
+#endif
+}
+
+static __device__ __forceinline__ rx_f16 rx_float_to_f16(float x) {
+    rx_f16 y;
+#ifdef __CUDA_ARCH__
+    asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits) : \"f\"(x));
+#else
+    unsigned bits = (unsigned)__float_as_int(x), sign = bits >> 16 & 0x8000u, rest = bits & 0x7fffffffu;
+    if (rest > 0x7f800000u) rest = 0x7fffu;
+    else if (rest >= 0x477ff000u) rest = 0x7c00u;
+    // Below the least normal, an addition shifts the kept bits to the end and rounds them.
+    else if (rest < 0x38800000u) rest = (unsigned)__float_as_int(__int_as_float((int)rest) + 0.5f) - 0x3f000000u;
+    else rest = (rest - 0x38000000u + 0xfffu + (rest >> 13 & 1u)) >> 13;
+    y.bits = (unsigned short)(sign | rest);
+#endif
+    return y;
+}
+",
+    },
+    Helper {
+        name: "rx_bf16",
+        needs: &[],
+        text: "\
+// bfloat16: held as float, rounded where it is stored or cast.
+struct rx_bf16 { unsigned short bits; };
+
+static __device__ __forceinline__ float rx_bf16_to_float(rx_bf16 x) {
+    return __int_as_float((int)((unsigned)x.bits << 16));
+}
+
+static __device__ __forceinline__ rx_bf16 rx_float_to_bf16(float x) {
+    unsigned bits = (unsigned)__float_as_int(x);
+    rx_bf16 y;
+    if ((bits & 0x7fffffffu) > 0x7f800000u) y.bits = (unsigned short)(bits >> 16 | 0x40u);
+    else y.bits = (unsigned short)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+    return y;
+}
+",
+    },
+    Helper {
+        name: "rx_f8e4m3",
+        needs: &[],
+        text: "\
+// float8_e4m3fn: no infinities, one NaN; held as float, rounded where it is stored or cast.
+struct rx_f8e4m3 { unsigned char bits; };
+
+static __device__ __forceinline__ float rx_f8e4m3_to_float(rx_f8e4m3 x) {
+    unsigned sign = (x.bits & 0x80u) << 24, rest = x.bits & 0x7fu;
+    if (rest == 0x7fu) return __int_as_float((int)(sign | 0x7fc00000u));
+    return __int_as_float((int)(sign | __float_as_int(__int_as_float((int)(rest << 20)) * 1.329227995784916e36f)));
+}
+
+static __device__ __forceinline__ rx_f8e4m3 rx_float_to_f8e4m3(float x) {
+    unsigned bits = (unsigned)__float_as_int(x), sign = bits >> 24 & 0x80u, rest = bits & 0x7fffffffu;
+    rx_f8e4m3 y;
+    // What rounds above 448 has no value but NaN.
+    if (rest > 0x43e80000u) rest = 0x7fu;
+    else if (rest < 0x3c800000u) rest = (unsigned)__float_as_int(__int_as_float((int)rest) + 16384.0f) - 0x46800000u;
+    else rest = (rest - 0x3c000000u + 0x7ffffu + (rest >> 20 & 1u)) >> 20;
+    y.bits = (unsigned char)(sign | rest);
+    return y;
+}
+",
+    },
+    Helper {
+        name: "rx_f8e5m2",
+        needs: &[],
+        text: "\
+// float8_e5m2: held as float, rounded where it is stored or cast.
+struct rx_f8e5m2 { unsigned char bits; };
+
+static __device__ __forceinline__ float rx_f8e5m2_to_float(rx_f8e5m2 x) {
+    unsigned sign = (x.bits & 0x80u) << 24, rest = x.bits & 0x7fu;
+    if (rest >= 0x7cu) return __int_as_float((int)(sign | 0x7f800000u | (rest & 0x3u) << 21));
+    return __int_as_float((int)(sign | __float_as_int(__int_as_float((int)(rest << 21)) * 5.192296858534828e33f)));
+}
+
+static __device__ __forceinline__ rx_f8e5m2 rx_float_to_f8e5m2(float x) {
+    unsigned bits = (unsigned)__float_as_int(x), sign = bits >> 24 & 0x80u, rest = bits & 0x7fffffffu;
+    rx_f8e5m2 y;
+    if (rest > 0x7f800000u) rest = 0x7fu;
+    else if (rest >= 0x47700000u) rest = 0x7cu;
+    else if (rest < 0x38800000u) rest = (unsigned)__float_as_int(__int_as_float((int)rest) + 128.0f) - 0x43000000u;
+    else rest = (rest - 0x38000000u + 0xfffffu + (rest >> 21 & 1u)) >> 21;
+    y.bits = (unsigned char)(sign | rest);
+    return y;
+}
+",
+    },
+    Helper {
+        name: "rx_fail",
+        needs: &[],
+        text: "\
+// Writes the first failed check into the error cell, and ends the thread.
+static __device__ void rx_fail(unsigned long long* rx_error, int site, long long value, long long extent) {
+    if (atomicCAS(&rx_error[0], 0ULL, (unsigned long long)site + 1ULL) == 0ULL) {
+        rx_error[1] = (unsigned long long)value;
+        rx_error[2] = (unsigned long long)extent;
+    }
+#ifdef __CUDA_ARCH__
+    asm volatile(\"exit;\" ::: \"memory\");
+#else
+    rx_cpu_exit_thread();
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_check",
+        needs: &["rx_fail"],
+        text: "\
+// An index that nothing proves in range.
+static __device__ __forceinline__ long long rx_check(long long index, long long extent, int site, unsigned long long* rx_error) {
+    if (index < 0 || index >= extent) rx_fail(rx_error, site, index, extent);
+    return index;
+}
+",
+    },
+    Helper {
+        name: "rx_divisor",
+        needs: &["rx_fail"],
+        text: "\
+// A divisor that may be zero.
+template <typename T>
+static __device__ __forceinline__ T rx_divisor(T divisor, int site, unsigned long long* rx_error) {
+    if (divisor == 0) rx_fail(rx_error, site, 0, 0);
+    return divisor;
+}
+",
+    },
+    Helper {
+        name: "rx_add",
+        needs: &[],
+        text: "\
+// Arithmetic of signed integers that wraps.
+static __device__ __forceinline__ int rx_add(int a, int b) { return (int)((unsigned)a + (unsigned)b); }
+static __device__ __forceinline__ long long rx_add(long long a, long long b) {
+    return (long long)((unsigned long long)a + (unsigned long long)b);
+}
+static __device__ __forceinline__ int rx_sub(int a, int b) { return (int)((unsigned)a - (unsigned)b); }
+static __device__ __forceinline__ long long rx_sub(long long a, long long b) {
+    return (long long)((unsigned long long)a - (unsigned long long)b);
+}
+static __device__ __forceinline__ int rx_mul(int a, int b) { return (int)((unsigned)a * (unsigned)b); }
+static __device__ __forceinline__ long long rx_mul(long long a, long long b) {
+    return (long long)((unsigned long long)a * (unsigned long long)b);
+}
+",
+    },
+    Helper {
+        name: "rx_div",
+        needs: &[],
+        text: "\
+// Division toward zero; of the least integer by -1 it wraps.
+template <typename T>
+static __device__ __forceinline__ T rx_div(T a, T b) {
+    if (b == (T)-1) return (T)(0ULL - (unsigned long long)a);
+    return (T)(a / b);
+}
+template <typename T>
+static __device__ __forceinline__ T rx_mod(T a, T b) {
+    if (b == (T)-1) return 0;
+    return (T)(a % b);
+}
+",
+    },
+    Helper {
+        name: "rx_floor_div",
+        needs: &["rx_div"],
+        text: "\
+// Division toward minus infinity, and its remainder, which has the divisor's sign.
+template <typename T>
+static __device__ __forceinline__ T rx_floor_div(T a, T b) {
+    T quotient = rx_div(a, b);
+    return (T)(quotient - (T)(rx_mod(a, b) != 0 && (a < 0) != (b < 0)));
+}
+template <typename T>
+static __device__ __forceinline__ T rx_floor_mod(T a, T b) {
+    T rest = rx_mod(a, b);
+    return (T)(rest != 0 && (a < 0) != (b < 0) ? rest + b : rest);
+}
+",
+    },
+    Helper {
+        name: "rx_min",
+        needs: &[],
+        text: "\
+// The smaller and the larger; of a NaN and another, the other way round from a comparison that fails: the second.
+template <typename T>
+static __device__ __forceinline__ T rx_min(T a, T b) { return a < b ? a : b; }
+template <typename T>
+static __device__ __forceinline__ T rx_max(T a, T b) { return a > b ? a : b; }
+",
+    },
+    Helper {
+        name: "rx_float_mod",
+        needs: &[],
+        text: "\
+// The remainder of floor(a / b).
+static __device__ __forceinline__ float rx_float_mod(float a, float b) { return a - floorf(a / b) * b; }
+static __device__ __forceinline__ double rx_float_mod(double a, double b) { return a - floor(a / b) * b; }
+",
+    },
+    Helper {
+        name: "rx_shift",
+        needs: &[],
+        text: "\
+// Shifts; by the width or more nothing is left but the sign.
+template <typename T>
+static __device__ __forceinline__ T rx_shift_left(T a, long long by) {
+    return by < 0 || by >= (long long)sizeof(T) * 8 ? (T)0 : (T)((unsigned long long)a << by);
+}
+template <typename T>
+static __device__ __forceinline__ T rx_shift_right(T a, long long by) {
+    return by < 0 || by >= (long long)sizeof(T) * 8 ? (T)(a < 0 ? -1 : 0) : (T)(a >> by);
+}
+",
+    },
+    Helper {
+        name: "rx_abs",
+        needs: &[],
+        text: "\
+// The magnitude; of the least integer it wraps.
+template <typename T>
+static __device__ __forceinline__ T rx_abs(T a) { return a < 0 ? (T)(0ULL - (unsigned long long)a) : a; }
+",
+    },
+    Helper {
+        name: "rx_sigmoid",
+        needs: &[],
+        text: "\
+static __device__ __forceinline__ float rx_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+static __device__ __forceinline__ double rx_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+",
+    },
+    Helper {
+        name: "rx_to_integer",
+        needs: &[],
+        text: "\
+// A float toward zero; what is out of range becomes the nearest end of it, a NaN 0.
+template <typename T, typename F>
+static __device__ __forceinline__ T rx_to_integer(F x) {
+    const bool is_signed = (T)-1 < (T)0;
+    const int bits = (int)sizeof(T) * 8;
+    const F half = (F)(1ULL << (bits - 1)), high = is_signed ? half : half * (F)2, low = is_signed ? -half : (F)0;
+    const T most = is_signed ? (T)((1ULL << (bits - 1)) - 1ULL) : (T)~0ULL;
+    const T least = is_signed ? (T)(1ULL << (bits - 1)) : (T)0;
+    return x >= high ? most : x <= low ? least : x == x ? (T)x : (T)0;
+}
+",
+    },
+    Helper {
+        name: "rx_int_pow",
+        needs: &["rx_fail"],
+        text: "\
+// A power of integers, wrapped; powers below zero truncate.
+template <typename T>
+static __device__ T rx_int_pow(T base, T exponent, int site, unsigned long long* rx_error) {
+    if (exponent < 0) {
+        if (base == 0) rx_fail(rx_error, site, 0, 0);
+        return (T)(base == 1 ? 1 : base == (T)-1 ? (exponent % 2 == 0 ? 1 : -1) : 0);
+    }
+    unsigned long long result = 1, square = (unsigned long long)base;
+    for (unsigned long long rest = (unsigned long long)exponent; rest != 0; rest >>= 1) {
+        if (rest & 1) result *= square;
+        square *= square;
+    }
+    return (T)result;
+}
+",
+    },
+    Helper {
+        name: "rx_bits",
+        needs: &[],
+        text: "\
+// The same bits as another type of the same width.
+template <typename To, typename From>
+static __device__ __forceinline__ To rx_bits(From x) {
+    static_assert(sizeof(To) == sizeof(From), \"types of one width\");
+    union { From from; To to; } both;
+    both.from = x;
+    return both.to;
+}
+",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::{HELPERS, text};
+
+    #[test]
+    fn helpers_stand_behind_what_they_need() {
+        for (at, helper) in HELPERS.iter().enumerate() {
+            for need in helper.needs {
+                assert!(HELPERS[..at].iter().any(|before| before.name == *need), "{} needs {need}", helper.name);
+            }
+        }
+    }
+
+    #[test]
+    fn needs_are_printed_once_and_first() {
+        let printed = text(&["rx_check", "rx_divisor"]);
+        assert_eq!(printed.matches("void rx_fail(").count(), 1);
+        assert!(printed.find("void rx_fail(") < printed.find("rx_check("));
+    }
+}

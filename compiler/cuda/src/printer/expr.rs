@@ -1,0 +1,244 @@
+//! Expressions, with no more parentheses than C needs or a reader wants.
+
+use super::{BufferText, Kernel, stmt, types};
+use crate::source::Check;
+use rx_base::DType;
+use rx_tir::{BinaryOp, BufferId, CompareOp, Expr, UnaryOp, VarId};
+
+/// How tightly C binds, from loose to tight.
+pub(super) const CONDITIONAL: u8 = 1;
+pub(super) const OR: u8 = 2;
+pub(super) const AND: u8 = 3;
+pub(super) const BIT_OR: u8 = 4;
+pub(super) const BIT_XOR: u8 = 5;
+pub(super) const BIT_AND: u8 = 6;
+pub(super) const EQUALITY: u8 = 7;
+pub(super) const RELATION: u8 = 8;
+pub(super) const SUM: u8 = 10;
+pub(super) const PRODUCT: u8 = 11;
+pub(super) const UNARY: u8 = 12;
+pub(super) const POSTFIX: u8 = 13;
+
+/// Text, and how tightly its outermost operator binds.
+pub(super) type Bound = (String, u8);
+
+impl Kernel<'_> {
+    /// The expression where an operand that binds at least this tightly may stand.
+    pub(super) fn operand(&mut self, expr: &Expr, level: u8) -> Result<String, String> {
+        let (text, binds) = self.expr(expr)?;
+        Ok(if binds < level { format!("({text})") } else { text })
+    }
+
+    pub(super) fn expr(&mut self, expr: &Expr) -> Result<Bound, String> {
+        match expr {
+            Expr::Int { value, dtype } => self.integer(*value, *dtype),
+            Expr::Float { value, dtype } => self.float(*value, *dtype),
+            Expr::Var { var, .. } => Ok((self.var(*var)?, POSTFIX)),
+            Expr::Load { buffer, indices, dtype } => {
+                if let Some((held, name)) = &self.accumulator
+                    && held == buffer
+                {
+                    return Ok((name.clone(), POSTFIX));
+                }
+                let place = self.place(*buffer, indices)?;
+                Ok((types::from_storage(*dtype, &place), POSTFIX))
+            }
+            Expr::Cast { dtype, value } => self.cast(*dtype, value),
+            Expr::Unary { op, value } => self.unary(*op, value),
+            Expr::Binary { op, left, right } => self.binary(*op, left, right),
+            Expr::Compare { op, left, right } => {
+                let (symbol, level) = match op {
+                    CompareOp::Eq => ("==", EQUALITY),
+                    CompareOp::Ne => ("!=", EQUALITY),
+                    CompareOp::Lt => ("<", RELATION),
+                    CompareOp::Le => ("<=", RELATION),
+                    CompareOp::Gt => (">", RELATION),
+                    CompareOp::Ge => (">=", RELATION),
+                };
+                let (left, right) = (self.operand(left, level + 1)?, self.operand(right, level + 1)?);
+                Ok((format!("{left} {symbol} {right}"), level))
+            }
+            Expr::Select { condition, then, otherwise } => {
+                let condition = self.operand(condition, CONDITIONAL + 1)?;
+                let (then, otherwise) = (self.operand(then, CONDITIONAL + 1)?, self.operand(otherwise, CONDITIONAL)?);
+                Ok((format!("{condition} ? {then} : {otherwise}"), CONDITIONAL))
+            }
+            Expr::Call { function, dtype, args } => self.call(*function, *dtype, args),
+            Expr::Checked { index, extent, buffer, axis, site } => {
+                let check = Check::Index { buffer: self.func.buffer(*buffer).name, axis: *axis };
+                let number = self.sites.number(self.number, *site, check);
+                self.need("rx_check");
+                self.uses_error = true;
+                let dtype = index.dtype();
+                let (index, extent) = (self.operand(index, 0)?, self.operand(extent, 0)?);
+                let call = format!("rx_check({index}, {extent}, {number}, rx_error)");
+                match dtype {
+                    DType::INT64 => Ok((call, POSTFIX)),
+                    narrower => Ok((format!("({}){call}", self.ctype(narrower)?), UNARY)),
+                }
+            }
+        }
+    }
+
+    fn integer(&self, value: i64, dtype: DType) -> Result<Bound, String> {
+        self.ctype(dtype)?;
+        let text = match dtype {
+            _ if dtype.is_bool() => return Ok(((value != 0).to_string(), POSTFIX)),
+            DType::UINT64 => format!("{}ULL", value.cast_unsigned()),
+            DType::UINT32 => format!("{value}U"),
+            _ if value == i64::MIN => return Ok(("(-9223372036854775807LL - 1)".to_owned(), POSTFIX)),
+            _ if value == i64::from(i32::MIN) => return Ok(("(-2147483647 - 1)".to_owned(), POSTFIX)),
+            _ if i32::try_from(value).is_err() => format!("{value}LL"),
+            _ => value.to_string(),
+        };
+        Ok((text, if value < 0 { UNARY } else { POSTFIX }))
+    }
+
+    fn float(&mut self, value: f64, dtype: DType) -> Result<Bound, String> {
+        self.ctype(dtype)?;
+        let value = rx_tensor::round(value, dtype);
+        if let Some(text) = types::float_literal(value, dtype) {
+            return Ok((text, if value.is_sign_negative() { UNARY } else { POSTFIX }));
+        }
+        let name = if value.is_nan() { "RX_NAN" } else { "RX_INFINITY" };
+        self.need(name);
+        match (value < 0.0, types::is_single(dtype)) {
+            (false, true) => Ok((name.to_owned(), POSTFIX)),
+            (true, true) => Ok((format!("-{name}"), UNARY)),
+            (false, false) => Ok((format!("(double){name}"), UNARY)),
+            (true, false) => Ok((format!("-(double){name}"), UNARY)),
+        }
+    }
+
+    /// An element's place: `name[offset]`, the offset row-major.
+    pub(super) fn place(&mut self, id: BufferId, indices: &[Expr]) -> Result<String, String> {
+        let known = self.buffers.get(&id).cloned();
+        let buffer = match known {
+            Some(buffer) => buffer,
+            None => self.global_buffer(id).ok_or_else(|| self.no_such_buffer(id))?,
+        };
+        let BufferText { name, shape } = buffer;
+        // An offset of 32 bits would wrap where the buffer has more elements than they count.
+        let elements = shape.iter().try_fold(1i64, |product, extent| product.checked_mul(extent.as_int()?));
+        let fits = elements.is_some_and(|elements| elements <= i64::from(i32::MAX));
+        let mut offset: Option<Bound> = None;
+        for (index, extent) in indices.iter().zip(&shape) {
+            offset = match offset {
+                None if index.as_int() == Some(0) => None,
+                None if fits || index.dtype().bits == 64 || shape.len() == 1 => Some(self.expr(index)?),
+                // What follows is as wide as this, whatever its own dtype.
+                None => Some(self.expr(&Expr::Cast { dtype: DType::INT64, value: Box::new(index.clone()) })?),
+                Some(rows) => Some(self.next_offset(rows, index, extent)?),
+            };
+        }
+        Ok(format!("{name}[{}]", offset.map_or("0".to_owned(), |(text, _)| text)))
+    }
+
+    /// `rows * extent + index`.
+    fn next_offset(&mut self, (rows, binds): Bound, index: &Expr, extent: &Expr) -> Result<Bound, String> {
+        let (mut text, mut binds) = match extent.as_int() {
+            Some(1) => (rows, binds),
+            _ => {
+                let rows = if binds < PRODUCT { format!("({rows})") } else { rows };
+                (format!("{rows} * {}", self.operand(extent, PRODUCT + 1)?), PRODUCT)
+            }
+        };
+        if index.as_int() != Some(0) {
+            let text_before = if binds < SUM { format!("({text})") } else { text };
+            text = format!("{text_before} + {}", self.operand(index, SUM)?);
+            binds = SUM;
+        }
+        Ok((text, binds))
+    }
+
+    fn no_such_buffer(&self, id: BufferId) -> String {
+        format!("the buffer {} is neither passed nor allocated", self.func.buffer(id).name)
+    }
+
+    /// A conversion. Between floats that are computed as `float` nothing changes but the rounding.
+    fn cast(&mut self, to: DType, value: &Expr) -> Result<Bound, String> {
+        let from = value.dtype();
+        let ctype = self.ctype(to)?;
+        self.ctype(from)?;
+        if to.is_bool() {
+            let text = self.operand(value, EQUALITY + 1)?;
+            return Ok((if from.is_bool() { text } else { format!("{text} != 0") }, EQUALITY));
+        }
+        if types::helper(to).is_some() {
+            self.need_storage(to);
+            let text = match types::is_single(from) {
+                true => self.operand(value, 0)?,
+                false => format!("(float){}", self.operand(value, UNARY)?),
+            };
+            return Ok((types::rounded(to, &text), POSTFIX));
+        }
+        if types::value(from) == Some(ctype) {
+            return self.expr(value);
+        }
+        if from.is_float() && to.is_int() {
+            self.need("rx_to_integer");
+            return Ok((format!("rx_to_integer<{ctype}>({})", self.operand(value, 0)?), POSTFIX));
+        }
+        Ok((format!("({ctype}){}", self.operand(value, UNARY)?), UNARY))
+    }
+
+    fn unary(&mut self, op: UnaryOp, value: &Expr) -> Result<Bound, String> {
+        let dtype = value.dtype();
+        let ctype = self.ctype(dtype)?;
+        let is_narrow = dtype.is_int() && dtype.bits < 32;
+        match op {
+            UnaryOp::Not => Ok((format!("!{}", self.operand(value, UNARY)?), UNARY)),
+            UnaryOp::Neg if dtype.is_int() && !is_narrow && dtype.code == rx_base::dtype::TypeCode::Int => {
+                let zero = Expr::Int { value: 0, dtype };
+                self.binary(BinaryOp::Sub, &zero, value)
+            }
+            UnaryOp::Neg | UnaryOp::BitNot => {
+                let symbol = if op == UnaryOp::Neg { '-' } else { '~' };
+                // `--x` would be another operator.
+                let (text, binds) = self.expr(value)?;
+                let text = if binds < POSTFIX { format!("({text})") } else { text };
+                let text = format!("{symbol}{text}");
+                Ok((if is_narrow { format!("({ctype}){text}") } else { text }, UNARY))
+            }
+        }
+    }
+
+    /// Whether a value is never negative, of what is known of variables; overflow aside.
+    pub(super) fn is_natural(&self, expr: &Expr) -> bool {
+        if expr.dtype().code == rx_base::dtype::TypeCode::UInt {
+            return true;
+        }
+        match expr {
+            Expr::Int { value, .. } => *value >= 0,
+            Expr::Var { var, .. } => self.natural.contains(var),
+            Expr::Cast { value, .. } => {
+                let (from, to) = (value.dtype(), expr.dtype());
+                from.is_int() && to.bits >= from.bits && self.is_natural(value)
+            }
+            Expr::Checked { .. } => true,
+            Expr::Select { then, otherwise, .. } => self.is_natural(then) && self.is_natural(otherwise),
+            Expr::Binary { op, left, right } => {
+                let (a, b) = (self.is_natural(left), self.is_natural(right));
+                match op {
+                    BinaryOp::Max => a || b,
+                    BinaryOp::FloorMod => b,
+                    BinaryOp::TruncMod | BinaryOp::ShiftRight => a,
+                    BinaryOp::Add
+                    | BinaryOp::Mul
+                    | BinaryOp::Div
+                    | BinaryOp::TruncDiv
+                    | BinaryOp::FloorDiv
+                    | BinaryOp::Min => a && b && !stmt::is_data(&[left, right], self),
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a variable is a scalar of the call that is no buffer's extent.
+    pub(super) fn is_free_scalar(&self, var: VarId) -> bool {
+        !self.symbols.contains(&var)
+            && (self.func.scalar_params().any(|one| one == var) || self.func.symbols.contains(&var))
+    }
+}

@@ -1,0 +1,340 @@
+//! Statements.
+
+use super::{BufferText, Kernel, bytes_of, expr, types};
+use crate::accumulate::{Reduction, reduction};
+use crate::nests::is_renaming;
+use crate::source::{Argument, Check, Temporary};
+use rx_base::DType;
+use rx_tir::{BinaryOp, Block, BufferId, Expr, Intrinsic, IterKind, Site, Stmt, VarId};
+
+/// Bytes of a buffer that lies in a thread's own memory, at most.
+const LOCAL_BYTES: i64 = 16 << 10;
+
+impl Kernel<'_> {
+    pub(super) fn stmt(&mut self, stmt: &Stmt) -> Result<(), String> {
+        if let Some(reduction) = reduction(stmt) {
+            return self.reduction(&reduction);
+        }
+        match stmt {
+            Stmt::Seq(statements) => statements.iter().try_for_each(|one| self.stmt(one)),
+            Stmt::For { var, start, extent, body, .. } => {
+                self.open_loop(*var, start, extent)?;
+                self.stmt(body)?;
+                self.close();
+                Ok(())
+            }
+            Stmt::Block(block) => self.block(block),
+            Stmt::Store { buffer, indices, value, site } => {
+                self.site = *site;
+                let place = self.place(*buffer, indices)?;
+                let value = self.stored(value, self.func.buffer(*buffer).dtype)?;
+                self.line(&format!("{place} = {value};"));
+                Ok(())
+            }
+            Stmt::Let { var, value, body } => {
+                self.constant(*var, value)?;
+                self.stmt(body)
+            }
+            Stmt::If { condition, then, otherwise } => {
+                let condition = self.operand(condition, 0)?;
+                self.line(&format!("if ({condition}) {{"));
+                self.indented(then)?;
+                if let Some(otherwise) = otherwise {
+                    self.line("} else {");
+                    self.indented(otherwise)?;
+                }
+                self.line("}");
+                Ok(())
+            }
+            Stmt::While { condition, body } => {
+                let condition = self.operand(condition, 0)?;
+                self.line(&format!("while ({condition}) {{"));
+                self.indented(body)?;
+                self.line("}");
+                Ok(())
+            }
+            Stmt::Assert { condition, message, site } => {
+                let condition = self.operand(condition, expr::UNARY)?;
+                let number = self.sites.number(self.number, *site, Check::Assert(*message));
+                self.need("rx_fail");
+                self.uses_error = true;
+                self.line(&format!("if (!{condition}) rx_fail(rx_error, {number}, 0, 0);"));
+                Ok(())
+            }
+            Stmt::Evaluate(value) => self.evaluate(value),
+        }
+    }
+
+    fn indented(&mut self, stmt: &Stmt) -> Result<(), String> {
+        self.indent += 1;
+        self.stmt(stmt)?;
+        self.indent -= 1;
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.indent -= 1;
+        self.line("}");
+    }
+
+    /// Prints an expression for its checks, where it has any.
+    fn evaluate(&mut self, value: &Expr) -> Result<(), String> {
+        let mut has_effect = false;
+        value.walk(&mut |part| has_effect |= !matches!(part, Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. }));
+        if has_effect {
+            let value = self.operand(value, expr::UNARY)?;
+            self.line(&format!("(void){value};"));
+        }
+        Ok(())
+    }
+
+    /// The head of a loop. What the body might change is evaluated once, before.
+    fn open_loop(&mut self, var: VarId, start: &Expr, extent: &Expr) -> Result<(), String> {
+        let dtype = self.func.var(var).dtype;
+        let ctype = self.ctype(dtype)?;
+        let natural = self.is_natural(start);
+        let first = self.operand(start, 0)?;
+        let end = match start.as_int() {
+            Some(0) => extent.clone(),
+            _ => start.clone().cast(dtype) + extent.clone().cast(dtype),
+        };
+        let mut end_text = self.operand(&end, expr::RELATION + 1)?;
+        let mut changes = false;
+        end.walk(&mut |part| changes |= matches!(part, Expr::Load { .. } | Expr::Checked { .. }));
+        let wanted = self.func.var(var).name;
+        if changes {
+            let name = self.names.fresh(&format!("{wanted}_end"));
+            self.line(&format!("const {ctype} {name} = {end_text};"));
+            end_text = name;
+        }
+        let name = self.bind(var);
+        if natural {
+            self.natural.insert(var);
+        }
+        if is_data(&[start], self) {
+            self.data.insert(var);
+        }
+        self.line(&format!("for ({ctype} {name} = {first}; {name} < {end_text}; ++{name}) {{"));
+        self.indent += 1;
+        Ok(())
+    }
+
+    /// A variable that holds a value from here on.
+    fn constant(&mut self, var: VarId, value: &Expr) -> Result<(), String> {
+        let dtype = self.func.var(var).dtype;
+        let ctype = self.ctype(dtype)?;
+        let natural = self.is_natural(value);
+        let data = is_data(&[value], self);
+        let text = self.assigned(value, dtype)?;
+        let name = self.bind(var);
+        if natural {
+            self.natural.insert(var);
+        }
+        if data {
+            self.data.insert(var);
+        }
+        self.line(&format!("const {ctype} {name} = {text};"));
+        Ok(())
+    }
+
+    fn block(&mut self, block: &Block) -> Result<(), String> {
+        self.axes(block)?;
+        if let Some(predicate) = &block.predicate {
+            let predicate = self.operand(predicate, 0)?;
+            self.line(&format!("if ({predicate}) {{"));
+            self.indent += 1;
+        }
+        for buffer in &block.allocations {
+            self.allocate(*buffer)?;
+        }
+        if let Some(init) = &block.init {
+            let first = block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce).fold(
+                Expr::bool(true),
+                |first, iter| {
+                    let value = if is_renaming(self.func, iter.var, &iter.binding) {
+                        iter.binding.clone()
+                    } else {
+                        self.func.var_expr(iter.var)
+                    };
+                    first.and(value.eq(iter.start.clone()))
+                },
+            );
+            match first.as_int() {
+                Some(_) => self.stmt(init)?,
+                None => {
+                    let first = self.operand(&first, 0)?;
+                    self.line(&format!("if ({first}) {{"));
+                    self.indented(init)?;
+                    self.line("}");
+                }
+            }
+        }
+        self.stmt(&block.body)?;
+        if block.predicate.is_some() {
+            self.close();
+        }
+        Ok(())
+    }
+
+    /// The axes that are not loops by another name.
+    fn axes(&mut self, block: &Block) -> Result<(), String> {
+        for iter in &block.iters {
+            if !is_renaming(self.func, iter.var, &iter.binding) {
+                let binding = iter.binding.clone().cast(self.func.var(iter.var).dtype);
+                self.constant(iter.var, &binding)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One element, held in a variable over loops.
+    fn reduction(&mut self, reduction: &Reduction<'_>) -> Result<(), String> {
+        self.site = reduction.site;
+        let Reduction { buffer, .. } = *reduction;
+        let dtype = self.func.buffer(buffer).dtype;
+        let ctype = self.ctype(dtype)?;
+        if let Some(predicate) = &reduction.predicate {
+            let predicate = self.operand(predicate, 0)?;
+            self.line(&format!("if ({predicate}) {{"));
+            self.indent += 1;
+        }
+        let initial = match reduction.initial {
+            Some(initial) => self.outside(reduction, initial),
+            None => Expr::Load { buffer, dtype, indices: reduction.indices.clone() },
+        };
+        let initial = self.assigned(&initial, dtype)?;
+        let name = self.names.fresh(&format!("{}_value", self.func.buffer(buffer).name));
+        self.line(&format!("{ctype} {name} = {initial};"));
+        for one in &reduction.loops {
+            if let Stmt::For { var, start, extent, .. } = one {
+                self.open_loop(*var, start, extent)?;
+            }
+        }
+        self.axes(reduction.block)?;
+        let outer = self.accumulator.replace((buffer, name.clone()));
+        let update = match reduction.value {
+            Expr::Binary { op: BinaryOp::Add, left, right }
+                if matches!(**left, Expr::Load { buffer: of, .. } if of == buffer) && types::is_native_float(dtype) =>
+            {
+                format!("{name} += {};", self.operand(right, 0)?)
+            }
+            value => format!("{name} = {};", self.assigned(value, dtype)?),
+        };
+        self.accumulator = outer;
+        self.line(&update);
+        reduction.loops.iter().for_each(|_| self.close());
+        let place = self.place(buffer, &reduction.indices)?;
+        self.line(&format!("{place} = {};", types::to_storage(dtype, &name)));
+        if reduction.predicate.is_some() {
+            self.close();
+        }
+        Ok(())
+    }
+
+    /// An expression of the block's axes, as one of what is bound outside it.
+    fn outside(&self, reduction: &Reduction<'_>, value: &Expr) -> Expr {
+        let iters = &reduction.block.iters;
+        rx_tir::rewrite::substitute(value, &|var| {
+            iters.iter().find(|iter| iter.var == var).map(|iter| iter.binding.clone())
+        })
+    }
+
+    /// Memory of one thread: its own where it is small and its size known, else a part of a temporary.
+    fn allocate(&mut self, id: BufferId) -> Result<(), String> {
+        let buffer = self.func.buffer(id);
+        let storage = types::storage(buffer.dtype).ok_or_else(|| format!("a buffer of dtype {}", buffer.dtype))?;
+        self.need_storage(buffer.dtype);
+        let name = self.names.fresh(&buffer.name);
+        let text = BufferText { name: name.clone(), shape: buffer.shape.clone() };
+        let bytes = bytes_of(buffer);
+        match bytes.as_int() {
+            Some(bytes) if bytes <= LOCAL_BYTES => {
+                let elements = (bytes / buffer.dtype.bytes().cast_signed()).max(1);
+                self.line(&format!("{storage} {name}[{elements}];"));
+            }
+            _ => self.scratch(&text, storage, bytes)?,
+        }
+        self.buffers.insert(id, text);
+        Ok(())
+    }
+
+    /// A part of a temporary that has one for each thread.
+    fn scratch(&mut self, buffer: &BufferText, storage: &str, bytes: Expr) -> Result<(), String> {
+        let is_passed =
+            |var: VarId| self.func.scalar_params().any(|one| one == var) || self.func.symbols.contains(&var);
+        if !crate::parallel::is_known(&bytes, &is_passed) {
+            return Err(format!("the size of {}, which a loop decides", buffer.name));
+        }
+        let all = self.names.fresh(&format!("{}_of_threads", buffer.name));
+        let argument = Argument::Temporary(self.first_scratch + self.scratch.len());
+        self.parameters.push((format!("{storage}* {all}"), argument));
+        let threads = self.threads.clone();
+        let total = threads.clone().map_or(bytes.clone(), |threads| bytes * threads);
+        self.scratch.push(Temporary { name: buffer.name.clone(), bytes: total });
+        let offset = match threads {
+            None => all,
+            Some(_) => {
+                let elements = buffer.shape.iter().cloned().map(|extent| extent.cast(DType::INT64));
+                let elements = elements.reduce(|a, b| a * b).unwrap_or(Expr::int(1));
+                format!("{all} + thread * {}", self.operand(&elements, expr::PRODUCT + 1)?)
+            }
+        };
+        self.line(&format!("{storage}* {} = {offset};", buffer.name));
+        Ok(())
+    }
+
+    /// A value for a variable of its dtype, rounded where the dtype is held in a wider one.
+    fn assigned(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
+        if types::helper(dtype).is_none() || is_rounded(value) {
+            return self.operand(value, 0);
+        }
+        let text = self.operand(value, 0)?;
+        Ok(types::rounded(dtype, &text))
+    }
+
+    /// A value for memory. A cast to the memory's own dtype is left to the store, which rounds.
+    fn stored(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
+        match value {
+            Expr::Cast { dtype: to, value: inner }
+                if *to == dtype && types::helper(dtype).is_some() && types::is_single(inner.dtype()) =>
+            {
+                let text = self.operand(inner, 0)?;
+                Ok(types::to_storage(dtype, &text))
+            }
+            _ => {
+                let text = self.operand(value, 0)?;
+                Ok(types::to_storage(dtype, &text))
+            }
+        }
+    }
+
+    /// A name for a site's check of a divisor.
+    pub(super) fn divisor_site(&mut self) -> usize {
+        let site: Site = self.site;
+        self.uses_error = true;
+        self.sites.number(self.number, site, Check::Divisor)
+    }
+}
+
+/// Whether a value of a small float dtype is one already, and not only within `float`'s precision.
+fn is_rounded(value: &Expr) -> bool {
+    match value {
+        Expr::Load { .. } | Expr::Var { .. } | Expr::Cast { .. } | Expr::Float { .. } => true,
+        Expr::Call { function, .. } => *function == Intrinsic::Reinterpret,
+        Expr::Select { then, otherwise, .. } => is_rounded(then) && is_rounded(otherwise),
+        _ => false,
+    }
+}
+
+/// Whether an expression's value comes out of buffers or scalar parameters.
+pub(super) fn is_data(exprs: &[&Expr], kernel: &Kernel<'_>) -> bool {
+    let mut data = false;
+    for expr in exprs {
+        expr.walk(&mut |part| match part {
+            Expr::Load { .. } | Expr::Call { .. } => data = true,
+            Expr::Var { var, .. } => data |= kernel.data.contains(var) || kernel.is_free_scalar(*var),
+            _ => {}
+        });
+    }
+    data
+}

@@ -1,0 +1,301 @@
+//! Running the text on the CPU: it is compiled, unchanged, by a C++ compiler behind a header that makes each CUDA thread
+//! a fiber (`shim/rx_cuda_cpu.h`). Slow, but every thread runs, in an order of choice, and sanitizers watch.
+
+use crate::source::{ArgumentValue, CudaSource, Fault, Plan, PlanError};
+use std::ffi::OsString;
+use std::fmt;
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const HEADER: &str = include_str!("../shim/rx_cuda_cpu.h");
+const MAIN: &str = include_str!("../shim/rx_cuda_cpu_main.h");
+
+/// In which order blocks, and threads in a block, are run. A kernel without races gives the same bits in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// By number.
+    Ascending,
+    /// By number, the last first.
+    Descending,
+    /// Shuffled by a seed.
+    Shuffled(u64),
+}
+
+/// How the text is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Whether accesses out of bounds and undefined behaviour end the run with an error. Compiling takes longer.
+    pub sanitize: bool,
+}
+
+/// Why the simulator gives no result.
+#[derive(Debug)]
+pub enum SimulatorError {
+    /// No C++ compiler is found.
+    NoCompiler,
+    /// The compiler refuses the text: what it says.
+    Compile(String),
+    /// Files or the process.
+    Io(std::io::Error),
+    /// The run ended early: a sanitizer's report, or a barrier that is not met.
+    Run(String),
+    /// A call cannot be launched.
+    Plan(PlanError),
+    /// A call passes another number of buffers, or one of another size.
+    Buffer(String),
+}
+
+impl fmt::Display for SimulatorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SimulatorError::NoCompiler => f.write_str("no C++ compiler: set CXX, or install g++ or clang++"),
+            SimulatorError::Compile(log) => write!(f, "the C++ compiler refuses the kernels:\n{log}"),
+            SimulatorError::Io(error) => write!(f, "simulator: {error}"),
+            SimulatorError::Run(report) => write!(f, "the simulated kernels ended early:\n{report}"),
+            SimulatorError::Plan(error) => error.fmt(f),
+            SimulatorError::Buffer(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for SimulatorError {}
+
+impl From<std::io::Error> for SimulatorError {
+    fn from(error: std::io::Error) -> SimulatorError {
+        SimulatorError::Io(error)
+    }
+}
+
+impl From<PlanError> for SimulatorError {
+    fn from(error: PlanError) -> SimulatorError {
+        SimulatorError::Plan(error)
+    }
+}
+
+/// A call of a function of the source.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// Which function.
+    pub function: usize,
+    /// The bytes of its buffer parameters, in order; outputs too.
+    pub buffers: &'a [&'a [u8]],
+    /// Scalars and symbols, as [`crate::CudaFunction::plan`] takes them.
+    pub values: &'a [Option<i64>],
+    /// In which order its threads run.
+    pub order: Order,
+}
+
+/// The buffers of a call after it, or the check that failed.
+pub type Outcome = Result<Vec<Vec<u8>>, Fault>;
+
+/// Kernels compiled for the CPU.
+#[derive(Debug)]
+pub struct Simulator {
+    source: CudaSource,
+    /// Where the kernels of each function begin in the executable's table.
+    first_kernels: Vec<usize>,
+    executable: PathBuf,
+    directory: PathBuf,
+}
+
+impl Drop for Simulator {
+    fn drop(&mut self) {
+        // What is left behind in the folder for temporary files harms nobody.
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// The C++ compiler: `CXX`, else the first of the usual names that answers.
+///
+/// # Errors
+/// Where there is none.
+pub fn compiler() -> Result<OsString, SimulatorError> {
+    let named = std::env::var_os("CXX").filter(|name| !name.is_empty());
+    let usual = ["g++", "clang++", "c++"].map(OsString::from);
+    let answers = |name: &OsString| {
+        Command::new(name).arg("--version").stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
+    };
+    named.into_iter().chain(usual).find(answers).ok_or(SimulatorError::NoCompiler)
+}
+
+impl Simulator {
+    /// Compiles a source.
+    ///
+    /// # Errors
+    /// Where there is no compiler, or it refuses the text.
+    pub fn build(source: &CudaSource, options: Options) -> Result<Simulator, SimulatorError> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let compiler = compiler()?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let directory = std::env::temp_dir().join(format!("rx-simulator-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&directory)?;
+        let mut first_kernels = Vec::with_capacity(source.functions.len());
+        let mut kernels = 0;
+        for function in &source.functions {
+            first_kernels.push(kernels);
+            kernels += function.kernels.len();
+        }
+        let executable = directory.join("kernels");
+        let simulator = Simulator { source: source.clone(), first_kernels, executable, directory };
+        std::fs::write(simulator.directory.join("rx_cuda_cpu.h"), HEADER)?;
+        std::fs::write(simulator.directory.join("rx_cuda_cpu_main.h"), MAIN)?;
+        std::fs::write(simulator.directory.join("kernels.cu"), &source.text)?;
+        let program = simulator.directory.join("program.cpp");
+        std::fs::write(&program, simulator.program())?;
+        simulator.compile(&compiler, &program, options)?;
+        Ok(simulator)
+    }
+
+    fn program(&self) -> String {
+        let mut text = String::from("#include \"rx_cuda_cpu.h\"\n#include \"kernels.cu\"\n\n");
+        text.push_str("static void (*const rx_cpu_kernels[])(void**) = {\n");
+        for kernel in self.source.functions.iter().flat_map(|function| &function.kernels) {
+            let _ = writeln!(text, "    [](void** arguments) {{ rx_cpu_apply({}, arguments); }},", kernel.name);
+        }
+        // An array of nothing is no C++.
+        text.push_str("    nullptr,\n};\n\n#include \"rx_cuda_cpu_main.h\"\n");
+        text
+    }
+
+    fn compile(&self, compiler: &OsString, program: &Path, options: Options) -> Result<(), SimulatorError> {
+        let mut command = Command::new(compiler);
+        // One rounding per operation, as written: the interpreter does not contract either.
+        command.args(["-std=c++17", "-O1", "-ffp-contract=off", "-w", "-o"]).arg(&self.executable).arg(program);
+        if options.sanitize {
+            command.args(["-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
+        }
+        let output = command.stdin(Stdio::null()).output()?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(SimulatorError::Compile(String::from_utf8_lossy(&output.stderr).into_owned())),
+        }
+    }
+
+    /// Makes the calls in one process, one after the other, each with buffers of its own.
+    ///
+    /// # Errors
+    /// Where a call does not fit its function, or the process ends early.
+    pub fn run(&self, calls: &[Call<'_>]) -> Result<Vec<Outcome>, SimulatorError> {
+        let mut input = Vec::new();
+        let mut plans = Vec::with_capacity(calls.len());
+        for call in calls {
+            plans.push(self.request(call, &mut input)?);
+        }
+        let output = self.process(&input)?;
+        let mut rest = output.as_slice();
+        plans.iter().map(|plan| self.answer(plan, &mut rest)).collect()
+    }
+
+    /// Writes what is to be done for a call: the error cell is buffer 0, then parameters, then temporaries.
+    fn request(&self, call: &Call<'_>, input: &mut Vec<u8>) -> Result<Plan, SimulatorError> {
+        let function = self.source.functions.get(call.function);
+        let function =
+            function.ok_or_else(|| SimulatorError::Buffer(format!("there is no function {}", call.function)))?;
+        let plan = function.plan(call.values)?;
+        let passed: Vec<u64> = call.buffers.iter().map(|buffer| buffer.len() as u64).collect();
+        if passed != plan.buffers {
+            let wanted = &plan.buffers;
+            let what = format!("{} takes buffers of {wanted:?} bytes, {passed:?} are passed", function.name);
+            return Err(SimulatorError::Buffer(what));
+        }
+        let (order, seed) = match call.order {
+            Order::Ascending => (0u32, 0),
+            Order::Descending => (1, 0),
+            Order::Shuffled(seed) => (2, seed),
+        };
+        input.push(6);
+        input.extend(order.to_le_bytes());
+        input.extend(seed.to_le_bytes());
+        let mut create = |id: usize, bytes: u64, contents: Option<&[u8]>| {
+            input.push(if contents.is_some() { 1 } else { 2 });
+            input.extend((id as u32).to_le_bytes());
+            input.extend(bytes.to_le_bytes());
+            input.extend(contents.unwrap_or_default());
+        };
+        create(0, 24, Some(&[0; 24]));
+        for (at, buffer) in call.buffers.iter().enumerate() {
+            create(1 + at, buffer.len() as u64, Some(buffer));
+        }
+        for (at, bytes) in plan.temporaries.iter().enumerate() {
+            create(1 + call.buffers.len() + at, *bytes, None);
+        }
+        for launch in &plan.launches {
+            let kernel = self.first_kernels.get(call.function).map_or(0, |first| first + launch.kernel);
+            input.push(3);
+            for number in [kernel as u32, launch.grid, launch.block, launch.arguments.len() as u32] {
+                input.extend(number.to_le_bytes());
+            }
+            for argument in &launch.arguments {
+                let (is_buffer, value) = match *argument {
+                    ArgumentValue::Error => (1, 0),
+                    ArgumentValue::Buffer(at) => (1, 1 + at as u64),
+                    ArgumentValue::Temporary(at) => (1, (1 + call.buffers.len() + at) as u64),
+                    ArgumentValue::Scalar(value) => (0, value.cast_unsigned()),
+                };
+                input.push(is_buffer);
+                input.extend(value.to_le_bytes());
+            }
+        }
+        let all = 1 + call.buffers.len() + plan.temporaries.len();
+        let read = (0..=call.buffers.len()).map(|id| (4, id));
+        for (command, id) in read.chain((0..all).map(|id| (5, id))) {
+            input.push(command);
+            input.extend((id as u32).to_le_bytes());
+        }
+        Ok(plan)
+    }
+
+    fn process(&self, input: &[u8]) -> Result<Vec<u8>, SimulatorError> {
+        let mut child = Command::new(&self.executable)
+            .env("ASAN_OPTIONS", "detect_leaks=0")
+            .env("UBSAN_OPTIONS", "print_stacktrace=0")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let mut output = Vec::new();
+        // Each pipe needs a reader or writer of its own, or a full one stops the process.
+        let report = std::thread::scope(|scope| {
+            scope.spawn(move || stdin.map(|mut pipe| pipe.write_all(input)));
+            let errors = scope.spawn(move || {
+                let mut text = Vec::new();
+                stderr.map(|mut pipe| pipe.read_to_end(&mut text));
+                text
+            });
+            if let Some(mut pipe) = stdout {
+                let _ = pipe.read_to_end(&mut output);
+            }
+            errors.join().unwrap_or_default()
+        });
+        let status = child.wait()?;
+        match status.success() {
+            true => Ok(output),
+            false => {
+                let report = String::from_utf8_lossy(&report).into_owned();
+                Err(SimulatorError::Run(format!("{status}\n{report}")))
+            }
+        }
+    }
+
+    fn answer(&self, plan: &Plan, output: &mut &[u8]) -> Result<Outcome, SimulatorError> {
+        let mut take = |bytes: u64| {
+            let at = usize::try_from(bytes).ok().filter(|bytes| *bytes <= output.len());
+            let at = at.ok_or_else(|| SimulatorError::Run("the output ends too early".to_owned()))?;
+            let (taken, rest) = output.split_at(at);
+            *output = rest;
+            Ok::<_, SimulatorError>(taken.to_vec())
+        };
+        let cell = take(24)?;
+        let buffers = plan.buffers.iter().map(|bytes| take(*bytes)).collect::<Result<Vec<_>, _>>()?;
+        let word = |at: usize| cell[8 * at..][..8].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        // The cell has 24 bytes, as was taken.
+        Ok(match self.source.fault([word(0), word(1), word(2)]) {
+            Some(fault) => Err(fault),
+            None => Ok(buffers),
+        })
+    }
+}

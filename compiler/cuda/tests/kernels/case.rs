@@ -1,0 +1,155 @@
+//! A function with arguments, and what the interpreter makes of them.
+
+use rx_base::DType;
+use rx_cuda::{Check, Fault};
+use rx_interp::RunError;
+use rx_tensor::{Scalar, Tensor};
+use rx_tir::{Expr, PrimFunc, VarId, bind_symbols};
+
+/// A function with arguments.
+pub struct Case {
+    /// What it shows.
+    pub name: String,
+    /// The function.
+    pub func: PrimFunc,
+    /// One tensor per buffer parameter, outputs too.
+    pub arguments: Vec<Tensor>,
+    /// One per scalar parameter.
+    pub scalars: Vec<Scalar>,
+    /// How near to the interpreter's its results must be, relative and absolute: 0 where only exact operations occur.
+    pub tolerance: f64,
+}
+
+/// A failed check.
+#[derive(Debug, PartialEq)]
+pub enum Failure {
+    Index { index: i64, extent: i64 },
+    Division,
+    Assertion(String),
+}
+
+impl From<&Fault> for Failure {
+    fn from(fault: &Fault) -> Failure {
+        match fault.at.check {
+            Check::Index { .. } => Failure::Index { index: fault.index, extent: fault.extent },
+            Check::Divisor => Failure::Division,
+            Check::Assert(message) => Failure::Assertion(message.to_string()),
+        }
+    }
+}
+
+impl Case {
+    /// A case whose arguments are small numbers, and whose scalar parameters are extents of them.
+    pub fn new(name: &str, func: PrimFunc, shapes: &[&[i64]]) -> Case {
+        let scalars = {
+            let extent = |var: VarId| {
+                let mut dims =
+                    func.buffer_params().zip(shapes).flat_map(|(id, shape)| func.buffer(id).shape.iter().zip(*shape));
+                dims.find(|(dim, _)| matches!(dim, Expr::Var { var: of, .. } if *of == var)).map(|(_, extent)| *extent)
+            };
+            func.scalar_params().filter_map(extent).map(Scalar::Int).collect()
+        };
+        let buffers = func.buffer_params().map(|id| func.buffer(id).dtype).zip(shapes).enumerate();
+        let arguments = buffers.map(|(at, (dtype, shape))| tensor(at as u64, dtype, shape)).collect();
+        Case { name: name.to_owned(), func, arguments, scalars, tolerance: 0.0 }
+    }
+
+    /// With a tolerance.
+    pub fn within(mut self, tolerance: f64) -> Case {
+        self.tolerance = tolerance;
+        self
+    }
+
+    /// With scalars that are no extents.
+    pub fn scalars(mut self, scalars: &[i64]) -> Case {
+        self.scalars = scalars.iter().map(|value| Scalar::Int(*value)).collect();
+        self
+    }
+
+    /// The bytes of its arguments.
+    pub fn bytes(&self) -> Vec<&[u8]> {
+        self.arguments.iter().map(Tensor::bytes).collect()
+    }
+
+    /// The values of scalars and symbols, as kernels take them.
+    pub fn values(&self) -> Vec<Option<i64>> {
+        let shapes: Vec<&[i64]> = self.arguments.iter().map(Tensor::shape).collect();
+        let bits = |(var, scalar): (VarId, &Scalar)| match (*scalar, self.func.var(var).dtype) {
+            (Scalar::Int(value), _) => value,
+            (Scalar::Float(value), DType::FLOAT64) => value.to_bits().cast_signed(),
+            (Scalar::Float(value), _) => i64::from((value as f32).to_bits()),
+        };
+        let scalars: Vec<i64> = self.func.scalar_params().zip(&self.scalars).map(bits).collect();
+        bind_symbols(&self.func, &shapes, &scalars).unwrap_or_else(|error| panic!("{}: {error}", self.name))
+    }
+
+    /// What the interpreter makes of it.
+    pub fn expected(&self) -> Result<Vec<Tensor>, Failure> {
+        let mut tensors: Vec<Tensor> =
+            self.arguments.iter().map(|one| one.duplicate().expect("a small tensor")).collect();
+        match rx_interp::run(&self.func, &mut tensors, &self.scalars) {
+            Ok(()) => Ok(tensors),
+            Err(RunError::OutOfBounds { index, extent, .. }) => Err(Failure::Index { index, extent }),
+            Err(RunError::DivisionByZero { .. }) => Err(Failure::Division),
+            Err(RunError::Assertion { message, .. }) => Err(Failure::Assertion(message.to_string())),
+            Err(error) => panic!("{}: {error}", self.name),
+        }
+    }
+
+    /// Whether a run gave what the interpreter gives.
+    ///
+    /// Where several threads fail a check, which of them comes first is open; so then only its kind must agree.
+    pub fn judge(&self, actual: &Result<Vec<Vec<u8>>, Fault>) -> Result<(), String> {
+        match (actual, self.expected()) {
+            (Ok(actual), Ok(expected)) => {
+                actual.iter().zip(&expected).enumerate().try_for_each(|(at, (bytes, tensor))| {
+                    let actual =
+                        Tensor::from_bytes(tensor.dtype(), tensor.shape(), bytes).map_err(|error| error.to_string())?;
+                    self.compare(at, &actual, tensor)
+                })
+            }
+            (Err(fault), Err(failure)) => {
+                let found = Failure::from(fault);
+                let alike = std::mem::discriminant(&found) == std::mem::discriminant(&failure);
+                let sound = fault.index < 0 || fault.index >= fault.extent;
+                if alike && sound { Ok(()) } else { Err(format!("{}: {found:?}, not {failure:?}", self.name)) }
+            }
+            (Ok(_), Err(failure)) => Err(format!("{}: no failure, the interpreter has {failure:?}", self.name)),
+            (Err(fault), Ok(_)) => Err(format!("{}: {fault}", self.name)),
+        }
+    }
+
+    fn compare(&self, buffer: usize, actual: &Tensor, expected: &Tensor) -> Result<(), String> {
+        for at in 0..expected.len() {
+            let (a, b) = (actual.get(at), expected.get(at));
+            let near = match (a, b) {
+                (Some(Scalar::Float(a)), Some(Scalar::Float(b))) => {
+                    a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= self.tolerance * (1.0 + b.abs())
+                }
+                _ => a == b,
+            };
+            if !near {
+                let Case { name, func, .. } = self;
+                return Err(format!("{name} ({}): element {at} of buffer {buffer} is {a:?}, not {b:?}", func.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Numbers between -2 and 2 in steps of 1/8, integers between -16 and 16, without a period that a kernel might have.
+fn tensor(seed: u64, dtype: DType, shape: &[i64]) -> Tensor {
+    let mut tensor = Tensor::zeros(dtype, shape).expect("a small tensor");
+    for at in 0..tensor.len() {
+        let mixed = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(seed << 40);
+        let number = (mixed >> 33) as i64 % 33 - 16;
+        let value = match dtype {
+            dtype if dtype.is_float() => Scalar::Float(number as f64 / 8.0),
+            dtype if dtype.is_bool() => Scalar::Int(i64::from(number > 0)),
+            DType::UINT8 | DType::UINT16 | DType::UINT32 | DType::UINT64 => Scalar::Int(number.abs()),
+            _ => Scalar::Int(number),
+        };
+        tensor.set(at, value);
+    }
+    tensor
+}

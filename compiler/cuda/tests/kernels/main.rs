@@ -1,0 +1,25 @@
+//! Printed kernels do what the interpreter does: on the CPU by a C++ compiler, on a GPU where there is one. And NVRTC
+//! compiles them.
+
+mod built;
+mod case;
+mod device;
+mod nvrtc;
+mod operators;
+mod simulated;
+mod written;
+
+use case::Case;
+
+/// Functions made for these tests.
+fn made() -> Vec<Case> {
+    let mut cases = built::cases();
+    cases.extend(written::cases());
+    cases
+}
+
+/// Prints the functions of some cases as one text.
+fn source(cases: &[Case]) -> rx_cuda::CudaSource {
+    let funcs: Vec<_> = cases.iter().map(|case| &case.func).collect();
+    rx_cuda::module(&funcs).unwrap_or_else(|error| panic!("{error}"))
+}

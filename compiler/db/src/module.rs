@@ -1,0 +1,95 @@
+//! A file's functions with their bodies, for those who lower and run them.
+
+use crate::position::{absolute, place_diagnostic};
+use crate::queries::{check_item, full_signature, scope_context};
+use crate::workspace::{FileId, Workspace};
+use rx_analysis::function::ItemPlace;
+use rx_analysis::{ItemPart, body, tir};
+use rx_base::{Diagnostic, Name, Span};
+use rx_ir::{Function, Origin, Signature};
+use rx_syntax::document::{FunctionKind, ItemKind};
+use rx_tir::PrimFunc;
+
+/// A function of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionRow {
+    /// Its name.
+    pub name: Name,
+    /// Whether it is a Relax function or a prim_func.
+    pub kind: FunctionKind,
+    /// Whether only its module may call it.
+    pub private: bool,
+    /// Where its name stands, in bytes of the file.
+    pub span: Span,
+}
+
+impl Workspace {
+    /// The Relax functions and prim_funcs of a file, in order.
+    pub fn functions(&self, file: FileId) -> Vec<FunctionRow> {
+        let Some((db, document, inputs)) = self.parts(file) else { return Vec::new() };
+        let row = |(at, item): (usize, &rx_syntax::document::Item)| {
+            let (ItemKind::Function(kind), Some(name)) = (item.kind, item.name) else { return None };
+            let private = match &*full_signature(db, *inputs.items.get(at)?) {
+                Signature::Relax(signature) => signature.private,
+                Signature::Prim(signature) => signature.private,
+                _ => false,
+            };
+            let span = absolute(document, at, &ItemPlace::Item(name, ItemPart::Name)).unwrap_or_default();
+            Some(FunctionRow { name, kind, private, span })
+        };
+        document.items().iter().enumerate().filter_map(row).collect()
+    }
+
+    /// The Relax function called `name` with its body; of several the last, as in Python.
+    pub fn function(&self, file: FileId, name: Name) -> Option<Function> {
+        let at = self.item(file, name, FunctionKind::Relax)?;
+        let (db, document, inputs) = self.parts(file)?;
+        let (input, item) = (*inputs.items.get(at)?, document.items().get(at)?);
+        let Signature::Relax(signature) = &*full_signature(db, input) else { return None };
+        let check = check_item(db, input).function?;
+        Some(body::function_body(name, &item.segments, signature, &check, &scope_context(db, input.scope(db))))
+    }
+
+    /// The prim_func called `name`, as loops.
+    ///
+    /// # Errors
+    /// Why it cannot be made into loops.
+    pub fn prim_func(&self, file: FileId, name: Name) -> Option<Result<PrimFunc, Vec<Diagnostic<Span>>>> {
+        let at = self.item(file, name, FunctionKind::Prim)?;
+        let (db, document, inputs) = self.parts(file)?;
+        let (input, item) = (*inputs.items.get(at)?, document.items().get(at)?);
+        let read = tir::prim_func(&item.segments, &scope_context(db, input.scope(db)), name);
+        let placed = |diagnostic: &Diagnostic<ItemPlace>| place_diagnostic(document, at, diagnostic);
+        Some(read.map_err(|diagnostics| diagnostics.iter().map(placed).collect()))
+    }
+
+    /// Where the statement stands that `origin` names, in bytes of the file.
+    pub fn origin_span(&self, file: FileId, origin: Origin) -> Option<Span> {
+        let relax = self.item(file, origin.item, FunctionKind::Relax);
+        let at = relax.or_else(|| self.item(file, origin.item, FunctionKind::Prim))?;
+        let (_, document, _) = self.parts(file)?;
+        let mut left = origin.statement as usize;
+        for (segment, part) in document.items().get(at)?.segments.iter().enumerate() {
+            let statements = &part.tree().statements;
+            if let Some(statement) = statements.get(left) {
+                let segment = u32::try_from(segment).ok()?;
+                return absolute(document, at, &ItemPlace::Segment(segment, statement.span));
+            }
+            left -= statements.len();
+        }
+        None
+    }
+
+    /// Where a function's parameter is declared, in bytes of the file.
+    pub fn param_span(&self, file: FileId, function: Name, param: usize) -> Option<Span> {
+        let at = self.item(file, function, FunctionKind::Relax)?;
+        let (_, document, _) = self.parts(file)?;
+        absolute(document, at, &ItemPlace::Item(function, ItemPart::Param(u32::try_from(param).ok()?)))
+    }
+
+    /// The index of the last function of this name and kind.
+    fn item(&self, file: FileId, name: Name, kind: FunctionKind) -> Option<usize> {
+        let (_, document, _) = self.parts(file)?;
+        document.items().iter().rposition(|item| item.name == Some(name) && item.kind == ItemKind::Function(kind))
+    }
+}

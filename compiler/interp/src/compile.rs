@@ -1,0 +1,434 @@
+//! From a function to a program: names resolved, integers and floats told apart, invariants checked.
+
+use crate::error::RunError;
+use crate::intrinsics;
+use crate::program::{Access, BlockStep, CheckedIndex, Float, FloatBinary, Int, IntBinary, IntCompare, IntOp};
+use crate::program::{Program, SiteId, Step};
+use rx_base::DType;
+use rx_tensor::{Element, float_of_int, int_of_float};
+use rx_tir::{BinaryOp, Block, BufferId, Expr, Intrinsic, IterKind, Param, PrimFunc, Site, Stmt, UnaryOp, VarId};
+
+/// How deep statements and expressions may nest: what a thread of 2 MiB has the stack for.
+const DEEPEST: usize = 1500;
+
+pub(crate) struct Compiler<'f> {
+    func: &'f PrimFunc,
+    sites: Vec<Site>,
+    used: Vec<bool>,
+    /// Where each variable's value is: its own place, or that of the loop variable that an axis is nothing but.
+    places: Vec<usize>,
+    depth: usize,
+}
+
+type Result<T> = std::result::Result<T, RunError>;
+
+impl<'f> Compiler<'f> {
+    pub(crate) fn new(func: &'f PrimFunc) -> Compiler<'f> {
+        let (used, places) = (vec![false; func.buffers.len()], (0..func.vars.len()).collect());
+        Compiler { func, sites: Vec::new(), used, places, depth: 0 }
+    }
+
+    pub(crate) fn program(mut self) -> Result<Program> {
+        for param in &self.func.params {
+            match *param {
+                Param::Buffer(buffer) if buffer.0 as usize >= self.func.buffers.len() => {
+                    return Err(self.malformed("a buffer is not in its table"));
+                }
+                Param::Buffer(_) => {}
+                Param::Scalar(var) => drop(self.var(var)?),
+            }
+        }
+        self.set_site(Site { origin: None, operator: self.func.name });
+        let body = self.step(&self.func.body)?;
+        let tables = PrimFunc {
+            name: self.func.name,
+            params: self.func.params.clone(),
+            symbols: self.func.symbols.clone(),
+            vars: self.func.vars.clone(),
+            buffers: self.func.buffers.clone(),
+            body: Stmt::nothing(),
+            origins: self.func.origins.clone(),
+        };
+        Ok(Program { func: tables, body, sites: self.sites, used: self.used })
+    }
+
+    fn malformed(&self, reason: &'static str) -> RunError {
+        RunError::Malformed { func: self.func.name, reason }
+    }
+
+    /// Makes this the site of what is compiled next.
+    fn set_site(&mut self, site: Site) {
+        if self.sites.last() != Some(&site) {
+            self.sites.push(site);
+        }
+    }
+
+    fn site(&self) -> SiteId {
+        self.sites.len().saturating_sub(1) as SiteId
+    }
+
+    /// Compiles something one level deeper.
+    fn nested<T>(&mut self, compile: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= DEEPEST {
+            return Err(RunError::TooDeep);
+        }
+        self.depth += 1;
+        let compiled = compile(self);
+        self.depth -= 1;
+        compiled
+    }
+
+    fn element(&self, dtype: DType) -> Result<Element> {
+        Element::of(dtype).ok_or(RunError::UnsupportedDType(dtype))
+    }
+
+    /// The place of a variable's value.
+    fn var(&self, var: VarId) -> Result<usize> {
+        let place = self.places.get(var.0 as usize).copied();
+        place.ok_or_else(|| self.malformed("a variable is not in its table"))
+    }
+
+    /// The variable and its dtype's element.
+    fn typed_var(&self, var: VarId) -> Result<(usize, Element)> {
+        let index = self.var(var)?;
+        Ok((index, self.element(self.func.var(var).dtype)?))
+    }
+
+    /// The variable of a loop or axis.
+    fn int_var(&self, var: VarId) -> Result<(usize, Element)> {
+        match self.typed_var(var)? {
+            (_, element) if element.is_float() => Err(self.malformed("a loop's or axis's variable is a float")),
+            typed => Ok(typed),
+        }
+    }
+
+    fn buffer(&mut self, buffer: BufferId) -> Result<usize> {
+        let index = buffer.0 as usize;
+        match self.used.get_mut(index) {
+            Some(used) => *used = true,
+            None => return Err(self.malformed("a buffer is not in its table")),
+        }
+        self.element(self.func.buffer(buffer).dtype)?;
+        Ok(index)
+    }
+
+    fn access(&mut self, buffer: BufferId, indices: &[Expr]) -> Result<Access> {
+        let index = self.buffer(buffer)?;
+        if self.func.buffer(buffer).shape.len() != indices.len() {
+            return Err(self.malformed("an access has not one index per dim"));
+        }
+        let indices = indices.iter().map(|index| self.int(index)).collect::<Result<_>>()?;
+        Ok(Access { buffer: index, indices, site: self.site() })
+    }
+
+    fn step(&mut self, stmt: &Stmt) -> Result<Step> {
+        self.nested(|compiler| compiler.step_of(stmt))
+    }
+
+    fn step_of(&mut self, stmt: &Stmt) -> Result<Step> {
+        // Only stores and assertions know their site; what is around them has the first of theirs.
+        if let Some(site) = first_site(stmt) {
+            self.set_site(site);
+        }
+        Ok(match stmt {
+            Stmt::Seq(steps) => Step::Seq(steps.iter().map(|step| self.step(step)).collect::<Result<_>>()?),
+            Stmt::For { var, start, extent, body, .. } => {
+                let (var, element) = self.int_var(*var)?;
+                let (start, extent) = (self.int(start)?, self.int(extent)?);
+                Step::For { var, element, start, extent, body: Box::new(self.step(body)?) }
+            }
+            Stmt::Block(block) => Step::Block(Box::new(self.block(block)?)),
+            Stmt::Store { buffer, indices, value, .. } => {
+                let access = Box::new(self.access(*buffer, indices)?);
+                match self.element(self.func.buffer(*buffer).dtype)?.is_float() {
+                    true => Step::StoreFloat(access, self.float(value)?),
+                    false => Step::StoreInt(access, self.int(value)?),
+                }
+            }
+            Stmt::Let { var, value, body } => {
+                let (var, element) = self.typed_var(*var)?;
+                if element.is_float() {
+                    let value = self.float(value)?;
+                    Step::LetFloat { var, value, body: Box::new(self.step(body)?) }
+                } else {
+                    let value = self.int(value)?;
+                    Step::LetInt { var, value, body: Box::new(self.step(body)?) }
+                }
+            }
+            Stmt::If { condition, then, otherwise } => Step::If {
+                condition: self.condition(condition)?,
+                then: Box::new(self.step(then)?),
+                otherwise: match otherwise {
+                    Some(otherwise) => Some(Box::new(self.step(otherwise)?)),
+                    None => None,
+                },
+            },
+            Stmt::While { condition, body } => {
+                Step::While { condition: self.condition(condition)?, body: Box::new(self.step(body)?) }
+            }
+            Stmt::Assert { condition, message, .. } => {
+                Step::Assert { condition: self.condition(condition)?, message: *message, site: self.site() }
+            }
+            Stmt::Evaluate(value) => match self.element(value.dtype())?.is_float() {
+                true => Step::EvaluateFloat(self.float(value)?),
+                false => Step::EvaluateInt(self.int(value)?),
+            },
+        })
+    }
+
+    fn block(&mut self, block: &Block) -> Result<BlockStep> {
+        let mut bindings = Vec::with_capacity(block.iters.len());
+        let mut firsts = Vec::new();
+        for iter in &block.iters {
+            let (var, element) = self.int_var(iter.var)?;
+            let var = match self.alias(element, &iter.binding)? {
+                // Most axes are a loop's variable, which nothing changes while the block runs.
+                Some(place) => {
+                    self.places[iter.var.0 as usize] = place;
+                    place
+                }
+                None => {
+                    bindings.push((var, self.int(&iter.binding)?));
+                    var
+                }
+            };
+            if iter.kind == IterKind::Reduce && block.init.is_some() {
+                firsts.push((var, self.int(&iter.start)?));
+            }
+        }
+        let predicate = match &block.predicate {
+            Some(predicate) => Some(self.condition(predicate)?),
+            None => None,
+        };
+        let init = match &block.init {
+            Some(init) => Some((firsts, self.step(init)?)),
+            None => None,
+        };
+        let body = self.step(&block.body)?;
+        // Those that nothing uses are not allocated: nobody sees them.
+        let used = |buffer: &BufferId| self.used.get(buffer.0 as usize).copied().unwrap_or(false);
+        let allocations = block.allocations.iter().filter(|buffer| used(buffer)).map(|buffer| buffer.0 as usize);
+        let allocations = allocations.collect();
+        Ok(BlockStep { bindings, predicate, allocations, init, body })
+    }
+
+    /// The place of a variable of this element, where the expression is nothing but one.
+    fn alias(&self, element: Element, expr: &Expr) -> Result<Option<usize>> {
+        match expr {
+            Expr::Var { var, .. } => {
+                let (place, its) = self.typed_var(*var)?;
+                Ok((its == element).then_some(place))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A truth value: of a number whether it is not 0.
+    fn condition(&mut self, expr: &Expr) -> Result<Int> {
+        match self.element(expr.dtype())?.is_float() {
+            true => Ok(Int::FromFloat(Element::Bool, Box::new(self.float(expr)?))),
+            false => self.int(expr),
+        }
+    }
+
+    fn int(&mut self, expr: &Expr) -> Result<Int> {
+        self.nested(|compiler| compiler.int_of(expr))
+    }
+
+    fn int_of(&mut self, expr: &Expr) -> Result<Int> {
+        let element = self.element(expr.dtype())?;
+        if element.is_float() {
+            return Ok(Int::FromFloat(Element::I64, Box::new(self.float(expr)?)));
+        }
+        Ok(match expr {
+            Expr::Int { value, .. } => Int::Constant(element.wrap(*value)),
+            Expr::Float { value, .. } => Int::Constant(int_of_float(*value, element)),
+            Expr::Var { var, .. } => match self.typed_var(*var)? {
+                (var, element) if !element.is_float() => Int::Var(var),
+                _ => return Err(self.malformed("a variable has not its table's dtype")),
+            },
+            Expr::Load { buffer, indices, .. } => Int::Load(Box::new(self.access(*buffer, indices)?)),
+            Expr::Cast { value, .. } => self.cast_to_int(element, value)?,
+            Expr::Unary { op, value } => {
+                let value = Box::new(self.int(value)?);
+                match op {
+                    UnaryOp::Neg => Int::Unary(i64::wrapping_neg, element, value),
+                    UnaryOp::BitNot if element != Element::Bool => Int::Unary(|x| !x, element, value),
+                    UnaryOp::Not | UnaryOp::BitNot => Int::Not(value),
+                }
+            }
+            Expr::Binary { op: BinaryOp::And, left, right } => {
+                Int::And(Box::new((self.condition(left)?, self.condition(right)?)))
+            }
+            Expr::Binary { op: BinaryOp::Or, left, right } => {
+                Int::Or(Box::new((self.condition(left)?, self.condition(right)?)))
+            }
+            Expr::Binary { op, left, right } => self.int_binary(IntOp::Binary(*op), element, left, right)?,
+            Expr::Compare { op, left, right } => {
+                let (a, b) = (self.element(left.dtype())?, self.element(right.dtype())?);
+                if a.is_float() || b.is_float() {
+                    Int::CompareFloat(Box::new((*op, self.float(left)?, self.float(right)?)))
+                } else {
+                    let (left, right) = (self.int(left)?, self.int(right)?);
+                    Int::Compare(Box::new(IntCompare { op: *op, unsigned: a == Element::U64, left, right }))
+                }
+            }
+            Expr::Select { condition, then, otherwise } => {
+                Int::Select(Box::new((self.condition(condition)?, self.int(then)?, self.int(otherwise)?)))
+            }
+            Expr::Call { function, args, .. } => self.int_call(*function, element, args)?,
+            Expr::Checked { index, extent, buffer, axis, site } => {
+                self.set_site(*site);
+                let (index, extent) = (self.int(index)?, self.int(extent)?);
+                if buffer.0 as usize >= self.func.buffers.len() {
+                    return Err(self.malformed("a buffer is not in its table"));
+                }
+                let (buffer, axis) = (buffer.0 as usize, *axis as usize);
+                Int::Checked(Box::new(CheckedIndex { index, extent, buffer, axis, site: self.site() }))
+            }
+        })
+    }
+
+    fn cast_to_int(&mut self, element: Element, value: &Expr) -> Result<Int> {
+        let from = self.element(value.dtype())?;
+        Ok(match from.is_float() {
+            true => Int::FromFloat(element, Box::new(self.float(value)?)),
+            false if from == element => self.int(value)?,
+            false => Int::Wrap(element, Box::new(self.int(value)?)),
+        })
+    }
+
+    fn int_binary(&mut self, op: IntOp, element: Element, left: &Expr, right: &Expr) -> Result<Int> {
+        let (left, right) = (self.int(left)?, self.int(right)?);
+        Ok(Int::Binary(Box::new(IntBinary { op, element, left, right, site: self.site() })))
+    }
+
+    fn int_call(&mut self, function: Intrinsic, element: Element, args: &[Expr]) -> Result<Int> {
+        let (first, second) = self.arguments(function, args)?;
+        let from = self.element(first.dtype())?;
+        if function == Intrinsic::Reinterpret {
+            return Ok(match from.is_float() {
+                true => Int::FloatBits(from, element, Box::new(self.float(first)?)),
+                false => Int::Wrap(element, Box::new(self.int(first)?)),
+            });
+        }
+        if let Some(test) = intrinsics::test(function)
+            && from.is_float()
+        {
+            return Ok(Int::TestFloat(test, Box::new(self.float(first)?)));
+        }
+        if !from.is_float() {
+            if let Some(apply) = intrinsics::of_int(function, from) {
+                return Ok(Int::Unary(apply, element, Box::new(self.int(first)?)));
+            }
+            match (function, second) {
+                (Intrinsic::Fmod, Some(second)) => {
+                    return self.int_binary(IntOp::Binary(BinaryOp::TruncMod), element, first, second);
+                }
+                (Intrinsic::Pow, Some(second)) => return self.int_binary(IntOp::Pow, element, first, second),
+                _ => {}
+            }
+        }
+        // What is left is a function of floats, called for an integer result.
+        Ok(Int::FromFloat(element, Box::new(self.float_call(function, Element::F64, args)?)))
+    }
+
+    fn float(&mut self, expr: &Expr) -> Result<Float> {
+        self.nested(|compiler| compiler.float_of(expr))
+    }
+
+    fn float_of(&mut self, expr: &Expr) -> Result<Float> {
+        let element = self.element(expr.dtype())?;
+        if !element.is_float() {
+            return Ok(Float::FromInt(element, Element::F64, Box::new(self.int(expr)?)));
+        }
+        Ok(match expr {
+            Expr::Float { value, .. } => Float::Constant(element.round(*value)),
+            Expr::Int { value, .. } => Float::Constant(float_of_int(*value, Element::I64, element)),
+            Expr::Var { var, .. } => match self.typed_var(*var)? {
+                (var, element) if element.is_float() => Float::Var(var),
+                _ => return Err(self.malformed("a variable has not its table's dtype")),
+            },
+            Expr::Load { buffer, indices, .. } => Float::Load(Box::new(self.access(*buffer, indices)?)),
+            Expr::Cast { value, .. } => match self.element(value.dtype())? {
+                from if !from.is_float() => Float::FromInt(from, element, Box::new(self.int(value)?)),
+                from if from == element => self.float(value)?,
+                _ => Float::Round(element, Box::new(self.float(value)?)),
+            },
+            Expr::Unary { op: UnaryOp::Neg, value } => Float::Negate(Box::new(self.float(value)?)),
+            Expr::Unary { .. } => return Err(self.malformed("a float has no bits or truth")),
+            Expr::Binary { op, left, right } => {
+                let (left, right) = (self.float(left)?, self.float(right)?);
+                Float::Binary(Box::new(FloatBinary { op: *op, element, left, right }))
+            }
+            Expr::Select { condition, then, otherwise } => {
+                Float::Select(Box::new((self.condition(condition)?, self.float(then)?, self.float(otherwise)?)))
+            }
+            Expr::Call { function, args, .. } => self.float_call(*function, element, args)?,
+            Expr::Compare { .. } | Expr::Checked { .. } => {
+                return Err(self.malformed("an index or comparison is a float"));
+            }
+        })
+    }
+
+    fn float_call(&mut self, function: Intrinsic, element: Element, args: &[Expr]) -> Result<Float> {
+        let (first, second) = self.arguments(function, args)?;
+        if function == Intrinsic::Reinterpret {
+            let from = self.element(first.dtype())?;
+            let bits = match from.is_float() {
+                true => Int::FloatBits(from, Element::U64, Box::new(self.float(first)?)),
+                false => self.int(first)?,
+            };
+            return Ok(Float::FromBits(element, Box::new(bits)));
+        }
+        if let Some(apply) = intrinsics::of_one(function) {
+            return Ok(Float::Call1(apply, element, Box::new(self.float(first)?)));
+        }
+        let Some(second) = second else {
+            // A question or a function of integers only, with a float result.
+            let value = self.int_call_of_integer(function, args)?;
+            return Ok(Float::FromInt(Element::I64, element, Box::new(value)));
+        };
+        if function == Intrinsic::Ldexp {
+            return Ok(Float::Ldexp(element, Box::new((self.float(first)?, self.int(second)?))));
+        }
+        let pair = Box::new((self.float(first)?, self.float(second)?));
+        match (function, intrinsics::of_two(function)) {
+            (_, Some(apply)) => Ok(Float::Call2(apply, element, pair)),
+            (Intrinsic::NextAfter, _) => Ok(Float::NextAfter(element, pair)),
+            _ => Err(self.malformed("an intrinsic has no meaning for floats")),
+        }
+    }
+
+    /// A call whose value is an integer by nature: `isnan`, `clz`, `popcount`.
+    fn int_call_of_integer(&mut self, function: Intrinsic, args: &[Expr]) -> Result<Int> {
+        let (first, _) = self.arguments(function, args)?;
+        let from = self.element(first.dtype())?;
+        match (intrinsics::test(function), intrinsics::of_int(function, from)) {
+            (Some(test), _) => Ok(Int::TestFloat(test, Box::new(self.float(first)?))),
+            (_, Some(apply)) if !from.is_float() => Ok(Int::Unary(apply, Element::I64, Box::new(self.int(first)?))),
+            _ => Err(self.malformed("an intrinsic has no meaning for floats")),
+        }
+    }
+
+    /// The first argument, and the second where the intrinsic has one.
+    fn arguments<'e>(&self, function: Intrinsic, args: &'e [Expr]) -> Result<(&'e Expr, Option<&'e Expr>)> {
+        match (function.arity(), args) {
+            (1, [first]) => Ok((first, None)),
+            (2, [first, second]) => Ok((first, Some(second))),
+            _ => Err(self.malformed("an intrinsic has another number of arguments")),
+        }
+    }
+}
+
+/// The first site named in a statement.
+fn first_site(stmt: &Stmt) -> Option<Site> {
+    match stmt {
+        Stmt::Store { site, .. } | Stmt::Assert { site, .. } => Some(*site),
+        Stmt::Evaluate(_) => None,
+        Stmt::Seq(steps) => steps.iter().find_map(first_site),
+        Stmt::For { body, .. } | Stmt::Let { body, .. } | Stmt::While { body, .. } => first_site(body),
+        Stmt::Block(block) => block.init.as_ref().and_then(first_site).or_else(|| first_site(&block.body)),
+        Stmt::If { then, otherwise, .. } => first_site(then).or_else(|| first_site(otherwise.as_deref()?)),
+    }
+}

@@ -1,0 +1,342 @@
+//! Running a program.
+
+use crate::Limits;
+use crate::arithmetic::{compare, float_binary, int_binary, int_pow};
+use crate::error::{Limit, RunError};
+use crate::intrinsics::{ldexp, next_after};
+use crate::memory::Memory;
+use crate::program::{Access, BlockStep, CheckedIndex, Float, Int, IntBinary, IntOp, Program, SiteId, Step};
+use rx_tensor::{Element, Scalar, Tensor, float_of_int, int_of_float};
+use rx_tir::{PrimFunc, bind_symbols, evaluate_index};
+use std::sync::atomic::Ordering;
+
+/// Boxed, so that a value or an error fits two registers.
+type Result<T> = std::result::Result<T, Box<RunError>>;
+
+/// Rounds between two looks at the limits.
+const ROUNDS_AT_ONCE: u64 = 1 << 14;
+
+impl Program {
+    /// Runs it: one tensor per buffer parameter and one scalar per scalar parameter, both in order.
+    ///
+    /// # Errors
+    /// Where the arguments do not fit the function, or it does what it must not; buffers are then in any state.
+    pub fn run(
+        &self,
+        buffers: &mut [Tensor],
+        scalars: &[Scalar],
+        limits: Limits<'_>,
+    ) -> std::result::Result<(), RunError> {
+        let func = &self.func;
+        let vars = bind(func, buffers, scalars)?;
+        let mut allocated = self.allocate(&vars)?;
+        let mut memory: Vec<Memory<'_>> = func.buffers.iter().map(|_| Memory::unused()).collect();
+        let malformed = |reason| RunError::Malformed { func: func.name, reason };
+        for (id, tensor) in func.buffer_params().zip(buffers) {
+            let slot = memory.get_mut(id.0 as usize).ok_or_else(|| malformed("a buffer is not in its table"))?;
+            *slot = Memory::over(tensor).ok_or_else(|| malformed("a tensor has not its dtype's elements"))?;
+        }
+        for (slot, tensor) in memory.iter_mut().zip(&mut allocated) {
+            if let Some(tensor) = tensor {
+                *slot = Memory::over(tensor).ok_or_else(|| malformed("a tensor has not its dtype's elements"))?;
+                slot.poison();
+            }
+        }
+        let ints = vars.iter().map(|value| value.and_then(Scalar::as_int).unwrap_or(0)).collect();
+        let floats = vars.iter().map(|value| value.map_or(f64::NAN, Scalar::as_float)).collect();
+        let mut machine = Machine { program: self, ints, floats, memory, limits, left: limits.rounds, countdown: 1 };
+        machine.step(&self.body).map_err(|fault| *fault)
+    }
+
+    /// Tensors for the buffers that are used and not passed.
+    fn allocate(&self, vars: &[Option<Scalar>]) -> std::result::Result<Vec<Option<Tensor>>, RunError> {
+        let mut wanted = self.used.clone();
+        for id in self.func.buffer_params() {
+            if let Some(wanted) = wanted.get_mut(id.0 as usize) {
+                *wanted = false;
+            }
+        }
+        let mut allocated = Vec::with_capacity(wanted.len());
+        for (buffer, wanted) in self.func.buffers.iter().zip(wanted) {
+            if !wanted {
+                allocated.push(None);
+                continue;
+            }
+            let value_of = |var: rx_tir::VarId| vars.get(var.0 as usize).copied().flatten().and_then(Scalar::as_int);
+            let mut shape = Vec::with_capacity(buffer.shape.len());
+            for (axis, extent) in buffer.shape.iter().enumerate() {
+                let extent = evaluate_index(extent, &value_of);
+                shape.push(extent.ok_or(RunError::UnknownExtent { buffer: buffer.name, axis })?);
+            }
+            let tensor = Tensor::zeros(buffer.dtype, &shape)
+                .map_err(|error| RunError::Allocation { buffer: buffer.name, error })?;
+            allocated.push(Some(tensor));
+        }
+        Ok(allocated)
+    }
+}
+
+/// The values of scalar parameters and symbols, by variable.
+fn bind(func: &PrimFunc, buffers: &[Tensor], scalars: &[Scalar]) -> std::result::Result<Vec<Option<Scalar>>, RunError> {
+    let mut integers = Vec::with_capacity(scalars.len());
+    let mut floats = Vec::new();
+    for (id, scalar) in func.scalar_params().zip(scalars) {
+        let malformed = RunError::Malformed { func: func.name, reason: "a variable is not in its table" };
+        let var = func.vars.get(id.0 as usize).ok_or(malformed)?;
+        let element = Element::of(var.dtype).ok_or(RunError::UnsupportedDType(var.dtype))?;
+        match *scalar {
+            Scalar::Int(value) if !element.is_float() && element.wrap(value) == value => integers.push(value),
+            scalar if element.is_float() => {
+                floats.push((id, Scalar::Float(element.round(scalar.as_float()))));
+                integers.push(0);
+            }
+            _ => return Err(RunError::ArgumentScalar { param: var.name, dtype: var.dtype }),
+        }
+    }
+    // Where too many are passed, binding says so.
+    integers.resize(scalars.len(), 0);
+    for (id, tensor) in func.buffer_params().zip(buffers) {
+        let buffer = func.buffer(id);
+        if buffer.dtype != tensor.dtype() {
+            let (wanted, passed) = (buffer.dtype, tensor.dtype());
+            return Err(RunError::ArgumentDType { buffer: buffer.name, wanted, passed });
+        }
+    }
+    let shapes: Vec<&[i64]> = buffers.iter().map(Tensor::shape).collect();
+    let values = bind_symbols(func, &shapes, &integers).map_err(|error| RunError::call(func, error))?;
+    let mut values: Vec<Option<Scalar>> = values.into_iter().map(|value| value.map(Scalar::Int)).collect();
+    for (var, value) in floats {
+        // INVARIANT: it was found in the table above.
+        values[var.0 as usize] = Some(value);
+    }
+    Ok(values)
+}
+
+/// INVARIANT: the program's variables and buffers are indices of `ints`, `floats` and `memory`; an [`Access`] has as many
+/// indices as its memory has dims.
+struct Machine<'a> {
+    program: &'a Program,
+    ints: Vec<i64>,
+    floats: Vec<f64>,
+    memory: Vec<Memory<'a>>,
+    limits: Limits<'a>,
+    /// Rounds that may still be counted.
+    left: Option<u64>,
+    /// Rounds until the limits are looked at.
+    countdown: u64,
+}
+
+impl Machine<'_> {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        match step {
+            Step::Seq(steps) => steps.iter().try_for_each(|step| self.step(step)),
+            Step::For { var, element, start, extent, body } => {
+                let (start, extent) = (self.int(start)?, self.int(extent)?);
+                for round in 0..extent.max(0) {
+                    self.round()?;
+                    self.ints[*var] = element.wrap(start.wrapping_add(round));
+                    self.step(body)?;
+                }
+                Ok(())
+            }
+            Step::Block(block) => self.block(block),
+            Step::StoreInt(access, value) => {
+                let value = self.int(value)?;
+                let at = self.offset(access)?;
+                self.memory[access.buffer].set_int(at, value);
+                Ok(())
+            }
+            Step::StoreFloat(access, value) => {
+                let value = self.float(value)?;
+                let at = self.offset(access)?;
+                self.memory[access.buffer].set_float(at, value);
+                Ok(())
+            }
+            Step::LetInt { var, value, body } => {
+                self.ints[*var] = self.int(value)?;
+                self.step(body)
+            }
+            Step::LetFloat { var, value, body } => {
+                self.floats[*var] = self.float(value)?;
+                self.step(body)
+            }
+            Step::If { condition, then, otherwise } => match (self.int(condition)? != 0, otherwise) {
+                (true, _) => self.step(then),
+                (false, Some(otherwise)) => self.step(otherwise),
+                (false, None) => Ok(()),
+            },
+            Step::While { condition, body } => {
+                while self.int(condition)? != 0 {
+                    self.round()?;
+                    self.step(body)?;
+                }
+                Ok(())
+            }
+            Step::Assert { condition, message, site } => match self.int(condition)? {
+                0 => Err(Box::new(RunError::Assertion { site: self.program.sites[*site as usize], message: *message })),
+                _ => Ok(()),
+            },
+            Step::EvaluateInt(value) => self.int(value).map(drop),
+            Step::EvaluateFloat(value) => self.float(value).map(drop),
+        }
+    }
+
+    fn block(&mut self, block: &BlockStep) -> Result<()> {
+        for (var, value) in &block.bindings {
+            self.ints[*var] = self.int(value)?;
+        }
+        if let Some(predicate) = &block.predicate
+            && self.int(predicate)? == 0
+        {
+            return Ok(());
+        }
+        for buffer in &block.allocations {
+            self.memory[*buffer].poison();
+        }
+        if let Some((firsts, init)) = &block.init
+            && self.all_at(firsts)?
+        {
+            self.step(init)?;
+        }
+        self.step(&block.body)
+    }
+
+    /// Whether each of the variables has its value.
+    fn all_at(&self, firsts: &[(usize, Int)]) -> Result<bool> {
+        for (var, value) in firsts {
+            if self.ints[*var] != self.int(value)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Counts a round of a loop.
+    #[inline]
+    fn round(&mut self) -> Result<()> {
+        self.countdown -= 1;
+        if self.countdown == 0 { self.look_at_limits() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn look_at_limits(&mut self) -> Result<()> {
+        if self.limits.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+            return Err(Box::new(RunError::Stopped(Limit::Cancelled)));
+        }
+        self.countdown = match &mut self.left {
+            None => ROUNDS_AT_ONCE,
+            Some(0) => return Err(Box::new(RunError::Stopped(Limit::Rounds))),
+            Some(left) => {
+                let next = ROUNDS_AT_ONCE.min(*left);
+                *left -= next;
+                next
+            }
+        };
+        Ok(())
+    }
+
+    /// The offset of an element whose indices are in range.
+    #[inline]
+    fn offset(&self, access: &Access) -> Result<usize> {
+        let shape = &self.memory[access.buffer].shape;
+        let mut offset = 0;
+        for (axis, (index, extent)) in access.indices.iter().zip(shape).enumerate() {
+            let index = match index {
+                Int::Var(var) => self.ints[*var],
+                index => self.int(index)?,
+            };
+            if !(0..*extent).contains(&index) {
+                return Err(self.out_of_bounds(access.buffer, access.site, axis, index, *extent));
+            }
+            offset = offset * *extent + index;
+        }
+        Ok(offset as usize)
+    }
+
+    #[cold]
+    fn out_of_bounds(&self, buffer: usize, site: SiteId, axis: usize, index: i64, extent: i64) -> Box<RunError> {
+        let site = self.program.sites[site as usize];
+        let buffer = self.program.func.buffers[buffer].name;
+        Box::new(RunError::OutOfBounds { site, buffer, axis, index, extent })
+    }
+
+    #[cold]
+    fn division_by_zero(&self, site: SiteId) -> Box<RunError> {
+        Box::new(RunError::DivisionByZero { site: self.program.sites[site as usize] })
+    }
+
+    fn int(&self, expr: &Int) -> Result<i64> {
+        Ok(match expr {
+            Int::Constant(value) => *value,
+            Int::Var(var) => self.ints[*var],
+            Int::Load(access) => self.memory[access.buffer].int(self.offset(access)?),
+            Int::Binary(binary) => return self.int_binary(binary),
+            Int::And(pair) => i64::from(self.int(&pair.0)? != 0 && self.int(&pair.1)? != 0),
+            Int::Or(pair) => i64::from(self.int(&pair.0)? != 0 || self.int(&pair.1)? != 0),
+            Int::Not(value) => i64::from(self.int(value)? == 0),
+            Int::Compare(parts) => {
+                let (a, b) = (self.int(&parts.left)?, self.int(&parts.right)?);
+                i64::from(match parts.unsigned {
+                    true => compare(parts.op, a as u64, b as u64),
+                    false => compare(parts.op, a, b),
+                })
+            }
+            Int::CompareFloat(parts) => {
+                let (op, left, right) = &**parts;
+                i64::from(compare(*op, self.float(left)?, self.float(right)?))
+            }
+            Int::Select(parts) => {
+                let (condition, then, otherwise) = &**parts;
+                return self.int(if self.int(condition)? != 0 { then } else { otherwise });
+            }
+            Int::Wrap(element, value) => element.wrap(self.int(value)?),
+            Int::Unary(apply, element, value) => element.wrap(apply(self.int(value)?)),
+            Int::FromFloat(element, value) => int_of_float(self.float(value)?, *element),
+            Int::FloatBits(from, to, value) => to.wrap(from.bits_of_float(self.float(value)?) as i64),
+            Int::TestFloat(test, value) => i64::from(test(self.float(value)?)),
+            Int::Checked(checked) => return self.checked(checked),
+        })
+    }
+
+    #[inline]
+    fn int_binary(&self, binary: &IntBinary) -> Result<i64> {
+        let (a, b) = (self.int(&binary.left)?, self.int(&binary.right)?);
+        let value = match binary.op {
+            IntOp::Binary(op) => int_binary(op, binary.element, a, b),
+            IntOp::Pow => int_pow(binary.element, a, b),
+        };
+        value.ok_or_else(|| self.division_by_zero(binary.site))
+    }
+
+    fn checked(&self, checked: &CheckedIndex) -> Result<i64> {
+        let (index, extent) = (self.int(&checked.index)?, self.int(&checked.extent)?);
+        match (0..extent).contains(&index) {
+            true => Ok(index),
+            false => Err(self.out_of_bounds(checked.buffer, checked.site, checked.axis, index, extent)),
+        }
+    }
+
+    fn float(&self, expr: &Float) -> Result<f64> {
+        Ok(match expr {
+            Float::Constant(value) => *value,
+            Float::Var(var) => self.floats[*var],
+            Float::Load(access) => self.memory[access.buffer].float(self.offset(access)?),
+            Float::Negate(value) => -self.float(value)?,
+            Float::Binary(binary) => {
+                let (a, b) = (self.float(&binary.left)?, self.float(&binary.right)?);
+                float_binary(binary.op, binary.element, a, b)
+            }
+            Float::Select(parts) => {
+                let (condition, then, otherwise) = &**parts;
+                return self.float(if self.int(condition)? != 0 { then } else { otherwise });
+            }
+            Float::Round(element, value) => element.round(self.float(value)?),
+            Float::FromInt(from, to, value) => float_of_int(self.int(value)?, *from, *to),
+            Float::FromBits(element, bits) => element.float_of_bits(self.int(bits)? as u64),
+            Float::Call1(apply, element, value) => element.round(apply(self.float(value)?)),
+            Float::Call2(apply, element, pair) => element.round(apply(self.float(&pair.0)?, self.float(&pair.1)?)),
+            Float::Ldexp(element, pair) => element.round(ldexp(self.float(&pair.0)?, self.int(&pair.1)?)),
+            Float::NextAfter(element, pair) => next_after(*element, self.float(&pair.0)?, self.float(&pair.1)?),
+        })
+    }
+}

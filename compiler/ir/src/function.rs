@@ -1,0 +1,74 @@
+//! Relax functions with their bodies: what is lowered and run.
+
+use crate::expr::{Expr, Origin};
+use crate::struct_info::StructInfo;
+use rx_base::symbolic::Bounds;
+use rx_base::Name;
+use std::sync::Arc;
+
+/// A Relax function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// Its name.
+    pub name: Name,
+    /// Parameter names and types, in order.
+    pub params: Vec<(Name, StructInfo)>,
+    /// The type of what it returns.
+    pub ret: StructInfo,
+    /// How many leading parameters are inputs and no weights, where the function says so.
+    pub num_input: Option<i64>,
+    /// What is known of its symbolic dims (`tir_var_upper_bound`, `tir_var_lower_bound`).
+    pub bounds: Arc<Bounds>,
+    /// What it does.
+    pub body: Body,
+}
+
+/// Bindings in order, and the value they lead to. A name may be bound again: from there on it is the new value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Body {
+    /// The bindings.
+    pub bindings: Vec<Binding>,
+    /// The returned value; of a branch, the variable it ends in.
+    pub result: Option<Expr>,
+}
+
+/// A binding, or a bare statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Binding {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// What it does.
+    pub kind: BindingKind,
+}
+
+/// The kinds of binding.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BindingKind {
+    /// `variable: ty = value`; `ty` is what the variable's users see.
+    Value {
+        /// The variable; `_` of a bare statement.
+        variable: Name,
+        /// The type its users see.
+        ty: StructInfo,
+        /// Its value.
+        value: Expr,
+    },
+    /// `a, b = value`.
+    Unpack {
+        /// The variables, in the order of the fields; `None` where a field is bound to nothing.
+        variables: Vec<Option<Name>>,
+        /// A tuple.
+        value: Expr,
+    },
+    /// `if condition: … elif condition: … else: …`.
+    If {
+        /// The variable all branches end in.
+        variable: Option<Name>,
+        /// Conditions, one boolean each, with what is done for the first that holds.
+        arms: Vec<(Expr, Body)>,
+        /// What is done where none holds.
+        otherwise: Body,
+    },
+    /// A nested function; it sees the variables bound before it, and itself.
+    Function(Arc<Function>),
+}

@@ -1,0 +1,175 @@
+//! Joining kernels: what computes element by element goes into the kernel that reads it.
+//!
+//! A kernel whose outputs are all read once, by one other kernel, and which does no reduction, becomes part of that
+//! kernel; its outputs become temporaries. Whether they stay buffers or vanish into index expressions is the schedule's
+//! to say (`rx_schedule::inline`).
+
+mod dead;
+mod merge;
+
+use crate::program::{Instruction, Kernel, KernelId, Operation, Procedure, Program, Register};
+use rx_tir::func::PrimFunc;
+use rx_tir::{IterKind, Stmt};
+use std::sync::Arc;
+
+/// The most buffers of a joined kernel: devices limit the size of an argument list.
+const MAX_BUFFERS: usize = 48;
+
+/// Joins the kernels of every procedure and leaves out what nothing reads.
+pub fn fuse(program: &mut Program) {
+    for at in 0..program.procedures.len() {
+        let mut procedure = std::mem::replace(&mut program.procedures[at], empty());
+        dead::remove(&mut procedure, program);
+        let mut reads = reads_of(&procedure);
+        let mut code = std::mem::take(&mut procedure.code);
+        code = fuse_block(code, &mut reads, program);
+        procedure.code = code;
+        program.procedures[at] = procedure;
+    }
+    drop_unused(program);
+}
+
+fn empty() -> Procedure {
+    Procedure {
+        name: Default::default(),
+        params: Vec::new(),
+        num_input: None,
+        captured: 0,
+        registers: 0,
+        code: Vec::new(),
+        result: Register(0),
+        storages: Vec::new(),
+    }
+}
+
+/// How often each register is read.
+fn reads_of(procedure: &Procedure) -> Vec<u32> {
+    let mut reads = vec![0; procedure.registers as usize];
+    for instruction in &procedure.code {
+        instruction.operation.for_each_read(&mut |register| reads[register.0 as usize] += 1);
+    }
+    reads[procedure.result.0 as usize] += 1;
+    reads
+}
+
+fn fuse_block(mut code: Vec<Instruction>, reads: &mut Vec<u32>, program: &mut Program) -> Vec<Instruction> {
+    for instruction in &mut code {
+        if let Operation::If { arms, otherwise, .. } = &mut instruction.operation {
+            for (condition, _, branch) in arms {
+                *condition = fuse_block(std::mem::take(condition), reads, program);
+                branch.code = fuse_block(std::mem::take(&mut branch.code), reads, program);
+            }
+            otherwise.code = fuse_block(std::mem::take(&mut otherwise.code), reads, program);
+        }
+    }
+    let mut code: Vec<Option<Instruction>> = code.into_iter().map(Some).collect();
+    // Backward, so that a chain is joined from its end: each kernel is merged once, into one that is complete.
+    for at in (0..code.len()).rev() {
+        let Some(consumer) = only_consumer(&code, at, reads, program) else { continue };
+        let (Some(producer), Some(into)) = (code[at].take(), code[consumer].take()) else { continue };
+        match merge::merge(&producer, &into, program) {
+            Some(merged) => {
+                forget_reads(&producer, &into, &merged, reads);
+                code[consumer] = Some(merged);
+            }
+            None => (code[at], code[consumer]) = (Some(producer), Some(into)),
+        }
+    }
+    code.into_iter().flatten().collect()
+}
+
+/// The one kernel of the block that reads what the kernel at `at` computes, where the two may be joined.
+fn only_consumer(code: &[Option<Instruction>], at: usize, reads: &[u32], program: &Program) -> Option<usize> {
+    let Operation::Kernel { kernel, outputs, .. } = &code[at].as_ref()?.operation else { return None };
+    if !is_injective(&program.kernel(*kernel).func) {
+        return None;
+    }
+    let mut consumer = None;
+    for output in outputs {
+        match reads[output.to.0 as usize] {
+            0 => continue,
+            1 => {}
+            _ => return None,
+        }
+        let reader = (at + 1..code.len()).find(|at| {
+            let mut found = false;
+            if let Some(instruction) = &code[*at] {
+                instruction.operation.for_each_read(&mut |register| found |= register == output.to);
+            }
+            found
+        })?;
+        if consumer.is_some_and(|other| other != reader) {
+            return None;
+        }
+        consumer = Some(reader);
+    }
+    let consumer = consumer?;
+    matches!(code[consumer].as_ref()?.operation, Operation::Kernel { .. }).then_some(consumer)
+}
+
+/// A merged kernel reads an input once that both read.
+fn forget_reads(producer: &Instruction, into: &Instruction, merged: &Instruction, reads: &mut [u32]) {
+    for instruction in [producer, into] {
+        instruction.operation.for_each_read(&mut |register| {
+            let count = &mut reads[register.0 as usize];
+            *count = count.saturating_sub(1);
+        });
+    }
+    merged.operation.for_each_read(&mut |register| reads[register.0 as usize] += 1);
+}
+
+/// Whether every block computes elements one by one, from nothing the function itself computes.
+fn is_injective(func: &PrimFunc) -> bool {
+    let mut injective = true;
+    func.body.walk(&mut |stmt| match stmt {
+        Stmt::Block(block) => {
+            injective &= block.iters.iter().all(|iter| iter.kind == IterKind::Spatial)
+                && block.init.is_none()
+                && block.predicate.is_none()
+                && (block.allocations.is_empty() || block.iters.is_empty());
+        }
+        Stmt::Seq(_) | Stmt::For { .. } | Stmt::Store { .. } => {}
+        _ => injective = false,
+    });
+    injective
+}
+
+/// Numbers kernels anew, without those that nothing runs.
+fn drop_unused(program: &mut Program) {
+    let mut new_ids: Vec<Option<KernelId>> = vec![None; program.kernels.len()];
+    let mut kept: Vec<Kernel> = Vec::new();
+    let mut procedures = std::mem::take(&mut program.procedures);
+    for procedure in &mut procedures {
+        for_each_kernel(&mut procedure.code, &mut |kernel| {
+            let slot = &mut new_ids[kernel.0 as usize];
+            *kernel = *slot.get_or_insert_with(|| {
+                kept.push(program.kernels[kernel.0 as usize].clone());
+                KernelId(kept.len() as u32 - 1)
+            });
+        });
+    }
+    program.procedures = procedures;
+    program.kernels = kept;
+}
+
+fn for_each_kernel(code: &mut [Instruction], visit: &mut dyn FnMut(&mut KernelId)) {
+    for instruction in code {
+        match &mut instruction.operation {
+            Operation::Kernel { kernel, .. } => visit(kernel),
+            Operation::If { arms, otherwise, .. } => {
+                for (condition, _, branch) in arms {
+                    for_each_kernel(condition, visit);
+                    for_each_kernel(&mut branch.code, visit);
+                }
+                for_each_kernel(&mut otherwise.code, visit);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Adds a kernel.
+fn add_kernel(program: &mut Program, func: PrimFunc, inputs: usize) -> KernelId {
+    program.kernels.push(Kernel { func: Arc::new(func), inputs });
+    KernelId(program.kernels.len() as u32 - 1)
+}

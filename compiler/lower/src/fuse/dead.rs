@@ -1,0 +1,145 @@
+//! Leaving out what nothing reads.
+
+use super::add_kernel;
+use crate::program::{Instruction, Operation, Output, Procedure, Program};
+use rx_base::name::name;
+use rx_tir::func::{BufferId, Param, PrimFunc};
+use rx_tir::rewrite::map_children;
+use rx_tir::{Block, Expr, Stmt};
+
+/// Removes the instructions whose results nothing reads, and the outputs of kernels that nothing reads.
+pub(super) fn remove(procedure: &mut Procedure, program: &mut Program) {
+    let mut read = vec![false; procedure.registers as usize];
+    read[procedure.result.0 as usize] = true;
+    procedure.code = block(std::mem::take(&mut procedure.code), &mut read, program);
+}
+
+fn block(code: Vec<Instruction>, read: &mut Vec<bool>, program: &mut Program) -> Vec<Instruction> {
+    let mut kept = Vec::with_capacity(code.len());
+    for mut instruction in code.into_iter().rev() {
+        match &mut instruction.operation {
+            Operation::Kernel { kernel, inputs, outputs, .. } => {
+                if !outputs.iter().any(|output| read[output.to.0 as usize]) {
+                    continue;
+                }
+                let dead: Vec<bool> = outputs.iter().map(|output| !read[output.to.0 as usize]).collect();
+                if dead.contains(&true)
+                    && let Some(func) = without_outputs(&program.kernel(*kernel).func, inputs.len(), &dead)
+                {
+                    let mut alive = dead.iter().map(|dead| !dead);
+                    outputs.retain(|_: &Output| alive.next().unwrap_or(true));
+                    *kernel = add_kernel(program, func, inputs.len());
+                }
+            }
+            Operation::View { to, .. }
+            | Operation::Copy { to, .. }
+            | Operation::Constant { to, .. }
+            | Operation::Tuple { to, .. }
+            | Operation::Field { to, .. }
+            | Operation::Shape { to, .. }
+            | Operation::Scalar { to, .. }
+            | Operation::String { to, .. }
+            | Operation::Closure { to, .. } => {
+                if !read[to.0 as usize] {
+                    continue;
+                }
+            }
+            Operation::If { arms, otherwise, .. } => {
+                read[otherwise.result.0 as usize] = true;
+                otherwise.code = block(std::mem::take(&mut otherwise.code), read, program);
+                for (condition, register, branch) in arms {
+                    read[branch.result.0 as usize] = true;
+                    branch.code = block(std::mem::take(&mut branch.code), read, program);
+                    read[register.0 as usize] = true;
+                    *condition = block(std::mem::take(condition), read, program);
+                }
+            }
+            // Checks and calls stay: they may end the run.
+            Operation::Match { .. } | Operation::Call { .. } | Operation::CallClosure { .. } => {}
+        }
+        instruction.operation.for_each_read(&mut |register| read[register.0 as usize] = true);
+        kept.push(instruction);
+    }
+    kept.reverse();
+    kept
+}
+
+/// The function without the outputs that are `dead`: their buffers become temporaries, and stores to what nothing loads
+/// disappear. `None` where an extent of a dead output gives a symbol its value.
+fn without_outputs(func: &PrimFunc, inputs: usize, dead: &[bool]) -> Option<PrimFunc> {
+    let mut result = func.clone();
+    let outputs: Vec<BufferId> = func.buffer_params().skip(inputs).collect();
+    let gone: Vec<BufferId> = outputs.iter().zip(dead).filter(|(_, dead)| **dead).map(|(buffer, _)| *buffer).collect();
+    result.params.retain(|param| !matches!(param, Param::Buffer(buffer) if gone.contains(buffer)));
+    let symbols_known = result.symbols.iter().all(|symbol| {
+        let is_symbol = |dim: &Expr| matches!(dim, Expr::Var { var, .. } if var == symbol);
+        result.buffer_params().any(|buffer| result.buffer(buffer).shape.iter().any(is_symbol))
+    });
+    if !symbols_known {
+        return None;
+    }
+    result.body = Stmt::Block(Box::new(Block {
+        name: name("root"),
+        iters: Vec::new(),
+        predicate: None,
+        allocations: gone,
+        init: None,
+        body: result.body,
+    }));
+    Some(without_dead_stores(result))
+}
+
+/// The function without stores to temporaries that nothing loads.
+pub(super) fn without_dead_stores(mut func: PrimFunc) -> PrimFunc {
+    loop {
+        let mut loaded = vec![false; func.buffers.len()];
+        for param in func.buffer_params() {
+            loaded[param.0 as usize] = true;
+        }
+        func.body.walk(&mut |stmt| {
+            // An update reads what it writes; that alone keeps nothing alive.
+            let own = match stmt {
+                Stmt::Store { buffer, .. } => Some(*buffer),
+                _ => None,
+            };
+            for expr in stmt.expressions() {
+                expr.walk(&mut |part| {
+                    if let Expr::Load { buffer, .. } = part
+                        && Some(*buffer) != own
+                    {
+                        loaded[buffer.0 as usize] = true;
+                    }
+                });
+            }
+        });
+        let mut removed = false;
+        func.body = prune(func.body, &loaded, &mut removed);
+        if !removed {
+            return func;
+        }
+    }
+}
+
+fn prune(stmt: Stmt, loaded: &[bool], removed: &mut bool) -> Stmt {
+    if let Stmt::Store { buffer, .. } = &stmt
+        && !loaded[buffer.0 as usize]
+    {
+        *removed = true;
+        return Stmt::nothing();
+    }
+    let stmt = map_children(stmt, &mut |child| prune(child.clone(), loaded, removed));
+    let is_empty = |stmt: &Stmt| matches!(stmt, Stmt::Seq(statements) if statements.is_empty());
+    match stmt {
+        Stmt::Seq(statements) => Stmt::seq(statements.into_iter().filter(|statement| !is_empty(statement))),
+        Stmt::For { ref body, .. } | Stmt::Let { ref body, .. } if is_empty(body) => Stmt::nothing(),
+        Stmt::Block(mut block) => {
+            block.init = block.init.take().filter(|init| !is_empty(init));
+            block.allocations.retain(|buffer| loaded[buffer.0 as usize]);
+            match is_empty(&block.body) && block.init.is_none() {
+                true => Stmt::nothing(),
+                false => Stmt::Block(block),
+            }
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,218 @@
+//! Two kernels as one.
+
+use super::{MAX_BUFFERS, add_kernel};
+use crate::program::{Instruction, Operation, Output, Program, Register, Scalar};
+use rx_base::Name;
+use rx_base::name::name;
+use rx_tir::func::{BufferId, Param, PrimFunc, VarId};
+use rx_tir::rewrite::import;
+use rx_tir::{Block, Expr, Stmt};
+
+/// The kernel that does what `producer` and then `consumer` do, where the consumer is the only reader of the producer's
+/// outputs. `None` where the joined kernel would take too many buffers, or lose sight of a symbol's value.
+pub(super) fn merge(producer: &Instruction, consumer: &Instruction, program: &mut Program) -> Option<Instruction> {
+    let (first, second) = (Part::of(producer, program)?, Part::of(consumer, program)?);
+    let mut merged = Merged::new(first.func, second.func);
+    for part in [&first, &second] {
+        for (register, buffer) in part.inputs.iter().zip(part.func.buffer_params()) {
+            if !first.outputs.iter().any(|output| output.to == *register) {
+                merged.input(*register, part.func, buffer);
+            }
+        }
+    }
+    let inputs = merged.inputs.len();
+    if inputs + second.outputs.len() > MAX_BUFFERS {
+        return None;
+    }
+    let before = merged.body_of(&first, &first.outputs, &[]);
+    let intermediates: Vec<(Register, BufferId)> = merged.temporaries.clone();
+    let mut outputs = Vec::new();
+    for (output, buffer) in second.outputs.iter().zip(second.func.buffer_params().skip(second.inputs.len())) {
+        outputs.push((output.to, merged.own(second.func, buffer)));
+    }
+    merged.written = outputs.clone();
+    let after = merged.body_of(&second, &[], &intermediates);
+    let scalars = merged.finish(vec![before, after])?;
+    let func = merged.func;
+    let registers = merged.inputs.iter().map(|(register, _)| *register).collect();
+    let kernel = add_kernel(program, func, inputs);
+    let Operation::Kernel { outputs, .. } = &consumer.operation else { return None };
+    let operation = Operation::Kernel { kernel, inputs: registers, outputs: outputs.clone(), scalars };
+    Some(Instruction { origin: consumer.origin.or(producer.origin), operation })
+}
+
+/// A kernel instruction and its function.
+struct Part<'p> {
+    func: &'p PrimFunc,
+    inputs: Vec<Register>,
+    outputs: Vec<Output>,
+    scalars: Vec<Scalar>,
+}
+
+impl<'p> Part<'p> {
+    fn of(instruction: &Instruction, program: &'p Program) -> Option<Part<'p>> {
+        let Operation::Kernel { kernel, inputs, outputs, scalars } = &instruction.operation else { return None };
+        let func = &*program.kernel(*kernel).func;
+        Some(Part { func, inputs: inputs.clone(), outputs: outputs.clone(), scalars: scalars.clone() })
+    }
+}
+
+/// The function that is being put together.
+struct Merged {
+    func: PrimFunc,
+    inputs: Vec<(Register, BufferId)>,
+    /// What the producer computes for the consumer.
+    temporaries: Vec<(Register, BufferId)>,
+    written: Vec<(Register, BufferId)>,
+    scalars: Vec<(Scalar, VarId)>,
+    /// Buffers whose extents are still in terms of the function they come from.
+    foreign: Vec<(BufferId, usize)>,
+}
+
+impl Merged {
+    fn new(first: &PrimFunc, second: &PrimFunc) -> Merged {
+        let mut func = PrimFunc::new(joined_name(first.name, second.name));
+        func.origins = first.origins.iter().chain(&second.origins).copied().collect();
+        Merged {
+            func,
+            inputs: Vec::new(),
+            temporaries: Vec::new(),
+            written: Vec::new(),
+            scalars: Vec::new(),
+            foreign: Vec::new(),
+        }
+    }
+
+    /// Adds the parameter behind `register`, once; extents follow when the function's body is imported.
+    fn input(&mut self, register: Register, from: &PrimFunc, buffer: BufferId) {
+        let same = |(known, own): &&(Register, BufferId)| {
+            let own = self.func.buffer(*own);
+            *known == register
+                && own.dtype == from.buffer(buffer).dtype
+                && own.shape.len() == from.buffer(buffer).shape.len()
+        };
+        if self.inputs.iter().find(same).is_none() {
+            let own = self.own(from, buffer);
+            self.inputs.push((register, own));
+        }
+    }
+
+    fn own(&mut self, from: &PrimFunc, buffer: BufferId) -> BufferId {
+        let own = self.func.add_buffer(from.buffer(buffer).clone());
+        self.foreign.push((own, std::ptr::from_ref(from).addr()));
+        own
+    }
+
+    /// The body of one part in terms of the joined function. `makes` are outputs that become temporaries, `reads` are
+    /// temporaries it reads as inputs.
+    fn body_of(&mut self, part: &Part<'_>, makes: &[Output], reads: &[(Register, BufferId)]) -> Stmt {
+        let params: Vec<BufferId> = part.func.buffer_params().collect();
+        for (output, buffer) in makes.iter().zip(params.iter().skip(part.inputs.len())) {
+            let own = self.own(part.func, *buffer);
+            self.temporaries.push((output.to, own));
+        }
+        let scalars: Vec<(VarId, Expr)> = part
+            .func
+            .scalar_params()
+            .zip(&part.scalars)
+            .map(|(var, scalar)| (var, self.scalar(part.func, var, scalar)))
+            .collect();
+        let registers = part.inputs.iter().copied().chain(part.outputs.iter().map(|output| output.to));
+        let known: Vec<(BufferId, BufferId)> = params
+            .iter()
+            .zip(registers)
+            .filter_map(|(buffer, register)| Some((*buffer, self.buffer_of(register, reads)?)))
+            .collect();
+        let first_var = self.func.vars.len();
+        let body = import(
+            &mut self.func,
+            part.func,
+            &|buffer| known.iter().find(|(theirs, _)| *theirs == buffer).map(|(_, own)| *own),
+            &|var| scalars.iter().find(|(theirs, _)| *theirs == var).map(|(_, value)| value.clone()),
+        );
+        self.adopt(part.func, first_var, &scalars);
+        body
+    }
+
+    /// The joined function's buffer of a register.
+    fn buffer_of(&self, register: Register, reads: &[(Register, BufferId)]) -> Option<BufferId> {
+        let all = reads.iter().chain(&self.temporaries).chain(&self.written).chain(&self.inputs);
+        all.into_iter().find(|(known, _)| *known == register).map(|(_, buffer)| *buffer)
+    }
+
+    /// Puts extents and symbols that came from `part` into the joined function's terms. `import` adds the variables that
+    /// have no value yet in order, from `first_var` on.
+    fn adopt(&mut self, part: &PrimFunc, first_var: usize, scalars: &[(VarId, Expr)]) {
+        let mut renamed: Vec<Expr> = Vec::with_capacity(part.vars.len());
+        let mut next = first_var;
+        for at in 0..part.vars.len() {
+            let value = scalars.iter().find(|(var, _)| var.0 as usize == at).map(|(_, value)| value.clone());
+            renamed.push(value.unwrap_or_else(|| {
+                next += 1;
+                self.func.var_expr(VarId(next as u32 - 1))
+            }));
+        }
+        let own = |expr: &Expr| rx_tir::rewrite::substitute(expr, &|var| renamed.get(var.0 as usize).cloned());
+        let source = std::ptr::from_ref(part).addr();
+        for (buffer, from) in std::mem::take(&mut self.foreign) {
+            if from != source {
+                self.foreign.push((buffer, from));
+                continue;
+            }
+            let buffer = &mut self.func.buffers[buffer.0 as usize];
+            buffer.shape = buffer.shape.iter().map(own).collect();
+            buffer.strides = buffer.strides.take().map(|strides| strides.iter().map(own).collect());
+        }
+        for symbol in &part.symbols {
+            if let Some(Expr::Var { var, .. }) = renamed.get(symbol.0 as usize) {
+                self.func.symbols.push(*var);
+            }
+        }
+    }
+
+    /// The joined function's parameter for a scalar; equal scalars are one.
+    fn scalar(&mut self, from: &PrimFunc, var: VarId, scalar: &Scalar) -> Expr {
+        let theirs = *from.var(var);
+        let known = self.scalars.iter().find(|(known, own)| known == scalar && self.func.var(*own).dtype == theirs.dtype);
+        let own = match known {
+            Some((_, own)) => *own,
+            None => {
+                let own = self.func.add_var(theirs.name, theirs.dtype);
+                self.scalars.push((scalar.clone(), own));
+                own
+            }
+        };
+        self.func.var_expr(own)
+    }
+
+    /// Sets parameters and body; gives the scalars in the order of the parameters.
+    fn finish(&mut self, body: Vec<Stmt>) -> Option<Vec<Scalar>> {
+        let buffers = self.inputs.iter().chain(&self.written).map(|(_, buffer)| Param::Buffer(*buffer));
+        let scalars = self.scalars.iter().map(|(_, var)| Param::Scalar(*var));
+        self.func.params = buffers.chain(scalars).collect();
+        let bare = |symbol: &VarId| {
+            let is_symbol = |dim: &Expr| matches!(dim, Expr::Var { var, .. } if var == symbol);
+            self.func.buffer_params().any(|buffer| self.func.buffer(buffer).shape.iter().any(is_symbol))
+        };
+        if !self.func.symbols.iter().all(bare) {
+            return None;
+        }
+        self.func.body = Stmt::Block(Box::new(Block {
+            name: name("root"),
+            iters: Vec::new(),
+            predicate: None,
+            allocations: self.temporaries.iter().map(|(_, buffer)| *buffer).collect(),
+            init: None,
+            body: Stmt::seq(body),
+        }));
+        Some(self.scalars.iter().map(|(scalar, _)| scalar.clone()).collect())
+    }
+}
+
+/// `fused_add_relu`, cut where it grows too long to be read.
+fn joined_name(first: Name, second: Name) -> Name {
+    let short = |name: Name| name.rsplit('.').next().unwrap_or_default().trim_start_matches("fused_").to_owned();
+    let joined = format!("fused_{}_{}", short(first), short(second));
+    let cut = joined.char_indices().nth(80).map_or(joined.len(), |(at, _)| at);
+    name(&joined[..cut])
+}

@@ -1,0 +1,16 @@
+//! From Relax functions to a program of kernels.
+//!
+//! A [`Program`] is what every device runs: procedures of instructions over registers, and kernels, which are functions
+//! of the loop-level IR. [`lower()`] makes it from an entry function and what it reaches; [`fuse`] joins kernels; [`plan`]
+//! gives every kernel's output its place in memory.
+
+pub mod fuse;
+mod lower;
+pub mod plan;
+pub mod program;
+
+pub use lower::{Module, Problem, lower};
+pub use program::{
+    Constant, ConstantId, Instruction, Kernel, KernelId, Operation, Output, Procedure, ProcedureId, Program, Register,
+    Scalar, StorageId,
+};

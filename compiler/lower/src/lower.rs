@@ -1,0 +1,283 @@
+//! Relax functions to procedures.
+
+mod call;
+mod expression;
+mod known;
+
+use crate::program::{
+    Branch, Constant, ConstantId, Instruction, Kernel, KernelId, Operation, Procedure, ProcedureId, Program, Register,
+};
+use known::Known;
+use rx_base::name::NameMap;
+use rx_base::Name;
+use rx_ir::{Binding, BindingKind, Body, Function, Origin, StructInfo};
+use rx_tir::PrimFunc;
+use std::sync::Arc;
+
+/// A module's items, as lowering asks for them.
+pub trait Module {
+    /// The Relax function called `name`.
+    fn function(&self, name: Name) -> Option<Arc<Function>>;
+    /// The prim_func called `name`; `Err` says why it cannot be run.
+    fn prim_func(&self, name: Name) -> Option<Result<Arc<PrimFunc>, String>>;
+}
+
+/// Why something cannot be run, and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// The statement, where it is one.
+    pub origin: Option<Origin>,
+    /// What is wrong, in a sentence without a full stop.
+    pub message: String,
+}
+
+/// The program of the function `entry` and of all it calls.
+///
+/// # Errors
+/// Everything in it that has no lowering.
+pub fn lower(module: &dyn Module, entry: Name) -> Result<Program, Vec<Problem>> {
+    let mut lowerer = Lowerer { module, program: Program::default(), ids: NameMap::default(), problems: Vec::new() };
+    if lowerer.procedure(entry).is_none() {
+        let message = format!("the module has no Relax function `{entry}`");
+        return Err(vec![Problem { origin: None, message }]);
+    }
+    match lowerer.problems.is_empty() {
+        true => Ok(lowerer.program),
+        false => Err(lowerer.problems),
+    }
+}
+
+struct Lowerer<'m> {
+    module: &'m dyn Module,
+    program: Program,
+    ids: NameMap<ProcedureId>,
+    problems: Vec<Problem>,
+}
+
+impl Lowerer<'_> {
+    /// The procedure of the module's Relax function `function`.
+    fn procedure(&mut self, function: Name) -> Option<ProcedureId> {
+        if let Some(id) = self.ids.get(&function) {
+            return Some(*id);
+        }
+        let definition = self.module.function(function)?;
+        // Known before its body is lowered: it may call itself.
+        let id = self.reserve(function);
+        self.ids.insert(function, id);
+        let procedure = FunctionLowering::new(self).function(&definition, &[]);
+        self.program.procedures[id.0 as usize] = procedure;
+        Some(id)
+    }
+
+    fn reserve(&mut self, function: Name) -> ProcedureId {
+        self.program.procedures.push(Procedure {
+            name: function,
+            params: Vec::new(),
+            num_input: None,
+            captured: 0,
+            registers: 0,
+            code: Vec::new(),
+            result: Register(0),
+            storages: Vec::new(),
+        });
+        ProcedureId(self.program.procedures.len() as u32 - 1)
+    }
+
+    fn kernel(&mut self, func: Arc<PrimFunc>, inputs: usize) -> KernelId {
+        self.program.kernels.push(Kernel { func, inputs });
+        KernelId(self.program.kernels.len() as u32 - 1)
+    }
+
+    fn constant(&mut self, constant: Constant) -> ConstantId {
+        let constants = &mut self.program.constants;
+        let at = constants.iter().position(|known| *known == constant).unwrap_or_else(|| {
+            constants.push(constant);
+            constants.len() - 1
+        });
+        ConstantId(at as u32)
+    }
+}
+
+/// One function on its way to a procedure.
+struct FunctionLowering<'l, 'm> {
+    lowerer: &'l mut Lowerer<'m>,
+    names: NameMap<Known>,
+    code: Vec<Instruction>,
+    registers: u32,
+    origin: Option<Origin>,
+}
+
+impl<'l, 'm> FunctionLowering<'l, 'm> {
+    fn new(lowerer: &'l mut Lowerer<'m>) -> Self {
+        FunctionLowering { lowerer, names: NameMap::default(), code: Vec::new(), registers: 0, origin: None }
+    }
+
+    fn register(&mut self) -> Register {
+        self.registers += 1;
+        Register(self.registers - 1)
+    }
+
+    fn emit(&mut self, operation: Operation) {
+        self.code.push(Instruction { origin: self.origin, operation });
+    }
+
+    fn problem(&mut self, message: impl Into<String>) -> Known {
+        self.lowerer.problems.push(Problem { origin: self.origin, message: message.into() });
+        Known::Broken
+    }
+
+    /// The procedure of `function`; `captured` are names it sees of its surroundings, each one register.
+    fn function(mut self, function: &Function, captured: &[Name]) -> Procedure {
+        for (param, _) in &function.params {
+            let register = self.register();
+            self.names.insert(*param, Known::Register(register));
+        }
+        for outer in captured {
+            let register = self.register();
+            self.names.insert(*outer, Known::Register(register));
+        }
+        for (at, (param, ty)) in function.params.iter().enumerate() {
+            let what = format!("parameter `{param}`");
+            self.emit(Operation::Match { value: Register(at as u32), ty: ty.clone(), what });
+        }
+        let result = self.body(&function.body);
+        let result = self.materialize(result);
+        Procedure {
+            name: function.name,
+            params: function.params.clone(),
+            num_input: function.num_input,
+            captured: captured.len(),
+            registers: self.registers,
+            code: self.code,
+            result,
+            storages: Vec::new(),
+        }
+    }
+
+    /// Lowers bindings; gives the value they lead to.
+    fn body(&mut self, body: &Body) -> Known {
+        for binding in &body.bindings {
+            self.binding(binding);
+        }
+        match &body.result {
+            Some(result) => self.expression(result),
+            None => Known::Tuple(Vec::new()),
+        }
+    }
+
+    fn binding(&mut self, binding: &Binding) {
+        self.origin = Some(binding.origin);
+        match &binding.kind {
+            BindingKind::Value { variable, ty, value } => {
+                let known = self.expression(value);
+                let known = self.narrowed(known, *variable, &value.ty, ty);
+                self.names.insert(*variable, known);
+            }
+            BindingKind::Unpack { variables, value } => {
+                let tuple = self.expression(value);
+                for (at, variable) in variables.iter().enumerate() {
+                    let field = self.field(tuple.clone(), at);
+                    if let Some(variable) = variable {
+                        self.names.insert(*variable, field);
+                    }
+                }
+            }
+            BindingKind::If { variable, arms, otherwise } => {
+                let register = self.branches(arms, otherwise);
+                if let Some(variable) = variable {
+                    self.names.insert(*variable, Known::Register(register));
+                }
+            }
+            BindingKind::Function(function) => self.nested(function),
+        }
+    }
+
+    /// A value whose annotation says more than was inferred: checked when the program runs.
+    fn narrowed(&mut self, known: Known, variable: Name, inferred: &StructInfo, declared: &StructInfo) -> Known {
+        if inferred == declared || !says_more(inferred, declared) || matches!(known, Known::Broken) {
+            return known;
+        }
+        let value = self.materialize(known);
+        self.emit(Operation::Match { value, ty: declared.clone(), what: format!("`{variable}`") });
+        Known::Register(value)
+    }
+
+    fn branches(&mut self, arms: &[(rx_ir::Expr, Body)], otherwise: &Body) -> Register {
+        let mut lowered = Vec::with_capacity(arms.len());
+        let origin = self.origin;
+        for (condition, body) in arms {
+            let outer = std::mem::take(&mut self.code);
+            let condition = self.expression(condition);
+            let condition = self.materialize(condition);
+            let code = std::mem::replace(&mut self.code, outer);
+            lowered.push((code, condition, self.branch(body)));
+            self.origin = origin;
+        }
+        let otherwise = self.branch(otherwise);
+        self.origin = origin;
+        let to = self.register();
+        self.emit(Operation::If { arms: lowered, otherwise, to });
+        to
+    }
+
+    fn branch(&mut self, body: &Body) -> Branch {
+        let names = self.names.clone();
+        let outer = std::mem::take(&mut self.code);
+        let result = self.body(body);
+        let result = self.materialize(result);
+        let code = std::mem::replace(&mut self.code, outer);
+        self.names = names;
+        Branch { code, result }
+    }
+
+    /// A nested function: a closure over the registers behind the names it mentions.
+    fn nested(&mut self, function: &Function) {
+        let mut free = Vec::new();
+        let mut inherited = Vec::new();
+        for mentioned in known::mentioned(&function.body) {
+            match self.names.get(&mentioned) {
+                Some(known) if known.has_registers() => free.push(mentioned),
+                Some(known) => inherited.push((mentioned, known.clone())),
+                None => {}
+            }
+        }
+        let captured: Vec<Register> = free
+            .iter()
+            .map(|free| {
+                let known = self.names.get(free).cloned().unwrap_or(Known::Broken);
+                self.materialize(known)
+            })
+            .collect();
+        let id = self.lowerer.reserve(function.name);
+        let mut inner = FunctionLowering::new(self.lowerer);
+        inner.names.extend(inherited);
+        let first = function.params.len() as u32;
+        let own = (0..free.len() as u32).map(|at| Register(first + at)).collect();
+        inner.names.insert(function.name, Known::Closure(id, own));
+        let procedure = inner.function(function, &free);
+        self.lowerer.program.procedures[id.0 as usize] = procedure;
+        let to = self.register();
+        self.emit(Operation::Closure { to, procedure: id, captured });
+        self.names.insert(function.name, Known::Register(to));
+    }
+}
+
+/// Whether a declared type says something of a value that was not inferred, so that it must be checked.
+fn says_more(inferred: &StructInfo, declared: &StructInfo) -> bool {
+    match (inferred, declared) {
+        (_, StructInfo::Object | StructInfo::Error) => false,
+        (StructInfo::Tensor(inferred), StructInfo::Tensor(declared)) => {
+            (declared.dtype.is_some() && inferred.dtype != declared.dtype)
+                || (declared.shape.ndim().is_some() && inferred.shape.ndim() != declared.shape.ndim())
+                || (declared.shape.dims().is_some() && inferred.shape.dims() != declared.shape.dims())
+        }
+        (StructInfo::Tuple(inferred), StructInfo::Tuple(declared)) => {
+            inferred.len() != declared.len() || inferred.iter().zip(&**declared).any(|(a, b)| says_more(a, b))
+        }
+        (StructInfo::Shape(inferred), StructInfo::Shape(declared)) => {
+            declared.dims().is_some() && inferred.dims() != declared.dims()
+        }
+        (inferred, declared) => std::mem::discriminant(inferred) != std::mem::discriminant(declared),
+    }
+}
+

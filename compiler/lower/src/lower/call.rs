@@ -1,0 +1,368 @@
+//! Calls: operators by their compute definitions, prim_funcs, functions.
+
+use super::known::Known;
+use super::FunctionLowering;
+use crate::program::{Operation, Output, Register, Scalar};
+use rx_base::name::name;
+use rx_base::symbolic::Bounds;
+use rx_base::{Dim, Name};
+use rx_ir::{Argument, Attr, Call, Expr, ExprKind, StructInfo};
+use rx_ops::{Arg, CallInfo, Compute, Schema};
+use rx_tir::func::{Param, PrimFunc};
+use rx_tir::{BufferId, Expr as TirExpr, Stmt};
+use std::sync::Arc;
+
+/// Operators whose value is their first operand: they say something of it, or of where it lives.
+const IDENTITIES: &[&str] =
+    &["builtin.stop_lift_params", "hint_on_device", "to_vdevice", "stop_lift_params", "dist.annotate_sharding"];
+
+impl FunctionLowering<'_, '_> {
+    /// A call of an operator.
+    pub(super) fn operator_call(&mut self, operator: Name, call: &Call, ty: &StructInfo) -> Known {
+        let Some(schema) = rx_ops::find(operator) else {
+            return self.problem(format!("rx does not know R.{operator}"));
+        };
+        match schema.name {
+            "call_tir" | "call_tir_with_grad" => self.call_tir(schema, call, None),
+            "call_tir_inplace" => {
+                let indices = argument(schema, call, "inplace_indices").and_then(int_list);
+                self.call_tir(schema, call, Some(indices.unwrap_or_default()))
+            }
+            "shape_of" => match operand(schema, call, "expr").and_then(|expr| expr.ty.as_tensor()?.shape.dims()) {
+                Some(dims) => Known::Shape(dims.to_vec()),
+                None => self.problem("R.shape_of of a tensor whose shape is not known"),
+            },
+            "make_closure" => self.make_closure(schema, call),
+            "invoke_closure" | "invoke_pure_closure" => {
+                let closure = operand(schema, call, "closure").cloned();
+                let arguments = self.tuple_argument(schema, call, "args");
+                match closure {
+                    Some(closure) => {
+                        let closure = self.expression(&closure);
+                        self.call_value(closure, arguments)
+                    }
+                    None => Known::Broken,
+                }
+            }
+            name if IDENTITIES.contains(&name) => match call.arguments.first() {
+                Some(Argument::Operand(value)) => self.expression(value),
+                _ => Known::Broken,
+            },
+            _ => self.computed(schema, call, ty),
+        }
+    }
+
+    /// A call of an operator with a compute definition.
+    fn computed(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
+        match schema.compute {
+            Some(Compute::View(param)) => self.view(schema, call, param, ty),
+            Some(Compute::Loops(_)) => self.loops(schema, call, ty),
+            None => self.problem(format!("R.{} has no lowering", schema.name)),
+        }
+    }
+
+    fn view(&mut self, schema: &'static Schema, call: &Call, param: &'static str, ty: &StructInfo) -> Known {
+        let dims = ty.as_tensor().and_then(|tensor| tensor.shape.dims());
+        let (Some(dims), Some(operand)) = (dims, operand(schema, call, param)) else {
+            return self.problem(format!("R.{}: the shape of the result is not known: it is {ty}", schema.name));
+        };
+        let value = self.expression(operand);
+        if value == Known::Broken || operand.ty.as_tensor().and_then(|tensor| tensor.shape.dims()) == Some(dims) {
+            return value;
+        }
+        let from = self.materialize(value);
+        let to = self.register();
+        self.emit(Operation::View { to, from, shape: dims.to_vec() });
+        Known::Register(to)
+    }
+
+    fn loops(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
+        // Operands first, in order; a scalar constant behind a variable is put into the call, to stand in the loops.
+        let mut values: Vec<(&'static str, Known)> = Vec::new();
+        let mut arguments = call.arguments.clone();
+        for (argument, param) in arguments.iter_mut().zip(schema.params) {
+            if let Argument::Operand(expr) = argument {
+                if matches!(expr.kind, ExprKind::Constant(_) | ExprKind::Prim(_) | ExprKind::Shape(_)) {
+                    continue;
+                }
+                let known = self.expression(expr);
+                if known == Known::Broken {
+                    return known;
+                }
+                if let Known::Constant(literal, _) = &known {
+                    expr.kind = ExprKind::Constant(literal.clone());
+                }
+                values.push((param.name, known));
+            }
+        }
+        let args: Vec<Arg<'_>> = arguments.iter().map(Arg::from).collect();
+        let bounds = Bounds::default();
+        let info = CallInfo::new(schema, &args, &bounds);
+        let kernel = match rx_ops::compute::lower(&info, ty) {
+            Ok(kernel) => kernel,
+            Err(reason) => return self.problem(format!("R.{}: {reason}", schema.name)),
+        };
+        let mut inputs = Vec::with_capacity(kernel.inputs.len());
+        for input in &kernel.inputs {
+            let known = values.iter().find(|(param, _)| *param == input.param).map(|(_, known)| known.clone());
+            let known = match (known, input.element) {
+                (Some(tuple @ (Known::Tuple(_) | Known::Register(_))), Some(at)) => self.field(tuple, at),
+                (Some(known), _) => known,
+                // A constant written in line that is no scalar.
+                (None, _) => match operand(schema, call, input.param) {
+                    Some(expr) => self.expression(expr),
+                    None => Known::Broken,
+                },
+            };
+            inputs.push(self.materialize(known));
+        }
+        let scalars = symbols_of(&kernel.func);
+        self.run_kernel(Arc::new(kernel.func), inputs, ty, scalars)
+    }
+
+    /// Emits a kernel whose outputs are the tensors of `ty`.
+    fn run_kernel(
+        &mut self,
+        func: Arc<PrimFunc>,
+        inputs: Vec<Register>,
+        ty: &StructInfo,
+        scalars: Vec<Scalar>,
+    ) -> Known {
+        let mut outputs = Vec::new();
+        let Some(result) = self.outputs(ty, &mut outputs) else {
+            return self.problem(format!("the shape of a result is not known: it is {ty}"));
+        };
+        let kernel = self.lowerer.kernel(func, inputs.len());
+        self.emit(Operation::Kernel { kernel, inputs, outputs, scalars });
+        result
+    }
+
+    /// Registers for the tensors of a type, tuples as they nest; `None` where a shape or dtype is not known.
+    fn outputs(&mut self, ty: &StructInfo, outputs: &mut Vec<Output>) -> Option<Known> {
+        if let StructInfo::Tuple(fields) = ty {
+            let fields: Option<Vec<Known>> = fields.iter().map(|field| self.outputs(field, outputs)).collect();
+            return fields.map(Known::Tuple);
+        }
+        let tensor = ty.as_tensor()?;
+        let shape = tensor.shape.dims()?.to_vec();
+        let to = self.register();
+        outputs.push(Output { to, shape, dtype: tensor.dtype?, storage: None });
+        Some(Known::Register(to))
+    }
+
+    /// `R.call_tir(cls.f, (a, b), out_ty=…)`. `inplace` says for each output which argument's memory it takes: the
+    /// argument is copied first, since others may still read it.
+    fn call_tir(&mut self, schema: &'static Schema, call: &Call, inplace: Option<Vec<i64>>) -> Known {
+        let Some(ExprKind::Global(function)) = operand(schema, call, "gvar").map(|expr| &expr.kind) else {
+            return self.problem("call_tir calls no prim_func of the module");
+        };
+        let function = *function;
+        let func = match self.lowerer.module.prim_func(function) {
+            Some(Ok(func)) => func,
+            Some(Err(reason)) => return self.problem(format!("the prim_func `{function}` cannot be run: {reason}")),
+            None => return self.problem(format!("the module has no prim_func `{function}`")),
+        };
+        let Some(Argument::Types(types)) = argument(schema, call, "out_ty") else { return Known::Broken };
+        let result = match &types[..] {
+            [one] => one.clone(),
+            several => StructInfo::tuple(several.to_vec()),
+        };
+        let arguments = self.tuple_argument(schema, call, "args");
+        if arguments.contains(&Known::Broken) {
+            return Known::Broken;
+        }
+        let (inputs, scalars) = match self.prim_arguments(&func, arguments) {
+            Ok(split) => split,
+            Err(message) => return self.problem(format!("`{function}`: {message}")),
+        };
+        let func = match inplace {
+            Some(indices) => match out_of_place(&func, inputs.len(), &indices) {
+                Some(func) => Arc::new(func),
+                None => return self.problem(format!("`{function}`: inplace_indices do not fit its parameters")),
+            },
+            None => func,
+        };
+        self.run_kernel(func, inputs, &result, scalars)
+    }
+
+    /// Splits a call's arguments into buffers and scalars, as the prim_func's parameters take them. A shape stands for its
+    /// dims.
+    fn prim_arguments(
+        &mut self,
+        func: &PrimFunc,
+        arguments: Vec<Known>,
+    ) -> Result<(Vec<Register>, Vec<Scalar>), String> {
+        let mut flat = Vec::new();
+        for argument in arguments {
+            match argument {
+                Known::Shape(dims) => flat.extend(dims.into_iter().map(|dim| Known::Scalar(Scalar::Int(dim)))),
+                other => flat.push(other),
+            }
+        }
+        let mut buffers = Vec::new();
+        let mut scalars = Vec::new();
+        for known in flat {
+            match known {
+                Known::Scalar(scalar) => scalars.push(scalar),
+                other => buffers.push(self.materialize(other)),
+            }
+        }
+        let wanted = func.scalar_params().count();
+        if scalars.len() != wanted {
+            return Err(format!("{} scalars are passed, {wanted} are needed", scalars.len()));
+        }
+        Ok((buffers, scalars))
+    }
+
+    /// The fields of the tuple passed for a parameter.
+    fn tuple_argument(&mut self, schema: &'static Schema, call: &Call, param: &str) -> Vec<Known> {
+        match operand(schema, call, param).cloned() {
+            Some(expr) => match self.expression(&expr) {
+                Known::Tuple(fields) => fields,
+                Known::Register(register) => {
+                    let count = expr.ty.as_tuple().map_or(0, <[StructInfo]>::len);
+                    match expr.ty.as_tuple() {
+                        Some(_) => (0..count).map(|at| self.field(Known::Register(register), at)).collect(),
+                        None => vec![Known::Register(register)],
+                    }
+                }
+                other => vec![other],
+            },
+            None => Vec::new(),
+        }
+    }
+
+    /// `cls.f(x)`.
+    pub(super) fn global_call(&mut self, function: Name, call: &Call) -> Known {
+        let arguments: Vec<Known> = self.plain_arguments(call);
+        if arguments.contains(&Known::Broken) {
+            return Known::Broken;
+        }
+        match self.lowerer.procedure(function) {
+            Some(procedure) => {
+                let arguments = arguments.into_iter().map(|argument| self.materialize(argument)).collect();
+                let to = self.register();
+                self.emit(Operation::Call { to, procedure, arguments });
+                Known::Register(to)
+            }
+            None if self.lowerer.module.prim_func(function).is_some() => {
+                self.problem(format!("`{function}` is a prim_func called for its effect on buffers; use R.call_tir"))
+            }
+            None => self.problem(format!("the module has no function `{function}` that can be run")),
+        }
+    }
+
+    /// A call of a function value.
+    pub(super) fn value_call(&mut self, function: &Expr, call: &Call) -> Known {
+        if let ExprKind::Extern(symbol) = &function.kind {
+            return self.problem(format!("the external function \"{symbol}\" is not known to rx"));
+        }
+        let function = self.expression(function);
+        let arguments = self.plain_arguments(call);
+        self.call_value(function, arguments)
+    }
+
+    fn plain_arguments(&mut self, call: &Call) -> Vec<Known> {
+        let operand = |argument: &Argument| match argument {
+            Argument::Operand(expr) => Some(expr.clone()),
+            _ => None,
+        };
+        let operands: Vec<Expr> = call.arguments.iter().filter_map(operand).collect();
+        operands.iter().map(|expr| self.expression(expr)).collect()
+    }
+
+    fn call_value(&mut self, function: Known, arguments: Vec<Known>) -> Known {
+        if function == Known::Broken || arguments.contains(&Known::Broken) {
+            return Known::Broken;
+        }
+        let closure = self.materialize(function);
+        let arguments = arguments.into_iter().map(|argument| self.materialize(argument)).collect();
+        let to = self.register();
+        self.emit(Operation::CallClosure { to, closure, arguments });
+        Known::Register(to)
+    }
+
+    /// `R.make_closure(cls.f, (captured, …))`: the captured values are the function's last parameters.
+    fn make_closure(&mut self, schema: &'static Schema, call: &Call) -> Known {
+        let function = match operand(schema, call, "func").map(|expr| &expr.kind) {
+            Some(ExprKind::Global(function)) => *function,
+            _ => return self.problem("R.make_closure takes a function of the module"),
+        };
+        let captured = self.tuple_argument(schema, call, "args");
+        let Some(procedure) = self.lowerer.procedure(function) else {
+            return self.problem(format!("the module has no Relax function `{function}`"));
+        };
+        let captured = captured.into_iter().map(|known| self.materialize(known)).collect();
+        let to = self.register();
+        self.emit(Operation::Closure { to, procedure, captured });
+        Known::Register(to)
+    }
+}
+
+/// What a call passes for a parameter.
+fn argument<'c>(schema: &Schema, call: &'c Call, param: &str) -> Option<&'c Argument> {
+    let at = schema.params.iter().position(|known| known.name == param)?;
+    call.arguments.get(at)
+}
+
+/// The operand a call passes for a parameter.
+fn operand<'c>(schema: &Schema, call: &'c Call, param: &str) -> Option<&'c Expr> {
+    match argument(schema, call, param)? {
+        Argument::Operand(expr) => Some(expr),
+        _ => None,
+    }
+}
+
+fn int_list(argument: &Argument) -> Option<Vec<i64>> {
+    match argument {
+        Argument::Attr(Attr::List(items)) => items.iter().map(Attr::as_int).collect(),
+        Argument::Attr(attr) => attr.as_int().map(|value| vec![value]),
+        _ => None,
+    }
+}
+
+/// The symbols that a compute definition's function takes as scalars.
+fn symbols_of(func: &PrimFunc) -> Vec<Scalar> {
+    func.scalar_params().map(|var| Scalar::Int(Dim::symbol(func.var(var).name))).collect()
+}
+
+/// A prim_func that works in place, made to write outputs of its own: each argument that an output takes the memory of is
+/// copied to the output first, and the output stands in its place.
+fn out_of_place(func: &PrimFunc, inputs: usize, indices: &[i64]) -> Option<PrimFunc> {
+    let buffers: Vec<BufferId> = func.buffer_params().collect();
+    let mut result = func.clone();
+    let mut params: Vec<Param> = buffers.get(..inputs)?.iter().map(|buffer| Param::Buffer(*buffer)).collect();
+    let mut fresh = buffers.get(inputs..)?.iter();
+    let mut copies = Vec::new();
+    for index in indices {
+        let output = match usize::try_from(*index) {
+            Err(_) => *fresh.next()?,
+            Ok(at) => {
+                let in_place = *buffers.get(at)?;
+                let source = result.add_buffer(func.buffer(in_place).clone());
+                *params.get_mut(at)? = Param::Buffer(source);
+                copies.push(copy(&mut result, source, in_place));
+                in_place
+            }
+        };
+        params.push(Param::Buffer(output));
+    }
+    params.extend(func.params.iter().filter(|param| matches!(param, Param::Scalar(_))));
+    result.params = params;
+    result.body = Stmt::seq(copies.into_iter().chain([func.body.clone()]));
+    Some(result)
+}
+
+/// `to[i] = from[i]` for all of the buffers, which have one shape.
+fn copy(func: &mut PrimFunc, from: BufferId, to: BufferId) -> Stmt {
+    let shape = func.buffer(from).shape.clone();
+    let vars: Vec<_> = shape.iter().map(|extent| func.add_var(name("i"), extent.dtype())).collect();
+    let indices: Vec<TirExpr> = vars.iter().map(|var| func.var_expr(*var)).collect();
+    let value = func.load(from, indices.clone());
+    let mut nest = Stmt::Store { buffer: to, indices, value, site: rx_tir::Site { origin: None, operator: func.name } };
+    for (var, extent) in vars.into_iter().zip(shape).rev() {
+        nest = Stmt::for_loop(var, extent, nest);
+    }
+    nest
+}
+

@@ -1,0 +1,74 @@
+//! Expressions to known values.
+
+use super::FunctionLowering;
+use super::known::Known;
+use crate::program::{Constant, Operation, Scalar};
+use rx_base::DType;
+use rx_ir::{Callee, Expr, ExprKind, PrimValue, StructInfo};
+
+impl FunctionLowering<'_, '_> {
+    /// The value of an expression; instructions that compute it are emitted on the way.
+    pub(super) fn expression(&mut self, expr: &Expr) -> Known {
+        match &expr.kind {
+            ExprKind::Var(variable) => match self.names.get(variable) {
+                Some(known) => known.clone(),
+                None => self.scalar_variable(expr),
+            },
+            ExprKind::Global(function) => Known::Global(*function),
+            ExprKind::Constant(literal) => match &expr.ty {
+                StructInfo::Tensor(tensor) => {
+                    Known::Constant(literal.clone(), tensor.dtype.unwrap_or(DType::FLOAT32))
+                }
+                _ => self.problem("a constant of unknown type"),
+            },
+            ExprKind::Metadata { key, index } => {
+                let constant = self.lowerer.constant(Constant::Metadata { key: *key, index: *index });
+                let to = self.register();
+                self.emit(Operation::Constant { to, constant });
+                Known::Register(to)
+            }
+            ExprKind::Prim(value) => match value {
+                PrimValue::Int(dim) => Known::Scalar(Scalar::Int(dim.clone())),
+                PrimValue::Float(value) => Known::Scalar(Scalar::Float(*value)),
+                PrimValue::Bool(value) => Known::Scalar(Scalar::Bool(*value)),
+                PrimValue::Opaque => self.problem("a scalar that is computed at run time"),
+            },
+            ExprKind::Str(text) => Known::String(text.clone()),
+            ExprKind::DType(dtype) => Known::String(dtype.to_string().into()),
+            ExprKind::Shape(dims) => Known::Shape(dims.clone()),
+            ExprKind::Tuple(fields) => Known::Tuple(fields.iter().map(|field| self.expression(field)).collect()),
+            ExprKind::TupleGet(tuple, index) => {
+                let tuple = self.expression(tuple);
+                self.field(tuple, *index)
+            }
+            ExprKind::MatchCast(value) => {
+                let value = self.expression(value);
+                if value == Known::Broken {
+                    return value;
+                }
+                let value = self.materialize(value);
+                self.emit(Operation::Match { value, ty: expr.ty.clone(), what: "the cast value".to_owned() });
+                Known::Register(value)
+            }
+            ExprKind::Call(call) => match &call.callee {
+                Callee::Op(operator) => self.operator_call(*operator, call, &expr.ty),
+                Callee::Global(function) => self.global_call(*function, call),
+                Callee::Value(function) => self.value_call(function, call),
+            },
+            ExprKind::Extern(symbol) => self.problem(format!("the external function \"{symbol}\" as a value")),
+            ExprKind::Error => self.problem("this expression is not understood"),
+        }
+    }
+
+    /// A variable that is no binding: a symbolic dim used as a value.
+    fn scalar_variable(&mut self, expr: &Expr) -> Known {
+        match &expr.ty {
+            StructInfo::Prim(info) => match &info.value {
+                Some(value) => Known::Scalar(Scalar::Int(value.clone())),
+                None => self.problem("a scalar whose value is not known"),
+            },
+            // Its own mistake was reported.
+            _ => Known::Broken,
+        }
+    }
+}

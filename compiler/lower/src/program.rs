@@ -1,0 +1,313 @@
+//! Programs: what a device runs.
+
+use rx_base::{DType, Dim, Name};
+use rx_ir::{Literal, Origin, StructInfo};
+use rx_tir::PrimFunc;
+use std::sync::Arc;
+
+/// A value of a procedure, by number. Each is written once on every way through the procedure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Register(pub u32);
+
+/// A kernel, by its index in [`Program::kernels`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KernelId(pub u32);
+
+/// A procedure, by its index in [`Program::procedures`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcedureId(pub u32);
+
+/// A constant, by its index in [`Program::constants`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConstantId(pub u32);
+
+/// A piece of a procedure's memory, by its index in [`Procedure::storages`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StorageId(pub u32);
+
+/// An entry function made into procedures and kernels.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The entry is the first.
+    pub procedures: Vec<Procedure>,
+    /// What computes.
+    pub kernels: Vec<Kernel>,
+    /// Tensors that stand in the program.
+    pub constants: Vec<Constant>,
+}
+
+/// A function of the loop-level IR: input buffers, output buffers, scalars.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The function.
+    pub func: Arc<PrimFunc>,
+    /// How many of its buffer parameters are inputs; the others are outputs.
+    pub inputs: usize,
+}
+
+/// A tensor that stands in the program.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Constant {
+    /// A scalar: `R.const(1.0, "float32")`.
+    Scalar(Literal, DType),
+    /// A constant of the metadata section.
+    Metadata {
+        /// Its key.
+        key: Name,
+        /// Its index under the key.
+        index: u32,
+    },
+}
+
+/// A Relax function as instructions.
+#[derive(Clone, Debug)]
+pub struct Procedure {
+    /// The function's name.
+    pub name: Name,
+    /// Parameters, which are the first registers; what a closure captured comes behind them.
+    pub params: Vec<(Name, StructInfo)>,
+    /// How many leading parameters are inputs and no weights, where the function says so.
+    pub num_input: Option<i64>,
+    /// How many registers follow the parameters because the function is nested and sees its surroundings.
+    pub captured: usize,
+    /// The number of registers.
+    pub registers: u32,
+    /// What it does.
+    pub code: Vec<Instruction>,
+    /// What it returns.
+    pub result: Register,
+    /// The memory of kernels' outputs: sizes in bytes. Outputs whose lifetimes do not meet share one.
+    pub storages: Vec<Vec<StorageSize>>,
+}
+
+/// The bytes of a tensor: a storage is as large as the largest of those that use it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StorageSize {
+    /// The extents.
+    pub shape: Vec<Dim>,
+    /// The element type.
+    pub dtype: DType,
+}
+
+/// An instruction and the Relax statement it comes from.
+#[derive(Clone, Debug)]
+pub struct Instruction {
+    /// Where it comes from, where that is a statement.
+    pub origin: Option<Origin>,
+    /// What it does.
+    pub operation: Operation,
+}
+
+/// What an instruction does.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    /// Runs a kernel.
+    Kernel {
+        /// Which.
+        kernel: KernelId,
+        /// Its input buffers.
+        inputs: Vec<Register>,
+        /// Its output buffers.
+        outputs: Vec<Output>,
+        /// Its scalars.
+        scalars: Vec<Scalar>,
+    },
+    /// The tensor `from` under another shape of as many elements.
+    View {
+        /// The result.
+        to: Register,
+        /// The tensor.
+        from: Register,
+        /// The new extents.
+        shape: Vec<Dim>,
+    },
+    /// The same value.
+    Copy {
+        /// The result.
+        to: Register,
+        /// The value.
+        from: Register,
+    },
+    /// A constant.
+    Constant {
+        /// The result.
+        to: Register,
+        /// Which.
+        constant: ConstantId,
+    },
+    /// A tuple.
+    Tuple {
+        /// The result.
+        to: Register,
+        /// Its fields.
+        fields: Vec<Register>,
+    },
+    /// A field of a tuple.
+    Field {
+        /// The result.
+        to: Register,
+        /// The tuple.
+        from: Register,
+        /// Which.
+        index: usize,
+    },
+    /// A shape.
+    Shape {
+        /// The result.
+        to: Register,
+        /// Its dims.
+        dims: Vec<Dim>,
+    },
+    /// A scalar that is no tensor.
+    Scalar {
+        /// The result.
+        to: Register,
+        /// Its value.
+        value: Scalar,
+    },
+    /// A string.
+    String {
+        /// The result.
+        to: Register,
+        /// Its text.
+        value: Arc<str>,
+    },
+    /// Checks that the value is of the type; symbols of the type that have no value yet get theirs from it.
+    Match {
+        /// The value.
+        value: Register,
+        /// The type.
+        ty: StructInfo,
+        /// What the value is, for the message: ``parameter `x` ``.
+        what: String,
+    },
+    /// Runs the first of `arms` whose condition holds, else `otherwise`; then `to` is the register it ends in.
+    If {
+        /// Code that computes a condition, the condition, and what is done.
+        arms: Vec<(Vec<Instruction>, Register, Branch)>,
+        /// What is done where no condition holds.
+        otherwise: Branch,
+        /// The result.
+        to: Register,
+    },
+    /// Calls a procedure.
+    Call {
+        /// The result.
+        to: Register,
+        /// Which.
+        procedure: ProcedureId,
+        /// Arguments, and what a nested function sees of its surroundings.
+        arguments: Vec<Register>,
+    },
+    /// A function as a value.
+    Closure {
+        /// The result.
+        to: Register,
+        /// Which.
+        procedure: ProcedureId,
+        /// The values of its last registers.
+        captured: Vec<Register>,
+    },
+    /// Calls a function value.
+    CallClosure {
+        /// The result.
+        to: Register,
+        /// The function value.
+        closure: Register,
+        /// Its arguments.
+        arguments: Vec<Register>,
+    },
+}
+
+/// A branch of an `if`: code and the register it ends in.
+#[derive(Clone, Debug)]
+pub struct Branch {
+    /// What is done.
+    pub code: Vec<Instruction>,
+    /// What it ends in.
+    pub result: Register,
+}
+
+/// A kernel's output.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The result.
+    pub to: Register,
+    /// Its extents.
+    pub shape: Vec<Dim>,
+    /// Its element type.
+    pub dtype: DType,
+    /// Its memory; none has memory of its own: it may outlive the procedure.
+    pub storage: Option<StorageId>,
+}
+
+/// A scalar argument of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scalar {
+    /// An integer over the procedure's symbols.
+    Int(Dim),
+    /// A float.
+    Float(f64),
+    /// A truth value.
+    Bool(bool),
+    /// The value of a register that is a scalar, or a tensor of one element.
+    Register(Register),
+}
+
+impl Program {
+    /// The kernel.
+    pub fn kernel(&self, id: KernelId) -> &Kernel {
+        &self.kernels[id.0 as usize]
+    }
+
+    /// The procedure.
+    pub fn procedure(&self, id: ProcedureId) -> &Procedure {
+        &self.procedures[id.0 as usize]
+    }
+}
+
+impl Operation {
+    /// Calls `visit` on every register it reads, those of its branches included.
+    pub fn for_each_read(&self, visit: &mut dyn FnMut(Register)) {
+        match self {
+            Operation::Kernel { inputs, scalars, .. } => {
+                inputs.iter().for_each(|input| visit(*input));
+                for scalar in scalars {
+                    if let Scalar::Register(register) = scalar {
+                        visit(*register);
+                    }
+                }
+            }
+            Operation::View { from, .. } | Operation::Copy { from, .. } | Operation::Field { from, .. } => visit(*from),
+            Operation::Tuple { fields, .. } => fields.iter().for_each(|field| visit(*field)),
+            Operation::Match { value, .. } => visit(*value),
+            Operation::Scalar { value: Scalar::Register(register), .. } => visit(*register),
+            Operation::Call { arguments, .. } | Operation::Closure { captured: arguments, .. } => {
+                arguments.iter().for_each(|argument| visit(*argument));
+            }
+            Operation::CallClosure { closure, arguments, .. } => {
+                visit(*closure);
+                arguments.iter().for_each(|argument| visit(*argument));
+            }
+            Operation::If { arms, otherwise, .. } => {
+                for (code, condition, branch) in arms {
+                    code.iter().for_each(|inner| inner.operation.for_each_read(visit));
+                    visit(*condition);
+                    branch.for_each_read(visit);
+                }
+                otherwise.for_each_read(visit);
+            }
+            Operation::Constant { .. }
+            | Operation::Shape { .. }
+            | Operation::String { .. }
+            | Operation::Scalar { .. } => {}
+        }
+    }
+}
+
+impl Branch {
+    fn for_each_read(&self, visit: &mut dyn FnMut(Register)) {
+        self.code.iter().for_each(|inner| inner.operation.for_each_read(visit));
+        visit(self.result);
+    }
+}

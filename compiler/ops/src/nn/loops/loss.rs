@@ -1,0 +1,113 @@
+//! Losses as loops.
+
+use crate::compute::{Lowering, Operand, Unsupported};
+use crate::reduction::{Axes, accumulator, reduce_rows};
+use rx_base::{DType, Dim};
+use rx_tir::{BinaryOp, CompareOp, Expr, KernelBuilder};
+
+/// Minus the sum of `predictions * labels`, over the batch size where there is a batch.
+pub(crate) fn cross_entropy(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let (predictions, labels) = (lowering.tensor("predictions")?, lowering.tensor("labels")?);
+    let out = lowering.output(0);
+    let builder = &mut lowering.builder;
+    let dtype = accumulator(builder.dtype(out));
+    let axes = all_axes(predictions.ndim());
+    let rows = (&predictions.shape[..], &axes);
+    let sum = reduce_rows(builder, "sum", rows, (BinaryOp::Add, dtype), |builder, index, _| {
+        predictions.at(builder, index).cast(dtype) * labels.at(builder, index).cast(dtype)
+    });
+    builder.compute(out, |builder, _| {
+        let sum = builder.load(sum, &[]);
+        let loss = match &predictions.shape[..] {
+            [batch, _, ..] => sum / builder.dim(batch).cast(dtype),
+            _ => sum,
+        };
+        let out_dtype = builder.dtype(out);
+        loss.neg().cast(out_dtype)
+    });
+    Ok(())
+}
+
+fn all_axes(ndim: usize) -> Axes {
+    Axes::new(ndim, &(0..ndim).collect::<Vec<_>>())
+}
+
+/// `-predictions[target] * weights[target]`, 0 where the target is ignored; summed, averaged by weight, or kept.
+pub(crate) fn nll_loss(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let (predictions, targets) = (lowering.tensor("predictions")?, lowering.tensor("targets")?);
+    let weights = lowering.optional_tensor("weights")?;
+    let ignored = lowering.call.int("ignore_index").unwrap_or(-100);
+    let loss = Likelihood { dtype: accumulator(predictions.dtype), predictions, targets, weights, ignored };
+    let reduction = lowering.call.str("reduction").unwrap_or("mean");
+    let out = lowering.output(0);
+    let builder = &mut lowering.builder;
+    let out_dtype = builder.dtype(out);
+    if reduction == "none" {
+        builder.compute(out, |builder, index| loss.of(builder, index).cast(out_dtype));
+        return Ok(());
+    }
+    let axes = all_axes(loss.targets.ndim());
+    let rows: (&[Dim], &Axes) = (&loss.targets.shape, &axes);
+    let sum =
+        reduce_rows(builder, "sum", rows, (BinaryOp::Add, loss.dtype), |builder, index, _| loss.of(builder, index));
+    let weight = (reduction == "mean").then(|| {
+        reduce_rows(builder, "weight", rows, (BinaryOp::Add, loss.dtype), |builder, index, _| {
+            loss.weight(builder, index)
+        })
+    });
+    builder.compute(out, |builder, _| {
+        let sum = builder.load(sum, &[]);
+        match weight {
+            Some(weight) => (sum / builder.load(weight, &[])).cast(out_dtype),
+            None => sum.cast(out_dtype),
+        }
+    });
+    Ok(())
+}
+
+struct Likelihood {
+    predictions: Operand,
+    targets: Operand,
+    weights: Option<Operand>,
+    ignored: i64,
+    /// In which it is computed.
+    dtype: DType,
+}
+
+impl Likelihood {
+    fn target(&self, builder: &KernelBuilder, index: &[Expr]) -> Expr {
+        self.targets.at(builder, index).cast(DType::INT64)
+    }
+
+    /// `value`, and 0 where the target is the ignored one. The value is evaluated only where it is not.
+    fn unless_ignored(&self, target: Expr, value: Expr) -> Expr {
+        let counts = Expr::compare(CompareOp::Ne, target, Expr::int(self.ignored));
+        Expr::select(counts, value, Expr::number(0.0, self.dtype))
+    }
+
+    fn plain_weight(&self, builder: &KernelBuilder, target: &Expr) -> Expr {
+        match &self.weights {
+            Some(weights) => weights.at(builder, std::slice::from_ref(target)).cast(self.dtype),
+            None => Expr::number(1.0, self.dtype),
+        }
+    }
+
+    fn weight(&self, builder: &KernelBuilder, index: &[Expr]) -> Expr {
+        let target = self.target(builder, index);
+        let weight = self.plain_weight(builder, &target);
+        self.unless_ignored(target, weight)
+    }
+
+    fn of(&self, builder: &KernelBuilder, index: &[Expr]) -> Expr {
+        let target = self.target(builder, index);
+        // (N, C, d1, …): the class stands second; (C,): it stands alone.
+        let mut place = index.to_vec();
+        place.insert(place.len().min(1), target.clone());
+        let loss = self.predictions.at(builder, &place).cast(self.dtype).neg();
+        let loss = match &self.weights {
+            Some(_) => loss * self.plain_weight(builder, &target),
+            None => loss,
+        };
+        self.unless_ignored(target, loss)
+    }
+}

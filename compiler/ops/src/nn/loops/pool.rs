@@ -1,0 +1,259 @@
+//! Poolings as loops, for any number of spatial axes and any layout. Axes are canonical: N, C and the output's spatial
+//! axes are spatial, the taps of the window reduced.
+
+use super::laid_out::LaidOut;
+use crate::compute::{Lowering, Operand, Unsupported};
+use crate::layout::{Layout, layout_attr};
+use crate::nn::window::{Window, padding, per_axis, spatial_letters};
+use crate::reduction::{identity, reduce, wide_accumulator};
+use rx_base::Dim;
+use rx_tir::{BinaryOp, BufferId, Expr, KernelBuilder};
+
+/// What every pooling has.
+struct Pooling {
+    data: Operand,
+    letters: String,
+    layout: Layout,
+    out_layout: Layout,
+    /// N, C and the spatial extents of the result.
+    out: Vec<Dim>,
+    /// One per spatial axis.
+    axes: Vec<Slide>,
+}
+
+/// How a spatial axis of the result lies over the data.
+enum Slide {
+    /// Windows of one size.
+    Fixed {
+        /// The window.
+        window: Window,
+        /// Whether a window may reach past the padded input.
+        ceil_mode: bool,
+    },
+    /// Windows that part `input` into `output` pieces: `floor(o * input / output)` to `ceil((o + 1) * input / output)`.
+    Adaptive {
+        /// The extent of the input.
+        input: Dim,
+        /// The extent of the output.
+        output: Dim,
+    },
+}
+
+/// The loops of `max_pool1d`, `max_pool2d`, `max_pool3d`.
+pub(crate) fn max_pool<const RANK: usize>(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let pooling = Pooling::fixed(lowering, RANK)?;
+    let dtype = pooling.data.dtype;
+    let result = pooling.result();
+    if result.is_filled() {
+        let out = lowering.output(0);
+        pooling.reduce_into(&mut lowering.builder, out, BinaryOp::Max, &|coordinates| result.index(coordinates));
+        return Ok(());
+    }
+    let max = lowering.builder.temporary("max", &pooling.out, dtype);
+    pooling.reduce_into(&mut lowering.builder, max, BinaryOp::Max, &<[Expr]>::to_vec);
+    result.store(lowering, |builder, coordinates| builder.load(max, coordinates));
+    Ok(())
+}
+
+/// The loops of `avg_pool1d`, `avg_pool2d`, `avg_pool3d`.
+pub(crate) fn avg_pool<const RANK: usize>(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let include_padding = lowering.call.bool("count_include_pad") == Some(true);
+    Pooling::fixed(lowering, RANK)?.average(lowering, include_padding);
+    Ok(())
+}
+
+/// The loops of `adaptive_avg_pool1d`, `adaptive_avg_pool2d`, `adaptive_avg_pool3d`.
+pub(crate) fn adaptive_avg_pool<const RANK: usize>(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    Pooling::adaptive(lowering, RANK)?.average(lowering, false);
+    Ok(())
+}
+
+impl Pooling {
+    fn fixed(lowering: &mut Lowering<'_>, rank: usize) -> Result<Pooling, Unsupported> {
+        let call = lowering.call;
+        let (padding, sizes) = (padding(call, rank)?, per_axis(call, "pool_size", rank, 1)?);
+        let (strides, dilation) = (per_axis(call, "strides", rank, 1)?, per_axis(call, "dilation", rank, 1)?);
+        let ceil_mode = call.bool("ceil_mode") == Some(true);
+        Pooling::of(lowering, rank, |at, letter, input| {
+            // INVARIANT: each list has one value per spatial axis.
+            let window = Window {
+                letter,
+                input: input.clone(),
+                kernel: Dim::constant(sizes[at]),
+                padding: padding[at],
+                stride: strides[at],
+                dilation: dilation[at],
+            };
+            let extent = if ceil_mode { window.ceil_extent() } else { window.floor_extent() };
+            (extent, Slide::Fixed { window, ceil_mode })
+        })
+    }
+
+    fn adaptive(lowering: &mut Lowering<'_>, rank: usize) -> Result<Pooling, Unsupported> {
+        let call = lowering.call;
+        let sizes = match call.attr("output_size") {
+            Some(_) => Some(per_axis(call, "output_size", rank, 1)?),
+            None => None,
+        };
+        Pooling::of(lowering, rank, |at, _, input| {
+            // INVARIANT: `per_axis` gives one value per spatial axis.
+            let output = sizes.as_ref().map_or(input.clone(), |sizes| Dim::constant(sizes[at]));
+            (output.clone(), Slide::Adaptive { input: input.clone(), output })
+        })
+    }
+
+    /// `slide` gives the extent of the result along a spatial axis of the data, and how it lies over it.
+    fn of(
+        lowering: &mut Lowering<'_>,
+        rank: usize,
+        slide: impl Fn(usize, char, &Dim) -> (Dim, Slide),
+    ) -> Result<Pooling, Unsupported> {
+        let letters = format!("NC{}", spatial_letters(rank));
+        let layout = layout_attr(lowering.call, "layout", &letters, None)?;
+        let out_layout = layout_attr(lowering.call, "out_layout", &letters, Some(&layout))?;
+        let data = lowering.tensor("data")?;
+        let mut out = layout.plain(&data.shape, &letters);
+        let mut axes = Vec::with_capacity(rank);
+        for (at, (letter, input)) in letters.chars().zip(&mut out).skip(2).enumerate() {
+            let (extent, axis) = slide(at, letter, input);
+            *input = extent;
+            axes.push(axis);
+        }
+        Ok(Pooling { data, letters, layout, out_layout, out, axes })
+    }
+
+    fn result(&self) -> LaidOut<'_> {
+        LaidOut { letters: &self.letters, extents: &self.out, layout: &self.out_layout }
+    }
+
+    /// `target[index(coordinates)] = op over the window of data`, for all plain coordinates of the result.
+    fn reduce_into(
+        &self,
+        builder: &mut KernelBuilder,
+        target: BufferId,
+        op: BinaryOp,
+        index: &dyn Fn(&[Expr]) -> Vec<Expr>,
+    ) {
+        let extents: Vec<Expr> = self.out.iter().map(|dim| builder.dim(dim)).collect();
+        let taps: Vec<Expr> = self.axes.iter().map(|axis| axis.taps(builder)).collect();
+        let dtype = builder.dtype(target);
+        reduce(builder, target, &extents, &taps, op, |builder, coordinates, taps| {
+            let mut source = coordinates[..2].to_vec();
+            let mut inside = Expr::bool(true);
+            for (axis, (out, tap)) in self.axes.iter().zip(coordinates[2..].iter().zip(taps)) {
+                let (position, valid) = axis.position(builder, out, tap);
+                source.push(position);
+                inside = inside.and(valid);
+            }
+            let value = self.data.at(builder, &self.layout.index(&self.letters, &source)).cast(dtype);
+            (index(coordinates), Expr::select(inside, value, identity(op, dtype)))
+        });
+    }
+
+    /// The sum over each window, divided by how many elements it counts; of integers toward zero.
+    fn average(&self, lowering: &mut Lowering<'_>, include_padding: bool) {
+        let (dtype, sum_dtype) = (self.data.dtype, wide_accumulator(self.data.dtype));
+        let sum = lowering.builder.temporary("sum", &self.out, sum_dtype);
+        self.reduce_into(&mut lowering.builder, sum, BinaryOp::Add, &<[Expr]>::to_vec);
+        self.result().store(lowering, |builder, coordinates| {
+            let mut count = Expr::int(1);
+            for (axis, out) in self.axes.iter().zip(&coordinates[2..]) {
+                count = count * axis.count(builder, out, include_padding);
+            }
+            // A window that lies in the padding counts nothing; its sum is 0.
+            let count = if count.as_int().is_some() { count } else { count.max(Expr::int(1)) };
+            (builder.load(sum, coordinates) / count.cast(sum_dtype)).cast(dtype)
+        });
+    }
+}
+
+impl Slide {
+    /// How many taps a window has at most.
+    fn taps(&self, builder: &mut KernelBuilder) -> Expr {
+        match self {
+            Slide::Fixed { window, .. } => builder.dim(&window.kernel),
+            Slide::Adaptive { input, output } if input == output => Expr::int(1),
+            // A piece begins up to one element early and ends up to one late.
+            Slide::Adaptive { input, output } => match input.floor_mod(output).as_constant() {
+                Some(0) => builder.dim(&input.floor_div(output)),
+                _ => {
+                    let whole = input.floor_div(output);
+                    builder.dim(&(&whole + &Dim::constant(2)))
+                }
+            },
+        }
+    }
+
+    /// Where tap `tap` of window `out` lies in the data, and whether an element is there that counts.
+    fn position(&self, builder: &mut KernelBuilder, out: &Expr, tap: &Expr) -> (Expr, Expr) {
+        match self {
+            Slide::Fixed { window, ceil_mode } => {
+                let (before, after) = window.padding;
+                let reach = tap.clone() * Expr::int(window.dilation);
+                let position = out.clone() * Expr::int(window.stride) + reach - Expr::int(before);
+                let mut inside = Expr::bool(true);
+                if before > 0 {
+                    inside = inside.and(position.clone().ge(Expr::int(0)));
+                }
+                if after > 0 || *ceil_mode {
+                    inside = inside.and(position.clone().lt(builder.dim(&window.input)));
+                }
+                (position, inside)
+            }
+            Slide::Adaptive { input, output } if input == output => (out.clone(), Expr::bool(true)),
+            Slide::Adaptive { input, output } => {
+                let (begin, end) = piece(builder, out, input, output);
+                let position = begin + tap.clone();
+                let inside = match input.floor_mod(output).as_constant() {
+                    Some(0) => Expr::bool(true),
+                    _ => position.clone().lt(end),
+                };
+                (position, inside)
+            }
+        }
+    }
+
+    /// How many taps of window `out` an average counts.
+    fn count(&self, builder: &mut KernelBuilder, out: &Expr, include_padding: bool) -> Expr {
+        let (window, ceil_mode) = match self {
+            Slide::Fixed { window, ceil_mode } => (window, *ceil_mode),
+            Slide::Adaptive { input, output } if input == output => return Expr::int(1),
+            Slide::Adaptive { input, output } => {
+                let (begin, end) = piece(builder, out, input, output);
+                return end - begin;
+            }
+        };
+        let kernel = builder.dim(&window.kernel);
+        let (before, after) = window.padding;
+        let padded = before > 0 || after > 0;
+        if !ceil_mode && (include_padding || !padded) {
+            return kernel;
+        }
+        let dilation = Expr::int(window.dilation);
+        let begin = out.clone() * Expr::int(window.stride) - Expr::int(before);
+        let last = begin.clone() + (kernel - Expr::int(1)) * dilation.clone();
+        let behind = if include_padding { after } else { 0 };
+        let end = last.min(builder.dim(&window.input) + Expr::int(behind.saturating_sub(1)));
+        // Taps before the first that counts.
+        let skipped = match include_padding || before <= 0 {
+            true => Expr::int(0),
+            false => (Expr::int(window.dilation - 1) - begin.clone()).floor_div(dilation.clone()).max(Expr::int(0)),
+        };
+        let first = begin + skipped * dilation.clone();
+        ((end - first).floor_div(dilation) + Expr::int(1)).max(Expr::int(0))
+    }
+}
+
+/// Begin and end of piece `out` of an adaptive pooling.
+fn piece(builder: &mut KernelBuilder, out: &Expr, input: &Dim, output: &Dim) -> (Expr, Expr) {
+    if input.floor_mod(output).as_constant() == Some(0) {
+        let size = builder.dim(&input.floor_div(output));
+        let begin = out.clone() * size.clone();
+        return (begin.clone(), begin + size);
+    }
+    let (input, output) = (builder.dim(input), builder.dim(output));
+    let begin = (out.clone() * input.clone()).floor_div(output.clone());
+    let next = (out.clone() + Expr::int(1)) * input;
+    let end = (next + (output.clone() - Expr::int(1))).floor_div(output);
+    (begin, end)
+}

@@ -1,0 +1,189 @@
+//! Elements picked by tensors of indices.
+//!
+//! Indices are loaded as they are where the operator takes `[0, extent)`; whether they lie in it is for the checks that
+//! later passes add.
+
+use super::{axis, extents, from_front, index, unravel, with_axis};
+use crate::compute::{Lowering, Operand, Unsupported};
+use rx_ir::StructInfo;
+use rx_tir::builder::in_range;
+use rx_tir::{BinaryOp, CompareOp, Expr, IterKind, KernelBuilder, Stmt};
+
+/// `take`, in its four modes.
+pub(crate) fn take(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let x = lowering.tensor("x")?;
+    let along = axis(lowering, "axis", x.ndim(), lowering.call.int("axis").unwrap_or(0))?;
+    let (indices, picked) = match lowering.call.ty("indices") {
+        StructInfo::Prim(_) => (Err(lowering.scalar("indices")?), 0),
+        _ => {
+            let indices = lowering.tensor("indices")?;
+            let rank = indices.ndim();
+            (Ok(indices), rank)
+        }
+    };
+    let mode = lowering.call.str("mode").unwrap_or("fast");
+    let out = lowering.output(0);
+    let extent = lowering.builder.dim(&x.shape[along]);
+    lowering.builder.compute(out, |builder, axes| {
+        // INVARIANT: the indices' axes stand in place of the axis.
+        let (before, rest) = axes.split_at(along);
+        let (places, after) = rest.split_at(picked);
+        let place = index(match &indices {
+            Ok(tensor) => tensor.at(builder, places),
+            Err(scalar) => scalar.clone(),
+        });
+        let element = |place: Expr| x.at(builder, &[before, &[place], after].concat());
+        match mode {
+            "clip" => element(Expr::int(0).max(place).min(extent - Expr::int(1))),
+            "wrap" => element(place.floor_mod(extent)),
+            "nan" => {
+                let inside = in_range(place.clone(), Expr::int(0), extent);
+                Expr::select(inside, element(place), Expr::number(f64::NAN, x.dtype))
+            }
+            _ => element(place),
+        }
+    });
+    Ok(())
+}
+
+/// `gather_nd`: the last axis of `indices` holds a place for each axis behind the `batch_dims` leading ones; negative
+/// places count from the end, as in ONNX.
+pub(crate) fn gather_nd(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let (data, indices) = (lowering.tensor("data")?, lowering.tensor("indices")?);
+    let batch = usize::try_from(lowering.call.int("batch_dims").unwrap_or(0)).unwrap_or(0);
+    let width = tuple_width(&indices)?;
+    let out = lowering.output(0);
+    let lengths = data.extents(&mut lowering.builder);
+    lowering.builder.compute(out, |builder, axes| {
+        // INVARIANT: the result has the axes of `indices` but the last, then those of `data` that are not indexed.
+        let (lead, rest) = axes.split_at(indices.ndim() - 1);
+        let places = index_tuple(builder, &indices, lead, width, &lengths[batch..]);
+        data.at(builder, &[&lead[..batch], &places, rest].concat())
+    });
+    Ok(())
+}
+
+/// The length of the last axis of a tensor of index tuples.
+///
+/// # Errors
+/// Where it is no constant, or there is no axis.
+pub(super) fn tuple_width(indices: &Operand) -> Result<usize, Unsupported> {
+    let width = indices.shape.last().and_then(rx_base::Dim::as_constant);
+    width
+        .and_then(|width| usize::try_from(width).ok())
+        .ok_or_else(|| Unsupported::because("the last length of `indices` is not known"))
+}
+
+/// The `width` places of the index tuple at `lead`, for axes of these extents.
+pub(super) fn index_tuple(
+    builder: &KernelBuilder,
+    indices: &Operand,
+    lead: &[Expr],
+    width: usize,
+    extents: &[Expr],
+) -> Vec<Expr> {
+    let place = |(at, extent): (usize, &Expr)| {
+        let place = index(indices.at(builder, &[lead, &[Expr::int(at as i64)]].concat()));
+        from_front(place, indices.dtype, extent.clone())
+    };
+    extents.iter().take(width).enumerate().map(place).collect()
+}
+
+/// `index_tensor`: `data[i, j, …]`; negative indices count from the end, as in NumPy.
+pub(crate) fn index_tensor(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let data = lowering.tensor("data")?;
+    let indices = lowering.tensors("indices")?;
+    let common = indices.iter().map(Operand::ndim).max().unwrap_or(0);
+    let out = lowering.output(0);
+    let lengths = data.extents(&mut lowering.builder);
+    lowering.builder.compute(out, |builder, axes| {
+        let (lead, rest) = axes.split_at(common);
+        let mut places = broadcast_indices(builder, &indices, lead, &lengths);
+        places.extend_from_slice(rest);
+        data.at(builder, &places)
+    });
+    Ok(())
+}
+
+/// What index tensors that are broadcast together hold at `axes`, for axes of these extents.
+pub(super) fn broadcast_indices(
+    builder: &KernelBuilder,
+    indices: &[Operand],
+    axes: &[Expr],
+    extents: &[Expr],
+) -> Vec<Expr> {
+    let place = |(tensor, extent): (&Operand, &Expr)| {
+        from_front(index(tensor.broadcast_at(builder, axes)), tensor.dtype, extent.clone())
+    };
+    std::iter::zip(indices, extents).map(place).collect()
+}
+
+/// `one_hot`: an index outside the depth turns nothing on.
+pub(crate) fn one_hot(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let indices = lowering.tensor("indices")?;
+    let (on, off) = (lowering.scalar("on_value")?, lowering.scalar("off_value")?);
+    let out = lowering.output(0);
+    let rank = lowering.output_shape(0).len();
+    let along = axis(lowering, "axis", rank, lowering.call.int("axis").unwrap_or(-1))?;
+    lowering.builder.compute(out, |builder, axes| {
+        let dtype = builder.dtype(out);
+        let mut places = axes.to_vec();
+        // INVARIANT: a normalized axis is below the rank.
+        let place = places.remove(along);
+        let hit = index(indices.at(builder, &places)).eq(place);
+        Expr::select(hit, super::number_as(on, dtype), super::number_as(off, dtype))
+    });
+    Ok(())
+}
+
+/// `argmax` and `argmin`: the first of the largest or smallest elements; NaN counts as larger and as smaller than any
+/// number, as in NumPy and PyTorch.
+pub(crate) fn arg_extremum(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let x = lowering.tensor("x")?;
+    let along = lowering.call.int("axis").map(|value| axis(lowering, "axis", x.ndim(), value)).transpose()?;
+    let keep = lowering.call.bool("keepdims") == Some(true);
+    let op = if lowering.call.schema.name == "argmin" { CompareOp::Lt } else { CompareOp::Gt };
+    let out = lowering.output(0);
+    let lengths = extents(&mut lowering.builder, &x.shape);
+    let searched = match along {
+        Some(along) => lengths[along].clone(),
+        None => lengths.iter().cloned().fold(Expr::int(1), |count, length| count * length),
+    };
+    lowering.builder.compute(out, |_, _| Expr::int(0));
+    let shape = lowering.builder.shape(out);
+    let mut axes: Vec<(Expr, IterKind)> = shape.into_iter().map(|extent| (extent, IterKind::Spatial)).collect();
+    axes.push((searched, IterKind::Ordered));
+    lowering.builder.block(lowering.call.short_name(), &axes, |builder, axes| {
+        // INVARIANT: the axes are those of the output and the one that is searched.
+        let (place, axes) = axes.split_last().map_or((Expr::int(0), axes), |(place, axes)| (place.clone(), axes));
+        let element = |place: Expr| match along {
+            Some(along) if keep => x.at(builder, &with_axis(axes, along, place)),
+            Some(along) => x.at(builder, &[&axes[..along], &[place], &axes[along..]].concat()),
+            None => x.at(builder, &unravel(place, &lengths)),
+        };
+        let (candidate, best) = (element(place.clone()), element(builder.load(out, axes)));
+        let number_beaten = super::is_nan(candidate.clone()).and(super::is_nan(best.clone()).not());
+        let better = super::either(Expr::compare(op, candidate, best), number_beaten);
+        let store = builder.store(out, axes.to_vec(), place);
+        (None, Stmt::If { condition: better, then: Box::new(store), otherwise: None })
+    });
+    Ok(())
+}
+
+/// `bucketize`: how many boundaries lie below the value, or with `right` not above it. A NaN lies above all, as in
+/// PyTorch's and NumPy's `searchsorted`.
+pub(crate) fn bucketize(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let (input, boundaries) = (lowering.tensor("input_tensor")?, lowering.tensor("boundaries")?);
+    let right = lowering.call.bool("right") == Some(true);
+    let out = lowering.output(0);
+    let dtype = super::common_dtype(input.dtype, boundaries.dtype);
+    let (shape, count) = (lowering.builder.shape(out), boundaries.extents(&mut lowering.builder));
+    let wanted = lowering.builder.dtype(out);
+    lowering.builder.reduce(out, &shape, &count, Expr::number(0.0, wanted), BinaryOp::Add, |builder, axes, reduced| {
+        let (value, bound) = (input.at(builder, axes).cast(dtype), boundaries.at(builder, reduced).cast(dtype));
+        let beyond = Expr::compare(if right { CompareOp::Gt } else { CompareOp::Ge }, bound, value);
+        let counted = Expr::select(beyond, Expr::number(0.0, wanted), Expr::number(1.0, wanted));
+        (axes.to_vec(), counted)
+    });
+    Ok(())
+}

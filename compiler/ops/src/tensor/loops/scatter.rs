@@ -1,0 +1,148 @@
+//! Elements written to places given by indices: a copy of the data, then the updates in their order.
+//!
+//! Several updates of one place are applied one after the other, so the axes that can lead to one place are ordered.
+
+use super::pick::{broadcast_indices, index_tuple, tuple_width};
+use super::{axis, copy_to_output, extents, from_front, index, with_axis};
+use crate::compute::{Lowering, Operand, Unsupported};
+use rx_base::Dim;
+use rx_tir::builder::in_range;
+use rx_tir::{BinaryOp, Expr, IterKind, KernelBuilder, Stmt};
+
+/// What becomes of the old value and an update.
+#[derive(Clone, Copy)]
+enum Reduction {
+    Update,
+    Combine(&'static str),
+    Mean,
+}
+
+impl Reduction {
+    fn of(lowering: &Lowering<'_>) -> Result<Reduction, Unsupported> {
+        Ok(match lowering.call.str("reduction").unwrap_or("update") {
+            "update" => Reduction::Update,
+            "add" => Reduction::Combine("add"),
+            "mul" => Reduction::Combine("multiply"),
+            "max" => Reduction::Combine("maximum"),
+            "min" => Reduction::Combine("minimum"),
+            "mean" => Reduction::Mean,
+            other => return Err(Unsupported::because(format!("reduction \"{other}\" has no meaning"))),
+        })
+    }
+
+    /// Writes `update` at `places` of `buffer`.
+    fn store(self, builder: &KernelBuilder, buffer: rx_tir::BufferId, places: Vec<Expr>, update: Expr) -> Stmt {
+        let old = builder.load(buffer, &places);
+        let value = match self {
+            Reduction::Update => update,
+            Reduction::Combine(operator) => super::binary::combine(operator, old, update),
+            Reduction::Mean => {
+                let two = Expr::number(2.0, old.dtype());
+                Expr::binary(BinaryOp::Div, old + update, two)
+            }
+        };
+        builder.store(buffer, places, value)
+    }
+}
+
+/// `scatter_elements`; negative indices count from the end.
+pub(crate) fn scatter_elements(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let (data, indices, updates) = operands(lowering)?;
+    let along = axis(lowering, "axis", data.ndim(), lowering.call.int("axis").unwrap_or(0))?;
+    let reduction = Reduction::of(lowering)?;
+    copy_to_output(lowering, &data);
+    let out = lowering.output(0);
+    let lengths = data.extents(&mut lowering.builder);
+    let shape = indices.extents(&mut lowering.builder);
+    let kind = |at: usize| if at == along { IterKind::Ordered } else { IterKind::Spatial };
+    let axes: Vec<(Expr, IterKind)> = shape.into_iter().enumerate().map(|(at, extent)| (extent, kind(at))).collect();
+    lowering.builder.block("scatter_elements", &axes, |builder, axes| {
+        let place = from_front(index(indices.at(builder, axes)), indices.dtype, lengths[along].clone());
+        let update = updates.at(builder, axes);
+        (None, reduction.store(builder, out, with_axis(axes, along, place), update))
+    });
+    Ok(())
+}
+
+fn operands(lowering: &mut Lowering<'_>) -> Result<(Operand, Operand, Operand), Unsupported> {
+    Ok((lowering.tensor("data")?, lowering.tensor("indices")?, lowering.tensor("updates")?))
+}
+
+/// `scatter_nd`; negative indices count from the end, as in ONNX.
+pub(crate) fn scatter_nd(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let (data, indices, updates) = operands(lowering)?;
+    let reduction = Reduction::of(lowering)?;
+    let width = tuple_width(&indices)?;
+    copy_to_output(lowering, &data);
+    let out = lowering.output(0);
+    let lengths = data.extents(&mut lowering.builder);
+    let shape = indices.extents(&mut lowering.builder);
+    // INVARIANT: there is a last axis, of `width`.
+    let lead = shape.len() - 1;
+    let ordered = shape.into_iter().take(lead).map(|extent| (extent, IterKind::Ordered));
+    let slice = lengths.iter().skip(width).map(|extent| (extent.clone(), IterKind::Spatial));
+    let axes: Vec<(Expr, IterKind)> = ordered.chain(slice).collect();
+    lowering.builder.block("scatter_nd", &axes, |builder, axes| {
+        let (tuple, rest) = axes.split_at(lead);
+        let mut places = index_tuple(builder, &indices, tuple, width, &lengths);
+        places.extend_from_slice(rest);
+        (None, reduction.store(builder, out, places, updates.at(builder, axes)))
+    });
+    Ok(())
+}
+
+/// `index_put`; negative indices count from the end.
+pub(crate) fn index_put(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let (data, indices) = (lowering.tensor("data")?, lowering.tensors("indices")?);
+    let values = lowering.tensor("values")?;
+    let accumulate = lowering.call.bool("accumulate") == Some(true);
+    let reduction = if accumulate { Reduction::Combine("add") } else { Reduction::Update };
+    let common = broadcast_dims(&indices);
+    if values.ndim() > common.len() {
+        return Err(Unsupported::because("`values` has more dimensions than the indices broadcast together"));
+    }
+    copy_to_output(lowering, &data);
+    let out = lowering.output(0);
+    let lengths = data.extents(&mut lowering.builder);
+    let shape = extents(&mut lowering.builder, &common);
+    let axes: Vec<(Expr, IterKind)> = shape.into_iter().map(|extent| (extent, IterKind::Ordered)).collect();
+    lowering.builder.block("index_put", &axes, |builder, axes| {
+        let places = broadcast_indices(builder, &indices, axes, &lengths);
+        let value = values.broadcast_at(builder, axes);
+        (None, reduction.store(builder, out, places, value))
+    });
+    Ok(())
+}
+
+/// The dims that index tensors are broadcast to: at each axis, from the last, the first that is not 1.
+fn broadcast_dims(tensors: &[Operand]) -> Vec<Dim> {
+    let rank = tensors.iter().map(Operand::ndim).max().unwrap_or(0);
+    let mut result = vec![Dim::constant(1); rank];
+    for tensor in tensors {
+        for (known, dim) in std::iter::zip(result.iter_mut().rev(), tensor.shape.iter().rev()) {
+            if known.as_constant() == Some(1) {
+                *known = dim.clone();
+            }
+        }
+    }
+    result
+}
+
+/// `slice_scatter`: places `start`, `start + step`, … are those of `src`, as many as it has.
+pub(crate) fn slice_scatter(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let (data, src) = (lowering.tensor("input_tensor")?, lowering.tensor("src")?);
+    let along = axis(lowering, "axis", data.ndim(), lowering.call.int("axis").unwrap_or(0))?;
+    let start = super::needed_number(lowering, "start")?;
+    let step = super::needed_number(lowering, "step")?;
+    let out = lowering.output(0);
+    let (length, count) = (lowering.builder.dim(&data.shape[along]), lowering.builder.dim(&src.shape[along]));
+    let start = from_front(start, rx_base::DType::INT64, length);
+    lowering.builder.compute(out, |builder, axes| {
+        let offset = axes[along].clone() - start;
+        let place = offset.clone().floor_div(step.clone());
+        let on_step = offset.floor_mod(step).eq(Expr::int(0));
+        let written = on_step.and(in_range(place.clone(), Expr::int(0), count));
+        Expr::select(written, src.at(builder, &with_axis(axes, along, place)), data.at(builder, axes))
+    });
+    Ok(())
+}

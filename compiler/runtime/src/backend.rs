@@ -1,0 +1,75 @@
+//! What a device does: memory and kernels.
+
+use crate::error::{BuildError, RunError};
+use rx_base::DType;
+use rx_lower::{KernelId, Program};
+use rx_tensor::{Scalar, Tensor};
+
+/// A step of building, for progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// Kernels done.
+    pub done: usize,
+    /// Kernels in all.
+    pub total: usize,
+}
+
+/// A tensor in a device's memory as a kernel takes it. The memory may be larger than the tensor.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument<'a, M> {
+    /// The memory; the tensor is dense from its start.
+    pub memory: &'a M,
+    /// Extents, each ≥ 0.
+    pub shape: &'a [i64],
+    /// The element type.
+    pub dtype: DType,
+}
+
+/// A device that runs kernels.
+pub trait Backend {
+    /// A piece of the device's memory.
+    type Memory;
+
+    /// Builds every kernel of a program.
+    ///
+    /// # Errors
+    /// Where a kernel cannot be built.
+    fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError>;
+
+    /// Memory of at least `bytes`, with any contents.
+    ///
+    /// # Errors
+    /// Where there is not enough.
+    fn allocate(&mut self, bytes: usize) -> Result<Self::Memory, RunError>;
+
+    /// Memory that holds the tensor.
+    ///
+    /// # Errors
+    /// Where there is not enough.
+    fn upload(&mut self, tensor: &Tensor) -> Result<Self::Memory, RunError>;
+
+    /// The tensor that the memory holds.
+    ///
+    /// # Errors
+    /// Where the device has failed.
+    fn download(&mut self, memory: &Self::Memory, dtype: DType, shape: &[i64]) -> Result<Tensor, RunError>;
+
+    /// Runs a kernel: reads `inputs`, writes `outputs`, each in the order of the function's buffer parameters; `outputs`
+    /// are memory, shape and dtype.
+    ///
+    /// # Errors
+    /// Where the arguments do not fit the function, or a check in it fails.
+    fn run(
+        &mut self,
+        kernel: KernelId,
+        inputs: &[Argument<'_, Self::Memory>],
+        outputs: &mut [(Self::Memory, Vec<i64>, DType)],
+        scalars: &[Scalar],
+    ) -> Result<(), RunError>;
+
+    /// Waits until everything asked for is done.
+    ///
+    /// # Errors
+    /// Where something that was running failed.
+    fn finish(&mut self) -> Result<(), RunError>;
+}

@@ -1,0 +1,355 @@
+//! The instructions of a program, executed.
+
+use crate::backend::{Argument, Backend, Stage};
+use crate::error::{BuildError, RunError};
+use crate::types::{Symbols, bind, check, evaluate, evaluate_shape};
+use crate::value::{Closure, DeviceTensor, Output, Place, Value};
+use rx_base::DType;
+use rx_base::Name;
+use rx_lower::program::{Branch, StorageSize};
+use rx_lower::{Instruction, Operation, Procedure, ProcedureId, Program, Register, Scalar, StorageId};
+use rx_tensor::{Scalar as Number, Tensor};
+use std::sync::Arc;
+
+/// The most calls inside one another; a recursion without end is an error before it is an overflow.
+const MAX_DEPTH: usize = 1000;
+
+/// Runs a program on a device.
+pub struct Executor<B: Backend> {
+    program: Arc<Program>,
+    backend: B,
+    constants: Vec<Arc<B::Memory>>,
+    constant_types: Vec<(Vec<i64>, DType)>,
+    /// Memory of frames that have ended, by procedure: the next call takes it.
+    idle: Vec<Vec<Storages<B>>>,
+    depth: usize,
+}
+
+/// A frame's memory: each with its size in bytes.
+type Storages<B> = Vec<Option<(<B as Backend>::Memory, usize)>>;
+
+/// A running procedure.
+struct Frame<B: Backend> {
+    registers: Vec<Value<B::Memory>>,
+    symbols: Symbols,
+    storages: Storages<B>,
+}
+
+impl<B: Backend> Executor<B> {
+    /// Builds the program. `constants` are the program's, in order.
+    ///
+    /// # Errors
+    /// Where a kernel cannot be built, or memory for a constant is lacking.
+    pub fn new(
+        program: Arc<Program>,
+        mut backend: B,
+        constants: &[Tensor],
+        progress: &mut dyn FnMut(Stage),
+    ) -> Result<Executor<B>, BuildError> {
+        backend.build(&program, progress)?;
+        let mut memory = Vec::with_capacity(constants.len());
+        for tensor in constants {
+            let uploaded = backend.upload(tensor).map_err(|error| BuildError {
+                kernel: Name::from("constants"),
+                origins: Vec::new(),
+                message: error.to_string(),
+            })?;
+            memory.push(Arc::new(uploaded));
+        }
+        let constant_types = constants.iter().map(|tensor| (tensor.shape().to_vec(), tensor.dtype())).collect();
+        let idle = program.procedures.iter().map(|_| Vec::new()).collect();
+        Ok(Executor { program, backend, constants: memory, constant_types, idle, depth: 0 })
+    }
+
+    /// Puts a tensor into the device's memory, to be passed to [`Executor::run`].
+    ///
+    /// # Errors
+    /// Where memory is lacking.
+    pub fn upload(&mut self, tensor: &Tensor) -> Result<Value<B::Memory>, RunError> {
+        let place = Place::Shared(Arc::new(self.backend.upload(tensor)?));
+        Ok(Value::Tensor(DeviceTensor { place, shape: tensor.shape().into(), dtype: tensor.dtype() }))
+    }
+
+    /// Calls the entry function.
+    ///
+    /// # Errors
+    /// Where an argument does not fit its parameter, or something fails on the way.
+    pub fn run(&mut self, arguments: Vec<Value<B::Memory>>, symbols: &Symbols) -> Result<Value<B::Memory>, RunError> {
+        self.depth = 0;
+        let result = self.call(ProcedureId(0), arguments, symbols.clone());
+        self.backend.finish()?;
+        result
+    }
+
+    /// A result brought back from the device.
+    ///
+    /// # Errors
+    /// Where the device has failed.
+    pub fn download(&mut self, value: &Value<B::Memory>) -> Result<Output, RunError> {
+        Ok(match value {
+            Value::Tensor(DeviceTensor { place: Place::Shared(memory), shape, dtype }) => {
+                Output::Tensor(self.backend.download(memory, *dtype, shape)?)
+            }
+            Value::Shape(shape) => Output::Shape(shape.to_vec()),
+            Value::Scalar(scalar) => Output::Scalar(*scalar),
+            Value::String(text) => Output::String(text.clone()),
+            Value::Tuple(fields) => {
+                Output::Tuple(fields.iter().map(|field| self.download(field)).collect::<Result<_, _>>()?)
+            }
+            Value::Closure(closure) => Output::Function(self.program.procedure(closure.procedure).name),
+            // The plan keeps what is returned out of frames.
+            Value::Tensor(_) | Value::Unset => return Err(RunError::other("the program returned no value")),
+        })
+    }
+
+    fn call(
+        &mut self,
+        id: ProcedureId,
+        arguments: Vec<Value<B::Memory>>,
+        mut symbols: Symbols,
+    ) -> Result<Value<B::Memory>, RunError> {
+        let program = self.program.clone();
+        let procedure = program.procedure(id);
+        if arguments.len() != procedure.params.len() + procedure.captured {
+            let message = format!("`{}` was called with {} arguments", procedure.name, arguments.len());
+            return Err(RunError::other(message));
+        }
+        if self.depth >= MAX_DEPTH {
+            return Err(RunError::other(format!("`{}` calls itself more than {MAX_DEPTH} times", procedure.name)));
+        }
+        for (argument, (_, ty)) in arguments.iter().zip(&procedure.params) {
+            bind(argument, ty, &mut symbols);
+        }
+        let mut registers = arguments;
+        registers.resize_with(procedure.registers as usize, || Value::Unset);
+        let storages = self.idle[id.0 as usize].pop();
+        let storages = storages.unwrap_or_else(|| procedure.storages.iter().map(|_| None).collect());
+        let mut frame = Frame { registers, symbols, storages };
+        self.depth += 1;
+        let done = self.code(&procedure.code, procedure, &mut frame);
+        self.depth -= 1;
+        let result = done.map(|()| frame.registers[procedure.result.0 as usize].clone());
+        self.idle[id.0 as usize].push(frame.storages);
+        result
+    }
+
+    fn code(&mut self, code: &[Instruction], procedure: &Procedure, frame: &mut Frame<B>) -> Result<(), RunError> {
+        for instruction in code {
+            self.instruction(instruction, procedure, frame).map_err(|error| error.at(instruction.origin))?;
+        }
+        Ok(())
+    }
+
+    fn instruction(
+        &mut self,
+        instruction: &Instruction,
+        procedure: &Procedure,
+        frame: &mut Frame<B>,
+    ) -> Result<(), RunError> {
+        let (to, value) = match &instruction.operation {
+            Operation::Kernel { .. } => return self.kernel(&instruction.operation, procedure, frame),
+            Operation::View { to, from, shape } => (to, self.view(frame.get(*from), shape, &frame.symbols)?),
+            Operation::Copy { to, from } => (to, frame.get(*from).clone()),
+            Operation::Constant { to, constant } => (to, self.constant(constant.0 as usize)?),
+            Operation::Tuple { to, fields } => {
+                (to, Value::Tuple(fields.iter().map(|field| frame.get(*field).clone()).collect()))
+            }
+            Operation::Field { to, from, index } => (to, field(frame.get(*from), *index)?),
+            Operation::Shape { to, dims } => (to, Value::Shape(evaluate_shape(dims, &frame.symbols)?.into())),
+            Operation::Scalar { to, value } => (to, Value::Scalar(self.scalar(value, frame)?)),
+            Operation::String { to, value } => (to, Value::String(value.clone())),
+            Operation::Match { value, ty, what } => {
+                let Frame { registers, symbols, .. } = frame;
+                let value = &registers[value.0 as usize];
+                bind(value, ty, symbols);
+                return check(value, ty, what, symbols);
+            }
+            Operation::If { arms, otherwise, to } => {
+                let mut chosen: &Branch = otherwise;
+                for (code, condition, branch) in arms {
+                    self.code(code, procedure, frame)?;
+                    if self.truth(frame.get(*condition).clone(), frame)? {
+                        chosen = branch;
+                        break;
+                    }
+                }
+                self.code(&chosen.code, procedure, frame)?;
+                (to, frame.get(chosen.result).clone())
+            }
+            Operation::Call { to, procedure, arguments } => {
+                let arguments = arguments.iter().map(|argument| frame.get(*argument).clone()).collect();
+                (to, self.call(*procedure, arguments, Symbols::default())?)
+            }
+            Operation::Closure { to, procedure, captured } => {
+                let captured = captured.iter().map(|captured| frame.get(*captured).clone()).collect();
+                let symbols = frame.symbols.clone();
+                (to, Value::Closure(Arc::new(Closure { procedure: *procedure, captured, symbols })))
+            }
+            Operation::CallClosure { to, closure, arguments } => {
+                let Value::Closure(closure) = frame.get(*closure).clone() else {
+                    return Err(RunError::other("what is called is no function"));
+                };
+                let arguments = arguments.iter().map(|argument| frame.get(*argument).clone());
+                let arguments = arguments.chain(closure.captured.iter().cloned()).collect();
+                (to, self.call(closure.procedure, arguments, closure.symbols.clone())?)
+            }
+        };
+        frame.registers[to.0 as usize] = value;
+        Ok(())
+    }
+
+    fn constant(&self, at: usize) -> Result<Value<B::Memory>, RunError> {
+        let (Some(memory), Some((shape, dtype))) = (self.constants.get(at), self.constant_types.get(at)) else {
+            return Err(RunError::other("a constant of the program was not given"));
+        };
+        let place = Place::Shared(memory.clone());
+        Ok(Value::Tensor(DeviceTensor { place, shape: shape.as_slice().into(), dtype: *dtype }))
+    }
+
+    fn view(
+        &self,
+        from: &Value<B::Memory>,
+        shape: &[rx_base::Dim],
+        symbols: &Symbols,
+    ) -> Result<Value<B::Memory>, RunError> {
+        let Value::Tensor(tensor) = from else { return Err(RunError::other("only a tensor has another shape")) };
+        let shape = evaluate_shape(shape, symbols)?;
+        let count = |shape: &[i64]| shape.iter().try_fold(1i64, |count, extent| count.checked_mul(*extent));
+        if count(&shape) != count(&tensor.shape) {
+            let message = format!("{} has another number of elements than {shape:?}", from.shown());
+            return Err(RunError::other(message));
+        }
+        Ok(Value::Tensor(DeviceTensor { place: tensor.place.clone(), shape: shape.into(), dtype: tensor.dtype }))
+    }
+
+    fn kernel(&mut self, operation: &Operation, procedure: &Procedure, frame: &mut Frame<B>) -> Result<(), RunError> {
+        let Operation::Kernel { kernel, inputs, outputs, scalars } = operation else { return Ok(()) };
+        let scalars: Vec<Number> =
+            scalars.iter().map(|scalar| self.scalar(scalar, frame)).collect::<Result<_, _>>()?;
+        // Outputs are taken out of the frame while the kernel runs: the plan keeps them apart from its inputs.
+        let mut written = Vec::with_capacity(outputs.len());
+        for output in outputs {
+            let shape = evaluate_shape(&output.shape, &frame.symbols)?;
+            let bytes = bytes_of(&shape, output.dtype)?;
+            let (memory, size) = match output.storage {
+                Some(storage) => self.storage(storage, bytes, procedure, frame)?,
+                None => (self.backend.allocate(bytes)?, bytes),
+            };
+            written.push(((memory, shape, output.dtype), size));
+        }
+        let (mut memory, sizes): (Vec<_>, Vec<usize>) = written.into_iter().unzip();
+        let mut arguments = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            let Value::Tensor(tensor) = &frame.registers[input.0 as usize] else {
+                return Err(RunError::other("a kernel takes tensors"));
+            };
+            let place = match &tensor.place {
+                Place::Shared(memory) => Some(&**memory),
+                Place::Storage(storage) => {
+                    frame.storages.get(storage.0 as usize).and_then(Option::as_ref).map(|(memory, _)| memory)
+                }
+            };
+            let Some(place) = place else { return Err(RunError::other("a tensor's memory is gone")) };
+            arguments.push(Argument { memory: place, shape: &tensor.shape, dtype: tensor.dtype });
+        }
+        let done = self.backend.run(*kernel, &arguments, &mut memory, &scalars);
+        for ((output, (memory, shape, dtype)), size) in outputs.iter().zip(memory).zip(sizes) {
+            let place = match output.storage {
+                Some(storage) => {
+                    frame.storages[storage.0 as usize] = Some((memory, size));
+                    Place::Storage(storage)
+                }
+                None => Place::Shared(Arc::new(memory)),
+            };
+            frame.registers[output.to.0 as usize] = Value::Tensor(DeviceTensor { place, shape: shape.into(), dtype });
+        }
+        done
+    }
+
+    /// The memory of a storage, at least `bytes` of it, with its size.
+    fn storage(
+        &mut self,
+        storage: StorageId,
+        bytes: usize,
+        procedure: &Procedure,
+        frame: &mut Frame<B>,
+    ) -> Result<(B::Memory, usize), RunError> {
+        let at = storage.0 as usize;
+        if let Some((memory, size)) = frame.storages.get_mut(at).and_then(Option::take)
+            && size >= bytes
+        {
+            return Ok((memory, size));
+        }
+        let planned = procedure.storages.get(at).map_or(0, |sizes| largest(sizes, &frame.symbols));
+        let size = bytes.max(planned);
+        Ok((self.backend.allocate(size)?, size))
+    }
+
+    fn scalar(&mut self, scalar: &Scalar, frame: &Frame<B>) -> Result<Number, RunError> {
+        match scalar {
+            Scalar::Int(dim) => match evaluate(dim, &frame.symbols) {
+                Some(value) => Ok(Number::Int(value)),
+                None => Err(RunError::other(format!("the value of {dim} is not known"))),
+            },
+            Scalar::Float(value) => Ok(Number::Float(*value)),
+            Scalar::Bool(value) => Ok(Number::Int(i64::from(*value))),
+            Scalar::Register(register) => self.number(frame.get(*register).clone(), frame),
+        }
+    }
+
+    /// The number a value is: a scalar, or a tensor of one element.
+    fn number(&mut self, value: Value<B::Memory>, frame: &Frame<B>) -> Result<Number, RunError> {
+        match &value {
+            Value::Scalar(scalar) => Ok(*scalar),
+            Value::Tensor(tensor) => {
+                let memory = match &tensor.place {
+                    Place::Shared(memory) => Some(&**memory),
+                    Place::Storage(storage) => {
+                        frame.storages.get(storage.0 as usize).and_then(Option::as_ref).map(|(memory, _)| memory)
+                    }
+                };
+                let Some(memory) = memory else { return Err(RunError::other("a tensor's memory is gone")) };
+                let tensor = self.backend.download(memory, tensor.dtype, &tensor.shape)?;
+                tensor.get(0).ok_or_else(|| RunError::other("a tensor without elements has no value"))
+            }
+            _ => Err(RunError::other(format!("{} is no number", value.shown()))),
+        }
+    }
+
+    fn truth(&mut self, value: Value<B::Memory>, frame: &Frame<B>) -> Result<bool, RunError> {
+        Ok(match self.number(value, frame)? {
+            Number::Int(value) => value != 0,
+            Number::Float(value) => value != 0.0,
+        })
+    }
+}
+
+impl<B: Backend> Frame<B> {
+    fn get(&self, register: Register) -> &Value<B::Memory> {
+        // Registers are numbered by the procedure, which says how many there are.
+        &self.registers[register.0 as usize]
+    }
+}
+
+fn field<M>(tuple: &Value<M>, index: usize) -> Result<Value<M>, RunError> {
+    match tuple {
+        Value::Tuple(fields) => fields.get(index).cloned(),
+        _ => None,
+    }
+    .ok_or_else(|| RunError::other(format!("{} has no field {index}", tuple.shown())))
+}
+
+fn bytes_of(shape: &[i64], dtype: DType) -> Result<usize, RunError> {
+    let count = shape.iter().try_fold(1u64, |count, extent| count.checked_mul(u64::try_from(*extent).ok()?));
+    let bytes = count.and_then(|count| count.checked_mul(dtype.bytes())).and_then(|bytes| usize::try_from(bytes).ok());
+    bytes.ok_or_else(|| RunError::other(format!("a tensor of shape {shape:?} is too large")))
+}
+
+/// The bytes of the largest tensor that is planned for a storage; sizes that are not known yet count nothing.
+fn largest(sizes: &[StorageSize], symbols: &Symbols) -> usize {
+    let bytes = |size: &StorageSize| {
+        let shape = evaluate_shape(&size.shape, symbols).ok()?;
+        bytes_of(&shape, size.dtype).ok()
+    };
+    sizes.iter().filter_map(bytes).max().unwrap_or(0)
+}

@@ -1,0 +1,16 @@
+//! Programs executed: values, instructions, devices.
+//!
+//! [`Executor`] runs the instructions of a [`rx_lower::Program`]; a [`Backend`] runs its kernels and owns the memory they
+//! work on. What the two share, and every device has in common, stands here; nothing here knows text.
+
+mod backend;
+mod error;
+mod executor;
+pub mod interp;
+mod types;
+mod value;
+
+pub use backend::{Argument, Backend, Stage};
+pub use error::{BuildError, Fault, RunError};
+pub use executor::Executor;
+pub use value::{Output, Value};

@@ -1,0 +1,142 @@
+//! Values of a running program.
+
+use rx_base::DType;
+use rx_base::Name;
+use rx_base::name::NameMap;
+use rx_lower::{ProcedureId, StorageId};
+use rx_tensor::{Scalar, Tensor};
+use std::sync::Arc;
+
+/// A value in a register.
+#[derive(Debug)]
+pub enum Value<M> {
+    /// None yet.
+    Unset,
+    /// A tensor on the device.
+    Tensor(DeviceTensor<M>),
+    /// A shape.
+    Shape(Arc<[i64]>),
+    /// A scalar that is no tensor.
+    Scalar(Scalar),
+    /// A string.
+    String(Arc<str>),
+    /// A tuple.
+    Tuple(Arc<[Value<M>]>),
+    /// A function.
+    Closure(Arc<Closure<M>>),
+}
+
+/// A tensor on the device: dense from the start of its memory.
+#[derive(Debug)]
+pub struct DeviceTensor<M> {
+    pub(crate) place: Place<M>,
+    pub(crate) shape: Arc<[i64]>,
+    pub(crate) dtype: DType,
+}
+
+/// Where a tensor's memory is.
+#[derive(Debug)]
+pub(crate) enum Place<M> {
+    /// In the frame, as planned.
+    Storage(StorageId),
+    /// Its own.
+    Shared(Arc<M>),
+}
+
+/// A function with what it captured.
+#[derive(Debug)]
+pub struct Closure<M> {
+    pub(crate) procedure: ProcedureId,
+    pub(crate) captured: Vec<Value<M>>,
+    /// Values of the symbols of the function it was made in.
+    pub(crate) symbols: NameMap<i64>,
+}
+
+// Derived, these would ask memory to be cloneable; it is shared.
+impl<M> Clone for Value<M> {
+    fn clone(&self) -> Value<M> {
+        match self {
+            Value::Unset => Value::Unset,
+            Value::Tensor(tensor) => Value::Tensor(tensor.clone()),
+            Value::Shape(shape) => Value::Shape(shape.clone()),
+            Value::Scalar(scalar) => Value::Scalar(*scalar),
+            Value::String(text) => Value::String(text.clone()),
+            Value::Tuple(fields) => Value::Tuple(fields.clone()),
+            Value::Closure(closure) => Value::Closure(closure.clone()),
+        }
+    }
+}
+
+impl<M> Clone for DeviceTensor<M> {
+    fn clone(&self) -> DeviceTensor<M> {
+        DeviceTensor { place: self.place.clone(), shape: self.shape.clone(), dtype: self.dtype }
+    }
+}
+
+impl<M> Clone for Place<M> {
+    fn clone(&self) -> Place<M> {
+        match self {
+            Place::Storage(storage) => Place::Storage(*storage),
+            Place::Shared(memory) => Place::Shared(memory.clone()),
+        }
+    }
+}
+
+impl<M> Value<M> {
+    /// The value as messages show it: `R.Tensor((2, 3), dtype="float32")`.
+    pub(crate) fn shown(&self) -> String {
+        let dims = |shape: &[i64]| shape.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        match self {
+            Value::Unset => "nothing".to_owned(),
+            Value::Tensor(tensor) => {
+                let comma = if tensor.shape.len() == 1 { "," } else { "" };
+                format!("R.Tensor(({}{comma}), dtype=\"{}\")", dims(&tensor.shape), tensor.dtype)
+            }
+            Value::Shape(shape) => format!("R.Shape([{}])", dims(shape)),
+            Value::Scalar(Scalar::Int(value)) => format!("the integer {value}"),
+            Value::Scalar(Scalar::Float(value)) => format!("the number {value}"),
+            Value::String(text) => format!("the string {text:?}"),
+            Value::Tuple(fields) => {
+                format!("a tuple of {}", fields.iter().map(Value::shown).collect::<Vec<_>>().join(", "))
+            }
+            Value::Closure(_) => "a function".to_owned(),
+        }
+    }
+}
+
+/// What a program gave back.
+#[derive(Debug)]
+pub enum Output {
+    /// A tensor.
+    Tensor(Tensor),
+    /// A shape.
+    Shape(Vec<i64>),
+    /// A scalar that is no tensor.
+    Scalar(Scalar),
+    /// A string.
+    String(Arc<str>),
+    /// A tuple.
+    Tuple(Vec<Output>),
+    /// A function, which has no value outside the program.
+    Function(Name),
+}
+
+impl Output {
+    /// The tensors in it, in order, tuples flattened; a shape is an `int64` tensor, a scalar a tensor of rank 0.
+    pub fn tensors(self) -> Vec<Tensor> {
+        let scalar = |value: Scalar| {
+            let dtype = match value {
+                Scalar::Int(_) => DType::INT64,
+                Scalar::Float(_) => DType::FLOAT64,
+            };
+            Tensor::from_scalar(dtype, value).ok()
+        };
+        match self {
+            Output::Tensor(tensor) => vec![tensor],
+            Output::Shape(shape) => Tensor::from_i64s(&[shape.len() as i64], &shape).into_iter().collect(),
+            Output::Scalar(value) => scalar(value).into_iter().collect(),
+            Output::Tuple(fields) => fields.into_iter().flat_map(Output::tensors).collect(),
+            Output::String(_) | Output::Function(_) => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The command line.
+
+use clap::{Parser, ValueEnum};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+const AFTER: &str = "\
+Arrays are matched to parameters by name: exactly, else after every character that no identifier has is replaced by `_`;
+`out0`, `out1`, … are passed over. Parameters without an array are drawn from the seed (docs/random.md). Symbolic dims get
+their values from the arrays, or from --dim.
+
+Exit status:
+  0  it ran (and what --check compares is equal)
+  1  the program is wrong, cannot be run, or failed; or a comparison did
+  2  wrong usage, inputs that do not fit, or a file that cannot be read or written
+  3  a fault of rxrun itself";
+
+/// Checks, compiles and runs a function of a Relax module.
+#[derive(Parser, Debug)]
+#[command(name = "rxrun", version, after_help = AFTER)]
+pub struct Args {
+    /// The program: Relax text, or `-` for standard input.
+    pub file: PathBuf,
+
+    /// The function to call [default: `main`, else the only public Relax function].
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+
+    /// A parameter's value: NAME=FILE.npy.
+    #[arg(long = "input", value_name = "NAME=FILE", value_parser = name_and_path)]
+    pub input: Vec<(String, PathBuf)>,
+
+    /// Parameters' values, by name.
+    #[arg(long, value_name = "FILE.npz")]
+    pub inputs: Vec<PathBuf>,
+
+    /// Seed of the values of parameters that have no array.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+
+    /// A symbolic dim's value: n=4.
+    #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim)]
+    pub dims: Vec<(String, i64)>,
+
+    /// Where to write what the function returns: out0, out1, …, tuples flattened.
+    #[arg(long, value_name = "FILE.npz")]
+    pub output: Option<PathBuf>,
+
+    /// Compare what is returned with out0, out1, … of a file.
+    #[arg(long, value_name = "FILE.npz")]
+    pub check: Option<PathBuf>,
+
+    /// What --check allows beyond --rtol.
+    #[arg(long, value_name = "X", default_value_t = 1e-4)]
+    pub atol: f64,
+
+    /// What --check allows, relative to the value that is expected.
+    #[arg(long, value_name = "X", default_value_t = 1e-4)]
+    pub rtol: f64,
+
+    /// Where to run.
+    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    pub device: Device,
+
+    /// Run K times; the time printed is the fastest's, beside the median.
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub repeat: u32,
+
+    /// Print a stage of the program and run nothing.
+    #[arg(long, value_enum, value_name = "STAGE")]
+    pub emit: Option<Emit>,
+
+    /// The architecture that --emit ptx compiles for.
+    #[arg(long, value_name = "SM", default_value = "sm_80")]
+    pub arch: String,
+
+    /// How results are printed.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+
+    /// When to colour diagnostics.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    color: ColorChoice,
+
+    /// The path standard input is shown under; `.py` at its end makes it Python.
+    #[arg(long, value_name = "PATH", default_value = "<stdin>")]
+    pub stdin_name: String,
+}
+
+/// `--device`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// A CUDA device where there is one, else the CPU.
+    Auto,
+    /// Compiled for the CPU.
+    Cpu,
+    /// On a CUDA device.
+    Cuda,
+    /// By the reference interpreter: slow, every access checked.
+    Interp,
+}
+
+/// `--emit`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emit {
+    /// The module as rx prints it.
+    Relax,
+    /// The kernels as loops, after fusion.
+    Tir,
+    /// The kernels as CUDA C.
+    Cuda,
+    /// The kernels as PTX; needs NVRTC.
+    Ptx,
+    /// The kernels as scheduled for the CPU.
+    Cpu,
+}
+
+/// `--format`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One JSON object per line and event (docs/json.md).
+    Json,
+}
+
+/// `--color`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Even into a file.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+impl Args {
+    /// Whether standard error, where diagnostics go, is coloured.
+    pub fn color(&self) -> bool {
+        match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                // https://no-color.org: any value but the empty one counts.
+                let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+                let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+                !refused && !dumb && std::io::stderr().is_terminal()
+            }
+        }
+    }
+}
+
+fn name_and_path(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.is_empty() && !path.is_empty() => Ok((name.to_owned(), path.into())),
+        _ => Err("write NAME=FILE.npy".to_owned()),
+    }
+}
+
+fn dim(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    match value.trim().parse::<i64>() {
+        Ok(value) if value >= 0 => Ok((name.trim().to_owned(), value)),
+        _ => Err(format!("`{value}` is no extent: an integer of 0 or more")),
+    }
+}

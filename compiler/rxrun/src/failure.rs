@@ -1,0 +1,34 @@
+//! Why nothing more is done.
+
+use rx_base::{Diagnostic, Span};
+
+/// Why a run ended, and with what status.
+#[derive(Debug)]
+pub enum Failure {
+    /// Said already; the status follows.
+    Reported(u8),
+    /// Mistakes of the program, at places of its text.
+    Program(Vec<Diagnostic<Span>>),
+    /// What the program did when it ran, at a place of its text where that is known.
+    Run(String, Option<Span>),
+    /// Wrong usage, inputs that do not fit, files: one line.
+    Usage(String),
+    /// As [`Failure::Usage`], about a declaration in the text.
+    Input(String, Option<Span>),
+}
+
+impl Failure {
+    /// Wrong usage.
+    pub fn usage(message: impl Into<String>) -> Failure {
+        Failure::Usage(message.into())
+    }
+
+    /// The exit status.
+    pub fn status(&self) -> u8 {
+        match self {
+            Failure::Reported(status) => *status,
+            Failure::Program(_) | Failure::Run(..) => 1,
+            Failure::Usage(_) | Failure::Input(..) => 2,
+        }
+    }
+}

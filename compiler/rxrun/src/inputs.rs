@@ -1,0 +1,251 @@
+//! The entry's arguments: from files, else drawn from the seed.
+
+use crate::args::Args;
+use crate::failure::Failure;
+use crate::limits::indexed_dims;
+use crate::session::Session;
+use rx_base::name::{NameMap, name};
+use rx_base::{DType, Dim, Name, Span};
+use rx_ir::{Function, StructInfo};
+use rx_tensor::{Tensor, npz, random};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// An argument.
+pub enum Input {
+    /// A tensor.
+    Tensor(Tensor),
+    /// The dims of a shape.
+    Shape(Vec<i64>),
+    /// A scalar.
+    Scalar(rx_tensor::Scalar),
+    /// A tuple.
+    Tuple(Vec<Input>),
+}
+
+/// The arguments, and what symbolic dims are.
+pub struct Inputs {
+    /// One per parameter.
+    pub values: Vec<Input>,
+    /// Values of the symbols.
+    pub symbols: NameMap<i64>,
+}
+
+/// Reads and draws the arguments of `function`.
+pub fn inputs(session: &Session, function: &Function, args: &Args) -> Result<Inputs, Failure> {
+    let mut given = arrays(args)?;
+    let mut inputs = Reader { session, function, symbols: NameMap::default(), seed: args.seed };
+    for (symbol, value) in &args.dims {
+        inputs.symbols.insert(name(symbol), *value);
+    }
+    let mut taken: Vec<Option<Tensor>> = Vec::with_capacity(function.params.len());
+    for (at, (param, ty)) in function.params.iter().enumerate() {
+        let array = take(&mut given, param);
+        if let Some((source, array)) = &array {
+            inputs.fits(at, ty, array, source)?;
+        }
+        taken.push(array.map(|(_, array)| array));
+    }
+    if let Some(unused) = given.unused(args) {
+        return Err(Failure::usage(unused));
+    }
+    let limits = indexed_dims(function);
+    let mut values = Vec::with_capacity(taken.len());
+    for (at, array) in taken.into_iter().enumerate() {
+        let ty = &function.params[at].1;
+        values.push(match array {
+            Some(array) => Input::Tensor(converted(array, ty)?),
+            None => inputs.draw(at, ty, &limits[at])?,
+        });
+    }
+    Ok(Inputs { values, symbols: inputs.symbols })
+}
+
+/// Arrays by name, as files have them.
+struct Given {
+    exact: HashMap<String, (String, Tensor)>,
+}
+
+/// A parameter's array, taken out: by its name, else by its name with what no identifier has replaced.
+fn take(given: &mut Given, param: &str) -> Option<(String, Tensor)> {
+    if let Some(found) = given.exact.remove(param) {
+        return Some(found);
+    }
+    let key = given.exact.keys().find(|key| identifier(key) == param)?.clone();
+    given.exact.remove(&key)
+}
+
+/// The name with every character that no identifier has replaced by `_`.
+fn identifier(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect()
+}
+
+impl Given {
+    /// Complains of an array that was named on the command line and is no parameter's.
+    fn unused(&self, args: &Args) -> Option<String> {
+        let named = args.input.iter().map(|(name, _)| name).find(|name| self.exact.contains_key(*name))?;
+        Some(format!("--input {named}: the function has no parameter of this name"))
+    }
+}
+
+fn arrays(args: &Args) -> Result<Given, Failure> {
+    let mut exact = HashMap::new();
+    let shown = |path: &Path| path.display().to_string();
+    for path in &args.inputs {
+        let arrays = npz::read(path).map_err(|error| Failure::usage(format!("{}: {error}", shown(path))))?;
+        for (name, array) in arrays {
+            let is_result = name.strip_prefix("out").is_some_and(|rest| {
+                !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit())
+            });
+            if !is_result {
+                exact.insert(name, (shown(path), array));
+            }
+        }
+    }
+    for (name, path) in &args.input {
+        let array = rx_tensor::npy::read_file(path).map_err(|error| Failure::usage(format!("{}: {error}", shown(path))))?;
+        exact.insert(name.clone(), (shown(path), array));
+    }
+    Ok(Given { exact })
+}
+
+struct Reader<'s> {
+    session: &'s Session,
+    function: &'s Function,
+    symbols: NameMap<i64>,
+    seed: u64,
+}
+
+impl Reader<'_> {
+    fn span(&self, param: usize) -> Option<Span> {
+        self.session.workspace.param_span(self.session.file, self.function.name, param)
+    }
+
+    /// Checks that an array is what the parameter takes, and gives symbols their values from it.
+    fn fits(&mut self, at: usize, ty: &StructInfo, array: &Tensor, source: &str) -> Result<(), Failure> {
+        let param = self.function.params[at].0;
+        let wrong = |what: String| {
+            let comma = if array.shape().len() == 1 { "," } else { "" };
+            let shape = array.shape().iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+            let message = format!(
+                "{source}: the array for `{param}` is {} ({shape}{comma}), the parameter is {ty}: {what}",
+                array.dtype()
+            );
+            Err(Failure::Input(message, self.session.workspace.param_span(self.session.file, self.function.name, at)))
+        };
+        let tensor = match ty {
+            StructInfo::Object => return Ok(()),
+            ty => match ty.as_tensor() {
+                Some(tensor) => tensor,
+                None => return wrong("it takes no array".to_owned()),
+            },
+        };
+        if let Some(dtype) = tensor.dtype
+            && !accepts(dtype, array.dtype())
+        {
+            return wrong(format!("the dtype must be {dtype}"));
+        }
+        if let Some(ndim) = tensor.shape.ndim()
+            && ndim != array.shape().len()
+        {
+            return wrong(format!("it must have {ndim} dims"));
+        }
+        let Some(dims) = tensor.shape.dims() else { return Ok(()) };
+        for (axis, (dim, extent)) in dims.iter().zip(array.shape()).enumerate() {
+            if let Some(symbol) = dim.as_symbol() {
+                let known = *self.symbols.entry(symbol).or_insert(*extent);
+                if known != *extent {
+                    return wrong(format!("axis {axis} must be {known}: that is what `{symbol}` is elsewhere"));
+                }
+            } else if let Some(wanted) = self.value(dim)
+                && wanted != *extent
+            {
+                return wrong(format!("axis {axis} must be {wanted}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&self, dim: &Dim) -> Option<i64> {
+        dim.substitute(&|symbol| self.symbols.get(&symbol).copied().map(Dim::constant)).as_constant()
+    }
+
+    /// An argument from the seed.
+    fn draw(&mut self, at: usize, ty: &StructInfo, indexed: &[Dim]) -> Result<Input, Failure> {
+        let param = self.function.params[at].0;
+        let missing = |why: &str| {
+            let message = format!("the parameter `{param}` is {ty}: {why}; give it with --input {param}=FILE.npy");
+            Err(Failure::Input(message, self.span(at)))
+        };
+        match ty {
+            StructInfo::Tensor(tensor) => {
+                let (Some(dims), Some(dtype)) = (tensor.shape.dims(), tensor.dtype) else {
+                    return missing("its shape or dtype is not known");
+                };
+                let shape = self.extents(at, param, dims)?;
+                let below = indexed.iter().filter_map(|dim| self.value(dim)).min();
+                let drawn = random::draw(self.seed, at as u64, dtype, &shape, below);
+                drawn.map(Input::Tensor).or_else(|error| missing(&error.to_string()))
+            }
+            StructInfo::Shape(shape) => match shape.dims() {
+                Some(dims) => Ok(Input::Shape(self.extents(at, param, dims)?)),
+                None => missing("its dims are not known"),
+            },
+            StructInfo::Prim(info) => match info.value.as_ref().and_then(Dim::as_symbol) {
+                Some(symbol) => {
+                    let value = self.symbols.get(&symbol).copied();
+                    match (value, info.dtype.is_some_and(DType::is_float)) {
+                        (Some(value), _) => Ok(Input::Scalar(rx_tensor::Scalar::Int(value))),
+                        (None, _) => missing("a scalar gets its value from --dim"),
+                    }
+                }
+                None => missing("it is a scalar"),
+            },
+            StructInfo::Tuple(fields) => {
+                let fields = fields.iter().map(|field| self.draw(at, field, &[])).collect::<Result<_, _>>()?;
+                Ok(Input::Tuple(fields))
+            }
+            _ => missing("values of this type cannot be drawn"),
+        }
+    }
+
+    fn extents(&self, at: usize, param: Name, dims: &[Dim]) -> Result<Vec<i64>, Failure> {
+        let one = |dim: &Dim| match self.value(dim) {
+            Some(value) if value >= 0 => Ok(value),
+            Some(value) => {
+                let message = format!("the dim {dim} of parameter `{param}` would be {value}");
+                Err(Failure::Input(message, self.span(at)))
+            }
+            None => {
+                let mut unknown = Vec::new();
+                dim.for_each_symbol(&mut |symbol| {
+                    if !self.symbols.contains_key(&symbol) && !unknown.contains(&symbol) {
+                        unknown.push(symbol);
+                    }
+                });
+                let flags: Vec<String> = unknown.iter().map(|symbol| format!("--dim {symbol}=…")).collect();
+                let message = format!(
+                    "the dim {dim} of parameter `{param}` is not known: say {}, or give the parameter an array",
+                    flags.join(" ")
+                );
+                Err(Failure::Input(message, self.span(at)))
+            }
+        };
+        dims.iter().map(one).collect()
+    }
+}
+
+/// Whether an array of dtype `have` may be passed for `wanted`. Numpy has no bfloat16, which files keep as its bits.
+fn accepts(wanted: DType, have: DType) -> bool {
+    wanted == have || (wanted == DType::BFLOAT16 && have == DType::UINT16)
+}
+
+/// The array with the parameter's dtype, where that has the same bits.
+fn converted(array: Tensor, ty: &StructInfo) -> Result<Tensor, Failure> {
+    let wanted = ty.as_tensor().and_then(|tensor| tensor.dtype);
+    match wanted {
+        Some(wanted) if wanted != array.dtype() => Tensor::from_bytes(wanted, array.shape(), array.bytes())
+            .map_err(|error| Failure::usage(error.to_string())),
+        _ => Ok(array),
+    }
+}

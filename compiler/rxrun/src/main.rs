@@ -1,0 +1,60 @@
+//! `rxrun`: checks, compiles and runs a function of a Relax module.
+//!
+//! A face: it loads and checks the program ([`session`]), finds or draws the inputs ([`inputs`]), has it lowered, built and
+//! run ([`execute`]), or prints a stage of it ([`emit`]), and says how it went ([`report`]). No rule of the language lives
+//! here.
+
+mod args;
+mod emit;
+mod execute;
+mod failure;
+mod inputs;
+mod limits;
+mod report;
+mod session;
+
+use args::Args;
+use clap::Parser;
+use failure::Failure;
+use report::Report;
+use session::Session;
+use std::process::ExitCode;
+
+/// Stack of the thread that does the work: trees and loop nests are walked recursively.
+const STACK: usize = 256 << 20;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || run(&args));
+    let status = match worker.map(std::thread::JoinHandle::join) {
+        Ok(Ok(status)) => status,
+        // The panic's message stands on standard error already.
+        Ok(Err(_)) => 3,
+        Err(error) => {
+            eprintln!("rxrun: no thread could be started: {error}");
+            2
+        }
+    };
+    ExitCode::from(status)
+}
+
+fn run(args: &Args) -> u8 {
+    let mut report = Report::new(args);
+    match work(args, &mut report) {
+        Ok(()) => 0,
+        Err(failure) => report.failure(&failure),
+    }
+}
+
+fn work(args: &Args, report: &mut Report) -> Result<(), Failure> {
+    let session = Session::open(args, report)?;
+    if args.emit == Some(args::Emit::Relax) {
+        return emit::relax(&session, report);
+    }
+    let entry = session.entry(args.entry.as_deref())?;
+    let program = session.lower(entry)?;
+    if let Some(stage) = args.emit {
+        return emit::stage(stage, &program, args, report);
+    }
+    execute::execute(&session, entry, program, args, report)
+}

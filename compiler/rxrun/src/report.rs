@@ -1,0 +1,181 @@
+//! What is said, and where: results on standard output, everything else on standard error.
+
+use crate::args::{Args, Format};
+use crate::failure::Failure;
+use rx_base::{Code, Diagnostic, Span};
+use rx_report::Source;
+use serde_json::json;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::time::Duration;
+
+/// Prints as `--format` says.
+pub struct Report {
+    format: Format,
+    color: bool,
+    terminal: bool,
+    /// The program's name and text once it is loaded, for failures at places.
+    program: Option<(String, String)>,
+    progress_shown: bool,
+}
+
+impl Report {
+    pub fn new(args: &Args) -> Report {
+        let terminal = io::stderr().is_terminal();
+        Report { format: args.format, color: args.color(), terminal, program: None, progress_shown: false }
+    }
+
+    /// Remembers the text that failures speak of.
+    pub fn about(&mut self, name: &str, text: &str) {
+        self.program = Some((name.to_owned(), text.to_owned()));
+    }
+
+    /// A mistake in the program.
+    pub fn diagnostic(&mut self, source: &Source<'_>, diagnostic: &Diagnostic<Span>) {
+        let text = match self.format {
+            Format::Text => rx_report::full(source, diagnostic, self.color),
+            Format::Json => rx_report::json(source, diagnostic),
+        };
+        match self.format {
+            Format::Text => self.line(&text),
+            Format::Json => self.out(&text),
+        }
+    }
+
+    pub fn checked(&mut self, name: &str, took: Duration) {
+        self.event("checked", &format!("checked {name} in {}", shown(took)), json!({ "seconds": took.as_secs_f64() }));
+    }
+
+    /// Progress of a build: a line that is written over on a terminal, events for machines.
+    pub fn building(&mut self, done: usize, total: usize, since: Duration) {
+        match self.format {
+            Format::Json => self.out(&json!({ "event": "building", "done": done, "total": total }).to_string()),
+            Format::Text if self.terminal && since > Duration::from_millis(300) => {
+                self.progress_shown = true;
+                eprint!("\rbuilding: {done} of {total} kernels");
+                let _ = io::stderr().flush();
+            }
+            Format::Text => {}
+        }
+    }
+
+    pub fn built(&mut self, kernels: usize, device: &str, took: Duration) {
+        if std::mem::take(&mut self.progress_shown) {
+            eprint!("\r\u{1b}[2K");
+        }
+        let text = format!("built {kernels} kernels for {device} in {}", shown(took));
+        self.event("built", &text, json!({ "kernels": kernels, "device": device, "seconds": took.as_secs_f64() }));
+    }
+
+    pub fn ran(&mut self, times: &[Duration]) {
+        let mut sorted = times.to_vec();
+        sorted.sort_unstable();
+        let (Some(first), Some(median)) = (sorted.first(), sorted.get(sorted.len() / 2)) else { return };
+        let text = match sorted.len() {
+            1 => format!("ran in {}", shown(*first)),
+            count => format!("ran {count} times: fastest {}, median {}", shown(*first), shown(*median)),
+        };
+        let seconds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
+        self.event("ran", &text, json!({ "seconds": seconds }));
+    }
+
+    /// A remark on standard error.
+    pub fn line(&mut self, text: &str) {
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+
+    /// A line of the result.
+    pub fn out(&mut self, text: &str) {
+        // A closed pipe is the reader's to choose; there is nobody left to tell.
+        let _ = writeln!(io::stdout(), "{text}");
+    }
+
+    /// A result: words for people, an object for machines.
+    pub fn result(&mut self, event: &str, text: &str, fields: serde_json::Value) {
+        match self.format {
+            Format::Text => self.out(text),
+            Format::Json => self.object(event, fields),
+        }
+    }
+
+    fn event(&mut self, event: &str, text: &str, fields: serde_json::Value) {
+        match self.format {
+            Format::Text => self.line(text),
+            Format::Json => self.object(event, fields),
+        }
+    }
+
+    fn object(&mut self, event: &str, mut fields: serde_json::Value) {
+        if let Some(object) = fields.as_object_mut() {
+            object.insert("event".to_owned(), event.into());
+        }
+        self.out(&fields.to_string());
+    }
+
+    /// Says why nothing more is done; gives the exit status.
+    pub fn failure(&mut self, failure: &Failure) -> u8 {
+        if std::mem::take(&mut self.progress_shown) {
+            eprintln!();
+        }
+        let program = self.program.take();
+        let source = program.as_ref().map(|(name, text)| Source::new(name, text));
+        match (failure, &source) {
+            (Failure::Reported(_), _) => {}
+            (Failure::Program(diagnostics), Some(source)) => {
+                diagnostics.iter().for_each(|diagnostic| self.diagnostic(source, diagnostic));
+            }
+            (Failure::Program(diagnostics), None) => {
+                diagnostics.iter().for_each(|diagnostic| self.line(&diagnostic.message));
+            }
+            (Failure::Run(message, span), source) => self.at("run-failed", message, *span, source.as_ref()),
+            (Failure::Input(message, span), source) => self.at("bad-input", message, *span, source.as_ref()),
+            (Failure::Usage(message), _) => self.at("usage", message, None, None),
+        }
+        failure.status()
+    }
+
+    /// An error at a place of the text: `file:line:column: error: …`, the line under it.
+    fn at(&mut self, event: &str, message: &str, span: Option<Span>, source: Option<&Source<'_>>) {
+        let place = span.zip(source).map(|(span, source)| {
+            let position = source.position(span.start as usize);
+            (source.name().to_owned(), position.line, position.column)
+        });
+        match self.format {
+            Format::Json => {
+                let mut fields = json!({ "message": message });
+                if let (Some((file, line, column)), Some(object)) = (&place, fields.as_object_mut()) {
+                    object.insert("file".to_owned(), file.as_str().into());
+                    object.insert("line".to_owned(), (*line).into());
+                    object.insert("column".to_owned(), (*column).into());
+                }
+                self.object(event, fields);
+            }
+            Format::Text => match (span, source) {
+                (Some(span), Some(source)) => {
+                    let diagnostic = Diagnostic::new(Code::RunFailed, span, message);
+                    let text = rx_report::full(source, &diagnostic, self.color);
+                    self.line(&text);
+                }
+                _ => self.line(&format!("rxrun: {message}")),
+            },
+        }
+    }
+}
+
+/// What the system says of a file, in its usual words.
+pub fn io_message(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "no such file".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// `3.1 ms`, `0.84 s`.
+pub fn shown(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match seconds {
+        seconds if seconds < 1e-3 => format!("{:.0} µs", seconds * 1e6),
+        seconds if seconds < 1.0 => format!("{:.1} ms", seconds * 1e3),
+        seconds => format!("{seconds:.2} s"),
+    }
+}

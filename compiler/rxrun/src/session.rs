@@ -1,0 +1,144 @@
+//! The program: loaded, checked, lowered.
+
+use crate::args::Args;
+use crate::failure::Failure;
+use crate::report::Report;
+use rx_base::{Code, Diagnostic, Name, Severity, Span};
+use rx_db::{FileId, FileKind, Workspace};
+use rx_ir::{Function, Origin};
+use rx_lower::{Module, Program};
+use rx_report::Source;
+use rx_report::load::{Loaded, Place, load};
+use rx_syntax::document::FunctionKind;
+use rx_tir::PrimFunc;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A program that was loaded and has no errors.
+pub struct Session {
+    pub name: String,
+    pub text: String,
+    pub workspace: Workspace,
+    pub file: FileId,
+}
+
+impl Session {
+    /// Loads and checks the program; warnings are reported, errors end it.
+    pub fn open(args: &Args, report: &mut Report) -> Result<Session, Failure> {
+        let standard_input = args.file.as_os_str() == "-";
+        let (name, place) = match standard_input {
+            true => (args.stdin_name.clone(), Place::Stdin),
+            false => (args.file.to_string_lossy().into_owned(), Place::File(args.file.clone())),
+        };
+        let start = Instant::now();
+        let Loaded { text, mistake } =
+            load(&place).map_err(|error| Failure::usage(format!("{name}: {}", crate::report::io_message(&error))))?;
+        let python = Path::new(&name).extension().is_some_and(|extension| extension == "py");
+        let mut workspace = Workspace::new();
+        let file = workspace.add(&text, if python { FileKind::Python } else { FileKind::Rx });
+        let diagnostics = match mistake {
+            Some(mistake) => vec![mistake],
+            None => workspace.diagnostics(file),
+        };
+        let checked = start.elapsed();
+        report.about(&name, &text);
+        let source = Source::new(&name, &text);
+        let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
+        for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.severity <= Severity::Warning) {
+            report.diagnostic(&source, diagnostic);
+        }
+        if errors > 0 {
+            report.line(&format!("{errors} error{}; nothing is run", if errors == 1 { "" } else { "s" }));
+            return Err(Failure::Reported(1));
+        }
+        report.checked(&name, checked);
+        Ok(Session { name, text, workspace, file })
+    }
+
+    /// The function to call.
+    pub fn entry(&self, wanted: Option<&str>) -> Result<Name, Failure> {
+        let functions = self.workspace.functions(self.file);
+        let relax: Vec<_> = functions.iter().filter(|function| function.kind == FunctionKind::Relax).collect();
+        let names = || relax.iter().map(|function| format!("`{}`", function.name)).collect::<Vec<_>>().join(", ");
+        if let Some(wanted) = wanted {
+            let found = relax.iter().find(|function| function.name.as_str() == wanted);
+            return match (found, relax.is_empty()) {
+                (Some(function), _) => Ok(function.name),
+                (None, true) => Err(Failure::usage(format!("{}: there is no Relax function in it", self.name))),
+                (None, false) => {
+                    Err(Failure::usage(format!("{}: no Relax function `{wanted}`; it has {}", self.name, names())))
+                }
+            };
+        }
+        if let Some(main) = relax.iter().find(|function| function.name.as_str() == "main") {
+            return Ok(main.name);
+        }
+        let mut public = relax.iter().filter(|function| !function.private);
+        match (public.next(), public.next()) {
+            (Some(only), None) => Ok(only.name),
+            (None, _) if relax.is_empty() => {
+                Err(Failure::usage(format!("{}: there is no Relax function in it", self.name)))
+            }
+            _ => Err(Failure::usage(format!("{}: no function is called `main`; say which with --entry: {}", self.name, names()))),
+        }
+    }
+
+    /// The program of `entry`, with kernels joined and memory planned.
+    pub fn lower(&self, entry: Name) -> Result<Program, Failure> {
+        let items = Items { session: self, prim_funcs: RefCell::default(), mistakes: RefCell::default() };
+        let lowered = rx_lower::lower(&items, entry);
+        let mut mistakes = items.mistakes.into_inner();
+        let mut program = match lowered {
+            Ok(program) => program,
+            Err(problems) => {
+                for problem in problems {
+                    let span = problem.origin.and_then(|origin| self.span(origin));
+                    mistakes.push(Diagnostic::new(Code::NoLowering, span.unwrap_or_default(), problem.message));
+                }
+                return Err(Failure::Program(mistakes));
+            }
+        };
+        rx_lower::fuse::fuse(&mut program);
+        program.procedures.iter_mut().for_each(rx_lower::plan::plan);
+        Ok(program)
+    }
+
+    /// Where a statement stands.
+    pub fn span(&self, origin: Origin) -> Option<Span> {
+        self.workspace.origin_span(self.file, origin)
+    }
+}
+
+/// The module's items, for lowering.
+struct Items<'s> {
+    session: &'s Session,
+    /// Each is read once.
+    prim_funcs: RefCell<HashMap<Name, Option<Result<Arc<PrimFunc>, String>>>>,
+    /// What is wrong in prim_funcs, at their places.
+    mistakes: RefCell<Vec<Diagnostic<Span>>>,
+}
+
+impl Module for Items<'_> {
+    fn function(&self, name: Name) -> Option<Arc<Function>> {
+        self.session.workspace.function(self.session.file, name).map(Arc::new)
+    }
+
+    fn prim_func(&self, name: Name) -> Option<Result<Arc<PrimFunc>, String>> {
+        if let Some(known) = self.prim_funcs.borrow().get(&name) {
+            return known.clone();
+        }
+        let read = self.session.workspace.prim_func(self.session.file, name).map(|read| match read {
+            Ok(func) => Ok(Arc::new(func)),
+            Err(diagnostics) => {
+                let reason = diagnostics.first().map(|first| first.message.clone()).unwrap_or_default();
+                self.mistakes.borrow_mut().extend(diagnostics);
+                Err(reason)
+            }
+        });
+        self.prim_funcs.borrow_mut().insert(name, read.clone());
+        read
+    }
+}

@@ -1,0 +1,284 @@
+//! Loop nests around one block, and reductions in them.
+
+use crate::simplify::replace_var;
+use rx_base::Name;
+use rx_tir::expr::{BinaryOp, Expr};
+use rx_tir::func::{BufferId, PrimFunc, VarId};
+use rx_tir::rewrite::{map_children, substitute};
+use rx_tir::stmt::{Block, IterKind, LoopKind, Site, Stmt};
+
+/// A loop of a [`Nest`], from 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loop {
+    /// Its variable.
+    pub var: VarId,
+    /// How many values it takes.
+    pub extent: Expr,
+    /// What the block's axes that it binds are for; [`IterKind::Ordered`] where they are of several kinds or none.
+    pub kind: IterKind,
+}
+
+/// Loops with nothing between them around one block, whose axes are replaced by their bindings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nest {
+    /// The block's name; the function's operator where there is no block.
+    pub name: Name,
+    /// Its loops, outermost first, from 0.
+    pub loops: Vec<Loop>,
+    /// Instances where it does not hold are left out.
+    pub predicate: Option<Expr>,
+    /// Done where all reduction axes are at their first values.
+    pub init: Option<Stmt>,
+    /// What it does.
+    pub body: Stmt,
+}
+
+/// An element updated by a value at each iteration: `buffer[indices] = combine(buffer[indices], value)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reduction {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// The element; no loop that is reduced over occurs in it.
+    pub indices: Vec<Expr>,
+    /// Its first value; none where it is updated from what it holds.
+    pub init: Option<Expr>,
+    /// The update.
+    pub combine: BinaryOp,
+    /// What it is updated with; does not read the buffer.
+    pub value: Expr,
+    /// What a run-time error names.
+    pub site: Site,
+}
+
+impl Nest {
+    /// The nest a statement is; `None` where it is of another form.
+    pub fn of(stmt: &Stmt, func: &PrimFunc) -> Option<Nest> {
+        let mut loops: Vec<Loop> = Vec::new();
+        let mut current = stmt.clone();
+        loop {
+            match current {
+                Stmt::For { var, start, extent, kind: _, body } => {
+                    current = match start.as_int() {
+                        Some(0) => *body,
+                        _ => replace_var(&body, var, &(func.var_expr(var) + start)),
+                    };
+                    loops.push(Loop { var, extent, kind: IterKind::Ordered });
+                }
+                Stmt::Block(block) if block.allocations.is_empty() => return Nest::of_block(loops, *block),
+                body @ (Stmt::Store { .. } | Stmt::Seq(_) | Stmt::If { .. } | Stmt::Let { .. }) => {
+                    return is_plain(&body).then_some(Nest {
+                        name: func.name,
+                        loops,
+                        predicate: None,
+                        init: None,
+                        body,
+                    });
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn of_block(mut loops: Vec<Loop>, block: Block) -> Option<Nest> {
+        if !is_plain(&block.body) {
+            return None;
+        }
+        for outer in &mut loops {
+            let mut kinds = block.iters.iter().filter(|iter| iter.binding.uses(outer.var)).map(|iter| iter.kind);
+            if let Some(kind) = kinds.next()
+                && kinds.all(|other| other == kind)
+            {
+                outer.kind = kind;
+            }
+        }
+        let value = |var: VarId| block.iters.iter().find(|iter| iter.var == var).map(|iter| iter.binding.clone());
+        let replace = |stmt: &Stmt| rx_tir::rewrite::map_stmt(stmt, &mut |expr| substitute(expr, &value));
+        Some(Nest {
+            name: block.name,
+            predicate: block.predicate.as_ref().map(|predicate| substitute(predicate, &value)),
+            init: block.init.as_ref().map(replace),
+            body: replace(&block.body),
+            loops,
+        })
+    }
+
+    /// The nest with a loop cut in two where its variable is divided by a constant: `head // 4` and `head % 4` are then
+    /// loops of their own. Sums of products only; of other loops that would only be more to read.
+    pub(crate) fn with_digits(mut self, func: &mut PrimFunc) -> Nest {
+        let mut at = 0;
+        while at < self.loops.len() {
+            let Some(low) = self.digit(&self.loops[at]) else {
+                at += 1;
+                continue;
+            };
+            let Loop { var, extent, kind } = self.loops[at].clone();
+            let dtype = extent.dtype();
+            let of = *func.var(var);
+            let (outer, inner) = (func.add_var(of.name, of.dtype), func.add_var(of.name, of.dtype));
+            let constant = |value: i64| Expr::Int { value, dtype };
+            let high = extent.as_int().unwrap_or(low) / low;
+            let value = func.var_expr(outer) * Expr::Int { value: low, dtype: of.dtype } + func.var_expr(inner);
+            let loops =
+                [Loop { var: outer, extent: constant(high), kind }, Loop { var: inner, extent: constant(low), kind }];
+            self.loops.splice(at..=at, loops);
+            self.body = replace_var(&self.body, var, &value);
+            self.init = self.init.map(|init| replace_var(&init, var, &value));
+            let replaced = |known: VarId| (known == var).then(|| value.clone());
+            self.predicate = self.predicate.map(|predicate| substitute(&predicate, &replaced));
+            for other in &mut self.loops {
+                other.extent = substitute(&other.extent, &replaced);
+            }
+            at += 2;
+        }
+        self
+    }
+
+    /// The constant by which the loop's variable is divided, where it divides the extent.
+    fn digit(&self, of: &Loop) -> Option<i64> {
+        let extent = of.extent.as_int()?;
+        let mut found = None;
+        let mut look = |part: &Expr| {
+            if let Expr::Binary { op: BinaryOp::FloorDiv | BinaryOp::FloorMod, left, right } = part
+                && matches!(**left, Expr::Var { var, .. } if var == of.var)
+                && let Some(by) = right.as_int()
+                && by > 1
+                && by < extent
+                && extent % by == 0
+            {
+                found = found.or(Some(by));
+            }
+        };
+        self.body.walk(&mut |stmt| stmt.expressions().into_iter().for_each(|expr| expr.walk(&mut look)));
+        found
+    }
+
+    /// The reduction its body is; `None` where it is of another form.
+    pub fn reduction(&self) -> Option<Reduction> {
+        let Stmt::Store { buffer, indices, value, site } = &self.body else { return None };
+        let Expr::Binary { op, left, right } = value else { return None };
+        let accumulator = |expr: &Expr| matches!(expr, Expr::Load { buffer: read, indices: at, .. } if read == buffer && at == indices);
+        let commutes = matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max);
+        let value = match () {
+            () if accumulator(left) => right,
+            () if commutes && accumulator(right) && !right.dtype().is_float() => left,
+            // Of floats, `a + b` is `b + a` to the bit; of the others a NaN may decide.
+            () if matches!(op, BinaryOp::Add | BinaryOp::Mul) && accumulator(right) => left,
+            () => return None,
+        };
+        let reduced = |var: &VarId| self.loops.iter().any(|l| l.var == *var && l.kind == IterKind::Reduce);
+        if reads(value, *buffer) || indices.iter().any(|index| mentions(index, &reduced)) {
+            return None;
+        }
+        let init = match &self.init {
+            None => None,
+            Some(Stmt::Store { buffer: first, indices: at, value, .. })
+                if first == buffer && at == indices && !reads(value, *buffer) =>
+            {
+                Some(value.clone())
+            }
+            Some(_) => return None,
+        };
+        let (buffer, indices, combine) = (*buffer, indices.clone(), *op);
+        Some(Reduction { buffer, indices, init, combine, value: (**value).clone(), site: *site })
+    }
+
+    /// The nest as statements without block and init: the reduction loops innermost, and before them what begins the sum.
+    /// `None` where the loops cannot be put into that order.
+    pub fn explicit(&self) -> Option<Stmt> {
+        let (reduced, outer): (Vec<&Loop>, Vec<&Loop>) =
+            self.loops.iter().partition(|inner| inner.kind == IterKind::Reduce);
+        let of_reduced = |var: &VarId| reduced.iter().any(|inner| inner.var == *var);
+        // An ordered loop stays where it stands among the others.
+        let moved = self.loops.iter().skip_while(|l| l.kind != IterKind::Reduce).any(|l| l.kind != IterKind::Reduce);
+        let ordered = outer.iter().any(|l| l.kind != IterKind::Spatial);
+        if moved && ordered || outer.iter().any(|l| mentions(&l.extent, &of_reduced)) {
+            return None;
+        }
+        let guarded = |stmt: Stmt| match &self.predicate {
+            Some(condition) => Stmt::If { condition: condition.clone(), then: Box::new(stmt), otherwise: None },
+            None => stmt,
+        };
+        let by_reduced = self.predicate.as_ref().is_some_and(|condition| mentions(condition, &of_reduced));
+        if self.init.is_some() && by_reduced {
+            return None;
+        }
+        let around = |loops: &[&Loop], inner: Stmt| {
+            loops.iter().rev().fold(inner, |body, l| Stmt::for_loop(l.var, l.extent.clone(), body))
+        };
+        let init = self.init.clone();
+        Some(match (init, reduced.is_empty()) {
+            (None, _) => around(&outer, around(&reduced, guarded(self.body.clone()))),
+            (Some(init), true) => around(&outer, guarded(Stmt::seq([init, self.body.clone()]))),
+            (Some(init), false) => around(&outer, guarded(Stmt::seq([init, around(&reduced, self.body.clone())]))),
+        })
+    }
+}
+
+/// The function without blocks that have an init or axes: nests with their reduction loops innermost and the init in front
+/// of them, for targets that know no blocks. Blocks that hold buffers stay, without axes.
+///
+/// A sum over no elements, which a block leaves undefined, is its init here.
+pub fn explicit_loops(func: &PrimFunc) -> PrimFunc {
+    PrimFunc { body: explicit_stmt(&func.body, func), ..func.clone() }
+}
+
+fn explicit_stmt(stmt: &Stmt, func: &PrimFunc) -> Stmt {
+    let threads = |stmt: &Stmt| matches!(stmt, Stmt::For { kind: LoopKind::ThreadBinding(_), .. });
+    if matches!(stmt, Stmt::For { .. } | Stmt::Block(_))
+        && !threads(stmt)
+        && let Some(explicit) = Nest::of(stmt, func).and_then(|nest| nest.explicit())
+    {
+        return explicit;
+    }
+    let inner = map_children(stmt.clone(), &mut |child| explicit_stmt(child, func));
+    match inner {
+        Stmt::Block(block) => explicit_block(*block),
+        other => other,
+    }
+}
+
+/// A block whose loops have another form: its init stands under the condition that names the first iteration.
+fn explicit_block(block: Block) -> Stmt {
+    let value = |var: VarId| block.iters.iter().find(|iter| iter.var == var).map(|iter| iter.binding.clone());
+    let replace = |stmt: &Stmt| rx_tir::rewrite::map_stmt(stmt, &mut |expr| substitute(expr, &value));
+    let mut parts = Vec::new();
+    if let Some(init) = &block.init {
+        let reduced = block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
+        let first = reduced.fold(Expr::bool(true), |all, iter| all.and(iter.binding.clone().eq(iter.start.clone())));
+        parts.push(match first.as_int() {
+            Some(_) => replace(init),
+            None => Stmt::If { condition: first, then: Box::new(replace(init)), otherwise: None },
+        });
+    }
+    parts.push(replace(&block.body));
+    let mut body = Stmt::seq(parts);
+    if let Some(predicate) = &block.predicate {
+        let condition = substitute(predicate, &value);
+        body = Stmt::If { condition, then: Box::new(body), otherwise: None };
+    }
+    if block.allocations.is_empty() {
+        return body;
+    }
+    Stmt::Block(Box::new(Block { iters: Vec::new(), predicate: None, init: None, body, ..block }))
+}
+
+/// Whether the statement holds no blocks and loops.
+fn is_plain(stmt: &Stmt) -> bool {
+    let mut plain = true;
+    stmt.walk(&mut |part| plain &= !matches!(part, Stmt::Block(_) | Stmt::For { .. } | Stmt::While { .. }));
+    plain
+}
+
+/// Whether the expression reads the buffer.
+pub(crate) fn reads(expr: &Expr, wanted: BufferId) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part, Expr::Load { buffer, .. } if *buffer == wanted));
+    found
+}
+
+/// Whether the expression mentions a variable of a set.
+pub(crate) fn mentions(expr: &Expr, wanted: &dyn Fn(&VarId) -> bool) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part, Expr::Var { var, .. } if wanted(var)));
+    found
+}

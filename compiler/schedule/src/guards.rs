@@ -1,0 +1,63 @@
+//! Marking every access that is not proved to lie in its buffer.
+
+use crate::scope::Scope;
+use crate::walk::{Rewrite, rewrite_stmt};
+use rx_base::Dim;
+use rx_tir::expr::Expr;
+use rx_tir::func::{BufferId, PrimFunc};
+use rx_tir::stmt::Site;
+
+/// How many indices a function has, and how many of them are checked when it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GuardCount {
+    /// Proved in range.
+    pub proved: usize,
+    /// Wrapped in [`Expr::Checked`].
+    pub checked: usize,
+}
+
+/// The function with every index that is not proved to lie in `0..extent` wrapped in [`Expr::Checked`], of loads and
+/// stores alike. Indices wrapped before are left as they are.
+pub fn guards(func: &PrimFunc) -> (PrimFunc, GuardCount) {
+    let mut scope = Scope::new(func);
+    let mut guarding = Guarding { func, count: GuardCount::default() };
+    let body = rewrite_stmt(&mut guarding, &mut scope, func, &func.body, Site { origin: None, operator: func.name });
+    let count = guarding.count;
+    (PrimFunc { body, ..func.clone() }, count)
+}
+
+struct Guarding<'f> {
+    func: &'f PrimFunc,
+    count: GuardCount,
+}
+
+impl Rewrite for Guarding<'_> {
+    fn expr(&mut self, _scope: &mut Scope, expr: Expr, _site: Site) -> Expr {
+        expr
+    }
+
+    fn indices(&mut self, scope: &mut Scope, buffer: BufferId, indices: Vec<Expr>, site: Site) -> Vec<Expr> {
+        let shape = &self.func.buffer(buffer).shape;
+        let guard = |(axis, (index, extent)): (usize, (Expr, &Expr))| {
+            if matches!(index, Expr::Checked { .. }) {
+                return index;
+            }
+            if is_in_range(scope, &index, extent) {
+                self.count.proved += 1;
+                return index;
+            }
+            self.count.checked += 1;
+            let (index, extent) = (Box::new(index), Box::new(extent.clone()));
+            Expr::Checked { index, extent, buffer, axis: axis as u32, site }
+        };
+        indices.into_iter().zip(shape).enumerate().map(guard).collect()
+    }
+}
+
+/// Whether `0 <= index < extent` is proved.
+fn is_in_range(scope: &mut Scope, index: &Expr, extent: &Expr) -> bool {
+    let index = scope.dim(index);
+    let extent = scope.dim(extent);
+    let room = &(&extent - &index) - &Dim::constant(1);
+    scope.not_negative(&index) && scope.not_negative(&room)
+}

@@ -1,0 +1,288 @@
+//! Element-wise fusion inside a function: temporaries that are computed element by element go into what reads them.
+
+use crate::accumulate::{Nest, reads};
+use crate::nests::top_level;
+use crate::scope::Scope;
+use rx_base::name::name;
+use rx_base::symbolic::{Answer, Bounds, prove};
+use rx_tir::expr::{BinaryOp, Expr, Intrinsic};
+use rx_tir::func::{BufferId, PrimFunc, VarId};
+use rx_tir::rewrite::{map_expr, map_stmt, substitute};
+use rx_tir::stmt::{Block, IterKind, Stmt};
+
+/// Operations a value may have to be computed again at every place that reads it.
+const CHEAP: usize = 6;
+
+/// The largest expression that inlining makes.
+const MAX_PARTS: usize = 2000;
+
+/// The function with temporaries that one nest fills element by element computed where they are read instead, where that
+/// repeats no work worth a buffer. What nothing reads is left out.
+///
+/// Results are the same to the bit: an element is the same expression of the same dtype, at another time.
+pub fn inline(func: &PrimFunc) -> PrimFunc {
+    let mut func = func.clone();
+    let (mut allocations, mut statements) = (Vec::new(), Vec::new());
+    top_level(&func.body, &mut allocations, &mut statements);
+    let mut at = 0;
+    while at < statements.len() {
+        if let Some(producer) = Producer::of(&statements[at], &func, &allocations)
+            && let Some(rest) = producer.readers_with_it(&mut func, &statements, at)
+        {
+            statements.truncate(at);
+            statements.extend(rest);
+            allocations.retain(|buffer| *buffer != producer.buffer);
+        } else {
+            at += 1;
+        }
+    }
+    let body = Stmt::seq(statements);
+    func.body = match allocations.is_empty() {
+        true => body,
+        false => Stmt::Block(Box::new(Block {
+            name: name("root"),
+            iters: Vec::new(),
+            predicate: None,
+            allocations,
+            init: None,
+            body,
+        })),
+    };
+    func
+}
+
+/// A nest that is `buffer[axes] = value(axes)`, for all of a temporary.
+struct Producer {
+    buffer: BufferId,
+    /// The variable of each axis; none where the axis has one place.
+    axes: Vec<Option<VarId>>,
+    value: Expr,
+}
+
+impl Producer {
+    fn of(stmt: &Stmt, func: &PrimFunc, allocations: &[BufferId]) -> Option<Producer> {
+        let nest = Nest::of(stmt, func)?;
+        let Stmt::Store { buffer, indices, value, .. } = &nest.body else { return None };
+        if !allocations.contains(buffer) || nest.init.is_some() || nest.predicate.is_some() || reads(value, *buffer) {
+            return None;
+        }
+        let spatial = nest.loops.iter().all(|l| l.kind == IterKind::Spatial || indices.contains(&func.var_expr(l.var)));
+        let mut scope = Scope::new(func);
+        let mut axes = Vec::new();
+        for (index, extent) in indices.iter().zip(&func.buffer(*buffer).shape) {
+            let extent = scope.dim(extent);
+            axes.push(match index {
+                Expr::Int { value: 0, .. } if extent.as_constant() == Some(1) => None,
+                Expr::Var { var, .. } if !axes.contains(&Some(*var)) => {
+                    let of = nest.loops.iter().find(|inner| inner.var == *var)?;
+                    let covered = scope.dim(&of.extent);
+                    (prove::equal(&covered, &extent, &Bounds::default()) == Answer::Proved).then_some(Some(*var))?
+                }
+                _ => return None,
+            });
+        }
+        let all = axes.iter().flatten().count() == nest.loops.len();
+        (spatial && all).then(|| Producer { buffer: *buffer, axes, value: value.clone() })
+    }
+
+    /// The statements behind the producer's with the buffer gone; `None` where it stays.
+    fn readers_with_it(&self, func: &mut PrimFunc, statements: &[Stmt], at: usize) -> Option<Vec<Stmt>> {
+        let (before, rest) = (&statements[..at], &statements[at + 1..]);
+        let touched = |stmt: &Stmt| reads_in(stmt, self.buffer) > 0 || stores_in(stmt, &|buffer| buffer == self.buffer);
+        if before.iter().any(touched) || rest.iter().any(|stmt| stores_in(stmt, &|buffer| buffer == self.buffer)) {
+            return None;
+        }
+        // What the value is made of must still be there at the last reader.
+        let last = rest.iter().rposition(|stmt| reads_in(stmt, self.buffer) > 0);
+        let upto = last.map_or(0, |last| last + 1);
+        let sources = |buffer: BufferId| reads(&self.value, buffer);
+        if rest[..upto].iter().any(|stmt| stores_in(stmt, &sources)) {
+            return None;
+        }
+        let readers: Vec<&Stmt> = rest[..upto].iter().filter(|stmt| reads_in(stmt, self.buffer) > 0).collect();
+        let uses: usize = readers.iter().map(|stmt| reads_in(stmt, self.buffer)).sum();
+        let once = readers.iter().all(|stmt| self.is_read_once(stmt, func));
+        let worth = match once {
+            true => uses <= 1 || cost(&self.value).is_some_and(|cost| cost <= CHEAP),
+            false => is_move(&self.value),
+        };
+        let by_let = once && readers.len() == 1 && !worth;
+        if !worth && !by_let {
+            return None;
+        }
+        let mut inlined = Vec::with_capacity(rest.len());
+        for stmt in rest {
+            let stmt = match reads_in(stmt, self.buffer) {
+                0 => stmt.clone(),
+                _ if by_let => self.bound_in(stmt, func)?,
+                _ => map_stmt(stmt, &mut |expr| self.replaced(expr, func)),
+            };
+            let mut largest = 0;
+            stmt.walk(&mut |part| largest = part.expressions().into_iter().map(parts).fold(largest, usize::max));
+            if largest > MAX_PARTS {
+                return None;
+            }
+            inlined.push(stmt);
+        }
+        Some(inlined)
+    }
+
+    /// Whether a nest reads each element at most once at each place that reads it: every loop leads to another element.
+    fn is_read_once(&self, stmt: &Stmt, func: &PrimFunc) -> bool {
+        let Some(nest) = Nest::of(stmt, func) else { return false };
+        let mut once = true;
+        let mut look = |expr: &Expr| {
+            expr.walk(&mut |part| {
+                if let Expr::Load { buffer, indices, .. } = part
+                    && *buffer == self.buffer
+                {
+                    let named = |var: VarId| indices.iter().any(|index| index.uses(var));
+                    once &= nest.loops.iter().all(|inner| inner.extent.as_int() == Some(1) || named(inner.var));
+                }
+            });
+        };
+        nest.predicate.iter().for_each(&mut look);
+        for part in nest.init.iter().chain([&nest.body]) {
+            part.walk(&mut |stmt| stmt.expressions().into_iter().for_each(&mut look));
+        }
+        once
+    }
+
+    fn element(&self, indices: &[Expr], func: &PrimFunc) -> Expr {
+        substitute(&self.value, &|var| {
+            let at = self.axes.iter().position(|axis| *axis == Some(var))?;
+            Some(indices.get(at)?.clone().cast(func.var(var).dtype))
+        })
+    }
+
+    fn replaced(&self, expr: &Expr, func: &PrimFunc) -> Expr {
+        map_expr(expr, &mut |part| match part {
+            Expr::Load { buffer, indices, .. } if buffer == self.buffer => self.element(&indices, func),
+            other => other,
+        })
+    }
+
+    /// The statement with the value computed once in front of its one store, where that reads the same element at all
+    /// places, and at one of them whatever is chosen.
+    fn bound_in(&self, stmt: &Stmt, func: &mut PrimFunc) -> Option<Stmt> {
+        match stmt {
+            Stmt::Store { value, .. } => {
+                let indices = self.one_element(stmt)?;
+                always_reads(value, self.buffer).then_some(())?;
+                let buffer = func.buffer(self.buffer);
+                let (variable, dtype) = (buffer.name, buffer.dtype);
+                let var = func.add_var(variable, dtype);
+                let bound = func.var_expr(var);
+                let body = map_stmt(stmt, &mut |expr| {
+                    map_expr(expr, &mut |part| match part {
+                        Expr::Load { buffer, .. } if buffer == self.buffer => bound.clone(),
+                        other => other,
+                    })
+                });
+                Some(Stmt::Let { var, value: self.element(&indices, func), body: Box::new(body) })
+            }
+            // The `let`s of other producers: the new one stands in front of what reads it.
+            Stmt::Let { var, value, body } if !reads(value, self.buffer) => {
+                let body = Box::new(self.bound_in(body, func)?);
+                Some(Stmt::Let { var: *var, value: value.clone(), body })
+            }
+            Stmt::For { body, .. } => {
+                let inner = self.bound_in(body, func)?;
+                Some(rx_tir::rewrite::map_children(stmt.clone(), &mut |_| inner.clone()))
+            }
+            Stmt::Block(block) if block.init.as_ref().is_none_or(|init| reads_in(init, self.buffer) == 0) => {
+                let body = self.bound_in(&block.body, func)?;
+                Some(Stmt::Block(Box::new(Block { body, ..(**block).clone() })))
+            }
+            _ => None,
+        }
+    }
+
+    /// The indices at which a statement reads the buffer, where they are the same everywhere.
+    fn one_element(&self, stmt: &Stmt) -> Option<Vec<Expr>> {
+        let mut found: Vec<&Vec<Expr>> = Vec::new();
+        for expr in stmt.expressions() {
+            expr.walk(&mut |part| {
+                if let Expr::Load { buffer, indices, .. } = part
+                    && *buffer == self.buffer
+                {
+                    found.push(indices);
+                }
+            });
+        }
+        let (first, others) = found.split_first()?;
+        let inner = first.iter().any(|index| reads(index, self.buffer));
+        (!inner && others.iter().all(|indices| indices == first)).then(|| (*first).clone())
+    }
+}
+
+/// Whether evaluating the expression reads the buffer whatever its conditions say.
+fn always_reads(expr: &Expr, buffer: BufferId) -> bool {
+    match expr {
+        Expr::Load { buffer: read, .. } if *read == buffer => true,
+        Expr::Select { condition, then, otherwise } => {
+            always_reads(condition, buffer) || always_reads(then, buffer) && always_reads(otherwise, buffer)
+        }
+        Expr::Binary { op: BinaryOp::And | BinaryOp::Or, left, .. } => always_reads(left, buffer),
+        other => other.children().into_iter().any(|part| always_reads(part, buffer)),
+    }
+}
+
+/// How often the statement's text reads the buffer.
+fn reads_in(stmt: &Stmt, wanted: BufferId) -> usize {
+    let mut count = 0;
+    stmt.walk(&mut |part| {
+        for expr in part.expressions() {
+            expr.walk(&mut |part| {
+                count += usize::from(matches!(part, Expr::Load { buffer, .. } if *buffer == wanted));
+            });
+        }
+    });
+    count
+}
+
+fn stores_in(stmt: &Stmt, wanted: &dyn Fn(BufferId) -> bool) -> bool {
+    let mut found = false;
+    stmt.walk(&mut |part| found |= matches!(part, Stmt::Store { buffer, .. } if wanted(*buffer)));
+    found
+}
+
+fn parts(expr: &Expr) -> usize {
+    let mut parts = 0;
+    expr.walk(&mut |_| parts += 1);
+    parts
+}
+
+/// Whether the value is a constant or another buffer's element, at a place that is a sum of multiples.
+fn is_move(value: &Expr) -> bool {
+    let simple = |index: &Expr| {
+        let mut simple = true;
+        index.walk(&mut |part| {
+            simple &= matches!(part, Expr::Int { .. } | Expr::Var { .. } | Expr::Cast { .. })
+                || matches!(part, Expr::Binary { op: BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, .. });
+        });
+        simple
+    };
+    match value {
+        Expr::Int { .. } | Expr::Float { .. } => true,
+        Expr::Load { indices, .. } => indices.iter().all(simple),
+        _ => false,
+    }
+}
+
+/// The operations of a value, its index arithmetic left out; `None` where one of them is a function or a division.
+fn cost(value: &Expr) -> Option<usize> {
+    let own = match value {
+        Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } => return Some(0),
+        Expr::Load { .. } => return Some(1),
+        Expr::Call { function: Intrinsic::Abs | Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::CopySign, .. } => 1,
+        Expr::Call { .. } => return None,
+        Expr::Binary { op: BinaryOp::Div | BinaryOp::FloorDiv | BinaryOp::FloorMod, left, .. }
+            if left.dtype().is_float() =>
+        {
+            return None;
+        }
+        _ => 1,
+    };
+    value.children().into_iter().try_fold(own, |sum, part| Some(sum + cost(part)?))
+}

@@ -1,0 +1,27 @@
+//! Analysis and rewriting of functions of the loop-level IR for compiled targets.
+//!
+//! Each pass has one purpose: [`mod@simplify`] makes index arithmetic and loops small, [`mod@guards`] marks every access that
+//! is not proved in range, [`mod@inline`] fuses element-wise producers into their consumers, and [`nests`] cuts a function
+//! into loop nests and matrix products ([`gemm`]) found by their access maps ([`roles`]).
+
+pub mod accumulate;
+mod arithmetic;
+pub mod gemm;
+pub mod guards;
+pub mod inline;
+mod matmul;
+pub mod nests;
+mod pack;
+pub mod prove;
+pub mod roles;
+pub mod scope;
+pub mod simplify;
+mod walk;
+
+pub use accumulate::{Nest, Reduction, explicit_loops};
+pub use gemm::{BatchAxis, Gemm, Matrix, Scheduled, Step};
+pub use guards::{GuardCount, guards};
+pub use inline::inline;
+pub use nests::schedule;
+pub use roles::Declined;
+pub use simplify::simplify;

@@ -1,0 +1,394 @@
+//! From a sum of products to a matrix product: which loops are rows, columns and sums, and where operands are packed.
+
+use crate::accumulate::Nest;
+use crate::gemm::{BatchAxis, Gemm, Matrix, Step};
+use crate::pack::{Packing, Tile, pack_stmt};
+use crate::roles::{Affine, Declined, Product, Role, affine};
+use crate::scope::Scope;
+use crate::simplify::simplify_in;
+use rx_base::symbolic::prove;
+use rx_base::symbolic::{Answer, Bounds};
+use rx_base::{DType, Dim};
+use rx_tir::expr::Expr;
+use rx_tir::func::{BufferId, PrimFunc, VarId};
+use rx_tir::stmt::Stmt;
+
+/// Fewer columns than this in a strided operand are packed instead where that gives more.
+const FEW: i64 = 16;
+
+/// Loops that together are one axis of a matrix, innermost first: each has the extent of the ones before as its stride.
+type Chain = Vec<(VarId, Dim)>;
+
+/// One factor.
+pub(crate) struct Operand {
+    expr: Expr,
+    /// Where it stands, if it stands in memory as a matrix.
+    strided: Option<Affine>,
+    /// Whether it is the factor whose free loops are N.
+    is_right: bool,
+}
+
+/// The steps of a nest that is a matrix product.
+///
+/// # Errors
+/// Where it is none, or would gain nothing.
+pub(crate) fn gemm_steps(
+    nest: &Nest,
+    func: &mut PrimFunc,
+    temporaries: &mut Vec<BufferId>,
+) -> Result<Vec<Step>, Declined> {
+    if nest.reduction().is_none() {
+        return Err(Declined("no update of one element"));
+    }
+    let mut nest = nest.clone().with_digits(func);
+    let mut scope = Scope::new(func);
+    for inner in &nest.loops {
+        scope.enter_loop(inner.var, func.var(inner.var).dtype, &Expr::int(0), &inner.extent);
+    }
+    nest.body = simplify_in(&mut scope, func, &nest.body);
+    nest.init = nest.init.map(|init| simplify_in(&mut scope, func, &init));
+    let mut product = Product::of(&nest, &mut scope, func)?;
+    orient(&mut product);
+    let dtype = func.buffer(product.reduction.buffer).dtype;
+    let operand = |expr: &Expr, is_right: bool, scope: &mut Scope| {
+        let strided = match expr {
+            Expr::Load { buffer, indices, dtype: element } if *element == dtype => {
+                affine(scope, func, &nest.loops, *buffer, indices)
+            }
+            _ => None,
+        };
+        Operand { expr: expr.clone(), strided, is_right }
+    };
+    let mut a = operand(&product.left, false, &mut scope);
+    let mut b = operand(&product.right, true, &mut scope);
+    let axes = Axes::choose(&product, &mut a, &mut b)?;
+    let mut building = Building { func, temporaries, scope, product: &product, axes, dtype, steps: Vec::new() };
+    building.begin(&nest)?;
+    building.build(&a, &b).ok_or(Declined("a stride cannot be written down"))?;
+    Ok(building.steps)
+}
+
+/// Makes the factor of the loop that is contiguous in the result the right one.
+fn orient(product: &mut Product) {
+    let contiguous =
+        |(var, _, role): &(VarId, Dim, Role)| *role == Role::M && product.target.stride(*var).as_constant() == Some(1);
+    if product.loops.iter().any(contiguous) {
+        std::mem::swap(&mut product.left, &mut product.right);
+        for (_, _, role) in &mut product.loops {
+            *role = match *role {
+                Role::M => Role::N,
+                Role::N => Role::M,
+                other => other,
+            };
+        }
+    }
+}
+
+/// The loops by what they are in the matrix product.
+struct Axes {
+    m: Chain,
+    n: Chain,
+    k: Chain,
+    /// The rest: each value is a product of its own.
+    batch: Vec<(VarId, Dim)>,
+}
+
+impl Axes {
+    fn choose(product: &Product, a: &mut Operand, b: &mut Operand) -> Result<Axes, Declined> {
+        let of = |wanted: Role| -> Vec<(VarId, Dim)> {
+            let loops = product.loops.iter().filter(|(_, _, role)| *role == wanted);
+            loops.map(|(var, extent, _)| (*var, extent.clone())).collect()
+        };
+        let k = sum_chain(&of(Role::K), a, b);
+        let (rows, columns) = (of(Role::M), of(Role::N));
+        // A packed factor is read once for each row of the other; without any, packing is all of the work.
+        let mut m = free_chain(&rows, &product.target, a, !columns.is_empty());
+        let mut n = free_chain(&columns, &product.target, b, !rows.is_empty());
+        match (b.strided.is_none(), a.strided.is_none()) {
+            (true, _) => trim(&mut n, &size(&k)),
+            (false, true) => trim(&mut m, &size(&k)),
+            (false, false) => {}
+        }
+        let packed = a.strided.is_none() || b.strided.is_none();
+        if packed && (m.is_empty() || n.is_empty()) {
+            return Err(Declined("one factor has no rows of its own"));
+        }
+        if m.is_empty() && n.is_empty() {
+            return Err(Declined("neither factor has rows of its own"));
+        }
+        let taken = |var: VarId| [&m, &n, &k].iter().any(|chain| chain.iter().any(|(known, _)| *known == var));
+        let rest = product.loops.iter().filter(|(var, _, _)| !taken(*var));
+        let batch = rest.map(|(var, extent, _)| (*var, extent.clone())).collect();
+        Ok(Axes { m, n, k, batch })
+    }
+}
+
+/// The summed loops in an order in which they are one axis of as many operands as possible; the others are packed.
+fn sum_chain(loops: &[(VarId, Dim)], a: &mut Operand, b: &mut Operand) -> Chain {
+    let whole = |operand: &Operand| {
+        let strides = operand.strided.as_ref()?;
+        let chain = longest_chain(loops, &[strides]);
+        (chain.len() == loops.len()).then_some(chain)
+    };
+    if let (Some(left), Some(right)) = (&a.strided, &b.strided) {
+        let both = longest_chain(loops, &[left, right]);
+        if both.len() == loops.len() {
+            return both;
+        }
+    }
+    if let Some(chain) = whole(a) {
+        b.strided = None;
+        return chain;
+    }
+    a.strided = None;
+    whole(b).unwrap_or_else(|| {
+        b.strided = None;
+        loops.iter().rev().cloned().collect()
+    })
+}
+
+/// The free loops of a factor that are one axis of the result, and of the factor where it stands in memory. A factor that
+/// has too few of them at even distances is packed, where it may be.
+fn free_chain(loops: &[(VarId, Dim)], target: &Affine, operand: &mut Operand, may_pack: bool) -> Chain {
+    let packed = longest_chain(loops, &[target]);
+    let Some(strides) = &operand.strided else { return packed };
+    let strided = longest_chain(loops, &[target, strides]);
+    let few = size(&strided).as_constant().is_some_and(|size| size < FEW);
+    if may_pack && few && strided.len() < packed.len() {
+        operand.strided = None;
+        return packed;
+    }
+    strided
+}
+
+/// Leaves out the outermost loops of a packed chain until one value of the last loop has elements that fit a tile: what is
+/// left out becomes loops around the product.
+fn trim(chain: &mut Chain, depth: &Dim) {
+    let fits = |chain: &Chain| {
+        let row = &size(&chain[..chain.len() - 1]) * depth;
+        row.as_constant().map_or(chain.len() <= 2, |row| row <= crate::pack::TILE_ELEMENTS)
+    };
+    while chain.len() > 1 && !fits(chain) {
+        chain.pop();
+    }
+}
+
+/// The longest sequence of loops, innermost first, in which each loop's stride is the one before it times its extent, in
+/// every access.
+fn longest_chain(loops: &[(VarId, Dim)], accesses: &[&Affine]) -> Chain {
+    let mut best: Chain = Vec::new();
+    // Loops further in come first among equals: their elements are nearer to each other.
+    for first in loops.iter().rev() {
+        let mut chain: Chain = vec![first.clone()];
+        while let Some((last, extent)) = chain.last() {
+            let follows = |(var, _): &&(VarId, Dim)| {
+                let free = chain.iter().all(|(known, _)| known != var);
+                free && accesses.iter().all(|access| same(&access.stride(*var), &(&access.stride(*last) * extent)))
+            };
+            let Some(next) = loops.iter().find(follows) else { break };
+            chain.push(next.clone());
+        }
+        if chain.len() > best.len() {
+            best = chain;
+        }
+    }
+    best
+}
+
+fn same(a: &Dim, b: &Dim) -> bool {
+    !a.is_error() && !b.is_error() && prove::equal(a, b, &Bounds::default()) == Answer::Proved
+}
+
+/// The number of elements along a chain.
+pub(crate) fn size(chain: &[(VarId, Dim)]) -> Dim {
+    chain.iter().fold(Dim::constant(1), |size, (_, extent)| &size * extent)
+}
+
+/// Steps being built.
+struct Building<'a> {
+    func: &'a mut PrimFunc,
+    temporaries: &'a mut Vec<BufferId>,
+    scope: Scope,
+    product: &'a Product,
+    axes: Axes,
+    dtype: DType,
+    steps: Vec<Step>,
+}
+
+/// A loop of steps around the product.
+struct Outer {
+    var: VarId,
+    extent: Expr,
+}
+
+impl Building<'_> {
+    /// The first values, where they are not 0: a nest of their own, and products are added.
+    fn begin(&mut self, nest: &Nest) -> Result<(), Declined> {
+        let Some(init) = &nest.init else { return Ok(()) };
+        if self.starts_at_zero() {
+            return Ok(());
+        }
+        let summed = |var: &VarId| self.axes.k.iter().any(|(known, _)| known == var);
+        let mut stmt = init.clone();
+        for outer in nest.loops.iter().rev().filter(|outer| !summed(&outer.var)) {
+            let var = self.func.add_var(self.func.var(outer.var).name, self.func.var(outer.var).dtype);
+            let body = crate::simplify::replace_var(&stmt, outer.var, &self.func.var_expr(var));
+            stmt = Stmt::for_loop(var, outer.extent.clone(), body);
+        }
+        self.steps.push(Step::Nest(stmt));
+        Ok(())
+    }
+
+    fn starts_at_zero(&self) -> bool {
+        match &self.product.reduction.init {
+            Some(Expr::Float { value, .. }) => *value == 0.0,
+            Some(Expr::Int { value, .. }) => *value == 0,
+            _ => false,
+        }
+    }
+
+    /// Builds the product; `None` where something is not expressible.
+    fn build(&mut self, a: &Operand, b: &Operand) -> Option<()> {
+        let depends = |operand: &Operand, var: VarId| operand.strided.is_none() && operand.expr.uses(var);
+        let batch = std::mem::take(&mut self.axes.batch);
+        // Loops that a packed operand depends on are around its packing; the others are the product's own.
+        let (mut around, own): (Vec<_>, Vec<_>) =
+            batch.into_iter().partition(|(var, _)| depends(a, *var) || depends(b, *var));
+        // The packing of an operand is not repeated in loops it does not depend on, as far as one order allows.
+        around.sort_by_key(|(var, _)| !depends(a, *var));
+        let for_a = around.iter().filter(|(var, _)| depends(a, *var)).count();
+        let tile = self.tile(a, b)?;
+
+        let (k, m, n) = (size(&self.axes.k), size(&self.axes.m), size(&self.axes.n));
+        let mut a_packed = Vec::new();
+        let a_matrix = match (&a.strided, b.strided.is_none()) {
+            (Some(strides), _) => self.strided(strides, &self.axes.m, &self.axes.k, &around, None)?,
+            // Where both are packed, the left one is packed whole.
+            (None, true) => self.packed(a, None, &mut a_packed)?,
+            (None, false) => self.packed(a, tile.as_ref(), &mut a_packed)?,
+        };
+        let mut b_packed = Vec::new();
+        let b_matrix = match &b.strided {
+            Some(strides) => self.strided(strides, &self.axes.k, &self.axes.n, &around, None)?,
+            None => self.packed(b, tile.as_ref(), &mut b_packed)?,
+        };
+        let on_columns = b.strided.is_none();
+        let target = &self.product.target;
+        let c_matrix = self.strided(target, &self.axes.m, &self.axes.n, &around, tile.as_ref())?;
+        let (mut m, mut n) = (self.expr(&m)?, self.expr(&n)?);
+        if let Some(tile) = &tile {
+            let tiled = if on_columns { &mut n } else { &mut m };
+            *tiled = tile.rows.clone() * self.expr(&tile.inner)?;
+        }
+        let batch = own.iter().map(|axis| self.batch_axis(axis, a, b)).collect::<Option<Vec<_>>>()?;
+        let gemm = Gemm {
+            batch,
+            m,
+            n,
+            k: self.expr(&k)?,
+            a: a_matrix,
+            b: b_matrix,
+            c: c_matrix,
+            accumulate: self.product.reduction.init.is_none() || !self.starts_at_zero(),
+            dtype: self.dtype,
+            site: self.product.reduction.site,
+        };
+        let outer = around.iter().map(|(var, extent)| Some(Outer { var: *var, extent: self.expr(extent)? }));
+        let outer = outer.collect::<Option<Vec<_>>>()?;
+        let steps = nested(outer, for_a, tile, (a_packed, a.strided.is_none() && !on_columns), b_packed, gemm);
+        self.steps.extend(steps);
+        Some(())
+    }
+
+    /// The tiles of the packed operand: of the right one where both are.
+    fn tile(&mut self, a: &Operand, b: &Operand) -> Option<Option<Tile>> {
+        let chain = match (b.strided.is_none(), a.strided.is_none()) {
+            (true, _) => self.axes.n.clone(),
+            (false, true) => self.axes.m.clone(),
+            (false, false) => return Some(None),
+        };
+        let k = size(&self.axes.k);
+        Tile::choose(&mut self.scope, self.func, &chain, &k).map(Some)
+    }
+
+    /// A factor or the result where it stands, at the current values of the loops around and of the tile.
+    fn strided(
+        &self,
+        at: &Affine,
+        rows: &Chain,
+        columns: &Chain,
+        around: &[(VarId, Dim)],
+        tile: Option<&Tile>,
+    ) -> Option<Matrix> {
+        let mut offset = self.expr(&at.base)?;
+        for (var, _) in around {
+            offset = offset + self.expr(&at.stride(*var))? * self.func.var_expr(*var).cast(DType::INT64);
+        }
+        if let Some(tile) = tile {
+            offset = offset + self.expr(&at.stride(tile.var))? * tile.start.clone();
+        }
+        let stride = |chain: &Chain| match chain.first() {
+            Some((var, _)) => self.expr(&at.stride(*var)),
+            // One row or column: where the next would stand is never asked.
+            None => Some(Expr::int(1)),
+        };
+        Some(Matrix { buffer: at.buffer, offset, row: stride(rows)?, column: stride(columns)? })
+    }
+
+    /// A factor packed into a buffer of its own by statements put into `steps`.
+    fn packed(&mut self, operand: &Operand, tile: Option<&Tile>, steps: &mut Vec<Step>) -> Option<Matrix> {
+        let packing = Packing {
+            expr: &operand.expr,
+            free: if operand.is_right { &self.axes.n } else { &self.axes.m },
+            summed: &self.axes.k,
+            free_is_inner: operand.is_right,
+            tile,
+            dtype: self.dtype,
+            site: self.product.reduction.site,
+        };
+        let packed = pack_stmt(&self.scope, self.func, &packing)?;
+        self.temporaries.push(packed.buffer);
+        steps.push(Step::Nest(packed.stmt));
+        let (outer, inner) = (packed.outer_stride, Expr::int(1));
+        Some(Matrix { buffer: packed.buffer, offset: Expr::int(0), row: outer, column: inner })
+    }
+
+    fn batch_axis(&self, (var, extent): &(VarId, Dim), a: &Operand, b: &Operand) -> Option<BatchAxis> {
+        let stride = |strides: Option<&Affine>| strides.map_or(Some(Expr::int(0)), |at| self.expr(&at.stride(*var)));
+        Some(BatchAxis {
+            extent: self.expr(extent)?,
+            a: stride(a.strided.as_ref())?,
+            b: stride(b.strided.as_ref())?,
+            c: stride(Some(&self.product.target))?,
+        })
+    }
+
+    fn expr(&self, dim: &Dim) -> Option<Expr> {
+        self.scope.expr(dim, DType::INT64)
+    }
+}
+
+/// The loops around the packing of the left factor, it, the other loops, the tiles, the packing in each, the product.
+fn nested(
+    mut outer: Vec<Outer>,
+    for_a: usize,
+    tile: Option<Tile>,
+    (a_packed, a_is_tiled): (Vec<Step>, bool),
+    b_packed: Vec<Step>,
+    gemm: Gemm,
+) -> Vec<Step> {
+    let inner = outer.split_off(for_a.min(outer.len()));
+    let (mut before, mut body) = (a_packed, b_packed);
+    if a_is_tiled {
+        body.append(&mut before);
+    }
+    body.push(Step::Gemm(Box::new(gemm)));
+    if let Some(Tile { loop_var: Some((var, extent)), .. }) = tile {
+        body = vec![Step::Loop { var, extent, body }];
+    }
+    let around = |outer: Vec<Outer>, body: Vec<Step>| {
+        outer.into_iter().rev().fold(body, |body, Outer { var, extent }| vec![Step::Loop { var, extent, body }])
+    };
+    before.extend(around(inner, body));
+    around(outer, before)
+}

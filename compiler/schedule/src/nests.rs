@@ -1,0 +1,50 @@
+//! Cutting a function into loop nests and matrix products.
+
+use crate::accumulate::Nest;
+use crate::gemm::{Scheduled, Step};
+use crate::guards::guards;
+use crate::matmul::gemm_steps;
+use crate::simplify::simplify;
+use rx_tir::func::{BufferId, PrimFunc};
+use rx_tir::stmt::Stmt;
+
+/// The function in steps: matrix products where its nests are some, its other statements as they are.
+///
+/// The function is simplified first, so that loops of one iteration are gone before roles are looked for, and its accesses
+/// are guarded: what is not proved in range is [`rx_tir::Expr::Checked`] in the steps.
+pub fn schedule(func: &PrimFunc) -> Scheduled {
+    let (func, _) = guards(&simplify(func));
+    let mut temporaries = Vec::new();
+    let mut statements = Vec::new();
+    top_level(&func.body, &mut temporaries, &mut statements);
+    let mut scheduled = Scheduled { func, temporaries, steps: Vec::new(), declined: Vec::new() };
+    for statement in statements {
+        let steps = Nest::of(&statement, &scheduled.func)
+            .ok_or(crate::roles::Declined("no loops around one block"))
+            .and_then(|nest| gemm_steps(&nest, &mut scheduled.func, &mut scheduled.temporaries));
+        match steps {
+            Ok(steps) => scheduled.steps.extend(steps),
+            Err(crate::roles::Declined(reason)) => {
+                scheduled.declined.push(reason);
+                scheduled.steps.push(Step::Nest(statement));
+            }
+        }
+    }
+    scheduled
+}
+
+/// The statements in order, out of the blocks that only hold buffers around them.
+pub(crate) fn top_level(stmt: &Stmt, temporaries: &mut Vec<BufferId>, into: &mut Vec<Stmt>) {
+    match stmt {
+        Stmt::Seq(statements) => {
+            for statement in statements {
+                top_level(statement, temporaries, into);
+            }
+        }
+        Stmt::Block(block) if block.iters.is_empty() && block.predicate.is_none() && block.init.is_none() => {
+            temporaries.extend(&block.allocations);
+            top_level(&block.body, temporaries, into);
+        }
+        other => into.push(other.clone()),
+    }
+}

@@ -1,0 +1,214 @@
+//! Proving that a symbolic integer is not negative: variables are replaced by the ends of their ranges, innermost first.
+
+use crate::scope::Scope;
+use rx_base::symbolic::{Atom, prove};
+use rx_base::{Dim, Name};
+use rx_tir::Expr;
+
+/// How many dims one question may look at. Proofs that succeed look at few; the limit bounds the ones that do not.
+const STEPS: usize = 96;
+
+/// How many dims one question and those inside it may look at together.
+const WORK: usize = 8192;
+
+/// How deep cases and replacements may nest.
+const DEPTH: usize = 24;
+
+/// How many proofs may stand inside each other: to prove something of a choice, its conditions and branches are read, for
+/// which other things are proved.
+const NESTED: usize = 2;
+
+impl Scope {
+    /// Whether the dim is proved not to be negative here. The error part is not.
+    pub fn not_negative(&mut self, dim: &Dim) -> bool {
+        if let Some(value) = dim.as_constant() {
+            return value >= 0;
+        }
+        if dim.is_error() {
+            return false;
+        }
+        if self.nested >= NESTED {
+            return prove::lower(dim, &self.bounds).is_some_and(|low| low >= 0);
+        }
+        if self.nested == 0 {
+            self.work = WORK;
+        }
+        self.nested += 1;
+        let proved = self.proves(dim);
+        self.nested -= 1;
+        proved
+    }
+
+    fn proves(&mut self, dim: &Dim) -> bool {
+        let mut steps = STEPS;
+        if self.eliminate(dim, &mut steps, DEPTH) {
+            return true;
+        }
+        // What is known not to be negative may be taken away: one fact, then two.
+        let facts: Vec<Dim> = self.facts.iter().rev().filter(|fact| related(fact, dim)).cloned().collect();
+        let mut steps = 4 * STEPS;
+        let rests: Vec<Dim> = facts.iter().map(|fact| dim - fact).collect();
+        if rests.iter().any(|rest| self.eliminate(rest, &mut steps, DEPTH)) {
+            return true;
+        }
+        let mut steps = 4 * STEPS;
+        rests.iter().enumerate().any(|(at, rest)| {
+            facts.iter().skip(at).any(|fact| related(fact, rest) && self.eliminate(&(rest - fact), &mut steps, DEPTH))
+        })
+    }
+
+    /// Proves by replacing, one after the other, each variable and each division, remainder, minimum, maximum and choice by
+    /// what it is at least or at most.
+    fn eliminate(&mut self, dim: &Dim, steps: &mut usize, depth: usize) -> bool {
+        if dim.is_error() || *steps == 0 || self.work == 0 || depth == 0 {
+            return false;
+        }
+        *steps -= 1;
+        self.work -= 1;
+        match prove::lower(dim, &self.bounds) {
+            Some(low) if low >= 0 => return true,
+            _ if dim.as_constant().is_some() => return false,
+            _ => {}
+        }
+        let ranges = &self.ranges;
+        let variable = ranges.iter().rev().find(|(symbol, _)| {
+            let atom = Atom::Symbol(*symbol);
+            is_linear(dim, &atom) && !inside_atoms(dim, *symbol)
+        });
+        if let Some((symbol, last)) = variable.cloned() {
+            let (coefficient, rest) = take(dim, &Atom::Symbol(symbol));
+            let Some(rising) = self.sign(&coefficient) else { return false };
+            let replaced = if rising { rest } else { &rest + &(&coefficient * &last) };
+            return self.eliminate(&replaced, steps, depth - 1);
+        }
+        let compound: Vec<Atom> = compound_atoms(dim);
+        compound.iter().any(|atom| self.replace(dim, atom, steps, depth))
+    }
+
+    /// Whether the dim is proved not to be negative by what one of its atoms is at least or at most.
+    fn replace(&mut self, dim: &Dim, atom: &Atom, steps: &mut usize, depth: usize) -> bool {
+        let (coefficient, rest) = take(dim, atom);
+        let Some(rising) = self.sign(&coefficient) else { return false };
+        let with = |value: &Dim| &rest + &(&coefficient * value);
+        let one = Dim::constant(1);
+        match atom {
+            Atom::Min(a, b) | Atom::Max(a, b) => {
+                let (first, second) = (with(a), with(b));
+                let both = matches!(atom, Atom::Min(..)) == rising;
+                match self.eliminate(&first, steps, depth - 1) {
+                    true if both => self.eliminate(&second, steps, depth - 1),
+                    false if !both => self.eliminate(&second, steps, depth - 1),
+                    answer => answer,
+                }
+            }
+            Atom::FloorMod(a, b) if self.at_least_one(b) => {
+                let bound = if rising { Dim::constant(0) } else { b - &one };
+                let written_out = a - &(b * &a.floor_div(b));
+                self.eliminate(&with(&bound), steps, depth - 1)
+                    || !rising && self.eliminate(a, steps, depth - 1) && self.eliminate(&with(a), steps, depth - 1)
+                    || self.eliminate(&with(&written_out), steps, depth - 1)
+            }
+            Atom::FloorDiv(a, b) if self.at_least_one(b) => {
+                // b·q <= a <= b·q + b - 1; and an integer is not negative where b times it is above -b.
+                let dividend = if rising { &(a - b) + &one } else { a.clone() };
+                let scaled = &(&(b * &rest) + &(&coefficient * &dividend)) + &(b - &one);
+                self.eliminate(&scaled, steps, depth - 1)
+            }
+            Atom::Opaque(..) => {
+                let Some(Expr::Select { condition, then, otherwise }) = self.opaque_expr(atom).cloned() else {
+                    return false;
+                };
+                [(then, true), (otherwise, false)].into_iter().all(|(value, holds)| {
+                    let mark = self.mark();
+                    self.assume_condition(&condition, holds);
+                    let value = self.dim(&value);
+                    let goal = &rest + &(&coefficient * &value);
+                    let facts: Vec<Dim> = self.facts.iter().skip(mark.facts).cloned().collect();
+                    let proved = self.eliminate(&goal, steps, depth - 1)
+                        || facts.iter().any(|fact| self.eliminate(&(&goal - fact), steps, depth - 1));
+                    self.leave(mark);
+                    proved
+                })
+            }
+            _ => false,
+        }
+    }
+
+    fn at_least_one(&self, dim: &Dim) -> bool {
+        prove::lower(dim, &self.bounds).is_some_and(|low| low >= 1)
+    }
+
+    /// Whether the dim is never negative (`true`) or never positive (`false`).
+    fn sign(&self, dim: &Dim) -> Option<bool> {
+        if prove::lower(dim, &self.bounds).is_some_and(|low| low >= 0) {
+            return Some(true);
+        }
+        prove::upper(dim, &self.bounds).is_some_and(|high| high <= 0).then_some(false)
+    }
+}
+
+/// Whether the atom occurs as a factor, and nowhere to a higher power than 1.
+fn is_linear(dim: &Dim, atom: &Atom) -> bool {
+    let mut exponents = dim.terms().iter().flat_map(|(product, _)| product).filter(|(known, _)| known == atom);
+    let found = exponents.next();
+    found.is_some_and(|(_, exponent)| *exponent == 1) && exponents.all(|(_, exponent)| *exponent == 1)
+}
+
+/// Whether the symbol occurs in a division, remainder, minimum or maximum.
+pub(crate) fn inside_atoms(dim: &Dim, symbol: Name) -> bool {
+    let mut found = false;
+    for (product, _) in dim.terms() {
+        for (atom, _) in product {
+            if !matches!(atom, Atom::Symbol(_)) {
+                Dim::from(atom.clone()).for_each_symbol(&mut |known| found |= known == symbol);
+            }
+        }
+    }
+    found
+}
+
+/// The atoms that are no symbols and occur to the power 1 only.
+fn compound_atoms(dim: &Dim) -> Vec<Atom> {
+    let mut atoms: Vec<Atom> = Vec::new();
+    for (product, _) in dim.terms() {
+        for (atom, _) in product {
+            if !matches!(atom, Atom::Symbol(_)) && !atoms.contains(atom) && is_linear(dim, atom) {
+                atoms.push(atom.clone());
+            }
+        }
+    }
+    atoms
+}
+
+/// `dim = coefficient · atom + rest`, for an atom that occurs to the power 1 only.
+pub(crate) fn take(dim: &Dim, atom: &Atom) -> (Dim, Dim) {
+    let (mut coefficient, mut rest) = (Dim::constant(0), Dim::constant(dim.constant_part()));
+    for (product, scale) in dim.terms() {
+        let mut factors = Dim::constant(*scale);
+        let mut found = false;
+        for (factor, exponent) in product {
+            if factor == atom {
+                found = true;
+                continue;
+            }
+            let factor = Dim::from(factor.clone());
+            for _ in 0..*exponent {
+                factors = &factors * &factor;
+            }
+        }
+        match found {
+            true => coefficient = &coefficient + &factors,
+            false => rest = &rest + &factors,
+        }
+    }
+    (coefficient, rest)
+}
+
+/// Whether two dims share an atom of a product, so that their difference may be simpler than both.
+fn related(a: &Dim, b: &Dim) -> bool {
+    let atoms = |dim: &Dim| -> Vec<Atom> {
+        dim.terms().iter().flat_map(|(product, _)| product).map(|(atom, _)| atom.clone()).collect()
+    };
+    let of_b = atoms(b);
+    atoms(a).iter().any(|atom| of_b.contains(atom))
+}

@@ -1,0 +1,199 @@
+//! What the loops of a sum of products are for, from where they occur in its accesses.
+
+use crate::accumulate::{Loop, Nest, Reduction, mentions};
+use crate::prove::{inside_atoms, take};
+use crate::scope::Scope;
+use rustc_hash::FxHashMap;
+use rx_base::symbolic::Atom;
+use rx_base::{DType, Dim, Name};
+use rx_tir::expr::{BinaryOp, Expr};
+use rx_tir::func::{BufferId, PrimFunc, VarId};
+use rx_tir::stmt::IterKind;
+
+/// Why a nest is not made into something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Declined(pub &'static str);
+
+/// What a loop of `C[…] += A[…] * B[…]` is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// In `C`, `A` and `B`.
+    Batch,
+    /// In `C` and `A`: a row of `C`.
+    M,
+    /// In `C` and `B`: a column of `C`.
+    N,
+    /// In `A` and `B`: summed over.
+    K,
+}
+
+/// An access whose place in memory is a sum: `base + Σ stride · variable`, in elements.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Affine {
+    pub(crate) buffer: BufferId,
+    pub(crate) base: Dim,
+    pub(crate) strides: FxHashMap<VarId, Dim>,
+}
+
+impl Affine {
+    pub(crate) fn stride(&self, var: VarId) -> Dim {
+        self.strides.get(&var).cloned().unwrap_or(Dim::constant(0))
+    }
+}
+
+/// A sum of products, its loops by role.
+#[derive(Clone, Debug)]
+pub(crate) struct Product {
+    pub(crate) reduction: Reduction,
+    pub(crate) loops: Vec<(VarId, Dim, Role)>,
+    pub(crate) left: Expr,
+    pub(crate) right: Expr,
+    pub(crate) target: Affine,
+}
+
+impl Product {
+    /// The sum of products a nest is, in `scope`, which has its loops entered.
+    pub(crate) fn of(nest: &Nest, scope: &mut Scope, func: &PrimFunc) -> Result<Product, Declined> {
+        let reduction = nest.reduction().ok_or(Declined("no update of one element"))?;
+        if reduction.combine != BinaryOp::Add || nest.predicate.is_some() {
+            return Err(Declined("no unconditional sum"));
+        }
+        let dtype = func.buffer(reduction.buffer).dtype;
+        if dtype != DType::FLOAT32 && dtype != DType::FLOAT64 {
+            return Err(Declined("the sum's dtype has no matrix product"));
+        }
+        let Expr::Binary { op: BinaryOp::Mul, left, right } = &reduction.value else {
+            return Err(Declined("what is summed is no product"));
+        };
+        let (left, right) = ((**left).clone(), (**right).clone());
+        let of_loops = |var: &VarId| nest.loops.iter().any(|inner| inner.var == *var);
+        if nest.loops.iter().any(|inner| mentions(&inner.extent, &of_loops)) {
+            return Err(Declined("a loop's extent depends on another loop"));
+        }
+        let target = affine(scope, func, &nest.loops, reduction.buffer, &reduction.indices)
+            .ok_or(Declined("the result's elements are not evenly spaced"))?;
+        let mut loops = Vec::new();
+        for inner in &nest.loops {
+            let here = |expr: &Expr| mentions(expr, &|var| *var == inner.var);
+            let role = role(target.strides.contains_key(&inner.var), here(&left), here(&right))?;
+            let summed = role == Role::K;
+            if summed && reduction.init.is_some() && inner.kind != IterKind::Reduce
+                || !summed && inner.kind == IterKind::Reduce
+            {
+                return Err(Declined("a loop is not for what its block says"));
+            }
+            loops.push((inner.var, scope.dim(&inner.extent), role));
+        }
+        if !is_injective(scope, &loops, &reduction.indices) {
+            return Err(Declined("different loops may write one element"));
+        }
+        if !loops.iter().any(|(_, _, role)| *role == Role::K) {
+            return Err(Declined("nothing is summed over"));
+        }
+        Ok(Product { reduction, loops, left, right, target })
+    }
+}
+
+fn role(in_result: bool, in_left: bool, in_right: bool) -> Result<Role, Declined> {
+    match (in_result, in_left, in_right) {
+        (true, true, true) => Ok(Role::Batch),
+        (true, true, false) => Ok(Role::M),
+        (true, false, true) => Ok(Role::N),
+        (false, true, true) => Ok(Role::K),
+        (true, false, false) => Err(Declined("the result is repeated along a loop")),
+        (false, _, _) => Err(Declined("one factor alone is summed over a loop")),
+    }
+}
+
+/// The access as a sum over the loops; `None` where it is none, or an index is checked or read from memory.
+pub(crate) fn affine(
+    scope: &mut Scope,
+    func: &PrimFunc,
+    loops: &[Loop],
+    buffer: BufferId,
+    indices: &[Expr],
+) -> Option<Affine> {
+    let mut address = Dim::constant(0);
+    let strides = buffer_strides(scope, func, buffer);
+    for (index, stride) in indices.iter().zip(&strides) {
+        if has_access(index) {
+            return None;
+        }
+        address = &address + &(&scope.dim(index) * stride);
+    }
+    let symbols: Vec<(VarId, Name)> = loops.iter().map(|inner| (inner.var, scope.symbol(inner.var))).collect();
+    let mut affine = Affine { buffer, base: address, strides: FxHashMap::default() };
+    for (var, symbol) in &symbols {
+        let stride = split_linear(&mut affine.base, *symbol)?;
+        if stride.as_constant() != Some(0) {
+            affine.strides.insert(*var, stride);
+        }
+    }
+    let constant = |dim: &Dim| {
+        let mut constant = !dim.is_error();
+        dim.for_each_symbol(&mut |name| constant &= symbols.iter().all(|(_, symbol)| *symbol != name));
+        constant && scope.is_expressible(dim)
+    };
+    (constant(&affine.base) && affine.strides.values().all(constant)).then_some(affine)
+}
+
+/// Takes the symbol's terms out of the dim and gives their coefficient; `None` where it occurs otherwise.
+fn split_linear(dim: &mut Dim, symbol: Name) -> Option<Dim> {
+    let squared = |(atom, exponent): &(Atom, u32)| *atom == Atom::Symbol(symbol) && *exponent > 1;
+    if inside_atoms(dim, symbol) || dim.terms().iter().any(|(product, _)| product.iter().any(squared)) {
+        return None;
+    }
+    let (coefficient, rest) = take(dim, &Atom::Symbol(symbol));
+    *dim = rest;
+    Some(coefficient)
+}
+
+fn has_access(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. } | Expr::Checked { .. }));
+    found
+}
+
+/// Elements between neighbours along each of a buffer's axes.
+pub(crate) fn buffer_strides(scope: &mut Scope, func: &PrimFunc, buffer: BufferId) -> Vec<Dim> {
+    let buffer = func.buffer(buffer);
+    if let Some(strides) = &buffer.strides {
+        return strides.iter().map(|stride| scope.dim(stride)).collect();
+    }
+    let mut strides = vec![Dim::constant(1); buffer.shape.len()];
+    for axis in (1..buffer.shape.len()).rev() {
+        strides[axis - 1] = &strides[axis] * &scope.dim(&buffer.shape[axis]);
+    }
+    strides
+}
+
+/// Whether different values of the loops in the indices name different elements: each such loop stands in one index, and
+/// the loops of an index are the digits of a number.
+fn is_injective(scope: &mut Scope, loops: &[(VarId, Dim, Role)], indices: &[Expr]) -> bool {
+    let mut used = 0;
+    for index in indices {
+        let mut rest = scope.dim(index);
+        let mut digits: Vec<(Dim, &Dim)> = Vec::new();
+        for (var, extent, _) in loops {
+            let Some(scale) = split_linear(&mut rest, scope.symbol(*var)) else { return false };
+            if scale.as_constant() != Some(0) {
+                digits.push((scale, extent));
+            }
+        }
+        used += digits.len();
+        if digits.len() == 1 {
+            // One digit may have any place.
+            if digits[0].0.as_constant().is_none_or(|scale| scale <= 0) {
+                return false;
+            }
+            continue;
+        }
+        let mut place = Dim::constant(1);
+        while !digits.is_empty() {
+            let Some(at) = digits.iter().position(|(scale, _)| *scale == place) else { return false };
+            let (_, extent) = digits.swap_remove(at);
+            place = &place * extent;
+        }
+    }
+    used == loops.iter().filter(|(_, _, role)| *role != Role::K).count()
+}

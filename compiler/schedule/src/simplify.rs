@@ -1,0 +1,243 @@
+//! Smaller expressions and statements of the same meaning.
+
+use crate::scope::Scope;
+use crate::walk::{Rewrite, rewrite_stmt};
+use rx_base::{DType, Dim};
+use rx_tir::expr::{BinaryOp, Expr, Intrinsic};
+use rx_tir::func::{PrimFunc, VarId};
+use rx_tir::rewrite::{map_stmt, substitute};
+use rx_tir::stmt::{Block, IterKind, Site, Stmt};
+
+/// The function with index arithmetic in normal form, conditions that are proved or refuted decided, loops of one
+/// iteration and axes of one value replaced by that value, and blocks without axes dissolved.
+///
+/// Results are the same to the bit. Index arithmetic of `int64` is taken not to overflow.
+pub fn simplify(func: &PrimFunc) -> PrimFunc {
+    let mut current = func.clone();
+    // What a loop's variable is replaced by makes more of the arithmetic around it constant.
+    for _ in 0..2 {
+        let mut scope = Scope::new(&current);
+        let mut simplifying = Simplifying { dropped: false };
+        let site = Site { origin: None, operator: current.name };
+        let body = rewrite_stmt(&mut simplifying, &mut scope, &current, &current.body, site);
+        current.body = body;
+        if !simplifying.dropped {
+            break;
+        }
+    }
+    current
+}
+
+/// A statement simplified where `scope` holds.
+pub(crate) fn simplify_in(scope: &mut Scope, func: &PrimFunc, stmt: &Stmt) -> Stmt {
+    let site = Site { origin: None, operator: func.name };
+    rewrite_stmt(&mut Simplifying { dropped: false }, scope, func, stmt, site)
+}
+
+struct Simplifying {
+    dropped: bool,
+}
+
+impl Rewrite for Simplifying {
+    fn expr(&mut self, scope: &mut Scope, expr: Expr, _site: Site) -> Expr {
+        simplify_expr(scope, expr)
+    }
+
+    fn stmt(&mut self, _scope: &mut Scope, stmt: Stmt) -> Stmt {
+        match stmt {
+            Stmt::Seq(statements) => Stmt::seq(statements),
+            Stmt::For { var, start, extent, kind, body } => match extent.as_int() {
+                _ if body == Box::new(Stmt::nothing()) => Stmt::nothing(),
+                Some(extent) if extent <= 0 => Stmt::nothing(),
+                Some(1) => {
+                    self.dropped = true;
+                    replace_var(&body, var, &start)
+                }
+                _ => Stmt::For { var, start, extent, kind, body },
+            },
+            Stmt::If { condition, then, otherwise } => match condition.as_int() {
+                Some(0) => otherwise.map_or(Stmt::nothing(), |part| *part),
+                Some(_) => *then,
+                None => Stmt::If { condition, then, otherwise },
+            },
+            Stmt::Block(block) => self.block(*block),
+            other => other,
+        }
+    }
+}
+
+impl Simplifying {
+    /// Axes of one value go; a block that has no axes left is its statements, where it holds no buffers.
+    fn block(&mut self, mut block: Block) -> Stmt {
+        let fixed = |iter: &rx_tir::Iter| iter.extent.as_int() == Some(1) && iter.binding == iter.start;
+        while let Some(at) = block.iters.iter().position(fixed) {
+            self.dropped = true;
+            let iter = block.iters.remove(at);
+            block.body = replace_var(&block.body, iter.var, &iter.start);
+            block.init = block.init.map(|init| replace_var(&init, iter.var, &iter.start));
+            let of = |var: VarId| (var == iter.var).then(|| iter.start.clone());
+            block.predicate = block.predicate.map(|predicate| substitute(&predicate, &of));
+        }
+        // Without axes to sum over, the first value is the only one.
+        if !block.iters.iter().any(|iter| iter.kind == IterKind::Reduce)
+            && let Some(init) = block.init.take()
+        {
+            block.body = Stmt::seq([init, block.body]);
+        }
+        match block.predicate.as_ref().and_then(Expr::as_int) {
+            Some(0) => return Stmt::nothing(),
+            Some(_) => block.predicate = None,
+            None => {}
+        }
+        if !block.iters.is_empty() || !block.allocations.is_empty() || block.init.is_some() {
+            return Stmt::Block(Box::new(block));
+        }
+        match block.predicate {
+            None => block.body,
+            Some(condition) => Stmt::If { condition, then: Box::new(block.body), otherwise: None },
+        }
+    }
+}
+
+/// The statement with a variable replaced by a value, which must mean the same wherever the variable stands.
+pub(crate) fn replace_var(stmt: &Stmt, var: VarId, value: &Expr) -> Stmt {
+    map_stmt(stmt, &mut |expr| substitute(expr, &|known| (known == var).then(|| value.clone())))
+}
+
+/// The expression, its parts already simplified, in a smaller form where there is one.
+fn simplify_expr(scope: &mut Scope, expr: Expr) -> Expr {
+    match &expr {
+        Expr::Compare { .. } => scope.decide(&expr).map_or(expr, Expr::bool),
+        Expr::Unary { op: rx_tir::UnaryOp::Not, value } => value.as_int().map_or(expr.clone(), |v| Expr::bool(v == 0)),
+        Expr::Binary { op: op @ (BinaryOp::And | BinaryOp::Or), left, right } => {
+            let decisive = i64::from(*op == BinaryOp::Or);
+            match (left.as_int(), right.as_int()) {
+                (Some(value), _) if value == decisive => Expr::bool(decisive != 0),
+                (Some(_), _) => (**right).clone(),
+                (_, Some(value)) if value != decisive => (**left).clone(),
+                _ => expr,
+            }
+        }
+        Expr::Select { then, otherwise, .. } if then == otherwise => (**then).clone(),
+        Expr::Binary { .. } | Expr::Cast { .. } if expr.dtype().is_int() => index(scope, expr),
+        Expr::Call { function: Intrinsic::Sqrt, args, dtype } => match &args[..] {
+            [Expr::Float { value, .. }] => square_root(*value, *dtype).unwrap_or(expr),
+            _ => expr,
+        },
+        _ => expr,
+    }
+}
+
+/// The square root of a constant; it is correctly rounded everywhere, so that it may be taken here.
+fn square_root(value: f64, dtype: DType) -> Option<Expr> {
+    let root = match dtype {
+        DType::FLOAT32 => f64::from((value as f32).sqrt()),
+        DType::FLOAT64 => value.sqrt(),
+        _ => return None,
+    };
+    Some(Expr::Float { value: root, dtype })
+}
+
+/// An integer expression by way of its normal form, where that is not longer.
+fn index(scope: &mut Scope, expr: Expr) -> Expr {
+    let dtype = expr.dtype();
+    let dim = scope.dim(&expr);
+    if is_opaque(&dim) {
+        return expr;
+    }
+    match scope.expr(&dim, dtype) {
+        Some(simple) if size(&simple) <= size(&expr) => simple,
+        _ => expr,
+    }
+}
+
+fn is_opaque(dim: &Dim) -> bool {
+    let mut atoms = dim.terms().iter().flat_map(|(product, _)| product);
+    atoms.any(|(atom, _)| matches!(atom, rx_base::symbolic::Atom::Opaque(symbol, _) if symbol.starts_with("%e")))
+}
+
+fn size(expr: &Expr) -> usize {
+    let mut parts = 0;
+    expr.walk(&mut |_| parts += 1);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rx_base::name::name;
+    use rx_tir::KernelBuilder;
+    use rx_tir::func::BufferId;
+
+    fn symbol(text: &str) -> Dim {
+        Dim::symbol(name(text))
+    }
+
+    /// The indices at which the simplified `out[axes] = data[index(axes)]` reads.
+    fn simplified(
+        shapes: [&[Dim]; 2],
+        index: impl Fn(&mut KernelBuilder, &[Expr]) -> Expr,
+    ) -> (PrimFunc, Expr, Vec<Expr>) {
+        let mut builder = KernelBuilder::new(name("read"));
+        for text in ["n", "m"] {
+            builder.param(text, &[symbol(text)], DType::FLOAT32);
+        }
+        let data = builder.param("data", shapes[0], DType::FLOAT32);
+        let out = builder.param("out", shapes[1], DType::FLOAT32);
+        builder.compute(out, |builder, axes| {
+            let index = index(builder, axes);
+            builder.load(data, &[index])
+        });
+        let func = simplify(&builder.finish());
+        let (read, axes) = first_read(&func, data);
+        (func, read, axes)
+    }
+
+    fn first_read(func: &PrimFunc, data: BufferId) -> (Expr, Vec<Expr>) {
+        let mut found = None;
+        func.body.walk(&mut |stmt| {
+            if let Stmt::Store { indices, value: Expr::Load { buffer, indices: read, .. }, .. } = stmt
+                && *buffer == data
+            {
+                found = Some((read[0].clone(), indices.clone()));
+            }
+        });
+        found.expect("one read")
+    }
+
+    #[test]
+    fn a_reshape_there_and_back_is_no_arithmetic() {
+        let flat = &symbol("n") * &symbol("m");
+        let shape = std::slice::from_ref(&flat);
+        let (_, read, axes) = simplified([shape, shape], |builder, axes| {
+            let columns = builder.dim(&symbol("m"));
+            let row = axes[0].clone().floor_div(columns.clone());
+            row * columns.clone() + axes[0].clone().floor_mod(columns)
+        });
+        assert_eq!(read, axes[0]);
+        let (_, read, axes) = simplified([&[symbol("n")], &[symbol("n"), symbol("m")]], |builder, axes| {
+            let columns = builder.dim(&symbol("m"));
+            (axes[0].clone() * columns.clone() + axes[1].clone()).floor_div(columns)
+        });
+        assert_eq!(read, axes[0]);
+    }
+
+    #[test]
+    fn a_loop_of_one_iteration_is_its_value() {
+        let (func, read, _) = simplified([&[symbol("n")], &[Dim::constant(1), Dim::constant(1)]], |_, axes| {
+            axes[0].clone() * Expr::int(3) + axes[1].clone()
+        });
+        assert_eq!(read, Expr::int(0));
+        assert!(matches!(func.body, Stmt::Store { .. }), "no loop and no block is left");
+    }
+
+    #[test]
+    fn conditions_that_hold_are_not_asked() {
+        let (_, read, axes) = simplified([&[symbol("n")], &[symbol("n")]], |builder, axes| {
+            let extent = builder.dim(&symbol("n"));
+            let inside = rx_tir::builder::in_range(axes[0].clone(), Expr::int(0), extent);
+            Expr::select(inside, axes[0].clone(), Expr::int(0))
+        });
+        assert_eq!(read, axes[0]);
+    }
+}

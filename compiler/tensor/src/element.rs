@@ -1,0 +1,247 @@
+//! What a dtype's bytes mean: how integers wrap and floats round.
+
+use crate::minifloat::{BFLOAT16, FLOAT8_E4M3FN, FLOAT8_E5M2, FLOAT16, Format};
+use rx_base::DType;
+use rx_base::dtype::TypeCode;
+
+/// An element type that tensors can have.
+///
+/// Integers are held as `i64`, those of `uint64` above `i64::MAX` as the same bits; floats as `f64`, which has every
+/// value of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// `bool`: a byte that is 0 or not.
+    Bool,
+    /// `int8`.
+    I8,
+    /// `int16`.
+    I16,
+    /// `int32`.
+    I32,
+    /// `int64`.
+    I64,
+    /// `uint8`.
+    U8,
+    /// `uint16`.
+    U16,
+    /// `uint32`.
+    U32,
+    /// `uint64`.
+    U64,
+    /// `float16`.
+    F16,
+    /// `bfloat16`.
+    BF16,
+    /// `float32`.
+    F32,
+    /// `float64`.
+    F64,
+    /// `float8_e4m3fn`.
+    F8E4M3Fn,
+    /// `float8_e5m2`.
+    F8E5M2,
+}
+
+impl Element {
+    /// The element of a dtype, where tensors can have it.
+    pub fn of(dtype: DType) -> Option<Element> {
+        if dtype.lanes != 1 {
+            return None;
+        }
+        Some(match (dtype.code, dtype.bits) {
+            (TypeCode::Bool, _) => Element::Bool,
+            (TypeCode::Int, 8) => Element::I8,
+            (TypeCode::Int, 16) => Element::I16,
+            (TypeCode::Int, 32) => Element::I32,
+            (TypeCode::Int, 64) => Element::I64,
+            (TypeCode::UInt, 8) => Element::U8,
+            (TypeCode::UInt, 16) => Element::U16,
+            (TypeCode::UInt, 32) => Element::U32,
+            (TypeCode::UInt, 64) => Element::U64,
+            (TypeCode::Float, 16) => Element::F16,
+            (TypeCode::BFloat, 16) => Element::BF16,
+            (TypeCode::Float, 32) => Element::F32,
+            (TypeCode::Float, 64) => Element::F64,
+            (TypeCode::Float8E4M3Fn, 8) => Element::F8E4M3Fn,
+            (TypeCode::Float8E5M2, 8) => Element::F8E5M2,
+            _ => return None,
+        })
+    }
+
+    /// Bytes of one.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Element::Bool | Element::I8 | Element::U8 | Element::F8E4M3Fn | Element::F8E5M2 => 1,
+            Element::I16 | Element::U16 | Element::F16 | Element::BF16 => 2,
+            Element::I32 | Element::U32 | Element::F32 => 4,
+            Element::I64 | Element::U64 | Element::F64 => 8,
+        }
+    }
+
+    /// Whether values are floats.
+    pub const fn is_float(self) -> bool {
+        matches!(self, Element::F16 | Element::BF16 | Element::F32 | Element::F64 | Element::F8E4M3Fn | Element::F8E5M2)
+    }
+
+    /// The float format, of those that Rust has no arithmetic for.
+    pub(crate) const fn format(self) -> Option<Format> {
+        match self {
+            Element::F16 => Some(FLOAT16),
+            Element::BF16 => Some(BFLOAT16),
+            Element::F8E4M3Fn => Some(FLOAT8_E4M3FN),
+            Element::F8E5M2 => Some(FLOAT8_E5M2),
+            _ => None,
+        }
+    }
+
+    /// The bits of the nearest value; of an integer element, of the integer that the float truncates to.
+    pub fn bits_of_float(self, value: f64) -> u64 {
+        match self {
+            Element::F32 => u64::from((value as f32).to_bits()),
+            Element::F64 => value.to_bits(),
+            _ => match self.format() {
+                Some(format) => u64::from(format.encode(value)),
+                None => int_of_float(value, self) as u64,
+            },
+        }
+    }
+
+    /// The float with these bits, those above the width left out; of an integer element, the integer's value.
+    pub fn float_of_bits(self, bits: u64) -> f64 {
+        match self {
+            Element::F32 => f64::from(f32::from_bits(bits as u32)),
+            Element::F64 => f64::from_bits(bits),
+            Element::F16 => half::f16::from_bits(bits as u16).to_f64(),
+            Element::BF16 => half::bf16::from_bits(bits as u16).to_f64(),
+            _ => match self.format() {
+                Some(format) => format.decode(bits as u32),
+                None => float_of_int(self.wrap(bits as i64), self, Element::F64),
+            },
+        }
+    }
+
+    /// The integer modulo the range: what is left when only the low bits are kept. To `bool` it is `!= 0`; of a float
+    /// element the integer itself.
+    #[inline]
+    pub fn wrap(self, value: i64) -> i64 {
+        match self {
+            Element::I64 | Element::U64 => value,
+            Element::I32 => i64::from(value as i32),
+            Element::Bool => i64::from(value != 0),
+            Element::I8 => i64::from(value as i8),
+            Element::I16 => i64::from(value as i16),
+            Element::U8 => i64::from(value as u8),
+            Element::U16 => i64::from(value as u16),
+            Element::U32 => i64::from(value as u32),
+            _ => value,
+        }
+    }
+
+    /// The nearest value, ties to even; of an integer element the value itself.
+    #[inline]
+    pub fn round(self, value: f64) -> f64 {
+        match self {
+            Element::F32 => f64::from(value as f32),
+            Element::F64 => value,
+            _ if self.is_float() => self.float_of_bits(self.bits_of_float(value)),
+            _ => value,
+        }
+    }
+}
+
+/// The integer modulo a dtype's range, of any number of bits; to `bool` it is `!= 0`. Of other dtypes the value itself.
+pub fn wrap(value: i64, dtype: DType) -> i64 {
+    let unused = 64u32.saturating_sub(u32::from(dtype.bits));
+    match dtype.code {
+        TypeCode::Bool => i64::from(value != 0),
+        // INVARIANT: a shift of less than 64, as no integer dtype has 0 bits; one that has keeps nothing.
+        TypeCode::Int => value.checked_shl(unused).map_or(0, |high| high >> unused),
+        TypeCode::UInt => (value as u64).checked_shl(unused).map_or(0, |high| (high >> unused) as i64),
+        _ => value,
+    }
+}
+
+/// The nearest value of a dtype, ties to even; of a dtype that no tensor can have, the value itself.
+pub fn round(value: f64, dtype: DType) -> f64 {
+    Element::of(dtype).map_or(value, |element| element.round(value))
+}
+
+/// An integer of element `from` as a float of element `to`, rounded once.
+pub fn float_of_int(value: i64, from: Element, to: Element) -> f64 {
+    let magnitude = if from == Element::U64 { value as u64 } else { value.unsigned_abs() };
+    let negative = from != Element::U64 && value < 0;
+    let float = if magnitude < 1 << 53 || to == Element::F64 {
+        magnitude as f64
+    } else {
+        // The last of 53 bits says whether any bit behind it was set: so the rounding to the narrower float that follows
+        // is right, whatever was lost here.
+        (magnitude >> 11 | u64::from(magnitude & 0x7ff != 0)) as f64 * 2048.0
+    };
+    to.round(if negative { -float } else { float })
+}
+
+/// A float as an integer of element `to`: truncated, held at the ends of the range, 0 for NaN; to `bool` it is `!= 0`.
+///
+/// C leaves open what is beyond the range; holding is what CUDA and Rust do.
+pub fn int_of_float(value: f64, to: Element) -> i64 {
+    match to {
+        Element::Bool => i64::from(value != 0.0),
+        Element::I8 => i64::from(value as i8),
+        Element::I16 => i64::from(value as i16),
+        Element::I32 => i64::from(value as i32),
+        Element::U8 => i64::from(value as u8),
+        Element::U16 => i64::from(value as u16),
+        Element::U32 => i64::from(value as u32),
+        Element::U64 => value as u64 as i64,
+        _ => value as i64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_wrap_to_any_width() {
+        assert_eq!(wrap(128, DType::INT8), -128);
+        assert_eq!(wrap(-1, DType::UINT8), 255);
+        assert_eq!(wrap(1 << 40, DType::INT32), 0);
+        assert_eq!(wrap(-1, DType::UINT64), -1);
+        assert_eq!(wrap(2, DType::BOOL), 1);
+        assert_eq!(DType::parse("int4").map(|dtype| wrap(9, dtype)), Some(-7));
+        for dtype in [DType::INT8, DType::UINT16, DType::INT32, DType::UINT32, DType::INT64, DType::BOOL] {
+            for value in [i64::MIN, -40_000, -1, 0, 1, 200, 70_000, i64::MAX] {
+                assert_eq!(Element::of(dtype).map(|element| element.wrap(value)), Some(wrap(value, dtype)));
+            }
+        }
+    }
+
+    #[test]
+    fn floats_round_to_their_dtype() {
+        assert_eq!(round(0.1, DType::FLOAT32), f64::from(0.1f32));
+        assert_eq!(round(0.1, DType::FLOAT64), 0.1);
+        assert_eq!(round(1.0 + 1.0 / 256.0, DType::BFLOAT16), 1.0);
+        assert_eq!(round(1e6, DType::FLOAT16), f64::INFINITY);
+    }
+
+    #[test]
+    fn integers_become_floats_by_one_rounding() {
+        // 2^24 + 1 and a little: halfway in f32 but for bits that f64 does not have.
+        let value = (1i64 << 62) + (1 << 38) + 1;
+        assert_eq!(float_of_int(value, Element::I64, Element::F32), f64::from(value as f32));
+        assert_eq!(float_of_int(-value, Element::I64, Element::F32), f64::from(-value as f32));
+        assert_eq!(float_of_int(-1, Element::U64, Element::F64), u64::MAX as f64);
+        assert_eq!(float_of_int(i64::MIN, Element::I64, Element::F32), f64::from(i64::MIN as f32));
+        assert_eq!(float_of_int(70_000, Element::I32, Element::F16), f64::INFINITY);
+    }
+
+    #[test]
+    fn floats_become_integers_within_the_range() {
+        assert_eq!(int_of_float(-1.9, Element::I32), -1);
+        assert_eq!(int_of_float(300.0, Element::I8), 127);
+        assert_eq!(int_of_float(-5.0, Element::U8), 0);
+        assert_eq!(int_of_float(f64::NAN, Element::I64), 0);
+        assert_eq!(int_of_float(f64::NAN, Element::Bool), 1);
+        assert_eq!(int_of_float(1.5e19, Element::U64) as u64, 15_000_000_000_000_000_000);
+    }
+}

@@ -1,0 +1,198 @@
+//! NumPy's `.npz` format: a zip archive of `.npy` files, one per array.
+
+use crate::file::{FileError, FileProblem, write_atomically};
+use crate::npy;
+use crate::tensor::Tensor;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use zip::result::ZipError;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+pub use crate::npy::{read_file as read_npy, write_file as write_npy};
+
+/// What deflate makes of one byte at most, rounded up.
+const LARGEST_RATIO: u64 = 1040;
+
+/// An open `.npz` file. Arrays are read one at a time, when asked for.
+#[derive(Debug)]
+pub struct Npz {
+    path: PathBuf,
+    archive: ZipArchive<BufReader<File>>,
+    length: u64,
+    names: Vec<String>,
+}
+
+impl Npz {
+    /// Opens a file and reads its directory.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or is not a zip archive.
+    pub fn open(path: &Path) -> Result<Npz, FileError> {
+        let open = || -> Result<Npz, FileProblem> {
+            let file = File::open(path)?;
+            let length = file.metadata()?.len();
+            let archive = ZipArchive::new(BufReader::new(file)).map_err(problem)?;
+            let mut names = Vec::with_capacity(archive.len());
+            for name in archive.file_names() {
+                names.extend(name.map_err(problem)?.strip_suffix(".npy").map(str::to_owned));
+            }
+            Ok(Npz { path: path.to_owned(), archive, length, names })
+        };
+        open().map_err(|problem| FileError::new(path, problem))
+    }
+
+    /// The arrays' names, in the file's order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Reads an array. No more memory is asked for than the file's length can stand for.
+    ///
+    /// # Errors
+    /// Where there is no such array, or it is not one of a known type.
+    pub fn read(&mut self, name: &str) -> Result<Tensor, FileError> {
+        let mut read = || -> Result<Tensor, FileProblem> {
+            let mut entry = self.archive.by_name(&format!("{name}.npy")).map_err(problem)?;
+            let (stored, length) = (entry.compressed_size(), entry.size());
+            let ratio = if entry.compression() == CompressionMethod::Stored { 1 } else { LARGEST_RATIO };
+            if stored > self.length || length > stored.saturating_mul(ratio) {
+                return Err(FileProblem::Corrupt(format!("{length} bytes cannot stand in {stored} of the file")));
+            }
+            npy::read(&mut entry, length)
+        };
+        read().map_err(|problem| FileError::of_array(&self.path, name, problem))
+    }
+}
+
+/// Reads all arrays of a file, in its order.
+///
+/// # Errors
+/// As [`Npz::open`] and [`Npz::read`].
+pub fn read(path: &Path) -> Result<Vec<(String, Tensor)>, FileError> {
+    let mut file = Npz::open(path)?;
+    let names = file.names().to_vec();
+    names.into_iter().map(|name| file.read(&name).map(|array| (name, array))).collect()
+}
+
+/// Writes a file of arrays, uncompressed as NumPy does, whole or not at all.
+///
+/// # Errors
+/// What the system says.
+pub fn write(path: &Path, arrays: &[(impl AsRef<str>, &Tensor)]) -> Result<(), FileError> {
+    write_atomically(path, |writer| {
+        let mut archive = ZipWriter::new(writer);
+        for (name, tensor) in arrays {
+            // As NumPy does, sizes of 64 bits whatever the size: the same program reads both.
+            let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
+            archive.start_file(format!("{}.npy", name.as_ref()), options).map_err(problem)?;
+            npy::write(tensor, &mut archive)?;
+        }
+        archive.finish().map_err(problem)?;
+        Ok(())
+    })
+}
+
+fn problem(error: ZipError) -> FileProblem {
+    match error {
+        ZipError::Io(error) => error.into(),
+        ZipError::FileNotFound => FileProblem::NoSuchArray,
+        ZipError::UnsupportedArchive(reason) => FileProblem::Corrupt(format!("zip archive: {reason}")),
+        error => FileProblem::Corrupt(format!("zip archive: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rx_base::DType;
+    use std::fs;
+    use std::io::Write;
+
+    /// A directory of the test's own, removed when it is dropped.
+    struct Directory(PathBuf);
+
+    impl Directory {
+        fn new(test: &str) -> Directory {
+            let path = std::env::temp_dir().join(format!("rx-tensor-{test}-{}", std::process::id()));
+            fs::create_dir_all(&path).expect("a directory");
+            Directory(path)
+        }
+
+        fn file(&self, name: &str) -> PathBuf {
+            self.0.join(name)
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn sample() -> Tensor {
+        Tensor::from_f32s(&[2, 2], [1.0, 2.0, 3.0, 4.0]).expect("a tensor")
+    }
+
+    fn deflated(path: &Path, entry: &str, contents: &[u8]) {
+        let mut archive = ZipWriter::new(File::create(path).expect("a file"));
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        archive.start_file(entry, options).expect("an entry");
+        archive.write_all(contents).expect("its contents");
+        archive.finish().expect("an archive");
+    }
+
+    #[test]
+    fn what_is_written_is_read_under_its_names_and_in_order() {
+        let directory = Directory::new("written");
+        let path = directory.file("out.npz");
+        let integers = Tensor::zeros(DType::INT64, &[3]).expect("a tensor");
+        write(&path, &[("out1", &sample()), ("out0", &integers)]).expect("a file");
+        let arrays = read(&path).expect("what was written");
+        let names: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["out1", "out0"]);
+        assert_eq!(arrays[0].1.as_slice::<f32>(), sample().as_slice::<f32>());
+        assert_eq!((arrays[1].1.dtype(), arrays[1].1.shape()), (DType::INT64, &[3][..]));
+        let missing = Npz::open(&path).and_then(|mut file| file.read("x")).expect_err("no such array");
+        assert!(matches!(missing.problem, FileProblem::NoSuchArray), "{missing}");
+        write_npy(&directory.file("x.npy"), &sample()).expect("a file");
+        assert_eq!(read_npy(&directory.file("x.npy")).expect("an array").shape(), [2, 2]);
+    }
+
+    #[test]
+    fn compressed_arrays_are_read() {
+        let directory = Directory::new("compressed");
+        let mut array = Vec::new();
+        let zeros = Tensor::zeros(DType::FLOAT32, &[1 << 18]).expect("a tensor");
+        npy::write(&zeros, &mut array).expect("memory");
+        deflated(&directory.file("a.npz"), "a.npy", &array);
+        let arrays = read(&directory.file("a.npz")).expect("an archive");
+        assert_eq!(arrays[0].1.shape(), [1 << 18]);
+    }
+
+    #[test]
+    fn broken_archives_are_errors() {
+        let directory = Directory::new("broken");
+        let path = directory.file("x.npz");
+        write(&path, &[("x", &sample())]).expect("a file");
+        let good = fs::read(&path).expect("the file");
+        let broken = directory.file("broken.npz");
+        for end in (0..good.len()).step_by(3) {
+            fs::write(&broken, &good[..end]).expect("a file");
+            assert!(read(&broken).is_err(), "cut at {end}");
+        }
+        for at in (0..good.len()).step_by(2) {
+            let mut bytes = good.clone();
+            bytes[at] ^= 0x81;
+            fs::write(&broken, &bytes).expect("a file");
+            // Whatever is read is either refused or not of what the checksum covers.
+            if let Ok(arrays) = read(&broken) {
+                assert!(arrays.iter().all(|(_, array)| array.as_slice::<f32>() == sample().as_slice::<f32>()), "{at}");
+            }
+        }
+        deflated(&broken, "x.npy", b"not an array");
+        assert!(matches!(read(&broken).map_err(|error| error.problem), Err(FileProblem::Corrupt(_))));
+        assert!(matches!(read(&directory.file("none")).map_err(|error| error.problem), Err(FileProblem::Io(_))));
+    }
+}

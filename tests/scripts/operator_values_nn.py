@@ -1,0 +1,682 @@
+#!/usr/bin/env python3
+"""Reference values of the neural-network operators: writes tests/operators/nn_*.jsonl, from PyTorch in float64.
+
+    python tests/scripts/operator_values_nn.py tests/operators
+
+Needs numpy and torch. One case a line, as compiler/ops/tests/values_nn.rs reads it: the operator, its arguments, the
+values of symbols in their dims, the results. Below a dim written "n=4" is the symbol n, of value 4.
+"""
+
+import json
+import math
+import re
+import sys
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+CASES = []
+DTYPES = {"float64": np.float64, "float32": np.float32, "float16": np.float16, "int8": np.int8, "uint8": np.uint8,
+          "int32": np.int32, "int64": np.int64, "bool": np.bool_}
+
+
+def fill(shape, dtype, place, kind):
+    """Elements of the tensor at `place` among a case's tensors. All values are exact in every float dtype of 16 bits;
+    those of kind "distinct" rarely repeat, and are not exact in bfloat16."""
+    count = int(np.prod(shape, dtype=np.int64))
+    mask = 0xFFFFFFFF
+    h = ((np.arange(count, dtype=np.uint64) + 1) * 0x9E3779B1 + place * 0x85EBCA77) & mask
+    h ^= h >> 15
+    h = (h * 0x2C1B3C6D) & mask
+    h ^= h >> 12
+    h = h.astype(np.int64)
+    if kind == "signed":
+        values = h % 128 / 32 - 2 if "float" in dtype else h % 21 - 10
+    elif kind == "distinct":
+        values = h % 4096 / 1024 - 2
+    elif kind == "positive":
+        values = h % 64 / 64 + 0.5
+    elif kind.startswith("below "):
+        values = h % int(kind[6:])
+    else:
+        raise ValueError(kind)
+    return np.asarray(values).reshape(shape).astype(np.float64)
+
+
+class T:
+    """A tensor of a case."""
+
+    def __init__(self, *dims, dtype="float32", kind=None):
+        self.dims, self.dtype = dims, dtype
+        self.kind = kind or ("below 2" if dtype == "bool" else "signed")
+        if dtype == "uint8" and kind is None:
+            self.kind = "below 21"
+
+    def shape(self):
+        return [int(str(d).split("=")[-1]) for d in self.dims]
+
+
+def number(value):
+    """A value as JSON writes it; NaN and infinities as text."""
+    if math.isnan(value) or math.isinf(value):
+        return str(value)
+    return int(value) if value == int(value) and abs(value) < 1e15 else float(f"{value:.8g}")
+
+
+def numbers(values):
+    return [number(float(value)) for value in np.asarray(values).reshape(-1)]
+
+
+def case(op, tensors, attrs, reference):
+    """`reference` gets the tensors as float64 torch tensors, in order, and gives the output or outputs. A tensor named
+    `operands.0` is the first of the tuple `operands`. Results have the dtype the call names, else the first tensor's;
+    indices are `int64`."""
+    args, symbols, values = {}, {}, []
+    for at, (name, tensor) in enumerate(tensors.items()):
+        value = fill(tensor.shape(), tensor.dtype, at, tensor.kind)
+        values.append(torch.from_numpy(value))
+        dims = [dim if isinstance(dim, int) else dim.split("=")[0] for dim in tensor.dims]
+        symbols.update({d.split("=")[0]: int(d.split("=")[1]) for d in tensor.dims if isinstance(d, str)})
+        arg = {"tensor": dims, "dtype": tensor.dtype, "data": numbers(value)}
+        if "." in name:
+            args.setdefault(name.split(".")[0], {"tuple": []})["tuple"].append(arg)
+        else:
+            args[name] = arg
+    args.update({name: {"attr": value} for name, value in attrs.items()})
+    outputs = reference(*values)
+    outputs = outputs if isinstance(outputs, (tuple, list)) else [outputs]
+    dtype = attrs.get("out_dtype") or attrs.get("dtype") or next(iter(tensors.values())).dtype
+    dtypes = ["int64" if o.dtype == torch.int64 else dtype for o in outputs]
+    results = [{"shape": list(o.shape), "dtype": d, "data": numbers(o)} for o, d in zip(outputs, dtypes)]
+    CASES.append({"operator": op, "args": args, "symbols": symbols, "results": results, "tolerance": 1e-5})
+
+
+# --- layouts -------------------------------------------------------------------------------------------------------
+
+
+def axes_of(layout):
+    """[("primal", C)] or [("packed", [(C, 4), ...])] per physical axis."""
+    axes = []
+    for part in re.findall(r"\[[^\]]*\]|\d+[a-z]|[A-Z]", layout):
+        if part.isupper() and len(part) == 1:
+            axes.append(("primal", part))
+        else:
+            axes.append(("packed", [(c.upper(), int(n)) for n, c in re.findall(r"(\d+)([a-z])", part)]))
+    return axes
+
+
+def factor(layout, letter):
+    for kind, what in axes_of(layout):
+        if kind == "packed":
+            for piece, size in what:
+                if piece == letter:
+                    return size
+    return 1
+
+
+def to_layout(x, letters, layout):
+    x = torch.as_tensor(x)
+    pads = []
+    for letter, n in reversed(list(zip(letters, x.shape))):
+        pads += [0, -n % factor(layout, letter)]
+    x = F.pad(x, pads)
+    shape = []
+    names = []
+    for letter, n in zip(letters, x.shape):
+        f = factor(layout, letter)
+        shape += [n // f, f]
+        names += [letter, letter.lower()]
+    x = x.reshape(shape)
+    order, final = [], []
+    for kind, what in axes_of(layout):
+        if kind == "primal":
+            order.append(names.index(what))
+            final.append(x.shape[order[-1]])
+        else:
+            extent = 1
+            for piece, size in what:
+                order.append(names.index(piece.lower()))
+                extent *= size
+            final.append(extent)
+    order += [i for i in range(len(names)) if i not in order]
+    return x.permute(order).reshape(final)
+
+
+def from_layout(x, letters, layout):
+    split, names = [], []
+    for (kind, what), n in zip(axes_of(layout), x.shape):
+        if kind == "primal":
+            split.append(n)
+            names.append(what)
+        else:
+            for piece, size in what:
+                split.append(size)
+                names.append(piece.lower())
+    x = x.reshape(split)
+    order, final = [], []
+    for letter in letters:
+        order.append(names.index(letter))
+        extent = x.shape[order[-1]]
+        if letter.lower() in names:
+            order.append(names.index(letter.lower()))
+            extent *= x.shape[order[-1]]
+        final.append(extent)
+    return x.permute(order).reshape(final)
+
+
+SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
+
+
+def spread(value, rank):
+    value = [value] if isinstance(value, int) else list(value)
+    return value * rank if len(value) == 1 else value
+
+
+def sides(padding, rank):
+    padding = [padding] if isinstance(padding, int) else list(padding)
+    if len(padding) == 1:
+        padding = padding * (2 * rank)
+    elif len(padding) == rank:
+        padding = padding * 2
+    return list(zip(padding[:rank], padding[rank:]))
+
+
+def pad_flat(pairs):
+    return [v for pair in reversed(pairs) for v in pair]
+
+
+# --- convolutions --------------------------------------------------------------------------------------------------
+
+
+def conv(rank, data, weight, transposed=False, dtypes=("float32", "float32"), **attrs):
+    spatial = SPATIAL[rank]
+    data_layout = attrs.get("data_layout", "NC" + spatial)
+    kernel_layout = attrs.get("kernel_layout", ("IO" if transposed else "OI") + spatial)
+    out_layout = attrs.get("out_layout", data_layout)
+
+    def reference(x, w):
+        x = from_layout(x, "NC" + spatial, data_layout)
+        w = from_layout(w, ("IO" if transposed else "OI") + spatial, kernel_layout)
+        strides, dilation = spread(attrs.get("strides", 1), rank), spread(attrs.get("dilation", 1), rank)
+        pads, groups = sides(attrs.get("padding", 0), rank), attrs.get("groups", 1)
+        if transposed:
+            function = [F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d][rank - 1]
+            y = function(x, w, stride=strides, dilation=dilation, groups=groups)
+            extra = spread(attrs.get("output_padding", 0), rank)
+            y = F.pad(y, pad_flat([(-before, more - after) for (before, after), more in zip(pads, extra)]))
+        else:
+            function = [F.conv1d, F.conv2d, F.conv3d][rank - 1]
+            y = function(F.pad(x, pad_flat(pads)), w, stride=strides, dilation=dilation, groups=groups)
+        return to_layout(y, "NC" + spatial, out_layout)
+
+    name = f"nn.conv{rank}d" + ("_transpose" if transposed else "")
+    tensors = {"data": T(*data, dtype=dtypes[0]), "weight": T(*weight, dtype=dtypes[1])}
+    case(name, tensors, attrs, reference)
+
+
+def convolutions():
+    conv(2, ["n=2", 3, "h=6", "w=5"], [4, 3, 3, 3])
+    conv(2, ["n=2", 3, "h=6", 5], [4, 3, 3, 3], padding=1)
+    conv(2, [1, 3, "h=9", "w=8"], [4, 3, 3, 3], padding=[1, 1], strides=[2, 2])
+    conv(2, [1, 4, 5, 6], [6, 4, 1, 1])
+    conv(2, [1, 3, 7, 9], [2, 3, 3, 2], padding=[1, 0, 2, 1], strides=[2, 3], dilation=[2, 1])
+    conv(2, [2, 6, 5, 5], [4, 3, 3, 3], groups=2, padding=1)
+    conv(2, ["n=1", 4, "h=5", "w=6"], [4, 1, 3, 3], groups=4, padding=1)
+    conv(2, [1, 4, 5, 5], [8, 1, 3, 3], groups=4, strides=2)
+    conv(2, [1, 5, 6, 3], [3, 3, 3, 4], data_layout="NHWC", kernel_layout="HWIO", padding=1)
+    conv(2, [1, 5, 6, 3], [4, 3, 3, 3], data_layout="NHWC", kernel_layout="OHWI", out_layout="NCHW")
+    conv(2, [1, 2, 5, 5, 4], [2, 2, 3, 3, 4, 4], data_layout="NCHW4c", kernel_layout="OIHW4i4o", padding=1)
+    conv(2, [1, 2, 5, 5, 4], [3, 2, 3, 3, 8], data_layout="NCHW4c", kernel_layout="OIHW[4i2o]", groups=1)
+    conv(2, [1, 2, 5, 5, 4], [8, 1, 3, 3, 2], data_layout="NCHW4c", kernel_layout="OIHW2i", groups=4)
+    conv(2, [1, 3, 5, 5], [6, 3, 3, 3], out_layout="NCHW4c")
+    conv(2, [1, 3, 7, 5], [6, 3, 3, 3], out_layout="NCHW2h4c", groups=1)
+    conv(2, [1, 3, 5, 5], [4, 3, 3, 3], dtypes=("float16", "float16"), padding=1)
+    conv(2, [1, 3, 5, 5], [4, 3, 3, 3], dtypes=("float16", "float16"), out_dtype="float32")
+    conv(2, [1, 3, 5, 5], [4, 3, 3, 3], dtypes=("int8", "int8"), out_dtype="int32", padding=1)
+    conv(2, [1, 2, 4, 4], [3, 2, 3, 3], dtypes=("float64", "float64"), padding=2)
+    conv(2, [1, 16, "h=3", 3], ["o=5", 16, 3, 3], dtypes=("bfloat16", "bfloat16"), padding=1)
+    conv(1, ["n=2", 3, "w=9"], [4, 3, 3], padding=1, strides=2)
+    conv(1, [1, 9, 4], [4, 2, 3], data_layout="NWC", kernel_layout="OIW", groups=2, dilation=2)
+    conv(1, [2, 3, 8], [4, 3, 3], padding=[0, 2], strides=3)
+    conv(3, [1, 2, 4, 5, "w=4"], [3, 2, 2, 3, 2], padding=[1, 0, 1, 0, 1, 0], strides=[1, 2, 1])
+    conv(3, [1, 3, 4, 4, 4], [2, 2, 2, 2, 4], data_layout="NDHWC", kernel_layout="DHWIO", groups=2)
+
+
+def transposed_convolutions():
+    def t(rank, *rest, **attrs):
+        conv(rank, *rest, transposed=True, **attrs)
+
+    t(2, ["n=1", 3, "h=3", "w=4"], [3, 2, 3, 3])
+    t(2, [1, 3, "h=3", 4], [3, 2, 4, 4], strides=2, padding=1)
+    t(2, [1, 3, 3, 4], [3, 2, 3, 3], strides=[2, 3], padding=[1, 0, 0, 2], output_padding=[1, 2])
+    t(2, [1, 4, 3, 3], [4, 3, 3, 3], groups=2, strides=2, dilation=[2, 1])
+    t(2, [1, 4, 3, 3], [4, 1, 2, 2], groups=4, strides=2)
+    t(2, [1, 4, 5, 3], [3, 3, 2, 3], data_layout="NHWC", kernel_layout="HWOI", strides=2)
+    t(2, [1, 3, 4, 4], [2, 3, 3, 3], kernel_layout="OIHW", out_layout="NHWC", padding=1)
+    t(2, [1, 2, 3, 3, 2], [2, 2, 3, 3, 2, 2], data_layout="NCHW2c", kernel_layout="IOHW2i2o", strides=2, padding=1)
+    t(2, [1, 3, 3, 3], [3, 2, 3, 3], dtypes=("float16", "float16"), strides=2)
+    t(1, [2, 3, "w=5"], [3, 2, 4], strides=3, padding=1, output_padding=2)
+    t(1, [1, 5, 4], [4, 2, 3], data_layout="NWC", kernel_layout="IOW", groups=2, dilation=2)
+    t(3, [1, 2, 2, 3, 2], [2, 3, 2, 2, 3], strides=[1, 2, 2], padding=[0, 1, 1])
+
+
+# --- pooling -------------------------------------------------------------------------------------------------------
+
+
+def pooled_extent(n, k, pads, s, d, ceil_mode):
+    room = n + pads[0] + pads[1] - d * (k - 1) - 1
+    if not ceil_mode:
+        return room // s + 1
+    extent = -(-room // s) + 1
+    return extent - 1 if (extent - 1) * s >= n + pads[0] else extent
+
+
+def pool(kind, rank, data, dtype="float32", **attrs):
+    spatial = SPATIAL[rank]
+    layout = attrs.get("layout", "NC" + spatial)
+    out_layout = attrs.get("out_layout", layout)
+    # Defaults differ from operator to operator, as in TVM.
+    include = attrs.get("count_include_pad", rank != 2)
+
+    def reference(x):
+        x = from_layout(x, "NC" + spatial, layout).numpy()
+        k, s = spread(attrs["pool_size"], rank), spread(attrs.get("strides", 1), rank)
+        d, pads = spread(attrs.get("dilation", 1), rank), sides(attrs.get("padding", 0), rank)
+        ceil_mode = attrs.get("ceil_mode", False)
+        extents = [pooled_extent(n, *rest, ceil_mode) for n, *rest in zip(x.shape[2:], k, pads, s, d)]
+        y = np.zeros(list(x.shape[:2]) + extents)
+        for place in np.ndindex(*extents):
+            taps = []
+            for axis in range(rank):
+                begin = place[axis] * s[axis] - pads[axis][0]
+                taps.append([begin + j * d[axis] for j in range(k[axis])])
+            within = [[i for i in t if 0 <= i < n] for t, n in zip(taps, x.shape[2:])]
+            window = x[np.ix_(range(x.shape[0]), range(x.shape[1]), *within)]
+            axes = tuple(range(2, 2 + rank))
+            if kind == "max":
+                value = window.max(axis=axes) if window.size else np.full(x.shape[:2], -np.inf)
+            else:
+                counted = [[i for i in t if -p[0] <= i < n + p[1]] for t, n, p in zip(taps, x.shape[2:], pads)]
+                count = math.prod(len(c) for c in (counted if include else within))
+                value = window.sum(axis=axes) / max(count, 1)
+                if not dtype.startswith("float"):
+                    value = np.trunc(value)
+            y[(slice(None), slice(None)) + place] = value
+        return to_layout(y, "NC" + spatial, out_layout)
+
+    case(f"nn.{kind}_pool{rank}d", {"data": T(*data, dtype=dtype)}, attrs, reference)
+
+
+def poolings():
+    for kind in ("max", "avg"):
+        pool(kind, 2, ["n=2", 2, "h=6", "w=7"], pool_size=[2, 3])
+        pool(kind, 2, [1, 2, "h=7", 8], pool_size=3, strides=2, padding=1)
+        pool(kind, 2, [1, 2, 7, 8], pool_size=[3, 2], strides=[2, 3], padding=[1, 0, 2, 1], dilation=[1, 2])
+        pool(kind, 2, [1, 2, 6, 7], pool_size=3, strides=2, ceil_mode=True)
+        pool(kind, 2, [1, 2, 6, 7], pool_size=3, strides=3, padding=1, ceil_mode=True, count_include_pad=True)
+        pool(kind, 2, [1, 5, 6, 3], pool_size=2, strides=2, layout="NHWC")
+        pool(kind, 2, [1, 2, 4, 4, 4], pool_size=2, strides=2, layout="NCHW4c", out_layout="NHWC")
+        pool(kind, 2, [1, 6, 4, 4], pool_size=2, strides=2, out_layout="NCHW4c")
+        pool(kind, 2, [1, 2, 4, 4], dtype="int8", pool_size=2, strides=2)
+        pool(kind, 2, [1, 2, 4, 4], dtype="float16", pool_size=3, padding=1)
+        pool(kind, 1, ["n=2", 3, "w=8"], pool_size=[3], strides=[2], padding=[1, 1])
+        pool(kind, 1, [1, 3, 9], pool_size=[3], strides=[2], padding=[1, 1], count_include_pad=False, dilation=2)
+        pool(kind, 3, [1, 2, 4, "h=5", 4], pool_size=[2, 3, 2], strides=[1, 2, 2], padding=[1, 1, 0, 0, 1, 1])
+    pool("max", 2, [1, 1, 3, 3], pool_size=2, strides=2, padding=2)
+    # A window of nothing but padding counts as one element.
+    pool("avg", 2, [1, 1, 3, 3], pool_size=2, strides=2, padding=2)
+
+
+def adaptive(rank, data, output_size, **attrs):
+    spatial = SPATIAL[rank]
+    layout = attrs.get("layout", "NC" + spatial)
+
+    def reference(x):
+        x = from_layout(x, "NC" + spatial, layout)
+        size = list(x.shape[2:]) if output_size is None else spread(output_size, rank)
+        function = [F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d][rank - 1]
+        return to_layout(function(x, size if rank > 1 else size[0]), "NC" + spatial, attrs.get("out_layout", layout))
+
+    if output_size is not None:
+        attrs["output_size"] = output_size
+    case(f"nn.adaptive_avg_pool{rank}d", {"data": T(*data)}, attrs, reference)
+
+
+def adaptive_poolings():
+    adaptive(2, ["n=2", 3, "h=5", "w=6"], 1)
+    adaptive(2, [1, 2, "h=7", 5], [3, 2])
+    adaptive(2, [1, 2, 6, 8], [3, 4])
+    adaptive(2, [1, 2, 3, 2], [5, 4])
+    adaptive(2, [1, 5, 6, 3], [2, 3], layout="NHWC")
+    adaptive(2, [1, 3, "h=4", 5], None, out_layout="NHWC")
+    adaptive(1, [2, 3, "w=7"], 3)
+    adaptive(3, [1, 2, 4, 5, 3], [2, 3, 1])
+
+
+# --- activations ---------------------------------------------------------------------------------------------------
+
+
+def activations():
+    for name, function in [
+        ("relu", F.relu),
+        ("gelu", F.gelu),
+        ("gelu_tanh", lambda x: F.gelu(x, approximate="tanh")),
+        ("selu", F.selu),
+        ("silu", F.silu),
+        ("leakyrelu", F.leaky_relu),
+        ("softplus", F.softplus),
+    ]:
+        for dtype in ("float32", "float16", "float64"):
+            case(f"nn.{name}", {"data": T("n=3", 7, dtype=dtype)}, {}, function)
+    case("nn.relu", {"data": T(5, dtype="int8")}, {}, F.relu)
+    case("nn.relu", {"data": T(dtype="float32")}, {}, F.relu)
+    case("nn.leakyrelu", {"data": T(9)}, {"alpha": 0.2}, lambda x: F.leaky_relu(x, 0.2))
+    case("nn.softplus", {"data": T(32)}, {"beta": 2.5, "threshold": 3.0}, lambda x: F.softplus(x, 2.5, 3.0))
+    case("nn.prelu", {"data": T(2, "c=3", 4), "alpha": T("c=3")}, {}, F.prelu)
+    case("nn.prelu", {"data": T(2, 3, 4), "alpha": T(1)}, {}, F.prelu)
+    case("nn.prelu", {"data": T(2, 3, 4), "alpha": T(4)}, {"axis": -1}, lambda x, a: torch.where(x > 0, x, x * a))
+    for axis, dims in [(-1, ["n=3", "c=7"]), (1, [2, 5, 3]), (0, [6]), (-2, [2, 3, "c=4", 2])]:
+        for dtype in ("float32", "float16"):
+            data = {"data": T(*dims, dtype=dtype)}
+            case("nn.softmax", data, {"axis": axis}, lambda x: F.softmax(x * 1, axis))
+            case("nn.log_softmax", data, {"axis": axis}, lambda x: F.log_softmax(x, axis))
+    case("nn.softmax", {"data": T(2, 9, dtype="bfloat16")}, {}, lambda x: F.softmax(x, -1))
+    case("nn.dropout", {"data": T(2, "n=3")}, {"rate": 0.3}, lambda x: (x, torch.ones_like(x)))
+
+
+# --- normalisations ------------------------------------------------------------------------------------------------
+
+
+def batch_norm(dims, axis, dtype="float32", **attrs):
+    channels = dims[axis]
+    tensors = {"data": T(*dims, dtype=dtype)}
+    for name, kind in [("gamma", None), ("beta", None), ("moving_mean", None), ("moving_var", "positive")]:
+        tensors[name] = T(channels, dtype=dtype, kind=kind)
+
+    def reference(x, gamma, beta, mean, var):
+        shape = [1] * x.ndim
+        shape[axis] = -1
+        others = [a for a in range(x.ndim) if a != axis % x.ndim]
+        new_mean, new_var = mean, var
+        if attrs["training"]:
+            m = attrs.get("momentum", 0.1)
+            batch_mean, batch_var = x.mean(others), x.var(others, correction=0)
+            new_mean, new_var = (1 - m) * mean + m * batch_mean, (1 - m) * var + m * batch_var
+            mean, var = batch_mean, batch_var
+        y = (x - mean.reshape(shape)) / torch.sqrt(var.reshape(shape) + attrs.get("epsilon", 1e-5))
+        y = y * gamma.reshape(shape) if attrs.get("scale", True) else y
+        y = y + beta.reshape(shape) if attrs.get("center", True) else y
+        return y, new_mean, new_var
+
+    case("nn.batch_norm", tensors, {"axis": axis, **attrs}, reference)
+
+
+def moments_norm(op, dims, parameters, attrs, axes, dtype="float32"):
+    """layer_norm and instance_norm."""
+    names = ["gamma", "beta"]
+    tensors = {"data": T(*dims, dtype=dtype), **{name: T(*parameters, dtype=dtype) for name in names}}
+
+    def reference(x, gamma, beta):
+        y = (x - x.mean(axes, True)) / torch.sqrt(x.var(axes, correction=0, keepdim=True) + attrs.get("epsilon", 1e-5))
+        along = [a % x.ndim for a in axes] if op == "nn.layer_norm" else [attrs["channel_axis"] % x.ndim]
+
+        def lie(p):
+            # The parameter's dims lie along these axes, in the order given.
+            order = sorted(range(len(along)), key=lambda i: along[i])
+            shape = [1] * x.ndim
+            for i in order:
+                shape[along[i]] = p.shape[i]
+            return p.permute(order).reshape(shape)
+
+        y = y * lie(gamma) if attrs.get("scale", True) else y
+        return y + lie(beta) if attrs.get("center", True) else y
+
+    case(op, tensors, attrs, reference)
+
+
+def normalisations():
+    batch_norm(["n=2", 3, "h=2", 4], 1, training=False)
+    batch_norm([2, 3, 2, 4], 1, training=True)
+    batch_norm(["n=3", "c=4"], -1, training=True, momentum=0.3, epsilon=1e-3)
+    batch_norm([2, 4, 3], 2, training=False, scale=False)
+    batch_norm([2, 4, 3], 2, training=False, center=False, epsilon=0.1)
+    batch_norm([2, 3, 4], 1, dtype="float16", training=False)
+    batch_norm([2, 3, 4], 1, dtype="float16", training=True)
+    for dtype in ("float32", "float16", "float64"):
+        moments_norm("nn.layer_norm", [2, "s=3", 8], [8], {"axes": [-1]}, [-1], dtype)
+    moments_norm("nn.layer_norm", ["n=2", 3, 4], [3, 4], {"axes": [-2, -1], "epsilon": 1e-3}, [-2, -1])
+    moments_norm("nn.layer_norm", [2, 3, 4], [4, 3], {"axes": [2, 1]}, [2, 1])
+    moments_norm("nn.layer_norm", [2, 3, 4], [4], {"axes": [-1], "center": False}, [-1])
+    moments_norm("nn.layer_norm", [2, 3, 4], [4], {"axes": [-1], "scale": False}, [-1])
+    attrs = {"channel_axis": 1, "axes": [2, 3]}
+    moments_norm("nn.instance_norm", ["n=2", 3, "h=3", 4], [3], attrs, [2, 3])
+    moments_norm("nn.instance_norm", [2, 4, 3], [3], {"channel_axis": -1, "axes": [1]}, [1])
+    for dims, groups, channel, axes, dtype in [
+        (["n=2", 6, "h=3", 2], 3, 1, [2, 3], "float32"),
+        ([2, 4, 3], 2, 1, [2], "float16"),
+        ([2, 3, 4], 2, -1, [1], "float32"),
+        ([2, 4], 4, 1, [], "float32"),
+        ([2, 6, 3], 1, 1, [2, 0], "float32"),
+    ]:
+        tensors = {"data": T(*dims, dtype=dtype)}
+        tensors.update({name: T(dims[channel], dtype=dtype) for name in ("gamma", "beta")})
+
+        def reference(x, gamma, beta):
+            c = channel % x.ndim
+            parted = x.reshape(x.shape[:c] + (groups, x.shape[c] // groups) + x.shape[c + 1:])
+            over = [c + 1] + [a % x.ndim + (a % x.ndim > c) for a in axes]
+            y = (parted - parted.mean(over, True)) / torch.sqrt(parted.var(over, correction=0, keepdim=True) + 1e-5)
+            shape = [1] * x.ndim
+            shape[c] = -1
+            return y.reshape(x.shape) * gamma.reshape(shape) + beta.reshape(shape)
+
+        attrs = {"num_groups": groups, "channel_axis": channel, "axes": axes}
+        case("nn.group_norm", tensors, attrs, reference)
+    for dtype in ("float32", "float16"):
+        tensors = {"data": T(2, "s=3", 8, dtype=dtype), "weight": T(8, dtype=dtype)}
+        rms = lambda x, w: x / torch.sqrt((x * x).mean(-1, True) + 1e-6) * w  # noqa: E731
+        case("nn.rms_norm", tensors, {"axes": [-1], "epsilon": 1e-6}, rms)
+    tensors = {"data": T(2, 3, 4), "weight": T(3, 4)}
+    case("nn.rms_norm", tensors, {"axes": [-2, -1]}, lambda x, w: x / torch.sqrt((x * x).mean((1, 2), True) + 1e-5) * w)
+
+
+# --- the rest ------------------------------------------------------------------------------------------------------
+
+
+def rearrangements():
+    def padded(dims, widths, mode="constant", value=0.0, dtype="float32"):
+        def reference(x):
+            pairs = list(zip(widths[::2], widths[1::2]))
+            if mode == "constant":
+                return F.pad(x, pad_flat(pairs), value=value)
+            name = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode]
+            return torch.from_numpy(np.pad(x.numpy(), pairs, mode=name))
+
+        case("nn.pad", {"data": T(*dims, dtype=dtype)}, {"pad_width": widths, "pad_mode": mode, "pad_value": value},
+             reference)
+
+    padded(["n=2", 3], [0, 1, 2, 3])
+    padded([2, 3], [0, 1, 2, 0], value=1.5)
+    padded([2, "m=5"], [1, 0, -1, -2])
+    padded([3], [1, 2], dtype="int8", value=7.0)
+    for mode in ("reflect", "replicate", "circular"):
+        padded([2, "m=5", 4], [0, 0, 2, 3, 1, 0], mode)
+    case("nn.pixel_shuffle", {"data": T("n=2", 8, 2, "w=3")}, {"upscale_factor": 2}, lambda x: F.pixel_shuffle(x, 2))
+    case("nn.batch_flatten", {"data": T("n=2", 3, 2, 2)}, {}, lambda x: x.reshape(2, -1))
+    case("nn.pixel_shuffle", {"data": T(9, 2, 2)}, {"upscale_factor": 3}, lambda x: F.pixel_shuffle(x, 3))
+
+
+def products():
+    def matmul(left, right, dtype="float32", **attrs):
+        case("matmul", {"x1": T(*left, dtype=dtype), "x2": T(*right, dtype=dtype)}, attrs, torch.matmul)
+
+    matmul(["m=3", "k=4"], ["k=4", "n=5"])
+    matmul([4], [4])
+    matmul([4], ["b=2", 4, 5])
+    matmul(["b=2", 3, 4], [4])
+    matmul([4], [4, 5])
+    matmul([3, 4], [4])
+    matmul(["b=2", 3, "s=4", 5], ["b=2", 3, 5, "s=4"])
+    matmul(["b=2", 1, 3, 4], [5, 4, 2])
+    matmul([3, 4], [2, 3, 4, 5])
+    matmul([3, 40], [40, 5], dtype="float16")
+    matmul([3, 40], [40, 5], dtype="float16", out_dtype="float32")
+    matmul([3, 40], [40, 5], dtype="bfloat16")
+    matmul([3, 40], [40, 5], dtype="int8", out_dtype="int32")
+    case("outer", {"x1": T("n=3"), "x2": T(4)}, {}, torch.outer)
+
+    def einsum(equation, *operands, dtype="float32"):
+        tensors = {f"operands.{at}": T(*dims, dtype=dtype) for at, dims in enumerate(operands)}
+        case("einsum", tensors, {"subscripts": equation}, lambda *xs: torch.einsum(equation, *xs))
+
+    einsum("ij,jk->ik", ["n=2", 3], [3, 4])
+    einsum("ii->i", [3, 3])
+    einsum("ii", [3, 3])
+    einsum("ij->ji", [2, 3])
+    einsum("ij", [2, 3])
+    einsum("...ij,...jk->...ik", [2, 1, 2, 3], [4, 3, 2])
+    einsum("bhqd,bhkd->bhqk", [1, 2, "q=3", 4], [1, 2, "s=5", 4])
+    einsum("i,i,i->", [3], [3], [3])
+    einsum("ij,jk->ik", [2, 9], [9, 4], dtype="float16")
+
+
+def reductions():
+    for dims, axis, keepdims in [
+        (["n=3", "m=4", 2], None, False),
+        ([3, 4, 2], None, True),
+        (["n=3", 4, 2], [1], False),
+        (["n=3", 4, 2], [-1, 0], True),
+        ([3, 4, 2], [], False),
+    ]:
+        attrs = {"keepdims": keepdims, **({} if axis is None else {"axis": axis})}
+
+        def over(function):
+            def reference(x):
+                axes = list(range(x.ndim)) if axis is None else axis
+                return function(x, axes) if axes else function(x.unsqueeze(0), [0]).squeeze(0)
+
+            return reference
+
+        table = {
+            "sum": lambda x, a: x.sum(a, keepdim=keepdims),
+            "mean": lambda x, a: x.mean(a, keepdim=keepdims),
+            "max": lambda x, a: x.amax(a, keepdim=keepdims),
+            "min": lambda x, a: x.amin(a, keepdim=keepdims),
+            "prod": lambda x, a: torch.from_numpy(np.asarray(x.numpy().prod(tuple(a), keepdims=keepdims))),
+            "variance": lambda x, a: x.var(a, correction=0, keepdim=keepdims),
+            "std": lambda x, a: x.std(a, correction=0, keepdim=keepdims),
+        }
+        for op, function in table.items():
+            # Without an axis the tensor itself is reduced by nothing: keepdims would not show in `unsqueeze`.
+            if axis == [] and keepdims:
+                continue
+            case(op, {"x": T(*dims)}, attrs, over(function))
+    for op in ("sum", "mean", "max", "variance"):
+        function = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax,
+                    "variance": lambda x, a: x.var(a, correction=0)}[op]
+        case(op, {"x": T(3, 9, dtype="float16")}, {"axis": [1]}, lambda x: function(x, 1))
+    case("sum", {"x": T(2, 3, dtype="int32")}, {}, torch.sum)
+    case("mean", {"x": T(2, 5, dtype="int32")}, {"axis": [1]}, lambda x: torch.trunc(x.mean(1)))
+    case("max", {"x": T(2, 5, dtype="int8")}, {"axis": [1]}, lambda x: x.amax(1))
+    case("min", {"x": T(2, 5, dtype="uint8")}, {"axis": [1]}, lambda x: x.amin(1))
+    case("sum", {"x": T(0, 3)}, {"axis": [0]}, lambda x: x.sum(0))
+    case("prod", {"x": T(3, 0)}, {"axis": [1]}, lambda x: x.prod(1))
+    for dims, axis in [(["n=2", 3], 1), ([4, "m=3"], 0), ([2, 3, 2], -2), ([2, 3], None)]:
+        attrs = {} if axis is None else {"axis": axis}
+        x = {"data": T(*dims)}
+        flat = lambda x: (x.reshape(-1), 0) if axis is None else (x, axis)  # noqa: E731
+        case("cumsum", x, attrs, lambda x: torch.cumsum(*flat(x)))
+        case("cumprod", x, attrs, lambda x: torch.cumprod(*flat(x)))
+
+        def exclusive(x):
+            x, a = flat(x)
+            return torch.cumsum(x, a) - x
+
+        case("cumsum", x, {**attrs, "exclusive": True}, exclusive)
+    case("cumsum", {"data": T(6, dtype="int8")}, {"axis": 0, "dtype": "int32"}, lambda x: torch.cumsum(x, 0))
+    case("cumsum", {"data": T(9, dtype="float16")}, {"axis": 0}, lambda x: torch.cumsum(x, 0))
+    for dims, axis, keepdims in [(["n=3", 5], [1], False), ([3, 4, 2], [1], True), ([4, 3], [0], False)]:
+        def median(x):
+            found = x.median(axis[0], keepdim=keepdims)
+            return found.values, found.indices
+
+        case("median", {"x": T(*dims, kind="distinct")}, {"axis": axis, "keepdims": keepdims}, median)
+    case("median", {"x": T(3, 4, kind="distinct")}, {}, torch.median)
+
+
+def attentions():
+    def attention(q, k, v, bias=None, dtype="float32", **attrs):
+        tensors = {"query": T(*q, dtype=dtype), "key": T(*k, dtype=dtype), "value": T(*v, dtype=dtype)}
+        if bias:
+            tensors["bias"] = T(*bias, dtype=dtype)
+
+        def reference(q, k, v, bias=None):
+            q, k, v = (x.permute(0, 2, 1, 3) for x in (q, k, v))
+            k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
+            v = v.repeat_interleave(q.shape[1] // v.shape[1], 1)
+            scale = attrs.get("scale")
+            score = q @ k.transpose(-1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+            score = score if bias is None else score + bias
+            rows, columns = torch.arange(q.shape[2])[:, None], torch.arange(k.shape[2])[None, :]
+            offset = 0 if attrs.get("causal_mask") == "TopLeft" else k.shape[2] - q.shape[2]
+            seen = torch.ones(score.shape[-2:], dtype=torch.bool)
+            if attrs.get("causal_mask"):
+                seen &= columns <= rows + offset
+            if attrs.get("window_size") is not None:
+                seen &= rows + offset - columns < attrs["window_size"]
+            score = score.masked_fill(~seen, -math.inf)
+            return (F.softmax(score, -1) @ v).permute(0, 2, 1, 3)
+
+        case("nn.attention_bias" if bias else "nn.attention", tensors, attrs, reference)
+
+    attention(["b=1", "s=3", 2, 4], ["b=1", "t=5", 2, 4], ["b=1", "t=5", 2, 3])
+    attention([1, 3, 4, 4], [1, 5, 2, 4], [1, 5, 2, 4], scale=0.3)
+    attention([2, 4, 2, 4], [2, 4, 2, 4], [2, 4, 2, 4], causal_mask="TopLeft")
+    attention([1, 3, 2, 4], [1, "t=5", 2, 4], [1, "t=5", 2, 4], causal_mask="BottomRight")
+    attention([1, 4, 1, 4], [1, 4, 1, 4], [1, 4, 1, 4], causal_mask="BottomRight", window_size=2)
+    attention([2, 3, 2, 4], [2, 5, 2, 4], [2, 5, 2, 4], bias=[2, 1, 3, 5])
+    attention([1, 3, 2, 4], [1, 5, 2, 4], [1, 5, 2, 4], bias=[1, 2, 1, 5], dtype="float16")
+
+
+def losses():
+    for dims in (["n=3", 4], [5], [2, 3, 2]):
+        scaled = lambda p, l: -(p * l).sum() / (p.shape[0] if p.ndim > 1 else 1)  # noqa: E731
+        case("nn.cross_entropy_with_logits", {"predictions": T(*dims), "labels": T(*dims)}, {}, scaled)
+    for reduction in ("none", "sum", "mean"):
+        for weighted in (False, True):
+            for p, t in ((["n=3", 4], ["n=3"]), ([2, 4, 3, 2], [2, 3, 2]), ([4], [])):
+                tensors = {"predictions": T(*p), "targets": T(*t, dtype="int64", kind="below 4")}
+                if weighted:
+                    tensors["weights"] = T(4, kind="positive")
+                for ignored in (-100, 1):
+                    # Without a target that counts the mean is 0 / 0.
+                    def nll(p, t, w=None):
+                        return F.nll_loss(p, t.long(), w, reduction=reduction, ignore_index=ignored)
+
+                    case("nn.nll_loss", tensors, {"reduction": reduction, "ignore_index": ignored}, nll)
+
+
+def main():
+    torch.set_default_dtype(torch.float64)
+    families = {
+        "convolution": [convolutions, transposed_convolutions],
+        "pooling": [poolings, adaptive_poolings],
+        "activation": [activations],
+        "normalisation": [normalisations],
+        "rearrange": [rearrangements],
+        "product": [products, attentions],
+        "reduction": [reductions, losses],
+    }
+    for family, parts in families.items():
+        CASES.clear()
+        for part in parts:
+            part()
+        path = f"{sys.argv[1]}/nn_{family}.jsonl"
+        with open(path, "w", encoding="utf-8") as out:
+            for row in CASES:
+                out.write(json.dumps(row, separators=(",", ":")) + "\n")
+        print(f"{path}: {len(CASES)} cases")
+
+
+main()
