@@ -1,4 +1,5 @@
-//! Times of typical kernels: `cargo run --release -p rx-cpu --example bench`.
+//! Times of typical kernels: `cargo run --release -p rx-cpu --example bench`. A word picks the kernels it
+//! occurs in; `--listing` prints their code.
 //!
 //! Printed beside what the host does at best: copying memory, and the library's matrix product.
 
@@ -147,6 +148,31 @@ fn product(m: i64, n: i64, k: i64) -> Case {
     Case { what: format!("matmul, {m}×{n}×{k}"), func: builder.finish(), bytes, operations: (2 * m * n * k) as f64 }
 }
 
+/// A convolution of `size²` images: `out` channels of `channels`, a kernel of `kernel²`, padded to keep the size.
+fn convolution(channels: i64, out: i64, size: i64, kernel: i64, stride: i64) -> Case {
+    let (padding, result) = (kernel / 2, (size - 1) / stride + 1);
+    let mut builder = builder("conv2d");
+    let x = builder.param("x", &dims(&[1, channels, size, size]), FLOAT);
+    let w = builder.param("w", &dims(&[out, channels, kernel, kernel]), FLOAT);
+    let y = builder.param("y", &dims(&[1, out, result, result]), FLOAT);
+    let extents = builder.shape(y);
+    let window = [Expr::int(channels), Expr::int(kernel), Expr::int(kernel)];
+    builder.reduce(y, &extents, &window, number(0.0), BinaryOp::Add, |builder, axes, reduced| {
+        let at = [0, 1]
+            .map(|axis| axes[axis + 2].clone() * Expr::int(stride) + reduced[axis + 1].clone() - Expr::int(padding));
+        let [rows, columns] = at.clone().map(|at| in_range(at, Expr::int(0), Expr::int(size)));
+        let [row, column] = at;
+        let element = builder.load(x, &[axes[0].clone(), reduced[0].clone(), row, column]);
+        let element = if padding == 0 { element } else { Expr::select(rows.and(columns), element, number(0.0)) };
+        let weight = [axes[1].clone(), reduced[0].clone(), reduced[1].clone(), reduced[2].clone()];
+        (axes.to_vec(), element * builder.load(w, &weight))
+    });
+    let bytes = (4 * (channels * size * size + out * result * result)) as f64;
+    let operations = (2 * out * channels * kernel * kernel * result * result) as f64;
+    let what = format!("conv {kernel}×{kernel}/{stride}, {channels}→{out}, {size}²");
+    Case { what, func: builder.finish(), bytes, operations }
+}
+
 /// The time this thread has run, where the system tells; else the time that has passed.
 fn running(since: Instant) -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
@@ -174,11 +200,13 @@ fn mean(mut call: impl FnMut()) -> f64 {
 }
 
 fn time(case: &Case) -> Result<(), Box<dyn std::error::Error>> {
+    if std::env::args().any(|argument| argument == "--listing") {
+        println!("; {}\n{}", case.what, CpuModule::listing(&case.func)?);
+        return Ok(());
+    }
     let begin = Instant::now();
-    let scheduled = rx_schedule::schedule(&case.func);
-    let cut = begin.elapsed();
-    let module = CpuModule::compile(&[&scheduled])?;
-    let built = begin.elapsed() - cut;
+    let module = CpuModule::compile(&[&case.func])?;
+    let built = begin.elapsed();
     let kernel = module.kernel(0)?;
     let buffers: Vec<BufferId> = case.func.buffer_params().collect();
     let shapes: Vec<Vec<i64>> = buffers
@@ -203,12 +231,11 @@ fn time(case: &Case) -> Result<(), Box<dyn std::error::Error>> {
         return Err(error.into());
     }
     println!(
-        "{:<28} {:>10.1} µs {:>7.1} GB/s {:>7.1} GFLOP/s   schedule {:>6.2} ms, build {:>6.2} ms",
+        "{:<28} {:>10.1} µs {:>7.1} GB/s {:>7.1} GFLOP/s   build {:>6.2} ms",
         case.what,
         seconds * 1e6,
         case.bytes / seconds / 1e9,
         case.operations / seconds / 1e9,
-        cut.as_secs_f64() * 1e3,
         built.as_secs_f64() * 1e3,
     );
     Ok(())
@@ -235,6 +262,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         product(64, 12544, 147),
         product(1, 4096, 4096),
         product(4096, 1, 4096),
+        convolution(3, 64, 224, 7, 2),
+        convolution(64, 64, 56, 3, 1),
+        convolution(512, 512, 7, 3, 1),
+        convolution(64, 128, 56, 1, 2),
     ];
-    cases.iter().try_for_each(time)
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
+    let wanted = |case: &&Case| wanted.as_ref().is_none_or(|wanted| case.what.contains(wanted));
+    cases.iter().filter(wanted).try_for_each(time)
 }

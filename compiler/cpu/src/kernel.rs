@@ -2,15 +2,17 @@
 
 use crate::emit::{Check, Emitter};
 use crate::error::{CompileError, RunError};
-use crate::prepare::{PreparedStep, Preparation};
+use crate::prepare::{Preparation, PreparedStep};
 use crate::{product, runtime};
-use cranelift_codegen::ir::{AbiParam, types};
+use cranelift_codegen::Context;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::{AbiParam, Signature, types};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
 use rx_base::DType;
-use rx_schedule::Scheduled;
+use rx_schedule::{Scheduled, schedule};
 use rx_tensor::Scalar;
 use rx_tir::{BufferId, PrimFunc, bind_symbols, evaluate_index};
 use std::sync::{Arc, Mutex};
@@ -88,11 +90,12 @@ struct Line([u8; LINE]);
 const LINE: usize = 64;
 
 impl CpuModule {
-    /// Compiles functions. What cannot be compiled has its reason in its place; the others are not affected.
+    /// Compiles functions, each scheduled by [`rx_schedule::schedule`] first, which marks every access to be checked. What
+    /// cannot be compiled has its reason in its place; the others are not affected.
     ///
     /// # Errors
     /// Where there is no code for this host at all.
-    pub fn compile(funcs: &[&Scheduled]) -> Result<CpuModule, CompileError> {
+    pub fn compile(funcs: &[&PrimFunc]) -> Result<CpuModule, CompileError> {
         CpuModule::compile_with(funcs, &mut |_| {})
     }
 
@@ -100,12 +103,12 @@ impl CpuModule {
     ///
     /// # Errors
     /// Where there is no code for this host at all.
-    pub fn compile_with(funcs: &[&Scheduled], progress: &mut dyn FnMut(usize)) -> Result<CpuModule, CompileError> {
+    pub fn compile_with(funcs: &[&PrimFunc], progress: &mut dyn FnMut(usize)) -> Result<CpuModule, CompileError> {
         let (mut module, fused) = host_module()?;
         let mut contexts = (module.make_context(), FunctionBuilderContext::new());
         let mut compiled = Vec::with_capacity(funcs.len());
-        for (at, scheduled) in funcs.iter().enumerate() {
-            let result = define(&mut module, &mut contexts, scheduled, fused, at);
+        for (at, func) in funcs.iter().enumerate() {
+            let result = define(&mut module, &mut contexts, schedule(func), fused, at);
             if result.is_err() {
                 module.clear_context(&mut contexts.0);
                 contexts.1 = FunctionBuilderContext::new();
@@ -114,19 +117,16 @@ impl CpuModule {
             progress(at + 1);
         }
         module.finalize_definitions().map_err(generator)?;
-        let codes: Vec<Result<(Defined, *const u8), CompileError>> = compiled
-            .into_iter()
-            .map(|result| result.map(|defined| (module.get_finalized_function(defined.id), defined)))
-            .map(|result| result.map(|(code, defined)| (defined, code)))
-            .collect();
+        let address = |defined: Defined| (module.get_finalized_function(defined.id), defined);
+        let codes: Vec<_> = compiled.into_iter().map(|result| result.map(address)).collect();
         let memory = Arc::new(Memory(Mutex::new(Some(module))));
-        let kernels = codes.into_iter().zip(funcs).map(|(result, scheduled)| {
-            let (defined, code) = result?;
+        let kernels = codes.into_iter().map(|result| {
+            let (code, defined) = result?;
             // SAFETY: the code was made with this signature.
             let code = unsafe { std::mem::transmute::<*const u8, Code>(code) };
-            let written = written_params(&scheduled.func, &defined.steps);
+            let written = written_params(&defined.func, &defined.steps);
             Ok(Arc::new(CpuKernel {
-                func: scheduled.func.clone(),
+                func: defined.func,
                 temporaries: defined.temporaries,
                 written,
                 checks: defined.checks,
@@ -135,6 +135,23 @@ impl CpuModule {
             }))
         });
         Ok(CpuModule { kernels: kernels.collect() })
+    }
+
+    /// What a function is compiled to, as text: machine code in Cranelift's notation for this host.
+    ///
+    /// # Errors
+    /// Where it cannot be compiled.
+    pub fn listing(func: &PrimFunc) -> Result<String, CompileError> {
+        let scheduled = schedule(func);
+        let (mut module, fused) = host_module()?;
+        let mut contexts = (module.make_context(), FunctionBuilderContext::new());
+        contexts.0.set_disasm(true);
+        let (steps, _) = Preparation::of(&scheduled);
+        emit(&mut module, &mut contexts, &scheduled.func, &steps, fused)?;
+        let (context, _) = &mut contexts;
+        let compiled = context.compile(module.isa(), &mut ControlPlane::default());
+        let text = compiled.map_err(|error| generator(format!("{:?}", error.inner)))?.vcode.clone();
+        text.ok_or_else(|| generator("no listing"))
     }
 
     /// The kernel of a function, by its place in the list that was compiled.
@@ -184,6 +201,7 @@ fn host_module() -> Result<(JITModule, bool), CompileError> {
 /// A function that the module has, before its code has an address.
 struct Defined {
     id: FuncId,
+    func: PrimFunc,
     steps: Vec<PreparedStep>,
     temporaries: Vec<BufferId>,
     checks: Vec<Check>,
@@ -191,32 +209,40 @@ struct Defined {
 
 fn define(
     module: &mut JITModule,
-    contexts: &mut (cranelift_codegen::Context, FunctionBuilderContext),
-    scheduled: &Scheduled,
+    contexts: &mut (Context, FunctionBuilderContext),
+    scheduled: Scheduled,
     fused: bool,
     at: usize,
 ) -> Result<Defined, CompileError> {
-    let (steps, allocations) = Preparation::of(scheduled);
-    let func = &scheduled.func;
-    let mut signature = module.make_signature();
-    signature.params.extend([AbiParam::new(types::I64); 3]);
-    signature.returns.push(AbiParam::new(types::I32));
-    let (context, builder_context) = contexts;
-    context.func.signature = signature.clone();
-    let checks = {
-        let builder = FunctionBuilder::new(&mut context.func, builder_context);
-        let mut emitter = Emitter::new(func, builder, module, &steps, fused)?;
-        emitter.steps(&steps)?;
-        emitter.finish()
-    };
+    let (steps, allocations) = Preparation::of(&scheduled);
+    let (checks, signature) = emit(module, contexts, &scheduled.func, &steps, fused)?;
+    let (context, _) = contexts;
     // Declared only now: a function that is declared and never defined would stop the whole module.
     let name = format!("kernel{at}");
     let id = module.declare_function(&name, Linkage::Local, &signature).map_err(generator)?;
-    module.define_function(id, context).map_err(|error| CompileError::Generator(format!("{error:?}")))?;
+    module.define_function(id, context).map_err(|error| generator(format!("{error:?}")))?;
     module.clear_context(context);
-    let mut temporaries = scheduled.temporaries.clone();
+    let Scheduled { func, mut temporaries, .. } = scheduled;
     temporaries.extend(allocations);
-    Ok(Defined { id, steps, temporaries, checks })
+    Ok(Defined { id, func, steps, temporaries, checks })
+}
+
+/// Fills the context with a function's code; gives its checks and signature.
+fn emit(
+    module: &mut JITModule,
+    (context, builder_context): &mut (Context, FunctionBuilderContext),
+    func: &PrimFunc,
+    steps: &[PreparedStep],
+    fused: bool,
+) -> Result<(Vec<Check>, Signature), CompileError> {
+    let mut signature = module.make_signature();
+    signature.params.extend([AbiParam::new(types::I64); 3]);
+    signature.returns.push(AbiParam::new(types::I32));
+    context.func.signature = signature.clone();
+    let builder = FunctionBuilder::new(&mut context.func, builder_context);
+    let mut emitter = Emitter::new(func, builder, module, steps, fused)?;
+    emitter.steps(steps)?;
+    Ok((emitter.finish(), signature))
 }
 
 fn written_params(func: &PrimFunc, steps: &[PreparedStep]) -> Vec<bool> {

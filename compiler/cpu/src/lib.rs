@@ -1,13 +1,12 @@
 //! Functions of the loop-level IR on the host's processor.
 //!
-//! A [`rx_schedule::Scheduled`] function becomes one piece of machine code ([`CpuKernel`]), made by Cranelift: its loop
-//! nests as code of their own, with innermost or outer loops in vectors of 128 bits where their rounds are independent or
-//! update one element, and its matrix products as calls of a library. Narrow floats are loaded to and stored from
+//! A function is scheduled ([`fn@rx_schedule::schedule`]) and becomes one piece of machine code ([`CpuKernel`]), made by
+//! Cranelift: its loop nests as code of their own, with loops in vectors of 128 bits where their rounds are independent
+//! or update one element, and its matrix products as calls of a library. Narrow floats are loaded to and stored from
 //! `float32` and computed in it.
 //!
-//! Calls are safe: shapes and lengths are compared before code runs, and code checks every index that is not proved.
-//! Whatever is marked [`rx_tir::Expr::Checked`] is checked; what is not must be in range, which `rx_schedule::guards`
-//! sees to.
+//! Calls are safe: shapes and lengths are compared before code runs, and the code checks every index that scheduling did
+//! not prove in range.
 
 mod emit;
 mod error;

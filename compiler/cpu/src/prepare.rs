@@ -213,9 +213,8 @@ fn first_round(var: VarId, start: &Expr, stmt: Option<&Stmt>) -> Option<(Stmt, E
     if !found || !is_simple(start) {
         return None;
     }
-    let at_start = rx_tir::rewrite::map_stmt(then, &mut |expr| {
-        substitute(expr, &|used| (used == var).then(|| start.clone()))
-    });
+    let at_start =
+        rx_tir::rewrite::map_stmt(then, &mut |expr| substitute(expr, &|used| (used == var).then(|| start.clone())));
     Some((at_start, others))
 }
 

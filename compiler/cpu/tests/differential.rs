@@ -3,20 +3,13 @@
 
 use rx_base::name::name;
 use rx_base::{DType, Dim};
-use rx_cpu::{Argument, CpuModule, RunError, Scratch};
-use rx_schedule::{Scheduled, Step};
+use rx_cpu::{Argument, CompileError, CpuModule, RunError, Scratch};
 use rx_tensor::{Scalar, Tensor};
 use rx_tir::builder::in_range;
 use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, IterKind, KernelBuilder, PrimFunc, UnaryOp};
 
-/// A function as one step, its accesses as they are.
-fn whole(func: &PrimFunc) -> Scheduled {
-    let steps = vec![Step::Nest(func.body.clone())];
-    Scheduled { func: func.clone(), temporaries: Vec::new(), steps, declined: Vec::new() }
-}
-
-fn compiled(scheduled: &Scheduled, tensors: &mut [Tensor], scalars: &[Scalar]) -> Result<(), RunError> {
-    let module = CpuModule::compile(&[scheduled]).unwrap_or_else(|error| panic!("{error}"));
+fn compiled(func: &PrimFunc, tensors: &mut [Tensor], scalars: &[Scalar]) -> Result<(), RunError> {
+    let module = CpuModule::compile(&[func]).unwrap_or_else(|error| panic!("{error}"));
     let kernel = module.kernel(0).unwrap_or_else(|error| panic!("{error}"));
     let shapes: Vec<Vec<i64>> = tensors.iter().map(|tensor| tensor.shape().to_vec()).collect();
     let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
@@ -32,27 +25,24 @@ fn copies(tensors: &[Tensor]) -> Vec<Tensor> {
 /// Runs both ways and compares every buffer: integers exactly, floats within `tolerance` relative to the value, or to 1
 /// where the tolerance is one of sums, which cancel.
 fn agree(what: &str, func: &PrimFunc, tensors: &[Tensor], scalars: &[Scalar], tolerance: f64) {
-    let scheduled = rx_schedule::schedule(func);
     let least = if tolerance > 1e-5 { 1.0 } else { 1e-6 };
-    for scheduled in [whole(func), scheduled] {
-        let (mut expected, mut actual) = (copies(tensors), copies(tensors));
-        let reference = rx_interp::run(func, &mut expected, scalars);
-        reference.unwrap_or_else(|error| panic!("{what}: interpreter: {error}"));
-        compiled(&scheduled, &mut actual, scalars).unwrap_or_else(|error| panic!("{what}: {error}"));
-        for (at, (expected, actual)) in expected.iter().zip(&actual).enumerate() {
-            for element in 0..expected.len() {
-                let (Some(wanted), Some(found)) = (expected.get(element), actual.get(element)) else { continue };
-                let close = match (wanted, found) {
-                    (Scalar::Int(wanted), Scalar::Int(found)) => wanted == found,
-                    (wanted, found) => {
-                        let (wanted, found) = (wanted.as_float(), found.as_float());
-                        wanted == found
-                            || wanted.is_nan() && found.is_nan()
-                            || (wanted - found).abs() <= tolerance * wanted.abs().max(least)
-                    }
-                };
-                assert!(close, "{what}: buffer {at}, element {element}: {found:?}, not {wanted:?}");
-            }
+    let (mut expected, mut actual) = (copies(tensors), copies(tensors));
+    let reference = rx_interp::run(func, &mut expected, scalars);
+    reference.unwrap_or_else(|error| panic!("{what}: interpreter: {error}"));
+    compiled(func, &mut actual, scalars).unwrap_or_else(|error| panic!("{what}: {error}"));
+    for (at, (expected, actual)) in expected.iter().zip(&actual).enumerate() {
+        for element in 0..expected.len() {
+            let (Some(wanted), Some(found)) = (expected.get(element), actual.get(element)) else { continue };
+            let close = match (wanted, found) {
+                (Scalar::Int(wanted), Scalar::Int(found)) => wanted == found,
+                (wanted, found) => {
+                    let (wanted, found) = (wanted.as_float(), found.as_float());
+                    wanted == found
+                        || wanted.is_nan() && found.is_nan()
+                        || (wanted - found).abs() <= tolerance * wanted.abs().max(least)
+                }
+            };
+            assert!(close, "{what}: buffer {at}, element {element}: {found:?}, not {wanted:?}");
         }
     }
 }
@@ -157,7 +147,8 @@ fn operations_of_two_operands() {
                 left: Box::new(a),
                 right: Box::new(b),
             });
-            let tensors = [copies(std::slice::from_ref(&a)), copies(std::slice::from_ref(&b)), vec![zeros(dtype, &[COUNT])]];
+            let tensors =
+                [copies(std::slice::from_ref(&a)), copies(std::slice::from_ref(&b)), vec![zeros(dtype, &[COUNT])]];
             let tensors: Vec<Tensor> = tensors.into_iter().flatten().collect();
             agree(&format!("{op:?} of {dtype}"), &func, &tensors, &n(COUNT), tolerance(dtype));
         }
@@ -177,7 +168,8 @@ fn divisions_by_constants() {
                     left: Box::new(a),
                     right: Box::new(Expr::Int { value: divisor, dtype }),
                 });
-                let tensors = [copies(std::slice::from_ref(&a)).remove(0), zeros(dtype, &[COUNT]), zeros(dtype, &[COUNT])];
+                let tensors =
+                    [copies(std::slice::from_ref(&a)).remove(0), zeros(dtype, &[COUNT]), zeros(dtype, &[COUNT])];
                 agree(&format!("{op:?} by {divisor} of {dtype}"), &func, &tensors, &n(COUNT), 0.0);
             }
         }
@@ -322,10 +314,11 @@ fn polynomials_are_close_everywhere() {
     ] {
         let count = 20_001i64;
         let func = elementwise(DType::FLOAT32, DType::FLOAT32, DType::FLOAT32, |a, _| Expr::call(function, vec![a]));
-        let values: Vec<f32> = (0..count).map(|at| (low + (high - low) * at as f64 / (count - 1) as f64) as f32).collect();
+        let values: Vec<f32> =
+            (0..count).map(|at| (low + (high - low) * at as f64 / (count - 1) as f64) as f32).collect();
         let a = Tensor::from_f32s(&[count], &values).unwrap_or_else(|error| panic!("{error}"));
         let mut tensors = [a, zeros(DType::FLOAT32, &[count]), zeros(DType::FLOAT32, &[count])];
-        compiled(&whole(&func), &mut tensors, &n(count)).unwrap_or_else(|error| panic!("{error}"));
+        compiled(&func, &mut tensors, &n(count)).unwrap_or_else(|error| panic!("{error}"));
         let results = tensors[2].as_slice::<f32>().unwrap_or(&[]);
         let mut worst = (0.0, 0.0);
         for (x, found) in values.iter().zip(results) {
@@ -339,7 +332,11 @@ fn polynomials_are_close_everywhere() {
             };
             // Where the value is no normal number, the distance is one of subnormals.
             let unit = (wanted.abs() * f64::from(f32::EPSILON)).max(f64::from(f32::from_bits(1)));
-            let off = if f64::from(wanted as f32) == f64::from(*found) { 0.0 } else { (wanted - f64::from(*found)).abs() / unit };
+            let off = if f64::from(wanted as f32) == f64::from(*found) {
+                0.0
+            } else {
+                (wanted - f64::from(*found)).abs() / unit
+            };
             if off > worst.0 {
                 worst = (off, x);
             }
@@ -438,8 +435,11 @@ fn windows_with_padding() {
                 let at: Vec<Expr> = (0..2)
                     .map(|axis| axes[axis + 1].clone() * Expr::int(stride) + reduced[axis].clone() - Expr::int(padding))
                     .collect();
-                let inside = in_range(at[0].clone(), Expr::int(0), Expr::int(size))
-                    .and(in_range(at[1].clone(), Expr::int(0), Expr::int(size)));
+                let inside = in_range(at[0].clone(), Expr::int(0), Expr::int(size)).and(in_range(
+                    at[1].clone(),
+                    Expr::int(0),
+                    Expr::int(size),
+                ));
                 let element = builder.load(x, &[axes[0].clone(), at[0].clone(), at[1].clone()]);
                 let weight = builder.load(w, &[axes[0].clone(), reduced[0].clone(), reduced[1].clone()]);
                 let value = if op == BinaryOp::Add { element * weight } else { element };
@@ -469,7 +469,9 @@ fn transposed_reversed_and_gathered() {
         let row = builder.load(rows, &axes[..1]);
         builder.load(x, &[row, axes[1].clone()])
     });
-    builder.compute(z, |builder, axes| builder.load(x, &[axes[1].clone(), axes[0].clone()]) * Expr::number(2.0, DType::FLOAT32));
+    builder.compute(z, |builder, axes| {
+        builder.load(x, &[axes[1].clone(), axes[0].clone()]) * Expr::number(2.0, DType::FLOAT32)
+    });
     builder.compute(r, |builder, axes| builder.load(x, &[Expr::int(3), Expr::int(22) - axes[0].clone()]));
     let func = builder.finish();
     let mut tensors = [
@@ -484,7 +486,7 @@ fn transposed_reversed_and_gathered() {
     }
     agree("gather", &func, &tensors, &[], 0.0);
     tensors[1].set(2, Scalar::Int(9));
-    let error = compiled(&rx_schedule::schedule(&func), &mut tensors, &[]);
+    let error = compiled(&func, &mut tensors, &[]);
     match error {
         Err(RunError::OutOfBounds { buffer, index: 9, extent: 9, axis: 0, .. }) => assert_eq!(buffer.as_str(), "X"),
         other => panic!("{other:?}"),
@@ -543,6 +545,72 @@ fn matrix_products() {
     }
 }
 
+/// Products that the library does not have are loops, with rows or columns in lanes.
+#[test]
+fn products_of_integers_and_narrow_floats() {
+    let mut numbers = Numbers(15);
+    for (dtype, sum) in [(DType::INT8, DType::INT32), (DType::INT32, DType::INT32), (DType::FLOAT16, DType::FLOAT32)] {
+        for turned in [false, true] {
+            let mut builder = KernelBuilder::new(name("matmul"));
+            let a = builder.param("A", &[9, 21].map(Dim::from), dtype);
+            let b_shape = if turned { [37, 21] } else { [21, 37] };
+            let b = builder.param("B", &b_shape.map(Dim::from), dtype);
+            let c = builder.param("C", &[9, 37].map(Dim::from), sum);
+            let (extents, zero) = (builder.shape(c), Expr::number(0.0, sum));
+            builder.reduce(c, &extents, &[Expr::int(21)], zero, BinaryOp::Add, |builder, axes, reduced| {
+                let left = builder.load(a, &[axes[0].clone(), reduced[0].clone()]);
+                let [row, column] = if turned { [&axes[1], &reduced[0]] } else { [&reduced[0], &axes[1]] };
+                let right = builder.load(b, &[row.clone(), column.clone()]);
+                (axes.to_vec(), left.cast(sum) * right.cast(sum))
+            });
+            let func = builder.finish();
+            let tensors = [numbers.tensor(dtype, &[9, 21]), numbers.tensor(dtype, &b_shape), zeros(sum, &[9, 37])];
+            agree(&format!("product of {dtype}, turned: {turned}"), &func, &tensors, &[], 1e-4);
+        }
+    }
+}
+
+/// Along the axis that is joined, a condition over the loop's variable says which operand is read.
+#[test]
+fn operands_joined_end_to_end() {
+    let mut numbers = Numbers(16);
+    for (left, right) in [(20, 33), (1, 40), (40, 1), (3, 4)] {
+        let mut builder = KernelBuilder::new(name("concat"));
+        let a = builder.param("A", &[3, left].map(Dim::from), DType::FLOAT32);
+        let b = builder.param("B", &[3, right].map(Dim::from), DType::FLOAT32);
+        let c = builder.param("C", &[3, left + right].map(Dim::from), DType::FLOAT32);
+        builder.compute(c, |builder, axes| {
+            let (row, at) = (axes[0].clone(), axes[1].clone());
+            let first = builder.load(a, &[row.clone(), at.clone()]);
+            let second = builder.load(b, &[row, at.clone() - Expr::int(left)]);
+            Expr::select(at.lt(Expr::int(left)), first, second)
+        });
+        let func = builder.finish();
+        let tensors = [
+            numbers.tensor(DType::FLOAT32, &[3, left]),
+            numbers.tensor(DType::FLOAT32, &[3, right]),
+            zeros(DType::FLOAT32, &[3, left + right]),
+        ];
+        agree(&format!("{left} and {right} joined"), &func, &tensors, &[], 0.0);
+    }
+}
+
+/// A function of a dtype without code has its reason; the ones beside it are compiled.
+#[test]
+fn what_is_not_supported_stays_apart() {
+    let small = DType::parse("float8_e4m3fn").unwrap_or_else(|| panic!("a dtype"));
+    let good = elementwise(DType::FLOAT32, DType::FLOAT32, DType::FLOAT32, |a, b| a + b);
+    let bad = elementwise(DType::FLOAT32, small, DType::FLOAT32, |a, b| {
+        Expr::select(a.clone().lt(Expr::number(0.0, DType::FLOAT32)), a, b.cast(DType::FLOAT32))
+    });
+    let module = CpuModule::compile(&[&good, &bad, &good]).unwrap_or_else(|error| panic!("{error}"));
+    assert!(module.kernel(0).is_ok() && module.kernel(2).is_ok());
+    assert_eq!(module.kernel(1).err(), Some(CompileError::Dtype(small)));
+    assert!(module.kernel(3).is_err());
+    let listing = CpuModule::listing(&good).unwrap_or_else(|error| panic!("{error}"));
+    assert!(listing.contains("block0"), "{listing}");
+}
+
 #[test]
 fn what_does_not_fit_is_an_error() {
     let func = elementwise(DType::INT32, DType::INT32, DType::INT32, |a, b| Expr::Binary {
@@ -551,11 +619,10 @@ fn what_does_not_fit_is_an_error() {
         right: Box::new(b),
     });
     let mut tensors = [zeros(DType::INT32, &[4]), zeros(DType::INT32, &[4]), zeros(DType::INT32, &[4])];
-    let error = compiled(&whole(&func), &mut tensors, &n(4));
+    let error = compiled(&func, &mut tensors, &n(4));
     assert!(matches!(error, Err(RunError::DivisionByZero { .. })), "{error:?}");
 
-    let scheduled = whole(&func);
-    let module = CpuModule::compile(&[&scheduled]).unwrap_or_else(|error| panic!("{error}"));
+    let module = CpuModule::compile(&[&func]).unwrap_or_else(|error| panic!("{error}"));
     let kernel = module.kernel(0).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(kernel.written(), [false, false, true]);
     let shapes: [&[i64]; 3] = [&[4]; 3];

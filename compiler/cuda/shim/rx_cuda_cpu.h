@@ -179,7 +179,6 @@ inline void rx_cpu_start(rx_cpu_fiber* fiber) {
     // The entry is returned into, so its stack must look as after a call: 8 bytes off a multiple of 16.
     void** top = (void**)((char*)fiber->stack + rx_cpu_stack_bytes);
     *--top = nullptr;
-    *--top = nullptr;
     *--top = (void*)rx_cpu_entry;
     for (int saved = 0; saved < 6; ++saved) *--top = nullptr;
     fiber->pointer = top;

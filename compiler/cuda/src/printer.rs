@@ -381,3 +381,6 @@ impl<'m> Kernel<'m> {
         types::value(dtype).ok_or_else(|| format!("a value of dtype {dtype}"))
     }
 }
+
+#[cfg(test)]
+mod tests;

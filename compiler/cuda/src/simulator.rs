@@ -299,3 +299,6 @@ impl Simulator {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,10 +6,12 @@
 
 pub mod fuse;
 mod lower;
+mod optimize;
 pub mod plan;
 pub mod program;
 
 pub use lower::{Module, Problem, lower};
+pub use optimize::optimize;
 pub use program::{
     Constant, ConstantId, Instruction, Kernel, KernelId, Operation, Output, Procedure, ProcedureId, Program, Register,
     Scalar, StorageId,

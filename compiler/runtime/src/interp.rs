@@ -6,6 +6,7 @@ use rx_base::DType;
 use rx_interp::Limits;
 use rx_lower::{KernelId, Program};
 use rx_tensor::{Scalar, Tensor};
+use rx_tir::PrimFunc;
 
 /// Interprets kernels.
 #[derive(Default)]
@@ -19,12 +20,7 @@ impl Backend for Interpreter {
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
         let total = program.kernels.len();
         for (done, kernel) in program.kernels.iter().enumerate() {
-            let built = rx_interp::Program::new(&kernel.func).map_err(|error| BuildError {
-                kernel: kernel.func.name,
-                origins: kernel.func.origins.clone(),
-                message: error.to_string(),
-            })?;
-            self.programs.push(built);
+            self.programs.push(interpret(&kernel.func)?);
             progress(Stage { done: done + 1, total });
         }
         Ok(())
@@ -52,23 +48,42 @@ impl Backend for Interpreter {
         let Some(program) = self.programs.get(kernel.0 as usize) else {
             return Err(RunError::other("the kernel was not built"));
         };
-        let mut buffers = Vec::with_capacity(inputs.len() + outputs.len());
-        for input in inputs {
-            buffers.push(typed(input.memory, input.dtype, input.shape)?);
-        }
-        for (_, shape, dtype) in outputs.iter() {
-            buffers.push(Tensor::zeros(*dtype, shape).map_err(memory)?);
-        }
-        program.run(&mut buffers, scalars, Limits::default()).map_err(fault)?;
-        for ((memory, ..), result) in outputs.iter_mut().zip(buffers.split_off(inputs.len())) {
-            *memory = result;
-        }
-        Ok(())
+        run(program, inputs, outputs, scalars)
     }
 
     fn finish(&mut self) -> Result<(), RunError> {
         Ok(())
     }
+}
+
+/// A function made ready to be interpreted.
+pub(crate) fn interpret(func: &PrimFunc) -> Result<rx_interp::Program, BuildError> {
+    rx_interp::Program::new(func).map_err(|error| BuildError {
+        kernel: func.name,
+        origins: func.origins.clone(),
+        message: error.to_string(),
+    })
+}
+
+/// Interprets a function.
+pub(crate) fn run(
+    program: &rx_interp::Program,
+    inputs: &[Argument<'_, Tensor>],
+    outputs: &mut [(Tensor, Vec<i64>, DType)],
+    scalars: &[Scalar],
+) -> Result<(), RunError> {
+    let mut buffers = Vec::with_capacity(inputs.len() + outputs.len());
+    for input in inputs {
+        buffers.push(typed(input.memory, input.dtype, input.shape)?);
+    }
+    for (_, shape, dtype) in outputs.iter() {
+        buffers.push(Tensor::zeros(*dtype, shape).map_err(memory)?);
+    }
+    program.run(&mut buffers, scalars, Limits::default()).map_err(fault)?;
+    for ((memory, ..), result) in outputs.iter_mut().zip(buffers.split_off(inputs.len())) {
+        *memory = result;
+    }
+    Ok(())
 }
 
 /// A tensor over the first bytes of memory.

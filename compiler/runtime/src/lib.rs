@@ -4,6 +4,7 @@
 //! work on. What the two share, and every device has in common, stands here; nothing here knows text.
 
 mod backend;
+pub mod cpu;
 mod error;
 mod executor;
 pub mod interp;

@@ -57,8 +57,8 @@ fn on_device(
             run(session, program, backend, "the interpreter", &constants, inputs, args, report)
         }
         Device::Cpu | Device::Auto | Device::Cuda => {
-            let backend = rx_runtime::interp::Interpreter::default();
-            run(session, program, backend, "the interpreter", &constants, inputs, args, report)
+            let backend = rx_runtime::cpu::Cpu::default();
+            run(session, program, backend, "the CPU", &constants, inputs, args, report)
         }
     }
 }

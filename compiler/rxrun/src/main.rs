@@ -52,7 +52,7 @@ fn work(args: &Args, report: &mut Report) -> Result<(), Failure> {
         return emit::relax(&session, report);
     }
     let entry = session.entry(args.entry.as_deref())?;
-    let program = session.lower(entry)?;
+    let program = session.lower(entry, args.device != args::Device::Interp)?;
     if let Some(stage) = args.emit {
         return emit::stage(stage, &program, args, report);
     }

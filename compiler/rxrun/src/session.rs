@@ -20,7 +20,6 @@ use std::time::Instant;
 /// A program that was loaded and has no errors.
 pub struct Session {
     pub name: String,
-    pub text: String,
     pub workspace: Workspace,
     pub file: FileId,
 }
@@ -55,7 +54,7 @@ impl Session {
             return Err(Failure::Reported(1));
         }
         report.checked(&name, checked);
-        Ok(Session { name, text, workspace, file })
+        Ok(Session { name, workspace, file })
     }
 
     /// The function to call.
@@ -86,8 +85,9 @@ impl Session {
         }
     }
 
-    /// The program of `entry`, with kernels joined and memory planned.
-    pub fn lower(&self, entry: Name) -> Result<Program, Failure> {
+    /// The program of `entry`, with its memory planned. `optimized` joins kernels; without, each operator is one, as the
+    /// interpreter wants them, which is to judge the joining.
+    pub fn lower(&self, entry: Name, optimized: bool) -> Result<Program, Failure> {
         let items = Items { session: self, prim_funcs: RefCell::default(), mistakes: RefCell::default() };
         let lowered = rx_lower::lower(&items, entry);
         let mut mistakes = items.mistakes.into_inner();
@@ -101,7 +101,9 @@ impl Session {
                 return Err(Failure::Program(mistakes));
             }
         };
-        rx_lower::fuse::fuse(&mut program);
+        if optimized {
+            rx_lower::optimize(&mut program);
+        }
         program.procedures.iter_mut().for_each(rx_lower::plan::plan);
         Ok(program)
     }

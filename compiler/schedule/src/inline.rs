@@ -3,6 +3,7 @@
 use crate::accumulate::{Nest, reads};
 use crate::nests::top_level;
 use crate::scope::Scope;
+use rx_base::Dim;
 use rx_base::name::name;
 use rx_base::symbolic::{Answer, Bounds, prove};
 use rx_tir::expr::{BinaryOp, Expr, Intrinsic};
@@ -127,17 +128,29 @@ impl Producer {
         Some(inlined)
     }
 
-    /// Whether a nest reads each element at most once at each place that reads it: every loop leads to another element.
+    /// Whether a nest reads each element at most once at each place that reads it: every loop leads to another element, and
+    /// where loops meet in one index, as those of overlapping windows do, there are no more iterations than elements.
     fn is_read_once(&self, stmt: &Stmt, func: &PrimFunc) -> bool {
         let Some(nest) = Nest::of(stmt, func) else { return false };
+        let mut scope = Scope::new(func);
+        let mut count = |extents: &mut dyn Iterator<Item = &Expr>| {
+            extents.fold(Dim::constant(1), |count, extent| &count * &scope.dim(extent))
+        };
+        let iterations = count(&mut nest.loops.iter().map(|inner| &inner.extent));
+        let elements = count(&mut func.buffer(self.buffer).shape.iter());
+        let fewer = !iterations.is_error()
+            && !elements.is_error()
+            && prove::at_least(&elements, &iterations, &Bounds::default()) == Answer::Proved;
         let mut once = true;
         let mut look = |expr: &Expr| {
             expr.walk(&mut |part| {
                 if let Expr::Load { buffer, indices, .. } = part
                     && *buffer == self.buffer
                 {
+                    let of = |index: &Expr| nest.loops.iter().filter(|inner| index.uses(inner.var)).count();
                     let named = |var: VarId| indices.iter().any(|index| index.uses(var));
                     once &= nest.loops.iter().all(|inner| inner.extent.as_int() == Some(1) || named(inner.var));
+                    once &= fewer || indices.iter().all(|index| of(index) <= 1);
                 }
             });
         };

@@ -14,7 +14,7 @@ use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::stmt::Stmt;
 
 /// Fewer columns than this in a strided operand are packed instead where that gives more.
-const FEW: i64 = 16;
+const FEW: i64 = 64;
 
 /// Loops that together are one axis of a matrix, innermost first: each has the extent of the ones before as its stride.
 type Chain = Vec<(VarId, Dim)>;

@@ -44,7 +44,10 @@ impl Tile {
             return Some(Tile { var: *last, inner, loop_var: None, start: Expr::int(0), rows, most_rows });
         }
         let most_rows = match row.as_constant() {
-            Some(row) => Expr::int((TILE_ELEMENTS / row.max(1)).max(1)),
+            Some(row) => {
+                let most = (TILE_ELEMENTS / row.max(1)).max(1);
+                Expr::int(extent.as_constant().map_or(most, |extent| balanced(extent, most)))
+            }
             None => {
                 Expr::int(TILE_ELEMENTS).floor_div(scope.expr(&row, DType::INT64)?.max(Expr::int(1))).max(Expr::int(1))
             }
@@ -56,6 +59,12 @@ impl Tile {
         let count = (extent_expr + most_rows.clone() - Expr::int(1)).floor_div(most_rows.clone());
         Some(Tile { var: *last, inner, loop_var: Some((var, count)), start, rows, most_rows })
     }
+}
+
+/// The rows of a tile where as few tiles as possible, of at most `most` rows, are as even as possible.
+fn balanced(extent: i64, most: i64) -> i64 {
+    let tiles = extent.max(1).saturating_add(most - 1) / most;
+    extent.max(1).saturating_add(tiles - 1) / tiles
 }
 
 /// What is packed.

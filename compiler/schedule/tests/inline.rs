@@ -30,6 +30,8 @@ enum Operator {
     Product(usize, usize),
     /// Shifted by one, with 0 at the border.
     Shift(usize),
+    /// Sums windows of rows that overlap.
+    Window(usize),
 }
 
 fn operator() -> impl Strategy<Value = Operator> {
@@ -46,6 +48,7 @@ fn operator() -> impl Strategy<Value = Operator> {
         (at(), at()).prop_map(|(a, b)| Choose(a, b)),
         (at(), at()).prop_map(|(a, b)| Product(a, b)),
         at().prop_map(Shift),
+        at().prop_map(Window),
     ]
 }
 
@@ -82,6 +85,12 @@ fn apply(builder: &mut KernelBuilder, operator: Operator, buffers: &[BufferId], 
         Operator::SumRows(a) => {
             builder.reduce(target, &extents, &extents[..1], zero(), BinaryOp::Add, |b, v, k| {
                 (v.to_vec(), b.load(of(a), &[v[0].clone(), k[0].clone()]))
+            });
+        }
+        Operator::Window(a) => {
+            builder.reduce(target, &extents, &[Expr::int(2)], zero(), BinaryOp::Add, |b, v, k| {
+                let row = (v[0].clone() + k[0].clone()).floor_div(Expr::int(2));
+                (v.to_vec(), b.load(of(a), &[row, v[1].clone()]))
             });
         }
         Operator::Choose(x, y) => builder.compute(target, |b, v| {
@@ -151,6 +160,8 @@ fn what_is_expensive_is_computed_once() {
     let func = inline(&build(&[Transpose(0), Product(2, 1)]));
     assert_eq!(nests(&func), 1);
     assert_eq!(schedule(&func).gemm_count(), 1);
+    // Read by the windows that overlap there: a buffer.
+    assert_eq!(nests(&inline(&build(&[Exp(0), Window(2)]))), 2);
     // A sum stays a nest of its own.
     assert_eq!(nests(&inline(&build(&[SumRows(0), Relu(2)]))), 2);
     // Into a sum, once per element.

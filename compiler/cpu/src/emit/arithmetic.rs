@@ -67,11 +67,9 @@ impl Emitter<'_> {
             BinaryOp::ShiftLeft | BinaryOp::ShiftRight => {
                 return Err(CompileError::Unsupported("a shift of two vectors".into()));
             }
-            BinaryOp::Div
-            | BinaryOp::TruncDiv
-            | BinaryOp::TruncMod
-            | BinaryOp::FloorDiv
-            | BinaryOp::FloorMod => return self.divide(op, left, right, signed),
+            BinaryOp::Div | BinaryOp::TruncDiv | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod => {
+                return self.divide(op, left, right, signed);
+            }
         };
         Ok(self.wrapped(value, dtype))
     }
@@ -103,8 +101,10 @@ impl Emitter<'_> {
             BinaryOp::Mul => ins.fmul(left, right),
             BinaryOp::Div => ins.fdiv(left, right),
             BinaryOp::Min | BinaryOp::Max => {
-                let code = if op == BinaryOp::Min { FloatCC::LessThan } else { FloatCC::GreaterThan };
-                let first = ins.fcmp(code, left, right);
+                // `b < a` for `a > b`: in this form the code generator sees the host's own minimum and maximum, which
+                // choose as TVM does.
+                let (less, more) = if op == BinaryOp::Min { (left, right) } else { (right, left) };
+                let first = ins.fcmp(FloatCC::LessThan, less, more);
                 self.choose(first, left, right)
             }
             BinaryOp::TruncDiv | BinaryOp::FloorDiv | BinaryOp::TruncMod | BinaryOp::FloorMod => {
@@ -157,7 +157,9 @@ impl Emitter<'_> {
         }
         if divisor & (divisor - 1) == 0 {
             match op {
-                BinaryOp::FloorDiv => return Ok(self.builder.ins().sshr_imm_u(left, i64::from(divisor.trailing_zeros()))),
+                BinaryOp::FloorDiv => {
+                    return Ok(self.builder.ins().sshr_imm_u(left, i64::from(divisor.trailing_zeros())));
+                }
                 BinaryOp::FloorMod => return Ok(self.builder.ins().band_imm_u(left, divisor - 1)),
                 _ => {}
             }

@@ -107,7 +107,8 @@ impl Emitter<'_> {
         }
         let low = self.builder.ins().smin(low, end);
         let high = self.builder.ins().smax(high, low);
-        for (from, to, part) in [(start, low, &split.outside), (low, high, &split.inside), (high, end, &split.outside)] {
+        for (from, to, part) in [(start, low, &split.outside), (low, high, &split.inside), (high, end, &split.outside)]
+        {
             match part {
                 Part { body, plan: Some(plan) } => {
                     self.in_lanes(Loop { body, ..looped }, None, from, to, *plan)?;

@@ -203,11 +203,11 @@ impl Emitter<'_> {
             return value;
         }
         let bits = self.half_bits(value, dtype);
-        self.from_half_bits(bits, dtype)
+        self.float_of_half_bits(bits, dtype)
     }
 
     /// From the 16 bits of a `float16` or `bfloat16`, in 32-bit integers, to `float32`.
-    pub(super) fn from_half_bits(&mut self, bits: Value, dtype: DType) -> Value {
+    pub(super) fn float_of_half_bits(&mut self, bits: Value, dtype: DType) -> Value {
         let ty = self.builder.func.dfg.value_type(bits);
         let float = if ty.is_vector() { types::F32X4 } else { types::F32 };
         if dtype.code == TypeCode::BFloat {

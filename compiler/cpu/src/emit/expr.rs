@@ -242,13 +242,14 @@ impl Emitter<'_> {
         match part {
             Expr::Load { buffer, indices, .. } => self.always_in_range(*buffer, indices),
             Expr::Checked { .. } => false,
-            Expr::Binary { op, left, right } => match op {
-                BinaryOp::Div | BinaryOp::TruncDiv | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod => {
-                    left.dtype().is_float() || right.as_int().is_some_and(|divisor| divisor > 0)
-                }
-                _ => true,
-            },
-            _ => true,
+            part => !may_divide_by_zero(part),
         }
     }
+}
+
+/// Whether an expression is a division of integers by what is not a positive constant.
+pub(super) fn may_divide_by_zero(expr: &Expr) -> bool {
+    use BinaryOp::{Div, FloorDiv, FloorMod, TruncDiv, TruncMod};
+    let Expr::Binary { op: Div | TruncDiv | TruncMod | FloorDiv | FloorMod, left, right } = expr else { return false };
+    !left.dtype().is_float() && right.as_int().is_none_or(|divisor| divisor <= 0)
 }

@@ -20,6 +20,9 @@ pub(super) struct LanePlan {
     pub(super) unroll: u32,
 }
 
+/// The largest stride at which lanes are worth loading one by one: elements of one vector then share a cache line.
+const FARTHEST: u64 = 4;
+
 /// That lanes cannot do something.
 struct Refused;
 
@@ -62,7 +65,13 @@ impl Emitter<'_> {
             if scan.gathers > 0 && !worth {
                 return None;
             }
-            let most = if scan.gathers > 0 || scan.weight > 60 { 1 } else if scan.weight > 16 { 2 } else { 4 };
+            let most = if scan.gathers > 0 || scan.weight > 60 {
+                1
+            } else if scan.weight > 16 {
+                2
+            } else {
+                4
+            };
             Some(LanePlan { lanes, unroll: fitting(most, lanes, count) })
         })
     }
@@ -95,11 +104,7 @@ impl Emitter<'_> {
         if known.is_empty() { None } else { self.reduction(stmt, &known) }
     }
 
-    fn reduction(
-        &self,
-        stmt: &Stmt,
-        known: &[(BufferId, &[Expr])],
-    ) -> Option<(LanePlan, Vec<(BufferId, BinaryOp)>)> {
+    fn reduction(&self, stmt: &Stmt, known: &[(BufferId, &[Expr])]) -> Option<(LanePlan, Vec<(BufferId, BinaryOp)>)> {
         let Stmt::For { var, extent, body, .. } = stmt else { return None };
         let count = extent.as_int().unwrap_or(i64::MAX);
         [4, 2].into_iter().find_map(|lanes| {
@@ -267,7 +272,8 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
                     expr.walk(&mut |part| match part {
                         Expr::Var { var, .. } => differs |= self.differs(*var),
                         Expr::Load { buffer, indices, .. } => {
-                            let stride = Poly::element(self.emitter.func, *buffer, indices).map(|poly| poly.stride(self.var));
+                            let stride =
+                                Poly::element(self.emitter.func, *buffer, indices).map(|poly| poly.stride(self.var));
                             differs |= stride != Some(Stride::Invariant);
                         }
                         _ => {}
@@ -292,8 +298,10 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
                 Stride::Constant(stride) => {
                     if stride == 1 {
                         self.in_memory(*dtype)?;
-                    } else {
+                    } else if stride.unsigned_abs() <= FARTHEST {
                         self.gathers += 1;
+                    } else {
+                        return Err(Refused);
                     }
                     true
                 }
@@ -344,8 +352,10 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
 
     fn binary(&mut self, op: BinaryOp, left: &Expr, right: &Expr) -> Scanned<bool> {
         let shift = matches!(op, BinaryOp::ShiftLeft | BinaryOp::ShiftRight);
-        let division =
-            matches!(op, BinaryOp::Div | BinaryOp::TruncDiv | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod);
+        let division = matches!(
+            op,
+            BinaryOp::Div | BinaryOp::TruncDiv | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod
+        );
         if shift {
             self.uniform(right)?;
             return self.varies(left);

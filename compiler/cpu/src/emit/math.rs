@@ -157,17 +157,25 @@ impl Emitter<'_> {
             Intrinsic::IsNan | Intrinsic::IsInf | Intrinsic::IsFinite => {
                 let holds = function == Intrinsic::IsFinite;
                 let result = if ty.is_vector() { ty } else { types::I8 };
-                self.integer(if !holds { 0 } else if ty.is_vector() { -1 } else { 1 }, result)
+                self.integer(
+                    if !holds {
+                        0
+                    } else if ty.is_vector() {
+                        -1
+                    } else {
+                        1
+                    },
+                    result,
+                )
             }
             Intrinsic::Clz | Intrinsic::Popcount if ty.is_vector() => return unsupported(),
             Intrinsic::Clz => self.builder.ins().clz(x),
             Intrinsic::Popcount => self.builder.ins().popcnt(x),
             Intrinsic::Pow if !ty.is_vector() => {
-                let wide = args.iter().map(|arg| self.convert_one(*arg, of, DType::INT64)).collect::<Result<Vec<_>, _>>()?;
-                let routine = runtime::Routine {
-                    symbol: runtime::INTEGER_POWER,
-                    address: runtime::integer_power as *const u8,
-                };
+                let wide =
+                    args.iter().map(|arg| self.convert_one(*arg, of, DType::INT64)).collect::<Result<Vec<_>, _>>()?;
+                let routine =
+                    runtime::Routine { symbol: runtime::INTEGER_POWER, address: runtime::integer_power as *const u8 };
                 let reference = self.routine(routine, &[types::I64, types::I64], types::I64)?;
                 let call = self.builder.ins().call(reference, &wide);
                 let power = self.builder.inst_results(call)[0];
@@ -193,7 +201,7 @@ impl Emitter<'_> {
                 (false, true) => self.wrapped(bits, DType::UINT16),
                 (true, _) => bits,
             };
-            return Ok(self.from_half_bits(wide, to));
+            return Ok(self.float_of_half_bits(wide, to));
         }
         if half(from) {
             return Ok(match ty.is_vector() {
@@ -249,7 +257,7 @@ impl Emitter<'_> {
         let [low, high] = [-104.0, 89.0].map(|limit| self.float(limit, ty));
         let below = self.builder.ins().fcmp(FloatCC::LessThan, x, low);
         let x = self.choose(below, low, x);
-        let above = self.builder.ins().fcmp(FloatCC::GreaterThan, x, high);
+        let above = self.builder.ins().fcmp(FloatCC::LessThan, high, x);
         let x = self.choose(above, high, x);
         // Adding 1.5·2^23 rounds to an integer and leaves it in the low bits.
         let magic = self.float(12_582_912.0, ty);
@@ -263,10 +271,7 @@ impl Emitter<'_> {
         let [high, low] = [-0.693_359_375, 2.121_944_4e-4].map(|part| self.float(part, ty));
         let r = self.multiply_add(n, high, x);
         let r = self.multiply_add(n, low, r);
-        let sum = self.horner(
-            r,
-            &[1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5],
-        );
+        let sum = self.horner(r, &[1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5]);
         let square = self.builder.ins().fmul(r, r);
         let power = self.multiply_add(sum, square, r);
         let one = self.float(1.0, ty);
@@ -284,55 +289,54 @@ impl Emitter<'_> {
         self.builder.ins().fmul(power, rest)
     }
 
-    /// `tanh x`: by Cephes' polynomial (`tanhf`) near 0, else `1 - 2 / (e^2|x| + 1)`.
+    /// `tanh x` as a quotient of polynomials on `[-7.9, 7.9]`, beyond which it is 1: Eigen's `ptanh`.
     fn tanh(&mut self, x: Value) -> Value {
-        let ty = self.builder.func.dfg.value_type(x);
-        let size = self.builder.ins().fabs(x);
-        let square = self.builder.ins().fmul(x, x);
-        let sum = self.horner(square, &[-5.704_988_7e-3, 2.063_908_9e-2, -5.373_971_6e-2, 1.333_144_2e-1, -3.333_328e-1]);
-        let cubic = self.builder.ins().fmul(square, x);
-        let near = self.multiply_add(sum, cubic, x);
-        let [one, two, limit] = [1.0, 2.0, 0.625].map(|value| self.float(value, ty));
-        let double = self.builder.ins().fadd(size, size);
-        let power = self.exp(double);
-        let below = self.builder.ins().fadd(power, one);
-        let fraction = self.builder.ins().fdiv(two, below);
-        let far = self.builder.ins().fsub(one, fraction);
-        let far = self.copy_sign(far, x);
-        let is_far = self.builder.ins().fcmp(FloatCC::GreaterThanOrEqual, size, limit);
-        self.choose(is_far, far, near)
+        self.odd_quotient(
+            x,
+            7.905_311,
+            &[
+                -2.760_768_5e-16,
+                2.000_188e-13,
+                -8.604_672e-11,
+                5.122_297e-8,
+                1.485_722_4e-5,
+                6.372_619e-4,
+                4.893_524_6e-3,
+            ],
+            &[1.198_258_4e-6, 1.185_347_1e-4, 2.268_434_6e-3, 4.893_525e-3],
+        )
     }
 
-    /// `erf x`: a polynomial near 0, else `1 - e^p(|x|)`; both minimax fits by N. Juffa.
+    /// `erf x` as a quotient of polynomials on `[-4, 4]`, beyond which it is 1: Eigen's `perf`.
     fn erf(&mut self, x: Value) -> Value {
-        let ty = self.builder.func.dfg.value_type(x);
-        let size = self.builder.ins().fabs(x);
-        // Beyond 10 the result is 1; the polynomial stays finite.
-        let ten = self.float(10.0, ty);
-        let above = self.builder.ins().fcmp(FloatCC::GreaterThan, size, ten);
-        let t = self.choose(above, ten, size);
-        let sum = self.horner(
-            t,
+        self.odd_quotient(
+            x,
+            4.0,
             &[
-                -1.728_534_7e-5, 3.831_971_3e-4, -3.883_964_4e-3, 2.425_462_2e-2, -1.067_778_8e-1, -6.348_468_7e-1,
-                -1.287_175_1e-1,
+                -2.726_142_3e-10,
+                2.770_681_4e-8,
+                -2.101_024e-6,
+                -5.692_506_4e-5,
+                -7.349_906_3e-4,
+                -2.954_6e-3,
+                -1.609_603_3e-2,
             ],
-        );
-        let negative = self.builder.ins().fneg(t);
-        let exponent = self.multiply_add(sum, t, negative);
-        let power = self.exp(exponent);
-        let one = self.float(1.0, ty);
-        let far = self.builder.ins().fsub(one, power);
-        let far = self.copy_sign(far, x);
+            &[-1.456_607_2e-5, -2.133_740_6e-4, -1.682_827e-3, -7.373_329_2e-3, -1.426_473_9e-2],
+        )
+    }
+
+    /// `x · p(x²) / q(x²)` for `x` held within `[-limit, limit]`.
+    fn odd_quotient(&mut self, x: Value, limit: f64, p: &[f32], q: &[f32]) -> Value {
+        let ty = self.builder.func.dfg.value_type(x);
+        let [low, high] = [-limit, limit].map(|limit| self.float(limit, ty));
+        let below = self.builder.ins().fcmp(FloatCC::LessThan, x, low);
+        let x = self.choose(below, low, x);
+        let above = self.builder.ins().fcmp(FloatCC::LessThan, high, x);
+        let x = self.choose(above, high, x);
         let square = self.builder.ins().fmul(x, x);
-        let sum = self.horner(
-            square,
-            &[-5.967_617e-4, 4.991_194_2e-3, -2.676_813_5e-2, 1.128_199_25e-1, -3.761_253_4e-1, 1.283_791_7e-1],
-        );
-        let near = self.multiply_add(sum, x, x);
-        let limit = self.float(0.927_734_375, ty);
-        let is_far = self.builder.ins().fcmp(FloatCC::GreaterThan, size, limit);
-        self.choose(is_far, far, near)
+        let (p, q) = (self.horner(square, p), self.horner(square, q));
+        let p = self.builder.ins().fmul(p, x);
+        self.builder.ins().fdiv(p, q)
     }
 
     /// `ln x` by Cephes' polynomial (`logf`) around 1.
@@ -364,8 +368,15 @@ impl Emitter<'_> {
         let sum = self.horner(
             m,
             &[
-                7.037_683_6e-2, -1.151_461_03e-1, 1.167_699_87e-1, -1.242_014_08e-1, 1.424_932_3e-1, -1.666_805_77e-1,
-                2.000_071_48e-1, -2.499_999_4e-1, 3.333_333_1e-1,
+                7.037_683_6e-2,
+                -1.151_461e-1,
+                1.167_699_87e-1,
+                -1.242_014_1e-1,
+                1.424_932_3e-1,
+                -1.666_805_7e-1,
+                2.000_071_4e-1,
+                -2.499_999_4e-1,
+                3.333_333e-1,
             ],
         );
         let square = self.builder.ins().fmul(m, m);

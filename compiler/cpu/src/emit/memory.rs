@@ -108,7 +108,9 @@ impl Emitter<'_> {
         match self.binding(var)?.value.clone() {
             BindingValue::Index(value) => Ok(value),
             BindingValue::Value(Operand::One(value)) => self.convert_one(value, self.func.var(var).dtype, DType::INT64),
-            BindingValue::Value(Operand::Lanes(_)) => Err(CompileError::Unsupported("an index that differs by lane".into())),
+            BindingValue::Value(Operand::Lanes(_)) => {
+                Err(CompileError::Unsupported("an index that differs by lane".into()))
+            }
         }
     }
 
@@ -185,7 +187,7 @@ impl Emitter<'_> {
         let bits = scalar_type(dtype)?;
         if dtype.is_float() && dtype.bits == 16 {
             let bits = self.builder.ins().uload16(types::I32, FLAGS, address.base, address.offset);
-            return Ok(self.from_half_bits(bits, dtype));
+            return Ok(self.float_of_half_bits(bits, dtype));
         }
         Ok(self.builder.ins().load(bits, FLAGS, address.base, address.offset))
     }
@@ -211,7 +213,7 @@ impl Emitter<'_> {
         match dtype.bytes() {
             2 if ty == types::F32X4 => {
                 let bits = self.builder.ins().uload16x4(FLAGS, base, offset);
-                Ok(self.from_half_bits(bits, dtype))
+                Ok(self.float_of_half_bits(bits, dtype))
             }
             2 if signed => Ok(self.builder.ins().sload16x4(FLAGS, base, offset)),
             2 => Ok(self.builder.ins().uload16x4(FLAGS, base, offset)),

@@ -8,6 +8,9 @@ use rx_base::DType;
 use rx_base::dtype::TypeCode;
 use rx_tir::{BinaryOp, BufferId, Expr, Stmt, VarId};
 
+/// The most elements that a loop keeps for reading: there are few registers.
+const MOST_KEPT: usize = 6;
+
 /// An element that lives in variables.
 pub(super) struct Promoted {
     buffer: BufferId,
@@ -16,6 +19,8 @@ pub(super) struct Promoted {
     variables: Vec<Variable>,
     /// Whether the variables are vectors of the loop in lanes around.
     lanes: bool,
+    /// Whether it is only read, so that nothing is stored when the loops end.
+    read_only: bool,
     /// Partial results of the rounds that run as lanes, combined when the loops end.
     partial: Option<Partial>,
 }
@@ -103,7 +108,50 @@ impl<'s> Search<'s> {
 impl Emitter<'_> {
     /// A loop, with the elements that all of it updates kept in variables.
     pub(super) fn promoting(&mut self, stmt: &Stmt) -> Emitted<()> {
-        let candidates = self.candidates(stmt);
+        let mut search = Search::default();
+        search.stmt(stmt, &mut Vec::new(), true);
+        let outside = self.promoted.len();
+        self.keep_loads(&search)?;
+        let candidates = self.candidates(&search);
+        self.with_candidates(stmt, candidates)?;
+        self.promoted.truncate(outside);
+        Ok(())
+    }
+
+    /// Loads what the loop reads again and again before it: elements that no store changes and that are always there.
+    fn keep_loads(&mut self, search: &Search<'_>) -> Emitted<()> {
+        let mut kept = 0;
+        for (buffer, indices) in &search.loads {
+            let changes = search.stores.iter().any(|store| store.buffer == *buffer);
+            let invariant = indices.iter().all(|index| search.invariant(index));
+            if kept == MOST_KEPT
+                || changes
+                || !invariant
+                || self.position(*buffer, indices).is_some()
+                || !self.always_in_range(*buffer, indices)
+            {
+                continue;
+            }
+            let Operand::One(value) = self.load(*buffer, indices)? else { continue };
+            let dtype = self.func.buffer(*buffer).dtype;
+            let variables = self.variables(scalar_type(dtype)?, &[value]);
+            let indices = indices.to_vec();
+            self.promoted.push(Promoted {
+                buffer: *buffer,
+                indices,
+                dtype,
+                variables,
+                lanes: false,
+                read_only: true,
+                partial: None,
+            });
+            kept += 1;
+        }
+        Ok(())
+    }
+
+    /// A loop with these elements in variables.
+    fn with_candidates(&mut self, stmt: &Stmt, candidates: Vec<Candidate>) -> Emitted<()> {
         if candidates.is_empty() {
             return self.looped(stmt);
         }
@@ -134,19 +182,23 @@ impl Emitter<'_> {
         })
     }
 
-    fn candidates(&self, stmt: &Stmt) -> Vec<Candidate> {
-        let mut search = Search::default();
-        search.stmt(stmt, &mut Vec::new(), true);
+    fn candidates(&self, search: &Search<'_>) -> Vec<Candidate> {
         let mut candidates: Vec<Candidate> = Vec::new();
         for store in &search.stores {
-            let alone = search.loads.iter().filter(|(buffer, _)| *buffer == store.buffer).all(|load| load.1 == store.indices)
-                && search.stores.iter().filter(|other| other.buffer == store.buffer).all(|other| other.indices == store.indices);
+            let alone =
+                search.loads.iter().filter(|(buffer, _)| *buffer == store.buffer).all(|load| load.1 == store.indices)
+                    && search
+                        .stores
+                        .iter()
+                        .filter(|other| other.buffer == store.buffer)
+                        .all(|other| other.indices == store.indices);
             let known = candidates.iter().any(|candidate| candidate.buffer == store.buffer)
                 || self.promoted.iter().any(|promoted| promoted.buffer == store.buffer);
             // Loops that may have no rounds must hold nothing but what is guarded by the same condition.
             let guarded = store.extents.iter().all(|extent| extent.as_int().is_some_and(|extent| extent > 0))
                 || search.stores.iter().all(|other| other.extents == store.extents);
-            let invariant = store.indices.iter().chain(store.extents.iter().copied()).all(|expr| search.invariant(expr));
+            let invariant =
+                store.indices.iter().chain(store.extents.iter().copied()).all(|expr| search.invariant(expr));
             if store.always && alone && !known && guarded && invariant {
                 candidates.push(Candidate {
                     buffer: store.buffer,
@@ -158,7 +210,11 @@ impl Emitter<'_> {
         candidates
     }
 
-    fn promote(&mut self, candidate: Candidate, plan: Option<&(LanePlan, Vec<(BufferId, BinaryOp)>)>) -> Emitted<Promoted> {
+    fn promote(
+        &mut self,
+        candidate: Candidate,
+        plan: Option<&(LanePlan, Vec<(BufferId, BinaryOp)>)>,
+    ) -> Emitted<Promoted> {
         let Candidate { buffer, indices, .. } = candidate;
         let dtype = self.func.buffer(buffer).dtype;
         let lanes = self.lane.is_some();
@@ -181,7 +237,7 @@ impl Emitter<'_> {
             }
             None => None,
         };
-        Ok(Promoted { buffer, indices, dtype, variables, lanes, partial })
+        Ok(Promoted { buffer, indices, dtype, variables, lanes, read_only: false, partial })
     }
 
     fn variables(&mut self, ty: Type, initial: &[Value]) -> Vec<Variable> {
@@ -197,6 +253,7 @@ impl Emitter<'_> {
     /// Ends an element's time in variables: combines its partial results and stores it.
     fn demote(&mut self, promoted: Promoted) -> Emitted<()> {
         let dtype = promoted.dtype;
+        debug_assert!(!promoted.read_only);
         if let Some(partial) = &promoted.partial {
             let mut values: Vec<Value> = partial.variables.iter().map(|part| self.builder.use_var(*part)).collect();
             while values.len() > 1 {
@@ -340,10 +397,12 @@ impl Emitter<'_> {
 
 /// `(op, added)` where a value is `buffer[indices] op added`, in either order, and the operation is associative.
 pub(super) fn update<'s>(buffer: BufferId, indices: &[Expr], value: &'s Expr) -> Option<(BinaryOp, &'s Expr)> {
-    let Expr::Binary { op: op @ (BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max), left, right } = value else {
+    let Expr::Binary { op: op @ (BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max), left, right } = value
+    else {
         return None;
     };
-    let is_element = |expr: &Expr| matches!(expr, Expr::Load { buffer: own, indices: at, .. } if *own == buffer && at == indices);
+    let is_element =
+        |expr: &Expr| matches!(expr, Expr::Load { buffer: own, indices: at, .. } if *own == buffer && at == indices);
     let other: &Expr = match (is_element(left), is_element(right)) {
         (true, false) => right,
         (false, true) => left,

@@ -1,5 +1,6 @@
 //! Loops cut where their conditions change: padding leaves a middle part without conditions, which runs in lanes.
 
+use super::expr::may_divide_by_zero;
 use super::lanes::LanePlan;
 use super::{Emitted, Emitter};
 use crate::poly::{Atom, Poly, Stride};
@@ -35,7 +36,11 @@ pub(super) struct Bound {
 enum Term {
     Product(Vec<Atom>, i64),
     /// A coefficient times the loop's first value (where it is positive) or last.
-    Inner { start: Expr, extent: Expr, coefficient: i64 },
+    Inner {
+        start: Expr,
+        extent: Expr,
+        coefficient: i64,
+    },
 }
 
 impl Emitter<'_> {
@@ -47,11 +52,11 @@ impl Emitter<'_> {
         }
         let mut found = Vec::new();
         conditions(body, &mut found);
-        let mut inner = Vec::new();
-        body.walk(&mut |stmt| {
-            if let Stmt::For { var, start, extent, .. } = stmt {
-                inner.push((*var, start, extent));
-            }
+        let mut inner = Inner::default();
+        body.walk(&mut |stmt| match stmt {
+            Stmt::For { var, start, extent, .. } => inner.loops.push((*var, start, extent)),
+            Stmt::Let { var, .. } => inner.lets.push(*var),
+            _ => {}
         });
         let mut bounds = Vec::new();
         let mut known: Vec<&Expr> = Vec::new();
@@ -83,7 +88,8 @@ impl Emitter<'_> {
         };
         let inside = part(Some(true));
         // Of one condition over this variable alone, the others are the rounds where it does not hold.
-        let exact = bounds.len() == 1 && bounds.iter().flat_map(|bound| &bound.rest).all(|term| matches!(term, Term::Product(..)));
+        let exact = bounds.len() == 1
+            && bounds.iter().flat_map(|bound| &bound.rest).all(|term| matches!(term, Term::Product(..)));
         let outside = part(if exact { Some(false) } else { None });
         (inside.plan.is_some() || outside.plan.is_some()).then_some(Split { bounds, inside, outside })
     }
@@ -142,8 +148,23 @@ fn conditions<'s>(stmt: &'s Stmt, found: &mut Vec<&'s Expr>) {
     });
 }
 
+/// What a loop's body binds.
+#[derive(Default)]
+struct Inner<'s> {
+    /// Variables with their first values and extents.
+    loops: Vec<(VarId, &'s Expr, &'s Expr)>,
+    lets: Vec<VarId>,
+}
+
+impl Inner<'_> {
+    /// Whether an expression has its value outside of the body.
+    fn is_outside(&self, expr: &Expr) -> bool {
+        !self.loops.iter().any(|(own, ..)| expr.uses(*own)) && !self.lets.iter().any(|own| expr.uses(*own))
+    }
+}
+
 /// The bound that a comparison is, if it is one of the variable.
-fn bound_of(condition: &Expr, var: VarId, inner: &[(VarId, &Expr, &Expr)]) -> Option<Bound> {
+fn bound_of(condition: &Expr, var: VarId, inner: &Inner<'_>) -> Option<Bound> {
     let Expr::Compare { op, left, right } = condition else { return None };
     if !left.dtype().is_int() {
         return None;
@@ -163,18 +184,17 @@ fn bound_of(condition: &Expr, var: VarId, inner: &[(VarId, &Expr, &Expr)]) -> Op
         if atoms.iter().any(|atom| atom.uses(var)) {
             continue;
         }
-        let within = |atom: &Atom| inner.iter().any(|(own, ..)| atom.uses(*own));
-        let loads = atoms.iter().any(|atom| matches!(atom, Atom::Opaque(expr) if !is_pure(expr)));
-        if loads {
-            return None;
-        }
-        if !atoms.iter().any(within) {
+        let outside = |atom: &Atom| match atom {
+            Atom::Var(own) => inner.is_outside(&Expr::Var { var: *own, dtype: rx_base::DType::INT64 }),
+            Atom::Opaque(expr) => inner.is_outside(expr) && is_pure(expr),
+        };
+        if atoms.iter().all(outside) {
             rest.push(Term::Product(atoms, coefficient));
             continue;
         }
         let [Atom::Var(own)] = &atoms[..] else { return None };
-        let (_, start, extent) = inner.iter().find(|(var, ..)| var == own)?;
-        let free = |expr: &Expr| !expr.uses(var) && is_pure(expr) && !inner.iter().any(|(own, ..)| expr.uses(*own));
+        let (_, start, extent) = inner.loops.iter().find(|(var, ..)| var == own)?;
+        let free = |expr: &Expr| !expr.uses(var) && is_pure(expr) && inner.is_outside(expr);
         if !free(start) || !free(extent) {
             return None;
         }
@@ -183,19 +203,13 @@ fn bound_of(condition: &Expr, var: VarId, inner: &[(VarId, &Expr, &Expr)]) -> Op
     Some(Bound { step, rest })
 }
 
-/// Whether an expression needs nothing of memory, cannot fail, and has no variable of a `let`.
+/// Whether an expression needs nothing of memory and cannot fail.
 fn is_pure(expr: &Expr) -> bool {
     let mut pure = true;
     expr.walk(&mut |part| {
         pure &= match part {
             Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. } | Expr::Select { .. } => false,
-            Expr::Binary { op, right, .. } => match op {
-                BinaryOp::Div | BinaryOp::TruncDiv | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod => {
-                    right.as_int().is_some_and(|divisor| divisor > 0)
-                }
-                _ => true,
-            },
-            _ => true,
+            part => !may_divide_by_zero(part),
         };
     });
     pure

@@ -3,6 +3,7 @@
 
 mod built;
 mod case;
+mod corpus;
 mod device;
 mod nvrtc;
 mod operators;

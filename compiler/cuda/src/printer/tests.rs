@@ -1,0 +1,57 @@
+use super::module;
+use rx_base::name::name;
+use rx_base::{DType, Dim};
+use rx_tir::{BinaryOp, Expr, KernelBuilder};
+
+#[test]
+fn a_matrix_product_reads_like_its_loops() {
+    let mut builder = KernelBuilder::new(name("matmul"));
+    let n = Dim::symbol(name("n"));
+    let a = builder.param("a", &[n.clone(), Dim::from(8)], DType::FLOAT32);
+    let b = builder.param("b", &[Dim::from(8), Dim::from(4)], DType::FLOAT32);
+    let out = builder.param("out", &[n.clone(), Dim::from(4)], DType::FLOAT32);
+    let rows = builder.dim(&n);
+    let zero = Expr::number(0.0, DType::FLOAT32);
+    builder.reduce(out, &[rows, Expr::int(4)], &[Expr::int(8)], zero, BinaryOp::Add, |builder, at, k| {
+        let a = builder.load(a, &[at[0].clone(), k[0].clone()]);
+        (at.to_vec(), a * builder.load(b, &[k[0].clone(), at[1].clone()]))
+    });
+    let source = module(&[&builder.finish()]).unwrap_or_else(|error| panic!("{error}"));
+    let expected = "\
+// CUDA C by rx: one thread per element. It needs no header.
+
+// matmul: out
+// from matmul
+extern \"C\" __global__ void __launch_bounds__(256) matmul_kernel(
+    const float* a,
+    const float* b,
+    float* out,
+    long long n) {
+    const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (thread >= n * 4) return;
+    const long long ax0 = thread / 4;
+    const long long ax1 = thread % 4;
+    float out_value = 0.0f;
+    for (long long k0 = 0; k0 < 8; ++k0) {
+        out_value += a[ax0 * 8 + k0] * b[k0 * 4 + ax1];
+    }
+    out[ax0 * 4 + ax1] = out_value;
+}
+";
+    assert_eq!(source.text, expected);
+    let plan = source.functions[0].plan(&[Some(1000)]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((plan.launches[0].grid, plan.launches[0].block), (16, 256));
+    assert_eq!(plan.buffers, [32_000, 128, 16_000]);
+    assert!(source.functions[0].plan(&[None]).is_err());
+    assert!(source.functions[0].plan(&[Some(i64::MAX)]).is_err());
+}
+
+#[test]
+fn what_has_no_words_is_named() {
+    let mut builder = KernelBuilder::new(name("copy"));
+    let dtype = DType::parse("float4_e2m1fn").expect("a dtype");
+    let (x, out) = (builder.param("x", &[Dim::from(2)], dtype), builder.param("out", &[Dim::from(2)], dtype));
+    builder.compute(out, |builder, at| builder.load(x, at));
+    let error = module(&[&builder.finish()]).err().map(|error| error.to_string());
+    assert!(error.is_some_and(|error| error.starts_with("copy cannot be printed as CUDA: ")));
+}

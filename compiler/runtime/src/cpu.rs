@@ -1,0 +1,119 @@
+//! The host's processor as a device: kernels are scheduled and compiled; what has no machine code is interpreted.
+
+use crate::backend::{Argument, Backend, Stage};
+use crate::error::{BuildError, Fault, RunError};
+use crate::interp::{bytes_of_memory, interpret, memory, typed};
+use rx_base::DType;
+use rx_cpu::{CpuKernel, CpuModule, Scratch};
+use rx_lower::{KernelId, Program};
+use rx_tensor::{Scalar, Tensor};
+use rx_tir::PrimFunc;
+use std::sync::Arc;
+
+/// Compiles kernels for the host.
+#[derive(Default)]
+pub struct Cpu {
+    /// By kernel.
+    kernels: Vec<Built>,
+    scratch: Scratch,
+}
+
+enum Built {
+    Compiled(Arc<CpuKernel>),
+    Interpreted(rx_interp::Program),
+}
+
+impl Cpu {
+    /// Kernels that equal functions share, by kernel, and the functions.
+    fn distinct(program: &Program) -> (Vec<usize>, Vec<&PrimFunc>) {
+        let mut funcs: Vec<&PrimFunc> = Vec::new();
+        let mut by_name: rustc_hash::FxHashMap<rx_base::Name, Vec<usize>> = rustc_hash::FxHashMap::default();
+        let mut index = Vec::with_capacity(program.kernels.len());
+        for kernel in &program.kernels {
+            let func = &*kernel.func;
+            let named = by_name.entry(func.name).or_default();
+            let known = named.iter().copied().find(|at| same(funcs[*at], func));
+            index.push(known.unwrap_or_else(|| {
+                named.push(funcs.len());
+                funcs.push(func);
+                funcs.len() - 1
+            }));
+        }
+        (index, funcs)
+    }
+}
+
+/// Whether two functions do the same, whatever they come from.
+fn same(a: &PrimFunc, b: &PrimFunc) -> bool {
+    a.params == b.params && a.symbols == b.symbols && a.vars == b.vars && a.buffers == b.buffers && a.body == b.body
+}
+
+impl Backend for Cpu {
+    type Memory = Tensor;
+
+    fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
+        let (index, funcs) = Cpu::distinct(program);
+        let total = funcs.len();
+        let module = CpuModule::compile_with(&funcs, &mut |done| {
+            progress(Stage { done, total });
+        });
+        for (kernel, at) in program.kernels.iter().zip(index) {
+            let compiled = module.as_ref().ok().and_then(|module| module.kernel(at).ok());
+            self.kernels.push(match compiled {
+                Some(compiled) => Built::Compiled(compiled.clone()),
+                None => Built::Interpreted(interpret(&kernel.func)?),
+            });
+        }
+        Ok(())
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<Tensor, RunError> {
+        bytes_of_memory(bytes)
+    }
+
+    fn upload(&mut self, tensor: &Tensor) -> Result<Tensor, RunError> {
+        tensor.duplicate().map_err(memory)
+    }
+
+    fn download(&mut self, from: &Tensor, dtype: DType, shape: &[i64]) -> Result<Tensor, RunError> {
+        typed(from, dtype, shape)
+    }
+
+    fn run(
+        &mut self,
+        kernel: KernelId,
+        inputs: &[Argument<'_, Tensor>],
+        outputs: &mut [(Tensor, Vec<i64>, DType)],
+        scalars: &[Scalar],
+    ) -> Result<(), RunError> {
+        let compiled = match self.kernels.get(kernel.0 as usize) {
+            Some(Built::Compiled(compiled)) => compiled,
+            Some(Built::Interpreted(program)) => return crate::interp::run(program, inputs, outputs, scalars),
+            None => return Err(RunError::other("the kernel was not built")),
+        };
+        let shapes: Vec<Vec<i64>> = outputs.iter().map(|(_, shape, _)| shape.clone()).collect();
+        let shapes: Vec<&[i64]> =
+            inputs.iter().map(|input| input.shape).chain(shapes.iter().map(Vec::as_slice)).collect();
+        let mut buffers: Vec<rx_cpu::Argument<'_>> =
+            inputs.iter().map(|input| rx_cpu::Argument::Read(input.memory.bytes())).collect();
+        buffers.extend(outputs.iter_mut().map(|(memory, ..)| rx_cpu::Argument::Write(memory.bytes_mut())));
+        compiled.run(&mut buffers, &shapes, scalars, &mut self.scratch).map_err(fault)
+    }
+
+    fn finish(&mut self) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+fn fault(error: rx_cpu::RunError) -> RunError {
+    match error {
+        rx_cpu::RunError::OutOfBounds { site, buffer, axis, index, extent } => RunError {
+            origin: site.origin,
+            fault: Fault::OutOfBounds { operator: site.operator, buffer, axis, index, extent },
+        },
+        rx_cpu::RunError::DivisionByZero { site } | rx_cpu::RunError::Assert { site, .. } => {
+            RunError { origin: site.origin, fault: Fault::Other(error.to_string()) }
+        }
+        other => RunError::other(other.to_string()),
+    }
+}
