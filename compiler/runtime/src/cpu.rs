@@ -1,13 +1,13 @@
 //! The host's processor as a device: kernels are scheduled and compiled; what has no machine code is interpreted.
 
 use crate::backend::{Argument, Backend, Stage};
+use crate::distinct::distinct;
 use crate::error::{BuildError, Fault, RunError};
 use crate::interp::{bytes_of_memory, interpret, memory, typed};
 use rx_base::DType;
 use rx_cpu::{CpuKernel, CpuModule, Scratch};
 use rx_lower::{KernelId, Program};
 use rx_tensor::{Scalar, Tensor};
-use rx_tir::PrimFunc;
 use std::sync::Arc;
 
 /// Compiles kernels for the host.
@@ -23,36 +23,11 @@ enum Built {
     Interpreted(rx_interp::Program),
 }
 
-impl Cpu {
-    /// Kernels that equal functions share, by kernel, and the functions.
-    fn distinct(program: &Program) -> (Vec<usize>, Vec<&PrimFunc>) {
-        let mut funcs: Vec<&PrimFunc> = Vec::new();
-        let mut by_name: rustc_hash::FxHashMap<rx_base::Name, Vec<usize>> = rustc_hash::FxHashMap::default();
-        let mut index = Vec::with_capacity(program.kernels.len());
-        for kernel in &program.kernels {
-            let func = &*kernel.func;
-            let named = by_name.entry(func.name).or_default();
-            let known = named.iter().copied().find(|at| same(funcs[*at], func));
-            index.push(known.unwrap_or_else(|| {
-                named.push(funcs.len());
-                funcs.push(func);
-                funcs.len() - 1
-            }));
-        }
-        (index, funcs)
-    }
-}
-
-/// Whether two functions do the same, whatever they come from.
-fn same(a: &PrimFunc, b: &PrimFunc) -> bool {
-    a.params == b.params && a.symbols == b.symbols && a.vars == b.vars && a.buffers == b.buffers && a.body == b.body
-}
-
 impl Backend for Cpu {
     type Memory = Tensor;
 
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
-        let (index, funcs) = Cpu::distinct(program);
+        let (index, funcs) = distinct(program);
         let total = funcs.len();
         let module = CpuModule::compile_with(&funcs, &mut |done| {
             progress(Stage { done, total });

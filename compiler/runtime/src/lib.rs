@@ -5,6 +5,8 @@
 
 mod backend;
 pub mod cpu;
+pub mod cuda;
+mod distinct;
 mod error;
 mod executor;
 pub mod interp;

@@ -98,6 +98,8 @@ pub enum Device {
     Cuda,
     /// By the reference interpreter: slow, every access checked.
     Interp,
+    /// The CUDA C, compiled by a C++ compiler and run on the CPU: slow, to check kernels without a GPU.
+    CudaSim,
 }
 
 /// `--emit`.

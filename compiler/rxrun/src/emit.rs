@@ -14,15 +14,42 @@ pub fn relax(session: &Session, report: &mut Report) -> Result<(), Failure> {
 }
 
 /// The program's kernels at a stage.
-pub fn stage(stage: Emit, program: &Program, _args: &Args, report: &mut Report) -> Result<(), Failure> {
+pub fn stage(stage: Emit, program: &Program, args: &Args, report: &mut Report) -> Result<(), Failure> {
     match stage {
-        Emit::Relax => Ok(()),
-        Emit::Tir => {
-            for kernel in &program.kernels {
-                report.out(&rx_tir::print::script(&kernel.func));
-            }
-            Ok(())
+        Emit::Relax => {}
+        Emit::Tir => report.out(tir(program).trim_end()),
+        Emit::Cuda => report.out(cuda(program)?.trim_end()),
+        Emit::Ptx => {
+            let number = args.arch.strip_prefix("sm_").and_then(|number| number.parse::<u32>().ok());
+            let arch = number.ok_or_else(|| Failure::usage(format!("--arch {}: write sm_80", args.arch)))?;
+            let ptx = rx_cuda::nvrtc::compile(&cuda(program)?, arch, rx_cuda::nvrtc::Output::Ptx);
+            let ptx = ptx.map_err(|error| Failure::usage(error.to_string()))?;
+            report.out(String::from_utf8_lossy(&ptx).trim_end_matches(['\0', '\n']));
         }
-        Emit::Cuda | Emit::Ptx | Emit::Cpu => Err(Failure::usage("this stage is not there yet")),
+        Emit::Cpu => report.out(cpu(program).trim_end()),
     }
+    Ok(())
+}
+
+/// The kernels, one function each.
+fn tir(program: &Program) -> String {
+    program.kernels.iter().map(|kernel| rx_tir::print::script(&kernel.func) + "\n").collect()
+}
+
+fn cuda(program: &Program) -> Result<String, Failure> {
+    let (source, _) = rx_runtime::cuda::source(program).map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(source.text)
+}
+
+/// The kernels' machine code.
+fn cpu(program: &Program) -> String {
+    let mut text = String::new();
+    for kernel in &program.kernels {
+        match rx_cpu::CpuModule::listing(&kernel.func) {
+            Ok(listing) => text.push_str(&listing),
+            Err(error) => text.push_str(&format!("; {} is interpreted: {error}\n", kernel.func.name)),
+        }
+        text.push('\n');
+    }
+    text
 }

@@ -51,48 +51,60 @@ fn on_device(
     report: &mut Report,
 ) -> Result<Vec<Tensor>, Failure> {
     let constants = constants(&program)?;
+    let job = Job { session, program, constants, inputs, args };
     match args.device {
-        Device::Interp => {
-            let backend = rx_runtime::interp::Interpreter::default();
-            run(session, program, backend, "the interpreter", &constants, inputs, args, report)
+        Device::Interp => job.run(rx_runtime::interp::Interpreter::default(), "the interpreter", report),
+        Device::CudaSim => job.run(rx_runtime::cuda::Simulated::default(), "simulated CUDA", report),
+        Device::Cpu => job.run(rx_runtime::cpu::Cpu::default(), "the CPU", report),
+        Device::Cuda => {
+            let device = rx_runtime::cuda::Cuda::probe().map_err(|error| Failure::usage(error.to_string()))?;
+            job.on_cuda(device, report)
         }
-        Device::Cpu | Device::Auto | Device::Cuda => {
-            let backend = rx_runtime::cpu::Cpu::default();
-            run(session, program, backend, "the CPU", &constants, inputs, args, report)
-        }
+        Device::Auto => match rx_runtime::cuda::Cuda::probe() {
+            Ok(device) if rx_cuda::nvrtc::probe().is_ok() => job.on_cuda(device, report),
+            _ => job.run(rx_runtime::cpu::Cpu::default(), "the CPU", report),
+        },
     }
 }
 
-#[allow(clippy::too_many_arguments)]
-fn run<B: Backend>(
-    session: &Session,
+/// A program with everything it needs but a device.
+struct Job<'a> {
+    session: &'a Session,
     program: Arc<Program>,
-    backend: B,
-    device: &str,
-    constants: &[Tensor],
+    constants: Vec<Tensor>,
     inputs: Inputs,
-    args: &Args,
-    report: &mut Report,
-) -> Result<Vec<Tensor>, Failure> {
-    let start = Instant::now();
-    let kernels = program.kernels.len();
-    let built = Executor::new(program, backend, constants, &mut |stage| {
-        report.building(stage.done, stage.total, start.elapsed());
-    });
-    let mut executor = built.map_err(|error| build_failure(session, &error))?;
-    report.built(kernels, device, start.elapsed());
-    let failed = |error: RunError| run_failure(session, &error);
-    let arguments: Vec<Value<B::Memory>> =
-        inputs.values.iter().map(|input| upload(&mut executor, input)).collect::<Result<_, _>>().map_err(failed)?;
-    let mut times: Vec<Duration> = Vec::new();
-    let mut result = Value::Unset;
-    for _ in 0..args.repeat {
-        let start = Instant::now();
-        result = executor.run(arguments.clone(), &inputs.symbols).map_err(failed)?;
-        times.push(start.elapsed());
+    args: &'a Args,
+}
+
+impl Job<'_> {
+    fn on_cuda(self, device: rx_runtime::cuda::Cuda, report: &mut Report) -> Result<Vec<Tensor>, Failure> {
+        let name = device.name().to_owned();
+        self.run(device, &name, report)
     }
-    report.ran(&times);
-    Ok(executor.download(&result).map_err(failed)?.tensors())
+
+    /// Builds, runs as often as asked, and brings back the tensors of the result.
+    fn run<B: Backend>(self, backend: B, device: &str, report: &mut Report) -> Result<Vec<Tensor>, Failure> {
+        let start = Instant::now();
+        let kernels = self.program.kernels.len();
+        let built = Executor::new(self.program, backend, &self.constants, &mut |stage| {
+            report.building(stage.done, stage.total, start.elapsed());
+        });
+        let mut executor = built.map_err(|error| build_failure(self.session, &error))?;
+        report.built(kernels, device, start.elapsed());
+        let failed = |error: RunError| run_failure(self.session, &error);
+        let values = self.inputs.values.iter();
+        let arguments: Vec<Value<B::Memory>> =
+            values.map(|input| upload(&mut executor, input)).collect::<Result<_, _>>().map_err(failed)?;
+        let mut times: Vec<Duration> = Vec::new();
+        let mut result = Value::Unset;
+        for _ in 0..self.args.repeat {
+            let start = Instant::now();
+            result = executor.run(arguments.clone(), &self.inputs.symbols).map_err(failed)?;
+            times.push(start.elapsed());
+        }
+        report.ran(&times);
+        Ok(executor.download(&result).map_err(failed)?.tensors())
+    }
 }
 
 fn upload<B: Backend>(executor: &mut Executor<B>, input: &Input) -> Result<Value<B::Memory>, RunError> {

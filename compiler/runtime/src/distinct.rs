@@ -1,0 +1,29 @@
+//! Kernels that are built once: networks repeat their layers.
+
+use rx_base::Name;
+use rx_lower::Program;
+use rx_tir::PrimFunc;
+use rustc_hash::FxHashMap;
+
+/// The functions of a program's kernels, each once; and for each kernel the index of its function.
+pub(crate) fn distinct(program: &Program) -> (Vec<usize>, Vec<&PrimFunc>) {
+    let mut funcs: Vec<&PrimFunc> = Vec::new();
+    let mut by_name: FxHashMap<Name, Vec<usize>> = FxHashMap::default();
+    let mut index = Vec::with_capacity(program.kernels.len());
+    for kernel in &program.kernels {
+        let func = &*kernel.func;
+        let named = by_name.entry(func.name).or_default();
+        let known = named.iter().copied().find(|at| same(funcs[*at], func));
+        index.push(known.unwrap_or_else(|| {
+            named.push(funcs.len());
+            funcs.push(func);
+            funcs.len() - 1
+        }));
+    }
+    (index, funcs)
+}
+
+/// Whether two functions do the same, whatever they come from.
+fn same(a: &PrimFunc, b: &PrimFunc) -> bool {
+    a.params == b.params && a.symbols == b.symbols && a.vars == b.vars && a.buffers == b.buffers && a.body == b.body
+}
