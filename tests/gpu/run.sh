@@ -36,7 +36,7 @@ if grep '^skipped' "$folder/kernels.log"; then status=1; fi
 if [[ -n ${RX_MODELS:-} ]]; then
     echo "== models"
     rxrun=${RX_RXRUN:-}
-    if [[ -z $rxrun ]] && cargo build --quiet --release -p rxrun; then rxrun=target/release/rxrun; fi
+    if [[ -z $rxrun ]] && cargo build --quiet --release --bin rxrun; then rxrun=target/release/rxrun; fi
     for model in s_resnet s_resnet_dyn s_mobilenet_v2 s_unet s_dcgan s_bert s_vit s_gpt2_dyn s_llama_dyn s_lstm onnx_s_resnet; do
         program=$RX_MODELS/$model.rx values=$RX_MODELS/$model.npz
         [[ -e $program && -e $values ]] || continue

@@ -214,7 +214,7 @@ fn comparisons_and_choices() {
             agree(&format!("{op:?} of {dtype}"), &func, &tensors, &n(COUNT), 0.0);
             tensors[2] = zeros(dtype, &[COUNT]);
             let func = elementwise(dtype, dtype, dtype, |a, b| {
-                Expr::select(Expr::compare(op, a.clone(), b.clone()).not(), a, b)
+                Expr::select(!Expr::compare(op, a.clone(), b.clone()), a, b)
             });
             agree(&format!("choice by {op:?} of {dtype}"), &func, &tensors, &n(COUNT), 0.0);
         }

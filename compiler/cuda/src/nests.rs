@@ -71,7 +71,7 @@ impl Splitter {
             Stmt::If { condition, then, otherwise } if self.is_known(&Some(condition.clone())) => {
                 self.split(then, &guard.clone().and(condition.clone()));
                 if let Some(otherwise) = otherwise {
-                    self.split(otherwise, &guard.clone().and(condition.clone().not()));
+                    self.split(otherwise, &guard.clone().and(!condition.clone()));
                 }
             }
             other => self.nest(other, guard),

@@ -392,19 +392,6 @@ impl Expr {
         Expr::Call { function, dtype, args }
     }
 
-    /// `-self`.
-    pub fn neg(self) -> Expr {
-        Expr::Unary { op: UnaryOp::Neg, value: Box::new(self) }
-    }
-
-    /// `not self`.
-    pub fn not(self) -> Expr {
-        match self.as_int() {
-            Some(value) => Expr::bool(value == 0),
-            None => Expr::Unary { op: UnaryOp::Not, value: Box::new(self) },
-        }
-    }
-
     /// `self // other`.
     pub fn floor_div(self, other: Expr) -> Expr {
         Expr::binary(BinaryOp::FloorDiv, self, other)
@@ -520,3 +507,21 @@ macro_rules! operators {
     };
 }
 operators! { Add add Add; Sub sub Sub; Mul mul Mul; Div div Div; }
+
+impl std::ops::Neg for Expr {
+    type Output = Expr;
+    fn neg(self) -> Expr {
+        Expr::Unary { op: UnaryOp::Neg, value: Box::new(self) }
+    }
+}
+
+/// `not self`, of a `bool`.
+impl std::ops::Not for Expr {
+    type Output = Expr;
+    fn not(self) -> Expr {
+        match self.as_int() {
+            Some(value) => Expr::bool(value == 0),
+            None => Expr::Unary { op: UnaryOp::Not, value: Box::new(self) },
+        }
+    }
+}

@@ -253,7 +253,7 @@ fn wrapping(dtype: DType) -> PrimFunc {
 }
 
 fn logic() -> PrimFunc {
-    pairs("logic", DType::BOOL, &[BinaryOp::And, BinaryOp::Or, BinaryOp::BitXor, BinaryOp::BitAnd], Expr::not)
+    pairs("logic", DType::BOOL, &[BinaryOp::And, BinaryOp::Or, BinaryOp::BitXor, BinaryOp::BitAnd], |value| !value)
 }
 
 fn shifts() -> PrimFunc {

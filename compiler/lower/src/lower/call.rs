@@ -9,6 +9,7 @@ use rx_base::{Dim, Name};
 use rx_ir::{Argument, Attr, Call, Expr, ExprKind, StructInfo};
 use rx_ops::{Arg, CallInfo, Compute, Schema};
 use rx_tir::func::{Param, PrimFunc};
+use rx_tir::rewrite::{map_expr, map_stmt};
 use rx_tir::{BufferId, Expr as TirExpr, Stmt};
 use std::sync::Arc;
 
@@ -117,7 +118,9 @@ impl FunctionLowering<'_, '_> {
             inputs.push(self.materialize(known));
         }
         let scalars = symbols_of(&kernel.func);
-        self.run_kernel(Arc::new(kernel.func), inputs, ty, scalars)
+        let mut func = kernel.func;
+        func.origins.extend(self.origin);
+        self.run_kernel(Arc::new(func), inputs, ty, scalars)
     }
 
     /// Emits a kernel whose outputs are the tensors of `ty`.
@@ -132,9 +135,26 @@ impl FunctionLowering<'_, '_> {
         let Some(result) = self.outputs(ty, &mut outputs) else {
             return self.problem(format!("the shape of a result is not known: it is {ty}"));
         };
-        let kernel = self.lowerer.kernel(func, inputs.len());
+        let kernel = self.lowerer.kernel(Arc::new(self.guarded(&func)), inputs.len());
         self.emit(Operation::Kernel { kernel, inputs, outputs, scalars });
         result
+    }
+
+    /// The function with its unproved indices marked, now that each still stands in its own operator's loops: what is said
+    /// of one out of range is said of that operator and this statement, whatever loops it ends up in.
+    fn guarded(&self, func: &PrimFunc) -> PrimFunc {
+        let (mut guarded, _) = rx_schedule::guards(func);
+        let origin = self.origin;
+        guarded.body = map_stmt(&guarded.body, &mut |expr| {
+            map_expr(expr, &mut |part| match part {
+                TirExpr::Checked { index, extent, buffer, axis, mut site } => {
+                    site.origin = site.origin.or(origin);
+                    TirExpr::Checked { index, extent, buffer, axis, site }
+                }
+                other => other,
+            })
+        });
+        guarded
     }
 
     /// Registers for the tensors of a type, tuples as they nest; `None` where a shape or dtype is not known.

@@ -36,6 +36,6 @@ fn operators_of_one_level_keep_their_order() {
     let difference = raw(BinaryOp::Sub, &n, &raw(BinaryOp::Sub, &n, &one));
     let product = raw(BinaryOp::Mul, &raw(BinaryOp::Add, &one, &one), &difference);
     let mut func = builder.finish();
-    func.body = Stmt::Evaluate(product.neg());
+    func.body = Stmt::Evaluate(-product);
     assert!(script(&func).contains("T.evaluate(-((T.int32(1) + 1) * (n - (n - 1))))"), "{}", script(&func));
 }

@@ -23,7 +23,7 @@ pub(crate) fn cross_entropy(lowering: &mut Lowering<'_>) -> Result<(), Unsupport
             _ => sum,
         };
         let out_dtype = builder.dtype(out);
-        loss.neg().cast(out_dtype)
+        (-loss).cast(out_dtype)
     });
     Ok(())
 }
@@ -103,7 +103,7 @@ impl Likelihood {
         // (N, C, d1, …): the class stands second; (C,): it stands alone.
         let mut place = index.to_vec();
         place.insert(place.len().min(1), target.clone());
-        let loss = self.predictions.at(builder, &place).cast(self.dtype).neg();
+        let loss = -self.predictions.at(builder, &place).cast(self.dtype);
         let loss = match &self.weights {
             Some(_) => loss * self.plain_weight(builder, &target),
             None => loss,

@@ -64,7 +64,7 @@ impl Mode {
         let only = |side: bool, condition: Expr| if side { condition } else { Expr::bool(false) };
         let (is_before, is_after) = (only(before, is_before), only(after, is_after));
         match self {
-            Mode::Constant => (position, is_before.not().and(is_after.not())),
+            Mode::Constant => (position, (!is_before).and(!is_after)),
             Mode::Replicate => {
                 let high = Expr::select(is_after, last, position);
                 (Expr::select(is_before, zero, high), always())

@@ -89,7 +89,7 @@ pub(crate) fn combine(name: &str, a: Expr, b: Expr) -> Expr {
         ("add" | "maximum" | "bitwise_or", true) => either(a, b),
         ("multiply" | "minimum" | "bitwise_and", true) => a.and(b),
         ("subtract" | "bitwise_xor", true) => differ(a, b),
-        ("power", true) => either(a, b.not()),
+        ("power", true) => either(a, !b),
         ("add", _) => a + b,
         ("subtract", _) => a - b,
         ("multiply", _) => a * b,
@@ -148,7 +148,7 @@ fn log_add_exp(a: Expr, b: Expr) -> Expr {
     }
     let equal = a.clone().eq(b.clone());
     let distance = Expr::call(Intrinsic::Abs, vec![a.clone() - b.clone()]);
-    let rest = Expr::call(Intrinsic::Log1p, vec![Expr::call(Intrinsic::Exp, vec![distance.neg()])]);
+    let rest = Expr::call(Intrinsic::Log1p, vec![Expr::call(Intrinsic::Exp, vec![-distance])]);
     let larger = Expr::select(greater(a.clone(), b.clone()), a.clone(), b);
     Expr::select(equal, a + Expr::number(std::f64::consts::LN_2, dtype), larger + rest)
 }

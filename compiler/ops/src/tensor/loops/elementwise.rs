@@ -26,12 +26,12 @@ fn element(name: &str, x: Expr) -> Result<Expr, Unsupported> {
     let dtype = x.dtype();
     let function = match name {
         "abs" => return Ok(absolute(x)),
-        "bitwise_not" if dtype.is_bool() => return Ok(x.not()),
+        "bitwise_not" if dtype.is_bool() => return Ok(!x),
         "bitwise_not" if dtype.is_int() => return Ok(Expr::Unary { op: UnaryOp::BitNot, value: Box::new(x) }),
         "bitwise_not" => return Err(Unsupported::because(format!("{dtype} has no bits to flip"))),
-        "logical_not" => return Ok(truth(x).not().cast(dtype)),
+        "logical_not" => return Ok((!truth(x)).cast(dtype)),
         "negative" if dtype.is_bool() => return Ok(x),
-        "negative" => return Ok(x.neg()),
+        "negative" => return Ok(-x),
         "sign" => return Ok(sign(x)),
         "square" if dtype.is_bool() => return Ok(x),
         "square" => return Ok(x.clone() * x),
@@ -74,7 +74,7 @@ fn absolute(x: Expr) -> Expr {
         TypeCode::UInt | TypeCode::Bool => x,
         TypeCode::Int => {
             let negative = x.clone().lt(Expr::number(0.0, dtype));
-            Expr::select(negative, x.clone().neg(), x)
+            Expr::select(negative, -x.clone(), x)
         }
         _ => Expr::call(Intrinsic::Abs, vec![x]),
     }

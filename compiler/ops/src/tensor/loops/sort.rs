@@ -59,7 +59,7 @@ fn ranks(lowering: &mut Lowering<'_>, data: &Operand, along: usize, descending: 
         let (mine, theirs) = (data.at(builder, axes), data.at(builder, &with_axis(axes, along, other.clone())));
         let earlier = theirs_first(theirs.clone(), mine.clone(), descending);
         let later = theirs_first(mine, theirs, descending);
-        let before = either(earlier, later.not().and(other.lt(own)));
+        let before = either(earlier, (!later).and(other.lt(own)));
         (axes.to_vec(), Expr::select(before, Expr::int(1), Expr::int(0)))
     });
     ranks
@@ -68,7 +68,7 @@ fn ranks(lowering: &mut Lowering<'_>, data: &Operand, along: usize, descending: 
 /// Whether `a` comes before `b` for its value. A NaN is larger than any number, as in NumPy and PyTorch.
 fn theirs_first(a: Expr, b: Expr, descending: bool) -> Expr {
     let (a, b) = if descending { (b, a) } else { (a, b) };
-    let nan_last = super::is_nan(b.clone()).and(super::is_nan(a.clone()).not());
+    let nan_last = super::is_nan(b.clone()).and(!super::is_nan(a.clone()));
     either(Expr::compare(CompareOp::Lt, a, b), nan_last)
 }
 

@@ -1,0 +1,390 @@
+//! The real binary: what it prints, writes and returns, and how it says no.
+
+use rx_base::DType;
+use rx_tensor::{Scalar, Tensor, npy, npz};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Rows of a table, made positive.
+const TAKE: &str = r#"from tvm.script import ir as I
+from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(table: R.Tensor((4, 2), "float32"), indices: R.Tensor(("n",), "int64")):
+        rows = R.take(table, indices, axis=0)
+        y = R.nn.relu(rows)
+        return y, rows
+"#;
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, contents).expect("written");
+        path
+    }
+
+    fn arrays(&self, name: &str, arrays: &[(&str, &Tensor)]) -> PathBuf {
+        let path = self.path(name);
+        npz::write(&path, arrays).expect("written");
+        path
+    }
+
+    fn run(&self, args: &[&str]) -> Run {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rxrun"));
+        Run(command.current_dir(self.0.path()).args(args).output().expect("it starts"))
+    }
+}
+
+struct Run(Output);
+
+impl Run {
+    fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.0.stdout).into_owned()
+    }
+
+    fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.0.stderr).into_owned()
+    }
+
+    #[track_caller]
+    fn succeeds(self) -> Run {
+        assert_eq!(self.0.status.code(), Some(0), "{}", self.stderr());
+        self
+    }
+
+    /// Fails with `status`, saying `words`; nothing is printed as a result.
+    #[track_caller]
+    fn fails(self, status: i32, words: &str) {
+        let said = self.stderr();
+        assert_eq!(self.0.status.code(), Some(status), "{said}");
+        assert!(said.contains(words), "{words:?} is not in {said}");
+        assert!(!said.contains("panicked"), "{said}");
+        assert_eq!(self.stdout(), "");
+    }
+}
+
+fn floats(shape: &[i64], values: &[f32]) -> Tensor {
+    Tensor::from_f32s(shape, values).expect("a tensor")
+}
+
+fn ints(values: &[i64]) -> Tensor {
+    Tensor::from_i64s(&[values.len() as i64], values).expect("a tensor")
+}
+
+fn table() -> Tensor {
+    floats(&[4, 2], &[0.0, 1.0, -2.0, 3.0, 4.0, 5.0, 6.0, -7.0])
+}
+
+const DEVICES: [&str; 2] = ["cpu", "interp"];
+
+#[test]
+fn outputs_are_described_written_and_compared() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    folder.arrays("in.npz", &[("table", &table()), ("indices", &ints(&[3, 1])), ("out0", &ints(&[9]))]);
+    for device in DEVICES {
+        let run = folder.run(&["take.rx", "--inputs", "in.npz", "--output", "out.npz", "--device", device]).succeeds();
+        let said = run.stdout();
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "out0: float32 (2, 2)  min 0.000000  mean 2.250000  max 6.000000  nan 0",
+                "out1: float32 (2, 2)  min -7.000000  mean 0.000000  max 6.000000  nan 0",
+            ]
+        );
+        let out = npz::read(&folder.path("out.npz")).expect("written");
+        let names: Vec<&str> = out.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["out0", "out1"]);
+        assert_eq!(out[0].1.as_slice::<f32>(), Some(&[6.0, 0.0, 0.0, 3.0][..]));
+        folder.run(&["take.rx", "--inputs", "in.npz", "--check", "out.npz", "--device", device]).succeeds();
+    }
+    let wrong = floats(&[2, 2], &[6.0, 0.0, 0.5, 3.0]);
+    folder.arrays("wrong.npz", &[("out0", &wrong), ("out1", &wrong)]);
+    let run = folder.run(&["take.rx", "--inputs", "in.npz", "--check", "wrong.npz"]);
+    assert_eq!(run.0.status.code(), Some(1));
+    assert!(run.stdout().contains("out0: 1 elements differ"), "{}", run.stdout());
+}
+
+#[test]
+fn names_match_exactly_or_with_what_no_identifier_has_replaced() {
+    let folder = Folder::new();
+    folder.write("f.rx", "@R.function\ndef f(a_b: R.Tensor((1,), \"float32\")):\n    return a_b\n");
+    folder.arrays("dots.npz", &[("a.b", &floats(&[1], &[2.5]))]);
+    assert!(folder.run(&["f.rx", "--inputs", "dots.npz"]).succeeds().stdout().contains("max 2.5"));
+    npy::write_file(&folder.path("x.npy"), &floats(&[1], &[3.5])).expect("written");
+    let run = folder.run(&["f.rx", "--inputs", "dots.npz", "--input", "a_b=x.npy"]).succeeds();
+    assert!(run.stdout().contains("max 3.5"), "{}", run.stdout());
+}
+
+#[test]
+fn what_is_drawn_depends_on_the_seed_and_nothing_else() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    let drawn = |seed: &str, device: &str| {
+        let args = ["take.rx", "--dim", "n=5", "--seed", seed, "--device", device];
+        folder.run(&args).succeeds().stdout()
+    };
+    // Indices are below the extent they index, or this would fail.
+    assert_eq!(drawn("1", "cpu"), drawn("1", "interp"));
+    assert_ne!(drawn("1", "cpu"), drawn("2", "cpu"));
+}
+
+#[test]
+fn an_index_out_of_range_is_an_error_of_its_own_statement() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    folder.arrays("bad.npz", &[("table", &table()), ("indices", &ints(&[0, 7]))]);
+    for device in DEVICES {
+        let run = folder.run(&["take.rx", "--inputs", "bad.npz", "--device", device, "--output", "out.npz"]);
+        let said = run.stderr();
+        run.fails(1, "take: index 7 is out of range for axis 0 of `x`, which has 4 elements");
+        assert!(said.contains("take.rx:8:9"), "{said}");
+        assert!(!folder.path("out.npz").exists(), "nothing is written");
+    }
+}
+
+#[test]
+fn inputs_that_do_not_fit_are_refused_with_the_declaration() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    let declared = "def main(table: R.Tensor((4, 2), \"float32\"), indices";
+    let refused = |args: &[&str], words: &str| {
+        let run = folder.run(&[&["take.rx", "--output", "out.npz"], args].concat());
+        assert!(run.stderr().contains(declared), "{}", run.stderr());
+        run.fails(2, words);
+        assert!(!folder.path("out.npz").exists(), "nothing is written");
+    };
+    refused(&[], "the dim n of parameter `indices` is not known: say --dim n=…");
+    let doubles = Tensor::zeros(DType::FLOAT64, &[4, 2]).expect("a tensor");
+    folder.arrays("dtype.npz", &[("table", &doubles)]);
+    refused(&["--dim", "n=2", "--inputs", "dtype.npz"], "is float64 (4, 2)");
+    folder.arrays("shape.npz", &[("table", &floats(&[4, 1], &[0.0; 4]))]);
+    refused(&["--dim", "n=2", "--inputs", "shape.npz"], "axis 1 must be 2");
+    folder.arrays("rank.npz", &[("table", &floats(&[4], &[0.0; 4]))]);
+    refused(&["--dim", "n=2", "--inputs", "rank.npz"], "it must have 2 dims");
+    folder.arrays("n.npz", &[("indices", &ints(&[1, 2, 3]))]);
+    refused(&["--dim", "n=2", "--inputs", "n.npz"], "axis 0 must be 2");
+}
+
+#[test]
+fn files_and_flags_that_are_wrong_are_one_clear_error() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    folder.write("corrupt.npz", b"PK\x03\x04 and no more");
+    folder.write("empty.npz", b"");
+    folder.write("none.rx", "x = 1\n");
+    folder.write("two.rx", "@R.function\ndef f(x: R.Tensor((1,), \"float32\")):\n    return x\n\n@R.function\ndef g(x: R.Tensor((1,), \"float32\")):\n    return x\n");
+    folder.write("wrong.rx", TAKE.replace("relu(rows)", "relu(row)"));
+    folder.run(&["nothing.rx"]).fails(2, "nothing.rx: no such file");
+    folder.run(&["none.rx"]).fails(2, "there is no Relax function in it");
+    folder.run(&["take.rx", "--entry", "other"]).fails(2, "no Relax function `other`; it has `main`");
+    folder.run(&["two.rx"]).fails(2, "say which with --entry: `f`, `g`");
+    folder.run(&["two.rx", "--entry", "g"]).succeeds();
+    folder.run(&["take.rx", "--dim", "n=2", "--inputs", "corrupt.npz"]).fails(2, "corrupt.npz");
+    folder.run(&["take.rx", "--dim", "n=2", "--inputs", "empty.npz"]).fails(2, "empty.npz");
+    folder.run(&["take.rx", "--dim", "n=2", "--inputs", "nothing.npz"]).fails(2, "nothing.npz");
+    folder.run(&["take.rx", "--dim", "n=2", "--input", "other=nothing.npy"]).fails(2, "nothing.npy");
+    npy::write_file(&folder.path("x.npy"), &table()).expect("written");
+    folder.run(&["take.rx", "--dim", "n=2", "--input", "other=x.npy"]).fails(2, "no parameter of this name");
+    folder.run(&["take.rx", "--dim", "n=-2"]).fails(2, "is no extent");
+    folder.run(&["take.rx", "--repeat", "0"]).fails(2, "--repeat");
+    folder.run(&["wrong.rx", "--dim", "n=2"]).fails(1, "`row` is not defined");
+    let run = folder.run(&["take.rx", "--dim", "n=2", "--output", "nowhere/out.npz"]);
+    assert_eq!(run.0.status.code(), Some(2), "{}", run.stderr());
+    assert!(!folder.path("nowhere").exists());
+}
+
+#[test]
+fn a_device_that_is_not_there_is_said_to_be_missing() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    let run = folder.run(&["take.rx", "--dim", "n=2", "--device", "cuda"]);
+    match run.0.status.code() {
+        Some(0) => println!("skipped: this machine has a CUDA device"),
+        _ => run.fails(2, "CUDA"),
+    }
+    folder.run(&["take.rx", "--dim", "n=2", "--device", "auto"]).succeeds();
+}
+
+#[test]
+fn what_has_no_lowering_is_reported_at_its_place() {
+    let folder = Folder::new();
+    folder.write(
+        "f.rx",
+        "@R.function\ndef f(x: R.Tensor((3,), \"float32\")):\n    y = R.call_dps_packed(\"lib.f\", (x,), out_ty=R.Tensor((3,), \"float32\"))\n    return y\n",
+    );
+    let run = folder.run(&["f.rx"]);
+    assert!(run.stderr().contains("f.rx:3:5"), "{}", run.stderr());
+    run.fails(1, "RX0801");
+}
+
+#[test]
+fn stages_are_printed() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    let emit = |stage: &str| folder.run(&["take.rx", "--emit", stage]).succeeds().stdout();
+    assert!(emit("relax").contains("def main("));
+    assert!(emit("tir").contains("@T.prim_func(private=True, s_tir=True)"));
+    assert!(emit("cuda").contains("extern \"C\" __global__"));
+    assert!(emit("cpu").contains("ret"));
+}
+
+#[test]
+fn events_are_one_object_a_line() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    let run = folder.run(&["take.rx", "--dim", "n=2", "--format", "json", "--device", "cpu"]).succeeds();
+    let events: Vec<String> = run
+        .stdout()
+        .lines()
+        .map(|line| {
+            let object: serde_json::Value = serde_json::from_str(line).expect("an object");
+            object["event"].as_str().expect("an event").to_owned()
+        })
+        .collect();
+    let kinds: Vec<&str> = events.iter().map(String::as_str).filter(|event| *event != "building").collect();
+    assert_eq!(kinds, ["checked", "built", "ran", "output", "output"]);
+}
+
+#[test]
+fn control_flow_closures_and_calls_run() {
+    let folder = Folder::new();
+    folder.write(
+        "flow.rx",
+        r#"from tvm.script import ir as I
+from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(c: R.Tensor((), "bool"), x: R.Tensor(("n", 2), "float32")) -> R.Tensor(("n", 2), "float32"):
+        cls = Module
+        @R.function
+        def add_x(y: R.Tensor(("n", 2), "float32")) -> R.Tensor(("n", 2), "float32"):
+            z = R.add(x, y)
+            return z
+        if c:
+            w = cls.twice(x)
+        else:
+            w = R.negative(x)
+        out = add_x(w)
+        return out
+
+    @R.function
+    def twice(x: R.Tensor(("m", 2), "float32")) -> R.Tensor(("m", 2), "float32"):
+        y = R.multiply(x, R.const(2.0, "float32"))
+        return y
+"#,
+    );
+    let condition = |value| Tensor::from_scalar(DType::BOOL, Scalar::Int(value)).expect("a tensor");
+    let x = floats(&[1, 2], &[1.0, 2.0]);
+    for (value, most) in [(1, "max 6.0"), (0, "max 0.0")] {
+        folder.arrays("in.npz", &[("c", &condition(value)), ("x", &x)]);
+        for device in DEVICES {
+            let said = folder.run(&["flow.rx", "--inputs", "in.npz", "--device", device]).succeeds().stdout();
+            assert!(said.contains(most), "{said}");
+        }
+    }
+}
+
+const MODELS: [&str; 15] = [
+    "s_resnet",
+    "s_resnet_dyn",
+    "s_mobilenet_v2",
+    "s_unet",
+    "s_dcgan",
+    "s_bert",
+    "s_vit",
+    "s_gpt2_dyn",
+    "s_llama_dyn",
+    "s_lstm",
+    "onnx_s_resnet",
+    "stages/s_resnet.legalized",
+    "stages/s_resnet.fuseops",
+    "stages/s_resnet.zero",
+    "stages/s_bert.legalized",
+];
+
+/// The folder of models that `RX_MODELS` names.
+fn models() -> Option<PathBuf> {
+    let models = std::env::var_os("RX_MODELS").map(PathBuf::from);
+    if models.is_none() {
+        println!("skipped: RX_MODELS names no folder of models");
+    }
+    models
+}
+
+/// A model's program and its values.
+fn model(models: &Path, name: &str) -> (String, String) {
+    let base = name.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or(name);
+    let shown = |name: String| models.join(name).display().to_string();
+    (shown(format!("{name}.rx")), shown(format!("{base}.npz")))
+}
+
+/// Models with inputs and results computed by PyTorch.
+#[test]
+fn models_agree_with_pytorch() {
+    let Some(models) = models() else { return };
+    let folder = Folder::new();
+    for name in MODELS {
+        let (program, values) = model(&models, name);
+        // The interpreter takes seconds for convolutions; three of the smallest stand for it here.
+        let devices: &[&str] =
+            if ["s_lstm", "s_bert", "s_vit"].contains(&name) { &["cpu", "interp"] } else { &["cpu"] };
+        for device in devices {
+            let args = [&program, "--inputs", &values, "--check", &values, "--device", device];
+            let run = folder.run(&args).succeeds();
+            println!("{name} on {device}: {}", run.stdout().lines().last().unwrap_or_default());
+        }
+    }
+}
+
+/// The CUDA C of every model, run on the CPU with a fiber per thread.
+#[test]
+fn models_agree_with_pytorch_as_simulated_cuda() {
+    let Some(models) = models() else { return };
+    if let Err(missing) = rx_cuda::simulator::compiler() {
+        println!("skipped: {missing}");
+        return;
+    }
+    let folder = Folder::new();
+    for name in MODELS {
+        let (program, values) = model(&models, name);
+        let args = [&program, "--inputs", &values, "--check", &values, "--device", "cuda-sim"];
+        let run = folder.run(&args).succeeds();
+        println!("{name}: {}", run.stdout().lines().last().unwrap_or_default());
+    }
+}
+
+/// NVRTC takes the CUDA C of every model.
+#[test]
+fn models_compile_as_cuda() {
+    let Some(models) = models() else { return };
+    if let Err(missing) = rx_cuda::nvrtc::probe() {
+        println!("skipped: {missing}");
+        return;
+    }
+    let folder = Folder::new();
+    for name in MODELS {
+        let (program, _) = model(&models, name);
+        for arch in ["sm_80", "sm_90"] {
+            let run = folder.run(&[&program, "--emit", "ptx", "--arch", arch]).succeeds();
+            assert!(run.stdout().contains(&format!(".target {arch}")), "{name}");
+            println!("{name}: {} bytes of PTX for {arch}", run.stdout().len());
+        }
+    }
+}
