@@ -244,6 +244,7 @@ impl<'a> Elaborator<'a> {
         self.nesting += 1;
         let saved_state = self.enter_function();
         let saved_return = self.returned.take();
+        let saved_bounds = self.bounds.clone();
         let (params, declared) = self.header(cursor, type_params, params, ret.as_ref());
         let info = |ret: StructInfo| {
             let params = Some(params.iter().map(|(_, ty)| ty.clone()).collect());
@@ -261,6 +262,7 @@ impl<'a> Elaborator<'a> {
         }
         let ret = declared.or(self.returned.take()).unwrap_or(StructInfo::Error);
         self.returned = saved_return;
+        self.bounds = saved_bounds;
         self.state = saved_state;
         self.nesting -= 1;
         self.pop_scope();
