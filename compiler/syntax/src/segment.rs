@@ -147,6 +147,16 @@ fn lex(text: &str, table: &mut TokenTable) -> Vec<Piece> {
     pieces
 }
 
+/// Whether a logical line is a block's header with the block behind its colon: `if x: y = 1`.
+pub(crate) fn holds_its_block(line: &str) -> bool {
+    let mut table = TokenTable::with_capacity(line.len());
+    push_tokens(line, 0, line.len(), &mut table);
+    let mut pieces = Vec::new();
+    split_inline(table.kinds(), 0, 0, &mut pieces);
+    let header = pieces.first().and_then(|header| table.kinds().get(..header.end)?.last());
+    pieces.len() > 1 && header == Some(&TokenKind::Colon)
+}
+
 fn push_tokens(text: &str, start: usize, end: usize, table: &mut TokenTable) {
     // Both offsets are line starts or the text's end, so this slice is whole characters.
     let slice = text.get(start..end).unwrap_or_default();
