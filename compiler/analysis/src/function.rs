@@ -485,10 +485,18 @@ def main(x: R.Tensor((\"n\", 4), \"float32\"), c: R.Tensor((), \"bool\")) -> R.T
         "    return b1\n",
     ];
 
-    /// What is said of the function when segments have `width` parts, with places in the whole text.
-    fn check(width: usize) -> Vec<Diagnostic<Span>> {
+    /// A header that is indented less than the body, whose lines go on below.
+    const ASTRAY: [&str; 4] = [
+        "            a = R.nn.relu(x)\n        if c: else:\n",
+        "            b = R.nn.relu(a)\n",
+        "            d = R.nn.relu(b)\n",
+        "            return d\n",
+    ];
+
+    /// What is said of the function when its segments have `width` parts of `body`, with places in the whole text.
+    fn check(body: &[&str], width: usize) -> Vec<Diagnostic<Span>> {
         let mut texts = vec![HEADER.to_owned()];
-        texts.extend(BODY.chunks(width).map(|parts| parts.concat()));
+        texts.extend(body.chunks(width).map(|parts| parts.concat()));
         let segments: Vec<_> = texts.iter().map(|text| Arc::new(Segment::new(text.as_str().into()))).collect();
         let file = Arc::new(FileContext::default());
         let header = relax_header(&segments[0], &file);
@@ -508,17 +516,19 @@ def main(x: R.Tensor((\"n\", 4), \"float32\"), c: R.Tensor((), \"bool\")) -> R.T
 
     #[test]
     fn where_segments_are_cut_changes_nothing() {
-        let whole = check(BODY.len());
-        assert!(whole.len() > 6, "{whole:#?}");
-        for width in 1..BODY.len() {
-            assert_eq!(check(width), whole, "segments of {width} parts");
+        for body in [&BODY[..], &ASTRAY] {
+            let whole = check(body, body.len());
+            assert!(!whole.is_empty());
+            for width in 1..body.len() {
+                assert_eq!(check(body, width), whole, "segments of {width} parts");
+            }
         }
     }
 
     #[test]
     fn labels_and_suggestions_look_at_what_precedes() {
         let text = HEADER.to_owned() + &BODY.concat();
-        let found = check(1);
+        let found = check(&BODY, 1);
         let label = |message: &str| {
             let diagnostic = found.iter().find(|diagnostic| diagnostic.message.contains(message));
             diagnostic.map_or(Vec::new(), |diagnostic| {

@@ -47,11 +47,11 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// The index after the block that statement `at` opens. A header that is indented as no block around it opens none:
-    /// the lines below are the block's they would be without it.
+    /// The index after the block that statement `at` opens. A header whose line is indented as no block around it opens
+    /// none: the lines below are the block's they would be without it.
     pub(super) fn block_end(&self, at: usize, to: usize) -> usize {
         let Some(header) = self.statement_at(at) else { return to };
-        if !header.inline && self.state.level != Some(header.indent) {
+        if self.state.level != Some(header.indent) {
             return at + 1;
         }
         (at + 1..to)
