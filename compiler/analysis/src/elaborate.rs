@@ -68,8 +68,19 @@ pub struct Export {
     pub name: Name,
     /// What it stands for.
     pub entry: Entry,
-    /// Where it was defined.
+    /// Where it was defined; none where an earlier segment defined it and only its meaning changed here.
+    pub span: Option<Span>,
+}
+
+/// A name nothing defines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unresolved {
+    /// The name.
+    pub name: Name,
+    /// Where it is used.
     pub span: Span,
+    /// How many of the segment's exports precede the use.
+    pub exports: u32,
 }
 
 /// The blocks open at a segment's border.
@@ -106,8 +117,8 @@ pub struct SegmentResult {
     pub rows: Vec<Row>,
     /// The declared or inferred type of the value returned in this segment.
     pub returned: Option<StructInfo>,
-    /// Names nothing defines, where they are used: a suggestion is left to the function's check.
-    pub unresolved: Vec<(Name, Span)>,
+    /// Names nothing defines: a suggestion is left to the function's check.
+    pub unresolved: Vec<Unresolved>,
     /// Number of statements.
     pub statements: u32,
 }
@@ -152,7 +163,7 @@ pub(crate) struct Elaborator<'a> {
     diagnostics: Vec<Diagnostic<Place>>,
     rows: Vec<Row>,
     returned: Option<StructInfo>,
-    unresolved: Vec<(Name, Span)>,
+    unresolved: Vec<Unresolved>,
     /// The index of the statement being elaborated.
     statement: u32,
     bounds: Arc<Bounds>,

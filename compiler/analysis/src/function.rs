@@ -7,7 +7,7 @@
 
 mod index;
 
-use crate::elaborate::{BlockState, Export, SegmentResult, elaborate, suggest};
+use crate::elaborate::{BlockState, Export, SegmentResult, Unresolved, elaborate, suggest};
 use crate::entry::{Entry, ItemPart, Outer, Place};
 use crate::file_context::{FUNCTION_CONTEXT, FileContext};
 use crate::signature::Header;
@@ -315,8 +315,8 @@ impl<'a> Run<'a> {
                 let primary = translate(&diagnostic.primary).unwrap_or(ItemPlace::Segment(*at, Span::default()));
                 let mut placed = diagnostic.map_places(primary.clone(), translate);
                 if let (Code::UndefinedName, Place::Here(span)) = (diagnostic.code, &diagnostic.primary)
-                    && let Some((wrong, _)) = result.unresolved.iter().find(|(_, place)| place == span)
-                    && let Some(near) = state.nearest(*wrong, *at, *span)
+                    && let Some(wrong) = result.unresolved.iter().find(|unresolved| unresolved.span == *span)
+                    && let Some(near) = state.nearest(wrong, *at)
                 {
                     placed = suggest(placed, near, primary);
                 }
@@ -339,28 +339,28 @@ impl<'a> Run<'a> {
 }
 
 impl State {
-    /// The name nearest to a misspelled one, among parameters and what was defined shortly before its use.
-    fn nearest(&self, wrong: Name, at: u32, used: Span) -> Option<&'static str> {
+    /// The name nearest to a misspelled one of segment `at`, among parameters and what was defined shortly before its use.
+    /// What precedes is counted in exports, whose order does not depend on where segments are cut; places of exports do.
+    fn nearest(&self, wrong: &Unresolved, at: u32) -> Option<&'static str> {
+        // A bound on what is looked at and not on what is found: a text may be all undefined names.
         const LOOKED_AT: usize = 256;
-        let earlier = self.results.get(..=at as usize)?;
+        let at = at as usize;
+        let here = self.results.get(at)?.exports.get(..wrong.exports as usize)?;
+        let earlier = self.results.get(..at)?.iter().rev().flat_map(|result| result.exports.iter().rev());
+        let params = self.results.first()?.exports.iter();
         let is_value = |export: &&Export| {
             !matches!(&export.entry, Entry::Value { ty: StructInfo::Error, .. } | Entry::Function(_) | Entry::Captured)
         };
-        let before = earlier.iter().enumerate().rev().flat_map(|(segment, result)| {
-            let here = segment == at as usize;
-            result.exports.iter().rev().filter(move |export| !here || export.span.start < used.start)
-        });
-        let params = earlier.first()?.exports.iter();
-        let names = before.filter(is_value).take(LOOKED_AT).chain(params.filter(is_value).take(LOOKED_AT));
-        nearest(&wrong, names.map(|export| export.name.as_str()))
+        let names = here.iter().rev().chain(earlier).take(LOOKED_AT).chain(params.take(LOOKED_AT)).filter(is_value);
+        nearest(&wrong.name, names.map(|export| export.name.as_str()))
     }
 
     fn place(&self, at: u32, place: &Place) -> Option<ItemPlace> {
         match place {
             Place::Here(span) => Some(ItemPlace::Segment(at, *span)),
             Place::Definition(name) => {
-                let (segment, export) = self.definitions.find(*name, at, &self.results)?;
-                Some(ItemPlace::Segment(segment, export.span))
+                let (segment, span) = self.definitions.place(*name, at, &self.results)?;
+                Some(ItemPlace::Segment(segment, span))
             }
             Place::Item(name, part) => Some(ItemPlace::Item(*name, *part)),
         }
@@ -448,4 +448,102 @@ impl Outer for SegmentOuter<'_> {
 /// The reserved name under which a function's context is exported.
 pub fn function_context_name() -> Name {
     name(FUNCTION_CONTEXT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FunctionMemo, ItemPlace, check_function};
+    use crate::FileContext;
+    use crate::signature::relax_header;
+    use rx_base::{Diagnostic, Span};
+    use rx_syntax::Segment;
+    use std::sync::Arc;
+
+    const HEADER: &str = "@R.function(pure=False)
+def main(x: R.Tensor((\"n\", 4), \"float32\"), c: R.Tensor((), \"bool\")) -> R.Tensor((\"n\", 5), \"float32\"):
+";
+
+    /// The body in parts that may be segments of their own. Each says something of an earlier one: a label at a definition,
+    /// a name that is meant, a bound.
+    const BODY: [&str; 17] = [
+        "    a = t1\n",
+        "    b1 = R.nn.relu(x)\n",
+        "    b2: R.Tensor((\"m * 2\", 4), \"float32\") = R.nn.relu(x)\n",
+        "    b3 = R.matmul(b2, b2)\n",
+        "    R.func_attr({\"tir_var_upper_bound\": {\"n\": 8}})\n",
+        "    if c:\n        R.func_attr({\"tir_var_lower_bound\": {\"n\": 2}})\n        d = x\n    else:\n        d = x\n",
+        "    @R.function\n    def f(y: R.Tensor((2,))):\n        R.func_attr({\"tir_var_upper_bound\": {\"n\": 1}})\n        return y\n",
+        "    e = R.strided_slice(x, [0], [0], [n * 0 + 2])\n",
+        "    with R.dataflow():\n",
+        "        lv = R.permute_dims(x)\n",
+        "        gv = R.permute_dims(lv)\n",
+        "        R.output(gv)\n",
+        "    g = R.matmul(gv, gv)\n",
+        "    h = lv\n",
+        "    i = gvx\n",
+        "    j = x.q + R.zeros((\"k - x.w\", 2), \"float32\")\n",
+        "    return b1\n",
+    ];
+
+    /// A header that is indented less than the body, whose lines go on below.
+    const ASTRAY: [&str; 4] = [
+        "            a = R.nn.relu(x)\n        if c: else:\n",
+        "            b = R.nn.relu(a)\n",
+        "            d = R.nn.relu(b)\n",
+        "            return d\n",
+    ];
+
+    /// What is said of the function when its segments have `width` parts of `body`, with places in the whole text.
+    fn check(body: &[&str], width: usize) -> Vec<Diagnostic<Span>> {
+        let mut texts = vec![HEADER.to_owned()];
+        texts.extend(body.chunks(width).map(|parts| parts.concat()));
+        let segments: Vec<_> = texts.iter().map(|text| Arc::new(Segment::new(text.as_str().into()))).collect();
+        let file = Arc::new(FileContext::default());
+        let header = relax_header(&segments[0], &file);
+        let check = check_function(&segments, &header, &file, &|_| None, &FunctionMemo::default());
+        let place = |place: &ItemPlace| match place {
+            ItemPlace::Segment(at, span) => {
+                let before: usize = texts.iter().take(*at as usize).map(String::len).sum();
+                Some(span.shift(before as u32))
+            }
+            ItemPlace::Item(..) => None,
+        };
+        let placed = |diagnostic: &Diagnostic<ItemPlace>| {
+            diagnostic.map_places(place(&diagnostic.primary).unwrap_or_default(), place)
+        };
+        check.diagnostics.iter().map(placed).collect()
+    }
+
+    #[test]
+    fn where_segments_are_cut_changes_nothing() {
+        for body in [&BODY[..], &ASTRAY] {
+            let whole = check(body, body.len());
+            assert!(!whole.is_empty());
+            for width in 1..body.len() {
+                assert_eq!(check(body, width), whole, "segments of {width} parts");
+            }
+        }
+    }
+
+    #[test]
+    fn labels_and_suggestions_look_at_what_precedes() {
+        let text = HEADER.to_owned() + &BODY.concat();
+        let found = check(&BODY, 1);
+        let label = |message: &str| {
+            let diagnostic = found.iter().find(|diagnostic| diagnostic.message.contains(message));
+            diagnostic.map_or(Vec::new(), |diagnostic| {
+                diagnostic.labels.iter().map(|label| &text[label.place.range()]).collect()
+            })
+        };
+        assert_eq!(label("declared to return"), ["R.Tensor((\"n\", 5), \"float32\")", "b1"]);
+        let help = |message: &str| {
+            found
+                .iter()
+                .filter(|diagnostic| diagnostic.message.contains(message))
+                .flat_map(|found| &found.help)
+                .collect()
+        };
+        let meant: Vec<&String> = help("`gvx` is not defined");
+        assert_eq!(meant, ["did you mean `gv`?"]);
+    }
 }

@@ -20,7 +20,7 @@ pub struct Cpu {
 
 enum Built {
     Compiled(Arc<CpuKernel>),
-    Interpreted(rx_interp::Program),
+    Interpreted(Box<rx_interp::Program>),
 }
 
 impl Backend for Cpu {
@@ -36,7 +36,7 @@ impl Backend for Cpu {
             let compiled = module.as_ref().ok().and_then(|module| module.kernel(at).ok());
             self.kernels.push(match compiled {
                 Some(compiled) => Built::Compiled(compiled.clone()),
-                None => Built::Interpreted(interpret(&kernel.func)?),
+                None => Built::Interpreted(Box::new(interpret(&kernel.func)?)),
             });
         }
         Ok(())

@@ -114,11 +114,14 @@ impl Session {
     }
 }
 
+/// What reading a prim_func gave: none of this name, its loops, or why it has none.
+type PrimFuncRead = Option<Result<Arc<PrimFunc>, String>>;
+
 /// The module's items, for lowering.
 struct Items<'s> {
     session: &'s Session,
     /// Each is read once.
-    prim_funcs: RefCell<HashMap<Name, Option<Result<Arc<PrimFunc>, String>>>>,
+    prim_funcs: RefCell<HashMap<Name, PrimFuncRead>>,
     /// What is wrong in prim_funcs, at their places.
     mistakes: RefCell<Vec<Diagnostic<Span>>>,
 }
@@ -128,7 +131,7 @@ impl Module for Items<'_> {
         self.session.workspace.function(self.session.file, name).map(Arc::new)
     }
 
-    fn prim_func(&self, name: Name) -> Option<Result<Arc<PrimFunc>, String>> {
+    fn prim_func(&self, name: Name) -> PrimFuncRead {
         if let Some(known) = self.prim_funcs.borrow().get(&name) {
             return known.clone();
         }

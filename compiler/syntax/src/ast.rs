@@ -352,6 +352,24 @@ pub enum StatementKind {
     Error,
 }
 
+impl StatementKind {
+    /// Whether a block follows it.
+    pub fn opens_block(&self) -> bool {
+        matches!(
+            self,
+            StatementKind::Class { .. }
+                | StatementKind::Def { .. }
+                | StatementKind::With(_)
+                | StatementKind::For { .. }
+                | StatementKind::While(_)
+                | StatementKind::If(_)
+                | StatementKind::Elif(_)
+                | StatementKind::Else
+                | StatementKind::Python { block: true }
+        )
+    }
+}
+
 /// `context as target` of a `with`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WithItem {

@@ -17,11 +17,18 @@ pub struct Cursor<'a> {
     text: &'a str,
     tokens: &'a TokenTable,
     base: u32,
+    /// Where all of it stands, if its own places are none of the text around it.
+    quoted: Option<Span>,
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(text: &'a str, tokens: &'a TokenTable, base: u32) -> Cursor<'a> {
-        Cursor { text, tokens, base }
+        Cursor { text, tokens, base, quoted: None }
+    }
+
+    /// The same text as the content of a string at `place`: whatever is asked for stands there.
+    pub fn quoted_at(self, place: Span) -> Cursor<'a> {
+        Cursor { quoted: Some(place), ..self }
     }
 
     fn token_span(self, token: TokenIndex) -> Option<Span> {
@@ -43,8 +50,13 @@ impl<'a> Cursor<'a> {
         name(self.text(token))
     }
 
-    /// The bytes of some tokens in the segment; for none, the empty place after the token before them.
+    /// The bytes of some tokens in the segment; for none, the empty place after the token before them. Of quoted text it
+    /// is the whole string.
     pub fn span(&self, range: TokenRange) -> Span {
+        self.quoted.unwrap_or_else(|| self.own_span(range))
+    }
+
+    fn own_span(&self, range: TokenRange) -> Span {
         let first = self.token_span(range.start);
         if range.start >= range.end {
             let before = range.start.checked_sub(1).and_then(|before| self.token_span(before));
@@ -59,7 +71,7 @@ impl<'a> Cursor<'a> {
 
     /// The text of some tokens, blanks and comments between them included.
     pub fn source(&self, range: TokenRange) -> &'a str {
-        self.text.get(self.span(range).range()).unwrap_or_default()
+        self.text.get(self.own_span(range).range()).unwrap_or_default()
     }
 
     /// The text behind a parameter's tree.

@@ -299,6 +299,16 @@ def p(): pass
     }
 
     #[test]
+    fn nothing_stands_below_a_header_that_holds_its_block() {
+        let nowhere = |line: &str| ("the line is indented to no enclosing block".to_owned(), line.to_owned());
+        let text =
+            "def f(x): a = {1: 2}\n    b = 1\n    if b:\n        c = 2\ndef g(x): return x\ndef h(x):\n    return x\n";
+        assert_eq!(complaints(text), [nowhere("b = 1")]);
+        assert_eq!(complaints("class M: a = 1\n    b = 2\n    c = 3\nclass N: pass\n"), [nowhere("b = 2")]);
+        assert_eq!(complaints("def f(x) -> R.Tensor((2, 3))\n    return x\n"), []);
+    }
+
+    #[test]
     fn segments_are_cut_between_statements_of_the_body() {
         let bindings = "        with R.dataflow():\n".to_owned() + &"            lv = R.add(x, x)\n".repeat(100);
         let then = "        if x:\n".to_owned() + &"            a = x\n".repeat(50);

@@ -1,11 +1,11 @@
 //! A piece of text with its tokens and trees, immutable and position-free.
 
-use crate::ast::StatementTree;
+use crate::ast::{StatementKind, StatementTree, SyntaxError, TokenRange};
 use crate::cursor::Cursor;
 use crate::line;
 use crate::shape::Reader;
 use crate::token::{TokenKind, TokenTable, tokens};
-use rx_base::Span;
+use rx_base::{Code, Span};
 use std::sync::{Arc, OnceLock};
 
 /// A piece of text that starts at a statement's line. Its tree is a pure function of the text, made when first asked for.
@@ -121,7 +121,7 @@ impl SegmentTree {
                 first_token,
                 token_count: piece.end as u32 - first_token,
                 span: Span::new(start, end),
-                tree: reader.statement(kinds),
+                tree: if piece.inline { simple(reader.statement(kinds)) } else { reader.statement(kinds) },
                 inline: piece.inline,
             }
         };
@@ -129,6 +129,20 @@ impl SegmentTree {
         drop(reader);
         SegmentTree { tokens: table, statements }
     }
+}
+
+/// A statement on the line of another, where a header or a decorator is a mistake.
+fn simple(tree: Arc<StatementTree>) -> Arc<StatementTree> {
+    if tree.error.is_some() || !(tree.kind.opens_block() || matches!(tree.kind, StatementKind::Decorator(_))) {
+        return tree;
+    }
+    let error = SyntaxError {
+        code: Code::SyntaxError,
+        tokens: TokenRange { start: 0, end: 1 },
+        expected: Vec::new(),
+        message: "expected a new line before this: only simple statements share one",
+    };
+    Arc::new(StatementTree { kind: tree.kind.clone(), error: Some(error) })
 }
 
 /// Fills the table and finds the statements.
@@ -147,6 +161,16 @@ fn lex(text: &str, table: &mut TokenTable) -> Vec<Piece> {
     pieces
 }
 
+/// Whether a logical line is a block's header with the block behind its colon: `if x: y = 1`.
+pub(crate) fn holds_its_block(line: &str) -> bool {
+    let mut table = TokenTable::with_capacity(line.len());
+    push_tokens(line, 0, line.len(), &mut table);
+    let mut pieces = Vec::new();
+    split_inline(table.kinds(), 0, 0, &mut pieces);
+    let header = pieces.first().and_then(|header| table.kinds().get(..header.end)?.last());
+    pieces.len() > 1 && header == Some(&TokenKind::Colon)
+}
+
 fn push_tokens(text: &str, start: usize, end: usize, table: &mut TokenTable) {
     // Both offsets are line starts or the text's end, so this slice is whole characters.
     let slice = text.get(start..end).unwrap_or_default();
@@ -156,7 +180,8 @@ fn push_tokens(text: &str, start: usize, end: usize, table: &mut TokenTable) {
     }
 }
 
-/// Cuts a logical line's tokens, from `first` to the end, at `;` and after the colon of a block's header.
+/// Cuts a logical line's tokens, from `first` to the end, at `;` and after the colon of a block's header. A decorator has
+/// its line for itself.
 fn split_inline(kinds: &[TokenKind], first: usize, indent: u32, pieces: &mut Vec<Piece>) {
     let mut start = first;
     let mut inline = false;
@@ -169,11 +194,12 @@ fn split_inline(kinds: &[TokenKind], first: usize, indent: u32, pieces: &mut Vec
     let mut depth = 0usize;
     let mut lambdas = 0usize;
     let mut header = kinds.get(first).is_some_and(|kind| opens_block(*kind));
+    let decorator = kinds.get(first) == Some(&TokenKind::At);
     for (at, kind) in kinds.iter().enumerate().skip(first) {
         match kind {
             kind if kind.is_opener() => depth += 1,
             kind if kind.is_closer() => depth = depth.saturating_sub(1),
-            TokenKind::Semicolon if depth == 0 => {
+            TokenKind::Semicolon if depth == 0 && !decorator => {
                 add(start, at);
                 start = at + 1;
             }
@@ -213,6 +239,20 @@ mod tests {
         assert_eq!(statements("# head\nif a[1:2]: b = 1; c  # why\n    x\n"), expected);
         assert_eq!(statements("\tx; \n"), [(8, false, "x".to_owned())]);
         assert_eq!(statements("\u{feff}# nothing\n\\\n"), []);
+    }
+
+    #[test]
+    fn only_simple_statements_share_a_line() {
+        let mistakes = |text: &str| {
+            let segment = Segment::new(text.into());
+            let of = |mistake: rx_base::Diagnostic<rx_base::Span>| text[mistake.primary.range()].to_owned();
+            crate::syntax_diagnostics(&segment).into_iter().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(mistakes("if a: b = 1; c = 2\n"), [""; 0]);
+        assert_eq!(mistakes("if a: else:\n    b = 1\n"), ["else"]);
+        assert_eq!(mistakes("a = 1; with b:\n"), ["with"]);
+        assert_eq!(mistakes("a = 1; @b\n"), ["@"]);
+        assert_eq!(mistakes("@a; b\ndef f(): pass\n"), [";"]);
     }
 
     #[test]

@@ -252,6 +252,7 @@ impl<'a> Elaborator<'a> {
         let saved_state = self.enter_function();
         let saved_return = self.returned.take();
         let outer = self.begin_body();
+        let saved_bounds = self.bounds.clone();
         let (params, declared) = self.header(cursor, type_params, params, ret.as_ref());
         let info = |ret: StructInfo| {
             let params = Some(params.iter().map(|(_, ty)| ty.clone()).collect());
@@ -270,13 +271,14 @@ impl<'a> Elaborator<'a> {
         let ret = declared.or(self.returned.take()).unwrap_or(StructInfo::Error);
         let body = self.end_body(outer);
         self.returned = saved_return;
+        let bounds = std::mem::replace(&mut self.bounds, saved_bounds);
         self.state = saved_state;
         self.nesting -= 1;
         self.pop_scope();
         let dataflow = self.state.dataflow.map(|(_, ordinal)| ordinal);
         let ty = self.bounded(info(ret.clone()), span);
         self.statement = u32::try_from(def).unwrap_or(u32::MAX);
-        self.record_function(function, params, ret, body);
+        self.record_function(rx_ir::Function { name: function, params, ret, num_input: None, bounds, body });
         self.define(function, Entry::Value { ty, dataflow }, span);
         end
     }

@@ -176,12 +176,13 @@ impl Elaborator<'_> {
         let parsed = inner.tree().statements.first().filter(|statement| statement.tree.error.is_none());
         match parsed.map(|statement| (statement, &statement.tree.kind)) {
             Some((statement, StatementKind::Expr(expr))) if inner.tree().statements.len() == 1 => {
-                let before = self.diagnostics.len();
-                let dim = self.dim(inner.cursor(statement), expr);
-                // Spans inside the string are not spans of the segment: the whole string is the guilty place.
-                for diagnostic in self.diagnostics.iter_mut().skip(before) {
-                    diagnostic.primary = Place::Here(span);
+                let before = (self.diagnostics.len(), self.unresolved.len());
+                let dim = self.dim(inner.cursor(statement).quoted_at(span), expr);
+                // The whole string is the guilty place, and what would mend one name in it is not to replace it all.
+                for diagnostic in self.diagnostics.iter_mut().skip(before.0) {
+                    diagnostic.fixes.clear();
                 }
+                self.unresolved.truncate(before.1);
                 dim
             }
             _ => {

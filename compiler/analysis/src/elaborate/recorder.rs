@@ -78,16 +78,8 @@ impl Elaborator<'_> {
         self.record(kind);
     }
 
-    pub(super) fn record_function(
-        &mut self,
-        function: Name,
-        params: Vec<(Name, StructInfo)>,
-        ret: StructInfo,
-        body: Body,
-    ) {
+    pub(super) fn record_function(&mut self, function: Function) {
         if self.recorder.is_some() {
-            let bounds = self.bounds.clone();
-            let function = Function { name: function, params, ret, num_input: None, bounds, body };
             self.record(BindingKind::Function(Arc::new(function)));
         }
     }

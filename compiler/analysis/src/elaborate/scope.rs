@@ -1,6 +1,6 @@
 //! Names in scope: definitions of this segment, then earlier segments, then the file.
 
-use super::{Elaborator, Export};
+use super::{Elaborator, Export, Unresolved};
 use crate::entry::{Entry, Place};
 use crate::file_context::{FUNCTION_CONTEXT, FunctionContext};
 use rx_base::edit_distance::nearest;
@@ -14,7 +14,8 @@ use std::sync::Arc;
 /// Definitions of one block of this segment.
 #[derive(Debug, Default)]
 pub(crate) struct Scope {
-    names: NameMap<(Entry, Span)>,
+    /// What each stands for, and where it was defined if that is in this segment.
+    names: NameMap<(Entry, Option<Span>)>,
     /// A nested function: the function context differs, dataflow blocks are its own.
     pub(crate) context: Option<Arc<FunctionContext>>,
 }
@@ -34,17 +35,30 @@ impl Elaborator<'_> {
 
     /// Defines a name in the innermost block; in the outermost it is exported.
     pub(super) fn define(&mut self, name: Name, entry: Entry, span: Span) {
-        if self.scopes.len() == 1 {
-            self.exports.push(Export { name, entry: entry.clone(), span });
-        }
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.names.insert(name, (entry, span));
-        }
+        self.define_at(self.scopes.len().saturating_sub(1), name, entry, Some(span));
     }
 
     /// Gives a name another meaning where it was defined: a symbol that became bound, a mistake already reported.
     pub(super) fn redefine_everywhere(&mut self, name: Name, entry: Entry, span: Span) {
-        let depth = self.scopes.iter().rposition(|scope| scope.names.contains_key(&name)).unwrap_or(0);
+        self.define_at(self.depth_of(name), name, entry, Some(span));
+    }
+
+    /// Like [`Self::redefine_everywhere`], but who asks where the name was defined is told what was true before: the same
+    /// place, whether or not a segment ends between.
+    pub(super) fn redefine_in_place(&mut self, name: Name, entry: Entry) {
+        let span = match self.definition_of(name) {
+            Place::Here(span) => Some(span),
+            _ => None,
+        };
+        self.define_at(self.depth_of(name), name, entry, span);
+    }
+
+    /// The innermost block that defines a name; the outermost where none does.
+    fn depth_of(&self, name: Name) -> usize {
+        self.scopes.iter().rposition(|scope| scope.names.contains_key(&name)).unwrap_or(0)
+    }
+
+    fn define_at(&mut self, depth: usize, name: Name, entry: Entry, span: Option<Span>) {
         if depth == 0 {
             self.exports.push(Export { name, entry: entry.clone(), span });
         }
@@ -88,7 +102,7 @@ impl Elaborator<'_> {
     pub(super) fn definition_of(&self, name: Name) -> Place {
         for scope in self.scopes.iter().rev() {
             if let Some((_, span)) = scope.names.get(&name) {
-                return Place::Here(*span);
+                return span.map_or(Place::Definition(name), Place::Here);
             }
         }
         Place::Definition(name)
@@ -135,7 +149,8 @@ impl Elaborator<'_> {
         } else if let Some(near) = nearest(&wrong, known.iter().map(|name| name.as_str())) {
             diagnostic = suggest(diagnostic, near, Place::Here(span));
         } else {
-            self.unresolved.push((wrong, span));
+            let exports = u32::try_from(self.exports.len()).unwrap_or(u32::MAX);
+            self.unresolved.push(Unresolved { name: wrong, span, exports });
         }
         self.report(diagnostic);
         self.redefine_everywhere(wrong, Entry::value(StructInfo::Error), span);

@@ -47,11 +47,11 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// The index after the block that statement `at` opens. A header that is indented as no block around it opens none:
-    /// the lines below are the block's they would be without it.
+    /// The index after the block that statement `at` opens. A header whose line is indented as no block around it opens
+    /// none: the lines below are the block's they would be without it.
     pub(super) fn block_end(&self, at: usize, to: usize) -> usize {
         let Some(header) = self.statement_at(at) else { return to };
-        if !header.inline && self.state.level != Some(header.indent) {
+        if self.state.level != Some(header.indent) {
             return at + 1;
         }
         (at + 1..to)
@@ -407,7 +407,7 @@ impl<'a> Elaborator<'a> {
                 return self.output(cursor, arguments, cursor.span(expr.tokens));
             }
             ExprKind::Call { arguments, .. } if self.is_relax_call(cursor, expr, "func_attr") => {
-                return self.func_attr(cursor, arguments, cursor.span(expr.tokens));
+                return self.func_attr(cursor, arguments);
             }
             _ => {}
         }
@@ -455,8 +455,7 @@ impl<'a> Elaborator<'a> {
             let variable = cursor.name(argument.value.tokens.start);
             match self.lookup(variable) {
                 Some(Entry::Value { ty, .. }) => {
-                    let defined = self.local_span(variable).unwrap_or(place);
-                    self.redefine_everywhere(variable, Entry::value(ty), defined);
+                    self.redefine_in_place(variable, Entry::value(ty));
                 }
                 Some(Entry::Symbol { .. } | Entry::Module | Entry::Function(_)) => {
                     self.error(Code::ArgumentType, place, format!("`{variable}` is no variable of the dataflow block"));
@@ -467,14 +466,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    fn local_span(&self, variable: Name) -> Option<Span> {
-        match self.definition_of(variable) {
-            Place::Here(span) => Some(span),
-            _ => None,
-        }
-    }
-
-    fn func_attr(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) {
+    fn func_attr(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) {
         let Some(argument) = arguments.first() else { return };
         let Attr::Dict(entries) = self.attribute(cursor, &argument.value) else {
             self.error(Code::AttrType, cursor.span(argument.value.tokens), "`R.func_attr` takes a dictionary");
@@ -502,10 +494,8 @@ impl<'a> Elaborator<'a> {
         let context = Arc::new(context);
         match self.scopes.iter_mut().rev().find(|scope| scope.context.is_some()) {
             Some(scope) => scope.context = Some(context),
-            None => {
-                let place = self.local_span(name(FUNCTION_CONTEXT)).unwrap_or(span);
-                self.define(name(FUNCTION_CONTEXT), Entry::Function(context), place);
-            }
+            // Of the whole function, in whatever block it is said.
+            None => self.redefine_in_place(name(FUNCTION_CONTEXT), Entry::Function(context)),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use crate::elaborate::{Export, SegmentResult};
 use crate::entry::Entry;
-use rx_base::Name;
 use rx_base::name::NameMap;
+use rx_base::{Name, Span};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -34,17 +34,30 @@ impl Definitions {
         }
     }
 
-    /// The last definition of `name` before segment `at`: its segment and export.
-    pub(super) fn find<'r>(&self, name: Name, at: u32, results: &'r [Arc<SegmentResult>]) -> Option<(u32, &'r Export)> {
-        let places = self.0.get(&name)?;
-        let before = places.partition_point(|(segment, _)| *segment < at);
-        let (segment, slot) = *places.get(before.checked_sub(1)?)?;
-        Some((segment, results.get(segment as usize)?.exports.get(slot as usize)?))
-    }
-
     /// What `name` stands for before segment `at`.
     pub(super) fn lookup<'r>(&self, name: Name, at: u32, results: &'r [Arc<SegmentResult>]) -> Option<&'r Entry> {
-        self.find(name, at, results).map(|(_, export)| &export.entry)
+        self.before(name, at, results).next().map(|(_, export)| &export.entry)
+    }
+
+    /// The segment before `at` that defined `name` last, and where.
+    pub(super) fn place(&self, name: Name, at: u32, results: &[Arc<SegmentResult>]) -> Option<(u32, Span)> {
+        self.before(name, at, results).find_map(|(segment, export)| Some((segment, export.span?)))
+    }
+
+    /// The exports of `name` before segment `at`, the last one first.
+    fn before<'r>(
+        &self,
+        name: Name,
+        at: u32,
+        results: &'r [Arc<SegmentResult>],
+    ) -> impl Iterator<Item = (u32, &'r Export)> {
+        let places = self.0.get(&name).map(|places| places.as_slice()).unwrap_or_default();
+        let before = places.partition_point(|(segment, _)| *segment < at);
+        places
+            .iter()
+            .take(before)
+            .rev()
+            .map_while(|(segment, slot)| Some((*segment, results.get(*segment as usize)?.exports.get(*slot as usize)?)))
     }
 }
 

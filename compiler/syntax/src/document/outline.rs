@@ -3,12 +3,15 @@
 use super::lead::{Decoration, Lead, decoration, lead, opens_block};
 use super::{FileKind, FunctionKind, ItemKind};
 use crate::line::{LogicalLine, indentation, logical_line, skip_trivia};
+use crate::segment::holds_its_block;
 use rx_base::{Code, Span};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// Blocks nested deeper are reported.
 const MAX_BLOCKS: usize = 256;
+
+const NO_BLOCK: &str = "the line is indented to no enclosing block";
 
 /// What the scan knows at a place where a segment starts; all that follows depends on it and on the text alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub(super) struct Class {
     pub(super) indent: u32,
     /// The first member's column.
     pub(super) members: Option<u32>,
+    /// Whether the header's own line holds the block, so that lines below can be no members.
+    pub(super) closed: bool,
 }
 
 /// The open item, as far as it decides what comes next.
@@ -50,6 +55,8 @@ pub(super) enum Open {
         body: Option<u32>,
         /// The column inside the `with` block of the body that is open.
         with: Option<u32>,
+        /// Whether the header's own line holds the body, so that lines below stand in no block.
+        closed: bool,
     },
 }
 
@@ -59,9 +66,10 @@ impl Entry {
 
     /// What of the state matters where the next statement starts an item: the blocks of a function that ends do not.
     fn at_item(mut self) -> Entry {
-        if let Open::Function { body, with, .. } = &mut self.open {
+        if let Open::Function { body, with, closed, .. } = &mut self.open {
             *body = None;
             *with = None;
+            *closed = false;
         }
         self
     }
@@ -276,6 +284,9 @@ impl<'t, 'a> Outline<'t, 'a> {
     fn enter(&mut self, line: LogicalLine, errors: &mut SmallVec<[IndentationError; 1]>) -> bool {
         let opened = self.opened.take();
         if self.blocks.is_empty() {
+            if matches!(self.entry.open, Open::Function { closed: true, .. }) {
+                errors.push(error(Code::BadIndentation, NO_BLOCK, line));
+            }
             self.blocks.push(Block { indent: line.indent, with: false });
             return true;
         }
@@ -293,7 +304,7 @@ impl<'t, 'a> Outline<'t, 'a> {
         match self.blocks.iter().rposition(|block| block.indent == line.indent) {
             Some(at) => self.blocks.truncate(at + 1),
             None if self.astray != Some(line.indent) => {
-                errors.push(error(Code::BadIndentation, "the line is indented to no enclosing block", line));
+                errors.push(error(Code::BadIndentation, NO_BLOCK, line));
                 self.astray = Some(line.indent);
                 return true;
             }
@@ -315,7 +326,7 @@ impl<'t, 'a> Outline<'t, 'a> {
             self.entry.class = None;
         }
         let member = self.entry.class.is_some_and(|class| line.indent > class.indent);
-        let misplaced = member && self.misplaced_member(line.indent);
+        let misplaced = if member { self.misplaced_member(line.indent) } else { None };
         let group = self.decorated_group(line, first_lead, bounded);
         let mut step = Step {
             start: self.at,
@@ -327,10 +338,10 @@ impl<'t, 'a> Outline<'t, 'a> {
             errors: SmallVec::new(),
         };
         let meaning = self.meaning(&group, member);
-        if misplaced && !matches!(entry.open, Open::Run(_, true)) {
-            let message = "the line stands in another column than the class's first member";
+        if let Some(message) = misplaced.filter(|_| !matches!(entry.open, Open::Run(_, true))) {
             step.errors.push(error(Code::BadIndentation, message, line));
         }
+        let misplaced = misplaced.is_some();
         if let ItemKind::ModuleHeader | ItemKind::Function(_) = meaning {
             step.errors.extend(self.header_error(&group, line));
         }
@@ -343,12 +354,13 @@ impl<'t, 'a> Outline<'t, 'a> {
             _ => None,
         };
         let head = Head { kind: meaning, indent: line.indent, name, module };
+        let closed = self.holds_its_block(&group);
         match meaning {
             ItemKind::Function(kind) => {
-                self.entry.open = Open::Function { kind, indent: line.indent, member, body: None, with: None };
+                self.entry.open = Open::Function { kind, indent: line.indent, member, body: None, with: None, closed };
             }
             ItemKind::ModuleHeader => {
-                self.entry.class = Some(Class { indent: line.indent, members: None });
+                self.entry.class = Some(Class { indent: line.indent, members: None, closed });
                 self.entry.classes += 1;
                 self.entry.open = Open::Run(meaning, false);
             }
@@ -377,12 +389,25 @@ impl<'t, 'a> Outline<'t, 'a> {
         }
     }
 
-    /// Whether a member of the open class stands in another column than the first one.
-    fn misplaced_member(&mut self, column: u32) -> bool {
-        match &mut self.entry.class {
-            Some(class) => *class.members.get_or_insert(column) != column,
-            None => false,
+    /// What is wrong with the column of a member of the open class.
+    fn misplaced_member(&mut self, column: u32) -> Option<&'static str> {
+        let class = self.entry.class.as_mut()?;
+        match class.members {
+            Some(members) if members != column => {
+                Some("the line stands in another column than the class's first member")
+            }
+            Some(_) => None,
+            None => {
+                class.members = Some(column);
+                class.closed.then_some(NO_BLOCK)
+            }
         }
+    }
+
+    /// Whether the block of a function or class stands behind its header's colon. One that ends with a colon is not read.
+    fn holds_its_block(&self, group: &Group<'t>) -> bool {
+        let header = self.statement(group.last);
+        matches!(group.header, Lead::Def(_) | Lead::Class(_)) && !opens_block(header) && holds_its_block(header)
     }
 
     /// The decorators that start at `line` with the header below them, or `line` alone.

@@ -1,6 +1,6 @@
 //! Where lines go: indentation and blank lines.
 
-use super::lines::{Part, opens_block};
+use super::lines::Part;
 use crate::ast::StatementKind;
 
 /// The text printed so far, and what the next line must know.
@@ -119,7 +119,7 @@ impl Layout {
 
     /// The line just printed is a statement of this kind.
     pub(crate) fn printed(&mut self, depth: usize, kind: &StatementKind) {
-        if opens_block(kind) {
+        if kind.opens_block() {
             self.header = Some((depth, false));
         }
         match kind {
@@ -128,7 +128,7 @@ impl Layout {
                 self.tight = true;
             }
             StatementKind::Class { .. } => {}
-            _ => self.tight = opens_block(kind) || matches!(kind, StatementKind::Decorator(_)),
+            _ => self.tight = kind.opens_block() || matches!(kind, StatementKind::Decorator(_)),
         }
     }
 

@@ -180,7 +180,7 @@ impl<'d> Reader<'d> {
             self.first_start = self.offset + statement.span.start as usize;
         }
         self.last_end = self.offset + statement.span.end as usize;
-        let opened = self.lines.last().is_some_and(|line| opens_block(line.kind()));
+        let opened = self.lines.last().is_some_and(|line| line.kind().opens_block());
         let deeper = self.lines.last().map_or(0, |line| line.depth + 1);
         let depth = if statement.inline {
             if opened { deeper } else { deeper.saturating_sub(1) }
@@ -222,20 +222,4 @@ fn column(text: &str, offset: usize) -> u32 {
     let line = text.get(..offset).unwrap_or("");
     let line = line.rsplit(['\n', '\r']).next().unwrap_or("");
     line.chars().fold(0, |column, c| if c == '\t' { (column / 8 + 1) * 8 } else { column + 1 })
-}
-
-/// Whether a statement's block follows it.
-pub(crate) fn opens_block(kind: &StatementKind) -> bool {
-    matches!(
-        kind,
-        StatementKind::Class { .. }
-            | StatementKind::Def { .. }
-            | StatementKind::With(_)
-            | StatementKind::For { .. }
-            | StatementKind::While(_)
-            | StatementKind::If(_)
-            | StatementKind::Elif(_)
-            | StatementKind::Else
-            | StatementKind::Python { block: true }
-    )
 }
