@@ -26,24 +26,44 @@ impl Backend {
         // The main loop is gone only when the server ends; a request then finds its reply dropped.
         let _ = self.events.send(event);
     }
+
+    /// `window/workDoneProgress/cancel`, which tower-lsp leaves to its users.
+    pub async fn cancel_progress(&self, params: proto::WorkDoneProgressCancelParams) {
+        self.send(Event::CancelProgress(params.token));
+    }
 }
 
 /// Waits for the main loop's answer.
-async fn answer<T>(reply: oneshot::Receiver<std::result::Result<T, Failure>>) -> Result<T> {
+async fn answer<T, Gone>(
+    reply: impl Future<Output = std::result::Result<std::result::Result<T, Failure>, Gone>>,
+) -> Result<T> {
     let answer = reply.await.unwrap_or(Err("the server is shutting down"));
-    answer.map_err(|why| Error { code: ErrorCode::InternalError, message: Cow::Borrowed(why), data: None })
+    answer.map_err(|why| error(ErrorCode::InternalError, why))
+}
+
+fn error(code: ErrorCode, why: &'static str) -> Error {
+    Error { code, message: Cow::Borrowed(why), data: None }
 }
 
 impl LanguageServer for Backend {
     async fn initialize(&self, params: proto::InitializeParams) -> Result<proto::InitializeResult> {
         let profile = from_proto::profile(&params.capabilities);
         self.send(Event::Configure(profile));
-        params.process_id.into_iter().for_each(parent::watch);
+        self.send(Event::Settings(from_proto::settings(&params.initialization_options.unwrap_or_default())));
+        params.process_id.into_iter().for_each(|id| parent::watch(id, &self.events));
         Ok(to_proto::initialize_result(&profile))
     }
 
     async fn shutdown(&self) -> Result<()> {
+        self.send(Event::CancelRuns);
         Ok(())
+    }
+
+    async fn did_change_configuration(&self, params: proto::DidChangeConfigurationParams) {
+        // Clients that push nothing are asked for nothing: what `initialize` said stays.
+        if !params.settings.is_null() {
+            self.send(Event::Settings(from_proto::settings(&params.settings)));
+        }
     }
 
     async fn did_open(&self, params: proto::DidOpenTextDocumentParams) {
@@ -67,5 +87,19 @@ impl LanguageServer for Backend {
         let question = Question::Hover(from_proto::point(position), reply);
         self.send(Event::Read(Read { uri: text_document.uri, question }));
         answer(receiver).await
+    }
+
+    async fn code_lens(&self, params: proto::CodeLensParams) -> Result<Option<Vec<proto::CodeLens>>> {
+        let (reply, receiver) = oneshot::channel();
+        self.send(Event::Read(Read { uri: params.text_document.uri, question: Question::CodeLens(reply) }));
+        answer(receiver).await.map(Some)
+    }
+
+    async fn execute_command(&self, params: proto::ExecuteCommandParams) -> Result<Option<proto::LSPAny>> {
+        let (reply, receiver) = oneshot::channel();
+        let order = from_proto::order(params, reply).map_err(|why| error(ErrorCode::InvalidParams, why))?;
+        self.send(Event::Run(order));
+        let outcome = answer(async { receiver.await.map(Ok) }).await?;
+        Ok(Some(to_proto::run_result(&outcome)))
     }
 }

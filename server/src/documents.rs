@@ -14,6 +14,7 @@ pub const MAX_BYTES: usize = 1 << 30;
 
 const TOO_LARGE: &str = "rx does not check files larger than 1 GiB";
 const LOST: &str = "rx lost track of this file after an internal error; close and open it again";
+const NOT_OPEN: &str = "this document is not open";
 const CRASHED: &str = "rx failed on this text; this is a bug in rx, please report it";
 
 /// The open documents.
@@ -96,6 +97,21 @@ impl Documents {
         match self.open.get(uri)?.text {
             Text::Known(file) => Some((catch(|| self.workspace.snapshot())?, file)),
             Text::Unknown(_) => None,
+        }
+    }
+
+    /// A document's text and what it is.
+    ///
+    /// # Errors
+    /// Why there is none: a sentence for the user.
+    pub fn text(&self, uri: &Uri) -> Result<(String, FileKind), &'static str> {
+        let open = self.open.get(uri).ok_or(NOT_OPEN)?;
+        match open.text {
+            Text::Known(file) => {
+                let text = catch(|| self.workspace.document(file).text()).ok_or(CRASHED)?;
+                Ok((text, open.kind))
+            }
+            Text::Unknown(why) => Err(why),
         }
     }
 

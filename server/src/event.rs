@@ -1,13 +1,16 @@
 //! What the handlers tell the main loop.
 
-use crate::lsp::{Change, Profile, Uri};
+use crate::lsp::{Change, Profile, ProgressToken, Uri};
 use crate::reads::Read;
+use crate::run::{Order, Settings};
 
 /// One thing for the main loop to do, in the order of the client's messages.
 #[derive(Debug)]
 pub enum Event {
     /// The client said what it can take.
     Configure(Profile),
+    /// The user decided something about runs.
+    Settings(Settings),
     /// A document was opened.
     Open {
         /// Which.
@@ -39,6 +42,14 @@ pub enum Event {
     ReadAgain(Read),
     /// A worker is free again; with what is to be logged, if anything.
     ReadDone(Option<String>),
+    /// A function is to be run.
+    Run(Order),
+    /// A run has ended; the registry's number of it.
+    RunEnded(u64),
+    /// The client cancelled a progress of this name.
+    CancelProgress(ProgressToken),
+    /// No run is wanted any more.
+    CancelRuns,
     /// No more will come.
     Stop,
 }

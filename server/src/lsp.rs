@@ -1,10 +1,11 @@
-//! Everything that knows the protocol's types: what clients say ([`from_proto`]), what they are told ([`to_proto`]), and
-//! what they can take ([`Profile`]).
+//! Everything that knows the protocol's types: what clients say ([`from_proto`]), what they are told ([`to_proto`],
+//! [`progress`]), and what they can take ([`Profile`]).
 
 pub mod from_proto;
+pub mod progress;
 pub mod to_proto;
 
-pub use tower_lsp::ls_types::{Hover, Uri};
+pub use tower_lsp::ls_types::{CodeLens, Hover, ProgressToken, Uri};
 
 use rx_db::Encoding;
 
@@ -29,6 +30,8 @@ pub struct Profile {
     pub unnecessary: bool,
     /// Whether hovers may be Markdown.
     pub markdown: bool,
+    /// Whether the server may begin to show progress.
+    pub progress: bool,
 }
 
 impl Default for Profile {
@@ -41,6 +44,7 @@ impl Default for Profile {
             data: false,
             unnecessary: false,
             markdown: false,
+            progress: false,
         }
     }
 }

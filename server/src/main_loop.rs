@@ -8,6 +8,8 @@ use crate::event::Event;
 use crate::lsp::{Profile, Uri, from_proto};
 use crate::outbox::Outbox;
 use crate::reads::{Job, Read, WORKERS};
+use crate::run::registry::{Program, Runs};
+use crate::run::{Order, Outcome};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -21,26 +23,31 @@ pub struct MainLoop {
     outbox: Outbox,
     profile: Profile,
     documents: Documents,
+    runs: Runs,
     /// Questions no worker has yet. A worker gets one with a fresh snapshot only when it is free: an edit waits for every
     /// snapshot to be dropped.
     waiting: VecDeque<Read>,
     busy: usize,
     /// Documents changed since they were last checked.
     touched: Vec<Uri>,
+    /// The document that was opened or changed last.
+    last: Option<Uri>,
 }
 
 impl MainLoop {
-    /// A loop over the events of `inbox` that gives its reads to workers through `jobs`.
-    pub fn new(inbox: Receiver<Event>, jobs: Sender<Job>, outbox: Outbox) -> MainLoop {
+    /// A loop over the events of `inbox` that gives its reads to workers through `jobs` and its orders to `runs`.
+    pub fn new(inbox: Receiver<Event>, jobs: Sender<Job>, outbox: Outbox, runs: Runs) -> MainLoop {
         MainLoop {
             inbox,
             jobs,
             outbox,
             profile: Profile::default(),
             documents: Documents::default(),
+            runs,
             waiting: VecDeque::new(),
             busy: 0,
             touched: Vec::new(),
+            last: None,
         }
     }
 
@@ -65,6 +72,7 @@ impl MainLoop {
     fn handle(&mut self, event: Event) -> bool {
         match event {
             Event::Configure(profile) => self.profile = profile,
+            Event::Settings(settings) => self.runs.configure(settings),
             Event::Open { uri, language, version, text } => {
                 let kind = from_proto::file_kind(&language, &uri);
                 self.documents.open(uri.clone(), kind, version, &text);
@@ -79,6 +87,7 @@ impl MainLoop {
             }
             Event::Close { uri } => {
                 self.touched.retain(|touched| *touched != uri);
+                self.last = self.last.take().filter(|last| *last != uri);
                 if self.documents.close(&uri) {
                     self.outbox.publish(uri, None, Vec::new());
                 }
@@ -93,12 +102,37 @@ impl MainLoop {
                 self.busy -= 1;
                 complaint.into_iter().for_each(|line| self.outbox.log(line));
             }
+            Event::Run(order) => self.run_function(order),
+            Event::RunEnded(id) => self.runs.ended(id),
+            Event::CancelProgress(token) => self.runs.cancel(&token),
+            Event::CancelRuns => self.runs.cancel_all(),
             Event::Stop => return false,
         }
         true
     }
 
+    /// Hands the text as it is now to a child.
+    fn run_function(&mut self, mut order: Order) {
+        let Some(uri) = order.uri.take().or_else(|| self.last.clone()) else {
+            return self.refuse(order, "no document is open");
+        };
+        match self.documents.text(&uri) {
+            Ok((text, kind)) => self.runs.start(Program { uri, text, kind }, order, self.profile.progress),
+            Err(why) => self.refuse(order, why),
+        }
+    }
+
+    fn refuse(&self, order: Order, why: &str) {
+        let message = format!("nothing was run: {why}");
+        self.outbox.complain(&message);
+        // An error is a client that does not wait any more.
+        let _ = order.reply.send(Outcome::failed(message));
+    }
+
     fn touch(&mut self, uri: Uri) {
+        if self.last.as_ref() != Some(&uri) {
+            self.last = Some(uri.clone());
+        }
         if !self.touched.contains(&uri) {
             self.touched.push(uri);
         }

@@ -21,6 +21,11 @@ impl Outbox {
         block_on(self.client.publish_diagnostics(uri, diagnostics, version));
     }
 
+    /// A message for the user, about something the user asked for.
+    pub fn complain(&self, message: &str) {
+        block_on(self.client.show_message(MessageType::ERROR, message));
+    }
+
     /// A line for the client's log; for what the user should know is wrong.
     pub fn log(&self, message: String) {
         block_on(self.client.log_message(MessageType::ERROR, message));

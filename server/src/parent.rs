@@ -2,6 +2,8 @@
 //!
 //! A closed stdin says so already; this is for editors that crash while some other process still holds the pipe open.
 
+use crate::event::Event;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -9,10 +11,15 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Watches process `id` from a thread of its own and ends this process with status 1 once it is gone.
 ///
 /// A process that cannot be seen from the start (another container, a system without `/proc`) is not watched.
-pub fn watch(id: u32) {
+/// The runs under way are ended first: nobody would miss their result, and nobody else would end them.
+pub fn watch(id: u32, events: &Sender<Event>) {
     let Some(born) = birth(id) else { return };
+    let events = events.clone();
     let watch = move || {
         while birth(id) == Some(born) {
+            std::thread::sleep(INTERVAL);
+        }
+        if events.send(Event::CancelRuns).is_ok() {
             std::thread::sleep(INTERVAL);
         }
         std::process::exit(1);

@@ -34,6 +34,8 @@ pub struct Read {
 pub enum Question {
     /// What stands at a position.
     Hover(Point, Reply<Option<lsp::Hover>>),
+    /// What can be run.
+    CodeLens(Reply<Vec<lsp::CodeLens>>),
 }
 
 impl Read {
@@ -41,6 +43,7 @@ impl Read {
     pub fn is_abandoned(&self) -> bool {
         match &self.question {
             Question::Hover(_, reply) => reply.is_closed(),
+            Question::CodeLens(reply) => reply.is_closed(),
         }
     }
 
@@ -49,18 +52,23 @@ impl Read {
         match self.question {
             // A closed reply means a cancelled request: nobody misses the answer.
             Question::Hover(_, reply) => drop(reply.send(Ok(None))),
+            Question::CodeLens(reply) => drop(reply.send(Ok(Vec::new()))),
         }
     }
 
     fn fail(self, why: Failure) {
         match self.question {
             Question::Hover(_, reply) => drop(reply.send(Err(why))),
+            Question::CodeLens(reply) => drop(reply.send(Err(why))),
         }
     }
 
     fn send(self, answer: Answer) {
         match (self.question, answer) {
             (Question::Hover(_, reply), Answer::Hover(hover)) => drop(reply.send(Ok(hover))),
+            (Question::CodeLens(reply), Answer::CodeLens(lenses)) => drop(reply.send(Ok(lenses))),
+            // INVARIANT: `answer` answers the question it is given. A dropped reply is an error to the client.
+            _ => {}
         }
     }
 }
@@ -68,6 +76,7 @@ impl Read {
 /// Answers, one kind per kind of question.
 enum Answer {
     Hover(Option<lsp::Hover>),
+    CodeLens(Vec<lsp::CodeLens>),
 }
 
 /// A question with all that is needed to answer it.
@@ -109,7 +118,7 @@ fn work(inbox: &Mutex<Receiver<Job>>, events: &Sender<Event>) {
 /// Answers one question. The snapshot is gone when this returns, so that edits are not held up.
 fn run(job: Job) -> Event {
     let Job { read, snapshot, file, profile } = job;
-    let answer = || snapshot.catch(|snapshot| answer(snapshot, file, &read.question, &profile));
+    let answer = || snapshot.catch(|snapshot| answer(snapshot, file, &read, &profile));
     let outcome = catch_unwind(AssertUnwindSafe(answer));
     drop(snapshot);
     match outcome {
@@ -126,13 +135,16 @@ fn run(job: Job) -> Event {
     }
 }
 
-fn answer(snapshot: &Snapshot, file: FileId, question: &Question, profile: &Profile) -> Answer {
+fn answer(snapshot: &Snapshot, file: FileId, read: &Read, profile: &Profile) -> Answer {
     let document = snapshot.document(file);
-    match question {
+    match &read.question {
         Question::Hover(at, _) => {
             let offset = document.offset_of(at.line, at.column, profile.encoding);
             let hover = snapshot.hover(file, offset);
             Answer::Hover(hover.map(|hover| to_proto::hover(document, hover, profile)))
+        }
+        Question::CodeLens(_) => {
+            Answer::CodeLens(to_proto::run_lenses(document, &read.uri, &snapshot.functions(file), profile))
         }
     }
 }

@@ -5,19 +5,20 @@ use crate::event::Event;
 use crate::main_loop::MainLoop;
 use crate::outbox::Outbox;
 use crate::parent;
-use crate::reads::{self, Job, STACK_SIZE};
+use crate::reads::{self, STACK_SIZE};
+use crate::run::registry::Runs;
 use crate::transport::{self, Ended, Ending};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::channel;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tower_lsp::{Client, LspService};
+use tower_lsp::LspService;
 
 /// Serves one client on stdin and stdout, and watches the process it names. Returns the process's exit status: 0 after
 /// `shutdown`, else 1.
 pub fn run(client_process: Option<u32>) -> i32 {
-    client_process.into_iter().for_each(parent::watch);
-    match serve_on_runtime() {
+    match serve_on_runtime(client_process) {
         Ok(ended) if ended.after_shutdown => 0,
         Ok(ended) => {
             if ended.ending != Ending::Exit {
@@ -32,39 +33,41 @@ pub fn run(client_process: Option<u32>) -> i32 {
     }
 }
 
-fn serve_on_runtime() -> io::Result<Ended> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    let ended = runtime.block_on(serve());
-    // An open stdin may be in the middle of a read; dropping the runtime would wait for it.
+fn serve_on_runtime(client_process: Option<u32>) -> io::Result<Ended> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let ended = runtime.block_on(serve(client_process));
+    // An open stdin may be in the middle of a read; dropping the runtime would wait for it. Children are killed.
     runtime.shutdown_background();
     ended
 }
 
-async fn serve() -> io::Result<Ended> {
+async fn serve(client_process: Option<u32>) -> io::Result<Ended> {
     let (events, inbox) = channel();
+    client_process.into_iter().for_each(|id| parent::watch(id, &events));
+    let runtime = Handle::current();
     let jobs = reads::start_workers(&events)?;
     let (done, settled) = oneshot::channel();
     let mut started = Ok(());
-    let (service, socket) = LspService::new(|client| {
-        started = start_main_loop(inbox, jobs, client, done);
+    let (service, socket) = LspService::build(|client| {
+        let runs = Runs::new(runtime, client.clone(), events.clone());
+        let main_loop = MainLoop::new(inbox, jobs, Outbox::new(client), runs);
+        started = start_main_loop(main_loop, done);
         Backend::new(events.clone())
-    });
+    })
+    .custom_method("window/workDoneProgress/cancel", Backend::cancel_progress)
+    .finish();
     started?;
+    // A child would keep its request, and with it the end, waiting.
+    let hung_up = || drop(events.send(Event::CancelRuns));
     let settle = async {
         let _ = events.send(Event::Stop);
         // An error is a main loop that is gone already.
         let _ = settled.await;
     };
-    Ok(transport::serve(service, socket, tokio::io::stdin(), tokio::io::stdout(), settle).await)
+    Ok(transport::serve(service, socket, tokio::io::stdin(), tokio::io::stdout(), hung_up, settle).await)
 }
 
-fn start_main_loop(
-    inbox: Receiver<Event>,
-    jobs: Sender<Job>,
-    client: Client,
-    done: oneshot::Sender<()>,
-) -> io::Result<()> {
-    let main_loop = MainLoop::new(inbox, jobs, Outbox::new(client));
+fn start_main_loop(main_loop: MainLoop, done: oneshot::Sender<()>) -> io::Result<()> {
     let builder = std::thread::Builder::new().name("main loop".into()).stack_size(STACK_SIZE);
     let run = move || {
         // The loop catches what goes wrong in the database. Without the loop there is nothing to serve: better that the

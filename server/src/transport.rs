@@ -46,13 +46,14 @@ pub struct Ended {
     pub after_shutdown: bool,
 }
 
-/// Serves one client until it leaves. When the input is closed without `exit`, `settle` is awaited while messages still go
-/// out: the place to finish what was begun.
+/// Serves one client until it leaves. When the input is closed without `exit`, `hung_up` is called at once, and `settle` is
+/// awaited while messages still go out: the place to finish what was begun.
 pub async fn serve<S, I, O>(
     service: LspService<S>,
     socket: ClientSocket,
     input: I,
     output: O,
+    hung_up: impl FnOnce(),
     settle: impl Future<Output = ()>,
 ) -> Ended
 where
@@ -87,6 +88,9 @@ where
         }
     };
     reader.abort();
+    if ending == Ending::InputClosed {
+        hung_up();
+    }
     let after_shutdown = session.after_shutdown;
     if ending != Ending::OutputClosed {
         session.finish(ending, settle, writer).await;

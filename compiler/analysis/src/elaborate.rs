@@ -24,10 +24,10 @@ pub(crate) use scope::{captured_diagnostic, suggest};
 
 use crate::entry::{Entry, Outer, Place};
 use crate::file_context::FileContext;
+use recorder::Recorder;
 use rx_base::name::NameMap;
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, Diagnostic, Name, Span};
-use recorder::Recorder;
 use rx_ir::{Binding, Expr as IrExpr, Signature, StructInfo};
 use rx_syntax::Segment;
 use scope::Scope;

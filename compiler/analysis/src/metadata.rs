@@ -1,6 +1,7 @@
 //! The metadata section, `metadata = tvm.ir.load_json("""…""")`: types of the constants a text names by key and index.
 //!
-//! Of the section's node graph only what types need is kept while it is read (`graph`); tensor data is not decoded.
+//! Of the section's node graph only what types need is kept while it is read (`graph`); tensor data is decoded when a
+//! program is run, by [`tensors`].
 
 mod graph;
 mod tensor;
@@ -8,7 +9,7 @@ mod tensor;
 use graph::{Graph, Node};
 use rustc_hash::FxHashMap;
 use rx_base::name::{NameMap, name};
-use rx_base::{Code, DType, Diagnostic, Dim, Span};
+use rx_base::{Code, DType, Diagnostic, Dim, Name, Span};
 use rx_ir::StructInfo;
 use rx_ir::struct_info::Shape;
 use rx_syntax::ast::{Expr, ExprKind, StatementKind};
@@ -32,6 +33,36 @@ pub struct Section {
     pub constants: Option<Arc<Constants>>,
     /// Why it cannot be read: the segment's index, and the mistake in it.
     pub problem: Option<(u32, Diagnostic<Span>)>,
+}
+
+/// A constant's tensor, decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConstantData {
+    /// Its extents.
+    pub shape: Vec<i64>,
+    /// Its element type.
+    pub dtype: DType,
+    /// Its elements, row-major and little-endian.
+    pub bytes: Vec<u8>,
+}
+
+/// The tensors of some constants of the section that stands in an item's segments, each by key and index.
+///
+/// # Errors
+/// The first that is not there or cannot be decoded, and why.
+pub fn tensors(segments: &[Arc<Segment>], wanted: &[(Name, u32)]) -> Result<Vec<ConstantData>, String> {
+    for segment in segments {
+        for statement in &segment.tree().statements {
+            let StatementKind::Assign { value, .. } = &statement.tree.kind else { continue };
+            let Some((_, json)) = json_of(segment.cursor(statement), value) else { continue };
+            let decoder = Decoder { graph: graph::parse(&json)?, known: FxHashMap::default() };
+            let one = |(key, index): &(Name, u32)| {
+                decoder.tensor(key, *index).map_err(|problem| format!("metadata[\"{key}\"][{index}]: {problem}"))
+            };
+            return wanted.iter().map(one).collect();
+        }
+    }
+    Err("the file has no metadata section that holds its constants".to_owned())
 }
 
 /// Reads the section that stands in an item's segments.
@@ -161,22 +192,40 @@ impl<'j> Decoder<'j> {
         Ok(ty)
     }
 
-    /// The type of a constant: what its tensor's header says, else what its type says.
-    fn constant(&self, node: &Node<'j>) -> Result<StructInfo, String> {
-        let header = match node.index(&["value", "data"]) {
+    /// The tensor of constant `index` under `key`.
+    fn tensor(&self, key: &str, index: u32) -> Result<ConstantData, String> {
+        let root = self.node(self.graph.root.ok_or("the section has no root")?, "root")?;
+        let entries = self.entries(root)?;
+        let (_, list) = entries.iter().find(|(known, _)| known == key).ok_or("the section has no such key")?;
+        let list = self.node(*list, "list")?.list.as_deref().ok_or("what stands under the key is no list")?;
+        let at = list.get(index as usize).ok_or("the section has no such index")?;
+        let text = self.tensor_text(self.node(*at, "object")?)?.ok_or("the section holds no data for it")?;
+        let (Header { shape, dtype }, bytes) = tensor::data(text, MAX_DIMS)?;
+        Ok(ConstantData { shape, dtype: dtype.ok_or("its dtype is unknown")?, bytes })
+    }
+
+    /// The base64 of a constant's tensor, where it has one.
+    fn tensor_text<'s>(&'s self, node: &'s Node<'j>) -> Result<Option<&'s str>, String> {
+        Ok(match node.index(&["value", "data"]) {
             None => None,
             Some(at) if node.classic => {
                 let count = self.graph.tensors.len();
-                let text = self.graph.tensors.get(at).ok_or_else(|| format!("its data is tensor {at} of {count}"))?;
-                Some(tensor::header(text, MAX_DIMS)?)
+                Some(self.graph.tensors.get(at).ok_or_else(|| format!("its data is tensor {at} of {count}"))?)
             }
             Some(at) => match self.node(at, "data")? {
                 data if matches!(data.kind(), "Tensor" | "NDArray") => {
-                    let text = data.text.as_deref().ok_or("its tensor holds no data")?;
-                    Some(tensor::header(text, MAX_DIMS)?)
+                    Some(data.text.as_deref().ok_or("its tensor holds no data")?)
                 }
                 _ => None,
             },
+        })
+    }
+
+    /// The type of a constant: what its tensor's header says, else what its type says.
+    fn constant(&self, node: &Node<'j>) -> Result<StructInfo, String> {
+        let header = match self.tensor_text(node)? {
+            Some(text) => Some(tensor::header(text, MAX_DIMS)?),
+            None => None,
         };
         if let Some(Header { shape, dtype }) = header {
             let dims: Vec<Dim> = shape.into_iter().map(Dim::constant).collect();
@@ -224,12 +273,26 @@ mod tests {
     use rx_syntax::Segment;
     use std::sync::Arc;
 
-    /// A tensor of int32 `[3, 5, 15]`.
+    /// A tensor of int32 `[0, 5, 15]`.
     const INT32_3: &str = "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAAgAQADAAAAAAAAAAwAAAAAAAAAAAAAAAUAAAAPAAAA";
 
     fn types(json: &str, key: &str) -> Vec<String> {
         let constants = decode(json).expect("readable").expect("understood");
         constants.get(&name(key)).expect("the key").iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_constant_is_decoded_when_it_is_asked_for() {
+        let json = one(TYPE, &tensor_of(INT32_3));
+        let text = format!("metadata = tvm.ir.load_json(\"\"\"{json}\"\"\")\n");
+        let segments = [Arc::new(Segment::new(text.as_str().into()))];
+        let key = name("ir.GenericConst");
+        let [tensor] = &super::tensors(&segments, &[(key, 0)]).expect("there")[..] else { panic!("one") };
+        assert_eq!((&tensor.shape[..], tensor.dtype), (&[3][..], rx_base::DType::INT32));
+        let values: Vec<u8> = tensor.bytes.iter().step_by(4).copied().collect();
+        assert_eq!(values, [0, 5, 15]);
+        assert!(super::tensors(&segments, &[(key, 1)]).is_err_and(|problem| problem.contains("no such index")));
+        assert!(super::tensors(&[], &[(key, 0)]).is_err());
     }
 
     fn problem(json: &str) -> String {

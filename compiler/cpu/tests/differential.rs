@@ -213,9 +213,8 @@ fn comparisons_and_choices() {
             let func = elementwise(dtype, dtype, DType::BOOL, |a, b| Expr::compare(op, a, b));
             agree(&format!("{op:?} of {dtype}"), &func, &tensors, &n(COUNT), 0.0);
             tensors[2] = zeros(dtype, &[COUNT]);
-            let func = elementwise(dtype, dtype, dtype, |a, b| {
-                Expr::select(!Expr::compare(op, a.clone(), b.clone()), a, b)
-            });
+            let func =
+                elementwise(dtype, dtype, dtype, |a, b| Expr::select(!Expr::compare(op, a.clone(), b.clone()), a, b));
             agree(&format!("choice by {op:?} of {dtype}"), &func, &tensors, &n(COUNT), 0.0);
         }
     }

@@ -281,7 +281,8 @@ impl Module<'_> {
         let plan = info.plan(values)?;
         let passed: Vec<u64> = buffers.iter().map(|buffer| buffer.bytes as u64).collect();
         // What kernels access was proved or is checked against these extents; so buffers must have at least these bytes.
-        let fits = passed.len() == plan.buffers.len() && passed.iter().zip(&plan.buffers).all(|(have, need)| have >= need);
+        let fits =
+            passed.len() == plan.buffers.len() && passed.iter().zip(&plan.buffers).all(|(have, need)| have >= need);
         if !fits {
             let what = format!("{} takes buffers of {:?} bytes, {passed:?} are passed", info.name, plan.buffers);
             return Err(DeviceError::Buffer(what));

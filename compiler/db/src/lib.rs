@@ -13,5 +13,5 @@ mod workspace;
 
 pub use hover::Hover;
 pub use module::FunctionRow;
-pub use rx_syntax::document::{Document, Encoding, FileKind};
+pub use rx_syntax::document::{Document, Encoding, FileKind, FunctionKind};
 pub use workspace::{Cancelled, FileId, RowKind, Snapshot, TypeRow, Workspace};

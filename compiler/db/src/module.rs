@@ -4,6 +4,7 @@ use crate::position::{absolute, place_diagnostic};
 use crate::queries::{check_item, full_signature, scope_context};
 use crate::workspace::{FileId, Workspace};
 use rx_analysis::function::ItemPlace;
+use rx_analysis::metadata::{self, ConstantData};
 use rx_analysis::{ItemPart, body, tir};
 use rx_base::{Diagnostic, Name, Span};
 use rx_ir::{Function, Origin, Signature};
@@ -61,6 +62,16 @@ impl Workspace {
         let read = tir::prim_func(&item.segments, &scope_context(db, input.scope(db)), name);
         let placed = |diagnostic: &Diagnostic<ItemPlace>| place_diagnostic(document, at, diagnostic);
         Some(read.map_err(|diagnostics| diagnostics.iter().map(placed).collect()))
+    }
+
+    /// The tensors of some constants of the file's metadata section, each by key and index.
+    ///
+    /// # Errors
+    /// The first that is not there or cannot be decoded, and why.
+    pub fn constants(&self, file: FileId, wanted: &[(Name, u32)]) -> Result<Vec<ConstantData>, String> {
+        let items = self.parts(file).map(|(_, document, _)| document.items()).unwrap_or_default();
+        let section = items.iter().rfind(|item| item.kind == ItemKind::Metadata);
+        metadata::tensors(section.map(|item| &*item.segments).unwrap_or_default(), wanted)
     }
 
     /// Where the statement stands that `origin` names, in bytes of the file.

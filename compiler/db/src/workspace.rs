@@ -1,6 +1,7 @@
 //! Documents and what can be asked of them.
 
 use crate::hover::{Hover, hover_at};
+use crate::module::FunctionRow;
 use crate::position::{absolute, place_diagnostic};
 use crate::queries::{Database, check_item};
 use crate::sync::{Inputs, Pool};
@@ -166,6 +167,11 @@ impl Snapshot {
     /// As [`Workspace::types`].
     pub fn types(&self, file: FileId) -> Vec<TypeRow> {
         self.0.types(file)
+    }
+
+    /// As [`Workspace::functions`].
+    pub fn functions(&self, file: FileId) -> Vec<FunctionRow> {
+        self.0.functions(file)
     }
 
     /// As [`Workspace::hover`].

@@ -33,8 +33,10 @@ pub enum ExprKind {
     Global(Name),
     /// `R.ExternFunc("name")`, or the name a packed call gives.
     Extern(Name),
-    /// A tensor constant: `R.const(1.0, "float32")`.
+    /// A tensor constant: `R.const(1.0, "float32")`; of a list, one of its elements, where all are not asked for.
     Constant(Literal),
+    /// A tensor constant of a list, `R.const([1, 2])`: its elements, row-major.
+    Elements(Arc<[Literal]>),
     /// A tensor kept in the metadata section, by key and index; its data may be absent.
     Metadata {
         /// `ir.GenericConst`, `relax.expr.Constant`.

@@ -2,8 +2,8 @@
 
 use crate::expr::{Expr, Origin};
 use crate::struct_info::StructInfo;
-use rx_base::symbolic::Bounds;
 use rx_base::Name;
+use rx_base::symbolic::Bounds;
 use std::sync::Arc;
 
 /// A Relax function.

@@ -8,8 +8,8 @@ use crate::program::{
     Branch, Constant, ConstantId, Instruction, Kernel, KernelId, Operation, Procedure, ProcedureId, Program, Register,
 };
 use known::Known;
-use rx_base::name::NameMap;
 use rx_base::Name;
+use rx_base::name::NameMap;
 use rx_ir::{Binding, BindingKind, Body, Function, Origin, StructInfo};
 use rx_tir::PrimFunc;
 use std::sync::Arc;
@@ -280,4 +280,3 @@ fn says_more(inferred: &StructInfo, declared: &StructInfo) -> bool {
         (inferred, declared) => std::mem::discriminant(inferred) != std::mem::discriminant(declared),
     }
 }
-

@@ -60,9 +60,10 @@ fn take(storages: &mut Vec<Vec<StorageSize>>, free: &mut Vec<StorageId>, size: S
 /// The bytes of the largest, where all are known.
 fn constant_bytes(sizes: &[StorageSize]) -> Option<u64> {
     let bytes = |size: &StorageSize| {
-        let count = size.shape.iter().try_fold(1u64, |count, dim| {
-            count.checked_mul(u64::try_from(dim.as_constant()?).ok()?)
-        })?;
+        let count = size
+            .shape
+            .iter()
+            .try_fold(1u64, |count, dim| count.checked_mul(u64::try_from(dim.as_constant()?).ok()?))?;
         count.checked_mul(size.dtype.bytes())
     };
     sizes.iter().map(bytes).try_fold(0, |largest, bytes| Some(largest.max(bytes?)))

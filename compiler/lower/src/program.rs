@@ -50,6 +50,15 @@ pub struct Kernel {
 pub enum Constant {
     /// A scalar: `R.const(1.0, "float32")`.
     Scalar(Literal, DType),
+    /// The elements of a list, row-major: `R.const([1, 2])`.
+    Elements {
+        /// The elements.
+        elements: Arc<[Literal]>,
+        /// The extents; their product is the number of elements.
+        shape: Vec<i64>,
+        /// The element type.
+        dtype: DType,
+    },
     /// A constant of the metadata section.
     Metadata {
         /// Its key.

@@ -1,9 +1,9 @@
 //! Kernels that are built once: networks repeat their layers.
 
+use rustc_hash::FxHashMap;
 use rx_base::Name;
 use rx_lower::Program;
 use rx_tir::PrimFunc;
-use rustc_hash::FxHashMap;
 
 /// The functions of a program's kernels, each once; and for each kernel the index of its function.
 pub(crate) fn distinct(program: &Program) -> (Vec<usize>, Vec<&PrimFunc>) {

@@ -224,8 +224,7 @@ impl<B: Backend> Executor<B> {
 
     fn kernel(&mut self, operation: &Operation, procedure: &Procedure, frame: &mut Frame<B>) -> Result<(), RunError> {
         let Operation::Kernel { kernel, inputs, outputs, scalars } = operation else { return Ok(()) };
-        let scalars: Vec<Number> =
-            scalars.iter().map(|scalar| self.scalar(scalar, frame)).collect::<Result<_, _>>()?;
+        let scalars: Vec<Number> = scalars.iter().map(|scalar| self.scalar(scalar, frame)).collect::<Result<_, _>>()?;
         // Outputs are taken out of the frame while the kernel runs: the plan keeps them apart from its inputs.
         let mut written = Vec::with_capacity(outputs.len());
         for output in outputs {

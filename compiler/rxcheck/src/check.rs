@@ -6,8 +6,8 @@ use crate::output::{Counts, Failure};
 use crate::{panics, types};
 use rx_base::{Diagnostic, Severity, Span};
 use rx_db::{Document, FileKind, Workspace};
-use rx_report::load::{Loaded, load};
 use rx_report::Source;
+use rx_report::load::{Loaded, load};
 use rx_syntax::document::ItemKind;
 
 /// What the command line asks of every file.

@@ -38,7 +38,7 @@ fn one_example_is_wrong_and_only_once() {
 
 #[test]
 fn the_others_are_right() {
-    for name in ["convnet", "transformer_block", "prim_func", "handwritten", "classic_spelling"] {
+    for name in ["resnet18", "convnet", "transformer_block", "prim_func", "handwritten", "classic_spelling"] {
         let output = rxcheck(&["--error-on-warning", &format!("examples/{name}.rx")]);
         assert_eq!(output.status.code(), Some(0), "{name}: {}", stdout(&output));
     }

@@ -5,10 +5,11 @@ use crate::failure::Failure;
 use crate::inputs::{Input, Inputs, inputs};
 use crate::report::Report;
 use crate::session::Session;
-use rx_base::Name;
+use rx_base::{DType, Name};
+use rx_ir::Literal;
 use rx_lower::{Constant, Program};
 use rx_runtime::{Backend, BuildError, Executor, RunError, Value};
-use rx_tensor::{Scalar, Stats, Tensor, compare, npz};
+use rx_tensor::{Scalar, Stats, Tensor, TensorError, compare, npz};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,7 +51,7 @@ fn on_device(
     args: &Args,
     report: &mut Report,
 ) -> Result<Vec<Tensor>, Failure> {
-    let constants = constants(&program)?;
+    let constants = constants(session, &program)?;
     let job = Job { session, program, constants, inputs, args };
     match args.device {
         Device::Interp => job.run(rx_runtime::interp::Interpreter::default(), "the interpreter", report),
@@ -120,22 +121,46 @@ fn upload<B: Backend>(executor: &mut Executor<B>, input: &Input) -> Result<Value
 }
 
 /// The tensors that stand in the program.
-fn constants(program: &Program) -> Result<Vec<Tensor>, Failure> {
-    let tensor = |constant: &Constant| match constant {
-        Constant::Scalar(literal, dtype) => {
-            let value = match literal {
-                rx_ir::Literal::Int(value) if dtype.is_float() => Scalar::Float(*value as f64),
-                rx_ir::Literal::Int(value) => Scalar::Int(*value),
-                rx_ir::Literal::Float(value) => Scalar::Float(*value),
-                rx_ir::Literal::Bool(value) => Scalar::Int(i64::from(*value)),
-            };
-            Tensor::from_scalar(*dtype, value).map_err(|error| Failure::usage(error.to_string()))
-        }
-        Constant::Metadata { key, index } => {
-            Err(Failure::usage(format!("metadata[\"{key}\"][{index}]: constants of the metadata section cannot be read yet")))
+fn constants(session: &Session, program: &Program) -> Result<Vec<Tensor>, Failure> {
+    let listed = |constant: &Constant| match constant {
+        Constant::Metadata { key, index } => Some((*key, *index)),
+        Constant::Scalar(..) | Constant::Elements { .. } => None,
+    };
+    let wanted: Vec<(Name, u32)> = program.constants.iter().filter_map(listed).collect();
+    let decoded = match wanted.is_empty() {
+        true => Vec::new(),
+        false => session.workspace.constants(session.file, &wanted).map_err(Failure::usage)?,
+    };
+    let mut decoded = decoded.into_iter();
+    let mut tensor = |constant: &Constant| -> Result<Tensor, TensorError> {
+        match constant {
+            Constant::Scalar(literal, dtype) => Tensor::from_scalar(*dtype, number(literal, *dtype)),
+            Constant::Elements { elements, shape, dtype } => {
+                let mut tensor = Tensor::zeros(*dtype, shape)?;
+                for (at, element) in elements.iter().enumerate() {
+                    tensor.set(at, number(element, *dtype));
+                }
+                Ok(tensor)
+            }
+            // One was decoded for each.
+            Constant::Metadata { .. } => match decoded.next() {
+                Some(data) => Tensor::from_bytes(data.dtype, &data.shape, &data.bytes),
+                None => Tensor::zeros(DType::UINT8, &[0]),
+            },
         }
     };
-    program.constants.iter().map(tensor).collect()
+    let tensors: Result<_, _> = program.constants.iter().map(&mut tensor).collect();
+    tensors.map_err(|error| Failure::usage(format!("a constant of the program: {error}")))
+}
+
+fn number(literal: &Literal, dtype: DType) -> Scalar {
+    match literal {
+        Literal::Int(value) if dtype.is_float() => Scalar::Float(*value as f64),
+        Literal::Int(value) => Scalar::Int(*value),
+        Literal::Float(value) => Scalar::Float(*value),
+        Literal::Bool(value) if dtype.is_float() => Scalar::Float(f64::from(u8::from(*value))),
+        Literal::Bool(value) => Scalar::Int(i64::from(*value)),
+    }
 }
 
 fn build_failure(session: &Session, error: &BuildError) -> Failure {
@@ -173,12 +198,7 @@ fn describe(at: usize, tensor: &Tensor, report: &mut Report) {
 }
 
 /// Compares the outputs with `out0`, `out1`, … of a file.
-fn check(
-    outputs: &[Tensor],
-    expected: &[(String, Tensor)],
-    args: &Args,
-    report: &mut Report,
-) -> Result<(), Failure> {
+fn check(outputs: &[Tensor], expected: &[(String, Tensor)], args: &Args, report: &mut Report) -> Result<(), Failure> {
     let mut equal = true;
     let count = expected.iter().filter(|(name, _)| name.strip_prefix("out").is_some_and(is_number)).count();
     if count != outputs.len() {

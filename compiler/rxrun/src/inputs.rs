@@ -94,16 +94,17 @@ fn arrays(args: &Args) -> Result<Given, Failure> {
     for path in &args.inputs {
         let arrays = npz::read(path).map_err(|error| Failure::usage(format!("{}: {error}", shown(path))))?;
         for (name, array) in arrays {
-            let is_result = name.strip_prefix("out").is_some_and(|rest| {
-                !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit())
-            });
+            let is_result = name
+                .strip_prefix("out")
+                .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()));
             if !is_result {
                 exact.insert(name, (shown(path), array));
             }
         }
     }
     for (name, path) in &args.input {
-        let array = rx_tensor::npy::read_file(path).map_err(|error| Failure::usage(format!("{}: {error}", shown(path))))?;
+        let array =
+            rx_tensor::npy::read_file(path).map_err(|error| Failure::usage(format!("{}: {error}", shown(path))))?;
         exact.insert(name.clone(), (shown(path), array));
     }
     Ok(Given { exact })
@@ -244,8 +245,9 @@ fn accepts(wanted: DType, have: DType) -> bool {
 fn converted(array: Tensor, ty: &StructInfo) -> Result<Tensor, Failure> {
     let wanted = ty.as_tensor().and_then(|tensor| tensor.dtype);
     match wanted {
-        Some(wanted) if wanted != array.dtype() => Tensor::from_bytes(wanted, array.shape(), array.bytes())
-            .map_err(|error| Failure::usage(error.to_string())),
+        Some(wanted) if wanted != array.dtype() => {
+            Tensor::from_bytes(wanted, array.shape(), array.bytes()).map_err(|error| Failure::usage(error.to_string()))
+        }
         _ => Ok(array),
     }
 }

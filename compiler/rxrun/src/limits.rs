@@ -9,8 +9,23 @@ use rx_ir::{Argument, Attr, Binding, BindingKind, Body, Call, Callee, Expr, Expr
 
 /// Operators whose result holds values of the first operand only.
 const KEEPS_VALUES: &[&str] = &[
-    "astype", "reshape", "flatten", "expand_dims", "squeeze", "permute_dims", "broadcast_to", "strided_slice", "split",
-    "concat", "repeat", "tile", "flip", "take", "wrap_param", "builtin.stop_lift_params", "to_vdevice",
+    "astype",
+    "reshape",
+    "flatten",
+    "expand_dims",
+    "squeeze",
+    "permute_dims",
+    "broadcast_to",
+    "strided_slice",
+    "split",
+    "concat",
+    "repeat",
+    "tile",
+    "flip",
+    "take",
+    "wrap_param",
+    "builtin.stop_lift_params",
+    "to_vdevice",
 ];
 
 /// The parameters of operators that are indices: the operator, the indices, the data they index.

@@ -81,7 +81,11 @@ impl Session {
             (None, _) if relax.is_empty() => {
                 Err(Failure::usage(format!("{}: there is no Relax function in it", self.name)))
             }
-            _ => Err(Failure::usage(format!("{}: no function is called `main`; say which with --entry: {}", self.name, names()))),
+            _ => Err(Failure::usage(format!(
+                "{}: no function is called `main`; say which with --entry: {}",
+                self.name,
+                names()
+            ))),
         }
     }
 

@@ -261,6 +261,22 @@ fn events_are_one_object_a_line() {
 }
 
 #[test]
+fn constants_written_in_line_have_all_their_elements() {
+    let folder = Folder::new();
+    folder.write(
+        "c.rx",
+        "@R.function\ndef f(x: R.Tensor((2, 3), \"float32\")):\n    y = R.add(x, R.const([[1, 2.5, 3], [4, 5, -6]], \"float32\"))\n    z = R.const([7, -8], \"int64\")\n    return y, z\n",
+    );
+    folder.arrays("in.npz", &[("x", &floats(&[2, 3], &[0.0; 6]))]);
+    for device in DEVICES {
+        folder.run(&["c.rx", "--inputs", "in.npz", "--output", "out.npz", "--device", device]).succeeds();
+        let out = npz::read(&folder.path("out.npz")).expect("written");
+        assert_eq!(out[0].1.as_slice::<f32>(), Some(&[1.0, 2.5, 3.0, 4.0, 5.0, -6.0][..]));
+        assert_eq!(out[1].1.as_slice::<i64>(), Some(&[7, -8][..]));
+    }
+}
+
+#[test]
 fn control_flow_closures_and_calls_run() {
     let folder = Folder::new();
     folder.write(

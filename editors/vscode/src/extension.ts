@@ -1,18 +1,31 @@
 // Starts `rx-lsp` and connects it to the editor. No rule of the language lives here.
 
 import * as vscode from "vscode";
-import { LanguageClient, type LanguageClientOptions, type ServerOptions } from "vscode-languageclient/node";
+import {
+  DidChangeConfigurationNotification,
+  LanguageClient,
+  type LanguageClientOptions,
+  type ServerOptions,
+} from "vscode-languageclient/node";
+import { runCommands, runSettings } from "./run";
 
 let client: LanguageClient | undefined;
+let results: vscode.OutputChannel;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  results = vscode.window.createOutputChannel("rx run");
   context.subscriptions.push(
+    results,
     vscode.commands.registerCommand("rx.restartServer", restart),
     vscode.workspace.onDidChangeConfiguration(async (change) => {
       if (change.affectsConfiguration("rx.server") || change.affectsConfiguration("rx.python")) {
         await restart();
+      } else if (change.affectsConfiguration("rx.run")) {
+        await client?.sendNotification(DidChangeConfigurationNotification.type, { settings: runSettings() });
       }
     }),
+    // Until then no lens is shown and the folder's settings do not count.
+    vscode.workspace.onDidGrantWorkspaceTrust(restart),
   );
   await start();
 }
@@ -37,7 +50,14 @@ async function start(): Promise<void> {
   const settings = vscode.workspace.getConfiguration("rx");
   const command = settings.get<string>("server.path", "rx-lsp");
   const server: ServerOptions = { command, args: ["--stdio"] };
-  const options: LanguageClientOptions = { documentSelector: selector(settings.get<boolean>("python.enabled", true)) };
+  const options: LanguageClientOptions = {
+    documentSelector: selector(settings.get<boolean>("python.enabled", true)),
+    initializationOptions: runSettings(),
+    middleware: {
+      executeCommand: runCommands(results),
+      provideCodeLenses: (document, token, next) => (vscode.workspace.isTrusted ? next(document, token) : []),
+    },
+  };
   client = new LanguageClient("rx", "Relax (rx)", server, options);
   try {
     await client.start();

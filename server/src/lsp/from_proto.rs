@@ -1,9 +1,15 @@
 //! From the protocol's types to ours.
 
 use super::{Change, Point, Profile, Uri};
+use crate::run::{COMMAND, Order, Outcome, Settings};
 use rx_db::{Encoding, FileKind};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::sync::oneshot;
 use tower_lsp::ls_types::{
-    ClientCapabilities, DiagnosticTag, MarkupKind, Position, PositionEncodingKind, TextDocumentContentChangeEvent,
+    ClientCapabilities, DiagnosticTag, ExecuteCommandParams, MarkupKind, Position, PositionEncodingKind,
+    TextDocumentContentChangeEvent,
 };
 
 /// What a client with these capabilities can take.
@@ -13,6 +19,7 @@ pub fn profile(capabilities: &ClientCapabilities) -> Profile {
     let tags = diagnostics.and_then(|diagnostics| diagnostics.tag_support.as_ref());
     let hover = document.and_then(|document| document.hover.as_ref());
     let formats = hover.and_then(|hover| hover.content_format.as_ref());
+    let window = capabilities.window.as_ref();
     let says = |flag: Option<bool>| flag == Some(true);
     Profile {
         encoding: encoding(capabilities),
@@ -21,6 +28,7 @@ pub fn profile(capabilities: &ClientCapabilities) -> Profile {
         data: says(diagnostics.and_then(|it| it.data_support)),
         unnecessary: tags.is_some_and(|tags| tags.value_set.contains(&DiagnosticTag::UNNECESSARY)),
         markdown: formats.is_some_and(|formats| formats.contains(&MarkupKind::Markdown)),
+        progress: says(window.and_then(|window| window.work_done_progress)),
     }
 }
 
@@ -58,10 +66,76 @@ pub fn file_kind(language: &str, uri: &Uri) -> FileKind {
     }
 }
 
+/// The path a document is stored under; `None` if it is not in a file.
+fn path(uri: &Uri) -> Option<PathBuf> {
+    let file = uri.as_str().get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
+    uri.to_file_path().filter(|_| file).map(std::borrow::Cow::into_owned)
+}
+
+/// What a document is called: its path, or `Untitled-1`.
+pub fn path_or_name(uri: &Uri) -> String {
+    match path(uri) {
+        Some(path) => path.to_string_lossy().into_owned(),
+        None => uri.path().decode().to_string_lossy().into_owned(),
+    }
+}
+
+/// The folder a document is stored in.
+pub fn folder(uri: &Uri) -> Option<PathBuf> {
+    path(uri)?.parent().map(PathBuf::from)
+}
+
+/// What the settings `{"run": {…}}` or `{"rx": {"run": {…}}}` say of runs; what they do not say, or say strangely, is as by
+/// default.
+pub fn settings(value: &Value) -> Settings {
+    let run = value.get("rx").unwrap_or(value).get("run").unwrap_or(&Value::Null);
+    let default = Settings::default();
+    let seconds = run.get("timeoutSeconds").and_then(Value::as_f64).filter(|seconds| *seconds > 0.0);
+    let program = run.get("program").and_then(Value::as_str).filter(|program| !program.is_empty());
+    Settings {
+        program: program.map(PathBuf::from),
+        arguments: run.get("arguments").and_then(words).unwrap_or(default.arguments),
+        limit: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(default.limit),
+    }
+}
+
+/// An array of strings.
+fn words(value: &Value) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
+}
+
+/// What `workspace/executeCommand` asks for: `[uri, function, arguments]`, of which the last ones may be missing or null.
+///
+/// # Errors
+/// A sentence for the client's log.
+pub fn order(params: ExecuteCommandParams, reply: oneshot::Sender<Outcome>) -> Result<Order, &'static str> {
+    if params.command != COMMAND {
+        return Err("rx-lsp has no such command");
+    }
+    let mut arguments = params.arguments.into_iter();
+    let mut next = || arguments.next().unwrap_or_default();
+    let uri = match next() {
+        Value::Null => None,
+        Value::String(uri) => Some(uri.parse().map_err(|_| "rx.run: the first argument is no URI")?),
+        _ => return Err("rx.run: the first argument is the URI of a document"),
+    };
+    let function = match next() {
+        Value::Null => None,
+        Value::String(function) => Some(function),
+        _ => return Err("rx.run: the second argument is the name of a function"),
+    };
+    let arguments = match next() {
+        Value::Null => Vec::new(),
+        more => words(&more).ok_or("rx.run: the third argument is an array of strings")?,
+    };
+    Ok(Order { uri, function, arguments, token: params.work_done_progress_params.work_done_token, reply })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{file_kind, profile};
+    use super::{file_kind, folder, path_or_name, profile, settings};
     use crate::lsp::{Profile, Uri};
+    use crate::run::Settings;
     use rx_db::{Encoding, FileKind};
     use serde_json::json;
 
@@ -79,6 +153,32 @@ mod tests {
     #[test]
     fn a_client_that_says_nothing_gets_the_least() {
         assert_eq!(profile(&Default::default()), Profile::default());
+    }
+
+    #[test]
+    fn settings_are_taken_as_far_as_they_make_sense() {
+        let run = json!({"program": "/bin/rxrun", "arguments": ["--dim", "n=4"], "timeoutSeconds": 2.5});
+        let said = Settings {
+            program: Some("/bin/rxrun".into()),
+            arguments: vec!["--dim".into(), "n=4".into()],
+            limit: std::time::Duration::from_millis(2500),
+        };
+        assert_eq!(settings(&json!({"run": run})), said);
+        assert_eq!(settings(&json!({"rx": {"run": run}})), said);
+        let strange = json!({"run": {"program": "", "arguments": [1], "timeoutSeconds": -1}});
+        for strange in [strange, json!({"run": {"timeoutSeconds": 1e300}}), json!({"run": 1}), json!(null), json!([])] {
+            assert_eq!(settings(&strange), Settings::default(), "{strange}");
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn documents_have_names_with_and_without_files() {
+        let uri = |uri: &str| uri.parse::<Uri>().unwrap();
+        assert_eq!(path_or_name(&uri("file:///a%20b/net.rx")), "/a b/net.rx");
+        assert_eq!(folder(&uri("file:///a%20b/net.rx")), Some("/a b".into()));
+        assert_eq!(path_or_name(&uri("untitled:Untitled-1")), "Untitled-1");
+        assert_eq!(folder(&uri("untitled:Untitled-1")), None);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! From our types to the protocol's.
 
 use super::{CODE_PAGES, Profile, SOURCE, Uri};
+use crate::run::{COMMAND, Outcome};
 use rx_base::{Code, Diagnostic, Fix, Severity, Span};
-use rx_db::{Document, Encoding};
+use rx_db::{Document, Encoding, FunctionKind, FunctionRow};
 use serde_json::json;
+use std::collections::HashSet;
 use tower_lsp::ls_types as proto;
 
 /// What is published of one file.
@@ -29,6 +31,11 @@ pub fn initialize_result(profile: &Profile) -> proto::InitializeResult {
             position_encoding: Some(encoding),
             text_document_sync: Some(sync.into()),
             hover_provider: Some(true.into()),
+            code_lens_provider: Some(proto::CodeLensOptions { resolve_provider: Some(false) }),
+            execute_command_provider: Some(proto::ExecuteCommandOptions {
+                commands: vec![COMMAND.to_owned()],
+                work_done_progress_options: proto::WorkDoneProgressOptions { work_done_progress: Some(true) },
+            }),
             ..Default::default()
         },
         server_info: Some(proto::ServerInfo {
@@ -95,6 +102,42 @@ pub fn hover(document: &Document, hover: rx_db::Hover, profile: &Profile) -> pro
         contents: proto::HoverContents::Markup(proto::MarkupContent { kind, value }),
         range: Some(range(document, hover.span, profile.encoding)),
     }
+}
+
+/// A "Run" over each function that can be called from outside. Of several of one name it is the last, as in Python.
+pub fn run_lenses(
+    document: &Document,
+    uri: &Uri,
+    functions: &[FunctionRow],
+    profile: &Profile,
+) -> Vec<proto::CodeLens> {
+    let mut names = HashSet::new();
+    let relax = functions.iter().rev().filter(|row| row.kind == FunctionKind::Relax);
+    let last = relax.filter(|row| names.insert(row.name)).filter(|row| !row.private);
+    let lens = |row: &FunctionRow| proto::CodeLens {
+        range: range(document, row.span, profile.encoding),
+        command: Some(proto::Command {
+            title: format!("▶ Run `{}`", row.name),
+            command: COMMAND.to_owned(),
+            arguments: Some(vec![json!(uri.as_str()), json!(row.name.as_str())]),
+        }),
+        data: None,
+    };
+    let mut lenses: Vec<_> = last.map(lens).collect();
+    lenses.reverse();
+    lenses
+}
+
+/// The answer to the command that runs a function.
+pub fn run_result(outcome: &Outcome) -> proto::LSPAny {
+    json!({
+        "ok": outcome.ok,
+        "cancelled": outcome.cancelled,
+        "message": outcome.message,
+        "seconds": outcome.seconds,
+        "outputs": outcome.outputs,
+        "log": outcome.log,
+    })
 }
 
 /// Markdown without the lines that open and close code blocks, for clients that show plain text.

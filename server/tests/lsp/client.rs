@@ -57,7 +57,15 @@ impl Client {
     }
 
     pub fn initialize(&mut self, capabilities: Value) -> Value {
-        let params = json!({"processId": std::process::id(), "rootUri": null, "capabilities": capabilities});
+        self.initialize_with(capabilities, Value::Null)
+    }
+
+    /// As [`Client::initialize`], with settings.
+    pub fn initialize_with(&mut self, capabilities: Value, options: Value) -> Value {
+        let params = json!({
+            "processId": std::process::id(), "rootUri": null,
+            "capabilities": capabilities, "initializationOptions": options,
+        });
         let result = self.request("initialize", params).expect("initialize succeeds");
         self.notify("initialized", json!({}));
         result
@@ -98,6 +106,16 @@ impl Client {
     pub fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         let id = self.ask(method, params);
         self.answer(id)
+    }
+
+    /// Answers a request of the server.
+    pub fn respond(&mut self, id: &Value, result: Value) {
+        self.send(json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    /// The next request or notification of this name.
+    pub fn message(&mut self, method: &str) -> Value {
+        self.wait(|message| message["method"] == method)
     }
 
     /// The error the server answers unreadable input with.

@@ -2,4 +2,5 @@
 
 mod client;
 mod robustness;
+mod run;
 mod session;

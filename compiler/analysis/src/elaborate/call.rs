@@ -6,7 +6,9 @@ use crate::entry::{Entry, Place};
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Dim, Fix, Span};
-use rx_ir::{Argument, Attr, Call, Callee, DTensorInfo, Expr as IrExpr, ExprKind as IrKind, Placement, StructInfo, TensorInfo};
+use rx_ir::{
+    Argument, Attr, Call, Callee, DTensorInfo, Expr as IrExpr, ExprKind as IrKind, Placement, StructInfo, TensorInfo,
+};
 use rx_ops::{Arg, AttrKind, CallInfo, Default, Param, ParamKind, ParamPlace, Problem, Purity, Schema};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument as WrittenArgument, Expr, ExprKind, TokenRange};
@@ -276,7 +278,13 @@ impl Elaborator<'_> {
         bound.broken |= !missing.is_empty();
     }
 
-    fn argument(&mut self, schema: &'static Schema, param: &'static Param, cursor: Cursor<'_>, value: &Expr) -> Argument {
+    fn argument(
+        &mut self,
+        schema: &'static Schema,
+        param: &'static Param,
+        cursor: Cursor<'_>,
+        value: &Expr,
+    ) -> Argument {
         let span = cursor.span(value.tokens);
         if matches!(value.kind, ExprKind::None) && !param.is_attr() && param.default != Default::Required {
             return Argument::Absent;

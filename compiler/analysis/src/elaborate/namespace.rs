@@ -219,9 +219,31 @@ impl Elaborator<'_> {
             Some((None, true)) => (None, true),
             _ => (Some(natural), false),
         };
+        let kind = self.constant_kind(cursor, value, &dims, literal);
         let dims: Vec<Dim> = dims.into_iter().map(Dim::constant).collect();
         let ty = rx_ir::TensorInfo { shape: rx_ir::Shape::known(dims), dtype, vdevice: None, dtype_error };
-        IrExpr { kind: IrKind::Constant(literal), ty: ty.into(), span }
+        IrExpr { kind, ty: ty.into(), span }
+    }
+
+    /// A constant with its elements, where they are many and somebody keeps them.
+    fn constant_kind(&mut self, cursor: Cursor<'_>, value: &Expr, dims: &[i64], literal: Literal) -> IrKind {
+        if dims.is_empty() || !self.is_recording() {
+            return IrKind::Constant(literal);
+        }
+        let mut elements = Vec::new();
+        self.elements(cursor, value, &mut elements);
+        IrKind::Elements(elements.into())
+    }
+
+    /// The numbers of a list of lists, in order.
+    fn elements(&mut self, cursor: Cursor<'_>, value: &Expr, into: &mut Vec<Literal>) {
+        match &value.kind {
+            ExprKind::List(items) | ExprKind::Tuple(items) => {
+                items.iter().for_each(|item| self.elements(cursor, item, into));
+            }
+            ExprKind::Parenthesized(inner) => self.elements(cursor, inner, into),
+            _ => into.extend(self.literal(cursor, value).map(|(_, literal)| literal)),
+        }
     }
 
     /// `R.dist.const(value, R.DTensor(…))`: a constant of the given type.
@@ -266,10 +288,20 @@ impl Elaborator<'_> {
                 other => other,
             }),
             ExprKind::List(items) | ExprKind::Tuple(items) => {
-                let mut first = None;
+                let mut first: Option<(Vec<i64>, Literal)> = None;
                 for item in items {
-                    let read = self.literal(cursor, item)?;
-                    first.get_or_insert(read);
+                    let (dims, literal) = self.literal(cursor, item)?;
+                    match &mut first {
+                        None => first = Some((dims, literal)),
+                        Some((known, _)) if *known != dims => {
+                            let span = cursor.span(item.tokens);
+                            self.error(Code::AttrType, span, "const: rows of different shapes make no tensor");
+                            return None;
+                        }
+                        // As NumPy has it: one float makes all floats.
+                        Some((_, known)) if matches!(literal, Literal::Float(_)) => *known = literal,
+                        Some(_) => {}
+                    }
                 }
                 let (mut dims, literal) = first.unwrap_or((Vec::new(), Literal::Float(0.0)));
                 dims.insert(0, i64::try_from(items.len()).unwrap_or(i64::MAX));

@@ -14,6 +14,11 @@ pub(super) struct Recorder {
 }
 
 impl Elaborator<'_> {
+    /// Whether bindings are kept.
+    pub(super) fn is_recording(&self) -> bool {
+        self.recorder.is_some()
+    }
+
     /// Keeps a binding of the current statement.
     fn record(&mut self, kind: BindingKind) {
         let origin = Origin { item: name(""), statement: self.statement };

@@ -19,6 +19,22 @@ pub(super) struct Header {
 /// # Errors
 /// What is wrong, in words.
 pub(super) fn header(base64: &str, max_dims: usize) -> Result<Header, String> {
+    read(base64, max_dims).map(|(header, ..)| header)
+}
+
+/// Reads a tensor of at most `max_dims` dims: its header and its bytes, little-endian.
+///
+/// # Errors
+/// What is wrong, in words.
+pub(super) fn data(base64: &str, max_dims: usize) -> Result<(Header, Vec<u8>), String> {
+    let (header, mut bytes, size) = read(base64, max_dims)?;
+    // As many as the header says there are; that they can be there was checked.
+    let contents: Option<Vec<u8>> = (0..size).map(|_| bytes.byte()).collect();
+    Ok((header, contents.ok_or("its tensor holds what is no base64")?))
+}
+
+/// A tensor's header, what stands behind it, and how many bytes that should be.
+fn read(base64: &str, max_dims: usize) -> Result<(Header, Bytes<'_>, u64), String> {
     const CUT_SHORT: &str = "its tensor is cut short";
     let mut bytes = Bytes { rest: base64.bytes(), bits: 0, count: 0 };
     if bytes.number(8).ok_or(CUT_SHORT)? != MAGIC {
@@ -48,7 +64,7 @@ pub(super) fn header(base64: &str, max_dims: usize) -> Result<Header, String> {
     if (base64.len() as u64).saturating_add(2) < needed {
         return Err(CUT_SHORT.to_owned());
     }
-    Ok(Header { shape, dtype: dtype(code, bits, lanes) })
+    Ok((Header { shape, dtype: dtype(code, bits, lanes) }, bytes, size))
 }
 
 /// The element type of DLPack's numbers.

@@ -173,7 +173,8 @@ impl Merged {
     /// The joined function's parameter for a scalar; equal scalars are one.
     fn scalar(&mut self, from: &PrimFunc, var: VarId, scalar: &Scalar) -> Expr {
         let theirs = *from.var(var);
-        let known = self.scalars.iter().find(|(known, own)| known == scalar && self.func.var(*own).dtype == theirs.dtype);
+        let known =
+            self.scalars.iter().find(|(known, own)| known == scalar && self.func.var(*own).dtype == theirs.dtype);
         let own = match known {
             Some((_, own)) => *own,
             None => {

@@ -1,7 +1,7 @@
 //! Calls: operators by their compute definitions, prim_funcs, functions.
 
-use super::known::Known;
 use super::FunctionLowering;
+use super::known::Known;
 use crate::program::{Operation, Output, Register, Scalar};
 use rx_base::name::name;
 use rx_base::symbolic::Bounds;
@@ -385,4 +385,3 @@ fn copy(func: &mut PrimFunc, from: BufferId, to: BufferId) -> Stmt {
     }
     nest
 }
-

@@ -3,7 +3,7 @@
 use super::FunctionLowering;
 use super::known::Known;
 use crate::program::{Constant, Operation, Scalar};
-use rx_base::DType;
+use rx_base::{DType, Dim};
 use rx_ir::{Callee, Expr, ExprKind, PrimValue, StructInfo};
 
 impl FunctionLowering<'_, '_> {
@@ -16,17 +16,18 @@ impl FunctionLowering<'_, '_> {
             },
             ExprKind::Global(function) => Known::Global(*function),
             ExprKind::Constant(literal) => match &expr.ty {
-                StructInfo::Tensor(tensor) => {
-                    Known::Constant(literal.clone(), tensor.dtype.unwrap_or(DType::FLOAT32))
-                }
+                StructInfo::Tensor(tensor) => Known::Constant(literal.clone(), tensor.dtype.unwrap_or(DType::FLOAT32)),
                 _ => self.problem("a constant of unknown type"),
             },
-            ExprKind::Metadata { key, index } => {
-                let constant = self.lowerer.constant(Constant::Metadata { key: *key, index: *index });
-                let to = self.register();
-                self.emit(Operation::Constant { to, constant });
-                Known::Register(to)
+            ExprKind::Elements(elements) => {
+                let tensor = expr.ty.as_tensor();
+                let dims = tensor.and_then(|tensor| tensor.shape.dims()?.iter().map(Dim::as_constant).collect());
+                let (Some(shape), Some(dtype)) = (dims, tensor.and_then(|tensor| tensor.dtype)) else {
+                    return self.problem("a constant of unknown type");
+                };
+                self.constant(Constant::Elements { elements: elements.clone(), shape, dtype })
             }
+            ExprKind::Metadata { key, index } => self.constant(Constant::Metadata { key: *key, index: *index }),
             ExprKind::Prim(value) => match value {
                 PrimValue::Int(dim) => Known::Scalar(Scalar::Int(dim.clone())),
                 PrimValue::Float(value) => Known::Scalar(Scalar::Float(*value)),
@@ -58,6 +59,13 @@ impl FunctionLowering<'_, '_> {
             ExprKind::Extern(symbol) => self.problem(format!("the external function \"{symbol}\" as a value")),
             ExprKind::Error => self.problem("this expression is not understood"),
         }
+    }
+
+    fn constant(&mut self, constant: Constant) -> Known {
+        let constant = self.lowerer.constant(constant);
+        let to = self.register();
+        self.emit(Operation::Constant { to, constant });
+        Known::Register(to)
     }
 
     /// A variable that is no binding: a symbolic dim used as a value.

@@ -1,0 +1,74 @@
+//! "Run `main`": a child process compiles and runs the text of a document, with the call a user would type.
+//!
+//! The child is `rxrun`, so whatever a program does to it (a crash, a hang, no memory left) costs the child and not the
+//! server. The [`registry`] belongs to the main loop and knows what is running; [`child`] starts, follows and ends one
+//! process; [`transcript`] reads what it writes. Only [`crate::event::Event::Run`] gets here: opening and checking do not.
+
+pub mod child;
+pub mod registry;
+pub mod transcript;
+
+use crate::lsp::{ProgressToken, Uri};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// The command that runs a function.
+pub const COMMAND: &str = "rx.run";
+
+/// A client's wish to run a function.
+#[derive(Debug)]
+pub struct Order {
+    /// The document; `None` is the one that was opened or changed last, for clients that cannot say.
+    pub uri: Option<Uri>,
+    /// The function; `None` leaves the choice to `rxrun`.
+    pub function: Option<String>,
+    /// Arguments of `rxrun` for this run, after those of [`Settings::arguments`].
+    pub arguments: Vec<String>,
+    /// The client's name for the progress of its request, if it wants any.
+    pub token: Option<ProgressToken>,
+    /// Where the outcome goes; closed when the client cancelled the request.
+    pub reply: oneshot::Sender<Outcome>,
+}
+
+/// What the user decides about runs (`rx.run.…`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The program to start; `None` is the `rxrun` beside this server, else the one in `PATH`.
+    pub program: Option<PathBuf>,
+    /// Its arguments in every run, such as `--dim n=4`.
+    pub arguments: Vec<String>,
+    /// How long a run may take.
+    pub limit: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { program: None, arguments: Vec::new(), limit: Duration::from_secs(600) }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Whether the function returned.
+    pub ok: bool,
+    /// Whether it was ended on request, which is no news to the user.
+    pub cancelled: bool,
+    /// One line for the user.
+    pub message: String,
+    /// The time of the run itself, in seconds.
+    pub seconds: Option<f64>,
+    /// The `output` events of `rxrun` (`docs/json.md`).
+    pub outputs: Vec<Value>,
+    /// The last of what the child wrote on standard error.
+    pub log: String,
+}
+
+impl Outcome {
+    /// A run that came to nothing, for this reason.
+    pub fn failed(message: impl Into<String>) -> Outcome {
+        Outcome { message: message.into(), ..Outcome::default() }
+    }
+}

@@ -1,0 +1,338 @@
+//! What a child said, and what to make of it. Nothing is taken for granted: lines that are no events are counted as noise.
+
+use super::Outcome;
+use super::child::{Ended, Stop, file_name};
+use serde_json::Value;
+use std::process::ExitStatus;
+
+/// The most outputs that are kept; a function that returns more is told by their number.
+const MAX_OUTPUTS: usize = 256;
+
+/// The most outputs that are named in one line.
+const SHOWN: usize = 3;
+
+/// The longest piece of someone else's text in a message, in characters.
+const MAX_WORDS: usize = 400;
+
+/// How far a run has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// In words.
+    pub message: String,
+    /// How much of the build is done.
+    pub percent: u32,
+}
+
+/// What a child has said so far.
+#[derive(Default)]
+pub struct Transcript {
+    /// The median of the runs.
+    seconds: Option<f64>,
+    outputs: Vec<Value>,
+    left_out: usize,
+    /// That it failed and why, in the child's words: `failed: …`.
+    failure: Option<String>,
+    /// The first mistake of the program, and how many there are.
+    mistake: Option<String>,
+    mistakes: usize,
+    /// The first output that is not as `--check` wants it.
+    difference: Option<String>,
+    noise: Option<String>,
+}
+
+impl Transcript {
+    /// Takes in a line; what it says of the progress, if anything.
+    pub fn line(&mut self, line: &[u8]) -> Option<Step> {
+        let line = line.trim_ascii();
+        match serde_json::from_slice::<Value>(line) {
+            Ok(event) if event.is_object() => self.event(event),
+            _ => {
+                if !line.is_empty() && self.noise.is_none() {
+                    self.noise = Some(words(&String::from_utf8_lossy(line)));
+                }
+                None
+            }
+        }
+    }
+
+    fn event(&mut self, event: Value) -> Option<Step> {
+        let step = |message: String, percent| Some(Step { message, percent });
+        match event.get("event").and_then(Value::as_str) {
+            Some("checked") => return step("checked, lowering".to_owned(), 0),
+            Some("building") => {
+                let count = |field| event.get(field).and_then(Value::as_u64);
+                let (done, total) = (count("done")?, count("total")?);
+                // At most 100, so it fits.
+                let percent = (u128::from(done.min(total)) * 100 / u128::from(total.max(1))) as u32;
+                return step(format!("building {done}/{total}"), percent);
+            }
+            Some("built") => {
+                let device = event.get("device").and_then(Value::as_str).map(|device| format!(" on {}", words(device)));
+                return step(format!("running{}", device.unwrap_or_default()), 100);
+            }
+            Some("ran") => self.seconds = median(event.get("seconds")).or(self.seconds),
+            Some("output") if self.outputs.len() < MAX_OUTPUTS => self.outputs.push(event),
+            Some("output") => self.left_out += 1,
+            Some("compared") if event.get("ok") == Some(&Value::Bool(false)) => {
+                self.difference.get_or_insert_with(|| placed(&event, "text"));
+            }
+            Some("bad-input") => {
+                let why = placed(&event, "message");
+                let message = format!("was not run: {why} (arguments of rxrun: setting rx.run.arguments)");
+                self.failure.get_or_insert(message);
+            }
+            Some("usage") => {
+                self.failure.get_or_insert_with(|| format!("was not run: {}", placed(&event, "message")));
+            }
+            Some("run-failed") => {
+                self.failure.get_or_insert_with(|| format!("failed: {}", placed(&event, "message")));
+            }
+            // Of later versions; readers skip what they do not know.
+            Some(_) => {}
+            None if event.get("severity").and_then(Value::as_str) == Some("error") => {
+                self.mistakes += 1;
+                self.mistake.get_or_insert_with(|| placed(&event, "message"));
+            }
+            None => {}
+        }
+        None
+    }
+
+    /// What came of the run of `label`, once the child has `ended`; `log` is what it wrote on standard error.
+    pub fn conclude(self, label: &str, ended: &Ended, log: String) -> Outcome {
+        let mut outcome = Outcome { log, ..Outcome::default() };
+        outcome.message = match ended {
+            Ended::Stopped(stop) => {
+                outcome.cancelled = true;
+                match stop {
+                    Stop::Cancelled => format!("{label} was cancelled"),
+                    Stop::Replaced => format!("{label} was cancelled: another run of this file began"),
+                }
+            }
+            Ended::TimedOut(limit) => {
+                format!("{label} was ended after {} (setting rx.run.timeoutSeconds)", shown(limit.as_secs_f64()))
+            }
+            Ended::Itself(Err(error)) => format!("{label} failed: rx lost track of rxrun: {error}"),
+            Ended::Itself(Ok(status)) => match (self.failed(label), self.seconds) {
+                (Some(message), _) => message,
+                (None, Some(seconds)) if status.success() => {
+                    outcome.ok = true;
+                    self.success(label, seconds)
+                }
+                _ => self.crash(label, *status, &outcome.log),
+            },
+        };
+        outcome.seconds = self.seconds;
+        outcome.outputs = self.outputs;
+        outcome
+    }
+
+    /// What the child itself says is wrong.
+    fn failed(&self, label: &str) -> Option<String> {
+        if let Some(failure) = &self.failure {
+            return Some(format!("{label} {failure}"));
+        }
+        if let Some(mistake) = &self.mistake {
+            let more = match self.mistakes {
+                0 | 1 => String::new(),
+                2 => " (and 1 more error)".to_owned(),
+                mistakes => format!(" (and {} more errors)", mistakes - 1),
+            };
+            return Some(format!("{label} was not run: {mistake}{more}"));
+        }
+        self.difference.as_ref().map(|difference| format!("{label} returned other values: {difference}"))
+    }
+
+    fn success(&self, label: &str, seconds: f64) -> String {
+        let mut message = format!("{label} ran in {}", shown(seconds));
+        for (at, output) in self.outputs.iter().take(SHOWN).enumerate() {
+            message.push_str(if at == 0 { ": " } else { "; " });
+            message.push_str(&described(output));
+        }
+        let more = self.outputs.len().saturating_sub(SHOWN) + self.left_out;
+        if more > 0 {
+            message.push_str(&format!("; and {more} more"));
+        }
+        message
+    }
+
+    /// A child that ended without a word on how it went.
+    fn crash(&self, label: &str, status: ExitStatus, log: &str) -> String {
+        let mut message = match status.success() {
+            true => format!("{label} failed: rxrun ended without a result"),
+            false => format!("{label} failed: rxrun ended early ({status})"),
+        };
+        if killed(status) {
+            message.push_str("; the system may be out of memory");
+        }
+        let last = log.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(words);
+        if let Some(last) = last.or_else(|| self.noise.clone()) {
+            message.push_str(&format!(": {last}"));
+        }
+        message
+    }
+}
+
+/// Whether something sent SIGKILL, as Linux does to who uses up the memory.
+#[cfg(unix)]
+fn killed(status: ExitStatus) -> bool {
+    std::os::unix::process::ExitStatusExt::signal(&status) == Some(9)
+}
+
+#[cfg(not(unix))]
+fn killed(_status: ExitStatus) -> bool {
+    false
+}
+
+/// The text of an event behind its place: `net.rx:17: …`.
+fn placed(event: &Value, field: &str) -> String {
+    let text = words(event.get(field).and_then(Value::as_str).unwrap_or("no reason is given"));
+    let file = event.get("file").and_then(Value::as_str).map(|file| words(&file_name(file)));
+    match (file, event.get("line").and_then(Value::as_u64)) {
+        (Some(file), Some(line)) => format!("{file}:{line}: {text}"),
+        _ => text,
+    }
+}
+
+/// `out0 float32 (1, 10), min -1.5, mean 0.1, max 2.5`.
+fn described(output: &Value) -> String {
+    let text = |field| words(output.get(field).and_then(Value::as_str).unwrap_or("?"));
+    let dims: Vec<String> =
+        output.get("shape").and_then(Value::as_array).into_iter().flatten().take(16).map(Value::to_string).collect();
+    let comma = if dims.len() == 1 { "," } else { "" };
+    let mut line = format!("{} {} ({}{comma})", text("name"), text("dtype"), dims.join(", "));
+    for field in ["min", "mean", "max"] {
+        // JSON has neither NaN nor infinity: they are written as null.
+        let value = output.get(field).and_then(Value::as_f64).map_or_else(|| "not finite".to_owned(), significant);
+        line.push_str(&format!(", {field} {value}"));
+    }
+    match output.get("nan").and_then(Value::as_u64) {
+        None | Some(0) => line,
+        Some(count) => format!("{line}, {count} NaN"),
+    }
+}
+
+/// A value with as many digits as a glance needs.
+fn significant(value: f64) -> String {
+    let size = value.abs();
+    match value {
+        _ if value == value.trunc() && size < 1e9 => format!("{value}"),
+        _ if (1e-3..1e6).contains(&size) => format!("{value:.4}"),
+        _ => format!("{value:.4e}"),
+    }
+}
+
+/// The median of an array of numbers.
+fn median(times: Option<&Value>) -> Option<f64> {
+    let mut times: Vec<f64> = times?.as_array()?.iter().filter_map(Value::as_f64).collect();
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied()
+}
+
+/// `3.1 ms`, `0.84 s`.
+fn shown(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 1e-3 => format!("{:.0} µs", seconds * 1e6),
+        seconds if seconds < 1.0 => format!("{:.1} ms", seconds * 1e3),
+        seconds => format!("{seconds:.2} s"),
+    }
+}
+
+/// Text from outside, cut to [`MAX_WORDS`] and free of control characters.
+fn words(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    let mut cut: String = text.chars().take(MAX_WORDS).map(clean).collect();
+    if cut.len() < text.len() {
+        cut.push('…');
+    }
+    cut
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::{Step, Transcript};
+    use crate::run::Outcome;
+    use crate::run::child::{Ended, Stop};
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+    use std::time::Duration;
+
+    fn told(lines: &[&str]) -> Transcript {
+        let mut transcript = Transcript::default();
+        lines.iter().for_each(|line| drop(transcript.line(line.as_bytes())));
+        transcript
+    }
+
+    /// `status` as wait(2) has it: a signal's number, or an exit status times 256.
+    fn ended(lines: &[&str], status: i32, log: &str) -> Outcome {
+        told(lines).conclude("`main`", &Ended::Itself(Ok(ExitStatus::from_raw(status))), log.to_owned())
+    }
+
+    #[test]
+    fn a_run_is_one_line() {
+        let lines = [
+            r#"{"event":"ran","seconds":[0.0025,0.0019,0.0018]}"#,
+            r#"{"event":"output","name":"out0","dtype":"float32","shape":[1,10],"min":-1.5,"mean":0.25,"max":2,"nan":0}"#,
+            r#"{"event":"output","name":"out1","dtype":"float32","shape":[3],"min":null,"mean":null,"max":null,"nan":3}"#,
+        ];
+        let outcome = ended(&lines, 0, "");
+        assert!(outcome.ok && outcome.seconds == Some(0.0019) && outcome.outputs.len() == 2);
+        assert_eq!(
+            outcome.message,
+            "`main` ran in 1.9 ms: out0 float32 (1, 10), min -1.5000, mean 0.2500, max 2; \
+             out1 float32 (3,), min not finite, mean not finite, max not finite, 3 NaN"
+        );
+    }
+
+    #[test]
+    fn progress_is_told_in_steps() {
+        let step = |line: &str| Transcript::default().line(line.as_bytes());
+        let building = Step { message: "building 12/31".into(), percent: 38 };
+        assert_eq!(step(r#"{"event":"building","done":12,"total":31}"#), Some(building));
+        assert_eq!(step(r#"{"event":"building","done":9,"total":0}"#).map(|step| step.percent), Some(0));
+        assert_eq!(step(r#"{"event":"building","done":-1,"total":[]}"#), None);
+        assert_eq!(step(r#"{"event":"of a later version"}"#), None);
+    }
+
+    #[test]
+    fn failures_name_their_place() {
+        let failed = r#"{"event":"run-failed","message":"index 9","file":"/a/net.rx","line":17,"column":3}"#;
+        assert_eq!(ended(&[failed], 256, "").message, "`main` failed: net.rx:17: index 9");
+        let mistake = r#"{"file":"net.rx","code":"RX0501","severity":"error","message":"wrong","line":4}"#;
+        let warning = r#"{"file":"net.rx","code":"RX0001","severity":"warning","message":"odd","line":1}"#;
+        let outcome = ended(&[warning, mistake, mistake], 256, "2 errors");
+        assert_eq!(outcome.message, "`main` was not run: net.rx:4: wrong (and 1 more error)");
+        let input = r#"{"event":"bad-input","message":"the dim n is not known"}"#;
+        let message = ended(&[input], 512, "").message;
+        assert!(message.starts_with("`main` was not run: the dim n is not known (arguments"), "{message}");
+        // A result before the failure does not make it a success.
+        assert!(!ended(&[r#"{"event":"ran","seconds":[1]}"#, failed], 0, "").ok);
+    }
+
+    #[test]
+    fn a_child_that_says_nothing_is_described() {
+        let message = |lines: &[&str], status, log| ended(lines, status, log).message;
+        assert_eq!(message(&["hello", "more"], 0, ""), "`main` failed: rxrun ended without a result: hello");
+        let oom = message(&[], 9, "");
+        assert!(oom.contains("SIGKILL") && oom.ends_with("the system may be out of memory"), "{oom}");
+        let abort = message(&[], 6, "memory allocation of 9 bytes failed\n\n");
+        assert!(abort.ends_with(": memory allocation of 9 bytes failed"), "{abort}");
+        assert!(message(&[r#"{"event":"ran","seconds":[1]}"#], 3 * 256, "").contains("exit status: 3"));
+    }
+
+    #[test]
+    fn what_is_ended_from_outside_says_so() {
+        let conclude = |ended| told(&["{"]).conclude("`main`", &ended, String::new());
+        assert!(conclude(Ended::Stopped(Stop::Cancelled)).cancelled);
+        let late = conclude(Ended::TimedOut(Duration::from_secs(5)));
+        assert_eq!(late.message, "`main` was ended after 5.00 s (setting rx.run.timeoutSeconds)");
+        assert!(!late.ok && !late.cancelled);
+    }
+
+    #[test]
+    fn strange_words_are_cut() {
+        let long = format!("\u{1b}[31m{}", "x".repeat(10_000));
+        let message = ended(&[&long], 0, "").message;
+        assert!(message.len() < 1000 && !message.contains('\u{1b}'), "{message}");
+    }
+}

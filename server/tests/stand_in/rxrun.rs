@@ -1,0 +1,56 @@
+//! Stands in for `rxrun` in the tests of "Run `main`": says where it is and what it was given over a socket, then behaves as
+//! `--behave=` says. The socket also tells the test when this process is gone.
+
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let option = |name: &str| arguments.iter().find_map(|argument| argument.strip_prefix(name)).map(str::to_owned);
+    let behave = option("--behave=").unwrap_or_default();
+    let mut text = String::new();
+    if behave != "deaf" {
+        std::io::stdin().read_to_string(&mut text)?;
+    }
+    let mut test = None;
+    if let Some(port) = option("--port=") {
+        let mut socket = TcpStream::connect(("127.0.0.1", port.parse()?))?;
+        let folder = std::env::current_dir()?;
+        let hello = serde_json::json!({"arguments": arguments, "text": text, "folder": folder.to_string_lossy()});
+        writeln!(socket, "{hello}")?;
+        test = Some(socket);
+    }
+    match behave.as_str() {
+        "run" => {
+            println!(r#"{{"event":"checked","seconds":0.001}}"#);
+            println!(r#"{{"event":"building","done":1,"total":4}}"#);
+            println!(r#"{{"event":"built","kernels":4,"device":"the CPU","seconds":0.5}}"#);
+            println!(r#"{{"event":"ran","seconds":[0.0019]}}"#);
+            println!(
+                r#"{{"event":"output","name":"out0","dtype":"float32","shape":[1,10],"min":-1,"mean":0,"max":1,"nan":0}}"#
+            );
+        }
+        "fail" => {
+            println!(r#"{{"event":"run-failed","message":"index 9 of 4","file":"/a/net.rx","line":3,"column":9}}"#);
+            std::process::exit(1);
+        }
+        "crash" => {
+            eprintln!("memory allocation of 99 bytes failed");
+            std::process::abort();
+        }
+        "garbage" => {
+            std::io::stdout()
+                .write_all(&[b"\xff\0{}[".repeat(1 << 19), b"\n{\"event\":7}\n[1]\n{".to_vec()].concat())?;
+        }
+        // Until the test goes away, so that a failed test leaves nothing behind.
+        _ => {
+            println!(r#"{{"event":"building","done":1,"total":2}}"#);
+            match test {
+                Some(mut socket) => drop(socket.read(&mut [0])),
+                None => std::thread::park(),
+            }
+        }
+    }
+    Ok(())
+}
