@@ -1,0 +1,259 @@
+//! Programs from text: what joining kernels and planning memory do to them, and that they change no result.
+
+use proptest::prelude::*;
+use rx_base::Name;
+use rx_base::name::{NameMap, name};
+use rx_db::{FileId, FileKind, Workspace};
+use rx_ir::Function;
+use rx_lower::{Module, Operation, Program};
+use rx_runtime::{Backend, Executor, Value};
+use rx_tensor::{Tensor, compare, random};
+use rx_tir::PrimFunc;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// A module's text, checked.
+struct Text(Workspace, FileId);
+
+impl Text {
+    #[track_caller]
+    fn new(text: &str) -> Text {
+        let mut workspace = Workspace::new();
+        let file = workspace.add(text, FileKind::Rx);
+        let said = workspace.diagnostics(file);
+        assert!(said.is_empty(), "{said:#?}\n{text}");
+        Text(workspace, file)
+    }
+
+    /// The program of `main`; kernels are joined where `optimized`.
+    #[track_caller]
+    fn program(&self, optimized: bool) -> Program {
+        let mut program = rx_lower::lower(self, name("main")).unwrap_or_else(|problems| panic!("{problems:#?}"));
+        if optimized {
+            rx_lower::optimize(&mut program);
+        }
+        program.procedures.iter_mut().for_each(rx_lower::plan::plan);
+        program
+    }
+
+    /// What `main` returns for arguments drawn from a seed, with `n` as given.
+    fn run(&self, program: Program, backend: impl Backend, n: i64) -> Vec<Tensor> {
+        let params = program.procedures[0].params.clone();
+        let mut executor =
+            Executor::new(Arc::new(program), backend, &[], &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
+        let mut arguments = Vec::new();
+        for (at, (_, ty)) in params.iter().enumerate() {
+            let tensor = ty.as_tensor().expect("a tensor");
+            let dims = tensor.shape.dims().expect("a shape");
+            let shape: Vec<i64> = dims.iter().map(|dim| dim.as_constant().unwrap_or(n)).collect();
+            let dtype = tensor.dtype.expect("a dtype");
+            let drawn = random::draw(7, at as u64, dtype, &shape, Some(4)).expect("drawn");
+            arguments.push(executor.upload(&drawn).expect("memory"));
+        }
+        // Twice: memory is used again.
+        let mut result = Value::Unset;
+        for _ in 0..2 {
+            result = executor.run(arguments.clone(), &NameMap::default()).unwrap_or_else(|error| panic!("{error}"));
+        }
+        executor.download(&result).expect("a result").tensors()
+    }
+}
+
+impl Module for Text {
+    fn function(&self, name: Name) -> Option<Arc<Function>> {
+        self.0.function(self.1, name).map(Arc::new)
+    }
+
+    fn prim_func(&self, name: Name) -> Option<Result<Arc<PrimFunc>, String>> {
+        let read = self.0.prim_func(self.1, name)?;
+        Some(read.map(Arc::new).map_err(|diagnostics| format!("{diagnostics:?}")))
+    }
+}
+
+fn module(body: &str) -> String {
+    format!(
+        "from tvm.script import ir as I\nfrom tvm.script import relax as R\n\n@I.ir_module\nclass Module:\n    @R.function\n    \
+         def main(x: R.Tensor((\"n\", 4, 6), \"float32\"), y: R.Tensor((\"n\", 4, 6), \"float32\"), \
+         w: R.Tensor((6, 6), \"float32\"), i: R.Tensor((3,), \"int64\")):\n        with R.dataflow():\n{body}"
+    )
+}
+
+/// A dataflow block of these lines that gives `results`.
+fn block(lines: &[&str], results: &str) -> String {
+    let mut body = String::new();
+    for line in lines {
+        let _ = writeln!(body, "            {line}");
+    }
+    module(&format!("{body}            R.output({results})\n        return {results}\n"))
+}
+
+fn kernel_names(program: &Program) -> Vec<&str> {
+    program.kernels.iter().map(|kernel| kernel.func.name.as_str()).collect()
+}
+
+#[test]
+fn a_chain_of_elements_is_one_kernel() {
+    let text = Text::new(&block(
+        &["a = R.add(x, y)", "b = R.nn.relu(a)", "c = R.multiply(b, R.const(2.0, \"float32\"))", "d = R.tanh(c)"],
+        "d",
+    ));
+    assert_eq!(text.program(false).kernels.len(), 4);
+    let program = text.program(true);
+    assert_eq!(kernel_names(&program), ["fused_add_nn.relu_multiply_tanh".replace("nn.", "")]);
+    let mut stores = 0;
+    program.kernels[0].func.body.walk(&mut |stmt| stores += usize::from(matches!(stmt, rx_tir::Stmt::Store { .. })));
+    assert_eq!(stores, 1, "no temporary is left");
+}
+
+#[test]
+fn what_two_read_or_a_result_needs_stays_a_kernel() {
+    let text = Text::new(&block(&["a = R.add(x, y)", "b = R.nn.relu(a)", "c = R.tanh(a)"], "b, c"));
+    assert_eq!(kernel_names(&text.program(true)), ["add", "nn.relu", "tanh"]);
+    let text = Text::new(&block(&["a = R.add(x, y)", "b = R.nn.relu(a)"], "a, b"));
+    assert_eq!(kernel_names(&text.program(true)), ["add", "nn.relu"]);
+}
+
+#[test]
+fn what_nothing_reads_is_not_computed() {
+    let text = Text::new(&block(
+        &["a = R.exp(x)", "b = R.split(y, indices_or_sections=2, axis=1)", "c = b[0]", "d = R.nn.relu(c)"],
+        "d",
+    ));
+    let program = text.program(true);
+    assert_eq!(program.kernels.len(), 1, "{:?}", kernel_names(&program));
+    assert_eq!(program.kernels[0].inputs, 1);
+}
+
+#[test]
+fn outputs_whose_lifetimes_do_not_meet_share_memory() {
+    let lines: Vec<String> = (0..6).map(|at| format!("a{} = R.matmul({}, w)", at + 1, previous(at))).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let program = Text::new(&block(&lines, "a6")).program(true);
+    let storages: Vec<Option<u32>> = program.procedures[0]
+        .code
+        .iter()
+        .filter_map(|instruction| match &instruction.operation {
+            Operation::Kernel { outputs, .. } => Some(outputs[0].storage.map(|storage| storage.0)),
+            _ => None,
+        })
+        .collect();
+    // Two take turns; what is returned has memory of its own.
+    assert_eq!(storages, [Some(0), Some(1), Some(0), Some(1), Some(0), None]);
+    assert_eq!(program.procedures[0].storages.len(), 2);
+}
+
+fn previous(at: usize) -> String {
+    if at == 0 { "x".to_owned() } else { format!("a{at}") }
+}
+
+/// A variable of a random program and its shape.
+#[derive(Clone)]
+struct Variable {
+    name: String,
+    shape: Vec<String>,
+}
+
+/// A random program: each step picks an operator and operands among the variables before it.
+fn random_program(steps: &[(u8, u16, u16)]) -> String {
+    let shape = |dims: [&str; 3]| dims.map(str::to_owned).to_vec();
+    let mut variables = vec![
+        Variable { name: "x".to_owned(), shape: shape(["n", "4", "6"]) },
+        Variable { name: "y".to_owned(), shape: shape(["n", "4", "6"]) },
+    ];
+    let mut lines = Vec::new();
+    for (step, (operator, a, b)) in steps.iter().enumerate() {
+        let name = format!("v{step}");
+        let a = variables[usize::from(*a) % variables.len()].clone();
+        let alike: Vec<&Variable> = variables.iter().filter(|other| other.shape == a.shape).collect();
+        let b = alike[usize::from(*b) % alike.len()].clone();
+        let Some((value, shape)) = operation(*operator, &a, &b) else { continue };
+        lines.push(format!("{name} = {value}"));
+        variables.push(Variable { name, shape });
+    }
+    let results: Vec<&str> = variables.iter().rev().take(3).map(|variable| variable.name.as_str()).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    // Parameters are not put out of the block.
+    let out: Vec<&str> = results.iter().copied().filter(|name| name.starts_with('v')).collect();
+    let text = block(&lines, "RESULTS");
+    let returned = format!("return {}\n", results.join(", "));
+    let text = text.replace("return RESULTS\n", &returned);
+    match out.is_empty() {
+        true => text.replace("            R.output(RESULTS)\n", "            u = R.add(x, y)\n            R.output(u)\n"),
+        false => text.replace("RESULTS", &out.join(", ")),
+    }
+}
+
+/// A call on `a`, and on `b` of the same shape, with the result's shape.
+fn operation(operator: u8, a: &Variable, b: &Variable) -> Option<(String, Vec<String>)> {
+    let (x, y) = (&a.name, &b.name);
+    let same = a.shape.clone();
+    let last = same.last()?.as_str();
+    Some(match operator % 16 {
+        0 => (format!("R.add({x}, {y})"), same),
+        1 => (format!("R.multiply({x}, R.const(0.5, \"float32\"))"), same),
+        2 => (format!("R.nn.relu({x})"), same),
+        3 => (format!("R.tanh({x})"), same),
+        4 => (format!("R.maximum({x}, {y})"), same),
+        5 if same.len() == 3 => {
+            let shape = vec![same[0].clone(), same[2].clone(), same[1].clone()];
+            (format!("R.permute_dims({x}, axes=[0, 2, 1])"), shape)
+        }
+        6 if last == "6" => (format!("R.matmul({x}, w)"), same),
+        7 => (format!("R.nn.softmax({x}, axis=-1)"), same),
+        8 => (format!("R.subtract({x}, R.mean({x}, axis=[-1], keepdims=True))"), same),
+        9 if same.len() == 3 && same[1] == "4" => {
+            (format!("R.take({x}, i, axis=1)"), vec![same[0].clone(), "3".to_owned(), same[2].clone()])
+        }
+        10 if last == "6" => {
+            let mut shape = same.clone();
+            *shape.last_mut()? = "12".to_owned();
+            (format!("R.concat([{x}, {y}], axis=-1)"), shape)
+        }
+        11 if last == "12" => {
+            let mut shape = same.clone();
+            *shape.last_mut()? = "6".to_owned();
+            (format!("R.strided_slice({x}, axes=[2], begin=[3], end=[9])"), shape)
+        }
+        12 if same.len() == 3 && same[1] == "4" && last == "6" => {
+            (format!("R.reshape({x}, R.shape([n, 24]))"), vec!["n".to_owned(), "24".to_owned()])
+        }
+        13 if same.len() == 2 => {
+            let shape = ["n", "4", "6"].map(str::to_owned).to_vec();
+            (format!("R.reshape({x}, R.shape([n, 4, 6]))"), shape)
+        }
+        14 => (format!("R.sigmoid(R.negative({x}))"), same),
+        15 if last == "6" => (format!("R.nn.layer_norm({x}, R.sum(w, axis=[0]), R.sum(w, axis=[1]), axes=[-1])"), same),
+        _ => return None,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(48),
+        rng_seed: proptest::test_runner::RngSeed::Fixed(
+            std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(11),
+        ),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// Joined kernels, planned memory and machine code give what the interpreter gives operator by operator.
+    #[test]
+    fn passes_and_devices_change_no_result(
+        steps in proptest::collection::vec((any::<u8>(), any::<u16>(), any::<u16>()), 1..14),
+        n in 1i64..5,
+    ) {
+        let source = random_program(&steps);
+        let text = Text::new(&source);
+        let wanted = text.run(text.program(false), rx_runtime::interp::Interpreter::default(), n);
+        let joined = text.run(text.program(true), rx_runtime::interp::Interpreter::default(), n);
+        let compiled = text.run(text.program(true), rx_runtime::cpu::Cpu::default(), n);
+        for (results, how) in [(joined, "joined"), (compiled, "compiled")] {
+            prop_assert_eq!(results.len(), wanted.len());
+            for (result, wanted) in results.iter().zip(&wanted) {
+                let same = compare(result, wanted, 1e-4, 1e-5).expect("one shape");
+                prop_assert!(same.ok, "{}: {}\n{}", how, same, source);
+            }
+        }
+    }
+}
