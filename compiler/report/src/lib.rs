@@ -22,5 +22,5 @@ mod window;
 pub use concise::concise;
 pub use full::full;
 pub use json::{EditRecord, FixRecord, LabelRecord, Record, json, json_line};
-pub use plain::{line_of, printable};
+pub use plain::{colors_by_default, line_of, printable};
 pub use source::{Position, Source};

@@ -34,6 +34,15 @@ pub fn line_of(text: &str, limit: usize) -> String {
     line
 }
 
+/// Whether to colour what goes to a terminal, or somewhere else, when nobody said so: not where `NO_COLOR` is set or the
+/// terminal is dumb.
+pub fn colors_by_default(is_terminal: bool) -> bool {
+    // https://no-color.org: any value but the empty one counts.
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    !refused && !dumb && is_terminal
+}
+
 #[cfg(test)]
 mod tests {
     use super::line_of;

@@ -143,12 +143,7 @@ impl Args {
         match self.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
-            ColorChoice::Auto => {
-                // https://no-color.org: any value but the empty one counts.
-                let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-                let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-                !refused && !dumb && std::io::stderr().is_terminal()
-            }
+            ColorChoice::Auto => rx_report::colors_by_default(std::io::stderr().is_terminal()),
         }
     }
 }

@@ -126,15 +126,18 @@ impl Report {
             (Failure::Program(diagnostics), None) => {
                 diagnostics.iter().for_each(|diagnostic| self.line(&diagnostic.message));
             }
-            (Failure::Run(message, span), source) => self.at("run-failed", message, *span, source.as_ref()),
-            (Failure::Input(message, span), source) => self.at("bad-input", message, *span, source.as_ref()),
-            (Failure::Usage(message), _) => self.at("usage", message, None, None),
+            (Failure::Run(message, span), source) => self.at(Code::RunFailed, message, *span, source.as_ref()),
+            (Failure::Input(message, span), source) => self.at(Code::BadInput, message, *span, source.as_ref()),
+            (Failure::Usage(message), _) => match self.format {
+                Format::Text => self.line(&format!("rxrun: {message}")),
+                Format::Json => self.object("usage", json!({ "message": message })),
+            },
         }
         failure.status()
     }
 
     /// An error at a place of the text: `file:line:column: error: …`, the line under it.
-    fn at(&mut self, event: &str, message: &str, span: Option<Span>, source: Option<&Source<'_>>) {
+    fn at(&mut self, code: Code, message: &str, span: Option<Span>, source: Option<&Source<'_>>) {
         let place = span.zip(source).map(|(span, source)| {
             let position = source.position(span.start as usize);
             (source.name().to_owned(), position.line, position.column)
@@ -147,11 +150,11 @@ impl Report {
                     object.insert("line".to_owned(), (*line).into());
                     object.insert("column".to_owned(), (*column).into());
                 }
-                self.object(event, fields);
+                self.object(code.slug(), fields);
             }
             Format::Text => match (span, source) {
                 (Some(span), Some(source)) => {
-                    let diagnostic = Diagnostic::new(Code::RunFailed, span, message);
+                    let diagnostic = Diagnostic::new(code, span, message);
                     let text = rx_report::full(source, &diagnostic, self.color);
                     self.line(&text);
                 }

@@ -108,6 +108,7 @@ codes! {
     ImpureInPureFunction 702 "impure-in-pure-function" Error "An impure call inside a function declared pure.";
     NoLowering 801 "no-lowering" Error "rx cannot lower this.";
     RunFailed 802 "run-failed" Error "The program failed when it ran.";
+    BadInput 803 "bad-input" Error "An argument does not fit its parameter, or is missing.";
     NumInputOutOfRange 901 "num-input-out-of-range" Error "`num_input` does not fit the parameters.";
     UntransformedParam 951 "untransformed-param" Warning "A raw weight reaches a parameter that expects a transformed one.";
     SignatureChanged 952 "signature-changed" Info "A pass changes a function's signature.";
