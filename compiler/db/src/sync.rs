@@ -18,13 +18,8 @@ pub(crate) struct Pool {
 impl Pool {
     /// Empties an item's input and keeps it; its last results are dropped.
     fn retire(&mut self, db: &mut Database, item: ItemInput) {
-        item.set_kind(db).to(ItemKind::Foreign);
         item.set_name(db).to(None);
-        item.set_head(db).to(empty());
-        item.set_segments(db).to(Arc::from([]));
-        item.set_memo(db).to(Arc::default());
-        header(db, item);
-        check_item(db, item);
+        forget(db, item);
         self.items.push(item);
     }
 
@@ -123,15 +118,24 @@ impl Inputs {
         }
         let end = old.end.min(self.items.len());
         let mut replaced: Vec<ItemInput> = self.items.get(old.start.min(end)..end).unwrap_or_default().to_vec();
-        let mut fresh = Vec::with_capacity(new.len());
-        for item in &document.items()[new] {
-            // An item that kept its kind and name keeps its input, and with it the memo of its last check.
-            let same = replaced.iter().position(|input| input.kind(db) == item.kind && input.name(db) == item.name);
-            let scope = self.scopes.get(&item.module).copied();
-            let Some(scope) = scope else { continue };
-            let input = match same {
-                Some(same) => {
-                    let input = replaced.remove(same);
+        let items = &document.items()[new];
+        // An item that kept its kind and name keeps its input, and with it the memo of its last check.
+        let kept: Vec<Option<ItemInput>> = items
+            .iter()
+            .map(|item| {
+                let same = replaced.iter().position(|input| input.kind(db) == item.kind && input.name(db) == item.name);
+                same.map(|same| replaced.remove(same))
+            })
+            .collect();
+        // What is gone gives back its memory and its input before anything new is made.
+        for gone in replaced {
+            pool.retire(db, gone);
+        }
+        let mut fresh = Vec::with_capacity(items.len());
+        for (item, kept) in items.iter().zip(kept) {
+            let Some(scope) = self.scopes.get(&item.module).copied() else { continue };
+            let input = match kept {
+                Some(input) => {
                     set_text(db, input, item);
                     if input.scope(db) != scope {
                         input.set_scope(db).to(scope);
@@ -143,9 +147,6 @@ impl Inputs {
             fresh.push(input);
         }
         self.items.splice(old.start.min(end)..end, fresh);
-        for gone in replaced {
-            pool.retire(db, gone);
-        }
         // Modules are numbered in order: an inserted one renumbers the items behind it.
         for (input, item) in self.items.iter().zip(document.items()) {
             if let Some(scope) = self.scopes.get(&item.module)
@@ -188,6 +189,17 @@ impl Inputs {
     }
 }
 
+/// Empties an item's input and drops its last results. Salsa keeps a query's old value until the input is set again after
+/// the query gave another: so it is asked for the empty item's.
+fn forget(db: &mut Database, item: ItemInput) {
+    item.set_kind(db).to(ItemKind::Foreign);
+    item.set_head(db).to(empty());
+    item.set_segments(db).to(Arc::from([]));
+    item.set_memo(db).to(Arc::default());
+    header(db, item);
+    check_item(db, item);
+}
+
 fn head(item: &Item) -> Arc<Segment> {
     item.segments.first().cloned().unwrap_or_else(empty)
 }
@@ -196,8 +208,17 @@ fn empty() -> Arc<Segment> {
     Arc::new(Segment::new("".into()))
 }
 
+/// Items of fewer segments are not worth the trouble of [`forget`].
+const LARGE: usize = 256;
+
 /// Sets an item's text where it changed; salsa's setters do not compare.
 fn set_text(db: &mut Database, input: ItemInput, item: &Item) {
+    // An item that lost most of its text lost it to another, which is checked before this one's old results are gone:
+    // both would be there at once.
+    if input.segments(db).len() > LARGE && item.segments.len() < input.segments(db).len() / 2 {
+        forget(db, input);
+        input.set_kind(db).to(item.kind);
+    }
     let head = head(item);
     if !Arc::ptr_eq(&input.head(db), &head) {
         input.set_head(db).to(head);

@@ -178,7 +178,9 @@ fn random_program(steps: &[(u8, u16, u16)]) -> String {
     let returned = format!("return {}\n", results.join(", "));
     let text = text.replace("return RESULTS\n", &returned);
     match out.is_empty() {
-        true => text.replace("            R.output(RESULTS)\n", "            u = R.add(x, y)\n            R.output(u)\n"),
+        true => {
+            text.replace("            R.output(RESULTS)\n", "            u = R.add(x, y)\n            R.output(u)\n")
+        }
         false => text.replace("RESULTS", &out.join(", ")),
     }
 }
