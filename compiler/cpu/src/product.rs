@@ -13,6 +13,13 @@ struct Matrix<T> {
     column: i64,
 }
 
+impl<T> Matrix<T> {
+    /// The same elements with rows and columns exchanged.
+    fn transposed(self) -> Matrix<T> {
+        Matrix { first: self.first, row: self.column, column: self.row }
+    }
+}
+
 /// The arguments of a product, as generated code writes them; the axes of its batch stand behind it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -113,6 +120,11 @@ fn product_of_f32(product: Product<f32>) {
             vector::times(n, k, b.first, b.column, b.row, a.first, a.column, c.first, c.column, accumulate);
         };
     }
+    // The library's kernels write columns. Of a result that stands in rows they are given the transposed product.
+    let (m, n, a, b, c) = match c.column.abs() < c.row.abs() {
+        true => (n, m, b.transposed(), a.transposed(), c.transposed()),
+        false => (m, n, a, b, c),
+    };
     // SAFETY: the matrices lie in their buffers, and `c` is apart from `a` and `b`.
     unsafe {
         gemm_f32::gemm::f32::get_gemm_fn()(
