@@ -54,7 +54,10 @@ pub fn inputs(session: &Session, function: &Function, args: &Args) -> Result<Inp
     for (at, array) in taken.into_iter().enumerate() {
         let ty = &function.params[at].1;
         values.push(match array {
-            Some(array) => Input::Tensor(converted(array, ty)?),
+            Some(array) => match (ty, array.get(0)) {
+                (StructInfo::Prim(_), Some(scalar)) => Input::Scalar(scalar),
+                _ => Input::Tensor(converted(array, ty)?),
+            },
             None => inputs.draw(at, ty, &limits[at])?,
         });
     }
@@ -136,6 +139,13 @@ impl Reader<'_> {
         };
         let tensor = match ty {
             StructInfo::Object => return Ok(()),
+            StructInfo::Prim(info) => {
+                return match info.dtype {
+                    Some(dtype) if dtype != array.dtype() => wrong(format!("the dtype must be {dtype}")),
+                    _ if array.len() != 1 => wrong("it must be one number".to_owned()),
+                    _ => Ok(()),
+                };
+            }
             ty => match ty.as_tensor() {
                 Some(tensor) => tensor,
                 None => return wrong("it takes no array".to_owned()),
@@ -192,16 +202,17 @@ impl Reader<'_> {
                 Some(dims) => Ok(Input::Shape(self.extents(at, param, dims)?)),
                 None => missing("its dims are not known"),
             },
-            StructInfo::Prim(info) => match info.value.as_ref().and_then(Dim::as_symbol) {
-                Some(symbol) => {
-                    let value = self.symbols.get(&symbol).copied();
-                    match (value, info.dtype.is_some_and(DType::is_float)) {
-                        (Some(value), _) => Ok(Input::Scalar(rx_tensor::Scalar::Int(value))),
-                        (None, _) => missing("a scalar gets its value from --dim"),
-                    }
+            StructInfo::Prim(info) => {
+                let symbol = info.value.as_ref().and_then(Dim::as_symbol);
+                if let Some(value) = symbol.and_then(|symbol| self.symbols.get(&symbol)) {
+                    return Ok(Input::Scalar(rx_tensor::Scalar::Int(*value)));
                 }
-                None => missing("it is a scalar"),
-            },
+                let drawn = random::draw(self.seed, at as u64, info.dtype.unwrap_or(DType::INT64), &[], None);
+                match drawn.map(|tensor| tensor.get(0)) {
+                    Ok(Some(scalar)) => Ok(Input::Scalar(scalar)),
+                    _ => missing("values of this dtype cannot be drawn"),
+                }
+            }
             StructInfo::Tuple(fields) => {
                 let fields = fields.iter().map(|field| self.draw(at, field, &[])).collect::<Result<_, _>>()?;
                 Ok(Input::Tuple(fields))

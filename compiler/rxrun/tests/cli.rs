@@ -277,6 +277,38 @@ fn constants_written_in_line_have_all_their_elements() {
 }
 
 #[test]
+fn prim_funcs_take_scalars() {
+    let folder = Folder::new();
+    folder.write(
+        "scale.rx",
+        r#"from tvm.script import ir as I, relax as R, tirx as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def scale(x: T.Buffer((4,), "float32"), by: T.float32, add: T.int64, y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            y[i] = x[i] * by + T.Cast("float32", add)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), by: T.float32, add: T.int64) -> R.Tensor((4,), "float32"):
+        cls = Module
+        y = R.call_tir(cls.scale, (x, by, add), out_ty=R.Tensor((4,), "float32"))
+        return y
+"#,
+    );
+    let by = Tensor::from_scalar(DType::FLOAT32, Scalar::Float(2.5)).expect("a tensor");
+    folder.arrays("in.npz", &[("x", &floats(&[4], &[0.0, 1.0, 2.0, 3.0])), ("by", &by)]);
+    for device in DEVICES {
+        let args = ["scale.rx", "--inputs", "in.npz", "--dim", "add=3", "--output", "out.npz", "--device", device];
+        folder.run(&args).succeeds();
+        let out = npz::read(&folder.path("out.npz")).expect("written");
+        assert_eq!(out[0].1.as_slice::<f32>(), Some(&[3.0, 5.5, 8.0, 10.5][..]));
+        folder.run(&["scale.rx", "--device", device]).succeeds();
+    }
+}
+
+#[test]
 fn control_flow_closures_and_calls_run() {
     let folder = Folder::new();
     folder.write(

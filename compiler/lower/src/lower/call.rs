@@ -221,10 +221,11 @@ impl FunctionLowering<'_, '_> {
         }
         let mut buffers = Vec::new();
         let mut scalars = Vec::new();
-        for known in flat {
-            match known {
-                Known::Scalar(scalar) => scalars.push(scalar),
-                other => buffers.push(self.materialize(other)),
+        for (at, known) in flat.into_iter().enumerate() {
+            match (func.params.get(at), known) {
+                (_, Known::Scalar(scalar)) => scalars.push(scalar),
+                (Some(Param::Scalar(_)), other) => scalars.push(Scalar::Register(self.materialize(other))),
+                (_, other) => buffers.push(self.materialize(other)),
             }
         }
         let wanted = func.scalar_params().count();
