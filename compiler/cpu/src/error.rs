@@ -4,12 +4,12 @@ use rx_base::{DType, Name};
 use rx_tir::{BindError, Site};
 use std::fmt;
 
-/// Why a function has no machine code. Such functions are left to the interpreter.
+/// Why a function has no machine code. Whoever runs it interprets it instead, and says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CompileError {
     /// A dtype that generated code does not compute with.
     Dtype(DType),
-    /// Something of the function is not what the IR promises, or is not supported.
+    /// What the emitter has no instructions for, or does not expect of a prepared function; in words.
     Unsupported(String),
     /// The code generator refused: a host without support, or an error of its own.
     Generator(String),

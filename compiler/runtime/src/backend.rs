@@ -36,6 +36,11 @@ pub trait Backend {
     /// Where a kernel cannot be built.
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError>;
 
+    /// What the user should know of the last build, a sentence each: kernels that do not run as the device would have it.
+    fn remarks(&self) -> &[String] {
+        &[]
+    }
+
     /// Memory of at least `bytes`, with any contents.
     ///
     /// # Errors

@@ -16,6 +16,8 @@ pub struct Cpu {
     /// By kernel.
     kernels: Vec<Built>,
     scratch: Scratch,
+    /// Which functions have no machine code, and why.
+    remarks: Vec<String>,
 }
 
 enum Built {
@@ -33,13 +35,23 @@ impl Backend for Cpu {
             progress(Stage { done, total });
         });
         for (kernel, at) in program.kernels.iter().zip(index) {
-            let compiled = module.as_ref().ok().and_then(|module| module.kernel(at).ok());
+            let compiled = module.as_ref().map_err(Clone::clone).and_then(|module| module.kernel(at));
             self.kernels.push(match compiled {
-                Some(compiled) => Built::Compiled(compiled.clone()),
-                None => Built::Interpreted(Box::new(interpret(&kernel.func)?)),
+                Ok(compiled) => Built::Compiled(compiled.clone()),
+                Err(reason) => {
+                    let remark = format!("kernel `{}` is interpreted: {reason}", kernel.func.name);
+                    if !self.remarks.contains(&remark) {
+                        self.remarks.push(remark);
+                    }
+                    Built::Interpreted(Box::new(interpret(&kernel.func)?))
+                }
             });
         }
         Ok(())
+    }
+
+    fn remarks(&self) -> &[String] {
+        &self.remarks
     }
 
     fn allocate(&mut self, bytes: usize) -> Result<Tensor, RunError> {

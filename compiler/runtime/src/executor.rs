@@ -61,6 +61,11 @@ impl<B: Backend> Executor<B> {
         Ok(Executor { program, backend, constants: memory, constant_types, idle, depth: 0 })
     }
 
+    /// What the user should know of the build.
+    pub fn remarks(&self) -> &[String] {
+        self.backend.remarks()
+    }
+
     /// Puts a tensor into the device's memory, to be passed to [`Executor::run`].
     ///
     /// # Errors

@@ -92,6 +92,7 @@ impl Job<'_> {
         });
         let mut executor = built.map_err(|error| build_failure(self.session, &error))?;
         report.built(kernels, device, start.elapsed());
+        executor.remarks().iter().for_each(|remark| report.remark(remark));
         let failed = |error: RunError| run_failure(self.session, &error);
         let values = self.inputs.values.iter();
         let arguments: Vec<Value<B::Memory>> =

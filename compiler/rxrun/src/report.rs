@@ -66,6 +66,11 @@ impl Report {
         self.event("built", &text, json!({ "kernels": kernels, "device": device, "seconds": took.as_secs_f64() }));
     }
 
+    /// What the user should know of a build.
+    pub fn remark(&mut self, text: &str) {
+        self.event("remark", text, json!({ "message": text }));
+    }
+
     pub fn ran(&mut self, times: &[Duration]) {
         let mut sorted = times.to_vec();
         sorted.sort_unstable();

@@ -309,6 +309,18 @@ class Module:
 }
 
 #[test]
+fn a_kernel_without_machine_code_is_interpreted_and_said_to_be() {
+    let folder = Folder::new();
+    folder.write(
+        "f8.rx",
+        "@R.function\ndef f(x: R.Tensor((4,), \"float32\")):\n    y = R.astype(x, \"float8_e4m3fn\")\n    z = R.astype(y, \"float32\")\n    return z, y\n",
+    );
+    let run = folder.run(&["f8.rx", "--device", "cpu"]).succeeds();
+    assert!(run.stderr().contains("is interpreted: no code for float8_e4m3fn"), "{}", run.stderr());
+    assert_eq!(run.stdout(), folder.run(&["f8.rx", "--device", "interp"]).succeeds().stdout());
+}
+
+#[test]
 fn control_flow_closures_and_calls_run() {
     let folder = Folder::new();
     folder.write(
