@@ -9,9 +9,6 @@ pub use tower_lsp::ls_types::{CodeLens, Hover, ProgressToken, Uri};
 
 use rx_db::Encoding;
 
-/// Where the pages about diagnostic codes stand; the code follows.
-pub const CODE_PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/codes.md#");
-
 /// The `source` of every diagnostic.
 pub const SOURCE: &str = "rx";
 

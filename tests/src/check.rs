@@ -1,8 +1,10 @@
 //! A text's diagnostics and types, by line.
 
-use rx_base::{Code, Severity, Span};
-use rx_db::{FileKind, RowKind, Workspace};
+use rx_base::{Code, Diagnostic, Severity, Span, TvmVersion};
+use rx_db::{FileKind, Operators, RowKind, Workspace};
 use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
 
 /// A diagnostic as tests look at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,11 +19,13 @@ pub struct Found {
     pub code: Code,
     /// Its message.
     pub message: String,
+    /// What is said below it: `note: …`, `help: …`.
+    pub remarks: Vec<String>,
 }
 
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Found { line, column, severity, code, message } = self;
+        let Found { line, column, severity, code, message, .. } = self;
         write!(f, "{line}:{column}: {severity}: [{}] {message}", code.slug())
     }
 }
@@ -75,14 +79,30 @@ impl Checked {
 
 /// Checks a text as a file of this kind.
 pub fn check(text: &str, kind: FileKind) -> Checked {
+    check_for(text, kind, None)
+}
+
+/// Checks a text as a file of this kind that is meant for a release of TVM.
+pub fn check_for(text: &str, kind: FileKind, tvm: Option<TvmVersion>) -> Checked {
+    check_with(text, kind, tvm, &Arc::default())
+}
+
+/// Checks a settings file; the operators it declares.
+pub fn check_settings(text: &str) -> (Checked, Arc<Operators>) {
+    let (settings, mut mistakes) = rx_settings::read(text, Path::new("/"));
+    let (operators, wrong) = rx_db::declared_operators(&settings.ops);
+    mistakes.extend(wrong);
+    (Checked { found: found(text, mistakes), types: Vec::new() }, Arc::new(operators))
+}
+
+/// Checks a text whose project declares these operators.
+pub fn check_with(text: &str, kind: FileKind, tvm: Option<TvmVersion>, operators: &Arc<Operators>) -> Checked {
     let mut workspace = Workspace::new();
+    workspace.set_tvm(tvm);
     let file = workspace.add(text, kind);
+    workspace.set_operators(file, operators.clone());
     let lines = Lines::of(text);
-    let found = workspace.diagnostics(file).into_iter().map(|diagnostic| {
-        let (line, column) = lines.place(diagnostic.primary);
-        Found { line, column, severity: diagnostic.severity, code: diagnostic.code, message: diagnostic.message }
-    });
-    let found = found.collect();
+    let found = found(text, workspace.diagnostics(file));
     let types = workspace.types(file).into_iter().map(|row| TypeFound {
         line: lines.place(row.span).0,
         function: row.function,
@@ -91,6 +111,18 @@ pub fn check(text: &str, kind: FileKind) -> Checked {
         ty: row.struct_info,
     });
     Checked { found, types: types.collect() }
+}
+
+fn found(text: &str, diagnostics: Vec<Diagnostic<Span>>) -> Vec<Found> {
+    let lines = Lines::of(text);
+    let found = diagnostics.into_iter().map(|diagnostic| {
+        let (line, column) = lines.place(diagnostic.primary);
+        let notes = diagnostic.notes.iter().map(|note| format!("note: {note}"));
+        let remarks = notes.chain(diagnostic.help.iter().map(|help| format!("help: {help}"))).collect();
+        let (severity, code, message) = (diagnostic.severity, diagnostic.code, diagnostic.message);
+        Found { line, column, severity, code, message, remarks }
+    });
+    found.collect()
 }
 
 /// Where the lines of a text start.

@@ -1,6 +1,7 @@
 //! Tests as documents: Markdown whose code blocks say which diagnostics rx finds in them.
 //!
-//! A block fenced as `rx` is a `.rx` file of its own, one fenced as `py` a Python file. Comments in it say what is found:
+//! A block fenced as `rx` is a `.rx` file of its own, one fenced as `py` a Python file; with `rx tvm=0.27` it is meant for
+//! that release of TVM. One fenced as `toml rx.toml` is the settings file of those below it. Comments say what is found:
 //!
 //! ```text
 //! x = R.add(a, b)  # error: [broadcast-mismatch] 15 "axis 1"
@@ -8,30 +9,53 @@
 //!
 //! The column and the quoted part of the message may be left out; `warning`, `info` and `hint` are written like `error`. A
 //! comment on a line of its own speaks of the next line that is no such comment. `# revealed: R.Tensor((2,))` says what the
-//! type of the line's name is. Every error and warning must be expected; infos and hints may be.
+//! type of the line's name is, `# note: "…"` and `# help: "…"` a part of what is said below a diagnostic. A block fenced as
+//! `rx fixed`, `rx fixed --unsafe-fixes` or `rx annotated` says what becomes of the block before it, those comments left out.
+//! Every error and warning must be expected; infos and hints may be.
 
 mod expectation;
 mod markdown;
+mod rewrite;
 
 pub use expectation::Expectation;
-pub use markdown::{Block, blocks};
+pub use markdown::{After, Block, Language, Rewrite, blocks};
 
-use crate::check::{Checked, check};
+use crate::check::{Checked, check_settings, check_with};
 use rx_base::Severity;
+use std::sync::Arc;
 
 /// Runs every block of a document; each entry says what differs in one block.
 pub fn run(name: &str, markdown: &str) -> Vec<String> {
     let mut failures = Vec::new();
-    for block in blocks(markdown) {
+    for (block, checked) in checked(markdown) {
         let differences = match expectation::expectations(&block.code) {
-            Ok(expected) => compare(&block, &expected, &check(&block.code, block.kind)),
+            Ok(expected) => compare(&block, &expected, &checked),
             Err(mistake) => vec![mistake],
         };
+        let rewritten = block.after.iter().filter_map(|after| rewrite::difference(&block, after));
+        let differences: Vec<String> = differences.into_iter().chain(rewritten).collect();
         if !differences.is_empty() {
             failures.push(format!("{name}:{} {}\n    {}", block.line, block.heading, differences.join("\n    ")));
         }
     }
     failures
+}
+
+/// The blocks of a document, checked; a settings block speaks of the files below it.
+pub fn checked(markdown: &str) -> Vec<(Block, Checked)> {
+    let mut operators = Arc::default();
+    let check = |block: Block| {
+        let checked = match block.language {
+            Language::File(kind) => check_with(&block.code, kind, block.tvm, &operators),
+            Language::Settings => {
+                let checked;
+                (checked, operators) = check_settings(&block.code);
+                checked
+            }
+        };
+        (block, checked)
+    };
+    blocks(markdown).into_iter().map(check).collect()
 }
 
 /// What of a block is not as expected, in lines of the document.
@@ -53,6 +77,9 @@ fn compare(block: &Block, expected: &[Expectation], checked: &Checked) -> Vec<St
             )),
             None => {}
         }
+    }
+    for found in &checked.found {
+        open.retain(|expectation| !expectation.is_remark_of(found));
     }
     for row in &checked.types {
         open.retain(|expectation| !expectation.reveals(row));

@@ -10,8 +10,10 @@ macro_rules! documents {
 }
 
 documents! {
-    annotations branches call_tir calls conv_relu dataflow handwritten metadata names operators purity python_files returns
-    several_errors spellings symbolic_dims syntax_errors tvm_sources
+    annotations attributes branches call_tir calls conv_relu dataflow devices fixes formulas handwritten layouts
+    lifted_params matmul_and_broadcast memory_and_vm metadata names num_input operators packed_calls portability
+    prim_funcs purity python_files recursion reshape returns several_errors shape_variables spellings suppression
+    symbolic_dims symbolic_facts syntax_errors tuples tvm_sources user_operators value_ranges
 }
 
 fn folder() -> std::path::PathBuf {

@@ -3,13 +3,13 @@
 //! Checking keeps types, not expressions: they would take more memory than the text. So a body is elaborated a second
 //! time, segment by segment, with the answers that the check recorded.
 
-use crate::elaborate::{SegmentResult, record};
+use crate::elaborate::{BlockState, Recorded, SegmentResult, record};
 use crate::entry::{Entry, Outer};
-use crate::file_context::{FUNCTION_CONTEXT, FileContext};
+use crate::file_context::{FUNCTION_CONTEXT, FileContext, FunctionContext};
 use crate::function::FunctionCheck;
 use rx_base::Name;
 use rx_base::name::NameMap;
-use rx_ir::{Binding, BindingKind, Body, Function, FunctionSignature, Signature, StructInfo};
+use rx_ir::{Binding, BindingKind, Body, Function, FunctionSignature, Signature, StructInfo, Summary};
 use rx_syntax::Segment;
 use std::sync::Arc;
 
@@ -24,34 +24,55 @@ pub fn function_body(
 ) -> Function {
     let mut body = Body::default();
     let mut first_statement = check.segments.first().map_or(0, |header| header.statements);
-    let mut bounds = Arc::default();
-    for ((segment, result), before) in segments.iter().zip(&*check.segments).skip(1).zip(&*check.segments) {
-        let mut recorded = record(segment, &before.end, file, &Answers::of(result));
+    let mut stated = None;
+    each_segment(segments, check, file, |at, _, mut recorded| {
         for binding in &mut recorded.bindings {
             place(binding, name, first_statement);
         }
         body.bindings.append(&mut recorded.bindings);
-        body.result = recorded.returned.or(body.result);
+        body.result = recorded.returned.or(body.result.take());
+        let Some(result) = check.segments.get(at) else { return };
         first_statement = first_statement.saturating_add(result.statements);
-        if let Some(context) = context(result) {
-            bounds = context;
-        }
-    }
+        stated = context(result).or(stated);
+    });
     Function {
         name,
         params: signature.params.to_vec(),
         ret: check.returned.clone().unwrap_or(StructInfo::Object),
-        num_input: signature.num_input,
-        bounds,
+        num_input: stated.and_then(|stated| stated.num_input).or(signature.num_input),
+        bounds: stated.map(|stated| stated.bounds.clone()).unwrap_or_default(),
         body,
     }
 }
 
-/// What a segment's `R.func_attr` says of symbolic dims.
-fn context(result: &SegmentResult) -> Option<Arc<rx_base::symbolic::Bounds>> {
+/// Gives `visit` what each segment after the header does, with the segment's index, in order.
+pub(crate) fn each_segment(
+    segments: &[Arc<Segment>],
+    check: &FunctionCheck,
+    file: &FileContext,
+    mut visit: impl FnMut(usize, &Segment, Recorded),
+) {
+    let with_results = segments.iter().zip(&*check.segments).enumerate().skip(1);
+    for ((at, (segment, result)), before) in with_results.zip(&*check.segments) {
+        visit(at, segment, recorded_segment(segment, &before.end, file, result));
+    }
+}
+
+/// What a checked segment does: elaborated again with the answers that its check recorded.
+pub(crate) fn recorded_segment(
+    segment: &Segment,
+    start: &BlockState,
+    file: &FileContext,
+    result: &SegmentResult,
+) -> Recorded {
+    record(segment, start, file, &Answers::of(result))
+}
+
+/// What a segment's `R.func_attr` says.
+fn context(result: &SegmentResult) -> Option<&FunctionContext> {
     let is_context = |name: &Name| name.as_str() == FUNCTION_CONTEXT;
     result.exports.iter().rev().find_map(|export| match &export.entry {
-        Entry::Function(context) if is_context(&export.name) => Some(context.bounds.clone()),
+        Entry::Function(context) if is_context(&export.name) => Some(&**context),
         _ => None,
     })
 }
@@ -94,6 +115,11 @@ impl Answers<'_> {
 impl Outer for Answers<'_> {
     fn lookup(&self, name: Name) -> Option<Entry> {
         self.names.get(&name).and_then(|entry| (*entry).clone())
+    }
+
+    /// Values are for diagnostics, of which a body has none.
+    fn summary(&self, _name: Name) -> Option<Arc<Summary>> {
+        None
     }
 
     fn signature(&self, name: Name) -> Option<Arc<Signature>> {

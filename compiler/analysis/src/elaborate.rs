@@ -3,32 +3,47 @@
 //! The result depends on the segment's text, the block state it starts in, the file context, and the recorded answers of
 //! [`Outer`]; on nothing else. Spans are bytes of the segment.
 
+mod advice;
+mod annotate;
 mod attribute;
 mod branch;
 mod call;
 mod call_tir;
+mod call_tir_fixes;
 mod dim;
+mod explanation;
 mod expr;
 mod function_call;
 mod header;
+mod index_sites;
+mod learn;
+mod lifted;
 mod namespace;
 mod recorder;
 mod scope;
 mod statement;
 mod sugar;
+mod summaries;
+mod trial;
 mod types;
+mod values;
+mod written;
 
+pub use annotate::{Annotate, Style, annotate, return_place};
 pub use call::signature_text;
 pub(crate) use header::{decorator_flag, elaborate_signature, extern_declarations};
+pub(crate) use namespace::is_special_form;
 pub(crate) use scope::{captured_diagnostic, suggest};
+pub use written::SignatureDims;
 
 use crate::entry::{Entry, Outer, Place};
 use crate::file_context::FileContext;
+use annotate::Annotated;
 use recorder::Recorder;
 use rx_base::name::NameMap;
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, Diagnostic, Name, Span};
-use rx_ir::{Binding, Expr as IrExpr, Signature, StructInfo};
+use rx_ir::{Binding, Expr as IrExpr, IndexSites, Known, Requirement, Signature, StructInfo, Summary};
 use rx_syntax::Segment;
 use scope::Scope;
 use std::sync::Arc;
@@ -81,6 +96,24 @@ pub struct Unresolved {
     pub span: Span,
     /// How many of the segment's exports precede the use.
     pub exports: u32,
+    /// What it is used for.
+    pub role: Role,
+}
+
+/// What a name is used for, where that says what may have been meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// Anything.
+    #[default]
+    Value,
+    /// An integer: a dim.
+    Dim,
+    /// It is returned.
+    Return,
+    /// It is passed to `R.output`.
+    Output,
+    /// It decides between the branches of an `if`.
+    Condition,
 }
 
 /// The blocks open at a segment's border.
@@ -98,6 +131,8 @@ pub struct BlockState {
     pub header_indent: u32,
     /// The indentation of the open block's statements; none before its first.
     pub level: Option<u32>,
+    /// Whether the open dataflow block has an `R.output`.
+    pub output_seen: bool,
 }
 
 /// What the elaboration of a segment found.
@@ -107,6 +142,8 @@ pub struct SegmentResult {
     pub imports: Vec<(Name, Option<Entry>)>,
     /// Items of the module asked for, with the answers.
     pub globals: Vec<(Name, Option<Arc<Signature>>)>,
+    /// Functions of whose values was asked, with the answers.
+    pub summaries: Vec<(Name, Option<Arc<Summary>>)>,
     /// Names defined, in order.
     pub exports: Vec<Export>,
     /// The blocks open at the end.
@@ -117,6 +154,14 @@ pub struct SegmentResult {
     pub rows: Vec<Row>,
     /// The declared or inferred type of the value returned in this segment.
     pub returned: Option<StructInfo>,
+    /// The type of the returned value as the function's header would say it, where what it says has mistakes.
+    pub return_text: Option<Box<str>>,
+    /// What is known of the values of what is returned.
+    pub returned_values: Known,
+    /// Accesses by indices that depend on the function's parameters.
+    pub requirements: Vec<Requirement>,
+    /// The accesses by indices, counted.
+    pub index_sites: IndexSites,
     /// Names nothing defines: a suggestion is left to the function's check.
     pub unresolved: Vec<Unresolved>,
     /// Number of statements.
@@ -160,17 +205,27 @@ pub(crate) struct Elaborator<'a> {
     import_index: NameMap<usize>,
     globals: Vec<(Name, Option<Arc<Signature>>)>,
     global_index: NameMap<usize>,
+    summaries: Vec<(Name, Option<Arc<Summary>>)>,
     diagnostics: Vec<Diagnostic<Place>>,
     rows: Vec<Row>,
     returned: Option<StructInfo>,
+    return_text: Option<Box<str>>,
+    returned_values: Known,
+    requirements: Vec<Requirement>,
+    index_sites: IndexSites,
     unresolved: Vec<Unresolved>,
+    /// The symbols that the parameters of the last header bind.
+    signature_symbols: Vec<Name>,
     /// The index of the statement being elaborated.
     statement: u32,
+    /// What is known of symbols here: stated by attributes, and learned.
     bounds: Arc<Bounds>,
     /// Depth of nested functions; rows and exports of inner bodies differ from the outermost's.
     nesting: u32,
     /// Blocks around the statement; deeper ones than the parser allows are reported by it and not looked into.
     blocks: u32,
+    /// Annotations, where they are asked for.
+    annotated: Option<Annotated>,
     /// Keeps the bindings, where they are asked for; checking alone does without.
     recorder: Option<Recorder>,
     /// Inside `R.Callable(…)`, whose symbols are its own and need no definition.
@@ -190,20 +245,25 @@ impl<'a> Elaborator<'a> {
             import_index: NameMap::default(),
             globals: Vec::new(),
             global_index: NameMap::default(),
+            summaries: Vec::new(),
             diagnostics: Vec::new(),
             rows: Vec::new(),
             returned: None,
+            return_text: None,
+            returned_values: None,
+            requirements: Vec::new(),
+            index_sites: IndexSites::default(),
             unresolved: Vec::new(),
+            signature_symbols: Vec::new(),
             statement: 0,
             bounds: Arc::default(),
             nesting: 0,
             blocks: 0,
             lenient_symbols: false,
             recorder: None,
+            annotated: None,
         };
-        if let Some(context) = elaborator.function_context() {
-            elaborator.bounds = context.bounds.clone();
-        }
+        elaborator.bounds = elaborator.known_at_start();
         elaborator
     }
 
@@ -223,15 +283,21 @@ impl<'a> Elaborator<'a> {
         self.globals.shrink_to_fit();
         self.exports.shrink_to_fit();
         self.rows.shrink_to_fit();
+        self.requirements.shrink_to_fit();
         diagnostics.shrink_to_fit();
         SegmentResult {
             imports: self.imports,
             globals: self.globals,
+            summaries: self.summaries,
             exports: self.exports,
             end: self.state,
             diagnostics,
             rows: self.rows,
             returned: self.returned,
+            return_text: self.return_text,
+            returned_values: self.returned_values,
+            requirements: self.requirements,
+            index_sites: self.index_sites,
             unresolved: self.unresolved,
             statements,
         }
@@ -248,6 +314,6 @@ impl<'a> Elaborator<'a> {
 }
 
 /// The current spelling of a call's keyword: `out_sinfo` is `out_ty`. Current spellings are as they are.
-fn current_keyword(written: &str) -> &str {
+pub(crate) fn current_keyword(written: &str) -> &str {
     rx_syntax::dialect::Dialect::Classic.canonical_keyword(written)
 }

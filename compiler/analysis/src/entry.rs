@@ -1,8 +1,9 @@
 //! What a name stands for, and the places diagnostics speak of.
 
 use crate::file_context::FunctionContext;
+use rx_base::symbolic::Bounds;
 use rx_base::{Name, Span};
-use rx_ir::{Signature, StructInfo};
+use rx_ir::{Known, Signature, StructInfo, Summary};
 use std::sync::Arc;
 
 /// A place in terms that do not move when the text around it does.
@@ -25,6 +26,8 @@ pub enum ItemPart {
     Param(u32),
     /// The return annotation, or the name where there is none.
     Return,
+    /// What a variable of its body is bound to, the first time; the item's name where it binds none of this name.
+    Binding(Name),
 }
 
 /// What a name stands for at some point of a function.
@@ -36,6 +39,8 @@ pub enum Entry {
         ty: StructInfo,
         /// The dataflow block it is local to, by ordinal in its function.
         dataflow: Option<u32>,
+        /// What is known of its elements.
+        values: Known,
     },
     /// A symbolic dim; not `bound` when it was declared and nothing gave it a value yet.
     Symbol {
@@ -48,12 +53,14 @@ pub enum Entry {
     Captured,
     /// What the function's header says; under a name no program can write.
     Function(Arc<FunctionContext>),
+    /// What was learned of the function's symbols up to here; under a name no program can write.
+    Facts(Arc<Bounds>),
 }
 
 impl Entry {
     /// A variable visible in the whole function.
     pub fn value(ty: StructInfo) -> Entry {
-        Entry::Value { ty, dataflow: None }
+        Entry::Value { ty, dataflow: None, values: None }
     }
 }
 
@@ -63,4 +70,6 @@ pub trait Outer {
     fn lookup(&self, name: Name) -> Option<Entry>;
     /// The signature of the module's item `name`.
     fn signature(&self, name: Name) -> Option<Arc<Signature>>;
+    /// What is known of the values of the module's function `name`; asked only where something is known of an argument.
+    fn summary(&self, name: Name) -> Option<Arc<Summary>>;
 }

@@ -1,16 +1,22 @@
 //! What the whole file says to its functions: imports, symbolic dims, devices, captured names.
 
+use crate::elaborate::SignatureDims;
 use crate::metadata::Constants;
 use rx_base::name::{NameMap, NameSet, name};
 use rx_base::symbolic::Bounds;
 use rx_base::{Name, Span};
 use rx_ir::StructInfo;
+use rx_ops::Schema;
+use rx_ops::user::{Operator, Operators};
 use rx_syntax::ast::{Expr, ExprKind, ImportedName, StatementKind};
 use rx_syntax::{Cursor, Segment};
 use std::sync::Arc;
 
 /// The name under which a function's header stands in its scope; `<` keeps programs from writing it.
 pub const FUNCTION_CONTEXT: &str = "<function>";
+
+/// The name under which what was learned of a function's symbols stands in its scope.
+pub const FACTS: &str = "<facts>";
 
 /// What the statements of a function need of its header.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +31,10 @@ pub struct FunctionContext {
     pub pure: bool,
     /// What its attributes say of its symbols.
     pub bounds: Arc<Bounds>,
+    /// How many leading parameters are inputs and no weights, where its attributes say so.
+    pub num_input: Option<i64>,
+    /// The dims of its signature.
+    pub dims: SignatureDims,
 }
 
 /// The namespaces of TVMScript.
@@ -53,10 +63,14 @@ pub struct FileContext {
     pub api: NameSet,
     /// `from tvm.script import relax as X`, where `X` is not `R`.
     pub aliases: NameMap<Name>,
+    /// Those of `R`, `T` and `I` that are imported under these names.
+    pub direct: NameSet,
     /// Virtual devices declared by `I.module_global_infos`; `None` when the module declares none.
     pub vdevices: Option<Vec<DeclaredVDevice>>,
     /// Struct infos of the metadata section's constants, where there is one that could be read.
     pub constants: Option<Arc<Constants>>,
+    /// Operators that the project declares; `None` where it declares none.
+    pub operators: Option<Arc<Operators>>,
 }
 
 /// `I.vdevice(target, index, scope)`.
@@ -129,6 +143,7 @@ impl FileContext {
             _ => "",
         };
         if matches!(bound, "R" | "T" | "I") {
+            self.direct.insert(name(bound));
             return;
         }
         if !canonical.is_empty() {
@@ -151,6 +166,23 @@ impl FileContext {
                 self.vdevices = Some(declared);
             }
         }
+    }
+
+    /// The operator called `name`, without `R.`: one of Relax, or a declared one.
+    pub fn operator(&self, name: Name) -> Option<&'static Schema> {
+        rx_ops::find(name).or_else(|| Some(&self.operators.as_ref()?.find(name)?.schema))
+    }
+
+    /// The declaration of an operator, if it is declared by the project.
+    pub fn declared(&self, schema: &'static Schema) -> Option<&'static Operator> {
+        self.operators.as_ref()?.of_schema(schema)
+    }
+
+    /// What the file calls the namespace `R`, `T` or `I`.
+    pub fn spelled_namespace<'a>(&self, canonical: &'a str) -> &'a str {
+        let aliases = self.aliases.iter().filter(|(_, of)| of.as_str() == canonical).map(|(alias, _)| alias.as_str());
+        let first = aliases.min().filter(|_| !self.direct.contains(&name(canonical)));
+        first.unwrap_or(canonical)
     }
 
     /// The namespace a name stands for.

@@ -5,17 +5,18 @@
 //! the segments whose text changed, elaborates them, and follows the *names* whose meaning changed into later segments. An
 //! edit that changes no exported type stops right there. Nothing observable depends on the memo.
 
+mod advice;
 mod index;
 
-use crate::elaborate::{BlockState, Export, SegmentResult, Unresolved, elaborate, suggest};
+use crate::elaborate::{BlockState, Export, SegmentResult, elaborate, suggest};
 use crate::entry::{Entry, ItemPart, Outer, Place};
 use crate::file_context::{FUNCTION_CONTEXT, FileContext};
 use crate::signature::Header;
+use advice::{missing_return, span_of};
 use index::{Definitions, Mask};
-use rx_base::edit_distance::nearest;
 use rx_base::name::{NameMap, name};
-use rx_base::{Code, Diagnostic, Name, Span};
-use rx_ir::{Signature, StructInfo};
+use rx_base::{Code, Diagnostic, Fix, Name, Span};
+use rx_ir::{IndexSites, Signature, StructInfo, Summary};
 use rx_syntax::Segment;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -39,6 +40,18 @@ pub struct FunctionCheck {
     pub diagnostics: Arc<[Diagnostic<ItemPlace>]>,
     /// The type of what it returns: declared, else inferred.
     pub returned: Option<StructInfo>,
+    /// Its accesses by indices, counted.
+    pub index_sites: IndexSites,
+    /// What callers are told of its values; `None` where there is nothing to tell.
+    pub summary: Option<Arc<Summary>>,
+}
+
+/// What a function asks of its module.
+pub trait Items {
+    /// The signature of the item `name`.
+    fn signature(&self, name: Name) -> Option<Arc<Signature>>;
+    /// What is known of the values of the function `name`.
+    fn summary(&self, name: Name) -> Option<Arc<Summary>>;
 }
 
 /// The last run of a function, kept to make the next one cheap.
@@ -58,7 +71,10 @@ struct State {
     masks: Vec<Mask>,
     definitions: Definitions,
     globals: NameMap<Option<Arc<Signature>>>,
+    summaries: NameMap<Option<Arc<Summary>>>,
     with_diagnostics: BTreeSet<u32>,
+    with_requirements: BTreeSet<u32>,
+    index_sites: IndexSites,
 }
 
 impl FunctionMemo {
@@ -75,31 +91,43 @@ impl FunctionMemo {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.as_ref().map(|state| state.globals.keys().copied().collect()).unwrap_or_default()
     }
+
+    /// The functions of whose values the last run asked.
+    fn summaries(&self) -> Vec<Name> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.as_ref().map(|state| state.summaries.keys().copied().collect()).unwrap_or_default()
+    }
 }
 
 /// Checks a Relax function: `segments` of which the first is the header, elaborated in `header`.
 ///
-/// `signature` answers for the module's items.
+/// `items` answers for the module's items.
 pub fn check_function(
     segments: &[Arc<Segment>],
     header: &Header,
     file: &Arc<FileContext>,
-    signature: &dyn Fn(Name) -> Option<Arc<Signature>>,
+    items: &dyn Items,
     memo: &FunctionMemo,
 ) -> FunctionCheck {
     // Asked before the memo is taken: a cancelled query unwinds from here and must not lose it.
-    let globals: NameMap<Option<Arc<Signature>>> =
-        memo.globals().into_iter().map(|name| (name, signature(name))).collect();
-    let mut run = Run::start(memo.take(), segments, header, file, signature, globals);
+    let globals = memo.globals().into_iter().map(|name| (name, items.signature(name))).collect();
+    let summaries = memo.summaries().into_iter().map(|name| (name, items.summary(name))).collect();
+    let mut run = Run::start(memo.take(), segments, header, file, items, Answers { globals, summaries });
     run.all();
     let (state, check) = run.finish(header);
     memo.put(state);
     check
 }
 
+/// What the module's items say now of what the last run asked.
+struct Answers {
+    globals: NameMap<Option<Arc<Signature>>>,
+    summaries: NameMap<Option<Arc<Summary>>>,
+}
+
 struct Run<'a> {
     state: Box<State>,
-    signature: &'a dyn Fn(Name) -> Option<Arc<Signature>>,
+    items: &'a dyn Items,
     /// Segments whose text changed: `[first, last)`.
     dirty: std::ops::Range<usize>,
     /// Names whose meaning after some segment differs from the last run's.
@@ -114,33 +142,40 @@ impl<'a> Run<'a> {
         segments: &[Arc<Segment>],
         header: &Header,
         file: &Arc<FileContext>,
-        signature: &'a dyn Fn(Name) -> Option<Arc<Signature>>,
-        globals: NameMap<Option<Arc<Signature>>>,
+        items: &'a dyn Items,
+        answers: Answers,
     ) -> Run<'a> {
         let usable = old.filter(|old| Arc::ptr_eq(&old.file, file) || old.file == *file);
         let mut run = match usable {
-            Some(state) => Run::resume(state, segments, signature),
-            None => Run::cold(segments, header, file, signature),
+            Some(state) => Run::resume(state, segments, items),
+            None => Run::cold(segments, header, file, items),
         };
-        for (name, now) in globals {
+        for (name, now) in answers.globals {
             let before = run.state.globals.get(&name).cloned().flatten();
             if before != now {
-                run.globals_changed = true;
-                run.changed.insert(name, ());
-                run.changed_mask.add(name);
+                run.item_changed(name);
             }
             run.state.globals.insert(name, now);
+        }
+        for (name, now) in answers.summaries {
+            let before = run.state.summaries.get(&name).cloned().flatten();
+            if before != now {
+                run.item_changed(name);
+            }
+            run.state.summaries.insert(name, now);
         }
         run.adopt_header(header);
         run
     }
 
-    fn cold(
-        segments: &[Arc<Segment>],
-        header: &Header,
-        file: &Arc<FileContext>,
-        signature: &'a dyn Fn(Name) -> Option<Arc<Signature>>,
-    ) -> Run<'a> {
+    /// Notes that an item answers otherwise than in the last run.
+    fn item_changed(&mut self, name: Name) {
+        self.globals_changed = true;
+        self.changed.insert(name, ());
+        self.changed_mask.add(name);
+    }
+
+    fn cold(segments: &[Arc<Segment>], header: &Header, file: &Arc<FileContext>, items: &'a dyn Items) -> Run<'a> {
         let empty = Arc::new(empty_result());
         let mut results = vec![empty; segments.len()];
         let mut definitions = Definitions::default();
@@ -156,11 +191,14 @@ impl<'a> Run<'a> {
             masks: vec![Mask::default(); segments.len()],
             definitions,
             globals: NameMap::default(),
+            summaries: NameMap::default(),
             with_diagnostics: BTreeSet::new(),
+            with_requirements: BTreeSet::new(),
+            index_sites: header.result.index_sites,
         };
         Run {
             state: Box::new(state),
-            signature,
+            items,
             dirty: 1..segments.len(),
             changed: NameMap::default(),
             changed_mask: Mask::default(),
@@ -168,11 +206,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn resume(
-        mut state: Box<State>,
-        segments: &[Arc<Segment>],
-        signature: &'a dyn Fn(Name) -> Option<Arc<Signature>>,
-    ) -> Run<'a> {
+    fn resume(mut state: Box<State>, segments: &[Arc<Segment>], items: &'a dyn Items) -> Run<'a> {
         let (before, after) = (state.segments.len(), segments.len());
         let prefix = state.segments.iter().zip(segments).take_while(|(a, b)| Arc::ptr_eq(a, b)).count();
         let most = before.min(after) - prefix;
@@ -208,15 +242,21 @@ impl<'a> Run<'a> {
             state.masks.splice(replaced, std::iter::repeat_n(Mask::default(), fresh));
             state.definitions = Definitions::default();
             state.with_diagnostics.clear();
+            state.with_requirements.clear();
+            state.index_sites = IndexSites::default();
             for (at, result) in state.results.iter().enumerate() {
                 let at = u32::try_from(at).unwrap_or(u32::MAX);
                 state.definitions.insert(at, &result.exports);
                 if !result.diagnostics.is_empty() {
                     state.with_diagnostics.insert(at);
                 }
+                if !result.requirements.is_empty() {
+                    state.with_requirements.insert(at);
+                }
+                state.index_sites += result.index_sites;
             }
         }
-        Run { state, signature, dirty, changed, changed_mask, globals_changed: false }
+        Run { state, items, dirty, changed, changed_mask, globals_changed: false }
     }
 
     /// Puts the header's result in place of the last run's.
@@ -244,10 +284,14 @@ impl<'a> Run<'a> {
             self.state.definitions.remove(index, &old.exports);
             self.state.definitions.insert(index, &result.exports);
         }
-        match result.diagnostics.is_empty() {
-            true => self.state.with_diagnostics.remove(&index),
-            false => self.state.with_diagnostics.insert(index),
+        let note = |set: &mut BTreeSet<u32>, empty: bool| match empty {
+            true => set.remove(&index),
+            false => set.insert(index),
         };
+        note(&mut self.state.with_diagnostics, result.diagnostics.is_empty());
+        note(&mut self.state.with_requirements, result.requirements.is_empty());
+        self.state.index_sites -= old.index_sites;
+        self.state.index_sites += result.index_sites;
     }
 
     /// Elaborates what needs it, in order.
@@ -282,13 +326,17 @@ impl<'a> Run<'a> {
             .globals
             .iter()
             .any(|(name, was)| changed(name) && self.state.globals.get(name).is_none_or(|now| now != was))
+            || result
+                .summaries
+                .iter()
+                .any(|(name, was)| changed(name) && self.state.summaries.get(name).is_none_or(|now| now != was))
     }
 
     fn elaborate(&mut self, at: usize, start: BlockState) {
         let outer = SegmentOuter {
             state: &self.state,
             at: u32::try_from(at).unwrap_or(u32::MAX),
-            signature: self.signature,
+            items: self.items,
             asked: RefCell::new(Vec::new()),
         };
         let file = self.state.file.clone();
@@ -300,6 +348,10 @@ impl<'a> Run<'a> {
         let mut mask = Mask::default();
         result.imports.iter().for_each(|(name, _)| mask.add(*name));
         result.globals.iter().for_each(|(name, _)| mask.add(*name));
+        for (name, summary) in &result.summaries {
+            mask.add(*name);
+            self.state.summaries.insert(*name, summary.clone());
+        }
         self.state.masks[at] = mask;
         self.state.starts[at] = start;
         self.replace(at, Arc::new(result));
@@ -314,11 +366,19 @@ impl<'a> Run<'a> {
                 let translate = |place: &Place| state.place(*at, place);
                 let primary = translate(&diagnostic.primary).unwrap_or(ItemPlace::Segment(*at, Span::default()));
                 let mut placed = diagnostic.map_places(primary.clone(), translate);
-                if let (Code::UndefinedName, Place::Here(span)) = (diagnostic.code, &diagnostic.primary)
+                if let (Code::UndefinedName | Code::UndefinedSymbolicVar, Place::Here(span)) =
+                    (diagnostic.code, &diagnostic.primary)
                     && let Some(wrong) = result.unresolved.iter().find(|unresolved| unresolved.span == *span)
-                    && let Some(near) = state.nearest(wrong, *at)
                 {
-                    placed = suggest(placed, near, primary);
+                    if let Some(near) = state.nearest(wrong, *at) {
+                        placed = suggest(placed, near, primary);
+                    } else if let Some(meant) = state.meant(wrong, *at) {
+                        let title = format!("use `{meant}`");
+                        placed = placed.with_fix(Fix { title, edits: vec![(primary, meant.to_string())], safe: false });
+                    }
+                }
+                if *at == 0 {
+                    placed = state.with_return_type(placed, span_of(diagnostic));
                 }
                 diagnostics.push(placed);
             }
@@ -332,27 +392,28 @@ impl<'a> Run<'a> {
             _ => None,
         };
         let returned = declared.or_else(|| state.results.iter().rev().find_map(|result| result.returned.clone()));
-        let check =
-            FunctionCheck { segments: state.results.as_slice().into(), diagnostics: diagnostics.into(), returned };
+        let check = FunctionCheck {
+            segments: state.results.as_slice().into(),
+            diagnostics: diagnostics.into(),
+            returned,
+            index_sites: state.index_sites,
+            summary: state.summary(),
+        };
         (state, check)
     }
 }
 
 impl State {
-    /// The name nearest to a misspelled one of segment `at`, among parameters and what was defined shortly before its use.
-    /// What precedes is counted in exports, whose order does not depend on where segments are cut; places of exports do.
-    fn nearest(&self, wrong: &Unresolved, at: u32) -> Option<&'static str> {
-        // A bound on what is looked at and not on what is found: a text may be all undefined names.
-        const LOOKED_AT: usize = 256;
-        let at = at as usize;
-        let here = self.results.get(at)?.exports.get(..wrong.exports as usize)?;
-        let earlier = self.results.get(..at)?.iter().rev().flat_map(|result| result.exports.iter().rev());
-        let params = self.results.first()?.exports.iter();
-        let is_value = |export: &&Export| {
-            !matches!(&export.entry, Entry::Value { ty: StructInfo::Error, .. } | Entry::Function(_) | Entry::Captured)
-        };
-        let names = here.iter().rev().chain(earlier).take(LOOKED_AT).chain(params.take(LOOKED_AT)).filter(is_value);
-        nearest(&wrong.name, names.map(|export| export.name.as_str()))
+    /// What callers are told of the function's values.
+    fn summary(&self) -> Option<Arc<Summary>> {
+        /// Accesses beyond are not told of.
+        const MOST: usize = 64;
+        let results = self.with_requirements.iter().filter_map(|at| self.results.get(*at as usize));
+        let requirements: Vec<_> = results.flat_map(|result| result.requirements.iter().cloned()).take(MOST).collect();
+        // As for the type, the last value returned counts.
+        let returning = self.results.iter().rev().find(|result| result.returned.is_some());
+        let result = returning.and_then(|result| result.returned_values.clone());
+        (!requirements.is_empty() || result.is_some()).then(|| Arc::new(Summary { requirements, result }))
     }
 
     fn place(&self, at: u32, place: &Place) -> Option<ItemPlace> {
@@ -365,36 +426,6 @@ impl State {
             Place::Item(name, part) => Some(ItemPlace::Item(*name, *part)),
         }
     }
-}
-
-/// A function without a `return`, reported at its name.
-fn missing_return(state: &State) -> Diagnostic<ItemPlace> {
-    let segment = state.segments.first();
-    let mut place = Span::default();
-    let mut function = String::new();
-    if let Some(segment) = segment {
-        for statement in &segment.tree().statements {
-            if let rx_syntax::ast::StatementKind::Def { name, .. } = &statement.tree.kind {
-                let cursor = segment.cursor(statement);
-                place = cursor.span(rx_syntax::ast::TokenRange { start: *name, end: *name + 1 });
-                function = cursor.text(*name).to_owned();
-            }
-        }
-    }
-    let mut diagnostic = Diagnostic::new(
-        Code::MissingReturn,
-        ItemPlace::Segment(0, place),
-        format!("`{function}` ends without a `return`"),
-    );
-    let last = state.results.iter().rev().flat_map(|result| result.exports.iter().rev());
-    let candidate = last
-        .filter(|export| matches!(&export.entry, Entry::Value { dataflow: None, .. }))
-        .map(|export| export.name)
-        .find(|name| !name.starts_with('<'));
-    if let Some(candidate) = candidate {
-        diagnostic = diagnostic.with_help(format!("add `return {candidate}`"));
-    }
-    diagnostic
 }
 
 /// The names whose last definition in a segment differs.
@@ -412,11 +443,16 @@ fn empty_result() -> SegmentResult {
     SegmentResult {
         imports: Vec::new(),
         globals: Vec::new(),
+        summaries: Vec::new(),
         exports: Vec::new(),
         end: BlockState::default(),
         diagnostics: Vec::new(),
         rows: Vec::new(),
         returned: None,
+        return_text: None,
+        returned_values: None,
+        requirements: Vec::new(),
+        index_sites: IndexSites::default(),
         unresolved: Vec::new(),
         statements: 0,
     }
@@ -426,7 +462,7 @@ fn empty_result() -> SegmentResult {
 struct SegmentOuter<'a> {
     state: &'a State,
     at: u32,
-    signature: &'a dyn Fn(Name) -> Option<Arc<Signature>>,
+    items: &'a dyn Items,
     asked: RefCell<Vec<(Name, Option<Arc<Signature>>)>>,
 }
 
@@ -439,9 +475,16 @@ impl Outer for SegmentOuter<'_> {
         if let Some(known) = self.state.globals.get(&name) {
             return known.clone();
         }
-        let signature = (self.signature)(name);
+        let signature = self.items.signature(name);
         self.asked.borrow_mut().push((name, signature.clone()));
         signature
+    }
+
+    fn summary(&self, name: Name) -> Option<Arc<Summary>> {
+        match self.state.summaries.get(&name) {
+            Some(known) => known.clone(),
+            None => self.items.summary(name),
+        }
     }
 }
 
@@ -452,12 +495,26 @@ pub fn function_context_name() -> Name {
 
 #[cfg(test)]
 mod tests {
-    use super::{FunctionMemo, ItemPlace, check_function};
+    use super::{FunctionMemo, ItemPlace, Items, check_function};
     use crate::FileContext;
     use crate::signature::relax_header;
-    use rx_base::{Diagnostic, Span};
+    use rx_base::{Diagnostic, Name, Span};
+    use rx_ir::{Signature, Summary};
     use rx_syntax::Segment;
     use std::sync::Arc;
+
+    /// No other item.
+    struct Alone;
+
+    impl Items for Alone {
+        fn signature(&self, _name: Name) -> Option<Arc<Signature>> {
+            None
+        }
+
+        fn summary(&self, _name: Name) -> Option<Arc<Summary>> {
+            None
+        }
+    }
 
     const HEADER: &str = "@R.function(pure=False)
 def main(x: R.Tensor((\"n\", 4), \"float32\"), c: R.Tensor((), \"bool\")) -> R.Tensor((\"n\", 5), \"float32\"):
@@ -465,7 +522,7 @@ def main(x: R.Tensor((\"n\", 4), \"float32\"), c: R.Tensor((), \"bool\")) -> R.T
 
     /// The body in parts that may be segments of their own. Each says something of an earlier one: a label at a definition,
     /// a name that is meant, a bound.
-    const BODY: [&str; 17] = [
+    const BODY: [&str; 21] = [
         "    a = t1\n",
         "    b1 = R.nn.relu(x)\n",
         "    b2: R.Tensor((\"m * 2\", 4), \"float32\") = R.nn.relu(x)\n",
@@ -481,6 +538,10 @@ def main(x: R.Tensor((\"n\", 4), \"float32\"), c: R.Tensor((), \"bool\")) -> R.T
         "    g = R.matmul(gv, gv)\n",
         "    h = lv\n",
         "    i = gvx\n",
+        "    s0 = R.match_cast(t0, R.Tensor((\"p\", 4), \"float32\"))\n",
+        "    s1 = R.match_cast(s0, R.Tensor((n, 4), \"float32\"))\n",
+        "    R.assert_op(n == 8)\n",
+        "    s2: R.Tensor((9, 4), \"float32\") = s0\n",
         "    j = x.q + R.zeros((\"k - x.w\", 2), \"float32\")\n",
         "    return b1\n",
     ];
@@ -500,7 +561,7 @@ def main(x: R.Tensor((\"n\", 4), \"float32\"), c: R.Tensor((), \"bool\")) -> R.T
         let segments: Vec<_> = texts.iter().map(|text| Arc::new(Segment::new(text.as_str().into()))).collect();
         let file = Arc::new(FileContext::default());
         let header = relax_header(&segments[0], &file);
-        let check = check_function(&segments, &header, &file, &|_| None, &FunctionMemo::default());
+        let check = check_function(&segments, &header, &file, &Alone, &FunctionMemo::default());
         let place = |place: &ItemPlace| match place {
             ItemPlace::Segment(at, span) => {
                 let before: usize = texts.iter().take(*at as usize).map(String::len).sum();

@@ -4,6 +4,7 @@
 //! expressions are equal dims wherever they stand.
 
 use rx_base::name::name;
+use rx_base::symbolic::{Bounds, prove};
 use rx_base::{DType, Dim};
 use rx_syntax::ast::{BinaryOp, BoolOp, CompareOp};
 
@@ -44,15 +45,27 @@ pub(crate) fn call(function: &str, arguments: &[Dim]) -> Dim {
     match (function, arguments) {
         ("max", [a, b]) => a.maximum(b),
         ("min", [a, b]) => a.minimum(b),
-        // Extents are not negative, so truncation and flooring agree.
-        ("floordiv" | "truncdiv" | "FloorDiv" | "Div", [a, b]) => a.floor_div(b),
-        ("floormod" | "truncmod" | "FloorMod" | "Mod", [a, b]) => a.floor_mod(b),
+        ("floordiv" | "FloorDiv", [a, b]) => a.floor_div(b),
+        ("floormod" | "FloorMod", [a, b]) => a.floor_mod(b),
+        // Truncation and flooring agree where nothing is negative, as extents are not.
+        ("truncdiv" | "Div", [a, b]) if is_natural(a) && is_natural(b) => a.floor_div(b),
+        ("truncmod" | "Mod", [a, b]) if is_natural(a) && is_natural(b) => a.floor_mod(b),
+        ("truncdiv" | "Div", _) => Dim::opaque(name("T.truncdiv"), arguments.to_vec()),
+        ("truncmod" | "Mod", _) => Dim::opaque(name("T.truncmod"), arguments.to_vec()),
+        ("shift_left", [a, b]) => binary(BinaryOp::LeftShift, a, b),
+        ("shift_right", [a, b]) => binary(BinaryOp::RightShift, a, b),
+        ("abs", [a]) => a.maximum(&-a),
         ("ceildiv", [a, b]) => (&(a + b) - &Dim::constant(1)).floor_div(b),
         ("Cast" | "cast", [_, value]) | ("prim_value" | "likely", [value]) => value.clone(),
         (dtype, [value]) if DType::parse(dtype).is_some() => value.clone(),
         ("Select", _) => Dim::opaque(name("T.if_then_else"), arguments.to_vec()),
         _ => Dim::opaque(name(&format!("T.{function}")), arguments.to_vec()),
     }
+}
+
+/// Whether a dim is never negative.
+fn is_natural(dim: &Dim) -> bool {
+    prove::lower(dim, &Bounds::default()).is_some_and(|low| low >= 0)
 }
 
 /// `a op b` as a condition.
@@ -90,6 +103,10 @@ mod tests {
         assert_eq!(a, b);
         assert_eq!(call("int64", std::slice::from_ref(&n)), n);
         assert_eq!(binary(BinaryOp::LeftShift, &n, &Dim::constant(2)), &n * &Dim::constant(4));
+        assert_eq!(call("shift_left", &[n.clone(), Dim::constant(2)]), &n * &Dim::constant(4));
+        assert_eq!(call("truncdiv", &[n.clone(), Dim::constant(2)]), n.floor_div(&Dim::constant(2)));
+        let below = &n - &Dim::constant(5);
+        assert_ne!(call("truncdiv", &[below.clone(), Dim::constant(2)]), below.floor_div(&Dim::constant(2)));
         assert_eq!(
             clamped(compare(CompareOp::Lt, n.clone(), Dim::constant(0))).to_string(),
             "T.if_then_else(n < 0, n + 16, n)"

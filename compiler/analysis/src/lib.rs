@@ -5,6 +5,7 @@
 //! world outside. [`function`] runs the segments of a function in order and redoes only those whose text or recorded facts
 //! changed.
 
+pub mod annotate;
 pub mod body;
 pub mod elaborate;
 pub mod entry;
@@ -12,12 +13,19 @@ pub mod file_context;
 pub mod function;
 mod integer;
 pub mod metadata;
+pub mod operators;
+pub mod portability;
+pub mod prim_checks;
 pub mod prim_func;
 pub mod prim_names;
+mod readings;
 pub mod reconcile;
 pub mod returns;
 pub mod signature;
+pub mod stats;
+pub mod suppression;
 pub mod tir;
+pub mod trace;
 pub mod unify;
 
 pub use entry::{Entry, ItemPart, Outer, Place};

@@ -8,17 +8,27 @@ mod tensor;
 
 use graph::{Graph, Node};
 use rustc_hash::FxHashMap;
+use rx_base::dtype::TypeCode;
 use rx_base::name::{NameMap, name};
 use rx_base::{Code, DType, Diagnostic, Dim, Name, Span};
-use rx_ir::StructInfo;
 use rx_ir::struct_info::Shape;
+use rx_ir::{Elements, Known, StructInfo};
 use rx_syntax::ast::{Expr, ExprKind, StatementKind};
 use rx_syntax::{Cursor, Segment};
 use std::sync::Arc;
 use tensor::Header;
 
-/// From keys to the struct infos of the objects under them, in order; [`StructInfo::Error`] where nothing is known.
-pub type Constants = NameMap<Vec<StructInfo>>;
+/// From keys to the objects under them, in order.
+pub type Constants = NameMap<Vec<Constant>>;
+
+/// A constant of a metadata section.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constant {
+    /// Its struct info; [`StructInfo::Error`] where nothing is known.
+    pub ty: StructInfo,
+    /// What is known of its elements: of integers, and of few floats.
+    pub values: Known,
+}
 
 /// The most objects a section may list; references may repeat, so that a short text could list any number.
 const MAX_OBJECTS: usize = 1 << 18;
@@ -122,7 +132,7 @@ fn decode(json: &str) -> Result<Option<Constants>, String> {
 struct Decoder<'j> {
     graph: Graph<'j>,
     /// Types by node: nodes may be listed many times.
-    known: FxHashMap<usize, StructInfo>,
+    known: FxHashMap<usize, Constant>,
 }
 
 impl<'j> Decoder<'j> {
@@ -141,7 +151,7 @@ impl<'j> Decoder<'j> {
             if objects > MAX_OBJECTS {
                 return Err(format!("it lists more than {MAX_OBJECTS} objects"));
             }
-            let types: Result<Vec<StructInfo>, String> = list
+            let types: Result<Vec<Constant>, String> = list
                 .iter()
                 .enumerate()
                 .map(|(at, node)| self.object(*node).map_err(|problem| format!("constant {at} of `{key}`: {problem}")))
@@ -179,17 +189,17 @@ impl<'j> Decoder<'j> {
     }
 
     /// The type of an object; [`StructInfo::Error`] for what is no constant.
-    fn object(&mut self, at: usize) -> Result<StructInfo, String> {
+    fn object(&mut self, at: usize) -> Result<Constant, String> {
         if let Some(known) = self.known.get(&at) {
             return Ok(known.clone());
         }
         let node = self.node(at, "object")?;
-        let ty = match node.kind() {
+        let constant = match node.kind() {
             "GenericConst" | "Constant" => self.constant(node)?,
-            _ => StructInfo::Error,
+            _ => Constant { ty: StructInfo::Error, values: None },
         };
-        self.known.insert(at, ty.clone());
-        Ok(ty)
+        self.known.insert(at, constant.clone());
+        Ok(constant)
     }
 
     /// The tensor of constant `index` under `key`.
@@ -222,19 +232,21 @@ impl<'j> Decoder<'j> {
     }
 
     /// The type of a constant: what its tensor's header says, else what its type says.
-    fn constant(&self, node: &Node<'j>) -> Result<StructInfo, String> {
+    fn constant(&self, node: &Node<'j>) -> Result<Constant, String> {
         let header = match self.tensor_text(node)? {
             Some(text) => Some(tensor::header(text, MAX_DIMS)?),
             None => None,
         };
         if let Some(Header { shape, dtype }) = header {
             let dims: Vec<Dim> = shape.into_iter().map(Dim::constant).collect();
-            return Ok(StructInfo::tensor(dims, dtype));
+            let values = self.tensor_text(node)?.and_then(|text| values_of(text, &dims, dtype?));
+            return Ok(Constant { ty: StructInfo::tensor(dims, dtype), values });
         }
-        match node.index(&["ty", "struct_info_"]) {
-            Some(ty) => self.tensor_type(self.node(ty, "type")?),
-            None => Ok(StructInfo::Error),
-        }
+        let ty = match node.index(&["ty", "struct_info_"]) {
+            Some(ty) => self.tensor_type(self.node(ty, "type")?)?,
+            None => StructInfo::Error,
+        };
+        Ok(Constant { ty, values: None })
     }
 
     /// `relax.TensorType`, `relax.TensorStructInfo` of the classic spelling.
@@ -266,6 +278,41 @@ impl<'j> Decoder<'j> {
     }
 }
 
+/// What is known of a tensor's elements. Many floats are weights, which nothing indexes by.
+fn values_of(text: &str, dims: &[Dim], dtype: DType) -> Known {
+    /// Beyond it, what is decoded costs more than it tells.
+    const MOST_INTEGERS: i64 = 1 << 16;
+    let count = dims.iter().try_fold(1i64, |count, dim| count.checked_mul(dim.as_constant()?))?;
+    let most = if dtype.is_float() { rx_ir::values::MAX_ELEMENTS as i64 } else { MOST_INTEGERS };
+    let width = usize::from(dtype.bits.max(8) / 8);
+    if count > most || dtype.lanes != 1 {
+        return None;
+    }
+    let (_, bytes) = tensor::data(text, MAX_DIMS).ok()?;
+    let words = bytes.chunks_exact(width).map(|word| {
+        let mut wide = [0u8; 8];
+        wide.get_mut(..width)?.copy_from_slice(word);
+        Some(u64::from_le_bytes(wide))
+    });
+    let words = words.take(usize::try_from(count).ok()?).collect::<Option<Vec<u64>>>()?;
+    let elements = match (dtype.code, dtype.bits) {
+        (TypeCode::Int, bits @ (8 | 16 | 32 | 64)) => {
+            let unused = 64 - u32::from(bits);
+            Elements::Ints(words.iter().map(|word| (word << unused).cast_signed() >> unused).collect())
+        }
+        (TypeCode::UInt, 8 | 16 | 32 | 64) | (TypeCode::Bool, _) => {
+            Elements::Ints(words.iter().map(|word| i64::try_from(*word).ok()).collect::<Option<_>>()?)
+        }
+        (TypeCode::Float, 32) => {
+            let float = |word: &u64| Some(f64::from(f32::from_bits(u32::try_from(*word).ok()?)));
+            Elements::Floats(words.iter().map(float).collect::<Option<_>>()?)
+        }
+        (TypeCode::Float, 64) => Elements::Floats(words.iter().map(|word| f64::from_bits(*word)).collect()),
+        _ => return None,
+    };
+    rx_ops::values::of_elements(elements, dtype)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Section, decode, read};
@@ -278,7 +325,7 @@ mod tests {
 
     fn types(json: &str, key: &str) -> Vec<String> {
         let constants = decode(json).expect("readable").expect("understood");
-        constants.get(&name(key)).expect("the key").iter().map(ToString::to_string).collect()
+        constants.get(&name(key)).expect("the key").iter().map(|constant| constant.ty.to_string()).collect()
     }
 
     #[test]

@@ -3,13 +3,15 @@
 //! TVM's scopes end with their blocks; here a name counts as bound in the whole function, as in Python. So nothing TVM reads
 //! is reported.
 
+mod members;
+
 use crate::elaborate::{captured_diagnostic, suggest};
-use crate::file_context::{FileContext, python_names};
+use crate::file_context::{FileContext, Namespace, python_names};
 use crate::function::ItemPlace;
 use rx_base::edit_distance::nearest;
 use rx_base::name::NameSet;
 use rx_base::{Code, Diagnostic, Name, Span};
-use rx_syntax::ast::{Expr, ExprKind, StatementKind};
+use rx_syntax::ast::{Expr, ExprKind, StatementKind, TokenIndex, TokenRange};
 use rx_syntax::{Cursor, Segment};
 use std::sync::Arc;
 
@@ -117,10 +119,13 @@ impl Walk<'_> {
     fn expr(&mut self, cursor: Cursor<'_>, expr: &Expr) {
         match &expr.kind {
             ExprKind::Name => self.name(cursor.name(expr.tokens.start), cursor.span(expr.tokens)),
-            ExprKind::Attribute { value, .. }
-            | ExprKind::Parenthesized(value)
-            | ExprKind::Unary(_, value)
-            | ExprKind::Starred { value, .. } => self.expr(cursor, value),
+            ExprKind::Attribute { value, name } => {
+                self.member(cursor, value, *name);
+                self.expr(cursor, value);
+            }
+            ExprKind::Parenthesized(value) | ExprKind::Unary(_, value) | ExprKind::Starred { value, .. } => {
+                self.expr(cursor, value)
+            }
             ExprKind::Subscript { value, index } | ExprKind::Binary(_, value, index) => {
                 self.expr(cursor, value);
                 self.expr(cursor, index);
@@ -158,6 +163,20 @@ impl Walk<'_> {
             }
             _ => {}
         }
+    }
+
+    /// `T.exq`, which nobody has.
+    fn member(&mut self, cursor: Cursor<'_>, of: &Expr, member: TokenIndex) {
+        let is_tir = matches!(of.kind, ExprKind::Name) && {
+            let head = cursor.name(of.tokens.start);
+            !self.bound.contains(&head) && self.file.namespace(&head) == Some(Namespace::Tir)
+        };
+        let Some(near) = is_tir.then(|| members::meant(cursor.text(member))).flatten() else { return };
+        let span = cursor.span(TokenRange { start: member, end: member + 1 });
+        let place = ItemPlace::Segment(self.segment, span);
+        let (head, member) = (cursor.text(of.tokens.start), cursor.text(member));
+        let message = format!("`{head}` has no `{member}`");
+        self.found.push(suggest(Diagnostic::new(Code::UnknownOperator, place.clone(), message), near, place));
     }
 
     fn name(&mut self, used: Name, span: Span) {

@@ -2,12 +2,14 @@
 //!
 //! A declared type is checked against the value's: *proved equal* is silent, *wider* gives the declared type, *narrower or
 //! open* gives the declared type too (a run-time check settles it), *refuted* is a clash. Where the two clash, that dim,
-//! dtype or rank becomes an error part, which agrees with everything: one mistake is one diagnostic.
+//! dtype or rank becomes an error part, and a tensor keeps both readings: a later annotation is right if it agrees with
+//! either. One mistake is one diagnostic, and the next mistake is another.
 
+use crate::readings::{self, Reading};
 use rx_base::symbolic::prove;
 use rx_base::symbolic::{Answer, Bounds};
-use rx_base::{DType, Dim};
-use rx_ir::{DTensorInfo, FunctionInfo, PrimInfo, Shape, StructInfo, TensorInfo};
+use rx_base::{DType, Dim, counted};
+use rx_ir::{DTensorInfo, FunctionInfo, PrimInfo, Readings, Shape, StructInfo, TensorInfo};
 use std::sync::Arc;
 
 /// In what two types clash.
@@ -36,13 +38,35 @@ pub struct Clash {
     pub actual: String,
     /// What was wanted there: `64`.
     pub wanted: String,
+    /// The two dims, where dims clash.
+    pub pair: Option<(Dim, Dim)>,
 }
 
 impl Clash {
-    /// `field 1, axis 0 is 1, wanted 64` without the last part.
+    /// `in field 1 axis 0 is 1`.
     pub fn actual_at_path(&self) -> String {
-        let fields: String = self.path.iter().map(|index| format!("field {index}, ")).collect();
-        format!("{fields}{}", self.actual)
+        match &self.path[..] {
+            [] => self.actual.clone(),
+            _ => format!("in {} {}", self.field(), self.actual),
+        }
+    }
+
+    /// The field it is in: `field 1`, `field 0 of field 1`.
+    pub fn field(&self) -> String {
+        let fields: Vec<String> = self.path.iter().rev().map(|index| format!("field {index}")).collect();
+        fields.join(" of ")
+    }
+
+    /// The part of a type that [`Clash::path`] leads to.
+    pub fn part<'t>(&self, ty: &'t StructInfo) -> &'t StructInfo {
+        let step =
+            |ty: &'t StructInfo, index: &usize| ty.as_tuple().and_then(|fields| fields.get(*index)).unwrap_or(ty);
+        self.path.iter().fold(ty, step)
+    }
+
+    /// The dims that clash, if dims do.
+    pub fn dims(&self) -> Vec<&Dim> {
+        self.pair.iter().flat_map(|(a, b)| [a, b]).collect()
     }
 }
 
@@ -74,7 +98,15 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn clash(&mut self, kind: ClashKind, axis: Option<usize>, actual: String, wanted: String) {
         if self.clash.is_none() {
-            self.clash = Some(Clash { kind, path: self.path.clone(), axis, actual, wanted });
+            self.clash = Some(Clash { kind, path: self.path.clone(), axis, actual, wanted, pair: None });
+        }
+    }
+
+    fn dim_clash(&mut self, axis: Option<usize>, what: String, wanted: &Dim, actual: &Dim) {
+        let first = self.clash.is_none();
+        self.clash(ClashKind::Shape, axis, what, wanted.to_string());
+        if let Some(clash) = self.clash.as_mut().filter(|_| first) {
+            clash.pair = Some((wanted.clone(), actual.clone()));
         }
     }
 
@@ -115,7 +147,7 @@ impl Walk<'_> {
                 self.clash(
                     ClashKind::Kind,
                     None,
-                    format!("the tuple has {} fields", actual.len()),
+                    format!("the tuple has {}", counted(actual.len(), "field")),
                     format!("{}", wanted.len()),
                 );
                 StructInfo::Error
@@ -128,7 +160,30 @@ impl Walk<'_> {
         }
     }
 
+    /// A tensor that has two readings is as declared if either is.
     fn tensors(&mut self, wanted: &TensorInfo, actual: &TensorInfo) -> TensorInfo {
+        for reading in [Reading::Declared, Reading::Inferred].into_iter().filter(|_| actual.readings.is_some()) {
+            let mut walk = Walk { bounds: self.bounds, clash: None, open: false, path: Vec::new() };
+            let tensor = walk.plain_tensors(wanted, readings::tensor(actual, reading));
+            if walk.clash.is_none() {
+                self.open |= walk.open;
+                return tensor;
+            }
+        }
+        self.plain_tensors(wanted, readings::tensor(actual, Reading::Inferred))
+    }
+
+    fn plain_tensors(&mut self, wanted: &TensorInfo, actual: &TensorInfo) -> TensorInfo {
+        let before = self.clash.take();
+        let mut tensor = self.parts(wanted, actual);
+        if self.clash.is_some() {
+            tensor.readings = Some(Arc::new(Readings { declared: wanted.clone(), inferred: actual.clone() }));
+        }
+        self.clash = before.or(self.clash.take());
+        tensor
+    }
+
+    fn parts(&mut self, wanted: &TensorInfo, actual: &TensorInfo) -> TensorInfo {
         let shape = self.shapes(&wanted.shape, &actual.shape);
         let (dtype, dtype_error) = self.dtypes(wanted, actual);
         if let (Some(a), Some(b)) = (wanted.vdevice, actual.vdevice)
@@ -136,13 +191,13 @@ impl Walk<'_> {
         {
             self.clash(ClashKind::VDevice, None, format!("the value lives on {}", b.0), a.0.to_string());
         }
-        TensorInfo { shape, dtype, vdevice: wanted.vdevice, dtype_error }
+        TensorInfo { shape, dtype, vdevice: wanted.vdevice, dtype_error, readings: None }
     }
 
     fn dtypes(&mut self, wanted: &TensorInfo, actual: &TensorInfo) -> (Option<DType>, bool) {
         match (wanted.dtype, actual.dtype) {
             (Some(a), Some(b)) if a != b => {
-                self.clash(ClashKind::Dtype, None, format!("dtype is {b}"), a.to_string());
+                self.clash(ClashKind::Dtype, None, format!("its dtype is {b}"), a.to_string());
                 (None, true)
             }
             (Some(_), None) if !actual.dtype_error => {
@@ -161,7 +216,7 @@ impl Walk<'_> {
         if let (Some(a), Some(b)) = (wanted.ndim(), actual.ndim())
             && a != b
         {
-            self.clash(ClashKind::Shape, None, format!("{} {}", b, plural(b)), a.to_string());
+            self.clash(ClashKind::Shape, None, format!("it has {}", counted(b, "dimension")), a.to_string());
             return Shape::Error;
         }
         if let (Some(a), Some(b)) = (wanted.dims(), actual.dims()) {
@@ -190,7 +245,7 @@ impl Walk<'_> {
                 wanted.clone()
             }
             Answer::Refuted => {
-                self.clash(ClashKind::Shape, Some(axis), format!("axis {axis} is {actual}"), wanted.to_string());
+                self.dim_clash(Some(axis), format!("axis {axis} is {actual}"), wanted, actual);
                 Dim::ERROR
             }
         }
@@ -201,13 +256,13 @@ impl Walk<'_> {
         if let (Some(a), Some(b)) = (wanted.dtype, actual.dtype)
             && a != b
         {
-            self.clash(ClashKind::Dtype, None, format!("dtype is {b}"), a.to_string());
+            self.clash(ClashKind::Dtype, None, format!("its dtype is {b}"), a.to_string());
             result.dtype = None;
         }
         if let (Some(a), Some(b)) = (&wanted.value, &actual.value)
             && prove::equal(a, b, self.bounds) == Answer::Refuted
         {
-            self.clash(ClashKind::Shape, None, format!("the value is {b}"), a.to_string());
+            self.dim_clash(None, format!("the value is {b}"), a, b);
             result.value = None;
         }
         if result.value.is_none() {
@@ -220,7 +275,12 @@ impl Walk<'_> {
         if let (Some(a), Some(b)) = (&wanted.params, &actual.params)
             && a.len() != b.len()
         {
-            self.clash(ClashKind::Kind, None, format!("the function takes {} arguments", b.len()), a.len().to_string());
+            self.clash(
+                ClashKind::Kind,
+                None,
+                format!("the function takes {}", counted(b.len(), "argument")),
+                a.len().to_string(),
+            );
             return StructInfo::Error;
         }
         // Symbols of a function type are its own; only what cannot depend on them is compared.
@@ -230,14 +290,15 @@ impl Walk<'_> {
         if let (Some(x), Some(y)) = (a.shape.ndim(), b.shape.ndim())
             && x != y
         {
-            self.clash(ClashKind::Shape, None, format!("the function returns {y} {}", plural(y)), x.to_string());
+            self.clash(
+                ClashKind::Shape,
+                None,
+                format!("the function returns {}", counted(y, "dimension")),
+                x.to_string(),
+            );
         }
         declared.clone()
     }
-}
-
-fn plural(ndim: usize) -> &'static str {
-    if ndim == 1 { "dimension" } else { "dimensions" }
 }
 
 /// The narrowest type both fit: what a variable has after an `if` whose branches give `a` and `b`
@@ -250,6 +311,7 @@ pub fn join(a: &StructInfo, b: &StructInfo, bounds: &Bounds) -> StructInfo {
             dtype: if x.dtype == y.dtype { x.dtype } else { None },
             vdevice: if x.vdevice == y.vdevice { x.vdevice } else { None },
             dtype_error: x.dtype_error || y.dtype_error,
+            readings: if x.readings == y.readings { x.readings.clone() } else { None },
         }
         .into(),
         (StructInfo::Shape(x), StructInfo::Shape(y)) => StructInfo::Shape(join_shapes(x, y, bounds)),

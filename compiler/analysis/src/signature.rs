@@ -5,8 +5,9 @@ use crate::entry::{Entry, Outer};
 use crate::file_context::FileContext;
 use crate::prim_func::prim_func_signature;
 use rx_base::Name;
-use rx_ir::Signature;
+use rx_ir::{Signature, Summary};
 use rx_syntax::Segment;
+use rx_syntax::ast::{Expr, ExprKind, StatementKind};
 use std::sync::Arc;
 
 /// A Relax function's header, elaborated once: for its callers and for its own body.
@@ -24,6 +25,27 @@ pub fn relax_header(segment: &Segment, file: &FileContext) -> Header {
     Header { signature: Arc::new(signature), result: Arc::new(result) }
 }
 
+/// `num_input`, where one of a function's first statements says it: `R.func_attr({"num_input": 1})`.
+pub fn num_input(segments: &[Arc<Segment>]) -> Option<i64> {
+    let body = segments.get(1)?;
+    let statements = &body.tree().statements;
+    let level = statements.first()?.indent;
+    statements.iter().filter(|statement| statement.indent == level).find_map(|statement| {
+        let StatementKind::Expr(Expr { kind: ExprKind::Call { callee, arguments }, .. }) = &statement.tree.kind else {
+            return None;
+        };
+        let cursor = body.cursor(statement);
+        if !cursor.source(callee.tokens).ends_with(".func_attr") {
+            return None;
+        }
+        let ExprKind::Dict(entries) = &arguments.first()?.value.kind else { return None };
+        entries.iter().find_map(|(key, value)| {
+            let is_it = cursor.string_value(key.as_ref()?)? == "num_input";
+            is_it.then(|| cursor.integer_value(value)).flatten().and_then(|value| i64::try_from(value).ok())
+        })
+    })
+}
+
 /// The signature of a prim_func.
 pub fn prim_signature(segments: &[Arc<Segment>], file: &FileContext) -> Signature {
     prim_func_signature(segments.iter().map(|segment| &**segment), file).map_or(Signature::Opaque, Signature::Prim)
@@ -38,6 +60,10 @@ impl Outer for Nothing {
     }
 
     fn signature(&self, _name: Name) -> Option<Arc<Signature>> {
+        None
+    }
+
+    fn summary(&self, _name: Name) -> Option<Arc<Summary>> {
         None
     }
 }

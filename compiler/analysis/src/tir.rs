@@ -18,6 +18,7 @@ mod lanes;
 mod loops;
 mod signature;
 mod statement;
+pub(crate) mod trace;
 mod tree;
 mod value;
 
@@ -91,6 +92,8 @@ struct Reader<'a> {
     /// The lanes of the vector store that is read.
     lanes: Option<lanes::Lanes>,
     depth: usize,
+    /// What checks look at; only written where they asked.
+    record: Option<trace::Record>,
 }
 
 impl<'a> Reader<'a> {
@@ -110,6 +113,7 @@ impl<'a> Reader<'a> {
             allocations: Vec::new(),
             lanes: None,
             depth: 0,
+            record: None,
         }
     }
 

@@ -40,6 +40,13 @@ pub struct Equality {
     pub bound_by: Option<usize>,
 }
 
+impl Equality {
+    /// The two dims, where whether they are equal shows when the program runs: behind the call they are.
+    pub fn to_learn(&self) -> Option<(Dim, Dim)> {
+        (self.answer == Answer::Open).then(|| Some((self.wanted_here.clone()?, self.actual.clone())))?
+    }
+}
+
 impl<'a> Bindings<'a> {
     /// No symbol bound.
     pub fn new(bounds: &'a Bounds) -> Bindings<'a> {
@@ -99,11 +106,14 @@ impl<'a> Bindings<'a> {
     pub fn substitute_type(&self, ty: &StructInfo) -> StructInfo {
         match ty {
             StructInfo::Tensor(tensor) => {
-                TensorInfo { shape: self.substitute_shape(&tensor.shape), ..TensorInfo::clone(tensor) }.into()
+                // Readings are in the callee's terms, and the mistake is the callee's.
+                let shape = self.substitute_shape(&tensor.shape);
+                TensorInfo { shape, readings: None, ..TensorInfo::clone(tensor) }.into()
             }
             StructInfo::DTensor(tensor) => {
                 let mut tensor = rx_ir::DTensorInfo::clone(tensor);
                 tensor.tensor.shape = self.substitute_shape(&tensor.tensor.shape);
+                tensor.tensor.readings = None;
                 StructInfo::DTensor(Arc::new(tensor))
             }
             StructInfo::Shape(shape) => StructInfo::Shape(self.substitute_shape(shape)),

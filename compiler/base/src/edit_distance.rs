@@ -1,6 +1,6 @@
 //! "Did you mean …": the nearest of some names.
 
-/// The candidate nearest to `wrong`, if it is near enough to be meant: at most a third of its letters differ.
+/// The candidate nearest to `wrong`, if it is near enough to be meant: at most a third of its letters differ, and not all.
 ///
 /// Distance is Damerau–Levenshtein (optimal string alignment) over bytes; ties go to the earlier candidate.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -11,7 +11,7 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
             continue;
         }
         let distance = distance(wrong.as_bytes(), candidate.as_bytes());
-        if distance <= limit && best.is_none_or(|(known, _)| distance < known) {
+        if distance <= limit && distance < wrong.len() && best.is_none_or(|(known, _)| distance < known) {
             best = Some((distance, candidate));
         }
     }

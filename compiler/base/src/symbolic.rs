@@ -5,9 +5,12 @@
 //! equal functions; [`prove`] answers what the normal form alone does not. Symbols stand for extents and are ≥ 0.
 
 mod arithmetic;
+mod cases;
 mod display;
+mod facts;
 pub mod prove;
 
+pub use facts::Statement;
 pub use prove::{Answer, Bounds};
 
 use crate::name::{Name, NameSet};
@@ -141,7 +144,8 @@ impl Dim {
         }
     }
 
-    pub(crate) fn as_atom(&self) -> Option<&Atom> {
+    /// The atom, if the expression is nothing but one.
+    pub fn as_atom(&self) -> Option<&Atom> {
         let Repr::Sum(sum) = &self.0 else { return None };
         match (&sum.terms[..], sum.constant) {
             ([(product, 1)], 0) => match &product[..] {
@@ -214,7 +218,7 @@ fn substitute_atom(atom: &Atom, of: &dyn Fn(Name) -> Option<Dim>) -> Dim {
 
 impl Atom {
     /// The atoms in it, itself included.
-    fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         match self {
             Atom::Symbol(_) => 1,
             Atom::FloorDiv(a, b) | Atom::FloorMod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => {

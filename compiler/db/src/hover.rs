@@ -1,6 +1,6 @@
 //! What is known of the thing under the cursor.
 
-use crate::queries::{Database, check_item, signature};
+use crate::queries::{Database, check_item, scope_context, signature};
 use crate::sync::Inputs;
 use rx_analysis::Entry;
 use rx_analysis::elaborate::{SegmentResult, signature_text};
@@ -29,7 +29,8 @@ pub(crate) fn hover_at(db: &Database, document: &Document, inputs: &Inputs, offs
     let (word, span) = word_at(segment, u32::try_from(location.offset).ok()?)?;
     let start = document.item_start(location.item) + item.segment_start(location.segment);
     let shifted = span.shift(u32::try_from(start).ok()?);
-    if let Some(schema) = operator_at(segment, span) {
+    let context = scope_context(db, input.scope(db));
+    if let Some(schema) = operator_at(segment, span).and_then(|operator| context.operator(operator)) {
         return Some(Hover { span: shifted, markdown: operator_text(schema) });
     }
     let check = check_item(db, input).function;
@@ -58,8 +59,8 @@ fn word_at(segment: &Segment, offset: u32) -> Option<(Name, Span)> {
     Some((name(segment.text().get(span.range())?), span))
 }
 
-/// The operator a dotted name around `span` calls: `R.nn.relu` from any of its parts.
-fn operator_at(segment: &Segment, span: Span) -> Option<&'static Schema> {
+/// The operator a dotted name around `span` calls, without `R.`: `nn.relu` from any of its parts.
+fn operator_at(segment: &Segment, span: Span) -> Option<Name> {
     let text = segment.text();
     let part = |byte: char| byte.is_alphanumeric() || byte == '_' || byte == '.';
     let before = text.get(..span.start as usize)?;
@@ -68,7 +69,7 @@ fn operator_at(segment: &Segment, span: Span) -> Option<&'static Schema> {
         before.rfind(|byte| !part(byte)).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
     let end = span.end as usize + after.find(|byte: char| !part(byte)).unwrap_or(after.len());
     let path = text.get(start..end)?.strip_prefix("R.")?;
-    rx_ops::find(name(path))
+    Some(name(path))
 }
 
 fn type_in(result: &SegmentResult, word: Name, span: Span) -> Option<StructInfo> {

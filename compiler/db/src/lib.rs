@@ -4,14 +4,28 @@
 //! (`queries`), and each body is one call into a pure function of `rx-analysis`. Results hold no file positions: those
 //! are computed from the document when somebody asks.
 
+mod annotate;
 mod hover;
 mod module;
+mod owner;
 mod position;
 mod queries;
+mod stats;
+mod suppress;
 mod sync;
+mod why;
 mod workspace;
 
 pub use hover::Hover;
 pub use module::FunctionRow;
+pub use owner::Declaration;
+pub use rx_analysis::annotate::Annotate;
+pub use rx_analysis::operators::declared_operators;
+pub use rx_analysis::stats::{CallStats, FunctionStats, ParamStats, PeakStats};
+pub use rx_analysis::trace::{Asked, Detail, Step, StepKind, Trace, Why};
+pub use rx_ir::{IndexSites, Origin, StructInfo};
+pub use rx_ops::user::Operators;
 pub use rx_syntax::document::{Document, Encoding, FileKind, FunctionKind};
+pub use rx_tir::Count;
+pub use stats::{FunctionOrLoops, StatsRow};
 pub use workspace::{Cancelled, FileId, RowKind, Snapshot, TypeRow, Workspace};

@@ -7,9 +7,10 @@ use rx_analysis::function::ItemPlace;
 use rx_analysis::metadata::{self, ConstantData};
 use rx_analysis::{ItemPart, body, tir};
 use rx_base::{Diagnostic, Name, Span};
-use rx_ir::{Function, Origin, Signature};
+use rx_ir::{Function, IndexSites, Origin, Signature};
 use rx_syntax::document::{FunctionKind, ItemKind};
 use rx_tir::PrimFunc;
+use std::sync::Arc;
 
 /// A function of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +42,17 @@ impl Workspace {
         document.items().iter().enumerate().filter_map(row).collect()
     }
 
+    /// The accesses by indices (`take`, `scatter_nd`, …) in each Relax function of a file, in order, counted by what is known
+    /// of the indices.
+    pub fn index_sites(&self, file: FileId) -> Vec<(Name, IndexSites)> {
+        let Some((db, document, inputs)) = self.parts(file) else { return Vec::new() };
+        let sites = |(at, item): (usize, &rx_syntax::document::Item)| {
+            let check = check_item(db, *inputs.items.get(at)?).function?;
+            Some((item.name?, check.index_sites))
+        };
+        document.items().iter().enumerate().filter_map(sites).collect()
+    }
+
     /// The Relax function called `name` with its body; of several the last, as in Python.
     pub fn function(&self, file: FileId, name: Name) -> Option<Function> {
         let at = self.item(file, name, FunctionKind::Relax)?;
@@ -49,6 +61,16 @@ impl Workspace {
         let Signature::Relax(signature) = &*full_signature(db, input) else { return None };
         let check = check_item(db, input).function?;
         Some(body::function_body(name, &item.segments, signature, &check, &scope_context(db, input.scope(db))))
+    }
+
+    /// What callers see of the item called `name`; of several the last.
+    pub(crate) fn signature(&self, file: FileId, name: Name) -> Option<Arc<Signature>> {
+        let (db, document, inputs) = self.parts(file)?;
+        let at = document
+            .items()
+            .iter()
+            .rposition(|item| item.name == Some(name) && matches!(item.kind, ItemKind::Function(_)))?;
+        Some(full_signature(db, *inputs.items.get(at)?))
     }
 
     /// The prim_func called `name`, as loops.

@@ -2,10 +2,11 @@
 
 use rx_analysis::ItemPart;
 use rx_analysis::function::ItemPlace;
-use rx_base::{Diagnostic, Span};
+use rx_base::{Diagnostic, Name, Span};
 use rx_syntax::Segment;
-use rx_syntax::ast::{StatementKind, TokenRange};
+use rx_syntax::ast::{ExprKind, StatementKind, TokenRange};
 use rx_syntax::document::{Document, ItemKind};
+use std::sync::Arc;
 
 /// Where a part of a header stands, in bytes of its segment.
 pub(crate) fn part_span(head: &Segment, part: ItemPart) -> Option<Span> {
@@ -14,7 +15,7 @@ pub(crate) fn part_span(head: &Segment, part: ItemPart) -> Option<Span> {
         let StatementKind::Def { name, params, ret, .. } = &statement.tree.kind else { continue };
         let own_name = cursor.span(TokenRange { start: *name, end: *name + 1 });
         return Some(match part {
-            ItemPart::Name => own_name,
+            ItemPart::Name | ItemPart::Binding(_) => own_name,
             ItemPart::Return => ret.as_ref().map_or(own_name, |ret| cursor.span(ret.tokens)),
             ItemPart::Param(index) => match params.get(index as usize) {
                 Some(param) => cursor.parameter(param).span(param.tree.tokens),
@@ -23,6 +24,22 @@ pub(crate) fn part_span(head: &Segment, part: ItemPart) -> Option<Span> {
         });
     }
     None
+}
+
+/// What a variable is bound to for the first time: the segment, and where in it.
+fn bound_value(segments: &[Arc<Segment>], variable: Name) -> Option<(usize, Span)> {
+    segments.iter().enumerate().find_map(|(at, segment)| {
+        segment.tree().statements.iter().find_map(|statement| {
+            let (target, value) = match &statement.tree.kind {
+                StatementKind::Assign { targets, value } => (targets.first()?, value),
+                StatementKind::AnnAssign { target, value, .. } => (target, value.as_ref()?),
+                _ => return None,
+            };
+            let cursor = segment.cursor(statement);
+            let is_it = matches!(target.kind, ExprKind::Name) && cursor.name(target.tokens.start) == variable;
+            is_it.then(|| (at, cursor.span(value.tokens)))
+        })
+    })
 }
 
 /// A place of item `at` in bytes of the file.
@@ -37,9 +54,15 @@ pub(crate) fn absolute(document: &Document, at: usize, place: &ItemPlace) -> Opt
             let target = document.items().iter().position(|item| {
                 item.name == Some(*name) && item.module == module && matches!(item.kind, ItemKind::Function(_))
             })?;
-            let head = document.items().get(target)?.segments.first()?;
+            let item = document.items().get(target)?;
+            if let ItemPart::Binding(variable) = part
+                && let Some((segment, span)) = bound_value(&item.segments, *variable)
+            {
+                let start = document.item_start(target) + item.segment_start(segment);
+                return Some(span.shift(u32::try_from(start).ok()?));
+            }
             let start = u32::try_from(document.item_start(target)).ok()?;
-            Some(part_span(head, *part)?.shift(start))
+            Some(part_span(item.segments.first()?, *part)?.shift(start))
         }
     }
 }

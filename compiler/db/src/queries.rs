@@ -1,11 +1,12 @@
 //! Salsa inputs and tracked functions, all of whole-item granularity.
 
-use rx_analysis::function::{FunctionCheck, FunctionMemo, ItemPlace, check_function};
+use rx_analysis::function::{FunctionCheck, FunctionMemo, ItemPlace, Items, check_function};
 use rx_analysis::signature::{Header, prim_signature, relax_header};
 use rx_analysis::{FileContext, ItemPart};
 use rx_base::name::{NameMap, NameSet};
-use rx_base::{Code, Diagnostic, Name, Span};
-use rx_ir::{Signature, StructInfo};
+use rx_base::{Code, Diagnostic, Name, Span, TvmVersion};
+use rx_ir::{FunctionSignature, Signature, StructInfo, Summary};
+use rx_ops::user::Operators;
 use rx_syntax::Segment;
 use rx_syntax::document::{FunctionKind, ItemKind};
 use std::sync::Arc;
@@ -32,6 +33,9 @@ pub(crate) struct ScopeInput {
     /// What stands outside the scope and may bind names its functions capture: Python text, other modules.
     #[returns(clone)]
     pub(crate) surroundings: Arc<[ItemInput]>,
+    /// Operators that the project declares.
+    #[returns(clone)]
+    pub(crate) operators: Option<Arc<Operators>>,
 }
 
 /// An item of a document.
@@ -91,6 +95,7 @@ pub(crate) fn scope_context(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<
         }
     }
     context.constants = scope_constants(db, scope);
+    context.operators = scope.operators(db);
     for item in scope.surroundings(db).iter() {
         context.captured.extend(names_for_others(db, *item).iter().copied());
     }
@@ -139,11 +144,26 @@ pub(crate) fn header(db: &dyn salsa::Database, item: ItemInput) -> Header {
     relax_header(&item.head(db), &scope_context(db, item.scope(db)))
 }
 
+/// How many leading parameters of a Relax function are inputs and no weights, where its first statements say so.
+#[salsa::tracked(returns(copy))]
+fn num_input(db: &dyn salsa::Database, item: ItemInput) -> Option<i64> {
+    rx_analysis::signature::num_input(&item.segments(db))
+}
+
 /// What callers see of an item.
 #[salsa::tracked(returns(clone))]
 pub(crate) fn signature(db: &dyn salsa::Database, item: ItemInput) -> Arc<Signature> {
     match item.kind(db) {
-        ItemKind::Function(FunctionKind::Relax) => header(db, item).signature,
+        ItemKind::Function(FunctionKind::Relax) => {
+            let header = header(db, item).signature;
+            match (num_input(db, item), &*header) {
+                (inputs @ Some(_), Signature::Relax(function)) => Arc::new(Signature::Relax(FunctionSignature {
+                    num_input: inputs,
+                    ..FunctionSignature::clone(function)
+                })),
+                _ => header,
+            }
+        }
         ItemKind::Function(FunctionKind::Prim) => {
             Arc::new(prim_signature(&item.segments(db), &scope_context(db, item.scope(db))))
         }
@@ -211,8 +231,7 @@ pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck
         ItemKind::Function(FunctionKind::Relax) => {
             let scope = item.scope(db);
             let context = scope_context(db, scope);
-            let find = |name: Name| item_signature(db, item, name);
-            let check = check_function(&segments, &header(db, item), &context, &find, &item.memo(db));
+            let check = check_function(&segments, &header(db, item), &context, &Module { db, item }, &item.memo(db));
             diagnostics.extend(check.diagnostics.iter().cloned());
             Some(Arc::new(check))
         }
@@ -228,6 +247,8 @@ pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck
             if kind == ItemKind::Function(FunctionKind::Prim) {
                 let context = scope_context(db, item.scope(db));
                 diagnostics.extend(rx_analysis::prim_names::unbound_names(&segments, &context));
+                let name = item.name(db).unwrap_or_default();
+                diagnostics.extend(rx_analysis::prim_checks::check(&segments, &context, name));
             }
             if kind == ItemKind::Metadata
                 && let Some((at, problem)) = &metadata(db, item).problem
@@ -242,13 +263,75 @@ pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck
     ItemCheck { function, diagnostics: diagnostics.into() }
 }
 
+/// What a release of TVM cannot read, lower or build of an item, whose text has no errors. Asked only when one is chosen.
+#[salsa::tracked(returns(clone), no_eq)]
+pub(crate) fn portability(
+    db: &dyn salsa::Database,
+    item: ItemInput,
+    version: TvmVersion,
+) -> Arc<[Diagnostic<ItemPlace>]> {
+    if item.kind(db) == ItemKind::Foreign {
+        return Arc::from([]);
+    }
+    let (segments, context) = (item.segments(db), scope_context(db, item.scope(db)));
+    let mut found = rx_analysis::portability::of_text(version, &segments, &context);
+    if let Some(check) = check_item(db, item).function {
+        found.extend(rx_analysis::portability::of_function(version, &segments, &check, &context));
+    }
+    found.into()
+}
+
 /// Functions whose return types depend on each other in a circle are checked once the circle is cut.
 fn unchecked(_db: &dyn salsa::Database, _id: salsa::Id, _item: ItemInput) -> ItemCheck {
     ItemCheck { function: None, diagnostics: Arc::from([]) }
 }
 
+/// What one item sees of the others of its module.
+struct Module<'a> {
+    db: &'a dyn salsa::Database,
+    item: ItemInput,
+}
+
+impl Items for Module<'_> {
+    fn signature(&self, name: Name) -> Option<Arc<Signature>> {
+        item_signature(self.db, self.item, name)
+    }
+
+    fn summary(&self, name: Name) -> Option<Arc<Summary>> {
+        let scope = self.item.scope(self.db);
+        let callee = scope_index(self.db, scope).get(&name).copied()?;
+        // As for inferred return types: what is asked must be mentioned now, and come to an end.
+        let asked_now = mentions(self.db, self.item).binary_search(&name).is_ok();
+        (asked_now && scope_summarized(self.db, scope).contains(&name)).then(|| summary(self.db, callee)).flatten()
+    }
+}
+
+/// The functions of a scope whose values are followed through calls: those in no circle, and at the head of no long chain.
+#[salsa::tracked(returns(clone))]
+fn scope_summarized(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<NameSet> {
+    let index = scope_index(db, scope);
+    let functions = scope.functions(db);
+    let relax = functions.iter().filter_map(|item| {
+        let name = item.name(db)?;
+        let is_relax = item.kind(db) == ItemKind::Function(FunctionKind::Relax);
+        (is_relax && index.get(&name) == Some(item)).then(|| (name, mentions(db, *item)))
+    });
+    Arc::new(rx_analysis::returns::inferable(&relax.collect::<Vec<_>>()))
+}
+
+/// What is known of a function's values.
+#[salsa::tracked(returns(clone), cycle_result = unknown_values)]
+fn summary(db: &dyn salsa::Database, item: ItemInput) -> Option<Arc<Summary>> {
+    check_item(db, item).function?.summary.clone()
+}
+
+/// [`scope_summarized`] sees circles before they close; this keeps one it missed from being a panic.
+fn unknown_values(_db: &dyn salsa::Database, _id: salsa::Id, _item: ItemInput) -> Option<Arc<Summary>> {
+    None
+}
+
 /// What `caller` sees of the module's item `name`.
-fn item_signature(db: &dyn salsa::Database, caller: ItemInput, name: Name) -> Option<Arc<Signature>> {
+pub(crate) fn item_signature(db: &dyn salsa::Database, caller: ItemInput, name: Name) -> Option<Arc<Signature>> {
     let scope = caller.scope(db);
     let Some(item) = scope_index(db, scope).get(&name).copied() else {
         return scope_externs(db, scope).get(&name).cloned();

@@ -1,6 +1,7 @@
 //! Keeping the salsa inputs in step with a document.
 
 use crate::queries::{Database, ItemInput, ScopeInput, check_item, header};
+use rx_ops::user::Operators;
 use rx_syntax::Segment;
 use rx_syntax::document::{Document, Item, ItemKind};
 use salsa::Setter;
@@ -37,7 +38,7 @@ impl Pool {
     }
 
     fn scope(&mut self, db: &mut Database) -> ScopeInput {
-        self.scopes.pop().unwrap_or_else(|| ScopeInput::new(db, Arc::from([]), Arc::from([]), Arc::from([])))
+        self.scopes.pop().unwrap_or_else(|| ScopeInput::new(db, Arc::from([]), Arc::from([]), Arc::from([]), None))
     }
 }
 
@@ -46,6 +47,7 @@ impl Pool {
 pub(crate) struct Inputs {
     pub(crate) items: Vec<ItemInput>,
     scopes: BTreeMap<Option<u32>, ScopeInput>,
+    operators: Option<Arc<Operators>>,
 }
 
 impl Inputs {
@@ -62,10 +64,23 @@ impl Inputs {
             scope.set_preludes(db).to(Arc::from([]));
             scope.set_functions(db).to(Arc::from([]));
             scope.set_surroundings(db).to(Arc::from([]));
+            if scope.operators(db).is_some() {
+                scope.set_operators(db).to(None);
+            }
             pool.scopes.push(scope);
         }
         for item in self.items {
             pool.retire(db, item);
+        }
+    }
+
+    /// Sets the operators that the document's project declares.
+    pub(crate) fn set_operators(&mut self, db: &mut Database, operators: Option<Arc<Operators>>) {
+        self.operators = operators;
+        for scope in self.scopes.values() {
+            if scope.operators(db) != self.operators {
+                scope.set_operators(db).to(self.operators.clone());
+            }
         }
     }
 
@@ -98,7 +113,7 @@ impl Inputs {
 
     /// The same inputs for a snapshot.
     pub(crate) fn share(&self) -> Inputs {
-        Inputs { items: self.items.clone(), scopes: self.scopes.clone() }
+        Inputs { items: self.items.clone(), scopes: self.scopes.clone(), operators: self.operators.clone() }
     }
 
     fn scope_of(&self, item: &Item) -> Option<ScopeInput> {
@@ -114,7 +129,14 @@ impl Inputs {
         new: Range<usize>,
     ) {
         for item in document.items() {
-            self.scopes.entry(item.module).or_insert_with(|| pool.scope(db));
+            let operators = &self.operators;
+            self.scopes.entry(item.module).or_insert_with(|| {
+                let scope = pool.scope(db);
+                if operators.is_some() {
+                    scope.set_operators(db).to(operators.clone());
+                }
+                scope
+            });
         }
         let end = old.end.min(self.items.len());
         let mut replaced: Vec<ItemInput> = self.items.get(old.start.min(end)..end).unwrap_or_default().to_vec();

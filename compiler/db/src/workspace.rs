@@ -3,15 +3,18 @@
 use crate::hover::{Hover, hover_at};
 use crate::module::FunctionRow;
 use crate::position::{absolute, place_diagnostic};
-use crate::queries::{Database, check_item};
+use crate::queries::{Database, check_item, portability};
+use crate::suppress::suppressions;
 use crate::sync::{Inputs, Pool};
 use rx_analysis::elaborate;
 use rx_analysis::function::ItemPlace;
-use rx_base::{Diagnostic, Span};
+use rx_analysis::suppression;
+use rx_base::{Code, Diagnostic, Severity, Span, TvmVersion};
+use rx_ops::user::Operators;
 use rx_syntax::document::{Document, FileKind};
 use std::fmt;
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// A file of a [`Workspace`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -70,12 +73,19 @@ pub struct Workspace {
     db: Database,
     files: Vec<Option<File>>,
     pool: Pool,
+    tvm: Option<TvmVersion>,
 }
 
 impl Workspace {
     /// A workspace without files.
     pub fn new() -> Workspace {
         Workspace::default()
+    }
+
+    /// Chooses the release of TVM that programs are meant for: files without errors get warnings of what it cannot read,
+    /// lower or build.
+    pub fn set_tvm(&mut self, version: Option<TvmVersion>) {
+        self.tvm = version;
     }
 
     /// Adds a file.
@@ -92,6 +102,12 @@ impl Workspace {
         let Some(file) = self.files.get_mut(file.0 as usize).and_then(Option::as_mut) else { return };
         let edit = file.document.edit(range, new);
         file.inputs.follow(&mut self.db, &mut self.pool, &file.document, edit.old, edit.new);
+    }
+
+    /// Sets the operators that a file's project declares; what depends on them is checked again.
+    pub fn set_operators(&mut self, file: FileId, operators: Arc<Operators>) {
+        let Some(file) = self.files.get_mut(file.0 as usize).and_then(Option::as_mut) else { return };
+        file.inputs.set_operators(&mut self.db, Some(operators).filter(|operators| !operators.is_empty()));
     }
 
     /// Forgets a file.
@@ -116,9 +132,23 @@ impl Workspace {
         self.file(file).map(|file| (&self.db, &file.document, &file.inputs))
     }
 
-    /// The mistakes of a file, in order of position.
+    /// The mistakes of a file, in order of position, but for those its comments suppress; and the comments that suppress
+    /// nothing.
     pub fn diagnostics(&self, file: FileId) -> Vec<Diagnostic<Span>> {
-        self.file(file).map(|file| diagnostics(&self.db, file)).unwrap_or_default()
+        let Some(file) = self.file(file) else { return Vec::new() };
+        let suppressions = suppressions(&file.document);
+        let found = diagnostics(&self.db, file, self.tvm);
+        if suppressions.is_empty() {
+            return found;
+        }
+        // The limits of a TVM are looked for only where one is chosen, and in files without errors.
+        let limits = self.tvm.is_some() && is_valid(&found);
+        suppression::apply(&suppressions, found, |code: Code| limits || code.number() / 100 != PORTABILITY)
+    }
+
+    /// The mistakes of a file, in order of position, suppressed or not.
+    pub fn unsuppressed_diagnostics(&self, file: FileId) -> Vec<Diagnostic<Span>> {
+        self.file(file).map(|file| diagnostics(&self.db, file, self.tvm)).unwrap_or_default()
     }
 
     /// The struct info of every parameter, binding and returned value of a file, in order of position.
@@ -138,12 +168,12 @@ impl Workspace {
         let files = self.files.iter().map(|file| {
             file.as_ref().map(|file| File { document: file.document.clone(), inputs: file.inputs.share() })
         });
-        Snapshot(Workspace { db: self.db.clone(), files: files.collect(), pool: Pool::default() })
+        Snapshot(Workspace { db: self.db.clone(), files: files.collect(), pool: Pool::default(), tvm: self.tvm })
     }
 }
 
 /// A readable copy of a [`Workspace`].
-pub struct Snapshot(Workspace);
+pub struct Snapshot(pub(crate) Workspace);
 
 impl Snapshot {
     /// Runs `ask`; `Err` when the documents changed meanwhile.
@@ -180,7 +210,14 @@ impl Snapshot {
     }
 }
 
-fn diagnostics(db: &Database, file: &File) -> Vec<Diagnostic<Span>> {
+/// The group of the codes RX10xx.
+const PORTABILITY: u16 = 10;
+
+fn is_valid(found: &[Diagnostic<Span>]) -> bool {
+    found.iter().all(|diagnostic| diagnostic.severity != Severity::Error)
+}
+
+fn diagnostics(db: &Database, file: &File, tvm: Option<TvmVersion>) -> Vec<Diagnostic<Span>> {
     let mut found = Vec::new();
     for (at, (input, item)) in file.inputs.items.iter().zip(file.document.items()).enumerate() {
         let check = check_item(db, *input);
@@ -190,6 +227,12 @@ fn diagnostics(db: &Database, file: &File) -> Vec<Diagnostic<Span>> {
             let place = |span: &Span| absolute(&file.document, at, &ItemPlace::Segment(segment, *span));
             let primary = place(&diagnostic.primary).unwrap_or_default();
             found.push(diagnostic.map_places(primary, place));
+        }
+    }
+    if let (Some(version), true) = (tvm, is_valid(&found)) {
+        for (at, input) in file.inputs.items.iter().enumerate() {
+            let limits = portability(db, *input, version);
+            found.extend(limits.iter().map(|limit| place_diagnostic(&file.document, at, limit)));
         }
     }
     found.sort_by_key(|diagnostic| (diagnostic.primary, diagnostic.code));

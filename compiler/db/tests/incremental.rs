@@ -14,6 +14,9 @@ const TEXTS: &[&str] = &[
     include_str!("../../../examples/classic_spelling.rx"),
     include_str!("texts/branches.rx"),
     include_str!("texts/many_bindings.rx"),
+    include_str!("texts/values.rx"),
+    include_str!("texts/facts.rx"),
+    include_str!("texts/suppressed.rx"),
 ];
 
 /// What an edit does at a place chosen by a number.
@@ -64,6 +67,8 @@ fn edit() -> impl Strategy<Value = Edit> {
         "with R.dataflow():\n",
         "else:\n",
         "lv",
+        "  # rx: ignore[RX0201]",
+        "# rx: ignore\n",
     ]);
     prop_oneof![
         4 => (any::<usize>(), pieces).prop_map(|(at, piece)| Edit::Insert(at, piece)),

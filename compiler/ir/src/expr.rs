@@ -2,6 +2,7 @@
 
 use crate::struct_info::StructInfo;
 use rx_base::{DType, Dim, Name, Span};
+use std::fmt;
 use std::sync::Arc;
 
 /// Where a binding or loop statement comes from: survives printing, passes and lowering.
@@ -166,6 +167,34 @@ impl Attr {
         match self {
             Attr::Str(text) => Some(text),
             _ => None,
+        }
+    }
+}
+
+/// As Python writes it: `None`, `True`, `[1, 1]`, `"NCHW"`.
+impl fmt::Display for Attr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Attr::None => f.write_str("None"),
+            Attr::Bool(value) => f.write_str(if *value { "True" } else { "False" }),
+            Attr::Int(value) => value.fmt(f),
+            Attr::Float(value) => write!(f, "{value:?}"),
+            Attr::Str(text) => write!(f, "\"{text}\""),
+            Attr::List(items) => {
+                f.write_str("[")?;
+                for (at, item) in items.iter().enumerate() {
+                    write!(f, "{}{item}", if at == 0 { "" } else { ", " })?;
+                }
+                f.write_str("]")
+            }
+            Attr::Dict(entries) => {
+                f.write_str("{")?;
+                for (at, (key, value)) in entries.iter().enumerate() {
+                    write!(f, "{}\"{key}\": {value}", if at == 0 { "" } else { ", " })?;
+                }
+                f.write_str("}")
+            }
+            Attr::Opaque(text) => f.write_str(text),
         }
     }
 }

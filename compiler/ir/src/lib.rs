@@ -7,8 +7,12 @@ pub mod expr;
 pub mod function;
 pub mod signature;
 pub mod struct_info;
+pub mod values;
 
 pub use expr::{Argument, Attr, Call, Callee, Expr, ExprKind, Literal, Origin, PrimValue};
 pub use function::{Binding, BindingKind, Body, Function};
 pub use signature::{BufferParam, FunctionSignature, PrimFuncSignature, PrimParam, PrimParamKind, Signature};
-pub use struct_info::{DTensorInfo, FunctionInfo, Placement, PrimInfo, Shape, StructInfo, TensorInfo, VDevice};
+pub use struct_info::{
+    DTensorInfo, FunctionInfo, Placement, PrimInfo, Readings, Shape, Spelling, StructInfo, TensorInfo, VDevice,
+};
+pub use values::{Elements, End, IndexSites, Known, Requirement, Summary, TensorValues, Term, Values};

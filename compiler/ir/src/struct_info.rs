@@ -44,6 +44,17 @@ pub struct TensorInfo {
     pub vdevice: Option<VDevice>,
     /// The dtype is an error part: a contradiction in it was reported, it agrees with everything (`dtype` is `None`).
     pub dtype_error: bool,
+    /// Where parts are in error because what was declared contradicts what was inferred: both.
+    pub readings: Option<Arc<Readings>>,
+}
+
+/// The two types of a tensor whose annotation contradicts its value. Neither has readings of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Readings {
+    /// What was written.
+    pub declared: TensorInfo,
+    /// What its value is.
+    pub inferred: TensorInfo,
 }
 
 /// As much of a shape as is known.
@@ -185,7 +196,7 @@ impl StructInfo {
 
     /// A tensor without a virtual device.
     pub fn tensor_of(shape: Shape, dtype: Option<DType>) -> StructInfo {
-        TensorInfo { shape, dtype, vdevice: None, dtype_error: false }.into()
+        TensorInfo { shape, dtype, vdevice: None, dtype_error: false, readings: None }.into()
     }
 
     /// A shape value of known dims.
@@ -266,98 +277,110 @@ impl From<TensorInfo> for StructInfo {
     }
 }
 
+/// How a text spells types: what it calls them, and how it writes dims.
+pub struct Spelling<'a> {
+    /// The spelling of a name that TVM 0.27 spells `R.Any`, `T.int64`.
+    pub path: &'a dyn Fn(&str) -> String,
+    /// The spelling of a dim.
+    pub dim: &'a dyn Fn(&Dim) -> String,
+}
+
 /// The `tvm-0.27` spelling, compound dims bare, as in a body.
 impl fmt::Display for StructInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_struct_info(f, self)
+        f.write_str(&self.spell(&Spelling { path: &str::to_owned, dim: &Dim::to_string }))
     }
 }
 
-fn write_struct_info(f: &mut fmt::Formatter<'_>, info: &StructInfo) -> fmt::Result {
-    match info {
-        StructInfo::Object => f.write_str("R.Any"),
-        StructInfo::Error => f.write_str("R.Any"),
-        StructInfo::String => f.write_str("I.StringType"),
-        StructInfo::Tensor(tensor) => write_tensor(f, tensor, "R.Tensor", None),
-        StructInfo::DTensor(tensor) => write_tensor(f, &tensor.tensor, "R.DTensor", Some(tensor)),
-        StructInfo::Prim(prim) => match prim.dtype {
-            Some(dtype) => write!(f, "T.{dtype}"),
-            None => f.write_str("T.int64"),
-        },
-        StructInfo::Shape(shape) => match shape {
+impl StructInfo {
+    /// The type as an annotation of a text that spells types so.
+    pub fn spell(&self, spelling: &Spelling<'_>) -> String {
+        let mut text = String::new();
+        spelling.write(self, &mut text);
+        text
+    }
+}
+
+impl Spelling<'_> {
+    fn write(&self, info: &StructInfo, out: &mut String) {
+        match info {
+            StructInfo::Object | StructInfo::Error => out.push_str(&(self.path)("R.Any")),
+            StructInfo::String => out.push_str(&(self.path)("I.StringType")),
+            StructInfo::Tensor(tensor) => self.write_tensor(tensor, "R.Tensor", None, out),
+            StructInfo::DTensor(tensor) => self.write_tensor(&tensor.tensor, "R.DTensor", Some(tensor), out),
+            StructInfo::Prim(prim) => {
+                out.push_str(&(self.path)(&format!("T.{}", prim.dtype.unwrap_or(DType::INT64))));
+            }
+            StructInfo::Shape(shape) => {
+                let arguments = match shape {
+                    Shape::Known(dims) => Some(format!("([{}])", self.dims(dims))),
+                    other => other.ndim().map(|ndim| format!("(ndim={ndim})")),
+                };
+                out.push_str(&(self.path)("R.Shape"));
+                out.push_str(&arguments.unwrap_or_default());
+            }
+            StructInfo::Tuple(fields) => {
+                out.push_str(&(self.path)("R.Tuple"));
+                if !fields.is_empty() {
+                    self.write_list(fields, "(", ")", out);
+                }
+            }
+            StructInfo::Function(function) => self.write_function(function, out),
+        }
+    }
+
+    fn write_function(&self, function: &FunctionInfo, out: &mut String) {
+        out.push_str(&(self.path)("R.Callable"));
+        match &function.params {
+            None if function.ret == StructInfo::Object => return,
+            None => out.push_str("(None"),
+            Some(params) => self.write_list(params, "((", if params.len() == 1 { ",)" } else { ")" }, out),
+        }
+        out.push_str(", ");
+        self.write(&function.ret, out);
+        out.push_str(if function.pure { ", True)" } else { ", False)" });
+    }
+
+    fn write_list(&self, items: &[StructInfo], open: &str, close: &str, out: &mut String) {
+        out.push_str(open);
+        for (at, item) in items.iter().enumerate() {
+            out.push_str(if at == 0 { "" } else { ", " });
+            self.write(item, out);
+        }
+        out.push_str(close);
+    }
+
+    fn dims(&self, dims: &[Dim]) -> String {
+        dims.iter().map(self.dim).collect::<Vec<_>>().join(", ")
+    }
+
+    fn write_tensor(&self, tensor: &TensorInfo, head: &str, distributed: Option<&DTensorInfo>, out: &mut String) {
+        let mut arguments: Vec<String> = Vec::new();
+        match &tensor.shape {
             Shape::Known(dims) => {
-                f.write_str("R.Shape([")?;
-                write_list(f, dims)?;
-                f.write_str("])")
+                let comma = if dims.len() == 1 { "," } else { "" };
+                arguments.push(format!("({}{comma})", self.dims(dims)));
             }
-            other => match other.ndim() {
-                Some(ndim) => write!(f, "R.Shape(ndim={ndim})"),
-                None => f.write_str("R.Shape"),
-            },
-        },
-        StructInfo::Tuple(fields) if fields.is_empty() => f.write_str("R.Tuple"),
-        StructInfo::Tuple(fields) => {
-            f.write_str("R.Tuple(")?;
-            write_list(f, fields)?;
-            f.write_str(")")
+            Shape::Var { name, .. } => arguments.push(name.to_string()),
+            _ => {}
         }
-        StructInfo::Function(function) => match &function.params {
-            None if function.ret == StructInfo::Object => f.write_str("R.Callable"),
-            None => write!(f, "R.Callable(None, {}, {})", function.ret, python_bool(function.pure)),
-            Some(params) => {
-                f.write_str("R.Callable((")?;
-                write_list(f, params)?;
-                let comma = if params.len() == 1 { "," } else { "" };
-                write!(f, "{comma}), {}, {})", function.ret, python_bool(function.pure))
-            }
-        },
-    }
-}
-
-fn python_bool(value: bool) -> &'static str {
-    if value { "True" } else { "False" }
-}
-
-fn write_list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, items: &[T]) -> fmt::Result {
-    for (at, item) in items.iter().enumerate() {
-        write!(f, "{}{item}", if at == 0 { "" } else { ", " })?;
-    }
-    Ok(())
-}
-
-fn write_tensor(
-    f: &mut fmt::Formatter<'_>,
-    tensor: &TensorInfo,
-    head: &str,
-    distributed: Option<&DTensorInfo>,
-) -> fmt::Result {
-    let mut arguments: Vec<String> = Vec::new();
-    match &tensor.shape {
-        Shape::Known(dims) => {
-            let comma = if dims.len() == 1 { "," } else { "" };
-            let dims: Vec<String> = dims.iter().map(Dim::to_string).collect();
-            arguments.push(format!("({}{comma})", dims.join(", ")));
+        if let Some(dtype) = tensor.dtype {
+            arguments.push(format!("dtype=\"{dtype}\""));
         }
-        Shape::Var { name, .. } => arguments.push(name.to_string()),
-        _ => {}
-    }
-    if let Some(dtype) = tensor.dtype {
-        arguments.push(format!("dtype=\"{dtype}\""));
-    }
-    match &tensor.shape {
-        Shape::Rank(ndim) => arguments.push(format!("ndim={ndim}")),
-        Shape::Known(_) | Shape::Var { .. } | Shape::Unknown | Shape::Error => {}
-    }
-    if let Some(vdevice) = tensor.vdevice {
-        arguments.push(format!("vdevice=\"{}\"", vdevice.0));
-    }
-    if let Some(distributed) = distributed {
-        arguments.push(format!("device_mesh=\"{}\"", distributed.device_mesh));
-        arguments.push(format!("placement=\"{}\"", distributed.placement.0));
-    }
-    match arguments.is_empty() {
-        true => f.write_str(head),
-        false => write!(f, "{head}({})", arguments.join(", ")),
+        if let Shape::Rank(ndim) = &tensor.shape {
+            arguments.push(format!("ndim={ndim}"));
+        }
+        if let Some(vdevice) = tensor.vdevice {
+            arguments.push(format!("vdevice=\"{}\"", vdevice.0));
+        }
+        if let Some(distributed) = distributed {
+            arguments.push(format!("device_mesh=\"{}\"", distributed.device_mesh));
+            arguments.push(format!("placement=\"{}\"", distributed.placement.0));
+        }
+        out.push_str(&(self.path)(head));
+        if !arguments.is_empty() {
+            out.push_str(&format!("({})", arguments.join(", ")));
+        }
     }
 }
 

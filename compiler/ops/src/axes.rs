@@ -2,7 +2,7 @@
 
 use crate::call::{CallInfo, ParamPlace, Problem};
 use rustc_hash::FxHashSet;
-use rx_base::Code;
+use rx_base::{Code, counted};
 
 /// The axis `axis` of a tensor with `ndim` dimensions, counted from the front (TVM's `NormalizeAxis`).
 ///
@@ -20,15 +20,34 @@ pub(crate) fn normalize_axis(
     match from_front.and_then(|axis| usize::try_from(axis).ok()).filter(|axis| *axis < ndim) {
         Some(axis) => Ok(axis),
         None => {
-            let message = format!("{name} {axis} is out of range, the tensor has {ndim} dimensions");
+            let of = ranked(call, ndim);
+            let dimensions = counted(ndim, "dimension");
+            let message = match of {
+                Some(tensor) => format!("{name} {axis} is out of range: `{tensor}` has {dimensions}"),
+                None => format!("{name} {axis} is out of range for {dimensions}"),
+            };
             let note = match ndim {
                 0 => "a tensor without dimensions has no axis".to_owned(),
                 _ => format!("valid axes are -{ndim} to {}", ndim - 1),
             };
             let place = ParamPlace::Param(name);
-            Err(call.error(Code::AxisOutOfRange, place, format_args!("{message}")).with_note(note).into())
+            let report = call.error(Code::AxisOutOfRange, place, format_args!("{message}")).with_note(note);
+            Err(match of {
+                Some(tensor) => report.with_label(ParamPlace::Param(tensor), call.ty(tensor).to_string()),
+                None => report,
+            }
+            .into())
         }
     }
+}
+
+/// The first tensor argument of this rank, which an axis is most likely one of. The result of `stack` has one more.
+fn ranked(call: &CallInfo<'_>, ndim: usize) -> Option<&'static str> {
+    let has_rank = |name: &str| {
+        let tensor = call.operand(name).and_then(|operand| operand.ty.as_tensor());
+        tensor.is_some_and(|tensor| tensor.shape.ndim() == Some(ndim))
+    };
+    call.schema.params.iter().map(|param| param.name).find(|name| has_rank(name))
 }
 
 /// The axes `axes`, counted from the front, in the order given (TVM's `NormalizeAxes`).

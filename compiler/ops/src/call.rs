@@ -3,7 +3,7 @@
 use crate::schema::{Default, Param, Schema};
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, DType, Diagnostic, Dim};
-use rx_ir::{Argument, Attr, Expr, StructInfo, TensorInfo};
+use rx_ir::{Argument, Attr, Expr, ExprKind, StructInfo, TensorInfo};
 use std::cell::RefCell;
 use std::fmt;
 
@@ -78,12 +78,26 @@ pub struct CallInfo<'a> {
     pub bounds: &'a Bounds,
     /// Findings that do not keep the call from having a type.
     pub findings: RefCell<Vec<Diagnostic<ParamPlace>>>,
+    /// Where somebody wants them: axes of the result with their formulas, the numbers put in.
+    pub derivations: Option<RefCell<Vec<(usize, String)>>>,
 }
 
 impl<'a> CallInfo<'a> {
     /// A call of `schema` with these arguments.
     pub fn new(schema: &'static Schema, args: &'a [Arg<'a>], bounds: &'a Bounds) -> CallInfo<'a> {
-        CallInfo { schema, args, bounds, findings: RefCell::new(Vec::new()) }
+        CallInfo { schema, args, bounds, findings: RefCell::new(Vec::new()), derivations: None }
+    }
+
+    /// A call whose rule is asked for its formulas.
+    pub fn explaining(schema: &'static Schema, args: &'a [Arg<'a>], bounds: &'a Bounds) -> CallInfo<'a> {
+        CallInfo { derivations: Some(RefCell::default()), ..CallInfo::new(schema, args, bounds) }
+    }
+
+    /// Says how axis `axis` of the result is computed, to whoever asks.
+    pub fn derive(&self, axis: Option<usize>, formula: impl FnOnce() -> String) {
+        if let (Some(derivations), Some(axis)) = (&self.derivations, axis) {
+            derivations.borrow_mut().push((axis, formula()));
+        }
     }
 
     /// The argument bound to `name`. A name the schema lacks is `Absent`; a unit test calls every rule to rule that out.
@@ -215,6 +229,15 @@ impl<'a> CallInfo<'a> {
     /// Whether two dims are equal, under what is known of the symbols.
     pub fn equal(&self, a: &Dim, b: &Dim) -> rx_base::Answer {
         rx_base::symbolic::prove::equal(a, b, self.bounds)
+    }
+
+    /// The argument passed for `name` as advice may repeat it: a variable by its name, anything longer as `…`.
+    pub fn written(&self, name: &str) -> &'a str {
+        let at = self.schema.params.iter().position(|param| param.name == name);
+        match at.and_then(|at| self.args.get(at)) {
+            Some(Arg::Operand(Expr { kind: ExprKind::Var(variable), .. })) => variable.as_str(),
+            _ => "…",
+        }
     }
 
     /// A diagnostic whose message begins with the operator's name.

@@ -3,7 +3,8 @@
 //! The result is what the call declares. Whether a `call_tir` fits its prim_func is checked where functions are known.
 
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
-use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use crate::cost::Cost;
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rustc_hash::FxHashSet;
 use rx_base::{Answer, Code};
 use rx_ir::{Expr, StructInfo, TensorInfo};
@@ -32,7 +33,17 @@ const fn calls(
     doc: &'static str,
     infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
 ) -> Schema {
-    Schema { name, params, purity, doc, reference: REFERENCE, infer, compute: None }
+    Schema {
+        name,
+        params,
+        purity,
+        doc,
+        reference: REFERENCE,
+        infer,
+        cost: Cost::Callee,
+        compute: None,
+        flow: Flow::OPAQUE,
+    }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[

@@ -2,8 +2,9 @@
 
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::cost::Cost;
 use crate::operands::{Element, tensor_type};
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::name::name;
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Placement, Shape, StructInfo, TensorInfo};
@@ -32,8 +33,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The tensors of all workers combined element by element; every worker gets the result.",
         reference: REFERENCE,
+        cost: Cost::PerOutput(0),
         infer: allreduce,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "ccl.allgather",
@@ -41,8 +44,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The tensors of all workers put together along axis 0; every worker gets the result.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: allgather,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "ccl.broadcast_from_worker0",
@@ -50,11 +55,13 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The tensor of worker 0, given to every worker.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: |call| {
             call.tensor("x")?;
             Ok(call.ty("x").clone())
         },
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "ccl.scatter_from_worker0",
@@ -66,11 +73,13 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The tensor of worker 0 cut into equal parts along an axis, one for each worker.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: |call| {
             let tensor = call.tensor("x")?;
             split_over_workers(call, "x", tensor)
         },
         compute: None,
+        flow: Flow::OPAQUE,
     },
 ];
 

@@ -2,7 +2,8 @@
 
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
 use crate::ccl::split_over_workers;
-use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use crate::cost::Cost;
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::Code;
 use rx_base::name::name;
 use rx_ir::{DTensorInfo, Placement, StructInfo};
@@ -25,8 +26,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The tensor itself, with a wish how to lay it over the mesh, for the pass that distributes.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: annotate_sharding,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "dist.redistribute",
@@ -34,8 +37,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The tensor laid over the mesh in another way.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: redistribute,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "dist.redistribute_replica_to_shard",
@@ -47,8 +52,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The part of a tensor that this worker keeps when it is cut along an axis.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: replica_to_shard,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "dist.call_tir_local_view",
@@ -60,12 +67,14 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Calls a prim_func on the parts of distributed tensors that each worker holds.",
         reference: REFERENCE,
+        cost: Cost::Callee,
         infer: |call| match call.arg("out_ty") {
             Arg::Types([ty]) => Ok(ty.clone()),
             Arg::Types(types) => Ok(StructInfo::tuple(*types)),
             _ => Err(Problem::Propagate),
         },
         compute: None,
+        flow: Flow::OPAQUE,
     },
 ];
 

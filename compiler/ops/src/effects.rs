@@ -1,8 +1,10 @@
 //! Operators that print, assert, stand for nothing, or say where a tensor lives.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::cost::Cost;
 use crate::operands::{Element, tensor_type};
-use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::tensor::values::arrange;
 use rx_base::Code;
 use rx_base::name::name;
 use rx_ir::{PrimInfo, StructInfo, VDevice};
@@ -22,8 +24,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Impure,
         doc: "Prints values when the program runs.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: |_| Ok(StructInfo::void()),
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "assert_op",
@@ -39,8 +43,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Impure,
         doc: "Stops the program with a message unless a condition holds.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: assert_op,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "null_value",
@@ -48,8 +54,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "A value that stands for nothing, where an argument is left out.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: |_| Ok(StructInfo::Object),
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "to_vdevice",
@@ -60,8 +68,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The tensor copied to a virtual device.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: to_vdevice,
         compute: None,
+        flow: Flow::OPAQUE.keeping("data").computing(arrange::same),
     },
     Schema {
         name: "hint_on_device",
@@ -73,11 +83,13 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The tensor itself, with a wish where it should live, for the pass that places values.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: |call| {
             call.tensor("data")?;
             Ok(call.ty("data").clone())
         },
         compute: None,
+        flow: Flow::OPAQUE.keeping("data").computing(arrange::same),
     },
 ];
 

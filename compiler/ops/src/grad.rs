@@ -1,11 +1,12 @@
 //! `R.grad.*`: marks for automatic differentiation, and gradients that have an operator of their own.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::cost::Cost;
 use crate::nn::loss::{IGNORE_INDEX, PREDICTIONS, REDUCTION, TARGETS, WEIGHTS};
 use crate::nn::pool::{
     CEIL_MODE, DATA, OUT_LAYOUT, count_include_pad, dilation, layout, padding_param, pool_size, strides,
 };
-use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::Code;
 use rx_ir::{ExprKind, StructInfo};
 
@@ -33,7 +34,17 @@ const fn schema(
     doc: &'static str,
     infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
 ) -> Schema {
-    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer, compute: None }
+    Schema {
+        name,
+        params,
+        purity: Purity::Pure,
+        doc,
+        reference: REFERENCE,
+        infer,
+        cost: Cost::Uncounted,
+        compute: None,
+        flow: Flow::OPAQUE,
+    }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -42,19 +53,22 @@ pub(crate) static OPERATORS: &[Schema] = &[
         &[Param::operand("input", ParamKind::Any, "The value.")],
         "Stops differentiation: the value itself, through which no gradient flows.",
         no_grad,
-    ),
+    )
+    .costing(Cost::Nothing),
     schema(
         "grad.start_checkpoint",
         &[Param::operand("input", ParamKind::Any, "The stage's input, a variable.")],
         "Marks the input of a checkpointed stage, whose intermediate values the backward pass computes again.",
         checkpoint,
-    ),
+    )
+    .costing(Cost::Nothing),
     schema(
         "grad.end_checkpoint",
         &[Param::operand("input", ParamKind::Any, "The stage's output, a variable.")],
         "Marks the output of a checkpointed stage.",
         checkpoint,
-    ),
+    )
+    .costing(Cost::Nothing),
     schema(
         "grad.nll_loss_backward",
         &[OUTPUT_GRAD, PREDICTIONS, TARGETS, WEIGHTS, REDUCTION, IGNORE_INDEX],

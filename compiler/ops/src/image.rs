@@ -6,9 +6,10 @@ mod taps;
 
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::layout::{laid_out_dims, layout_attr};
 use crate::operands::{AxisOf, Element, rank_like, require_extent, require_ndim, tensor_like, tensor_type};
-use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Code, Dim};
 use rx_ir::{ExprKind, PrimValue, Shape, StructInfo};
 
@@ -104,8 +105,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Resizes images to a given height and width.",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: resize2d,
         compute: Some(Compute::Loops(resize::resize2d)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "image.resize3d",
@@ -125,8 +128,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Resizes volumes to a given depth, height and width.",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: resize3d,
         compute: Some(Compute::Loops(resize::resize3d)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "image.grid_sample",
@@ -154,8 +159,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Samples images at the places a grid names. The result has the grid's spatial extents.",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: grid_sample,
         compute: Some(Compute::Loops(sample::grid_sample)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "image.affine_grid",
@@ -168,8 +175,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The grid that affine matrices map a regular one to, as `image.grid_sample` takes it. \
               See <https://arxiv.org/abs/1506.02025>.",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: affine_grid,
         compute: Some(Compute::Loops(sample::affine_grid)),
+        flow: Flow::OPAQUE,
     },
 ];
 

@@ -2,7 +2,8 @@
 
 use crate::arguments::integer;
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::schema::{Param, ParamKind, Purity, Schema};
+use crate::cost::Cost;
+use crate::schema::{Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Code, DType};
 use rx_ir::StructInfo;
 
@@ -22,8 +23,10 @@ const fn inspect(
         purity: Purity::Pure,
         doc,
         reference: "TVM src/relax/op/tensor/inspect.cc",
+        cost: Cost::Nothing,
         infer,
         compute: None,
+        flow: Flow::OPAQUE,
     }
 }
 

@@ -5,7 +5,7 @@
 //! one dim per axis of the layout string.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
-use rx_base::{Answer, Code, Dim, Fix};
+use rx_base::{Answer, Code, Dim, Fix, counted};
 use rx_tir::Expr;
 
 /// The largest piece an axis can be split into; TVM keeps it in 32 bits.
@@ -117,6 +117,14 @@ impl Layout {
     /// Whether no axis is split.
     pub(crate) fn is_plain(&self) -> bool {
         self.axes.iter().all(|axis| matches!(axis, Axis::Primal(_)))
+    }
+
+    /// The letters of each physical axis, a piece with its size.
+    pub(crate) fn axis_pieces(&self) -> impl Iterator<Item = Vec<(char, Option<i64>)>> {
+        self.axes.iter().map(|axis| match axis {
+            Axis::Primal(letter) => vec![(*letter, None)],
+            Axis::Packed(pieces) => pieces.iter().map(|(letter, size)| (*letter, Some(*size))).collect(),
+        })
     }
 
     /// The physical axis of a letter.
@@ -265,6 +273,7 @@ pub(crate) fn layout_attr(
             let unknown: Vec<char> = layout.letters().filter(|letter| !plain.contains(*letter)).collect();
             match (&missing[..], &unknown[..]) {
                 ([], []) => return Ok(layout),
+                ([], [letter]) => format!("has {letter}, which means nothing here"),
                 ([], unknown) => format!("has {}, which mean nothing here", list(unknown)),
                 (missing, []) => format!("lacks {}", list(missing)),
                 (missing, unknown) => format!("lacks {} and has {} instead", list(missing), list(unknown)),
@@ -276,7 +285,7 @@ pub(crate) fn layout_attr(
     let letters: Vec<char> = plain.chars().collect();
     Err(call
         .error(Code::UnknownLayout, ParamPlace::Param(name), message)
-        .with_note(format!("a {name} is made of the letters {}, as in \"{plain}\" or \"{plain}16c\"", list(&letters)))
+        .with_note(format!("`{name}` is made of the letters {}, as in \"{plain}\" or \"{plain}16c\"", list(&letters)))
         .with_help(format!("use {name}=\"{plain}\""))
         .with_fix(layout_fix(name, plain))
         .into())
@@ -307,7 +316,8 @@ pub(crate) fn laid_out_dims<'a>(
     let tensor = call.tensor(name)?;
     let ndim = layout.ndim();
     if let Some(given) = tensor.shape.ndim().filter(|given| *given != ndim) {
-        let message = format_args!("`{name}` has {given} dimensions, layout \"{}\" has {ndim}", layout.text());
+        let message =
+            format_args!("`{name}` has {}, layout \"{}\" has {ndim}", counted(given, "dimension"), layout.text());
         let report = call
             .error(Code::TensorNdimMismatch, ParamPlace::Param(name), message)
             .with_primary_label(call.ty(name).to_string());

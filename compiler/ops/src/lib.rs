@@ -5,8 +5,14 @@
 
 pub mod call;
 pub mod compute;
+pub mod cost;
+pub mod flow;
+pub mod provenance;
 mod registry;
+mod repair;
 pub mod schema;
+pub mod tvm;
+pub mod values;
 
 mod arguments;
 mod axes;
@@ -25,6 +31,7 @@ mod inspect;
 mod memory;
 mod nn;
 mod tensor;
+pub mod user;
 mod vision;
 mod vm;
 
@@ -33,5 +40,8 @@ mod tests;
 
 pub use call::{Arg, CallInfo, ParamPlace, Problem};
 pub use compute::{Compute, Input, Kernel, Lowering, Unsupported};
+pub use cost::{Charge, Cost};
+pub use flow::{Flow, Part, Site};
 pub use registry::{all, find};
+pub use repair::{Repair, repairs};
 pub use schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};

@@ -2,8 +2,10 @@
 
 use crate::arguments::{dtype, new_shape, scalar};
 use crate::call::{CallInfo, Problem};
+use crate::cost::Cost;
 use crate::operands::tensor_type;
-use crate::schema::{Default, Param, ParamKind, Purity, Schema};
+use crate::schema::{Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::tensor::values::arrange;
 use rx_ir::StructInfo;
 
 mod view;
@@ -33,8 +35,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "A piece of memory, for tensors to be put into.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: alloc_storage,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "memory.alloc_tensor",
@@ -42,8 +46,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "A tensor in a piece of memory.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: alloc_tensor,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "memory.ensure_zero_offset",
@@ -51,8 +57,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The tensor itself, or a copy where its data does not begin at its memory's start.",
         reference: "TVM src/relax/op/memory/view.cc",
+        cost: Cost::Nothing,
         infer: |call| known(call, "data"),
         compute: None,
+        flow: Flow::OPAQUE.keeping("data").computing(arrange::same),
     },
     Schema {
         name: "memory.kill_storage",
@@ -60,8 +68,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Impure,
         doc: "Ends the life of a piece of memory.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: |_| Ok(StructInfo::void()),
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "memory.kill_tensor",
@@ -69,8 +79,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Impure,
         doc: "Ends the life of a tensor.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: |_| Ok(StructInfo::void()),
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "memory.view",
@@ -87,8 +99,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The same memory under another shape, dtype or start. The view must lie within `data`.",
         reference: "TVM src/relax/op/memory/view.cc",
+        cost: Cost::Nothing,
         infer: view::view,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "builtin.alloc_tensor",
@@ -101,11 +115,13 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "A tensor with memory of its own and no values yet.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: |call| {
             scalar(call, "runtime_device_index")?;
             Ok(tensor_type(new_shape(call, "shape")?, dtype(call, "dtype")?, None))
         },
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "builtin.stop_lift_params",
@@ -113,11 +129,13 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The tensor itself. What is computed from it is not lifted out of the function with its parameters.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: |call| {
             call.tensor("x")?;
             known(call, "x")
         },
         compute: None,
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::same),
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use crate::call::{CallInfo, ParamPlace, Problem};
 use rx_base::dtype::TypeCode;
-use rx_base::{Answer, Code, DType, Diagnostic, Dim};
+use rx_base::{Answer, Code, DType, Diagnostic, Dim, counted};
 use rx_ir::{Shape, StructInfo, TensorInfo, VDevice};
 use std::fmt;
 
@@ -29,7 +29,7 @@ impl Element {
 
 /// A tensor of these parts.
 pub(crate) fn tensor_type(shape: Shape, element: Element, vdevice: Option<VDevice>) -> StructInfo {
-    TensorInfo { shape, dtype: element.dtype, vdevice, dtype_error: element.error }.into()
+    TensorInfo { shape, dtype: element.dtype, vdevice, dtype_error: element.error, readings: None }.into()
 }
 
 /// A tensor with the dtype and device of `tensor`.
@@ -72,7 +72,7 @@ pub(crate) fn joined_element(call: &CallInfo<'_>, left: &'static str, right: &'s
         (Some(x), Some(y)) if x != y && !x.is_bool() && !y.is_bool() => {
             let message = format_args!("`{left}` has dtype {x}, `{right}` has dtype {y}");
             Err(clash(call, Code::DtypeMismatch, right, left, message)
-                .with_help(format!("convert one of them: `R.astype(…, \"{x}\")`"))
+                .with_help(format!("convert one of them: `R.astype({}, \"{x}\")`", call.written(right)))
                 .into())
         }
         (Some(x), Some(_)) => Ok(Element::known(Some(x))),
@@ -94,7 +94,7 @@ pub(crate) fn joined_vdevice(
         (Some(a), Some(b)) if a != b => {
             let message = format_args!("`{left}` lives on \"{}\", `{right}` on \"{}\"", a.0, b.0);
             Err(clash(call, Code::VDeviceMismatch, right, left, message)
-                .with_help(format!("move one of them: `R.to_vdevice(…, \"{}\")`", a.0))
+                .with_help(format!("move one of them: `R.to_vdevice({}, \"{}\")`", call.written(right), a.0))
                 .into())
         }
         (a, b) => Ok(a.or(b)),
@@ -111,7 +111,7 @@ pub(crate) fn require_ndim(call: &CallInfo<'_>, name: &'static str, ndim: usize,
             .error(
                 Code::TensorNdimMismatch,
                 ParamPlace::Param(name),
-                format_args!("`{name}` must have {ndim} dimensions {axes}, it has {given}"),
+                format_args!("`{name}` must have {} {axes}, it has {given}", counted(ndim, "dimension")),
             )
             .with_primary_label(call.ty(name).to_string())
             .into()),
@@ -169,7 +169,7 @@ pub(crate) fn require_float(call: &CallInfo<'_>, name: &'static str, floats: Flo
                 format_args!("`{name}` must have a float dtype, it has {dtype}"),
             )
             .with_primary_label(call.ty(name).to_string())
-            .with_help(format!("convert it: `R.astype({name}, \"float32\")`"))
+            .with_help(format!("convert it: `R.astype({}, \"float32\")`", call.written(name)))
             .into()),
     }
 }

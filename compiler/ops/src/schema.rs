@@ -2,6 +2,9 @@
 
 use crate::call::Rule;
 use crate::compute::Compute;
+use crate::cost::Cost;
+
+pub use crate::flow::Flow;
 
 /// An operator: everything rx knows of it.
 #[derive(Debug)]
@@ -16,10 +19,21 @@ pub struct Schema {
     pub doc: &'static str,
     /// Where its definition comes from: a TVM file, an ONNX operator, a paper.
     pub reference: &'static str,
+    /// What a call costs.
+    pub cost: Cost,
     /// Its struct-info rule.
     pub infer: Rule,
     /// How its result is computed; `None` where rx cannot run it.
     pub compute: Option<Compute>,
+    /// Which elements its result holds, and which operands are indices.
+    pub flow: Flow,
+}
+
+impl Schema {
+    /// The same operator at another cost.
+    pub(crate) const fn costing(self, cost: Cost) -> Schema {
+        Schema { cost, ..self }
+    }
 }
 
 /// Whether calls have effects.
@@ -121,6 +135,13 @@ pub enum Default {
     Ints(&'static [i64]),
     /// A list of floats.
     Floats(&'static [f64]),
+}
+
+impl Schema {
+    /// The operator, with what it does with elements.
+    pub const fn flowing(self, flow: Flow) -> Schema {
+        Schema { flow, ..self }
+    }
 }
 
 impl Param {

@@ -25,3 +25,4 @@ pub(crate) mod slice;
 pub(crate) mod sorting;
 pub(crate) mod statistical;
 pub(crate) mod ternary;
+pub(crate) mod values;

@@ -5,7 +5,7 @@ use rx_base::name::name;
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, DType, Dim, Span};
 use rx_ir::struct_info::PrimInfo;
-use rx_ir::{Attr, Expr, ExprKind, PrimValue, Shape, StructInfo, TensorInfo, VDevice};
+use rx_ir::{Argument, Attr, Expr, ExprKind, PrimValue, Shape, StructInfo, TensorInfo, VDevice};
 
 mod robustness;
 
@@ -39,7 +39,7 @@ pub(crate) fn ty(text: &str) -> StructInfo {
         _ => Shape::known(dims(shape)),
     };
     let vdevice = vdevice.map(|device| VDevice(name(device)));
-    TensorInfo { shape, dtype: DType::parse(dtype), vdevice, dtype_error: false }.into()
+    TensorInfo { shape, dtype: DType::parse(dtype), vdevice, dtype_error: false, readings: None }.into()
 }
 
 /// A scalar of unknown value.
@@ -126,6 +126,20 @@ pub(crate) fn call_of<T>(op: &str, args: &[(&str, Given)], check: impl FnOnce(&C
         .collect();
     let bounds = Bounds::default();
     check(&CallInfo::new(schema, &bound, &bounds))
+}
+
+/// As [`call_of`], as the call's owned arguments.
+pub(crate) fn arguments_of(op: &str, args: &[(&str, Given)]) -> (&'static crate::Schema, Vec<Argument>) {
+    call_of(op, args, |call| {
+        let owned = call.args.iter().map(|arg| match arg {
+            Arg::Absent => Argument::Absent,
+            Arg::Operand(expr) => Argument::Operand((*expr).clone()),
+            Arg::Operands(exprs) => Argument::Operands(exprs.to_vec()),
+            Arg::Attr(attr) => Argument::Attr((*attr).clone()),
+            Arg::Types(types) => Argument::Types(types.to_vec()),
+        });
+        (call.schema, owned.collect())
+    })
 }
 
 /// What the operator's rule gives; of an error its code, `None` where an error part is passed on.

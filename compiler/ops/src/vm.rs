@@ -2,9 +2,10 @@
 
 use crate::arguments::{dtype, new_shape, scalar};
 use crate::call::{CallInfo, Problem};
+use crate::cost::Cost;
 use crate::memory::{DEVICE_INDEX, DTYPE, OFFSET, SHAPE, STORAGE, alloc_tensor};
 use crate::operands::{Element, tensor_type};
-use crate::schema::{Default, Param, ParamKind, Purity, Schema};
+use crate::schema::{Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_ir::{Shape, StructInfo};
 
 const REFERENCE: &str = "TVM src/relax/op/op.cc";
@@ -26,8 +27,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "A piece of memory, for tensors to be put into.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: alloc_storage,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "vm.alloc_tensor",
@@ -35,8 +38,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "A tensor in a piece of memory.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: vm_alloc_tensor,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "vm.call_tir_dyn",
@@ -51,8 +56,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Impure,
         doc: "Calls a prim_func whose symbols do not follow from its buffers.",
         reference: REFERENCE,
+        cost: Cost::Callee,
         infer: |_| Ok(StructInfo::void()),
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "vm.kill_object",
@@ -60,8 +67,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Impure,
         doc: "Ends the life of a value.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: |_| Ok(StructInfo::void()),
         compute: None,
+        flow: Flow::OPAQUE,
     },
 ];
 

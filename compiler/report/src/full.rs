@@ -21,24 +21,62 @@ const MARGIN: Color = Color::Fixed(246);
 ///
 /// Only the lines with labels are shown, of a long line only a window round each label. `color` adds ANSI colours.
 pub fn full(source: &Source<'_>, diagnostic: &Diagnostic<Span>, color: bool) -> String {
-    let labels = diagnostic.labels.iter().take(MOST_LABELS);
-    let spans: Vec<Span> = std::iter::once(diagnostic.primary).chain(labels.clone().map(|label| label.place)).collect();
-    let excerpt = Excerpt::new(source, &spans);
-    let texts = std::iter::once(primary_text(diagnostic)).chain(labels.map(|label| label.text.as_str()));
-    let drawing = draw(&excerpt, texts, severity_color(diagnostic.severity), color);
-
-    let mut out = Painter { out: String::new(), color };
     let code = diagnostic.code;
-    let title = format!("{}[{code} {}]", diagnostic.severity, code.slug());
-    out.paint(&title, severity_color(diagnostic.severity));
-    out.plain(&format!(": {}\n", line_of(&diagnostic.message, LONGEST_MESSAGE)));
-    out.frame(source, diagnostic, &excerpt, &drawing);
-    out.out
+    let story = Story {
+        title: format!("{}[{code} {}]", diagnostic.severity, code.slug()),
+        severity: diagnostic.severity,
+        message: &diagnostic.message,
+        primary: diagnostic.primary,
+        primary_label: &diagnostic.primary_label,
+        labels: &diagnostic.labels,
+        notes: &diagnostic.notes,
+        help: &diagnostic.help,
+        fixes: &diagnostic.fixes,
+    };
+    story.drawn(source, color)
 }
 
-/// Words on the primary place; a place without any is not drawn at all.
-fn primary_text(diagnostic: &Diagnostic<Span>) -> &str {
-    if diagnostic.primary_label.is_empty() { "here" } else { &diagnostic.primary_label }
+/// What is drawn: a diagnostic, or an answer that is none.
+pub struct Story<'a> {
+    /// What the first line begins with.
+    pub title: String,
+    /// Which says the colour.
+    pub severity: Severity,
+    /// The rest of the first line.
+    pub message: &'a str,
+    /// The place it is about.
+    pub primary: Span,
+    /// Words on that place.
+    pub primary_label: &'a str,
+    /// Places that explain; some dozen are drawn.
+    pub labels: &'a [rx_base::Label<Span>],
+    /// Said below the drawing.
+    pub notes: &'a [String],
+    /// Ways out.
+    pub help: &'a [String],
+    /// Edits; their titles stand for help where there is none.
+    pub fixes: &'a [rx_base::Fix<Span>],
+}
+
+impl Story<'_> {
+    /// The report, as [`full`] draws it.
+    pub fn drawn(&self, source: &Source<'_>, color: bool) -> String {
+        let labels = self.labels.iter().take(MOST_LABELS);
+        let spans: Vec<Span> = std::iter::once(self.primary).chain(labels.clone().map(|label| label.place)).collect();
+        let excerpt = Excerpt::new(source, &spans);
+        let texts = std::iter::once(self.primary_text()).chain(labels.map(|label| label.text.as_str()));
+        let drawing = draw(&excerpt, texts, severity_color(self.severity), color);
+        let mut out = Painter { out: String::new(), color };
+        out.paint(&self.title, severity_color(self.severity));
+        out.plain(&format!(": {}\n", line_of(self.message, LONGEST_MESSAGE)));
+        out.frame(source, self, &excerpt, &drawing);
+        out.out
+    }
+
+    /// Words on the primary place; a place without any is not drawn at all.
+    fn primary_text(&self) -> &str {
+        if self.primary_label.is_empty() { "here" } else { self.primary_label }
+    }
 }
 
 /// Red for errors, and so on down.
@@ -109,7 +147,7 @@ impl Painter {
     /// ariadne numbers the lines of what it is given, here an excerpt (its `display_line_offset` reaches the head of a
     /// frame only, and one offset would not do for lines far apart); so its title, head and tail are left out and the
     /// numbers in its margin exchanged.
-    fn frame(&mut self, source: &Source<'_>, diagnostic: &Diagnostic<Span>, excerpt: &Excerpt, drawing: &str) {
+    fn frame(&mut self, source: &Source<'_>, diagnostic: &Story<'_>, excerpt: &Excerpt, drawing: &str) {
         let last = excerpt.numbers.iter().max().copied().unwrap_or(1);
         let width = last.to_string().len();
         let mut lines = drawing.lines().skip(1);
@@ -144,7 +182,7 @@ impl Painter {
     }
 
     /// Notes, help, and a fix's title where nothing else helps.
-    fn remarks(&mut self, diagnostic: &Diagnostic<Span>, width: usize) {
+    fn remarks(&mut self, diagnostic: &Story<'_>, width: usize) {
         let notes = diagnostic.notes.iter().map(|note| ("note", note));
         let help = diagnostic.help.iter().map(|help| ("help", help));
         let fixes = diagnostic.fixes.iter().filter(|_| diagnostic.help.is_empty()).map(|fix| ("help", &fix.title));

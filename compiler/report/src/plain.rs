@@ -1,5 +1,7 @@
 //! Text from files and messages, made harmless for a terminal.
 
+use rx_base::Diagnostic;
+
 /// The character shown in place of `c`: control characters (escape sequences among them), line separators and the
 /// marks that reorder text are replaced by visible ones, so that what is printed is what is there.
 pub fn printable(c: char) -> char {
@@ -32,6 +34,16 @@ pub fn line_of(text: &str, limit: usize) -> String {
         line.push(if matches!(c, '\n' | '\r') { ' ' } else { printable(c) });
     }
     line
+}
+
+/// What a diagnostic says without its places: message, notes and help, a line each at least.
+pub(crate) fn paragraph<P>(diagnostic: &Diagnostic<P>) -> String {
+    let mut text = diagnostic.message.clone();
+    let notes = diagnostic.notes.iter().map(|note| ("note", note));
+    for (kind, line) in notes.chain(diagnostic.help.iter().map(|help| ("help", help))) {
+        text.push_str(&format!("\n{kind}: {line}"));
+    }
+    text
 }
 
 /// Whether to colour what goes to a terminal, or somewhere else, when nobody said so: not where `NO_COLOR` is set or the

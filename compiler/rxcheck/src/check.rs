@@ -1,33 +1,46 @@
 //! One file, from its text to what is printed about it.
 
-use crate::args::{Args, Format};
+use crate::args::Args;
 use crate::discover::Input;
 use crate::output::{Counts, Failure};
-use crate::{panics, types};
-use rx_base::{Diagnostic, Severity, Span};
-use rx_db::{Document, FileKind, Workspace};
-use rx_report::Source;
-use rx_report::load::{Loaded, load};
+use crate::rewrite::{Rewriting, Rewritten, rewrite};
+use crate::{panics, stats, types};
+use rx_base::{Diagnostic, Severity, Span, TvmVersion};
+use rx_db::{Document, FileId, FileKind, Workspace};
+use rx_report::load::{Loaded, Place, load};
+use rx_report::{Format, Piece, Source};
+use rx_settings::{Choice, SettingsFile};
 use rx_syntax::document::ItemKind;
+use std::path::Path;
 
 /// What the command line asks of every file.
 pub struct Options {
     format: Format,
     color: bool,
     types: bool,
+    stats: bool,
     hints: bool,
     most: usize,
+    error_on_warning: bool,
+    choice: Choice,
+    rewriting: Option<Rewriting>,
+    tvm: Option<TvmVersion>,
 }
 
 impl Options {
     /// The options of `args`.
     pub fn new(args: &Args) -> Options {
         Options {
-            format: args.format,
+            format: args.format(),
             color: args.color(),
             types: args.types,
-            hints: args.hints || args.format == Format::Json,
+            stats: args.stats,
+            hints: args.hints || args.format() == Format::Json,
             most: args.most_reports(),
+            error_on_warning: args.error_on_warning,
+            choice: args.choice(),
+            rewriting: Rewriting::new(args),
+            tvm: args.tvm,
         }
     }
 }
@@ -36,6 +49,8 @@ impl Options {
 pub enum Outcome {
     /// It was checked.
     Checked(Checked),
+    /// It is a settings file with mistakes.
+    Settings(Checked),
     /// It could not be read, or rxcheck failed on it.
     Failed(Failure),
     /// Python without Relax, found in a folder.
@@ -47,12 +62,20 @@ pub enum Outcome {
 pub struct Checked {
     /// Diagnostics by severity, printed or not.
     pub counts: Counts,
-    /// Rendered diagnostics or types, each with its line end, [`Args::most_reports`] at most.
-    pub reports: Vec<String>,
+    /// Whether what was found sets the exit status.
+    pub fails: bool,
+    /// The file as it is shown.
+    pub name: String,
+    /// Its diagnostics as written, [`Args::most_reports`] at most.
+    pub pieces: Vec<Piece>,
+    /// The lines of `--types` or `--stats`, with their line ends.
+    pub types: Vec<String>,
     /// Diagnostics that would be printed but for that limit.
     pub left_out: usize,
     /// Said about the file on stderr.
     pub remark: Option<String>,
+    /// What was changed in the text.
+    pub rewritten: Rewritten,
 }
 
 /// Reads, checks and renders one input.
@@ -64,33 +87,111 @@ pub fn check(input: &Input, options: &Options) -> Outcome {
 }
 
 fn checked(input: &Input, options: &Options) -> Outcome {
-    let Loaded { text, mistake } = match load(&input.place) {
+    let Loaded { mut text, mistake } = match load(&input.place) {
         Ok(loaded) => loaded,
         Err(error) => return Outcome::Failed(Failure::new(input.shown.as_ref(), &error)),
     };
-    let mut workspace = Workspace::new();
+    let mut rewritten = Rewritten::default();
+    if let (Some(rewriting), None) = (options.rewriting, &mistake) {
+        rewritten = match rewrite(input, &text, rewriting, &mut |text| diagnostics(text, input, options)) {
+            Ok(rewritten) => rewritten,
+            Err(failure) => return Outcome::Failed(failure),
+        };
+        if rewriting.is_diff() {
+            return Outcome::Checked(Checked { rewritten, ..Checked::default() });
+        }
+        text = std::mem::take(&mut rewritten.text);
+    }
+    let mut workspace = workspace(input, options);
     let file = workspace.add(&text, input.kind);
+    workspace.set_operators(file, input.operators.clone());
+    report(input, options, Text { workspace: &workspace, file, text: &text, mistake }, rewritten)
+}
+
+/// A database for an input.
+pub fn workspace(input: &Input, options: &Options) -> Workspace {
+    let mut workspace = Workspace::new();
+    workspace.set_tvm(tvm(input, options));
+    workspace
+}
+
+/// The TVM an input is meant for.
+pub fn tvm(input: &Input, options: &Options) -> Option<TvmVersion> {
+    options.tvm.or(input.settings.settings.tvm_version)
+}
+
+/// A text that is in a database.
+pub struct Text<'t> {
+    /// The database.
+    pub workspace: &'t Workspace,
+    /// Its file there.
+    pub file: FileId,
+    /// The text.
+    pub text: &'t str,
+    /// What is wrong with its encoding.
+    pub mistake: Option<Diagnostic<Span>>,
+}
+
+/// Renders what is found in a text.
+pub fn report(input: &Input, options: &Options, text: Text<'_>, rewritten: Rewritten) -> Outcome {
+    let Text { workspace, file, text, mistake } = text;
     let without_relax = input.kind == FileKind::Python && !has_relax(workspace.document(file));
     if without_relax && !input.named {
         return Outcome::Skipped;
     }
-    let source = Source::new(&input.shown, &text);
+    let name = shown(input, options.format);
+    let source = Source::new(&name, text);
     // A text that was repaired on reading has one mistake, not those of the repair.
     let diagnostics = match mistake {
         Some(mistake) => vec![mistake],
-        None => workspace.diagnostics(file),
+        None => reported(workspace, file, input, options),
     };
-    let mut checked = Checked { counts: Counts::of(&diagnostics), ..Checked::default() };
+    let counts = Counts::of(&diagnostics);
+    let strict = options.error_on_warning || input.settings.settings.error_on_warning;
+    let mut checked =
+        Checked { counts, fails: counts.fails(strict), name: name.clone(), rewritten, ..Checked::default() };
     if without_relax {
         let remark = "no `@I.ir_module`, `@R.function` or `@T.prim_func` in it; nothing to check";
         checked.remark = Some(format!("{}: {remark}", input.shown));
     }
     if options.types {
-        checked.reports = types::rows(&source, &workspace.types(file), options.format);
+        checked.types = types::rows(&source, &workspace.types(file), options.format);
+    } else if options.stats {
+        checked.types = stats::rows(&source, workspace, file, options.format);
     } else {
-        render(&source, &diagnostics, options, &mut checked);
+        let hints = options.hints || input.settings.settings.hints;
+        render(&source, &diagnostics, options, hints, &mut checked);
     }
     Outcome::Checked(checked)
+}
+
+/// The mistakes of a text that stands in no file but is an input's.
+fn diagnostics(text: &str, input: &Input, options: &Options) -> Vec<Diagnostic<Span>> {
+    let mut workspace = workspace(input, options);
+    let file = workspace.add(text, input.kind);
+    workspace.set_operators(file, input.operators.clone());
+    reported(&workspace, file, input, options)
+}
+
+/// The diagnostics of a file as rx.toml and the command line want them.
+fn reported(workspace: &Workspace, file: FileId, input: &Input, options: &Options) -> Vec<Diagnostic<Span>> {
+    let severities = input.settings.settings.severities(input.path(), &options.choice);
+    severities.apply(workspace.diagnostics(file))
+}
+
+/// Renders the mistakes of a settings file.
+pub fn settings(file: &SettingsFile, options: &Options) -> Outcome {
+    let path = file.path.as_deref().unwrap_or(Path::new(rx_settings::FILE_NAME));
+    let here = std::env::current_dir().unwrap_or_default();
+    let name = path.strip_prefix(here).unwrap_or(path).to_string_lossy();
+    let mut checked = Checked {
+        counts: Counts::of(&file.mistakes),
+        fails: true,
+        name: name.clone().into_owned(),
+        ..Checked::default()
+    };
+    render(&Source::new(&name, &file.text), &file.mistakes, options, false, &mut checked);
+    Outcome::Settings(checked)
 }
 
 /// Whether a Python file has a part that rx reads.
@@ -98,18 +199,30 @@ fn has_relax(document: &Document) -> bool {
     document.items().iter().any(|item| !matches!(item.kind, ItemKind::Foreign | ItemKind::Prelude))
 }
 
-fn render(source: &Source<'_>, diagnostics: &[Diagnostic<Span>], options: &Options, checked: &mut Checked) {
-    let visible = || diagnostics.iter().filter(|it| options.hints || it.severity < Severity::Hint);
-    checked.reports = visible().take(options.most).map(|it| report(source, it, options)).collect();
-    checked.left_out = visible().count() - checked.reports.len();
+fn render(
+    source: &Source<'_>,
+    diagnostics: &[Diagnostic<Span>],
+    options: &Options,
+    hints: bool,
+    checked: &mut Checked,
+) {
+    let visible = || diagnostics.iter().filter(|it| hints || it.severity < Severity::Hint);
+    checked.pieces = options.format.pieces(source, visible().take(options.most), options.color);
+    checked.left_out = visible().count() - checked.pieces.len();
 }
 
-fn report(source: &Source<'_>, diagnostic: &Diagnostic<Span>, options: &Options) -> String {
-    let mut report = match options.format {
-        Format::Full => rx_report::full(source, diagnostic, options.color),
-        Format::Concise => rx_report::concise(source, diagnostic, options.color),
-        Format::Json => rx_report::json(source, diagnostic),
+/// The name an input is shown under: the path as people wrote it; in the formats of a server, which knows the project and
+/// not where rxcheck ran in it, the path below the project's root.
+fn shown(input: &Input, format: Format) -> String {
+    let root = match format {
+        Format::Github => std::env::var_os("GITHUB_WORKSPACE"),
+        Format::Gitlab => std::env::var_os("CI_PROJECT_DIR"),
+        _ => None,
     };
-    report.push('\n');
-    report
+    let below = || {
+        let Place::File(path) = &input.place else { return None };
+        let path = std::path::absolute(path).ok()?;
+        Some(path.strip_prefix(root?).ok()?.to_string_lossy().into_owned())
+    };
+    below().unwrap_or_else(|| input.shown.clone())
 }

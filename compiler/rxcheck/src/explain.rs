@@ -5,22 +5,42 @@ use rx_base::Code;
 use rx_base::edit_distance::nearest;
 use std::io::Write;
 
-/// Prints what the code or name means; an unknown one is a usage error.
-pub fn explain(text: &str) -> Status {
-    let code = text.parse::<Code>().or_else(|_| text.to_uppercase().parse()).or_else(|_| text.to_lowercase().parse());
+/// Prints the page of the code or name; an unknown one is a usage error.
+pub fn explain(text: &str, color: bool) -> Status {
     // A closed stream takes nothing, and nothing else can be done about it.
-    match code {
-        Ok(code) => {
-            let _ = writeln!(std::io::stdout(), "{code} {} ({})\n\n{}", code.slug(), code.severity(), code.summary());
+    match named(text) {
+        Some(code) => {
+            let _ = write!(std::io::stdout(), "{}", rx_report::explain(code, color));
             Status::Clean
         }
-        Err(_) => {
+        None => {
             let mut message = format!("rxcheck: no diagnostic is called `{text}`");
-            if let Some(near) = nearest(&text.to_lowercase(), Code::ALL.iter().map(|code| code.slug())) {
-                message += &format!("; did you mean `{near}`?");
+            match near(&text.to_lowercase()).as_slice() {
+                [] => {}
+                [one] => message += &format!("; did you mean `{one}`?"),
+                several => message += &format!("; some are `{}`", several.join("`, `")),
             }
             let _ = writeln!(std::io::stderr(), "{message}");
             Status::Failed
         }
+    }
+}
+
+/// The code called `RX0402`, `rx402`, `402` or `conv-in-channels-mismatch`.
+fn named(text: &str) -> Option<Code> {
+    let text = text.trim().to_lowercase();
+    let digits = text.strip_prefix("rx").unwrap_or(&text);
+    match digits.parse::<u16>() {
+        Ok(number) => Code::ALL.iter().copied().find(|code| code.number() == number),
+        Err(_) => text.parse().ok(),
+    }
+}
+
+/// The names that may be meant: the nearest one, else those that contain the text.
+fn near(text: &str) -> Vec<&'static str> {
+    let names = || Code::ALL.iter().map(|code| code.slug());
+    match nearest(text, names()) {
+        Some(name) => vec![name],
+        None => names().filter(|name| text.len() > 1 && name.contains(text)).take(8).collect(),
     }
 }

@@ -1,11 +1,11 @@
 //! What is printed, what is counted, and the exit status that follows.
 
-use crate::args::{Args, Format};
+use crate::args::Args;
 use crate::check::{Checked, Outcome};
 use rx_base::{Diagnostic, Severity};
-use rx_report::line_of;
+use rx_report::{Format, Report, line_of};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Characters of a path or a system's message in one line.
@@ -32,7 +32,7 @@ impl Status {
 }
 
 /// An input that was not checked, in one line, and how bad that is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     message: String,
     status: Status,
@@ -43,10 +43,21 @@ impl Failure {
     pub fn new(path: &Path, error: &io::Error) -> Failure {
         let message = match error.kind() {
             ErrorKind::NotFound => "no such file or folder".to_owned(),
-            ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            ErrorKind::PermissionDenied if error.raw_os_error().is_some() => "permission denied".to_owned(),
             _ => error.to_string(),
         };
         Failure { message: format!("{}: {message}", path.display()), status: Status::Failed }
+    }
+
+    /// A question that has no answer.
+    pub fn usage(message: String) -> Failure {
+        Failure { message, status: Status::Failed }
+    }
+
+    /// Says it on stderr; gives how bad it is.
+    pub fn say(&self) -> Status {
+        say(&format!("rxcheck: {}", self.message));
+        self.status
     }
 
     /// A panic on a file.
@@ -72,6 +83,11 @@ impl Counts {
         Counts { errors: count(Severity::Error), warnings: count(Severity::Warning), remarks: count(Severity::Info) }
     }
 
+    /// Whether they set the exit status; warnings do where they are taken seriously.
+    pub fn fails(self, strict: bool) -> bool {
+        self.errors > 0 || (strict && self.warnings > 0)
+    }
+
     fn add(&mut self, other: Counts) {
         self.errors += other.errors;
         self.warnings += other.warnings;
@@ -86,31 +102,69 @@ impl Counts {
     }
 }
 
+/// Where reports go.
+enum Out {
+    Stdout(BufWriter<Stdout>),
+    /// Kept until all is known, so that the file is written whole or not at all.
+    File(PathBuf, String),
+}
+
+impl Out {
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        match self {
+            Out::Stdout(out) => out.write_all(text.as_bytes()),
+            Out::File(_, kept) => {
+                kept.push_str(text);
+                Ok(())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Out::Stdout(out) => out.flush(),
+            Out::File(..) => Ok(()),
+        }
+    }
+}
+
 /// Prints outcomes in the order they are given and keeps the sums.
 pub struct Printer<'a> {
     args: &'a Args,
-    out: BufWriter<Stdout>,
+    out: Out,
+    /// What was found, for formats that are one document.
+    report: Report,
     room: usize,
     left_out: usize,
     counts: Counts,
     checked: usize,
     with_mistakes: usize,
+    /// Mistakes mended, in how many texts, and those with an unsafe fix only.
+    fixed: [usize; 3],
+    /// Types written, in how many texts.
+    annotated: [usize; 2],
     status: Status,
     /// No one reads on.
     closed: bool,
 }
 
 impl<'a> Printer<'a> {
-    /// A printer to standard output.
+    /// A printer to where `args` say.
     pub fn new(args: &'a Args) -> Printer<'a> {
         Printer {
             args,
-            out: BufWriter::with_capacity(1 << 16, io::stdout()),
-            room: if args.types { usize::MAX } else { args.most_reports() },
+            out: match &args.output_file {
+                Some(path) => Out::File(path.clone(), String::new()),
+                None => Out::Stdout(BufWriter::with_capacity(1 << 16, io::stdout())),
+            },
+            report: Report::new(args.format()),
+            room: args.most_reports(),
             left_out: 0,
             counts: Counts::default(),
             checked: 0,
             with_mistakes: 0,
+            fixed: [0; 3],
+            annotated: [0; 2],
             status: Status::Clean,
             closed: false,
         }
@@ -118,8 +172,13 @@ impl<'a> Printer<'a> {
 
     /// An input that was not checked.
     pub fn failure(&mut self, failure: &Failure) {
-        self.status = self.status.max(failure.status);
-        say(&format!("rxcheck: {}", failure.message));
+        self.status = self.status.max(failure.say());
+        if let Some(line) = self.args.format().failure(&failure.message) {
+            let written = self.out.write(&line).and_then(|()| self.out.flush());
+            // A stream that takes nothing takes no word about that either; the status says it.
+            self.closed |= written.is_err();
+        }
+        self.report.failure(failure.message.clone());
     }
 
     /// What became of one input.
@@ -128,7 +187,15 @@ impl<'a> Printer<'a> {
     /// When nothing more can be printed: a closed pipe, which is no failure, or a full disk, which has been reported.
     pub fn outcome(&mut self, outcome: Outcome) -> io::Result<()> {
         match outcome {
-            Outcome::Checked(checked) => self.checked(checked),
+            Outcome::Checked(checked) => {
+                self.checked += 1;
+                self.status = self.status.max(if checked.fails { Status::Mistakes } else { Status::Clean });
+                self.found(checked)
+            }
+            Outcome::Settings(checked) => {
+                self.status = self.status.max(Status::Failed);
+                self.found(checked)
+            }
             Outcome::Failed(failure) => {
                 self.failure(&failure);
                 Ok(())
@@ -137,20 +204,46 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn checked(&mut self, checked: Checked) -> io::Result<()> {
-        self.checked += 1;
+    fn found(&mut self, checked: Checked) -> io::Result<()> {
         self.counts.add(checked.counts);
         self.with_mistakes += usize::from(checked.counts.errors + checked.counts.warnings > 0);
-        let wrong = checked.counts.errors > 0 || (self.args.error_on_warning && checked.counts.warnings > 0);
-        self.status = self.status.max(if wrong { Status::Mistakes } else { Status::Clean });
-        if let (Some(remark), false) = (&checked.remark, self.args.quiet) {
-            say(remark);
+        let remarks = checked.remark.iter().chain(&checked.rewritten.remarks);
+        remarks.filter(|_| !self.args.quiet).for_each(|remark| say(remark));
+        let rewritten = &checked.rewritten;
+        for (sum, more) in
+            self.fixed.iter_mut().zip([rewritten.fixed, usize::from(rewritten.fixed > 0), rewritten.left])
+        {
+            *sum += more;
         }
-        let fit = self.room.min(checked.reports.len());
+        let annotated = rewritten.annotated;
+        for (sum, more) in self.annotated.iter_mut().zip([annotated, usize::from(annotated > 0)]) {
+            *sum += more;
+        }
+        if self.args.diff && rewritten.changed {
+            self.status = self.status.max(Status::Mistakes);
+        }
+        let mut pieces = checked.pieces;
+        let fit = self.room.min(pieces.len());
         self.room -= fit;
-        self.left_out += checked.left_out + (checked.reports.len() - fit);
-        let mut reports = checked.reports.iter().take(fit);
-        let written = reports.try_for_each(|report| self.out.write_all(report.as_bytes()));
+        self.left_out += checked.left_out + (pieces.len() - fit);
+        pieces.truncate(fit);
+        if self.args.format().is_document() {
+            self.report.file(checked.name, pieces);
+            return Ok(());
+        }
+        let texts = pieces.iter().map(|piece| &piece.text).chain(&checked.types);
+        let written = match (&checked.rewritten.shown, &mut self.out) {
+            // Where standard output has a text, the reports make room.
+            (Some(shown), Out::Stdout(out)) => {
+                texts.for_each(|text| drop(io::stderr().write_all(text.as_bytes())));
+                out.write_all(shown.as_bytes())
+            }
+            (Some(shown), Out::File(_, kept)) if !self.args.diff => {
+                texts.for_each(|text| kept.push_str(text));
+                io::stdout().write_all(shown.as_bytes())
+            }
+            (shown, out) => texts.chain(shown).try_for_each(|text| out.write(text)),
+        };
         let written = written.and_then(|()| self.out.flush());
         written.inspect_err(|error| self.lost(error))
     }
@@ -163,18 +256,27 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The last lines, and how it ended. `nothing`: no file was meant at all.
+    /// The document or the last lines, and how it ended. `nothing`: no file was meant at all.
     pub fn finish(mut self, nothing: bool) -> Status {
+        let mut end = self.report.document();
         if self.left_out > 0 && !self.closed {
             let line = format!("… and {} more (--max-diagnostics 0 prints all)", self.left_out);
-            if self.args.format == Format::Full {
-                let written = writeln!(self.out, "{line}").and_then(|()| self.out.flush());
-                if let Err(error) = written {
-                    self.lost(&error);
-                }
+            if self.args.format() == Format::Text {
+                end += &(line + "\n");
             } else if !self.args.quiet {
                 say(&line);
             }
+        }
+        if !self.closed {
+            let written = self.out.write(&end).and_then(|()| self.out.flush());
+            if let Err(error) = written {
+                self.lost(&error);
+            }
+        }
+        if let Out::File(path, text) = &self.out
+            && let Err(error) = rx_report::store::write(path, text)
+        {
+            self.failure(&Failure::new(&path.clone(), &error));
         }
         if !self.args.quiet && !self.closed {
             self.summary(nothing);
@@ -182,14 +284,40 @@ impl<'a> Printer<'a> {
         self.status
     }
 
+    /// What `--fix` and `--diff` did.
+    fn fixes(&self) {
+        let [fixed, texts, left] = self.fixed;
+        let (did, nothing) = if self.args.diff { ("would fix", "nothing to fix") } else { ("fixed", "nothing fixed") };
+        match (fixed, left) {
+            (0, 0) => say(nothing),
+            (0, _) => say(&format!("{nothing} ({left} with --unsafe-fixes)")),
+            (_, 0) => say(&format!("{did} {} in {}", plural(fixed, "mistake"), plural(texts, "file"))),
+            _ => {
+                let (fixed, texts) = (plural(fixed, "mistake"), plural(texts, "file"));
+                say(&format!("{did} {fixed} in {texts} ({left} more with --unsafe-fixes)"));
+            }
+        }
+    }
+
     fn summary(&self, nothing: bool) {
+        if self.args.fix || (self.args.diff && self.args.annotate.is_none()) {
+            self.fixes();
+        }
+        if self.args.annotate.is_some() {
+            let [annotated, texts] = self.annotated;
+            let did = if self.args.diff { "would annotate" } else { "annotated" };
+            say(&format!("{did} {} in {}", plural(annotated, "value"), plural(texts, "file")));
+        }
+        if self.args.diff && self.checked > 0 {
+            return;
+        }
         let words = self.counts.words();
         if !words.is_empty() {
             let files = plural(self.with_mistakes, "file");
             say(&format!("{words} in {files} ({} checked)", self.checked));
         } else if nothing || (self.checked == 0 && self.status == Status::Clean) {
             say("rxcheck: no Relax text found");
-        } else if self.status == Status::Clean && (self.args.format == Format::Full || io::stderr().is_terminal()) {
+        } else if self.status == Status::Clean && (self.args.format() == Format::Text || io::stderr().is_terminal()) {
             let remarks = match self.counts.remarks {
                 0 => String::new(),
                 count => format!(", {}", plural(count, "remark")),

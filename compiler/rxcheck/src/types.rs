@@ -1,8 +1,7 @@
 //! `--types`: the type of every parameter, binding and return.
 
-use crate::args::Format;
 use rx_db::TypeRow;
-use rx_report::{Source, printable};
+use rx_report::{Format, Source, printable};
 use serde::Serialize;
 
 /// One row as `--types --format json` writes it (`docs/json.md`).

@@ -1,48 +1,7 @@
-//! `rxfmt`: formats Relax IR text.
-//!
-//! A face: it reads files ([`source`]), asks the formatter of `rx-syntax`, and writes files or says what it would have
-//! written ([`output`]). No rule of the language lives here.
-
-mod args;
-mod output;
-mod source;
+//! The `rxfmt` binary.
 
 use std::process::ExitCode;
 
-use args::Args;
-use clap::Parser;
-use output::{Outcome, Output};
-use rx_syntax::dialect::Dialect;
-use rx_syntax::format::format;
-use rx_syntax::printer::tree_eq_as;
-use source::Source;
-
 fn main() -> ExitCode {
-    let args = Args::parse();
-    let output = Output::new(&args);
-    let worst = args.files.iter().map(|file| run(file, &args, &output)).max();
-    worst.unwrap_or(Outcome::Done).into()
-}
-
-/// Formats one file.
-fn run(file: &str, args: &Args, output: &Output) -> Outcome {
-    let source = match Source::read(file, &args.stdin_name) {
-        Ok(source) => source,
-        Err(problem) => return output.failed(&problem),
-    };
-    let document = source.document();
-    let mistakes = source.mistakes(&document);
-    if !mistakes.is_empty() {
-        return output.mistakes(&mistakes);
-    }
-    let own = Dialect::detect(&document);
-    let dialect = args.dialect.unwrap_or(own);
-    let formatted = format(&document, dialect);
-    // The formatter changes no tree; should it ever, the file must not pay for it.
-    match tree_eq_as((&document, own), (&source.document_of(&formatted), dialect)) {
-        Ok(()) => output.formatted(&source, &formatted),
-        Err(difference) => {
-            output.failed(&format!("{}: left as it is, for formatting changes it: {difference}", source.name))
-        }
-    }
+    rxfmt::main()
 }

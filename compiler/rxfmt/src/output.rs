@@ -1,10 +1,9 @@
 //! What becomes of a formatted text.
 
-use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use rx_report::store::replace;
 use similar::TextDiff;
 
 use crate::args::Args;
@@ -94,44 +93,5 @@ fn print(text: &str) -> io::Result<()> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
-    }
-}
-
-/// Puts `text` in the place of a file at once, so that no reader sees half of it and nothing is lost on the way.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let permissions = fs::metadata(path)?.permissions();
-    if permissions.readonly() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
-    }
-    let temporary = Temporary::beside(path)?;
-    temporary.fill(text)?;
-    fs::set_permissions(&temporary.0, permissions)?;
-    fs::rename(&temporary.0, path)
-}
-
-/// A file that is removed unless it was renamed.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn beside(path: &Path) -> io::Result<Temporary> {
-        let mut name = std::ffi::OsString::from(".");
-        name.push(path.file_name().unwrap_or_default());
-        name.push(format!(".rxfmt-{}", std::process::id()));
-        let temporary = path.with_file_name(name);
-        OpenOptions::new().write(true).create_new(true).open(&temporary)?;
-        Ok(Temporary(temporary))
-    }
-
-    fn fill(&self, text: &str) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).open(&self.0)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // After the rename there is nothing to remove.
-        let _ = fs::remove_file(&self.0);
     }
 }

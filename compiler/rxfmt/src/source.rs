@@ -29,8 +29,7 @@ impl Source {
             std::io::stdin().lock().read_to_end(&mut bytes).map_err(|error| format!("{stdin_name}: {error}"))?;
             (stdin_name.to_owned(), None, bytes)
         } else {
-            // Links are followed here: a rename would put a file in the place of the link.
-            let path = fs::canonicalize(file).map_err(|error| format!("{file}: {error}"))?;
+            let path = PathBuf::from(file);
             let bytes = fs::read(&path).map_err(|error| format!("{file}: {error}"))?;
             (file.to_owned(), Some(path), bytes)
         };

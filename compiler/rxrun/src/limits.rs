@@ -4,41 +4,18 @@
 //! through operators that keep its values and looks at what takes it as indices.
 
 use rx_base::name::NameMap;
+use rx_base::symbolic::Bounds;
 use rx_base::{Dim, Name};
-use rx_ir::{Argument, Attr, Binding, BindingKind, Body, Call, Callee, Expr, ExprKind, Function};
-
-/// Operators whose result holds values of the first operand only.
-const KEEPS_VALUES: &[&str] = &[
-    "astype",
-    "reshape",
-    "flatten",
-    "expand_dims",
-    "squeeze",
-    "permute_dims",
-    "broadcast_to",
-    "strided_slice",
-    "split",
-    "concat",
-    "repeat",
-    "tile",
-    "flip",
-    "take",
-    "wrap_param",
-    "builtin.stop_lift_params",
-    "to_vdevice",
-];
-
-/// The parameters of operators that are indices: the operator, the indices, the data they index.
-const INDICES: &[(&str, &str, &str)] = &[
-    ("take", "indices", "x"),
-    ("gather_elements", "indices", "data"),
-    ("gather_nd", "indices", "data"),
-    ("scatter_elements", "indices", "data"),
-];
+use rx_ir::{Argument, Binding, BindingKind, Body, Call, Callee, Expr, ExprKind, Function};
+use rx_ops::{Arg, CallInfo};
 
 /// For each parameter the dims it indexes.
 pub fn indexed_dims(function: &Function) -> Vec<Vec<Dim>> {
-    let mut limits = Limits { holds: NameMap::default(), indexed: vec![Vec::new(); function.params.len()] };
+    let mut limits = Limits {
+        holds: NameMap::default(),
+        indexed: vec![Vec::new(); function.params.len()],
+        bounds: &function.bounds,
+    };
     for (at, (param, _)) in function.params.iter().enumerate() {
         limits.holds.insert(*param, vec![at]);
     }
@@ -46,13 +23,15 @@ pub fn indexed_dims(function: &Function) -> Vec<Vec<Dim>> {
     limits.indexed
 }
 
-struct Limits {
+struct Limits<'a> {
     /// The parameters whose values a variable may hold.
     holds: NameMap<Vec<usize>>,
+    /// INVARIANT: one entry per parameter; `holds` has indices of parameters.
     indexed: Vec<Vec<Dim>>,
+    bounds: &'a Bounds,
 }
 
-impl Limits {
+impl Limits<'_> {
     fn body(&mut self, body: &Body) {
         body.bindings.iter().for_each(|binding| self.binding(binding));
         if let Some(result) = &body.result {
@@ -110,35 +89,17 @@ impl Limits {
             held.push(of_argument);
         }
         let Callee::Op(operator) = call.callee else { return Vec::new() };
-        for (_, indices, data) in INDICES.iter().filter(|(indexing, ..)| operator == *indexing) {
-            self.indices(operator, call, &held, indices, data);
-        }
-        match KEEPS_VALUES.contains(&operator.as_str()) {
-            true => held.into_iter().next().unwrap_or_default(),
-            false => Vec::new(),
-        }
-    }
-
-    fn indices(&mut self, operator: Name, call: &Call, held: &[Vec<usize>], indices: &str, data: &str) {
-        let Some(schema) = rx_ops::find(operator) else { return };
+        let Some(schema) = rx_ops::find(operator) else { return Vec::new() };
+        let args: Vec<Arg<'_>> = call.arguments.iter().map(Arg::from).collect();
+        let info = CallInfo::new(schema, &args, self.bounds);
         let position = |name: &str| schema.params.iter().position(|param| param.name == name);
-        let (Some(indices), Some(data)) = (position(indices), position(data)) else { return };
-        let Some(Argument::Operand(data)) = call.arguments.get(data) else { return };
-        let Some(dims) = data.ty.as_tensor().and_then(|tensor| tensor.shape.dims()) else { return };
-        let axis = position("axis").and_then(|axis| match call.arguments.get(axis) {
-            Some(Argument::Attr(attr)) => Attr::as_int(attr),
-            _ => None,
-        });
-        let indexed: Vec<Dim> = match axis {
-            Some(axis) => {
-                let axis = if axis < 0 { axis + dims.len() as i64 } else { axis };
-                usize::try_from(axis).ok().and_then(|axis| dims.get(axis)).into_iter().cloned().collect()
+        for site in schema.flow.sites.map(|sites| sites(&info)).unwrap_or_default() {
+            let Some(indices) = position(site.indices) else { continue };
+            for param in held.get(indices).into_iter().flatten() {
+                self.indexed[*param].extend(site.extent.clone());
             }
-            // Without an axis all dims are indexed, one by one or as one.
-            None => dims.to_vec(),
-        };
-        for param in held.get(indices).into_iter().flatten() {
-            self.indexed[*param].extend(indexed.iter().cloned());
         }
+        let kept = schema.flow.kept.and_then(position);
+        kept.and_then(|at| held.into_iter().nth(at)).unwrap_or_default()
     }
 }

@@ -40,7 +40,8 @@ impl Session {
         let file = workspace.add(&text, if python { FileKind::Python } else { FileKind::Rx });
         let diagnostics = match mistake {
             Some(mistake) => vec![mistake],
-            None => workspace.diagnostics(file),
+            // What is wrong does not run, whoever wants to hear of it.
+            None => workspace.unsuppressed_diagnostics(file),
         };
         let checked = start.elapsed();
         report.about(&name, &text);

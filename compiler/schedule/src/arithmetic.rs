@@ -133,6 +133,9 @@ impl Scope {
 
     /// Whether every value of the dim is a value of the dtype; of `int64` that is taken for granted.
     pub(crate) fn fits(&self, dim: &Dim, dtype: DType) -> bool {
+        if !self.wraps {
+            return true;
+        }
         if dtype.bits >= 64 {
             return is_signed(dtype) || prove::lower(dim, &self.bounds).is_some_and(|low| low >= 0);
         }

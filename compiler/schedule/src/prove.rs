@@ -53,14 +53,17 @@ impl Scope {
         }
         let mut steps = 4 * STEPS;
         rests.iter().enumerate().any(|(at, rest)| {
-            facts.iter().skip(at).any(|fact| related(fact, rest) && self.eliminate(&(rest - fact), &mut steps, DEPTH))
+            facts
+                .iter()
+                .skip(at)
+                .any(|fact| self.burn() && related(fact, rest) && self.eliminate(&(rest - fact), &mut steps, DEPTH))
         })
     }
 
     /// Proves by replacing, one after the other, each variable and each division, remainder, minimum, maximum and choice by
     /// what it is at least or at most.
     fn eliminate(&mut self, dim: &Dim, steps: &mut usize, depth: usize) -> bool {
-        if dim.is_error() || *steps == 0 || self.work == 0 || depth == 0 {
+        if dim.is_error() || *steps == 0 || self.work == 0 || depth == 0 || !self.burn() {
             return false;
         }
         *steps -= 1;

@@ -8,6 +8,8 @@ use rx_base::{DType, Dim, Name};
 use rx_tir::expr::{BinaryOp, CompareOp, Expr, UnaryOp};
 use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::stmt::Stmt;
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// What is known of integers at a place in a function.
 ///
@@ -32,6 +34,10 @@ pub struct Scope {
     pub(crate) nested: usize,
     /// How much the outermost of them may still look at.
     pub(crate) work: usize,
+    /// Whether arithmetic of narrow dtypes may overflow.
+    pub(crate) wraps: bool,
+    /// How many dims may still be looked at, where that is bounded over many questions.
+    fuel: Option<Rc<Cell<usize>>>,
 }
 
 /// A place to go back to, by [`Scope::leave`].
@@ -60,6 +66,11 @@ impl Scope {
                 written.insert(*buffer);
             }
         });
+        Scope::over(extents, written)
+    }
+
+    /// What is known where these variables are not negative, and these buffers are stored to.
+    pub fn over(extents: FxHashSet<VarId>, written: FxHashSet<BufferId>) -> Scope {
         Scope {
             values: FxHashMap::default(),
             extents,
@@ -73,7 +84,34 @@ impl Scope {
             bounds: Bounds::default(),
             nested: 0,
             work: 0,
+            wraps: true,
+            fuel: None,
         }
+    }
+
+    /// For checks: arithmetic of every dtype is taken not to overflow, and proofs look at no more dims than are left in
+    /// `fuel`, which they take from.
+    pub fn for_checks(mut self, fuel: Rc<Cell<usize>>) -> Scope {
+        self.wraps = false;
+        self.fuel = Some(fuel);
+        self
+    }
+
+    /// Whether one more dim may be looked at.
+    pub(crate) fn burn(&self) -> bool {
+        match &self.fuel {
+            None => true,
+            Some(fuel) => {
+                let left = fuel.get();
+                fuel.set(left.saturating_sub(1));
+                left > 0
+            }
+        }
+    }
+
+    /// The variable has this value.
+    pub fn set_value(&mut self, var: VarId, value: Dim) {
+        self.values.insert(var, value);
     }
 
     /// Where to go back to.
@@ -156,7 +194,7 @@ impl Scope {
     }
 
     /// Learns that a dim is not negative.
-    fn assume(&mut self, dim: &Dim) {
+    pub fn assume(&mut self, dim: &Dim) {
         if dim.is_error() || dim.as_constant().is_some() {
             return;
         }

@@ -27,6 +27,36 @@ pub struct Expr {
     pub tokens: TokenRange,
 }
 
+impl Expr {
+    /// The children of an expression, left to right, without lambda parameters.
+    pub fn children(&self) -> Vec<&Expr> {
+        match &self.kind {
+            ExprKind::Attribute { value, .. } | ExprKind::Starred { value, .. } | ExprKind::Walrus { value, .. } => {
+                vec![value]
+            }
+            ExprKind::Parenthesized(value) | ExprKind::Unary(_, value) => vec![value],
+            ExprKind::Lambda { body, .. } => vec![body],
+            ExprKind::Subscript { value, index } => vec![value, index],
+            ExprKind::Binary(_, left, right) => vec![left, right],
+            ExprKind::Call { callee, arguments } => {
+                std::iter::once(&**callee).chain(arguments.iter().map(|argument| &argument.value)).collect()
+            }
+            ExprKind::Tuple(all) | ExprKind::List(all) | ExprKind::Set(all) | ExprKind::Bool2(_, all) => {
+                all.iter().collect()
+            }
+            ExprKind::Dict(pairs) => pairs.iter().flat_map(|(key, value)| key.iter().chain(Some(value))).collect(),
+            ExprKind::Slice { lower, upper, step } => {
+                [lower, upper, step].into_iter().filter_map(|part| part.as_deref()).collect()
+            }
+            ExprKind::Compare(first, rest) => {
+                std::iter::once(&**first).chain(rest.iter().map(|(_, operand)| operand)).collect()
+            }
+            ExprKind::Conditional { then, test, otherwise } => vec![then, test, otherwise],
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// The kinds of expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExprKind {

@@ -15,6 +15,7 @@ mod split;
 pub use edit::Edit;
 pub use position::{Encoding, Location};
 
+use crate::directive::Directive;
 use crate::segment::Segment;
 use layout::Layout;
 use rx_base::{Diagnostic, Name, Span};
@@ -89,6 +90,15 @@ impl Item {
     /// Where a segment starts, in bytes from the item's start; the item's length for one past the last.
     pub fn segment_start(&self, segment: usize) -> usize {
         self.layout.start(segment) as usize
+    }
+
+    /// The comments that speak to rx, in order, each with its segment. Looks at the segments that may have one only.
+    pub fn directives(&self) -> impl Iterator<Item = (usize, &Directive)> + '_ {
+        self.layout.directed().iter().flat_map(|segment| {
+            let at = *segment as usize;
+            let directives = self.segments.get(at).map(|segment| segment.directives()).unwrap_or_default();
+            directives.iter().map(move |directive| (at, directive))
+        })
     }
 
     /// Lines that no block can hold, and blocks without a line: segment and diagnostic with a place in that segment.

@@ -3,12 +3,14 @@
 //! - [`Document`] cuts a file into [`Item`]s and those into [`Segment`]s, and keeps them across edits.
 //! - [`Segment::tree`] is a segment's tokens and statements ([`ast`]); [`Cursor`] leads from a tree back to its text.
 //! - [`printer::print`] and [`format::format`] go back to text, in any [`dialect::Dialect`]; [`printer::tree_eq`] compares trees.
+//! - [`directive`]: comments that speak to rx.
 //! - [`syntax_diagnostics`] and [`Item::indentation_diagnostics`] say what is wrong with them.
 
 pub mod ast;
 pub mod cursor;
 mod diagnostics;
 pub mod dialect;
+pub mod directive;
 pub mod document;
 pub mod format;
 mod grammar;

@@ -2,6 +2,7 @@
 
 use crate::ast::{StatementKind, StatementTree, SyntaxError, TokenRange};
 use crate::cursor::Cursor;
+use crate::directive::{self, Directive};
 use crate::line;
 use crate::shape::Reader;
 use crate::token::{TokenKind, TokenTable, tokens};
@@ -16,6 +17,7 @@ pub struct Segment {
     ascii: bool,
     line_starts: OnceLock<Box<[u32]>>,
     tree: OnceLock<SegmentTree>,
+    directives: OnceLock<Box<[Directive]>>,
 }
 
 /// The statements of a segment, in order; blocks follow from their indentation.
@@ -48,7 +50,8 @@ impl Segment {
     /// A segment of `text`.
     pub fn new(text: Arc<str>) -> Segment {
         let (newlines, ascii) = line::count_newlines(&text);
-        Segment { newlines, ascii, text, line_starts: OnceLock::new(), tree: OnceLock::new() }
+        let (line_starts, tree, directives) = Default::default();
+        Segment { newlines, ascii, text, line_starts, tree, directives }
     }
 
     /// The text.
@@ -79,6 +82,19 @@ impl Segment {
     /// Access to the text behind a statement's tree.
     pub fn cursor<'a>(&'a self, statement: &Statement) -> Cursor<'a> {
         Cursor::new(&self.text, &self.tree().tokens, statement.first_token)
+    }
+
+    /// The comments that speak to rx, in order.
+    pub fn directives(&self) -> &[Directive] {
+        self.directives.get_or_init(|| match self.may_have_directives() {
+            true => directive::directives(&self.text, self.tree()),
+            false => Box::default(),
+        })
+    }
+
+    /// Whether there may be one, by a look at the text alone.
+    pub(crate) fn may_have_directives(&self) -> bool {
+        self.text.contains(directive::MARK)
     }
 
     /// The comments, `#` included, without the line's end.

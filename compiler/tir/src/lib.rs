@@ -5,6 +5,7 @@
 
 pub mod bind;
 pub mod builder;
+pub mod count;
 pub mod expr;
 pub mod func;
 pub mod print;
@@ -14,6 +15,7 @@ pub mod stmt;
 
 pub use bind::{BindError, bind_symbols, evaluate_index};
 pub use builder::KernelBuilder;
+pub use count::{Count, count};
 pub use expr::{BinaryOp, CompareOp, Expr, Intrinsic, UnaryOp};
 pub use func::{Buffer, BufferId, Param, PrimFunc, Scope, Var, VarId};
 pub use stmt::{Block, Iter, IterKind, LoopKind, Site, Stmt};

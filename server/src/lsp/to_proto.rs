@@ -1,6 +1,6 @@
 //! From our types to the protocol's.
 
-use super::{CODE_PAGES, Profile, SOURCE, Uri};
+use super::{Profile, SOURCE, Uri};
 use crate::run::{COMMAND, Outcome};
 use rx_base::{Code, Diagnostic, Fix, Severity, Span};
 use rx_db::{Document, Encoding, FunctionKind, FunctionRow};
@@ -226,13 +226,13 @@ fn severity(severity: Severity) -> proto::DiagnosticSeverity {
 
 /// The page about `code`.
 fn code_page(code: Code) -> Option<proto::CodeDescription> {
-    let href = format!("{CODE_PAGES}{}", code.to_string().to_lowercase()).parse().ok()?;
+    let href = code.url().parse().ok()?;
     Some(proto::CodeDescription { href })
 }
 
 /// Text that does nothing is shown faded.
 fn tags(code: Code, profile: &Profile) -> Option<Vec<proto::DiagnosticTag>> {
-    let unnecessary = matches!(code, Code::AttrNoEffect) && profile.unnecessary;
+    let unnecessary = matches!(code, Code::AttrNoEffect | Code::UnusedSuppression) && profile.unnecessary;
     unnecessary.then(|| vec![proto::DiagnosticTag::UNNECESSARY])
 }
 
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(written["relatedInformation"][0]["message"], "it is 1 here");
         assert_eq!(written["relatedInformation"][0]["location"]["uri"], "file:///a.rx");
         assert_eq!(written["data"]["fixes"][0]["edits"][0]["newText"], "2");
-        assert!(written["codeDescription"]["href"].as_str().is_some_and(|href| href.ends_with("#rx0501")));
+        assert!(written["codeDescription"]["href"].as_str().is_some_and(|href| href.ends_with("/rx0501.md")));
     }
 
     #[test]

@@ -1,6 +1,9 @@
-//! The page of diagnostic codes.
+//! The pages of diagnostic codes: `docs/codes.md`, an index, and a page for each code in `docs/codes`.
+//!
+//! People write the middle of a page: what it means, a wrong and a right example, how to fix it. Its head and what it says
+//! on silencing come from the table of codes.
 
-use rx_base::Code;
+use rx_base::{Code, Severity};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -8,17 +11,26 @@ use std::{fs, io};
 
 const HEAD: &str = "# Diagnostic codes
 
-<!-- Written by `cargo run -p rx-docs` from compiler/base/src/diagnostic/code.rs and docs/codes; a test compares. -->
+<!-- Written by `cargo run -p rx-docs` from compiler/base/src/diagnostic/code.rs; a test compares. -->
 
-Every diagnostic has a number and a name that never change their meaning. The severity is the usual one. A comment in an
-example says what rx reports of its line.
-
-| code | name | severity | |
-|---|---|---|---|
+Every diagnostic has a number and a name that never change their meaning. The severity is the usual one. `rxcheck --explain
+RX0402` prints the page of a code. A comment in an example says what rx reports of its line.
 ";
+
+/// Below the title of each page.
+const REMARK: &str = "<!-- `cargo run -p rx-docs` writes this head and the last section; a test compares. -->";
+
+/// The sections of a page whose mistake stands in a text, in order.
+pub const SECTIONS: [&str; 5] = ["What it means", "Wrong", "Right", "How to fix it", SILENCE];
+
+/// The sections of a page about something no text shows: a failed run, a file that is no text.
+pub const ELSEWHERE: [&str; 4] = ["What it means", "Where it occurs", "How to fix it", SILENCE];
+
+const SILENCE: &str = "How to silence it";
 
 /// The groups of codes, by their first two digits.
 const GROUPS: &[(u16, &str)] = &[
+    (0, "The checker itself"),
     (1, "Syntax"),
     (2, "Names"),
     (3, "Types and shapes"),
@@ -28,52 +40,99 @@ const GROUPS: &[(u16, &str)] = &[
     (7, "Effects"),
     (8, "Building"),
     (9, "Passes"),
+    (10, "Building with a given TVM"),
+    (12, "Kernels"),
 ];
 
-/// What people wrote about codes, by file name without extension: `rx0501`.
-pub type Snippets = BTreeMap<String, String>;
+/// The pages as they stand in the folder, by file name without extension: `rx0501`.
+pub type Pages = BTreeMap<String, String>;
 
-/// Reads the snippets of a folder.
+/// Reads the pages of a folder.
 ///
 /// # Errors
 /// What the file system says.
-pub fn snippets(folder: &Path) -> io::Result<Snippets> {
-    let mut snippets = Snippets::new();
+pub fn read(folder: &Path) -> io::Result<Pages> {
+    let mut pages = Pages::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if let (Some(name), true) = (path.file_stem(), path.extension().is_some_and(|it| it == "md")) {
-            snippets.insert(name.to_string_lossy().into_owned(), fs::read_to_string(&path)?);
+            pages.insert(name.to_string_lossy().into_owned(), fs::read_to_string(&path)?);
         }
     }
-    Ok(snippets)
+    Ok(pages)
 }
 
-/// The anchor of a code, which is also its snippet's name: `rx0501`.
-pub fn anchor(code: Code) -> String {
+/// The name of a code's page: `rx0501`.
+pub fn file_stem(code: Code) -> String {
     code.to_string().to_lowercase()
 }
 
-/// The page as Markdown.
-pub fn page(snippets: &Snippets) -> String {
-    let mut page = HEAD.to_owned();
-    for code in Code::ALL {
-        let (anchor, slug, severity, summary) = (anchor(*code), code.slug(), code.severity(), code.summary());
-        // INVARIANT: writing to a string does not fail.
-        let _ = writeln!(page, "| [{code}](#{anchor}) | `{slug}` | {severity} | {summary} |");
+/// The titles of a page's sections, in order.
+pub fn sections(page: &str) -> Vec<&str> {
+    let mut fenced = false;
+    let mut titles = Vec::new();
+    for line in page.lines() {
+        fenced ^= line.starts_with("```");
+        titles.extend(line.strip_prefix("## ").filter(|_| !fenced).map(str::trim));
     }
+    titles
+}
+
+/// Whether the page is about something that no text shows.
+pub fn is_elsewhere(page: &str) -> bool {
+    sections(page).contains(&ELSEWHERE[1])
+}
+
+/// A code's page: what stands in the folder, with head and last section as the table of codes has them.
+pub fn page(code: Code, written: &str) -> String {
+    let start = written.find("## ").unwrap_or(written.len());
+    let middle = written.get(start..).unwrap_or_default();
+    let middle = middle.split_once(&format!("## {SILENCE}")).map_or(middle, |(middle, _)| middle).trim();
+    let (slug, summary) = (code.slug(), code.summary());
+    let severity = match code.severity() {
+        Severity::Error => "Error",
+        Severity::Warning => "Warning",
+        Severity::Info => "Info",
+        Severity::Hint => "Hint",
+    };
+    let silence = silence(code, is_elsewhere(middle));
+    format!("# {code} {slug}\n\n{REMARK}\n\n**{severity}.** {summary}\n\n{middle}\n\n## {SILENCE}\n\n{silence}\n")
+}
+
+/// What a page says on silencing.
+fn silence(code: Code, elsewhere: bool) -> String {
+    let slug = code.slug();
+    let toml = format!("`rx.toml` sets the severity:\n\n```toml\n[severity]\n{code} = \"off\"\n```");
+    match code.number() {
+        0..50 => return "Settings that are wrong are not gone by, so nothing silences it.".to_owned(),
+        50..100 => return format!("No comment does. In a project, {toml}"),
+        _ if elsewhere => return "No text is at fault, so no comment in one silences it.".to_owned(),
+        _ if !code.is_choosable() => {
+            return "Nothing does: what cannot be read is an error, and what stands behind it is not known.".to_owned();
+        }
+        _ => {}
+    }
+    let shown = match code.severity() {
+        Severity::Hint => "Hints are shown by editors, and by `rxcheck --hints` only. ",
+        _ => "",
+    };
+    format!("{shown}On one line: `# rx: ignore[{code}]` behind it, or `# rx: ignore[{slug}]`. In a project, {toml}")
+}
+
+/// The index as Markdown.
+pub fn index() -> String {
+    let mut index = HEAD.to_owned();
     for (group, title) in GROUPS {
-        let codes: Vec<Code> = Code::ALL.iter().copied().filter(|code| code.number() / 100 == *group).collect();
-        if codes.is_empty() {
+        let mut codes = Code::ALL.iter().filter(|code| code.number() / 100 == *group).peekable();
+        if codes.peek().is_none() {
             continue;
         }
-        let _ = write!(page, "\n# {title}\n");
+        // INVARIANT: writing to a string does not fail.
+        let _ = write!(index, "\n## {title}\n\n| code | name | severity | |\n|---|---|---|---|\n");
         for code in codes {
-            let (slug, severity, summary) = (code.slug(), code.severity(), code.summary());
-            let _ = write!(page, "\n## {code}\n\n`{slug}`, {severity}. {summary}\n");
-            if let Some(snippet) = snippets.get(&anchor(code)) {
-                let _ = write!(page, "\n{}\n", snippet.trim());
-            }
+            let (stem, slug, severity, summary) = (file_stem(*code), code.slug(), code.severity(), code.summary());
+            let _ = writeln!(index, "| [{code}](codes/{stem}.md) | `{slug}` | {severity} | {summary} |");
         }
     }
-    page
+    index
 }

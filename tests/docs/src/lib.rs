@@ -1,9 +1,13 @@
-//! Pages of `docs/` that are derived from data: `codes.md` from the table of diagnostic codes and the snippets in
-//! `docs/codes`, `operators.md` from the operators' schemas. `cargo run -p rx-docs` writes them; a test compares.
+//! Pages of `docs/` that are derived from data: `codes.md` and the pages in `codes/` from the table of diagnostic codes,
+//! `operators.md` from the operators' schemas, `rx.schema.json` from the table of settings, `man` from the command lines.
+//! `cargo run -p rx-docs` writes them; a test compares.
 
 pub mod codes;
+pub mod manual;
 pub mod operators;
+pub mod schema;
 
+use rx_base::Code;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,10 +16,21 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// Every page: its file name and its text.
+/// Every page: its path below `docs` and its text. Codes nobody wrote a page for have none.
 ///
 /// # Errors
-/// What the file system says of the snippets.
-pub fn pages() -> io::Result<[(&'static str, String); 2]> {
-    Ok([("codes.md", codes::page(&codes::snippets(&folder().join("codes"))?)), ("operators.md", operators::page())])
+/// What the file system says of the written parts.
+pub fn pages() -> io::Result<Vec<(String, String)>> {
+    let written = codes::read(&folder().join("codes"))?;
+    let of_code = |code: &Code| {
+        let stem = codes::file_stem(*code);
+        let text = codes::page(*code, written.get(&stem)?);
+        Some((format!("codes/{stem}.md"), text))
+    };
+    let mut pages: Vec<(String, String)> = Code::ALL.iter().filter_map(of_code).collect();
+    pages.push(("codes.md".to_owned(), codes::index()));
+    pages.push(("operators.md".to_owned(), operators::page()));
+    pages.push(("rx.schema.json".to_owned(), schema::schema()));
+    pages.extend(manual::pages()?.into_iter().map(|(name, text)| (format!("man/{name}"), text)));
+    Ok(pages)
 }

@@ -4,7 +4,7 @@ use std::io;
 
 fn main() -> io::Result<()> {
     for (name, text) in rx_docs::pages()? {
-        std::fs::write(rx_docs::folder().join(name), text)?;
+        std::fs::write(rx_docs::folder().join(&name), text)?;
         println!("docs/{name}");
     }
     Ok(())

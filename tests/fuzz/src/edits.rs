@@ -14,7 +14,7 @@ pub const STARTS: [&str; 6] = [
 ];
 
 /// What edits put in, besides pieces of the text itself.
-const SNIPPETS: [&str; 48] = [
+const SNIPPETS: [&str; 50] = [
     "(",
     ")",
     "[",
@@ -58,6 +58,8 @@ const SNIPPETS: [&str; 48] = [
     "cls.f(x)",
     "cls.g(x)",
     "R.match_cast(x, R.Tensor((n, 4)))",
+    "        n = R.match_cast(x, R.Tensor((m, 4)))\n",
+    "        R.assert_op(n == 4)\n",
     "        R.func_attr({\"relax.force_pure\": True})\n",
     "            x = R.add(x, x)\n",
     "x",

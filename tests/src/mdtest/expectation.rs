@@ -14,8 +14,15 @@ pub struct Expectation {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum What {
-    Diagnostic { severity: Severity, code: Code, column: Option<usize>, message: String },
+    Diagnostic {
+        severity: Severity,
+        code: Code,
+        column: Option<usize>,
+        message: String,
+    },
     Type(String),
+    /// `note: …` or `help: …` below a diagnostic of the line.
+    Remark(String),
 }
 
 const SEVERITIES: [(&str, Severity); 4] = [
@@ -25,6 +32,7 @@ const SEVERITIES: [(&str, Severity); 4] = [
     ("# hint: ", Severity::Hint),
 ];
 const REVEALED: &str = "# revealed: ";
+const REMARKS: [&str; 2] = ["# note: \"", "# help: \""];
 
 impl Expectation {
     /// Whether this diagnostic is the one expected.
@@ -35,8 +43,18 @@ impl Expectation {
                     && column.is_none_or(|column| column == found.column)
                     && found.message.contains(message.as_str())
             }
-            What::Type(_) => false,
+            What::Type(_) | What::Remark(_) => false,
         }
+    }
+
+    /// Whether this diagnostic says below it what is expected.
+    pub fn is_remark_of(&self, found: &Found) -> bool {
+        let What::Remark(wanted) = &self.what else { return false };
+        let said = |remark: &String| match (remark.split_once(": "), wanted.split_once(": ")) {
+            (Some((kind, text)), Some((wanted_kind, part))) => kind == wanted_kind && text.contains(part),
+            _ => false,
+        };
+        self.line == found.line && found.remarks.iter().any(said)
     }
 
     /// Whether this type is the one expected.
@@ -54,6 +72,7 @@ impl fmt::Display for Expectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.what {
             What::Type(ty) => write!(f, "revealed: {ty}"),
+            What::Remark(text) => f.write_str(text),
             What::Diagnostic { severity, code, column, message } => {
                 write!(f, "{severity}: [{}]", code.slug())?;
                 if let Some(column) = column {
@@ -89,9 +108,18 @@ pub fn expectations(code: &str) -> Result<Vec<Expectation>, String> {
     }
 }
 
+/// The text without comments that expect something.
+pub fn without_expectations(code: &str) -> String {
+    let lines = code.lines().filter_map(|line| match split_comments(line) {
+        Some((before, _)) => Some(before.trim_end()).filter(|before| !before.is_empty()),
+        None => Some(line),
+    });
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
 /// The code of a line, and the expectations behind it; `None` where there are none.
 fn split_comments(line: &str) -> Option<(&str, Vec<&str>)> {
-    let heads = SEVERITIES.iter().map(|(head, _)| *head).chain([REVEALED]);
+    let heads = SEVERITIES.iter().map(|(head, _)| *head).chain([REVEALED]).chain(REMARKS);
     let mut starts: Vec<usize> = heads.flat_map(|head| line.match_indices(head).map(|(at, _)| at)).collect();
     starts.sort_unstable();
     let first = *starts.first()?;
@@ -103,6 +131,11 @@ fn split_comments(line: &str) -> Option<(&str, Vec<&str>)> {
 fn read(comment: &str) -> Result<What, String> {
     if let Some(ty) = comment.strip_prefix(REVEALED) {
         return Ok(What::Type(ty.trim().to_owned()));
+    }
+    if REMARKS.iter().any(|head| comment.starts_with(head)) {
+        let text =
+            comment.trim_start_matches("# ").strip_suffix('"').ok_or_else(|| format!("`{comment}` has no end"))?;
+        return Ok(What::Remark(text.replacen(": \"", ": ", 1)));
     }
     let wrong = || format!("`{comment}` is no expectation: `# error: [code] column \"message\"`");
     let (severity, rest) = SEVERITIES

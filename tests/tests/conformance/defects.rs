@@ -54,13 +54,13 @@ fn shapes_and_layouts() {
 #[test]
 fn index_ranges() {
     let Some(tally) = errors("defects, index ranges", |file| file.starts_with("s3_")) else { return };
-    tally.publish();
+    tally.must_be_complete();
 }
 
 #[test]
 fn lifted_parameters() {
     let Some(tally) = errors("defects, lifted parameters", |file| file.starts_with("s4_")) else { return };
-    tally.publish();
+    tally.must_be_complete();
 }
 
 #[test]
@@ -75,5 +75,5 @@ fn warnings_and_hints() {
         let right = milder.iter().any(|found| Some(found.line) == row.line && found.code.slug() == row.kind);
         tally.count(right, || format!("{}: wanted {} {:?}, found {milder:?}", row.file, row.kind, row.line));
     }
-    tally.publish();
+    tally.must_be_complete();
 }

@@ -100,7 +100,7 @@ impl Elaborator<'_> {
         if matches!(attr, Attr::Opaque(_)) || (matches!(attr, Attr::None) && accepts_none(param, kind)) {
             return attr;
         }
-        let what = format!("{}: `{}`", schema.name, param.name);
+        let what = format!("{}: `{}`", super::call::short(schema), param.name);
         match (kind, &attr) {
             (AttrKind::Choice(choices), Attr::Str(text)) if !choices.contains(&text.as_ref()) => {
                 let known = choices.iter().map(|choice| format!("\"{choice}\"")).collect::<Vec<_>>().join(", ");
@@ -116,6 +116,7 @@ impl Elaborator<'_> {
                         safe: false,
                     });
                 }
+                let diagnostic = self.with_default(diagnostic, param, span);
                 self.report(diagnostic);
                 bad(&attr)
             }
@@ -124,15 +125,32 @@ impl Elaborator<'_> {
                     return attr;
                 }
                 self.unknown_dtype(text, span);
+                if let Some(diagnostic) = self.diagnostics.pop() {
+                    let diagnostic = self.with_default(diagnostic, param, span);
+                    self.report(diagnostic);
+                }
                 bad(&attr)
             }
             _ if fits(kind, &attr) => attr,
             _ => {
                 let wanted = describe(kind);
                 let found = shown(&attr);
-                self.error(Code::AttrType, span, format!("{what} must be {wanted}, it is {found}"));
+                let message = format!("{what} must be {wanted}, it is {found}");
+                let diagnostic = Diagnostic::new(Code::AttrType, Place::Here(span), message);
+                let diagnostic = self.with_default(diagnostic, param, span);
+                self.report(diagnostic);
                 bad(&attr)
             }
+        }
+    }
+
+    /// With the fix that writes the default of an attribute, unless a likelier one is offered.
+    fn with_default(&self, diagnostic: Diagnostic<Place>, param: &Param, span: Span) -> Diagnostic<Place> {
+        match super::call::default_text(param.default) {
+            Some(text) if diagnostic.fixes.is_empty() => {
+                diagnostic.with_fix(self.replace_fix(span, format!("use {}={text}", param.name), text))
+            }
+            _ => diagnostic,
         }
     }
 }

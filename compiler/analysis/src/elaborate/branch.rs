@@ -1,20 +1,27 @@
 //! `if`/`else`, and the one type both branches fit; `R.match_cast`.
 
-use super::Elaborator;
+use super::explanation::guilty_part;
 use super::expr::error;
 use super::types::Binds;
+use super::{Elaborator, Role};
 use crate::entry::{Entry, Place};
+use crate::readings::{self, Reading};
 use crate::reconcile::{join, reconcile};
 use rx_base::{Code, Diagnostic, Name, Span};
-use rx_ir::{Body, Expr as IrExpr, ExprKind as IrKind, Shape, StructInfo};
+use rx_ir::{Body, Expr as IrExpr, ExprKind as IrKind, Known, Shape, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, StatementKind};
+
+/// Of so many conditions that failed before a branch is known that they do not hold in it.
+const MAX_CONDITIONS: usize = 8;
 
 /// What a branch ends in.
 #[derive(Default)]
 struct Ending {
     /// The variable its last statement binds.
     variable: Option<(Name, StructInfo, Span)>,
+    /// What is known of its elements.
+    values: Known,
 }
 
 impl<'a> Elaborator<'a> {
@@ -25,6 +32,7 @@ impl<'a> Elaborator<'a> {
         let (mut at, mut cursor, mut test) = (at, cursor, test);
         let mut arms: Vec<(Span, Ending)> = Vec::new();
         let mut bodies: Vec<(IrExpr, Body)> = Vec::new();
+        let mut failed: Vec<(Cursor<'a>, &Expr)> = Vec::new();
         let first = self.statement;
         let otherwise = loop {
             let Some(header) = self.statement_at(at) else { return to };
@@ -32,9 +40,13 @@ impl<'a> Elaborator<'a> {
                 self.no_branch_in_dataflow(header.span);
             }
             let condition = self.expr(cursor, test);
+            self.used_for(Role::Condition, condition.span);
             self.check_condition(&condition);
             let end = self.block_end(at, to);
-            let (ending, body) = self.one_branch(at + 1, end);
+            let (ending, body) = self.one_branch(at + 1, end, &failed, Some((cursor, test)));
+            if failed.len() < MAX_CONDITIONS {
+                failed.push((cursor, test));
+            }
             arms.push((header.span, ending));
             bodies.push((condition, body));
             at = end;
@@ -44,7 +56,7 @@ impl<'a> Elaborator<'a> {
             match &next.tree.kind {
                 StatementKind::Else => {
                     at = self.block_end(end, to);
-                    break Some(self.one_branch(end + 1, at));
+                    break Some(self.one_branch(end + 1, at, &failed, None));
                 }
                 StatementKind::Elif(next_test) => (cursor, test) = (segment.cursor(next), next_test),
                 _ => break None,
@@ -61,7 +73,7 @@ impl<'a> Elaborator<'a> {
         let variable = ending.variable.as_ref().map(|(variable, ty, _)| (*variable, ty.clone()));
         self.record_branches(first, bodies, otherwise, variable);
         if let Some((variable, ty, span)) = ending.variable {
-            self.define(variable, Entry::value(ty), span);
+            self.define(variable, Entry::Value { ty, dataflow: None, values: ending.values }, span);
         }
         at
     }
@@ -108,14 +120,32 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    fn one_branch(&mut self, from: usize, to: usize) -> (Ending, Body) {
+    /// The statements `from..to`, in which the conditions `failed` do not hold, and `holds` does.
+    fn one_branch(
+        &mut self,
+        from: usize,
+        to: usize,
+        failed: &[(Cursor<'a>, &Expr)],
+        holds: Option<(Cursor<'a>, &Expr)>,
+    ) -> (Ending, Body) {
         let outer = self.begin_body();
+        let known = self.bounds.clone();
         let saved = (self.state.returned, self.state.dataflow);
         let ended = std::mem::replace(&mut self.state.ended, false);
         self.push_scope(None);
+        for (cursor, condition) in failed {
+            self.learn_condition(*cursor, condition, false);
+        }
+        if let Some((cursor, condition)) = holds {
+            self.learn_condition(cursor, condition, true);
+        }
         let before = self.rows.len();
         self.block(from, to);
         let variable = self.last_binding(before);
+        let values = match variable.as_ref().map(|(variable, ..)| self.lookup(*variable)) {
+            Some(Some(Entry::Value { values, .. })) => values,
+            _ => None,
+        };
         if self.state.returned && !saved.0 {
             let place = (from..to)
                 .filter_map(|at| self.statement_at(at))
@@ -133,9 +163,10 @@ impl<'a> Elaborator<'a> {
             }
         }
         self.pop_scope();
+        self.leave_block(&known);
         self.state.dataflow = saved.1;
         self.state.ended = ended;
-        (Ending { variable }, self.end_body(outer))
+        (Ending { variable, values }, self.end_body(outer))
     }
 
     /// The variable bound by the last row of a branch.
@@ -150,7 +181,8 @@ impl<'a> Elaborator<'a> {
             (Some((a, ty_a, span_a)), Some((b, ty_b, span_b))) => {
                 if a == b {
                     let ty = join(&ty_a, &ty_b, &self.bounds.clone());
-                    return Ending { variable: Some((a, ty, span_a)) };
+                    let values = rx_ops::values::join(&then.values, &otherwise.values, &self.bounds);
+                    return Ending { variable: Some((a, ty, span_a)), values };
                 }
                 self.report(
                     Diagnostic::new(
@@ -159,7 +191,8 @@ impl<'a> Elaborator<'a> {
                         format!("the branches end in different variables: `{a}` and `{b}`"),
                     )
                     .with_label(Place::Here(span_a), format!("the first branch ends in `{a}`"))
-                    .with_help("both branches must bind the same variable last"),
+                    .with_help("both branches must bind the same variable last")
+                    .with_fix(self.replace_fix(span_b, format!("call it `{a}`"), a.to_string())),
                 );
                 self.define(b, Entry::value(StructInfo::Error), span_b);
                 Some((a, StructInfo::Error, span_a))
@@ -177,7 +210,7 @@ impl<'a> Elaborator<'a> {
             }
             (None, None) => None,
         };
-        Ending { variable }
+        Ending { variable, values: None }
     }
 
     /// `R.match_cast(value, type)` in a binding: binds the type's symbols and checks that the cast can succeed.
@@ -188,20 +221,34 @@ impl<'a> Elaborator<'a> {
         };
         let value = self.expr(cursor, &value.value);
         self.bind_symbols(cursor, &ty.value, Binds::MatchCast);
+        let before = self.diagnostics.len();
         let cast = self.type_of(cursor, &ty.value);
+        self.offer_symbols(before);
         let bounds = self.bounds.clone();
         if let Some(clash) = reconcile(&cast, &value.ty, &bounds).clash {
             let mut diagnostic = Diagnostic::new(
                 Code::MatchCastNeverMatches,
-                Place::Here(cursor.span(ty.value.tokens)),
+                Place::Here(guilty_part(cursor, &ty.value, &clash)),
                 format!("the cast never matches: {}, the cast wants {}", clash.actual_at_path(), clash.wanted),
             )
-            .with_label(Place::Here(value.span), format!("this is {}", value.ty));
+            .with_primary_label(format!("asserts {}", clash.part(&cast)))
+            .with_label(
+                Place::Here(value.span),
+                format!("this is {}", readings::of_type(&value.ty, Reading::Inferred)),
+            );
             if let IrKind::Var(variable) = value.kind {
                 let definition = self.definition_of(variable);
                 diagnostic = diagnostic.with_label(definition, format!("`{variable}` gets its type here"));
             }
+            if let Some(text) = self.written_type(&value.ty) {
+                let place = cursor.span(ty.value.tokens);
+                diagnostic = diagnostic.with_fix(self.replace_fix(place, "cast to the inferred type", text));
+            }
+            let diagnostic = self.with_facts(diagnostic, &clash.dims());
             self.report(diagnostic);
+        } else {
+            self.learn_types(&cast, &value.ty, cursor.span(ty.value.tokens));
+            self.learn_extents(&cast, cursor.span(ty.value.tokens));
         }
         // What is known of a scalar stays known: a cast to `T.int64` does not forget its value.
         let ty = match (&cast, &value.ty) {
@@ -245,7 +292,9 @@ impl<'a> Elaborator<'a> {
             params: params.len(),
             ret: None,
             pure,
+            num_input: None,
             bounds: self.bounds.clone(),
+            dims: super::SignatureDims::default(),
         };
         self.push_scope(Some(std::sync::Arc::new(context.clone())));
         self.nesting += 1;
@@ -253,15 +302,23 @@ impl<'a> Elaborator<'a> {
         let saved_return = self.returned.take();
         let outer = self.begin_body();
         let saved_bounds = self.bounds.clone();
+        for index in at..def {
+            if let Some(decorator) = self.statement_at(index)
+                && let StatementKind::Decorator(expr) = &decorator.tree.kind
+            {
+                self.anchor_purity(segment.cursor(decorator), expr);
+            }
+        }
         let (params, declared) = self.header(cursor, type_params, params, ret.as_ref());
         let info = |ret: StructInfo| {
             let params = Some(params.iter().map(|(_, ty)| ty.clone()).collect());
             StructInfo::Function(std::sync::Arc::new(rx_ir::FunctionInfo { params, ret, pure }))
         };
+        let dims = self.signature_dims(type_params);
         // The function may call itself.
         self.define(function, Entry::value(info(declared.clone().unwrap_or(StructInfo::Object))), span);
         if let Some(scope) = self.scopes.last_mut() {
-            let context = crate::file_context::FunctionContext { ret: declared.clone(), ..context };
+            let context = crate::file_context::FunctionContext { ret: declared.clone(), dims, ..context };
             scope.context = Some(std::sync::Arc::new(context));
         }
         self.block(def + 1, end);
@@ -269,6 +326,7 @@ impl<'a> Elaborator<'a> {
             self.error(Code::MissingReturn, span, format!("`{function}` ends without a `return`"));
         }
         let ret = declared.or(self.returned.take()).unwrap_or(StructInfo::Error);
+        self.note_nested_return(statement, &ret);
         let body = self.end_body(outer);
         self.returned = saved_return;
         let bounds = std::mem::replace(&mut self.bounds, saved_bounds);
@@ -279,7 +337,7 @@ impl<'a> Elaborator<'a> {
         let ty = self.bounded(info(ret.clone()), span);
         self.statement = u32::try_from(def).unwrap_or(u32::MAX);
         self.record_function(rx_ir::Function { name: function, params, ret, num_input: None, bounds, body });
-        self.define(function, Entry::Value { ty, dataflow }, span);
+        self.define(function, Entry::Value { ty, dataflow, values: None }, span);
         end
     }
 }

@@ -3,19 +3,23 @@
 use super::Elaborator;
 use super::expr::{error, shape, tuple};
 use crate::entry::{Entry, Place};
+use crate::readings::{self, Reading};
+use crate::reconcile::reconcile;
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
-use rx_base::{Code, Diagnostic, Dim, Fix, Span};
+use rx_base::{Code, Diagnostic, Dim, Fix, Span, counted};
 use rx_ir::{
-    Argument, Attr, Call, Callee, DTensorInfo, Expr as IrExpr, ExprKind as IrKind, Placement, StructInfo, TensorInfo,
+    Argument, Attr, Call, Callee, DTensorInfo, Expr as IrExpr, ExprKind as IrKind, Known, Placement, StructInfo,
+    TensorInfo,
 };
+use rx_ops::values::ValueCall;
 use rx_ops::{Arg, AttrKind, CallInfo, Default, Param, ParamKind, ParamPlace, Problem, Purity, Schema};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument as WrittenArgument, Expr, ExprKind, TokenRange};
 use std::sync::Arc;
 
 /// A call's arguments in the order of the schema's parameters.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct BoundCall {
     pub schema: &'static Schema,
     pub slots: Vec<Argument>,
@@ -28,8 +32,18 @@ pub(super) struct BoundCall {
 }
 
 impl BoundCall {
+    /// Whether an operand has two readings.
+    pub(super) fn has_readings(&self) -> bool {
+        self.slots.iter().any(readings::in_argument)
+    }
+
+    /// The call with one reading of its operands.
+    pub(super) fn read(&self, reading: Reading) -> BoundCall {
+        BoundCall { slots: readings::of_arguments(&self.slots, reading), ..self.clone() }
+    }
+
     /// The index of a parameter.
-    fn position(&self, name: &str) -> Option<usize> {
+    pub(super) fn position(&self, name: &str) -> Option<usize> {
         self.schema.params.iter().position(|param| param.name == name)
     }
 
@@ -116,7 +130,10 @@ impl Elaborator<'_> {
         };
         let mut positional = 0;
         let mut variadic: Option<(usize, Vec<IrExpr>)> = None;
-        for argument in arguments {
+        let by_keyword = arguments.iter().filter_map(|argument| argument.keyword);
+        let by_keyword: Vec<&str> = by_keyword.map(|keyword| super::current_keyword(cursor.text(keyword))).collect();
+        for (index, argument) in arguments.iter().enumerate() {
+            let before = self.diagnostics.len();
             if let ExprKind::Starred { .. } = argument.value.kind {
                 self.starred(cursor, argument);
                 bound.broken = true;
@@ -129,8 +146,14 @@ impl Elaborator<'_> {
                 Some(keyword) => self.keyword_position(&mut bound, cursor, keyword),
                 None => self.positional_position(&mut bound, cursor, argument, &mut positional),
             };
+            let at = at.filter(|at| {
+                let twice = argument.keyword.is_none() && self.is_named_too(schema, *at, &by_keyword, cursor, argument);
+                bound.broken |= twice;
+                !twice
+            });
             let Some((at, param)) = at.and_then(|at| Some((at, schema.params.get(at)?))) else {
                 bound.broken = true;
+                self.offer_removal(before, cursor, arguments, index);
                 self.argument_without_parameter(cursor, argument);
                 continue;
             };
@@ -154,6 +177,24 @@ impl Elaborator<'_> {
         }
         self.complete(&mut bound);
         bound
+    }
+
+    /// Reports an argument by position whose parameter is passed by name as well: the surplus one is the positional.
+    fn is_named_too(
+        &mut self,
+        schema: &Schema,
+        at: usize,
+        by_keyword: &[&str],
+        cursor: Cursor<'_>,
+        argument: &WrittenArgument,
+    ) -> bool {
+        let Some(param) = schema.params.get(at).filter(|param| by_keyword.contains(&param.name)) else { return false };
+        let message = format!("{}: `{}` is passed twice, here and by name", short(schema), param.name);
+        self.report(
+            Diagnostic::new(Code::DuplicateArgument, Place::Here(cursor.span(argument.value.tokens)), message)
+                .with_note(signature_text(schema)),
+        );
+        true
     }
 
     /// `ty_args=` on an operator without such a parameter: TVM prints it on any call that carries types.
@@ -183,7 +224,7 @@ impl Elaborator<'_> {
             let mut diagnostic = Diagnostic::new(
                 Code::UnknownArgument,
                 Place::Here(span),
-                format!("{}: there is no argument `{written}`", schema.name),
+                format!("{}: there is no argument `{written}`", short(schema)),
             )
             .with_note(signature_text(schema));
             if let Some(near) = nearest(written, names) {
@@ -197,7 +238,7 @@ impl Elaborator<'_> {
             return None;
         };
         if bound.spans.get(at).is_some_and(Option::is_some) {
-            self.error(Code::DuplicateArgument, span, format!("{}: `{written}` is passed twice", bound.schema.name));
+            self.error(Code::DuplicateArgument, span, format!("{}: `{written}` is passed twice", short(bound.schema)));
             return None;
         }
         Some(at)
@@ -221,7 +262,8 @@ impl Elaborator<'_> {
             None => {
                 if at == bound.schema.params.len() {
                     *positional += 1;
-                    let message = format!("{} takes at most {at} arguments", bound.schema.name);
+                    let message =
+                        format!("{}: takes at most {}, more are passed", short(bound.schema), counted(at, "argument"));
                     self.report(
                         Diagnostic::new(
                             Code::TooManyArguments,
@@ -233,6 +275,29 @@ impl Elaborator<'_> {
                 }
                 None
             }
+        }
+    }
+
+    /// Offers to leave out argument `index` to what was said of it since the diagnostic number `since`. One that is passed
+    /// twice may also be meant as it stands the second time.
+    fn offer_removal(&mut self, since: usize, cursor: Cursor<'_>, arguments: &[WrittenArgument], index: usize) {
+        let Some(argument) = arguments.get(index) else { return };
+        let shown = argument.keyword.map_or(cursor.source(argument.value.tokens), |keyword| cursor.text(keyword));
+        let positional = arguments.iter().rposition(|other| other.keyword.is_none());
+        let duplicate = self.diagnostics.iter().skip(since).any(|it| it.code == Code::DuplicateArgument);
+        let other = positional.filter(|_| duplicate).and_then(|at| Some((at, arguments.get(at)?)));
+        let mut fixes = Vec::new();
+        if let Some((at, other)) = other
+            && let Some(span) = self.removal(cursor, arguments, at)
+        {
+            let title = format!("leave out `{}`", cursor.source(other.value.tokens));
+            fixes.push(self.replace_fix(span, title, ""));
+        }
+        if let Some(span) = self.removal(cursor, arguments, index) {
+            fixes.push(self.replace_fix(span, format!("leave out `{shown}`"), ""));
+        }
+        for diagnostic in self.diagnostics.iter_mut().skip(since) {
+            diagnostic.fixes.extend(fixes.iter().cloned());
         }
     }
 
@@ -270,8 +335,8 @@ impl Elaborator<'_> {
             let names = missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
             let place = Place::Here(bound.callee_span);
             let message = match missing.len() {
-                1 => format!("{}: argument `{first}` is missing", bound.schema.name),
-                _ => format!("{}: arguments {names} are missing", bound.schema.name),
+                1 => format!("{}: argument `{first}` is missing", short(bound.schema)),
+                _ => format!("{}: arguments {names} are missing", short(bound.schema)),
             };
             self.report(Diagnostic::new(Code::MissingArgument, place, message).with_note(signature_text(bound.schema)));
         }
@@ -294,7 +359,7 @@ impl Elaborator<'_> {
                 if self.is_run_time_value(cursor, value) && kind != AttrKind::Any {
                     let message = format!(
                         "{}: `{}` must be known when the program is written, `{}` is computed",
-                        schema.name,
+                        short(schema),
                         param.name,
                         cursor.source(value.tokens)
                     );
@@ -350,31 +415,82 @@ impl Elaborator<'_> {
     pub(super) fn infer(&mut self, bound: BoundCall) -> IrExpr {
         self.check_purity(bound.schema.purity == Purity::Pure, bound.schema.name, bound.callee_span);
         let ty = if bound.broken { StructInfo::Error } else { self.run_rule(&bound) };
+        if !ty.is_error() {
+            self.check_sites(&bound);
+            self.check_values(&bound, &ty);
+        }
         let span = bound.call_span;
         let call = Call { callee: Callee::Op(name(bound.schema.name)), arguments: bound.slots };
         IrExpr { kind: IrKind::Call(Box::new(call)), ty, span }
     }
 
     fn run_rule(&mut self, bound: &BoundCall) -> StructInfo {
-        let args: Vec<Arg<'_>> = bound.slots.iter().map(Arg::from).collect();
-        let bounds = self.bounds.clone();
-        let call = CallInfo::new(bound.schema, &args, &bounds);
-        let result = (bound.schema.infer)(&call);
-        let findings = call.findings.take();
+        if bound.has_readings() {
+            return self.run_rule_on_readings(bound);
+        }
+        let (result, findings) = self.rule_on(bound);
         for finding in findings {
             let diagnostic = self.place(bound, &finding);
             self.report(diagnostic);
         }
         match result {
-            Ok(ty) => distributed(ty, &bound.slots),
+            Ok(ty) => ty,
             Err(Problem::Propagate) => StructInfo::Error,
             Err(Problem::Report(diagnostic)) => {
                 // An attribute that was reported as unreadable makes its call's complaints echoes of the same mistake.
+                let mut placed = self.place(bound, &diagnostic);
+                self.try_fixes(bound, &diagnostic, &mut placed);
+                self.report(placed);
+                StructInfo::Error
+            }
+        }
+    }
+
+    /// Reports what the operands' values say of a call.
+    fn check_values(&mut self, bound: &BoundCall, ty: &StructInfo) {
+        let Some(findings) = bound.schema.flow.findings else { return };
+        let operands: Vec<Known> = bound.slots.iter().map(|slot| self.argument_values(slot)).collect();
+        let args: Vec<Arg<'_>> = bound.slots.iter().map(Arg::from).collect();
+        let bounds = self.bounds.clone();
+        let call = CallInfo::new(bound.schema, &args, &bounds);
+        for finding in findings(&ValueCall { call: &call, operands: &operands, result: ty }) {
+            let diagnostic = self.place(bound, &finding);
+            self.report(diagnostic);
+        }
+    }
+
+    /// Runs the rule once for what operands were declared to be and once for what they are: a mistake is one for both.
+    fn run_rule_on_readings(&mut self, whole: &BoundCall) -> StructInfo {
+        let (declared, _) = self.rule_on(&whole.read(Reading::Declared));
+        let bound = &whole.read(Reading::Inferred);
+        let (inferred, _) = self.rule_on(bound);
+        match (declared, inferred) {
+            (Ok(declared), Ok(inferred)) => reconcile(&declared, &inferred, &self.bounds).ty,
+            (Ok(ty), Err(_)) | (Err(_), Ok(ty)) => ty,
+            (Err(Problem::Report(_)), Err(Problem::Report(diagnostic))) => {
+                // What is wrong with the parts both readings share is said of them.
+                let diagnostic = match self.rule_on(whole).0 {
+                    Err(Problem::Report(shared)) => shared,
+                    _ => diagnostic,
+                };
                 let diagnostic = self.place(bound, &diagnostic);
                 self.report(diagnostic);
                 StructInfo::Error
             }
+            _ => StructInfo::Error,
         }
+    }
+
+    /// What the operator's rule gives, and what else it finds.
+    fn rule_on(&self, bound: &BoundCall) -> (Result<StructInfo, Problem>, Vec<Diagnostic<ParamPlace>>) {
+        let args: Vec<Arg<'_>> = bound.slots.iter().map(Arg::from).collect();
+        let call = CallInfo::new(bound.schema, &args, &self.bounds);
+        let result = match self.file.declared(bound.schema) {
+            Some(operator) => rx_ops::user::infer(operator, &call),
+            None => (bound.schema.infer)(&call),
+        };
+        let result = result.map(|ty| distributed(ty, &bound.slots));
+        (result, call.findings.take())
     }
 
     /// Translates a rule's places to places of the segment.
@@ -403,7 +519,7 @@ impl Elaborator<'_> {
             })
             .collect();
         self.add_definitions(bound, diagnostic, &mut placed);
-        placed
+        self.with_symbols(placed, &diagnostic.message, bound.slots.iter().flat_map(operand_types))
     }
 
     /// Says where the guilty argument got its type, unless the rule did.
@@ -416,6 +532,7 @@ impl Elaborator<'_> {
         let ParamPlace::Param(param) = diagnostic.primary else { return };
         if let Some(IrExpr { kind: IrKind::Var(variable), ty, .. }) = bound.operand(param) {
             let place = self.definition_of(*variable);
+            let ty = readings::of_type(ty, Reading::Inferred);
             if placed.labels.iter().all(|label| label.place != place) {
                 placed.labels.push(rx_base::Label { place, text: format!("`{variable}` is {ty}") });
             }
@@ -444,38 +561,48 @@ impl Elaborator<'_> {
             return;
         }
         if self.state.dataflow.is_some() {
-            self.report(
-                Diagnostic::new(
-                    Code::ImpureInDataflow,
-                    Place::Here(span),
-                    format!("`{what}` has effects and stands in a dataflow block"),
-                )
-                .with_help("move the call out of the `with R.dataflow()` block"),
-            );
+            let mut diagnostic = Diagnostic::new(
+                Code::ImpureInDataflow,
+                Place::Here(span),
+                format!("`{what}` has effects and stands in a dataflow block"),
+            )
+            .with_help("move the call out of the `with R.dataflow()` block");
+            diagnostic.fixes.extend(self.pure_call_fix(span));
+            self.report(diagnostic);
         } else if self.function_context().is_some_and(|context| context.pure) {
-            self.report(
-                Diagnostic::new(
-                    Code::ImpureInPureFunction,
-                    Place::Here(span),
-                    format!("`{what}` has effects, but the function is declared pure"),
-                )
-                .with_help("declare the function `@R.function(pure=False)`, or call through `R.call_pure_packed`"),
-            );
+            let mut diagnostic = Diagnostic::new(
+                Code::ImpureInPureFunction,
+                Place::Here(span),
+                format!("`{what}` has effects, but the function is declared pure"),
+            )
+            .with_help("declare the function `@R.function(pure=False)`, or call through `R.call_pure_packed`");
+            let fixes = [self.impure_fix(), self.pure_call_fix(span)];
+            diagnostic.fixes.extend(fixes.into_iter().flatten());
+            self.report(diagnostic);
         }
     }
+}
+
+/// An operator's name as messages begin with it: `conv2d`.
+pub(super) fn short(schema: &Schema) -> &'static str {
+    schema.name.rsplit('.').next().unwrap_or(schema.name)
+}
+
+/// The types of the values passed for a parameter.
+fn operand_types(slot: &Argument) -> impl Iterator<Item = &StructInfo> {
+    let operands = match slot {
+        Argument::Operand(expr) => std::slice::from_ref(expr),
+        Argument::Operands(exprs) => &exprs[..],
+        _ => &[],
+    };
+    operands.iter().map(|operand| &operand.ty)
 }
 
 /// Operators work on distributed tensors as on whole ones; their result is distributed over the same mesh. How it is laid
 /// out is for sharding propagation to say, unless all operands of its shape agree (TVM src/relax/distributed).
 fn distributed(ty: StructInfo, slots: &[Argument]) -> StructInfo {
-    let operands = || {
-        slots.iter().flat_map(|slot| match slot {
-            Argument::Operand(expr) => std::slice::from_ref(expr),
-            Argument::Operands(exprs) => &exprs[..],
-            _ => &[],
-        })
-    };
-    let parts = || operands().filter_map(|operand| distributed_part(&operand.ty));
+    let types = || slots.iter().flat_map(operand_types);
+    let parts = || types().filter_map(distributed_part);
     let Some(first) = parts().next() else { return ty };
     spread(ty, &|tensor| {
         let mut alike = parts().filter(|part| part.tensor.shape == tensor.shape).map(|part| part.placement.clone());
@@ -524,6 +651,20 @@ fn operand_of(attr: Attr) -> IrExpr {
     }
 }
 
+/// A default as Python writes it; `None` where there is none.
+pub(super) fn default_text(default: Default) -> Option<String> {
+    Some(match default {
+        Default::Required => return None,
+        Default::Absent => "None".to_owned(),
+        Default::Bool(value) => if value { "True" } else { "False" }.to_owned(),
+        Default::Int(value) => value.to_string(),
+        Default::Float(value) => format!("{value:?}"),
+        Default::Str(value) => format!("\"{value}\""),
+        Default::Ints(values) => format!("{values:?}"),
+        Default::Floats(values) => format!("{values:?}"),
+    })
+}
+
 /// `R.nn.softmax(data, axis=-1)`, for notes.
 pub fn signature_text(schema: &Schema) -> String {
     let params: Vec<String> = schema
@@ -531,14 +672,10 @@ pub fn signature_text(schema: &Schema) -> String {
         .iter()
         .map(|param| match param.default {
             Default::Required if param.kind == ParamKind::Variadic => format!("*{}", param.name),
-            Default::Required => param.name.to_owned(),
-            Default::Absent => format!("{}=None", param.name),
-            Default::Bool(value) => format!("{}={}", param.name, if value { "True" } else { "False" }),
-            Default::Int(value) => format!("{}={value}", param.name),
-            Default::Float(value) => format!("{}={value:?}", param.name),
-            Default::Str(value) => format!("{}=\"{value}\"", param.name),
-            Default::Ints(values) => format!("{}={values:?}", param.name),
-            Default::Floats(values) => format!("{}={values:?}", param.name),
+            default => match default_text(default) {
+                Some(text) => format!("{}={text}", param.name),
+                None => param.name.to_owned(),
+            },
         })
         .collect();
     format!("R.{}({})", schema.name, params.join(", "))

@@ -7,10 +7,11 @@ use super::Elaborator;
 use super::attribute::constant;
 use super::call::BoundCall;
 use crate::entry::{ItemPart, Place};
+use crate::readings::Reading;
 use crate::unify::Bindings;
 use rx_base::name::NameSet;
 use rx_base::symbolic::{Answer, Bounds};
-use rx_base::{Code, Diagnostic, Dim, Name};
+use rx_base::{Code, DType, Diagnostic, Dim, Name, counted};
 use rx_ir::{
     BufferParam, Call, Callee, Expr as IrExpr, ExprKind as IrKind, PrimFuncSignature, PrimParamKind, Shape, Signature,
     StructInfo, TensorInfo,
@@ -35,7 +36,11 @@ impl Elaborator<'_> {
         };
         let signature = self.signature(function);
         let outputs = match signature.as_deref() {
-            Some(Signature::Prim(prim)) if !bound.broken => self.check_call_tir(&bound, function, prim, outputs),
+            Some(Signature::Prim(prim)) if !bound.broken => {
+                let checked = self.check_call_tir(&bound, function, prim, outputs);
+                self.offer_outputs(&bound, prim);
+                checked
+            }
             Some(Signature::Relax(_)) => {
                 self.report(
                     Diagnostic::new(
@@ -57,17 +62,43 @@ impl Elaborator<'_> {
         let mut diagnostic = Diagnostic::new(
             Code::ArgumentType,
             Place::Here(function.span),
-            format!("{}: the first argument must be a prim_func of the module, `cls.name`", bound.schema.name),
+            format!(
+                "{}: the first argument must be a prim_func of the module, `cls.name`",
+                super::call::short(bound.schema)
+            ),
         );
         if let IrKind::Str(text) = &function.kind {
             diagnostic =
                 diagnostic.with_help(format!("to call the packed function \"{text}\" use `R.call_dps_packed`"));
         }
+        if let Some(fix) = self.exchange_fix(bound) {
+            diagnostic = diagnostic.with_fix(fix);
+        }
         self.report(diagnostic);
     }
 
-    /// Checks arguments and outputs; returns the outputs' types with error parts where they clash.
+    /// Checks arguments and outputs; returns the outputs' types with error parts where they clash. Arguments with two
+    /// readings are right if either is.
     fn check_call_tir(
+        &mut self,
+        bound: &BoundCall,
+        function: Name,
+        prim: &PrimFuncSignature,
+        outputs: Vec<StructInfo>,
+    ) -> Vec<StructInfo> {
+        if !bound.has_readings() {
+            return self.check_read_call_tir(bound, function, prim, outputs);
+        }
+        let before = self.diagnostics.len();
+        let checked = self.check_read_call_tir(&bound.read(Reading::Declared), function, prim, outputs.clone());
+        if self.diagnostics.len() == before {
+            return checked;
+        }
+        self.diagnostics.truncate(before);
+        self.check_read_call_tir(&bound.read(Reading::Inferred), function, prim, outputs)
+    }
+
+    fn check_read_call_tir(
         &mut self,
         bound: &BoundCall,
         function: Name,
@@ -95,6 +126,7 @@ impl Elaborator<'_> {
                 state.reported.push(at);
             }
         }
+        let learned = std::mem::take(&mut state.learned);
         let mut next_fresh = arguments.len();
         let mut checked = Vec::with_capacity(outputs.len());
         for (at, output) in outputs.iter().enumerate() {
@@ -130,6 +162,8 @@ impl Elaborator<'_> {
                 &state,
             ));
         }
+        // Behind the call, not in it: the outputs are allocated before the kernel can check anything.
+        self.learn_all(&learned, bound.callee_span);
         checked
     }
 
@@ -141,6 +175,9 @@ impl Elaborator<'_> {
         for (index, (arg, param)) in args.iter().zip(prim.params.iter()).enumerate() {
             let passed = Passed { expr: arg.clone(), index };
             self.check_argument(function, index, &param.kind, &passed, &mut bindings, &mut state);
+        }
+        if let Some(span) = args.first().map(|arg| arg.span) {
+            self.learn_all(&state.learned, span);
         }
     }
 
@@ -183,19 +220,28 @@ impl Elaborator<'_> {
         outputs: usize,
     ) {
         let params = prim.params.len();
-        self.report(
-            Diagnostic::new(
-                Code::CallTirArityMismatch,
-                Place::Here(bound.span("args")),
-                format!(
-                    "`{function}` has {params} parameters, the call passes {given} argument{} and {outputs} output{}",
-                    if given == 1 { "" } else { "s" },
-                    if outputs == 1 { "" } else { "s" }
-                ),
-            )
-            .with_label(Place::Item(function, ItemPart::Name), format!("`{function}` takes {}", parameter_list(prim)))
-            .with_help("arguments and outputs together must be as many as the prim_func's parameters"),
-        );
+        let fix = params.checked_sub(outputs).and_then(|wanted| self.arguments_fix(bound, prim, wanted));
+        let fix = fix.or_else(|| self.outputs_fix(bound, prim));
+        let diagnostic = Diagnostic::new(
+            Code::CallTirArityMismatch,
+            Place::Here(bound.span("args")),
+            format!(
+                "`{function}` has {}, the call passes {} and {}",
+                counted(params, "parameter"),
+                counted(given, "argument"),
+                counted(outputs, "output")
+            ),
+        )
+        .with_label(Place::Item(function, ItemPart::Name), format!("`{function}` takes {}", parameter_list(prim)))
+        .with_help(match params.checked_sub(outputs) {
+            Some(arguments) => {
+                let (arguments, outputs) = (counted(arguments, "argument"), counted(outputs, "output"));
+                format!("beside {outputs} it takes {arguments}: together they are the prim_func's parameters")
+            }
+            None => "arguments and outputs together must be as many as the prim_func's parameters".to_owned(),
+        });
+        let diagnostic = fix.into_iter().fold(diagnostic, Diagnostic::with_fix);
+        self.report(diagnostic);
     }
 
     fn check_argument(
@@ -238,7 +284,7 @@ impl Elaborator<'_> {
                         shown(buffer)
                     );
                 }
-                self.argument_mismatch(function, at, passed, message);
+                self.buffer_mismatch(function, at, passed, message, buffer, bindings);
             }
             (PrimParamKind::Scalar(dtype), ty) => {
                 let message = format!("argument {at} of `{function}` is {ty}, the parameter is a scalar {dtype}");
@@ -262,10 +308,11 @@ impl Elaborator<'_> {
             && ndim != buffer.shape.len()
         {
             let message = format!(
-                "argument {at} of `{function}` has the wrong number of dimensions: {ndim}, the buffer needs {}",
+                "argument {at} of `{function}` has {}, the buffer needs {}",
+                counted(ndim, "dimension"),
                 buffer.shape.len()
             );
-            self.argument_mismatch(function, at, passed, message);
+            self.buffer_mismatch(function, at, passed, message, buffer, bindings);
             return;
         }
         if let Some(dtype) = tensor.dtype
@@ -275,7 +322,7 @@ impl Elaborator<'_> {
                 "argument {at} of `{function}` has the wrong dtype: {dtype}, the buffer needs {}",
                 buffer.dtype
             );
-            self.argument_mismatch(function, at, passed, message);
+            self.buffer_mismatch(function, at, passed, message, buffer, bindings);
             return;
         }
         let Some(dims) = tensor.shape.dims() else { return };
@@ -285,6 +332,7 @@ impl Elaborator<'_> {
         for axis in order {
             let (Some(wanted), Some(actual)) = (buffer.shape.get(axis), dims.get(axis)) else { continue };
             let equality = bindings.meet(wanted, actual, passed.index);
+            state.learned.extend(equality.to_learn());
             match equality.answer {
                 Answer::Proved => {}
                 Answer::Open if equality.bound_by.is_some() => {
@@ -303,14 +351,38 @@ impl Elaborator<'_> {
                     let message = format!(
                         "argument {at} of `{function}` has the wrong shape: axis {axis} is {actual}, the buffer needs {needs}"
                     );
-                    self.argument_mismatch(function, at, passed, message);
+                    self.buffer_mismatch(function, at, passed, message, buffer, bindings);
                     return;
                 }
             }
         }
     }
 
+    /// An argument that does not fit a buffer.
+    fn buffer_mismatch(
+        &mut self,
+        function: Name,
+        at: usize,
+        passed: &Passed,
+        message: String,
+        buffer: &BufferParam,
+        bindings: &Bindings<'_>,
+    ) {
+        let fix = self.argument_fix(&passed.expr, buffer, bindings);
+        let tensor = passed.expr.ty.as_tensor().filter(|tensor| tensor.shape.ndim() == Some(buffer.shape.len()));
+        let dtype = tensor.and_then(|tensor| tensor.dtype).filter(|dtype| *dtype != buffer.dtype);
+        self.argument_clash(function, at, passed, message, dtype.map(|_| buffer.dtype));
+        if let (Some(diagnostic), Some(fix)) = (self.diagnostics.last_mut(), fix) {
+            diagnostic.fixes.push(fix);
+        }
+    }
+
     fn argument_mismatch(&mut self, function: Name, at: usize, passed: &Passed, message: String) {
+        self.argument_clash(function, at, passed, message, None);
+    }
+
+    /// As [`Self::argument_mismatch`]; `dtype` is the one needed, where dtypes clash.
+    fn argument_clash(&mut self, function: Name, at: usize, passed: &Passed, message: String, dtype: Option<DType>) {
         let index = u32::try_from(at).unwrap_or(u32::MAX);
         let mut diagnostic = Diagnostic::new(Code::CallTirArgMismatch, Place::Here(passed.expr.span), message)
             .with_primary_label(passed.expr.ty.to_string())
@@ -322,10 +394,16 @@ impl Elaborator<'_> {
         diagnostic = match &passed.expr.ty {
             StructInfo::Tuple(_) => diagnostic.with_help("unpack the tuple: pass its fields, `x[0]`, one by one"),
             StructInfo::Object => diagnostic.with_help("say what it is first: `R.match_cast(x, R.Tensor(…))`"),
-            _ => diagnostic.with_help(format!(
-                "make `{function}` shape-polymorphic (symbolic dims in its buffers), or declare its buffers for this argument"
-            )),
+            _ => diagnostic.with_help(match dtype {
+                Some(dtype) => format!("convert it first: `R.astype(…, \"{dtype}\")`, or declare the buffer with its dtype"),
+                None => format!(
+                    "make `{function}` shape-polymorphic (symbolic dims in its buffers), or declare its buffers for this argument"
+                ),
+            }),
         };
+        let types = [&passed.expr.ty];
+        let message = diagnostic.message.clone();
+        let diagnostic = self.with_symbols(diagnostic, &message, types);
         self.report(diagnostic);
     }
 
@@ -395,6 +473,15 @@ impl Elaborator<'_> {
                     equality.actual
                 ),
             )
+            .with_primary_label(passed.expr.ty.to_string())
+            .with_label(
+                Place::Item(function, ItemPart::Param(u32::try_from(equality.bound_by.unwrap_or(0)).unwrap_or(u32::MAX))),
+                format!("binds `{symbol}`"),
+            )
+            .with_label(
+                Place::Item(function, ItemPart::Param(u32::try_from(passed.index).unwrap_or(u32::MAX))),
+                format!("needs `{symbol}` again"),
+            )
             .with_help("use one symbol for both in the caller, or a `R.match_cast`; otherwise it is checked at run time"),
         );
     }
@@ -429,7 +516,7 @@ impl Elaborator<'_> {
         let mut result = tensor.clone();
         match tensor.dtype {
             Some(dtype) if dtype != buffer.dtype => {
-                self.report(check.diagnostic(format!("dtype is {dtype}, the buffer is {}", buffer.dtype)));
+                self.report(check.diagnostic(format!("its dtype is {dtype}, the buffer is {}", buffer.dtype)));
                 result.dtype = None;
                 result.dtype_error = true;
             }
@@ -447,13 +534,21 @@ impl Elaborator<'_> {
             if let Some(ndim) = tensor.shape.ndim()
                 && ndim != buffer.shape.len()
             {
-                self.report(check.diagnostic(format!("{ndim} dimensions, the buffer has {}", buffer.shape.len())));
+                self.report(check.diagnostic(format!(
+                    "it has {}, the buffer has {}",
+                    counted(ndim, "dimension"),
+                    buffer.shape.len()
+                )));
                 result.shape = Shape::Error;
             }
             return result.into();
         };
         if dims.len() != buffer.shape.len() {
-            self.report(check.diagnostic(format!("{} dimensions, the buffer has {}", dims.len(), buffer.shape.len())));
+            self.report(check.diagnostic(format!(
+                "it has {}, the buffer has {}",
+                counted(dims.len(), "dimension"),
+                buffer.shape.len()
+            )));
             result.shape = Shape::Error;
             return rebuild(output, result);
         }
@@ -481,8 +576,18 @@ impl Elaborator<'_> {
                         Some(here) if here != *wanted => format!("{wanted} = {here}"),
                         _ => wanted.to_string(),
                     };
-                    let verb = if equality.answer == Answer::Open { "is not proved to be" } else { "the buffer needs" };
-                    self.report(check.diagnostic(format!("axis {axis} is {actual}, {verb} {needs}")));
+                    let what = match equality.answer {
+                        Answer::Open => format!(
+                            "axis {axis} is {actual}, and nothing says that it is {needs}, as the buffer has it"
+                        ),
+                        _ => format!("axis {axis} is {actual}, the buffer needs {needs}"),
+                    };
+                    let diagnostic = check.diagnostic(what);
+                    let message = diagnostic.message.clone();
+                    let diagnostic = self.with_symbols(diagnostic, &message, [output]);
+                    let dims: Vec<&Dim> = equality.wanted_here.iter().chain([actual]).collect();
+                    let diagnostic = self.with_facts(diagnostic, &dims);
+                    self.report(diagnostic);
                 }
             }
         }
@@ -498,6 +603,8 @@ struct CallState {
     conflicted: NameSet,
     /// Parameters whose argument does not fit.
     reported: Vec<usize>,
+    /// Dims that are equal once the kernel runs.
+    learned: Vec<(Dim, Dim)>,
 }
 
 struct OutputCheck<'a> {
@@ -545,7 +652,7 @@ fn rebuild(output: &StructInfo, tensor: TensorInfo) -> StructInfo {
     }
 }
 
-fn inplace_indices(bound: &BoundCall, outputs: usize) -> Option<Vec<i64>> {
+pub(super) fn inplace_indices(bound: &BoundCall, outputs: usize) -> Option<Vec<i64>> {
     let attr = bound.attr("inplace_indices")?;
     let mut indices = match attr {
         rx_ir::Attr::List(items) => items.iter().map(|item| constant(item).unwrap_or(-1)).collect(),

@@ -1,6 +1,6 @@
 //! Symbolic integers as text: dims of shapes, scalars passed to operators.
 
-use super::Elaborator;
+use super::{Elaborator, Role, Unresolved};
 use crate::entry::{Entry, Place};
 use crate::integer;
 use rx_base::name::name;
@@ -107,7 +107,7 @@ impl Elaborator<'_> {
                 self.captured_name(symbol, span);
                 Dim::ERROR
             }
-            Some(Entry::Module | Entry::Function(_)) | None => {
+            Some(Entry::Module | Entry::Function(_) | Entry::Facts(_)) | None => {
                 self.report(
                     Diagnostic::new(
                         Code::UndefinedSymbolicVar,
@@ -118,6 +118,8 @@ impl Elaborator<'_> {
                         "declare it by a parameter whose shape has `{symbol}` as a dim of its own, or by a `R.match_cast`"
                     )),
                 );
+                let exports = u32::try_from(self.exports.len()).unwrap_or(u32::MAX);
+                self.unresolved.push(Unresolved { name: symbol, span, exports, role: Role::Dim });
                 self.redefine_everywhere(symbol, Entry::value(StructInfo::Error), span);
                 Dim::ERROR
             }
@@ -162,7 +164,8 @@ impl Elaborator<'_> {
             diagnostic = diagnostic.with_label(definition, format!("`{symbol}` is declared here"));
         }
         self.report(diagnostic);
-        self.redefine_everywhere(symbol, Entry::Symbol { bound: true }, span);
+        // What it is used for afterwards is no second mistake.
+        self.redefine_everywhere(symbol, Entry::value(StructInfo::Error), span);
     }
 
     /// A dim written as a string: `"n"`, `"n + 1"`.

@@ -78,9 +78,12 @@ impl Elaborator<'_> {
     /// A name used as a value.
     pub(super) fn variable(&mut self, variable: Name, span: Span) -> IrExpr {
         match self.lookup(variable) {
-            Some(Entry::Value { ty, dataflow }) => {
-                if dataflow.is_some() && dataflow != self.state.dataflow.map(|(_, ordinal)| ordinal) {
-                    self.escaping(variable, &ty, span);
+            Some(Entry::Value { ty, dataflow, .. }) => {
+                if let Some(ordinal) = dataflow
+                    && dataflow != self.state.dataflow.map(|(_, ordinal)| ordinal)
+                {
+                    self.escaping(variable, ordinal, span);
+                    return IrExpr { kind: IrKind::Var(variable), ty: StructInfo::Error, span };
                 }
                 IrExpr { kind: IrKind::Var(variable), ty, span }
             }
@@ -97,25 +100,28 @@ impl Elaborator<'_> {
                 self.error(Code::ArgumentType, span, format!("`{variable}` is the module, no value"));
                 error(span)
             }
-            Some(Entry::Function(_)) | None => {
+            Some(Entry::Function(_) | Entry::Facts(_)) | None => {
                 self.undefined_name(variable, span);
                 error(span)
             }
         }
     }
 
-    fn escaping(&mut self, variable: Name, ty: &StructInfo, span: Span) {
+    /// Another variable may have been meant: nothing is said of its type.
+    fn escaping(&mut self, variable: Name, ordinal: u32, span: Span) {
         let definition = self.definition_of(variable);
-        self.report(
-            Diagnostic::new(
-                Code::DataflowVarEscapes,
-                Place::Here(span),
-                format!("`{variable}` is local to its dataflow block"),
-            )
-            .with_label(definition, "defined here, inside `with R.dataflow()`")
-            .with_help(format!("add `{variable}` to the `R.output(…)` of its block")),
-        );
-        self.redefine_everywhere(variable, Entry::value(ty.clone()), span);
+        let mut diagnostic = Diagnostic::new(
+            Code::DataflowVarEscapes,
+            Place::Here(span),
+            format!("`{variable}` is local to its dataflow block"),
+        )
+        .with_label(definition, "defined here, inside `with R.dataflow()`")
+        .with_help(format!("add `{variable}` to the `R.output(…)` of its block"));
+        if let Some(fix) = self.output_fix(ordinal, variable) {
+            diagnostic = diagnostic.with_fix(fix);
+        }
+        self.report(diagnostic);
+        self.redefine_everywhere(variable, Entry::value(StructInfo::Error), span);
     }
 
     /// `value[index]`: a field of a tuple, a dim of a shape, a constant of the metadata section.
@@ -149,8 +155,11 @@ impl Elaborator<'_> {
                             let definition = self.definition_of(variable);
                             diagnostic = diagnostic.with_label(definition, format!("`{variable}` is {}", tuple.ty));
                         }
-                        if !fields.is_empty() {
-                            diagnostic = diagnostic.with_help(format!("fields are 0 to {}", fields.len() - 1));
+                        if let Some(last) = fields.len().checked_sub(1) {
+                            let nearest = if position < 0 { 0 } else { last };
+                            diagnostic = diagnostic.with_help(format!("fields are 0 to {last}")).with_fix(
+                                self.replace_fix(index_span, format!("use field {nearest}"), nearest.to_string()),
+                            );
                         }
                         self.report(diagnostic);
                         error(span)
@@ -187,7 +196,7 @@ impl Elaborator<'_> {
             None => StructInfo::Error,
             Some(constants) => {
                 let listed = constants.get(&key).map_or(&[][..], Vec::as_slice);
-                let ty = listed.get(index as usize).cloned();
+                let ty = listed.get(index as usize).map(|constant| constant.ty.clone());
                 ty.unwrap_or_else(|| self.unknown_constant(key, index, listed.len(), span))
             }
         };
@@ -255,7 +264,10 @@ impl Elaborator<'_> {
     pub(super) fn undefined_global(&mut self, function: Name, span: Span) {
         let mut diagnostic =
             Diagnostic::new(Code::UndefinedName, Place::Here(span), format!("the module has no function `{function}`"));
-        if let Some(near) = nearest(&function, self.file.items.iter().map(|item| item.as_str())) {
+        let items = || self.file.items.iter().map(|item| item.as_str());
+        let extended =
+            || items().filter(|item| super::namespace::is_extension(&function, item)).max_by_key(|it| it.len());
+        if let Some(near) = nearest(&function, items()).or_else(extended) {
             let near = name(near);
             diagnostic = diagnostic
                 .with_label(Place::Item(near, crate::entry::ItemPart::Name), format!("`{near}` is defined here"))

@@ -1,10 +1,12 @@
 //! Calls of functions: of the module's (`cls.f(x)`) and of function values.
 
 use super::Elaborator;
+use super::advice::Anchor;
 use super::expr::error;
 use crate::entry::{ItemPart, Place};
+use crate::readings::{self, Reading};
 use crate::reconcile::reconcile;
-use crate::unify::Bindings;
+use crate::unify::{Bindings, Equality};
 use rx_base::symbolic::Answer;
 use rx_base::{Code, Diagnostic, Name, Span};
 use rx_ir::{
@@ -77,7 +79,13 @@ impl Elaborator<'_> {
         let target =
             Target { what: format!("`{function}`"), params: &params, names, item: Some(function), span: callee_span };
         let ret = signature.ret.clone().unwrap_or(StructInfo::Object);
-        self.apply(&target, &ret, args)
+        let before = self.diagnostics.len();
+        let ty = self.apply(&target, &ret, args);
+        if self.diagnostics.len() == before {
+            self.check_requirements(function, args);
+            self.check_weights(function, signature, args, callee_span);
+        }
+        ty
     }
 
     /// A prim_func called like a function, as the lowered stages do: outputs are passed as arguments. Without a store it is
@@ -91,7 +99,7 @@ impl Elaborator<'_> {
     ) -> StructInfo {
         self.check_purity(signature.pure, &format!("cls.{function}"), callee_span);
         if args.len() > signature.params.len() {
-            self.arity(&format!("`{function}`"), Some(function), signature.params.len(), args.len(), callee_span);
+            self.arity(&format!("`{function}`"), Some(function), signature.params.len(), args, callee_span);
         }
         self.check_direct_arguments(function, signature, args);
         match signature.ret {
@@ -100,7 +108,8 @@ impl Elaborator<'_> {
         }
     }
 
-    fn arity(&mut self, what: &str, item: Option<Name>, wanted: usize, given: usize, span: Span) {
+    fn arity(&mut self, what: &str, item: Option<Name>, wanted: usize, args: &[IrExpr], span: Span) {
+        let given = args.len();
         let plural = if wanted == 1 { "" } else { "s" };
         let mut diagnostic = Diagnostic::new(
             Code::CallArityMismatch,
@@ -110,6 +119,13 @@ impl Elaborator<'_> {
         if let Some(item) = item {
             diagnostic = diagnostic.with_label(Place::Item(item, ItemPart::Name), format!("`{item}` is defined here"));
         }
+        let surplus = args.get(wanted..).and_then(|surplus| Some((surplus.first()?.span, surplus.last()?.span.end)));
+        if let Some((first, end)) = surplus {
+            let start = wanted.checked_sub(1).and_then(|last| args.get(last)).map_or(first.start, |last| last.span.end);
+            let plural = if given - wanted == 1 { "the last argument" } else { "the last arguments" };
+            diagnostic =
+                diagnostic.with_fix(self.replace_fix(Span::new(start, end), format!("leave out {plural}"), ""));
+        }
         self.report(diagnostic);
     }
 
@@ -118,32 +134,35 @@ impl Elaborator<'_> {
         let bounds = self.bounds.clone();
         let mut bindings = Bindings::new(&bounds);
         if args.len() != target.params.len() {
-            self.arity(&target.what, target.item, target.params.len(), args.len(), target.span);
+            self.arity(&target.what, target.item, target.params.len(), args, target.span);
             // The types that can still be told keep one mistake from becoming several.
             for (at, (param, arg)) in target.params.iter().zip(args).enumerate() {
                 bindings.meet_types(param, &arg.ty, at);
             }
             return bindings.substitute_type(ret);
         }
+        let mut learned = Vec::new();
         for (at, (param, arg)) in target.params.iter().zip(args).enumerate() {
             let equalities = bindings.meet_types(param, &arg.ty, at);
+            learned.extend(equalities.iter().filter_map(Equality::to_learn));
             let wanted = bindings.substitute_type(param);
             let symbol_clash =
                 equalities.iter().find(|equality| equality.answer == Answer::Refuted && equality.bound_by.is_some());
             let clash = reconcile(&wanted, &arg.ty, &bounds).clash;
             if let Some(clash) = clash {
+                let given = readings::of_type(&arg.ty, Reading::Inferred);
                 let mut diagnostic = Diagnostic::new(
                     Code::CallArgMismatch,
                     Place::Here(arg.span),
                     format!(
-                        "argument {at} of {} does not fit: {}, `{}` needs {}",
+                        "argument {at} of {} does not fit: {}, {} needs {}",
                         target.what,
                         clash.actual_at_path(),
-                        target.names.get(at).map_or("the parameter", |name| name.as_str()),
+                        target.names.get(at).map_or_else(|| "the parameter".to_owned(), |name| format!("`{name}`")),
                         clash.wanted
                     ),
                 )
-                .with_primary_label(arg.ty.to_string());
+                .with_primary_label(given.to_string());
                 if let Some(item) = target.item {
                     let index = u32::try_from(at).unwrap_or(u32::MAX);
                     diagnostic =
@@ -151,7 +170,22 @@ impl Elaborator<'_> {
                 }
                 if let IrKind::Var(variable) = arg.kind {
                     let definition = self.definition_of(variable);
-                    diagnostic = diagnostic.with_label(definition, format!("`{variable}` is {}", arg.ty));
+                    diagnostic = diagnostic.with_label(definition, format!("`{variable}` is {given}"));
+                }
+                if let (StructInfo::Tuple(fields), StructInfo::Tensor(_)) = (&wanted, &given)
+                    && let [field] = &fields[..]
+                    && reconcile(field, &given, &bounds).clash.is_none()
+                    && let IrKind::Var(variable) = arg.kind
+                {
+                    diagnostic = diagnostic.with_help(format!("pass a tuple of it: `({variable},)`"));
+                }
+                if let Some(item) = target.item {
+                    diagnostic = self.with_weight_note(diagnostic, item, at, args, target.span);
+                }
+                if let IrKind::Var(variable) = arg.kind
+                    && let Some(fix) = self.type_fix(Anchor::TypeOf(variable), &wanted)
+                {
+                    diagnostic = diagnostic.with_fix(fix);
                 }
                 if let Some(equality) = symbol_clash {
                     diagnostic = diagnostic.with_note(format!(
@@ -161,10 +195,13 @@ impl Elaborator<'_> {
                         equality.bound_by.unwrap_or(0)
                     ));
                 }
+                let diagnostic = self.with_facts(diagnostic, &clash.dims());
                 self.report(diagnostic);
             }
         }
-        bindings.substitute_type(ret)
+        let ret = bindings.substitute_type(ret);
+        self.learn_all(&learned, target.span);
+        ret
     }
 
     /// A call of a function value: a closure, a parameter, an external function.

@@ -1,11 +1,13 @@
 //! Headers of Relax functions: decorators, parameters, return type.
 
+use super::advice::Anchor;
+use super::scope::Scope;
 use super::types::Binds;
-use super::{BlockState, Elaborator, Row, RowKind, SegmentResult};
+use super::{BlockState, Elaborator, Row, RowKind, SegmentResult, SignatureDims};
 use crate::entry::{Entry, Outer, Place};
 use crate::file_context::{FUNCTION_CONTEXT, FileContext, FunctionContext, Namespace};
 use rx_base::name::NameMap;
-use rx_base::{Code, DType, Diagnostic, Dim, Name};
+use rx_base::{Code, DType, Diagnostic, Dim, Name, Span};
 use rx_ir::{FunctionSignature, PrimInfo, Signature, StructInfo};
 use rx_syntax::ast::{Expr, ExprKind, Parameter, StatementKind, TokenIndex, TokenRange};
 use rx_syntax::{Cursor, Segment};
@@ -31,6 +33,7 @@ impl<'a> Elaborator<'a> {
             match &statement.tree.kind {
                 StatementKind::Decorator(expr) => {
                     pure &= decorator_flag(cursor, expr, "pure").unwrap_or(true);
+                    self.anchor_purity(cursor, expr);
                     private |= decorator_flag(cursor, expr, "private").unwrap_or(false);
                 }
                 StatementKind::Def { name, type_params, params, ret } => {
@@ -46,6 +49,8 @@ impl<'a> Elaborator<'a> {
                         ret: ret_ty.clone(),
                         pure,
                         bounds: Arc::default(),
+                        num_input: None,
+                        dims: self.signature_dims(type_params),
                     };
                     self.define(rx_base::name::name(FUNCTION_CONTEXT), Entry::Function(Arc::new(context)), place);
                     return Signature::Relax(FunctionSignature {
@@ -91,9 +96,27 @@ impl<'a> Elaborator<'a> {
                 self.bind_symbols(own, annotation, Binds::Parameters);
             }
         }
+        // Before the types are read: what they report as unbound is treated as bound afterwards.
+        self.signature_symbols = self.scopes.last().map(Scope::integers).unwrap_or_default();
         let types = self.parameters(cursor, params);
-        let ret = ret.map(|ret| self.type_of(cursor, ret));
+        for (param, (_, ty)) in params.iter().filter(|param| param.tree.name.is_some()).zip(&types) {
+            let own = cursor.parameter(param);
+            if let Some(annotation) = &param.tree.annotation {
+                self.learn_extents(ty, own.span(annotation.tokens));
+            }
+        }
+        let ret = ret.map(|ret| {
+            self.set_anchor(Anchor::Return, cursor.span(ret.tokens), 0);
+            self.type_of(cursor, ret)
+        });
         (types, ret)
+    }
+
+    /// The dims that the parameters of the header elaborated last bind.
+    pub(super) fn signature_dims(&self, type_params: &[TokenIndex]) -> SignatureDims {
+        let mut bound = self.signature_symbols.clone();
+        bound.sort_unstable();
+        SignatureDims { bound, type_params: !type_params.is_empty() }
     }
 
     fn parameters(&mut self, cursor: Cursor<'a>, params: &[Parameter]) -> Vec<(Name, StructInfo)> {
@@ -109,17 +132,28 @@ impl<'a> Elaborator<'a> {
                     Some(dtype) => {
                         StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: Some(Dim::symbol(variable)) })
                     }
-                    None => self.type_of(own, annotation),
+                    None => {
+                        let before = self.diagnostics.len();
+                        let ty = self.type_of(own, annotation);
+                        self.offer_dim_declarations(before);
+                        ty
+                    }
                 },
                 None => {
                     if param.tree.error.is_none() {
+                        let relax = self.file.spelled_namespace("R");
                         self.report(
                             Diagnostic::new(
                                 Code::MissingAnnotation,
                                 Place::Here(span),
                                 format!("parameter `{variable}` has no type"),
                             )
-                            .with_help(format!("write `{variable}: R.Tensor(…)`, or `{variable}: R.Any`")),
+                            .with_help(format!("write `{variable}: R.Tensor(…)`, or `{variable}: R.Any`"))
+                            .with_fix(self.replace_fix(
+                                Span::empty(span.end),
+                                format!("write `{variable}: {relax}.Tensor`"),
+                                format!(": {relax}.Tensor"),
+                            )),
                         );
                     }
                     StructInfo::Error
@@ -136,7 +170,15 @@ impl<'a> Elaborator<'a> {
                 span,
                 statement: self.statement,
             });
-            self.define(variable, Entry::value(ty.clone()), span);
+            if let Some(annotation) = &param.tree.annotation {
+                self.set_anchor(Anchor::TypeOf(variable), own.span(annotation.tokens), 0);
+            }
+            let values = match self.nesting {
+                0 => super::values::of_parameter(types.len(), &ty),
+                // Of a nested function's parameters nothing is known, nor asked.
+                _ => None,
+            };
+            self.define(variable, Entry::Value { ty: ty.clone(), dataflow: None, values }, span);
             types.push((variable, ty));
         }
         types

@@ -104,11 +104,19 @@ impl Elaborator<'_> {
         if let Some(value) = self.sugar(cursor, function, arguments, span) {
             return value;
         }
-        match rx_ops::find(name(function)) {
+        match self.file.operator(name(function)) {
             Some(schema) => {
                 let bound = self.bind(schema, cursor, call, callee, arguments);
                 match function {
                     "call_tir" | "call_tir_inplace" | "call_tir_with_grad" => self.call_tir(bound),
+                    "assert_op" => {
+                        let sound = self.diagnostics.len();
+                        let value = self.infer(bound);
+                        if self.diagnostics.len() == sound {
+                            self.learn_assertion(cursor, arguments);
+                        }
+                        value
+                    }
                     _ => self.infer(bound),
                 }
             }
@@ -131,7 +139,10 @@ impl Elaborator<'_> {
         span: Span,
     ) -> IrExpr {
         let place = cursor.span(callee.tokens);
+        let declared =
+            self.file.operators.iter().flat_map(|operators| operators.all()).map(|operator| &operator.schema);
         let known: Vec<&str> = rx_ops::all()
+            .chain(declared)
             .map(|schema| schema.name)
             .chain(SPECIAL_FORMS.iter().chain(super::sugar::FUNCTIONS).copied())
             .collect();
@@ -221,13 +232,18 @@ impl Elaborator<'_> {
         };
         let kind = self.constant_kind(cursor, value, &dims, literal);
         let dims: Vec<Dim> = dims.into_iter().map(Dim::constant).collect();
-        let ty = rx_ir::TensorInfo { shape: rx_ir::Shape::known(dims), dtype, vdevice: None, dtype_error };
+        let ty =
+            rx_ir::TensorInfo { shape: rx_ir::Shape::known(dims), dtype, vdevice: None, dtype_error, readings: None };
         IrExpr { kind, ty: ty.into(), span }
     }
 
     /// A constant with its elements, where they are many and somebody keeps them.
     fn constant_kind(&mut self, cursor: Cursor<'_>, value: &Expr, dims: &[i64], literal: Literal) -> IrKind {
-        if dims.is_empty() || !self.is_recording() {
+        /// Of more, checking keeps none; lowering needs them all.
+        const MOST_CHECKED: i64 = 1 << 16;
+        let count = dims.iter().try_fold(1i64, |count, dim| count.checked_mul(*dim));
+        let is_small = count.is_some_and(|count| count <= MOST_CHECKED);
+        if dims.is_empty() || !(self.is_recording() || is_small) {
             return IrKind::Constant(literal);
         }
         let mut elements = Vec::new();
@@ -450,8 +466,13 @@ impl Elaborator<'_> {
 }
 
 /// `known` with a suffix after an underscore, in the same namespace.
-fn is_extension(wrong: &str, known: &str) -> bool {
+pub(super) fn is_extension(wrong: &str, known: &str) -> bool {
     wrong.strip_prefix(known).is_some_and(|rest| rest.starts_with('_'))
+}
+
+/// Whether `R.name` has a meaning without being an operator.
+pub(crate) fn is_special_form(name: &str) -> bool {
+    SPECIAL_FORMS.contains(&name) || super::sugar::FUNCTIONS.contains(&name)
 }
 
 /// Names of `R` that are no operators.

@@ -1,12 +1,12 @@
 //! Names in scope: definitions of this segment, then earlier segments, then the file.
 
-use super::{Elaborator, Export, Unresolved};
+use super::{Elaborator, Export, Role, Unresolved};
 use crate::entry::{Entry, Place};
 use crate::file_context::{FUNCTION_CONTEXT, FunctionContext};
 use rx_base::edit_distance::nearest;
 use rx_base::name::{NameMap, name};
 use rx_base::{Code, Diagnostic, Name, Span};
-use rx_ir::{Signature, StructInfo};
+use rx_ir::{Signature, StructInfo, Summary};
 use rx_syntax::Cursor;
 use rx_syntax::ast::Expr;
 use std::sync::Arc;
@@ -18,6 +18,18 @@ pub(crate) struct Scope {
     names: NameMap<(Entry, Option<Span>)>,
     /// A nested function: the function context differs, dataflow blocks are its own.
     pub(crate) context: Option<Arc<FunctionContext>>,
+}
+
+impl Scope {
+    /// The names defined in it that stand for known integers.
+    pub(super) fn integers(&self) -> Vec<Name> {
+        let is_integer = |entry: &Entry| match entry {
+            Entry::Symbol { bound } => *bound,
+            Entry::Value { ty: StructInfo::Prim(prim), .. } => prim.dtype.is_none_or(|dtype| dtype.is_int()),
+            _ => false,
+        };
+        self.names.iter().filter(|(_, (entry, _))| is_integer(entry)).map(|(name, _)| *name).collect()
+    }
 }
 
 impl Elaborator<'_> {
@@ -119,6 +131,17 @@ impl Elaborator<'_> {
         signature
     }
 
+    /// What is known of the values of the module's function `name`, recorded.
+    pub(super) fn summary(&mut self, name: Name) -> Option<Arc<Summary>> {
+        // Few functions are asked of in one segment.
+        if let Some((_, known)) = self.summaries.iter().find(|(known, _)| *known == name) {
+            return known.clone();
+        }
+        let summary = self.outer.summary(name);
+        self.summaries.push((name, summary.clone()));
+        summary
+    }
+
     /// What the header of the function around says.
     pub(super) fn function_context(&mut self) -> Option<Arc<FunctionContext>> {
         if let Some(context) = self.scopes.iter().rev().find_map(|scope| scope.context.clone()) {
@@ -150,7 +173,7 @@ impl Elaborator<'_> {
             diagnostic = suggest(diagnostic, near, Place::Here(span));
         } else {
             let exports = u32::try_from(self.exports.len()).unwrap_or(u32::MAX);
-            self.unresolved.push(Unresolved { name: wrong, span, exports });
+            self.unresolved.push(Unresolved { name: wrong, span, exports, role: Role::Value });
         }
         self.report(diagnostic);
         self.redefine_everywhere(wrong, Entry::value(StructInfo::Error), span);

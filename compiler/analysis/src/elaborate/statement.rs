@@ -1,13 +1,16 @@
 //! Statements of a Relax function: bindings, dataflow blocks, returns.
 
-use super::{BlockState, Elaborator, Row, RowKind};
+use super::advice::Anchor;
+use super::explanation::guilty_part;
+use super::{BlockState, Elaborator, Role, Row, RowKind};
 use crate::entry::{Entry, Place};
 use crate::file_context::{FUNCTION_CONTEXT, FunctionContext, Namespace, is_symbol_maker};
+use crate::readings::{self, Reading};
 use crate::reconcile::{Clash, ClashKind, reconcile};
 use rx_base::name::name;
 use rx_base::symbolic::Bounds;
-use rx_base::{Code, DType, Diagnostic, Dim, Fix, Name, Span};
-use rx_ir::{Attr, Expr as IrExpr, StructInfo};
+use rx_base::{Code, DType, Diagnostic, Dim, Name, Span};
+use rx_ir::{Attr, Expr as IrExpr, Known, StructInfo};
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, UnaryOp};
 use rx_syntax::{Cursor, Statement};
 use std::sync::Arc;
@@ -68,6 +71,7 @@ impl<'a> Elaborator<'a> {
             // A line indented less than the function's body closes nothing: it is a mistake of indentation.
             && (statement.indent == indent || (self.scopes.len() > 1 && statement.indent < indent))
         {
+            self.anchor_missing_output(statement.span);
             self.state.dataflow = None;
             self.state.level = Some(indent);
         }
@@ -106,6 +110,7 @@ impl<'a> Elaborator<'a> {
                     let indent = self.state.level.unwrap_or(statement.indent);
                     self.state.dataflow = Some((indent, self.state.dataflow_count));
                     self.state.dataflow_count += 1;
+                    self.state.output_seen = false;
                 }
                 self.state.level = None;
             }
@@ -266,12 +271,14 @@ impl<'a> Elaborator<'a> {
             _ => None,
         };
         self.record_unpack(targets.iter().map(variable).collect(), &value);
+        let known = self.values_of(&value);
         let recorder = self.recorder.take();
-        for (target, ty) in targets.iter().zip(fields) {
+        for (at, (target, ty)) in targets.iter().zip(fields).enumerate() {
             if let Some(variable) = variable(target) {
                 let span = cursor.span(target.tokens);
                 let part = IrExpr { kind: rx_ir::ExprKind::Error, ty, span: value_span };
-                self.bind_variable(variable, span, None, part);
+                let field = known.as_ref().and_then(|known| known.field(at));
+                self.bind_known(variable, span, None, part, field);
             }
         }
         self.recorder = recorder;
@@ -304,15 +311,20 @@ impl<'a> Elaborator<'a> {
             let cast = self.match_cast(cursor, arguments, cursor.span(value.tokens));
             let declared = self.type_of(cursor, annotation);
             self.check_cast_annotation(&declared, &cast, cursor.span(annotation.tokens));
-            return self.bind_if_named(cursor, target, Some((declared, cursor.span(annotation.tokens))), cast);
+            return self.bind_if_named(cursor, target, Some(Declared { ty: declared, cursor, annotation }), cast);
         }
         let literal = is_literal(value);
         let mut value = self.expr(cursor, value);
-        let declared = self.type_of(cursor, annotation);
-        if literal {
-            adopt_dtype(&declared, &mut value);
+        let before = self.diagnostics.len();
+        let ty = self.type_of(cursor, annotation);
+        if self.diagnostics.len() > before {
+            let text = self.written_type(&value.ty);
+            self.offer_type(before, cursor.span(annotation.tokens), "write the inferred type", text);
         }
-        self.bind_if_named(cursor, target, Some((declared, cursor.span(annotation.tokens))), value);
+        if literal {
+            adopt_dtype(&ty, &mut value);
+        }
+        self.bind_if_named(cursor, target, Some(Declared { ty, cursor, annotation }), value);
     }
 
     /// A match_cast says what is checked when the program runs; an annotation that says more would go unchecked.
@@ -329,31 +341,44 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    fn bind_if_named(
-        &mut self,
-        cursor: Cursor<'_>,
-        target: &Expr,
-        declared: Option<(StructInfo, Span)>,
-        value: IrExpr,
-    ) {
+    fn bind_if_named(&mut self, cursor: Cursor<'_>, target: &Expr, declared: Option<Declared<'_>>, value: IrExpr) {
         if let ExprKind::Name = target.kind {
             self.bind_variable(cursor.name(target.tokens.start), cursor.span(target.tokens), declared, value);
         }
     }
 
     /// Defines a variable by its declared type, checked against the value's.
-    fn bind_variable(&mut self, variable: Name, span: Span, declared: Option<(StructInfo, Span)>, mut value: IrExpr) {
+    fn bind_variable(&mut self, variable: Name, span: Span, declared: Option<Declared<'_>>, value: IrExpr) {
+        let known = self.values_of(&value);
+        self.bind_known(variable, span, declared, value, known);
+    }
+
+    /// As [`Self::bind_variable`], where what is known of the value's elements is at hand.
+    fn bind_known(
+        &mut self,
+        variable: Name,
+        span: Span,
+        declared: Option<Declared<'_>>,
+        mut value: IrExpr,
+        known: Known,
+    ) {
         value.ty = self.bounded(value.ty, value.span);
         let inferred = declared.is_none();
+        let mut checked = None;
         let mut ty = match declared {
             None if self.is_broken() => StructInfo::Error,
-            None => value.ty.clone(),
-            Some((declared, place)) => {
+            None => {
+                self.note_binding(span, &value.ty);
+                value.ty.clone()
+            }
+            Some(declared) => {
+                self.note_coarser(declared.place(), &declared.ty, &value);
                 let bounds = self.bounds.clone();
-                let reconciled = reconcile(&declared, &value.ty, &bounds);
+                let reconciled = reconcile(&declared.ty, &value.ty, &bounds);
                 if let Some(clash) = &reconciled.clash {
-                    self.annotation_clash(variable, &declared, place, &value, clash);
+                    self.annotation_clash(variable, &declared, &value, clash);
                 }
+                checked = (reconciled.open && reconciled.clash.is_none()).then_some(declared);
                 reconciled.ty
             }
         };
@@ -363,6 +388,10 @@ impl<'a> Elaborator<'a> {
         {
             // A scalar whose value is not known is a symbol of its own name from here on.
             info.value = Some(Dim::symbol(variable));
+            self.forget(variable);
+        }
+        if let Some(Declared { ty, cursor, annotation }) = checked {
+            self.learn_types(&ty, &value.ty, cursor.span(annotation.tokens));
         }
         self.record_value(variable, &ty, &value);
         self.rows.push(Row {
@@ -373,29 +402,45 @@ impl<'a> Elaborator<'a> {
             span,
             statement: self.statement,
         });
+        let values = super::values::named(known, variable, &value);
         let dataflow = self.state.dataflow.map(|(_, ordinal)| ordinal);
-        self.define(variable, Entry::Value { ty, dataflow }, span);
+        self.define(variable, Entry::Value { ty, dataflow, values }, span);
     }
 
-    fn annotation_clash(&mut self, variable: Name, declared: &StructInfo, place: Span, value: &IrExpr, clash: &Clash) {
+    fn annotation_clash(&mut self, variable: Name, declared: &Declared<'_>, value: &IrExpr, clash: &Clash) {
         let code = match clash.kind {
             ClashKind::Dtype => Code::DtypeMismatch,
             _ => Code::AnnotationShapeMismatch,
         };
-        let inferred = value.ty.to_string();
+        let Declared { ty, cursor, annotation } = declared;
+        let given = readings::of_type(&value.ty, Reading::Inferred);
+        let inferred = given.to_string();
+        let text = self.written_type(&given);
         let mut diagnostic = Diagnostic::new(
             code,
-            Place::Here(place),
-            format!("`{variable}` is annotated {declared}, but {}, not {}", clash.actual_at_path(), clash.wanted),
+            Place::Here(guilty_part(*cursor, annotation, clash)),
+            match &clash.path[..] {
+                [] => format!("`{variable}` is annotated {ty}, but {}, not {}", clash.actual, clash.wanted),
+                _ => {
+                    let (field, declared) = (clash.field(), clash.part(ty));
+                    format!(
+                        "{field} of `{variable}` is annotated {declared}, but {}, not {}",
+                        clash.actual, clash.wanted
+                    )
+                }
+            },
         )
-        .with_primary_label(format!("declared {declared}"))
+        .with_primary_label(format!("declared {}", clash.part(ty)))
         .with_label(Place::Here(value.span), format!("this is {inferred}"));
+        diagnostic = self.explain_clash(diagnostic, value, ty, clash);
+        let clashing = format!("{} {}", clash.actual, clash.wanted);
+        diagnostic = self.with_symbols(diagnostic, &clashing, [ty, &given]);
+        diagnostic = self.with_facts(diagnostic, &clash.dims());
         if !matches!(value.ty, StructInfo::Error) {
-            diagnostic = diagnostic.with_help(format!("the inferred type is {inferred}")).with_fix(Fix {
-                title: "write the inferred type".to_owned(),
-                edits: vec![(Place::Here(place), inferred)],
-                safe: false,
-            });
+            diagnostic = diagnostic.with_help(format!("if the value is right, annotate it {inferred}"));
+        }
+        if let Some(text) = text {
+            diagnostic = diagnostic.with_fix(self.replace_fix(declared.place(), "write the inferred type", text));
         }
         self.report(diagnostic);
     }
@@ -404,6 +449,7 @@ impl<'a> Elaborator<'a> {
         match &expr.kind {
             ExprKind::String | ExprKind::Ellipsis | ExprKind::Error => return,
             ExprKind::Call { arguments, .. } if self.is_relax_call(cursor, expr, "output") => {
+                self.anchor_output(cursor, expr, arguments);
                 return self.output(cursor, arguments, cursor.span(expr.tokens));
             }
             ExprKind::Call { arguments, .. } if self.is_relax_call(cursor, expr, "func_attr") => {
@@ -432,9 +478,12 @@ impl<'a> Elaborator<'a> {
         };
         if !void {
             let message = format!("the value of this statement, {}, is bound to no variable", value.ty);
+            let mut fix = self.replace_fix(Span::empty(value.span.start), "bind it to `_`", "_ = ");
+            fix.safe = true;
             self.report(
                 Diagnostic::new(Code::MisplacedStatement, Place::Here(value.span), message)
-                    .with_help("bind it: `name = …`; where only its effect is wanted: `_ = …`"),
+                    .with_help("bind it: `name = …`; where only its effect is wanted: `_ = …`")
+                    .with_fix(fix),
             );
         }
     }
@@ -454,14 +503,17 @@ impl<'a> Elaborator<'a> {
             }
             let variable = cursor.name(argument.value.tokens.start);
             match self.lookup(variable) {
-                Some(Entry::Value { ty, .. }) => {
-                    self.redefine_in_place(variable, Entry::value(ty));
+                Some(Entry::Value { ty, values, .. }) => {
+                    self.redefine_in_place(variable, Entry::Value { ty, dataflow: None, values });
                 }
-                Some(Entry::Symbol { .. } | Entry::Module | Entry::Function(_)) => {
+                Some(Entry::Symbol { .. } | Entry::Module | Entry::Function(_) | Entry::Facts(_)) => {
                     self.error(Code::ArgumentType, place, format!("`{variable}` is no variable of the dataflow block"));
                 }
                 Some(Entry::Captured) => self.captured_name(variable, place),
-                None => self.undefined_name(variable, place),
+                None => {
+                    self.undefined_name(variable, place);
+                    self.used_for(Role::Output, place);
+                }
             }
         }
     }
@@ -477,7 +529,10 @@ impl<'a> Elaborator<'a> {
         let mut bounds = Bounds::clone(&context.bounds);
         for (key, value) in &entries {
             match (key.as_ref(), value) {
-                ("num_input", value) => self.check_num_input(value, context.params, entry_span(cursor, argument, key)),
+                ("num_input", value) => {
+                    self.check_num_input(value, context.params, entry_span(cursor, argument, key));
+                    context.num_input = value.as_int();
+                }
                 // A function by itself becomes a module under its symbol, whatever Python calls it.
                 ("global_symbol", Attr::Str(symbol)) if self.nesting == 0 && !self.file.modules.is_empty() => {
                     self.check_global_symbol(symbol, context.name, entry_span(cursor, argument, key));
@@ -489,8 +544,8 @@ impl<'a> Elaborator<'a> {
                 _ => {}
             }
         }
+        self.bounds = Arc::new(self.bounds.restated(&bounds));
         context.bounds = Arc::new(bounds);
-        self.bounds = context.bounds.clone();
         let context = Arc::new(context);
         match self.scopes.iter_mut().rev().find(|scope| scope.context.is_some()) {
             Some(scope) => scope.context = Some(context),
@@ -508,12 +563,24 @@ impl<'a> Elaborator<'a> {
         };
         let in_range = |given: i64| usize::try_from(given).is_ok_and(|given| given <= params);
         match given {
-            None => self.error(Code::AttrType, place, "`num_input` must be an integer"),
+            None => {
+                let mut diagnostic =
+                    Diagnostic::new(Code::AttrType, Place::Here(place), "`num_input` must be an integer");
+                // `"1"` is a number in quotes.
+                let number = value.as_str().and_then(|text| text.trim().parse().ok()).filter(|given| in_range(*given));
+                if let Some(number) = number {
+                    diagnostic =
+                        diagnostic.with_fix(self.replace_fix(place, format!("write {number}"), number.to_string()));
+                }
+                self.report(diagnostic);
+            }
             Some(given) if !in_range(given) => {
                 let message = format!("`num_input` is {given}, the function has {params} parameters");
+                let nearest = if given < 0 { 0 } else { params };
                 self.report(
                     Diagnostic::new(Code::NumInputOutOfRange, Place::Here(place), message)
-                        .with_help(format!("it is the number of leading parameters that are inputs: 0 to {params}")),
+                        .with_help(format!("it is the number of leading parameters that are inputs: 0 to {params}"))
+                        .with_fix(self.replace_fix(place, format!("write {nearest}"), nearest.to_string())),
                 );
             }
             Some(_) => {}
@@ -535,6 +602,7 @@ impl<'a> Elaborator<'a> {
             Some(value) => self.expr(cursor, value),
             None => super::expr::tuple(Vec::new(), span),
         };
+        self.used_for(Role::Return, value.span);
         value.ty = self.bounded(value.ty, value.span);
         self.record_return(&value);
         if std::mem::replace(&mut self.state.ended, true) {
@@ -545,17 +613,26 @@ impl<'a> Elaborator<'a> {
         let declared = context.and_then(|context| context.ret.clone());
         let inferred = declared.is_none();
         let ty = match declared {
-            None => value.ty.clone(),
+            None => {
+                self.note_return(&value.ty);
+                value.ty.clone()
+            }
             Some(declared) => {
                 let bounds = self.bounds.clone();
                 let reconciled = reconcile(&declared, &value.ty, &bounds);
                 if let Some(clash) = &reconciled.clash {
                     self.return_clash(&declared, &value, clash);
                 }
+                if self.nesting == 0 && self.written_return(&declared).is_none() && !self.speaks_of_unbound(&value.ty) {
+                    self.return_text = self.written_return(&value.ty).map(String::into_boxed_str);
+                }
                 declared
             }
         };
         self.returned = Some(ty.clone());
+        if self.nesting == 0 {
+            self.returned_values = self.values_of(&value);
+        }
         let row = Row {
             name: name("return"),
             kind: RowKind::Return,
@@ -568,6 +645,7 @@ impl<'a> Elaborator<'a> {
     }
 
     fn return_clash(&mut self, declared: &StructInfo, value: &IrExpr, clash: &Clash) {
+        let given = readings::of_type(&value.ty, Reading::Inferred);
         let code = match clash.kind {
             ClashKind::Dtype => Code::DtypeMismatch,
             _ => Code::ReturnShapeMismatch,
@@ -575,28 +653,54 @@ impl<'a> Elaborator<'a> {
         let mut diagnostic = Diagnostic::new(
             code,
             Place::Here(value.span),
-            format!(
-                "the function is declared to return {declared}, but {}, not {}",
-                clash.actual_at_path(),
-                clash.wanted
-            ),
+            match &clash.path[..] {
+                [] => {
+                    format!("the function is declared to return {declared}, but {}, not {}", clash.actual, clash.wanted)
+                }
+                _ => {
+                    let (field, declared) = (clash.field(), clash.part(declared));
+                    let Clash { actual, wanted, .. } = clash;
+                    format!("the function is declared to return {declared} as {field}, but {actual}, not {wanted}")
+                }
+            },
         )
-        .with_primary_label(format!("returns {}", value.ty));
-        let header = self.definition_of(name(FUNCTION_CONTEXT));
+        .with_primary_label(format!("returns {given}"));
         if self.nesting == 0 {
-            diagnostic = diagnostic.with_label(header, "declared here");
+            // Where the function's context is defined, its return type is written.
+            let header = self.definition_of(name(FUNCTION_CONTEXT));
+            diagnostic = diagnostic.with_label(header, format!("declared {declared}"));
         }
         if let rx_ir::ExprKind::Var(variable) = value.kind {
             let definition = self.definition_of(variable);
             diagnostic = diagnostic.with_label(definition, format!("`{variable}` gets its type here"));
         }
-        self.report(diagnostic.with_help(format!("declare `-> {}`, or return a value of the declared type", value.ty)));
+        if let Some(fix) = self.type_fix(Anchor::Return, &given) {
+            diagnostic = diagnostic.with_fix(fix);
+        }
+        diagnostic = self.explain_clash(diagnostic, value, declared, clash);
+        let clashing = format!("{} {}", clash.actual, clash.wanted);
+        diagnostic = self.with_symbols(diagnostic, &clashing, [declared, &given]);
+        diagnostic = self.with_facts(diagnostic, &clash.dims());
+        self.report(diagnostic.with_help(format!("declare `-> {given}`, or return a value of the declared type")));
     }
 
     /// Saves the block state for a nested function, which has blocks of its own.
     pub(super) fn enter_function(&mut self) -> BlockState {
         let inner = BlockState { header_indent: self.state.header_indent, ..BlockState::default() };
         std::mem::replace(&mut self.state, inner)
+    }
+}
+
+/// What an annotation declares, and where it is written.
+struct Declared<'a> {
+    ty: StructInfo,
+    cursor: Cursor<'a>,
+    annotation: &'a Expr,
+}
+
+impl Declared<'_> {
+    fn place(&self) -> Span {
+        self.cursor.span(self.annotation.tokens)
     }
 }
 

@@ -101,7 +101,14 @@ impl Elaborator<'_> {
         let mut diagnostic =
             Diagnostic::new(Code::MalformedType, Place::Here(span), format!("there is no type `{wrong}`"));
         if let Some(near) = rx_base::edit_distance::nearest(wrong, TYPES) {
-            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
+            let head = self
+                .segment
+                .text()
+                .get(span.range())
+                .and_then(|text| text.split_once('.'))
+                .map_or("R", |(head, _)| head);
+            let fix = self.replace_fix(span, format!("change to {near}"), format!("{head}.{near}"));
+            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(fix);
         }
         self.report(diagnostic);
     }
@@ -173,7 +180,7 @@ impl Elaborator<'_> {
         let (dtype, dtype_error) = dtype_arg.map_or((None, false), |arg| self.dtype_of(cursor, arg));
         let vdevice =
             self.type_argument(cursor, arguments, order, "vdevice").and_then(|arg| self.vdevice_of(cursor, arg));
-        TensorInfo { shape, dtype, vdevice, dtype_error }
+        TensorInfo { shape, dtype, vdevice, dtype_error, readings: None }
     }
 
     /// A stated number of dimensions; -1 says nothing.
@@ -223,7 +230,14 @@ impl Elaborator<'_> {
                             format!("a type has no argument `{text}`"),
                         );
                         if let Some(near) = rx_base::edit_distance::nearest(text, order.iter().copied()) {
-                            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
+                            let fix = self.replace_fix(span, format!("change to {near}"), near);
+                            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(fix);
+                        }
+                        if let Some(at) = arguments.iter().position(|other| std::ptr::eq(other, argument))
+                            && let Some(place) = self.removal(cursor, arguments, at)
+                        {
+                            diagnostic =
+                                diagnostic.with_fix(self.replace_fix(place, format!("leave out `{text}`"), ""));
                         }
                         self.report(diagnostic);
                     }
@@ -335,7 +349,10 @@ impl Elaborator<'_> {
                 match self.lookup(name) {
                     Some(Entry::Captured) => self.captured_name(name, span),
                     Some(Entry::Value { ty: StructInfo::Error | StructInfo::Object, .. }) => {}
-                    None => self.undefined_name(name, span),
+                    None => {
+                        self.undefined_name(name, span);
+                        self.offer_quotes(name, span);
+                    }
                     Some(_) => self.error(Code::UnknownDtype, span, format!("`{name}` is no dtype")),
                 }
                 (None, true)
@@ -409,8 +426,17 @@ impl Elaborator<'_> {
             let known: Vec<String> =
                 declared.iter().map(|device| format!("{}:{}:{}", device.kind, device.index, device.scope)).collect();
             let message = format!("the module declares no virtual device \"{text}\"");
-            let report = Diagnostic::new(Code::UnknownVDevice, Place::Here(span), message);
-            self.report(report.with_note(format!("declared: {}", known.join(", "))));
+            let mut report = Diagnostic::new(Code::UnknownVDevice, Place::Here(span), message)
+                .with_note(format!("declared: {}", known.join(", ")));
+            // The first of the kind, else the first.
+            let names: Vec<String> =
+                (0..declared.len()).filter_map(|at| declared_device(declared, "vdevice", at)).collect();
+            let of_kind = names.iter().find(|name| name.split(':').next() == Some(kind));
+            let near = of_kind.or(names.first());
+            if let Some(near) = near {
+                report = report.with_fix(self.replace_fix(span, format!("use \"{near}\""), format!("\"{near}\"")));
+            }
+            self.report(report);
         }
         device.map(|device| VDevice(name(&device)))
     }

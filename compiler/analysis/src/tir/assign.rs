@@ -1,12 +1,13 @@
 //! Assignments: to elements, to variables, and the calls that make buffers, axes and threads.
 
 use super::statement::{Binder, Step};
+use super::trace::{Access, Event};
 use super::value::{Value, View};
 use super::{Outcome, Reader};
 use rx_base::name::name;
 use rx_base::{Code, DType, Name};
 use rx_syntax::Cursor;
-use rx_syntax::ast::{Argument, BinaryOp, Expr as Tree, ExprKind};
+use rx_syntax::ast::{Argument, BinaryOp, Expr as Tree, ExprKind, TokenRange};
 use rx_tir::{BufferId, Expr, Scope, Stmt};
 use std::rc::Rc;
 
@@ -103,6 +104,7 @@ impl Reader<'_> {
     pub(super) fn let_binder(&mut self, bound: Name, value: Expr) -> Binder {
         let var = self.func.add_var(bound, value.dtype());
         self.bind(bound, Value::Expr(self.func.var_expr(var)));
+        self.note(|_| Event::Let { var, value: value.clone() });
         Binder::Let { var, value }
     }
 
@@ -116,7 +118,10 @@ impl Reader<'_> {
             Some(Value::Buffer(view)) if matches!(&view.shape[..], [one] if one.as_int() == Some(1)) => {
                 let dtype = view.dtype;
                 let value = self.scalar_as(cursor, value, dtype)?;
-                let (buffer, indices) = view.element(vec![Expr::Int { value: 0, dtype: DType::INT32 }]);
+                let zero = Expr::Int { value: 0, dtype: DType::INT32 };
+                let indices = [(zero.clone(), target.tokens)];
+                self.note_access(cursor, target.tokens, bound.as_str(), (&view, &indices), Some(Some(&value)));
+                let (buffer, indices) = self.element(&view, vec![zero]);
                 return Ok(Step::Done(Stmt::Store { buffer, indices, value, site: self.site() }));
             }
             _ => {}
@@ -206,6 +211,7 @@ impl Reader<'_> {
     /// `A[i] += value`, `x += value`.
     pub(super) fn changed(&mut self, cursor: Cursor<'_>, target: &Tree, op: BinaryOp, value: &Tree) -> Outcome<Step> {
         let before = self.value(cursor, target)?;
+        let read = self.last_access();
         let change = self.value(cursor, value)?;
         let after = self.infix(cursor, value.tokens, op, before.clone(), change)?;
         let (buffer, indices) = match (before, &target.kind) {
@@ -215,6 +221,9 @@ impl Reader<'_> {
         };
         let dtype = self.func.buffer(buffer).dtype;
         let value = self.converted(cursor, value.tokens, after, dtype)?;
+        if let Some(read) = read {
+            self.note(|_| Event::Access(Box::new(Access { write: true, value: Some(value.clone()), ..read })));
+        }
         Ok(Step::Done(Stmt::Store { buffer, indices, value, site: self.site() }))
     }
 
@@ -229,11 +238,45 @@ impl Reader<'_> {
             }
         };
         if let Some(lanes) = self.store_lanes(cursor, index)? {
-            return self.vector_store(cursor, &view, index, value, lanes);
+            return self.vector_store(cursor, (buffer.tokens, &view), index, value, lanes);
         }
-        let indices = self.indices(cursor, buffer.tokens, &view, index)?;
-        let value = self.scalar_as(cursor, value, view.dtype)?;
-        let (buffer, indices) = view.element(indices);
+        let (indices, value) = self.stored(cursor, (buffer.tokens, &view), index, value)?;
+        let (buffer, indices) = self.element(&view, super::expr::exprs(indices));
         Ok(Stmt::Store { buffer, indices, value, site: self.site() })
+    }
+
+    /// The indices of a store and its value in the buffer's dtype. Values are read before anything is stored.
+    pub(super) fn stored(
+        &mut self,
+        cursor: Cursor<'_>,
+        (label, view): (TokenRange, &View),
+        index: &Tree,
+        value: &Tree,
+    ) -> Outcome<(Vec<(Expr, TokenRange)>, Expr)> {
+        let whole = TokenRange { start: label.start, end: label.end.max(index.tokens.end + 1) };
+        let indices = self.indices(cursor, label, view, index);
+        let read = match (&indices, self.is_tracing()) {
+            (Err(_), false) => None,
+            _ => Some(self.value(cursor, value)),
+        };
+        let (indices, read) = match (indices, read) {
+            (Ok(indices), Some(read)) => (indices, read),
+            (Err(mistake), read) => {
+                if let Some(Err(other)) = read {
+                    self.keep_certain(*other);
+                }
+                return Err(mistake);
+            }
+            (Ok(_), None) => return self.unsupported(cursor, label, "a store without a value"),
+        };
+        let stored = match read {
+            Ok(read) => {
+                self.note_stored(cursor, value.tokens, &read, view.dtype);
+                self.converted(cursor, value.tokens, read, view.dtype)
+            }
+            Err(mistake) => Err(mistake),
+        };
+        self.note_access(cursor, whole, cursor.source(label), (view, &indices), Some(stored.as_ref().ok()));
+        Ok((indices, stored?))
     }
 }

@@ -1,6 +1,7 @@
 //! A block's axes: `T.axis.remap`, `T.axis.spatial` and the other kinds.
 
 use super::statement::Step;
+use super::trace::{Event, TracedAxis};
 use super::value::Value;
 use super::{Outcome, Reader};
 use rx_base::{Code, DType, Name};
@@ -26,7 +27,8 @@ impl Reader<'_> {
         if targets.iter().any(|target| !matches!(target.kind, ExprKind::Name)) {
             return self.unsupported(cursor, target.tokens, "axes bound to what is no name");
         }
-        let names: Vec<Name> = targets.iter().map(|target| cursor.name(target.tokens.start)).collect();
+        let names: Vec<(Name, TokenRange)> =
+            targets.iter().map(|target| (cursor.name(target.tokens.start), target.tokens)).collect();
         if self.frames.is_empty() {
             return self.mistake(cursor, value.tokens, Code::MisplacedStatement, "axes belong to a block");
         }
@@ -56,7 +58,13 @@ impl Reader<'_> {
         }
     }
 
-    fn remap(&mut self, cursor: Cursor<'_>, tokens: TokenRange, names: &[Name], arguments: &[Argument]) -> Outcome<()> {
+    fn remap(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        names: &[(Name, TokenRange)],
+        arguments: &[Argument],
+    ) -> Outcome<()> {
         let [kinds, bindings] = arguments else {
             return self.mistake(cursor, tokens, Code::MissingArgument, "`T.axis.remap` takes kinds and loops");
         };
@@ -68,7 +76,7 @@ impl Reader<'_> {
             let message = format!("{} axes, {} kinds and {} loops", names.len(), letters.len(), bindings.len());
             return self.mistake(cursor, tokens, Code::ArgumentType, message);
         }
-        for ((letter, binding), axis) in letters.chars().zip(bindings).zip(names) {
+        for ((letter, binding), (axis, target)) in letters.chars().zip(bindings).zip(names) {
             let kind = match letter {
                 'S' => IterKind::Spatial,
                 'R' => IterKind::Reduce,
@@ -80,7 +88,7 @@ impl Reader<'_> {
                 return self.mistake(cursor, tokens, Code::ArgumentType, message);
             };
             let dtype = binding.dtype();
-            self.push_axis(*axis, kind, dtype, (start, extent, binding));
+            self.push_axis(cursor, (*axis, *target), kind, dtype, (start, extent, binding));
         }
         Ok(())
     }
@@ -89,7 +97,7 @@ impl Reader<'_> {
         &mut self,
         cursor: Cursor<'_>,
         tokens: TokenRange,
-        names: &[Name],
+        names: &[(Name, TokenRange)],
         kind: IterKind,
         arguments: &[Argument],
     ) -> Outcome<()> {
@@ -99,16 +107,27 @@ impl Reader<'_> {
         let (start, extent) = self.domain(cursor, &domain.value)?;
         let binding = self.integer_of(cursor, &binding.value)?;
         let dtype = Self::axis_dtype(&start, &extent);
-        self.push_axis(*axis, kind, dtype, (start, extent, binding));
+        self.push_axis(cursor, *axis, kind, dtype, (start, extent, binding));
         Ok(())
     }
 
-    fn push_axis(&mut self, axis: Name, kind: IterKind, dtype: DType, parts: (Expr, Expr, Expr)) {
+    fn push_axis(
+        &mut self,
+        cursor: Cursor<'_>,
+        (axis, target): (Name, TokenRange),
+        kind: IterKind,
+        dtype: DType,
+        parts: (Expr, Expr, Expr),
+    ) {
         let var = self.func.add_var(axis, dtype);
         let (start, extent, binding) = parts;
         let iter =
             Iter { var, kind, start: start.cast(dtype), extent: extent.cast(dtype), binding: binding.cast(dtype) };
         self.bind(axis, Value::Expr(self.func.var_expr(var)));
+        self.note(|reader| {
+            let place = reader.place(cursor, target);
+            Event::Axis(Box::new(TracedAxis { iter: iter.clone(), name: axis, place }))
+        });
         if let Some(frame) = self.frames.last_mut() {
             frame.iters.push(iter);
         }

@@ -1,6 +1,7 @@
 //! Blocks, and the other things that `with` opens.
 
 use super::statement::Binder;
+use super::trace::Event;
 use super::tree::Node;
 use super::value::Value;
 use super::{Outcome, Reader};
@@ -46,10 +47,13 @@ impl Reader<'_> {
         match (member.unwrap_or_default(), first) {
             ("sblock", first) => {
                 let label = first.and_then(|first| cursor.string_value(first)).unwrap_or_default();
-                self.deeper(cursor, tokens, |reader| reader.block(node, rest, &label))
+                self.deeper(cursor, tokens, |reader| reader.noted(|reader| reader.block(node, rest, &label)))
             }
             ("init", _) => {
-                let init = self.scoped(|reader| reader.with(node, rest))?;
+                let init = self.noted(|reader| {
+                    reader.note(|_| Event::Init);
+                    reader.scoped(|reader| reader.with(node, rest))
+                })?;
                 match self.frames.last_mut() {
                     Some(frame) if frame.init.is_none() => frame.init = Some(init),
                     _ => {
@@ -59,20 +63,22 @@ impl Reader<'_> {
                 }
                 Ok(Stmt::nothing())
             }
-            ("launch_thread", _) => {
-                let (binder, value) = self.launch_thread(cursor, tokens, bound.unwrap_or(name("thread")), arguments)?;
-                self.opened(node, rest, bound.map(|bound| (bound, value)), Some(binder))
-            }
+            ("launch_thread", _) => self.noted(|reader| {
+                let (binder, value) =
+                    reader.launch_thread(cursor, tokens, bound.unwrap_or(name("thread")), arguments)?;
+                reader.opened(node, rest, bound.map(|bound| (bound, value)), Some(binder))
+            }),
             ("attr" | "hint", _) => {
                 self.attribute_statement(cursor, &item.context, "attr", arguments)?;
                 self.with(node, rest)
             }
             ("Let" | "let" | "LetStmt", Some(value)) => {
                 let value = self.scalar_of(cursor, value)?;
-                self.scoped(|reader| {
+                let read = |reader: &mut Self| {
                     let binder = reader.let_binder(bound.unwrap_or(name("value")), value);
                     Ok(binder.around(reader.with(node, rest)?))
-                })
+                };
+                self.noted(|reader| reader.scoped(read))
             }
             ("allocate" | "decl_buffer" | "alloc_buffer" | "sblock_alloc_buffer", _) => {
                 let label = bound.unwrap_or(name("buffer"));
@@ -87,12 +93,14 @@ impl Reader<'_> {
                 let condition = self.truth_of(cursor, test)?;
                 let message = arguments.get(1).and_then(|argument| cursor.string_value(&argument.value));
                 let message = name(message.as_deref().unwrap_or_default());
+                self.note(|_| Event::Assume { condition: condition.clone(), holds: true });
                 let assert = Stmt::Assert { condition, message, site: self.site() };
                 Ok(Stmt::seq([assert, self.with(node, rest)?]))
             }
             ("While", Some(test)) => {
                 let condition = self.truth_of(cursor, test)?;
-                Ok(Stmt::While { condition, body: Box::new(self.with(node, rest)?) })
+                let body = self.assuming(Some(&condition), true, |reader| reader.with(node, rest))?;
+                Ok(Stmt::While { condition, body: Box::new(body) })
             }
             (member, _) => {
                 let what = if member.is_empty() { "`with` of this".to_owned() } else { format!("`with T.{member}`") };
@@ -126,6 +134,7 @@ impl Reader<'_> {
         if !rest.is_empty() {
             return self.unsupported(node.cursor, rest[0].context.tokens, "a block beside others in one `with`");
         }
+        self.note(|_| Event::Block);
         self.frames.push(Frame::default());
         self.operators.push(name(if label == "root" { "" } else { label }));
         let outcome = self.scoped(|reader| reader.owning_body(&node.children));

@@ -214,6 +214,7 @@ impl Reader<'_> {
             }
             None => {
                 let buffer = self.func.add_buffer(declared.into_buffer(name));
+                self.note_declared(cursor, tokens, buffer);
                 self.handles.insert(handle, Some(buffer));
                 Ok(Value::Buffer(Rc::new(View::of_buffer(&self.func, buffer))))
             }
@@ -289,7 +290,7 @@ impl Reader<'_> {
         let arguments: Vec<&Argument> = arguments.iter().collect();
         let mut declared = self.declaration(cursor, tokens, &arguments)?;
         match declared.data.take() {
-            None => Ok(self.allocated(name, declared)),
+            None => Ok(self.allocated(cursor, tokens, name, declared)),
             Some(Value::Pointer(of) | Value::Buffer(of)) => self.flat(cursor, tokens, of, declared),
             Some(Value::Handle(handle)) => self.open_handle(cursor, tokens, name, handle, declared),
             Some(_) => self.unsupported(cursor, tokens, "a buffer over this memory"),
@@ -310,7 +311,7 @@ impl Reader<'_> {
         if let Some(scope) = scope {
             declared.scope = scope;
         }
-        Ok(self.allocated(name, declared))
+        Ok(self.allocated(cursor, tokens, name, declared))
     }
 
     /// `T.allocate([n], "float32", "global")`: memory that a `T.decl_buffer` gives a shape.
@@ -327,8 +328,9 @@ impl Reader<'_> {
         }
     }
 
-    fn allocated(&mut self, name: Name, declared: Declaration) -> Value {
+    fn allocated(&mut self, cursor: Cursor<'_>, tokens: TokenRange, name: Name, declared: Declaration) -> Value {
         let buffer = self.func.add_buffer(declared.into_buffer(name));
+        self.note_declared(cursor, tokens, buffer);
         self.keep(buffer);
         Value::Buffer(Rc::new(View::of_buffer(&self.func, buffer)))
     }
@@ -338,6 +340,7 @@ impl Reader<'_> {
         if let Some(body) = self.allocations.last_mut() {
             body.push(buffer);
         }
+        self.note(|_| super::trace::Event::Allocate(buffer));
     }
 
     /// A variable that is stored to: a local buffer of one element, as in TVM.

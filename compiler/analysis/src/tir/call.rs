@@ -71,7 +71,7 @@ impl Reader<'_> {
                 let test = self.value(cursor, test)?;
                 // A test that Python knows chooses in Python only; TVM writes the choice out.
                 let test = Value::Expr(self.truth(cursor, tokens, test)?);
-                let (then, otherwise) = (self.value(cursor, then)?, self.value(cursor, otherwise)?);
+                let (then, otherwise) = self.branches(cursor, &test, then, otherwise)?;
                 return self.choice(cursor, tokens, test, then, otherwise);
             }
             ("likely" | "tvm_thread_invariant" | "ignore_loop_partition" | "meta_var", [value]) => {
@@ -90,7 +90,9 @@ impl Reader<'_> {
                 let op = if member == "all" { BinaryOp::And } else { BinaryOp::Or };
                 let mut all = self.value(cursor, first)?;
                 for operand in rest {
-                    let operand = self.value(cursor, operand)?;
+                    let before = super::expr::condition_of(&all);
+                    let holds = op == BinaryOp::And;
+                    let operand = self.assuming(before.as_ref(), holds, |reader| reader.value(cursor, operand))?;
                     all = self.both(cursor, tokens, op, all, operand)?;
                 }
                 return Ok(all);
@@ -108,7 +110,9 @@ impl Reader<'_> {
             return self.typed(cursor, tokens, dtype, &trees);
         }
         if let (Some(op), [a, b]) = (binary_named(member), &trees[..]) {
-            let (a, b) = (self.scalar_of(cursor, a)?, self.scalar_of(cursor, b)?);
+            let a = self.scalar_of(cursor, a)?;
+            let decided = matches!(op, BinaryOp::And | BinaryOp::Or).then_some(&a);
+            let b = self.assuming(decided, op == BinaryOp::And, |reader| reader.scalar_of(cursor, b))?;
             return self.binary(cursor, tokens, op, a, b).map(Value::Expr);
         }
         if let (Some(op), [a, b]) = (compare_named(member), &trees[..]) {

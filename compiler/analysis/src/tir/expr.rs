@@ -59,7 +59,7 @@ impl Reader<'_> {
             ExprKind::Bool2(op, operands) => self.connected(cursor, tokens, *op, operands)?,
             ExprKind::Conditional { then, test, otherwise } => {
                 let test = self.value(cursor, test)?;
-                let (then, otherwise) = (self.value(cursor, then)?, self.value(cursor, otherwise)?);
+                let (then, otherwise) = self.branches(cursor, &test, then, otherwise)?;
                 self.choice(cursor, tokens, test, then, otherwise)?
             }
             _ => return self.unsupported(cursor, tokens, "this expression"),
@@ -82,13 +82,30 @@ impl Reader<'_> {
         };
         let mut all: Option<Value> = None;
         for operand in operands {
-            let value = self.value(cursor, operand)?;
+            // The later operands are looked at where the earlier ones have not decided.
+            let before = all.as_ref().and_then(condition_of);
+            let holds = op == BinaryOp::And;
+            let value = self.assuming(before.as_ref(), holds, |reader| reader.value(cursor, operand))?;
             all = Some(match all {
                 None => value,
                 Some(before) => self.both(cursor, tokens, op, before, value)?,
             });
         }
         Ok(all.unwrap_or(Value::Nothing))
+    }
+
+    /// The values to choose between, each read where the test holds or does not.
+    pub(super) fn branches(
+        &mut self,
+        cursor: Cursor<'_>,
+        test: &Value,
+        then: &Tree,
+        otherwise: &Tree,
+    ) -> Outcome<(Value, Value)> {
+        let condition = condition_of(test);
+        let then = self.assuming(condition.as_ref(), true, |reader| reader.value(cursor, then))?;
+        let otherwise = self.assuming(condition.as_ref(), false, |reader| reader.value(cursor, otherwise))?;
+        Ok((then, otherwise))
     }
 
     /// `T.if_then_else(test, then, otherwise)`.
@@ -112,7 +129,9 @@ impl Reader<'_> {
     fn named(&mut self, cursor: Cursor<'_>, tokens: TokenRange) -> Outcome<Value> {
         let name = cursor.name(tokens.start);
         if let Some(value) = self.lookup(name) {
-            return Ok(value.clone());
+            let value = value.clone();
+            self.grown(cursor, tokens, &value)?;
+            return Ok(value);
         }
         if self.file.symbols.contains(&name) {
             return Ok(Value::Expr(self.symbol(name, DType::INT64)));
@@ -120,6 +139,7 @@ impl Reader<'_> {
         if self.file.modules.contains(&name) || self.file.items.contains(&name) {
             return self.unsupported(cursor, tokens, "a call of another function");
         }
+        self.note_unbound(cursor, tokens, name);
         let (code, message) = match self.file.captured.contains(&name) {
             true => (Code::CapturedPythonName, format!("`{name}` is a Python value that is not known here")),
             false => (Code::UndefinedName, format!("`{name}` is not defined")),
@@ -159,13 +179,17 @@ impl Reader<'_> {
         match self.value(cursor, value)? {
             Value::Buffer(view) => {
                 let indices = self.indices(cursor, tree.tokens, &view, index)?;
-                let (buffer, indices) = view.element(indices);
-                Ok(Value::Expr(self.func.load(buffer, indices)))
+                let label = cursor.source(value.tokens);
+                self.note_access(cursor, tree.tokens, label, (&view, &indices), None);
+                let (buffer, indices) = self.element(&view, exprs(indices));
+                let load = Value::Expr(self.func.load(buffer, indices));
+                self.grown(cursor, tree.tokens, &load)?;
+                Ok(load)
             }
             Value::Cell(buffer) => {
                 let view = View::of_buffer(&self.func, buffer);
                 let indices = self.indices(cursor, tree.tokens, &view, index)?;
-                Ok(Value::Expr(self.func.load(buffer, indices)))
+                Ok(Value::Expr(self.func.load(buffer, exprs(indices))))
             }
             Value::Many(items) => {
                 let Value::Int(at) = self.value(cursor, index)? else {
@@ -188,41 +212,36 @@ impl Reader<'_> {
         }
     }
 
-    /// The indices between a view's brackets: as many integers as it has dims.
+    /// The indices between a view's brackets with their places: as many integers as it has dims.
     pub(super) fn indices(
         &mut self,
         cursor: Cursor<'_>,
         tokens: TokenRange,
         view: &View,
         index: &Tree,
-    ) -> Outcome<Vec<Expr>> {
+    ) -> Outcome<Vec<(Expr, TokenRange)>> {
         let written = index_items(index);
         let mut indices = Vec::with_capacity(written.len());
         for item in written {
             match &item.kind {
                 ExprKind::Slice { lower, upper, step } => {
-                    indices.push(self.lane_slice(
-                        cursor,
-                        item.tokens,
-                        lower.as_deref(),
-                        upper.as_deref(),
-                        step.as_deref(),
-                    )?);
+                    let bounds = (lower.as_deref(), upper.as_deref(), step.as_deref());
+                    indices.push((self.lane_slice(cursor, item.tokens, bounds)?, item.tokens));
                 }
                 ExprKind::Starred { value, double: false } => match self.value(cursor, value)? {
                     Value::Many(items) => {
                         for item in items {
                             let scalar = self.scalar(cursor, value.tokens, item)?;
-                            indices.push(self.integer(cursor, value.tokens, scalar)?);
+                            indices.push((self.integer(cursor, value.tokens, scalar)?, value.tokens));
                         }
                     }
                     _ => return self.unsupported(cursor, item.tokens, "`*` of what is no list"),
                 },
-                _ => indices.push(self.integer_of(cursor, item)?),
+                _ => indices.push((self.integer_of(cursor, item)?, item.tokens)),
             }
         }
         // TVM writes the one element of a tensor without dims, and of a variable, at 0.
-        if view.shape.is_empty() && matches!(&indices[..], [only] if only.as_int() == Some(0)) {
+        if view.shape.is_empty() && matches!(&indices[..], [(only, _)] if only.as_int() == Some(0)) {
             indices.clear();
         }
         if indices.len() != view.shape.len() {
@@ -235,6 +254,20 @@ impl Reader<'_> {
         }
         Ok(indices)
     }
+}
+
+/// A truth value as an expression; `None` for what is none.
+pub(super) fn condition_of(value: &Value) -> Option<Expr> {
+    match value {
+        Value::Bool(holds) => Some(Expr::bool(*holds)),
+        Value::Expr(condition) => Some(condition.clone()),
+        _ => None,
+    }
+}
+
+/// Indices without their places.
+pub(super) fn exprs(indices: Vec<(Expr, TokenRange)>) -> Vec<Expr> {
+    indices.into_iter().map(|(index, _)| index).collect()
 }
 
 /// The indices between brackets: `a`, `a, b`, `()`.

@@ -1,6 +1,7 @@
 //! Vector stores: `C[a:a + 8] = A[T.Ramp(b, 1, 8)] + T.Broadcast(x, 8)` becomes a loop over its lanes.
 
-use super::expr::index_items;
+use super::expr::{exprs, index_items};
+use super::trace::{Event, TracedLoop};
 use super::value::{Value, View};
 use super::{Outcome, Reader};
 use rx_base::name::name;
@@ -49,19 +50,26 @@ impl Reader<'_> {
     pub(super) fn vector_store(
         &mut self,
         cursor: Cursor<'_>,
-        view: &View,
+        (label, view): (TokenRange, &View),
         index: &Tree,
         value: &Tree,
         count: i64,
     ) -> Outcome<Stmt> {
         let var = self.func.add_var(name("lane"), DType::INT32);
         let lane = self.func.var_expr(var);
-        let before = self.lanes.replace(Lanes { count, lane });
-        let indices = self.indices(cursor, index.tokens, view, index);
-        let stored = self.scalar_as(cursor, value, view.dtype);
+        let before = self.lanes.replace(Lanes { count, lane: lane.clone() });
+        let both = self.noted(|reader| {
+            reader.note(|reader| {
+                let extent = Expr::int(count).cast(DType::INT32);
+                let (start, place) = (Expr::int(0).cast(DType::INT32), reader.place(cursor, index.tokens));
+                let (kind, name) = (LoopKind::Serial, name("lane"));
+                Event::Loop(Box::new(TracedLoop { var, start, extent, kind, name, value: lane, place }))
+            });
+            reader.stored(cursor, (label, view), index, value)
+        });
         self.lanes = before;
-        let (indices, stored) = (indices?, stored?);
-        let (buffer, indices) = view.element(indices);
+        let (indices, stored) = both?;
+        let (buffer, indices) = self.element(view, exprs(indices));
         if reads_elsewhere(&stored, buffer, &indices) {
             return self.unsupported(cursor, value.tokens, "a vector of the buffer that it is stored to");
         }
@@ -76,9 +84,7 @@ impl Reader<'_> {
         &mut self,
         cursor: Cursor<'_>,
         tokens: TokenRange,
-        lower: Option<&Tree>,
-        upper: Option<&Tree>,
-        step: Option<&Tree>,
+        (lower, upper, step): (Option<&Tree>, Option<&Tree>, Option<&Tree>),
     ) -> Outcome<Expr> {
         let (lower, _) = self.slice_bounds(cursor, tokens, lower, upper)?;
         let step = self.slice_step(cursor, step)?;

@@ -33,10 +33,10 @@ impl Reader<'_> {
             return self.mistake(cursor, target.tokens, Code::SyntaxError, message);
         }
         self.few(cursor, iter.tokens, targets.len() + self.depth)?;
-        self.scoped(|reader| {
+        let read = |reader: &mut Self| {
             let mut loops = Vec::with_capacity(targets.len());
             for (target, range) in targets.iter().zip(ranges) {
-                loops.push(reader.loop_variable(cursor.name(target.tokens.start), range));
+                loops.push(reader.loop_variable(cursor, target.tokens, range));
             }
             let before = reader.depth;
             reader.depth += loops.len();
@@ -44,25 +44,27 @@ impl Reader<'_> {
             reader.depth = before;
             let nest = |body, (var, start, extent, kind)| Stmt::For { var, start, extent, kind, body: Box::new(body) };
             Ok(loops.into_iter().rev().fold(body?, nest))
-        })
+        };
+        self.noted(|reader| reader.scoped(read))
     }
 
     /// Binds a loop's variable; one with a step runs over the number of its values.
-    fn loop_variable(&mut self, bound: Name, range: Range) -> (VarId, Expr, Expr, LoopKind) {
+    fn loop_variable(&mut self, cursor: Cursor<'_>, target: TokenRange, range: Range) -> (VarId, Expr, Expr, LoopKind) {
+        let bound = cursor.name(target.start);
         let dtype = range.extent.dtype();
         let var = self.func.add_var(bound, dtype);
-        let value = self.func.var_expr(var);
-        match range.step {
+        let counted = self.func.var_expr(var);
+        let (start, value) = match range.step {
             None => {
                 self.ranges.insert(var, (range.start.clone(), range.extent.clone()));
-                self.bind(bound, Value::Expr(value));
-                (var, range.start, range.extent, range.kind)
+                (range.start, counted)
             }
-            Some(step) => {
-                self.bind(bound, Value::Expr(range.start + value * step));
-                (var, Expr::Int { value: 0, dtype }, range.extent, range.kind)
-            }
-        }
+            Some(step) => (Expr::Int { value: 0, dtype }, range.start + counted * step),
+        };
+        let (extent, kind) = (range.extent, range.kind);
+        self.note_loop((bound, self.place(cursor, target)), var, (&start, &extent, kind), &value);
+        self.bind(bound, Value::Expr(value));
+        (var, start, extent, kind)
     }
 
     /// The loops of `T.grid(…)`, `range(…)`, `T.serial(…)` and the other kinds.
@@ -198,13 +200,16 @@ impl Reader<'_> {
         let extent = self.integer_of(cursor, &extent.value)?;
         let start = Expr::Int { value: 0, dtype: extent.dtype() };
         let var = self.func.add_var(bound, extent.dtype());
+        let value = self.func.var_expr(var);
+        let kind = LoopKind::ThreadBinding(axis);
+        self.note_loop((bound, self.place(cursor, tokens)), var, (&start, &extent, kind), &value);
         self.ranges.insert(var, (start, extent.clone()));
-        let value = Value::Expr(self.func.var_expr(var));
+        let value = Value::Expr(value);
         // The axis itself is called by the name it was declared under.
         if let ExprKind::Name = thread.value.kind {
             self.bind(cursor.name(thread.value.tokens.start), value.clone());
         }
-        Ok((Binder::Launch { var, extent, kind: LoopKind::ThreadBinding(axis) }, value))
+        Ok((Binder::Launch { var, extent, kind }, value))
     }
 
     /// The first value and extent of what a block's axis is bound to by `T.axis.remap`.

@@ -8,12 +8,12 @@ use rx_base::name::NameMap;
 use rx_base::{Code, DType, Name};
 use rx_syntax::Cursor;
 use rx_syntax::Segment;
-use rx_syntax::ast::{Expr as Tree, ExprKind, Parameter, StatementKind, TokenRange};
-use rx_tir::{Expr, Param, PrimFunc};
+use rx_syntax::ast::{Expr as Tree, ExprKind, Parameter, StatementKind, TokenIndex, TokenRange};
+use rx_tir::{BufferId, Expr, Param, PrimFunc};
 use std::rc::Rc;
 
 /// A parameter as its annotation says.
-enum Declared {
+pub(super) enum Declared {
     Param(Param),
     Handle(Name),
 }
@@ -21,6 +21,19 @@ enum Declared {
 impl Reader<'_> {
     /// The function of these statements: decorators, `def`, body.
     pub(super) fn function(mut self, nodes: &[Node<'_>]) -> Outcome<PrimFunc> {
+        let (node, name, params) = self.header(nodes)?;
+        let scalars = self.scalar_parameters(node.cursor, params)?;
+        self.declared_symbols(&node.children);
+        self.reassigned = reassigned(&node.children);
+        let mut declared = Vec::with_capacity(params.len());
+        for param in params {
+            declared.push(self.parameter(node.cursor.parameter(param), param, &scalars)?);
+        }
+        self.passed(node, name, params, declared)
+    }
+
+    /// The `def` of a function: its statement, its name and its parameters.
+    fn header<'n, 's>(&mut self, nodes: &'n [Node<'s>]) -> Outcome<(&'n Node<'s>, TokenIndex, &'s [Parameter])> {
         let header = nodes.iter().find_map(|node| match node.kind {
             StatementKind::Def { name, type_params, params, .. } => Some((node, *name, type_params, params)),
             _ => None,
@@ -33,13 +46,41 @@ impl Reader<'_> {
         for token in type_params {
             self.symbol(node.cursor.name(*token), DType::INT64);
         }
-        let scalars = self.scalar_parameters(node.cursor, params)?;
+        Ok((node, name, params))
+    }
+
+    /// What is traced of a function: its header, then its body, each as far as it can be read.
+    pub(super) fn read_for_trace(&mut self, nodes: &[Node<'_>]) -> Outcome<Vec<BufferId>> {
+        let (node, _, params) = self.header(nodes)?;
+        let scalars = self.scalar_parameters(node.cursor, params).unwrap_or_default();
         self.declared_symbols(&node.children);
         self.reassigned = reassigned(&node.children);
-        let mut declared = Vec::with_capacity(params.len());
+        let mut buffers = Vec::new();
         for param in params {
-            declared.push(self.parameter(node.cursor.parameter(param), param, &scalars)?);
+            match self.parameter(node.cursor.parameter(param), param, &scalars) {
+                Ok(Declared::Param(Param::Buffer(buffer))) => buffers.push(buffer),
+                Ok(_) => {}
+                Err(mistake) => {
+                    self.note_incomplete();
+                    self.keep_certain(*mistake);
+                }
+            }
         }
+        if let Err(mistake) = self.function_body(&node.children) {
+            self.keep_certain(*mistake);
+        }
+        buffers.extend(self.handles.values().copied().flatten());
+        Ok(buffers)
+    }
+
+    /// The function, when parameters are known: its body, and what a call passes.
+    fn passed(
+        mut self,
+        node: &Node<'_>,
+        name: TokenIndex,
+        params: &[Parameter],
+        declared: Vec<Declared>,
+    ) -> Outcome<PrimFunc> {
         let body = self.function_body(&node.children)?;
         (self.segment, self.statement) = (node.segment, node.index);
         for (param, declared) in params.iter().zip(declared) {
@@ -175,6 +216,7 @@ impl Reader<'_> {
     ) -> Outcome<Declared> {
         self.no_offset(cursor, tokens, &declared)?;
         let buffer = self.func.add_buffer(declared.into_buffer(name));
+        self.note_declared(cursor, tokens, buffer);
         let view = View::of_buffer(&self.func, buffer);
         self.bind(name, Value::Buffer(Rc::new(view)));
         Ok(Declared::Param(Param::Buffer(buffer)))

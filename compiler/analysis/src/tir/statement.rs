@@ -1,5 +1,6 @@
 //! Statements in order, and what binds the rest of a body.
 
+use super::trace::Event;
 use super::tree::Node;
 use super::value::Value;
 use super::{DEEPEST, Outcome, Reader};
@@ -55,8 +56,9 @@ impl Reader<'_> {
 
     /// A body with a scope of its own; buffers it allocates live in a block around it.
     pub(super) fn body(&mut self, cursor: Cursor<'_>, tokens: TokenRange, nodes: &[Node<'_>]) -> Outcome<Stmt> {
-        let (body, allocations) =
-            self.deeper(cursor, tokens, |reader| reader.scoped(|reader| reader.owning_body(nodes)))?;
+        let (body, allocations) = self.deeper(cursor, tokens, |reader| {
+            reader.noted(|reader| reader.scoped(|reader| reader.owning_body(nodes)))
+        })?;
         // Named after the operator around it, which is what mistakes in it name.
         Ok(block_of(self.site().operator, allocations, body))
     }
@@ -79,7 +81,7 @@ impl Reader<'_> {
             let (branches, after) = after.split_at(branches);
             rest = after;
             (self.segment, self.statement) = (node.segment, node.index);
-            match self.statement(node, branches)? {
+            match self.step(node, branches)? {
                 Step::Done(statement) => current.push(statement),
                 Step::Open(binder) => {
                     open.push((std::mem::take(&mut current), binder));
@@ -99,6 +101,19 @@ impl Reader<'_> {
         Ok(body)
     }
 
+    /// The statement, or what a trace makes of one that cannot be read.
+    fn step(&mut self, node: &Node<'_>, branches: &[Node<'_>]) -> Outcome<Step> {
+        if !self.is_tracing() {
+            return self.statement(node, branches);
+        }
+        let before = self.standing();
+        let outcome = self.statement(node, branches);
+        outcome.or_else(|mistake| {
+            self.pass_over(&before, std::iter::once(node).chain(branches), *mistake);
+            Ok(Step::NOTHING)
+        })
+    }
+
     fn statement(&mut self, node: &Node<'_>, branches: &[Node<'_>]) -> Outcome<Step> {
         let cursor = node.cursor;
         let whole = TokenRange { start: 0, end: 1 };
@@ -115,7 +130,8 @@ impl Reader<'_> {
             StatementKind::For { target, iter } => self.for_loop(node, target, iter).map(Step::Done),
             StatementKind::While(test) => {
                 let condition = self.truth_of(cursor, test)?;
-                let body = Box::new(self.body(cursor, test.tokens, &node.children)?);
+                let read = |reader: &mut Self| reader.body(cursor, test.tokens, &node.children);
+                let body = Box::new(self.assuming(Some(&condition), true, read)?);
                 Ok(Step::Done(Stmt::While { condition, body }))
             }
             StatementKind::If(test) => self.branch(node, test, branches).map(Step::Done),
@@ -140,16 +156,22 @@ impl Reader<'_> {
     fn branch(&mut self, node: &Node<'_>, test: &Tree, branches: &[Node<'_>]) -> Outcome<Stmt> {
         let test_value = self.value(node.cursor, test)?;
         let constant = if let Value::Bool(holds) = &test_value { Some(*holds) } else { None };
+        if constant.is_some() {
+            self.note_incomplete();
+        }
         let condition = self.truth(node.cursor, test.tokens, test_value)?;
-        let then = Box::new(self.body(node.cursor, test.tokens, &node.children)?);
+        let then = |reader: &mut Self| reader.body(node.cursor, test.tokens, &node.children);
+        let then = Box::new(self.assuming(Some(&condition), true, then)?);
         let otherwise = match branches.split_first() {
             None => None,
             Some((next, rest)) => {
                 (self.segment, self.statement) = (next.segment, next.index);
-                let inner = self.deeper(node.cursor, test.tokens, |reader| match next.kind {
+                let read = |reader: &mut Self| match next.kind {
                     StatementKind::Elif(test) => reader.branch(next, test, rest),
                     _ => reader.body(next.cursor, TokenRange { start: 0, end: 1 }, &next.children),
-                })?;
+                };
+                let inner =
+                    self.deeper(node.cursor, test.tokens, |reader| reader.assuming(Some(&condition), false, read))?;
                 Some(Box::new(inner))
             }
         };
@@ -174,6 +196,7 @@ impl Reader<'_> {
                 text = text.split_off(kind.len());
             }
         }
+        self.note(|_| Event::Assume { condition: condition.clone(), holds: true });
         Ok(Stmt::Assert { condition, message: name(&text), site: self.site() })
     }
 
@@ -202,6 +225,7 @@ impl Reader<'_> {
             ) => self.attribute_statement(cursor, expr, member, arguments),
             ("where", Some(predicate)) => {
                 let predicate = self.truth_of(cursor, predicate)?;
+                self.note(|_| Event::Assume { condition: predicate.clone(), holds: true });
                 match self.frames.last_mut() {
                     Some(frame) => frame.add_predicate(predicate),
                     None => return self.mistake(cursor, expr.tokens, Code::MisplacedStatement, "outside a block"),
@@ -209,6 +233,11 @@ impl Reader<'_> {
                 Ok(Step::NOTHING)
             }
             ("evaluate", Some(value)) => {
+                if let ExprKind::Call { callee, arguments } = &value.kind
+                    && self.tir_member(cursor, callee) == Some("assume")
+                {
+                    return self.attribute_statement(cursor, value, "assume", arguments);
+                }
                 let value = self.scalar_of(cursor, value)?;
                 Ok(Step::Done(evaluated(value)))
             }
@@ -248,6 +277,11 @@ impl Reader<'_> {
         member: &str,
         arguments: &[Argument],
     ) -> Outcome<Step> {
+        match member {
+            "reads" | "writes" => self.note_regions(cursor, expr.tokens, member == "writes", arguments),
+            "assume" => self.note_assumed(cursor, arguments),
+            _ => {}
+        }
         let key = arguments.get(1).and_then(|argument| cursor.string_value(&argument.value));
         match key.as_deref() {
             Some(key @ ("thread_extent" | "virtual_thread")) if member == "attr" => {

@@ -13,6 +13,8 @@ pub(super) struct Node<'s> {
     pub(super) cursor: Cursor<'s>,
     pub(super) kind: &'s StatementKind,
     pub(super) children: Vec<Node<'s>>,
+    /// Its number of tokens, those of its block left out.
+    pub(super) token_count: u32,
     indent: u32,
 }
 
@@ -34,6 +36,7 @@ pub(super) fn read(segments: &[Arc<Segment>]) -> Vec<Node<'_>> {
                 cursor: segment.cursor(statement),
                 kind: &statement.tree.kind,
                 children: Vec::new(),
+                token_count: statement.token_count,
                 indent: statement.indent,
             });
             index += 1;

@@ -58,6 +58,23 @@ pub(super) enum Source {
 }
 
 impl View {
+    /// The buffer behind it.
+    pub(super) fn root(&self) -> BufferId {
+        match &self.source {
+            Source::Buffer(buffer) => *buffer,
+            Source::Region { of, .. } | Source::Flat { of, .. } => of.root(),
+        }
+    }
+
+    /// As [`View::element`], without the buffer; `None` where memory is counted row by row.
+    pub(super) fn followed(&self, indices: Vec<Expr>) -> Option<Vec<Expr>> {
+        match &self.source {
+            Source::Buffer(_) => Some(indices),
+            Source::Region { of, mins } => of.followed(in_region(mins, indices)),
+            Source::Flat { .. } => None,
+        }
+    }
+
     /// A buffer of the IR.
     pub(super) fn of_buffer(func: &PrimFunc, buffer: BufferId) -> View {
         let declared = func.buffer(buffer);
@@ -68,11 +85,7 @@ impl View {
     pub(super) fn element(&self, indices: Vec<Expr>) -> (BufferId, Vec<Expr>) {
         match &self.source {
             Source::Buffer(buffer) => (*buffer, indices),
-            Source::Region { of, mins } => {
-                let dropped = mins.len().saturating_sub(indices.len());
-                let inner = mins.iter().skip(dropped).zip(indices).map(|(min, index)| sum(min.clone(), index));
-                of.element(mins.iter().take(dropped).cloned().chain(inner).collect())
-            }
+            Source::Region { of, mins } => of.element(in_region(mins, indices)),
             Source::Flat { of, offset, strides } => {
                 if offset.is_none() && strides.is_none() && of.shape == self.shape {
                     return of.element(indices);
@@ -93,6 +106,13 @@ impl View {
             }
         }
     }
+}
+
+/// Indices into a box that begins at `mins`, as indices of what it is a box of.
+fn in_region(mins: &[Expr], indices: Vec<Expr>) -> Vec<Expr> {
+    let dropped = mins.len().saturating_sub(indices.len());
+    let inner = mins.iter().skip(dropped).zip(indices).map(|(min, index)| sum(min.clone(), index));
+    mins.iter().take(dropped).cloned().chain(inner).collect()
 }
 
 /// The position of `indices` in a dense tensor.

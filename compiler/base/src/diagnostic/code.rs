@@ -30,6 +30,13 @@ macro_rules! codes {
 }
 
 codes! {
+    SettingsSyntax 1 "settings-syntax" Error "The settings file is not TOML.";
+    UnknownSetting 2 "unknown-setting" Error "A key the settings file does not have.";
+    InvalidSetting 3 "invalid-setting" Error "A value a setting does not take, or a setting that is missing.";
+    OperatorDeclaration 4 "operator-declaration" Error "An operator is declared in `rx.toml` as none can be.";
+    UnusedSuppression 51 "unused-suppression" Warning "A comment suppresses a diagnostic that is not there.";
+    MalformedSuppression 52 "malformed-suppression" Warning "A comment for rx that cannot be read, or names no diagnostic.";
+    BlanketSuppression 53 "blanket-suppression" Hint "A comment suppresses every diagnostic of its line and names none.";
     SyntaxError 101 "syntax-error" Error "The text is not TVMScript.";
     UnclosedBracket 102 "unclosed-bracket" Error "A bracket is never closed, or closed by another kind.";
     NestingTooDeep 103 "nesting-too-deep" Error "Brackets or blocks nest deeper than 256.";
@@ -74,6 +81,7 @@ codes! {
     NotATuple 317 "not-a-tuple" Error "A value that is indexed is no tuple.";
     ConditionType 318 "condition-type" Error "The condition of an `if` or assertion is no boolean scalar.";
     VDeviceMismatch 319 "vdevice-mismatch" Error "Operands that must live on one virtual device do not.";
+    AssertionNeverHolds 320 "assertion-never-holds" Error "An assertion that fails for every value.";
     UnknownLayout 401 "unknown-layout" Error "A layout string with unknown or missing letters.";
     ConvInChannelsMismatch 402 "conv-in-channels-mismatch" Error "Data and weight disagree on the input channels.";
     ConvGroupsNotDivisible 403 "conv-groups-not-divisible" Error "Channels are not divisible by `groups`.";
@@ -90,6 +98,7 @@ codes! {
     MissingArgument 414 "missing-argument" Error "A call leaves out an argument the operator needs.";
     TooManyArguments 415 "too-many-arguments" Error "A call passes more arguments than the operator has.";
     DuplicateArgument 416 "duplicate-argument" Error "A call passes an argument twice.";
+    OperatorConstraint 417 "operator-constraint" Error "What a declared operator asks of dims and attributes does not hold.";
     AttrNoEffect 452 "attr-no-effect" Hint "An attribute that changes nothing here.";
     CallTirArgMismatch 501 "call-tir-arg-mismatch" Error "An argument does not fit the prim_func's buffer.";
     CallTirOutputMismatch 502 "call-tir-output-mismatch" Error "`out_ty` does not fit the prim_func's output buffer.";
@@ -104,6 +113,7 @@ codes! {
     BufferIndexOutOfBounds 603 "buffer-index-out-of-bounds" Error "A prim_func accesses a buffer out of bounds.";
     TakeIndexMaybeOutOfBounds 651 "take-index-maybe-out-of-bounds" Warning "An index may be out of bounds.";
     SliceEndClamped 652 "slice-end-clamped" Hint "A slice's end lies past the axis and is clamped.";
+    BufferIndexMaybeOutOfBounds 653 "buffer-index-maybe-out-of-bounds" Warning "A prim_func accesses a buffer out of bounds for some values of its symbols.";
     ImpureInDataflow 701 "impure-in-dataflow" Error "An impure call inside a dataflow block.";
     ImpureInPureFunction 702 "impure-in-pure-function" Error "An impure call inside a function declared pure.";
     NoLowering 801 "no-lowering" Error "rx cannot lower this.";
@@ -112,6 +122,35 @@ codes! {
     NumInputOutOfRange 901 "num-input-out-of-range" Error "`num_input` does not fit the parameters.";
     UntransformedParam 951 "untransformed-param" Warning "A raw weight reaches a parameter that expects a transformed one.";
     SignatureChanged 952 "signature-changed" Info "A pass changes a function's signature.";
+    LayoutNotLegalized 1001 "layout-not-legalized" Warning "The chosen TVM lowers this operator in other layouts only.";
+    OperatorNotLegalized 1002 "operator-not-legalized" Warning "The chosen TVM cannot lower this; its default pipeline stops at it.";
+    ScheduleRuleFails 1003 "schedule-rule-fails" Warning "A schedule rule of the chosen TVM fails on this when it builds for CUDA.";
+    TextNotParsed 1004 "text-not-parsed" Warning "The chosen TVM's parser does not read this text.";
+    SymbolicVarRedeclared 1005 "symbolic-var-redeclared" Warning "A symbol of the file is declared again where the chosen TVM's parser refuses it.";
+    OutdatedSpelling 1006 "outdated-spelling" Warning "A spelling that the chosen TVM no longer reads.";
+    BlockRegionMismatch 1201 "block-region-mismatch" Error "A block accesses what its `T.reads` or `T.writes` leave out.";
+    ReductionWithoutInit 1251 "reduction-without-init" Warning "A reduction adds to what is in memory.";
+    WriteRace 1252 "write-race" Warning "Iterations that may run at once write one element.";
+    ShadowedLoopVariable 1253 "shadowed-loop-variable" Warning "A loop's variable hides that of a loop around it.";
+    ReadBeforeWrite 1254 "read-before-write" Warning "A kernel reads a buffer of its own that nothing has been written to.";
+}
+
+impl Code {
+    /// Its place in [`Code::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Whether it may be reported as more or less serious, or not at all. What cannot be read is an error: nothing is known
+    /// of what stands behind it.
+    pub const fn is_choosable(self) -> bool {
+        self.number() >= 50 && self.number() / 100 != 1
+    }
+
+    /// Where the code is explained: a page on the web.
+    pub fn url(self) -> String {
+        format!("{}/blob/main/docs/codes/{}.md", env!("CARGO_PKG_REPOSITORY"), self.to_string().to_lowercase())
+    }
 }
 
 impl fmt::Display for Code {

@@ -187,10 +187,10 @@ impl Dim {
             return Dim::ERROR;
         }
         let bounds = Bounds::default();
-        if prove::at_least(self, other, &bounds) == Answer::Proved {
+        if prove::at_least_by_range(&(self - other), &bounds) == Answer::Proved {
             return if larger { self.clone() } else { other.clone() };
         }
-        if prove::at_least(other, self, &bounds) == Answer::Proved {
+        if prove::at_least_by_range(&(other - self), &bounds) == Answer::Proved {
             return if larger { other.clone() } else { self.clone() };
         }
         let (a, b) = if self <= other { (self.clone(), other.clone()) } else { (other.clone(), self.clone()) };

@@ -1,6 +1,8 @@
 //! Three answers about symbolic integers: proved, refuted, open.
 
 use super::arithmetic::gcd;
+use super::cases;
+use super::facts::Facts;
 use super::{Atom, Dim, Product, Repr};
 use crate::name::{Name, NameMap};
 
@@ -22,11 +24,53 @@ pub struct Bounds {
     pub lower: NameMap<i64>,
     /// Inclusive upper bounds.
     pub upper: NameMap<i64>,
+    /// Equalities and inequalities learned.
+    pub(super) facts: Facts,
+    /// Bounds of single symbols that were learned; they hold beside the stated ones.
+    pub(super) learned_lower: NameMap<i64>,
+    pub(super) learned_upper: NameMap<i64>,
 }
 
 impl Bounds {
-    fn low(&self, name: Name) -> i64 {
-        self.lower.get(&name).copied().unwrap_or(0)
+    /// Whether anything was learned beside the stated bounds.
+    pub fn has_learned(&self) -> bool {
+        !self.facts.is_empty() || !self.learned_lower.is_empty() || !self.learned_upper.is_empty()
+    }
+
+    /// The same with other stated bounds.
+    pub fn restated(&self, stated: &Bounds) -> Bounds {
+        Bounds { lower: stated.lower.clone(), upper: stated.upper.clone(), ..self.clone() }
+    }
+
+    /// The largest integer known to be at most the symbol.
+    pub fn low(&self, name: Name) -> i64 {
+        let bound = |bounds: &NameMap<i64>| bounds.get(&name).copied().unwrap_or(0);
+        bound(&self.lower).max(if self.learned_lower.is_empty() { 0 } else { bound(&self.learned_lower) })
+    }
+
+    /// The smallest integer known to be at least the symbol.
+    pub fn high(&self, name: Name) -> Option<i64> {
+        let (stated, learned) = (self.upper.get(&name).copied(), self.learned_upper.get(&name).copied());
+        closest(stated, learned, i64::min)
+    }
+
+    /// The bounds of symbols alone.
+    pub(super) fn without_facts(&self) -> Bounds {
+        Bounds { facts: Facts::default(), ..self.clone() }
+    }
+
+    /// Sets the range of a symbol.
+    pub(super) fn set(&mut self, name: Name, low: i64, high: Option<i64>) {
+        for bounds in [&mut self.lower, &mut self.learned_lower] {
+            bounds.remove(&name);
+        }
+        for bounds in [&mut self.upper, &mut self.learned_upper] {
+            bounds.remove(&name);
+        }
+        self.lower.insert(name, low);
+        if let Some(high) = high {
+            self.upper.insert(name, high);
+        }
     }
 }
 
@@ -38,29 +82,38 @@ pub fn equal(a: &Dim, b: &Dim, bounds: &Bounds) -> Answer {
     if let (Some(x), Some(y)) = (a.as_constant(), b.as_constant()) {
         return if x == y { Answer::Proved } else { Answer::Refuted };
     }
-    let difference = a - b;
-    match zero(&difference, bounds) {
+    let difference = bounds.facts.reduce(&(a - b));
+    let quick = match zero(&difference, bounds) {
         Answer::Open => zero(&expand_remainders(&difference), bounds),
+        answer => answer,
+    };
+    match quick {
+        Answer::Open => cases::is_zero(&difference, bounds),
         answer => answer,
     }
 }
 
 /// Whether `a >= b`. Of an error part it is proved.
 pub fn at_least(a: &Dim, b: &Dim, bounds: &Bounds) -> Answer {
-    let difference = a - b;
-    if difference.is_error() {
-        return Answer::Proved;
+    let difference = bounds.facts.reduce(&(a - b));
+    match at_least_by_range(&difference, bounds) {
+        Answer::Open => cases::is_not_negative(&difference, bounds),
+        answer => answer,
     }
-    if lower(&difference, bounds).is_some_and(|low| low >= 0) {
-        return Answer::Proved;
-    }
-    if upper(&difference, bounds).is_some_and(|high| high < 0) {
-        return Answer::Refuted;
-    }
-    Answer::Open
 }
 
-fn zero(difference: &Dim, bounds: &Bounds) -> Answer {
+/// Whether a difference is at least 0, by its range alone.
+pub(super) fn at_least_by_range(difference: &Dim, bounds: &Bounds) -> Answer {
+    if difference.is_error() || lower(difference, bounds).is_some_and(|low| low >= 0) {
+        return Answer::Proved;
+    }
+    match upper(difference, bounds).is_some_and(|high| high < 0) {
+        true => Answer::Refuted,
+        false => Answer::Open,
+    }
+}
+
+pub(super) fn zero(difference: &Dim, bounds: &Bounds) -> Answer {
     let sum = match &difference.0 {
         Repr::Constant(0) | Repr::Error => return Answer::Proved,
         Repr::Constant(_) => return Answer::Refuted,
@@ -138,7 +191,7 @@ fn multiply(a: Interval, b: Interval) -> Interval {
 
 fn range_of_atom(atom: &Atom, bounds: &Bounds) -> Interval {
     match atom {
-        Atom::Symbol(name) => (Some(bounds.low(*name)), bounds.upper.get(name).copied()),
+        Atom::Symbol(name) => (Some(bounds.low(*name)), bounds.high(*name)),
         Atom::FloorDiv(a, b) => {
             let (low, high) = range(a, bounds);
             match range(b, bounds) {
@@ -181,7 +234,7 @@ fn closest(a: Option<i64>, b: Option<i64>, pick: fn(i64, i64) -> i64) -> Option<
 }
 
 /// Writes every `a % b` as `a - b * (a // b)`, so that the two spellings of one value meet.
-fn expand_remainders(dim: &Dim) -> Dim {
+pub(super) fn expand_remainders(dim: &Dim) -> Dim {
     let Repr::Sum(sum) = &dim.0 else { return dim.clone() };
     let mut result = Dim::constant(sum.constant);
     for (product, coefficient) in &sum.terms {

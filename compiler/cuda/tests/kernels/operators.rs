@@ -154,7 +154,8 @@ fn operand(
 }
 
 fn tensor_type(dims: Vec<Dim>, dtype: DType) -> StructInfo {
-    TensorInfo { shape: Shape::known(dims), dtype: Some(dtype), vdevice: None, dtype_error: false }.into()
+    TensorInfo { shape: Shape::known(dims), dtype: Some(dtype), vdevice: None, dtype_error: false, readings: None }
+        .into()
 }
 
 fn prim(value: &Value, dtype: &Value) -> Result<(ExprKind, StructInfo), String> {

@@ -4,8 +4,10 @@ use super::loops::activation as loops;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::{Compute, Lowering, Unsupported};
+use crate::cost::Cost;
 use crate::operands::{AxisOf, Floats, require_float};
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
+use crate::tensor::values::elementwise;
 use rx_base::{Answer, Code, Dim};
 use rx_ir::StructInfo;
 
@@ -28,11 +30,22 @@ const fn unary(
     compute: fn(&mut Lowering<'_>) -> Result<(), Unsupported>,
 ) -> Schema {
     let compute = Some(Compute::Loops(compute));
-    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer, compute }
+    Schema {
+        name,
+        params,
+        purity: Purity::Pure,
+        doc,
+        reference: REFERENCE,
+        infer,
+        cost: Cost::PerOutput(1),
+        compute,
+        flow: Flow::OPAQUE,
+    }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
-    unary("nn.relu", &[DATA], "Rectified linear unit: `max(data, 0)`, element by element.", same_type, loops::relu),
+    unary("nn.relu", &[DATA], "Rectified linear unit: `max(data, 0)`, element by element.", same_type, loops::relu)
+        .flowing(Flow::OPAQUE.computing(elementwise::relu)),
     unary(
         "nn.gelu",
         &[DATA],
@@ -98,14 +111,17 @@ pub(crate) static OPERATORS: &[Schema] = &[
         prelu,
         loops::prelu,
     ),
-    unary("nn.softmax", &[DATA, AXIS], "Exponentials divided by their sum along an axis.", softmax, loops::softmax),
+    unary("nn.softmax", &[DATA, AXIS], "Exponentials divided by their sum along an axis.", softmax, loops::softmax)
+        .costing(Cost::PerInput(5))
+        .flowing(Flow::OPAQUE.computing(elementwise::probabilities)),
     unary(
         "nn.log_softmax",
         &[DATA, AXIS],
         "Logarithm of the softmax along an axis, computed without forming the softmax.",
         softmax,
         loops::log_softmax,
-    ),
+    )
+    .costing(Cost::PerInput(5)),
     unary(
         "nn.dropout",
         &[

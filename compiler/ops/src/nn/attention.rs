@@ -1,10 +1,12 @@
 //! Fused multi-head attention.
 
+use super::costs;
 use super::loops::attention as loops;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::operands::{AxisOf, rank_like, require_equal, require_ndim, tensor_like};
-use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Shape, StructInfo};
 
@@ -52,8 +54,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Fused multi-head attention: `softmax(query @ keyᵀ * scale + bias) @ value`, head by head. Operands are \
               laid out (batch, sequence, heads, head dimension).",
         reference: REFERENCE,
+        cost: Cost::Formula(costs::attention),
         infer: attention,
         compute: Some(Compute::Loops(loops::attention)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "nn.attention_bias",
@@ -61,8 +65,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Fused multi-head attention with a bias on the scores: what `nn.attention` with `bias` is printed as.",
         reference: REFERENCE,
+        cost: Cost::Formula(costs::attention),
         infer: attention,
         compute: Some(Compute::Loops(loops::attention)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "nn.attention_var_len",
@@ -95,8 +101,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Fused multi-head attention over sequences of different lengths, concatenated along the sequence axis.",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: attention_var_len,
         compute: None,
+        flow: Flow::OPAQUE,
     },
 ];
 

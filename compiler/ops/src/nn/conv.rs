@@ -1,10 +1,12 @@
 //! Convolutions and transposed convolutions: schemas. Their rules stand in [`super::conv_rule`].
 
 use super::conv_rule::{conv, conv_transpose};
+use super::costs;
 use super::loops::conv as loops;
 use crate::call::{CallInfo, Problem};
 use crate::compute::Compute;
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::cost::Cost;
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_ir::StructInfo;
 
 const REFERENCE: &str = "TVM src/relax/op/nn/convolution.cc";
@@ -133,8 +135,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Convolution over one spatial axis. Its extent becomes \
               `(w + padding - dilation * (kernel - 1) - 1) // stride + 1`.",
         reference: REFERENCE,
+        cost: Cost::Formula(costs::conv::<1>),
         infer: conv1d,
         compute: Some(Compute::Loops(loops::conv::<1>)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "nn.conv2d",
@@ -155,8 +159,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
               `(h + padding - dilation * (kernel - 1) - 1) // stride + 1`; the data's channels are the kernel's I \
               times `groups`.",
         reference: REFERENCE,
+        cost: Cost::Formula(costs::conv::<2>),
         infer: conv2d,
         compute: Some(Compute::Loops(loops::conv::<2>)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "nn.conv3d",
@@ -176,8 +182,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Convolution over three spatial axes. Each extent becomes \
               `(d + padding - dilation * (kernel - 1) - 1) // stride + 1`.",
         reference: REFERENCE,
+        cost: Cost::Formula(costs::conv::<3>),
         infer: conv3d,
         compute: Some(Compute::Loops(loops::conv::<3>)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "nn.conv1d_transpose",
@@ -198,8 +206,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Transposed convolution over one spatial axis, the gradient of a convolution with respect to its input. \
               Its extent becomes `(w - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.",
         reference: REFERENCE,
+        cost: Cost::Formula(costs::conv_transpose::<1>),
         infer: conv1d_transpose,
         compute: Some(Compute::Loops(loops::conv_transpose::<1>)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "nn.conv2d_transpose",
@@ -221,8 +231,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
               Each extent becomes `(h - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`; the \
               output has the kernel's O times `groups` channels.",
         reference: REFERENCE,
+        cost: Cost::Formula(costs::conv_transpose::<2>),
         infer: conv2d_transpose,
         compute: Some(Compute::Loops(loops::conv_transpose::<2>)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "nn.conv3d_transpose",
@@ -243,8 +255,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Transposed convolution over three spatial axes, the gradient of a convolution with respect to its input. \
               Each extent becomes `(d - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.",
         reference: REFERENCE,
+        cost: Cost::Formula(costs::conv_transpose::<3>),
         infer: conv3d_transpose,
         compute: Some(Compute::Loops(loops::conv_transpose::<3>)),
+        flow: Flow::OPAQUE,
     },
 ];
 

@@ -1,6 +1,7 @@
 //! What is said of a convolution whose channels do not fit, and the layouts that would make them fit.
 
 use super::conv_rule::{Convolution, Direction};
+use super::window::operand;
 use crate::call::{CallInfo, ParamPlace};
 use crate::layout::{Layout, layout_fix};
 use rx_base::{Answer, Code, Diagnostic, Dim};
@@ -17,7 +18,7 @@ pub(super) fn channels_report(call: &CallInfo<'_>, conv: &Convolution) -> Diagno
             Direction::Forward => format!(
                 "C == I * groups must hold; it is {} against {} * {}",
                 conv.in_channels(),
-                conv.kernel_in(),
+                operand(conv.kernel_in()),
                 conv.groups
             ),
             Direction::Transposed => {
@@ -48,7 +49,7 @@ pub(super) fn groups_report(call: &CallInfo<'_>, conv: &Convolution, divided: &D
     let rest = divided.floor_mod(&Dim::constant(conv.groups));
     call.error(Code::ConvGroupsNotDivisible, ParamPlace::Param("groups"), message)
         .with_label(ParamPlace::Param("weight"), axis_label(call, "weight", &conv.kernel_layout, letter, divided))
-        .with_note(format!("{letter} % groups == 0 must hold; {divided} % {} is {rest}", conv.groups))
+        .with_note(format!("{letter} % groups == 0 must hold; {} % {} is {rest}", operand(divided), conv.groups))
 }
 
 /// `R.Tensor((256, 512, 1, 1)): axis 1 (I of OIHW) is 512`.
@@ -77,14 +78,15 @@ fn swapped_kernel(call: &CallInfo<'_>, conv: &Convolution) -> Option<Swap> {
         return None;
     }
     let axis = conv.kernel_layout.axis_of('O')?;
+    let layout = conv.kernel_layout.swapped('O', 'I');
     let because = match conv.direction {
-        Direction::Forward => format!("axis {axis} of weight is {}; are O and I exchanged?", conv.kernel_out()),
-        Direction::Transposed => format!(
+        Direction::Transposed if layout.starts_with('I') => format!(
             "axis {axis} of weight is {}. PyTorch stores ConvTranspose weights with the input channels first",
             conv.kernel_out()
         ),
+        _ => format!("axis {axis} of weight is {}; are O and I exchanged?", conv.kernel_out()),
     };
-    Some(Swap { layout: conv.kernel_layout.swapped('O', 'I'), because })
+    Some(Swap { layout, because })
 }
 
 /// The usual other data layout, channels last or channels first, where the expected channels stand on its C axis.

@@ -10,7 +10,7 @@ use rx_ir::{Shape, StructInfo};
 
 /// Which way a convolution goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     /// Many inputs to one output.
     Forward,
     /// One input to many outputs.
@@ -18,7 +18,7 @@ pub(super) enum Direction {
 }
 
 /// Layouts and groups of a call, and the plain extents of its operands.
-pub(super) struct Convolution {
+pub(crate) struct Convolution {
     /// Which way it goes.
     pub direction: Direction,
     /// Groups the channels fall into.
@@ -34,22 +34,22 @@ pub(super) struct Convolution {
 }
 
 /// The letters of [`Convolution::data`].
-pub(super) fn data_letters(rank: usize) -> String {
+pub(crate) fn data_letters(rank: usize) -> String {
     format!("NC{}", spatial_letters(rank))
 }
 
 /// The letters of [`Convolution::kernel`].
-pub(super) fn kernel_letters(rank: usize) -> String {
+pub(crate) fn kernel_letters(rank: usize) -> String {
     format!("OI{}", spatial_letters(rank))
 }
 
 /// The rule of `conv1d`, `conv2d`, `conv3d` (TVM `InferTypeConv2d`).
-pub(super) fn conv(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
+pub(crate) fn conv(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
     infer(call, rank, Direction::Forward)
 }
 
 /// The rule of the transposed convolutions (TVM `InferTypeConv2dTranspose`).
-pub(super) fn conv_transpose(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
+pub(crate) fn conv_transpose(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
     infer(call, rank, Direction::Transposed)
 }
 
@@ -78,11 +78,12 @@ fn infer(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Result<Struc
         kernel_layout,
     };
     let extents = call_data.output_extents(call, &steps, spatial)?;
+    call_data.derive(call, &steps, spatial, &extents, &out_layout);
     Ok(tensor_type(Shape::known(out_layout.physical(&letters, &extents)), element, vdevice))
 }
 
 /// The attributes of a call.
-pub(super) struct Attributes {
+pub(crate) struct Attributes {
     /// What is stepped and padded, and how channels are grouped.
     pub steps: Steps,
     /// The layout of the data.
@@ -98,7 +99,7 @@ impl Attributes {
     ///
     /// # Errors
     /// Reports values out of range, lists of a wrong length, and layouts of other letters.
-    pub(super) fn read(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Result<Attributes, Problem> {
+    pub(crate) fn read(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Result<Attributes, Problem> {
         let letters = data_letters(rank);
         let spatial = spatial_letters(rank);
         // In a help the letters stand in the order of the usual layout.
@@ -115,7 +116,7 @@ impl Attributes {
 }
 
 /// Attributes with one value per spatial axis, and the groups.
-pub(super) struct Steps {
+pub(crate) struct Steps {
     /// Steps between windows.
     pub strides: Vec<i64>,
     /// Padding before and after.
@@ -148,22 +149,22 @@ impl Steps {
 
 impl Convolution {
     /// The data's extent along C.
-    pub(super) fn in_channels(&self) -> &Dim {
+    pub(crate) fn in_channels(&self) -> &Dim {
         self.data.get(1).unwrap_or(&Dim::ERROR)
     }
 
     /// The kernel's extent along O.
-    pub(super) fn kernel_out(&self) -> &Dim {
+    pub(crate) fn kernel_out(&self) -> &Dim {
         self.kernel.first().unwrap_or(&Dim::ERROR)
     }
 
     /// The kernel's extent along I.
-    pub(super) fn kernel_in(&self) -> &Dim {
+    pub(crate) fn kernel_in(&self) -> &Dim {
         self.kernel.get(1).unwrap_or(&Dim::ERROR)
     }
 
     /// The input channels a kernel of this extent along I takes.
-    pub(super) fn expected_channels(&self, kernel_in: &Dim) -> Dim {
+    pub(crate) fn expected_channels(&self, kernel_in: &Dim) -> Dim {
         match self.direction {
             Direction::Forward => kernel_in * &Dim::constant(self.groups),
             Direction::Transposed => kernel_in.clone(),
@@ -174,7 +175,7 @@ impl Convolution {
     ///
     /// # Errors
     /// Reports channels that do not fit, and an output without elements.
-    pub(super) fn output_extents(
+    pub(crate) fn output_extents(
         &self,
         call: &CallInfo<'_>,
         steps: &Steps,
@@ -207,6 +208,24 @@ impl Convolution {
         Ok(extents)
     }
 
+    /// Says how the spatial extents of the output are computed.
+    fn derive(&self, call: &CallInfo<'_>, steps: &Steps, spatial: &str, extents: &[Dim], out_layout: &Layout) {
+        let windows = self.windows(steps, spatial);
+        if let (Direction::Transposed, Some(channels), 2..) = (self.direction, extents.get(1), self.groups) {
+            let out = self.kernel_out();
+            call.derive(out_layout.axis_of('C'), || {
+                format!("O*groups = {}*{} = {channels}", operand(out), self.groups)
+            });
+        }
+        for ((window, output_padding), extent) in windows.iter().zip(&steps.output_padding).zip(extents.iter().skip(2))
+        {
+            call.derive(out_layout.axis_of(window.letter), || match self.direction {
+                Direction::Forward => format!("{} = {extent}", window.formula()),
+                Direction::Transposed => format!("{} = {extent}", transposed_formula(window, *output_padding)),
+            });
+        }
+    }
+
     fn windows(&self, steps: &Steps, spatial: &str) -> Vec<Window> {
         let inputs = self.data.iter().skip(2).zip(self.kernel.iter().skip(2));
         let steps = steps.strides.iter().zip(&steps.dilation).zip(&steps.padding);
@@ -231,6 +250,13 @@ fn forward_extent(call: &CallInfo<'_>, window: &Window) -> Result<Dim, Problem> 
     }
 }
 
+/// The formula of [`transposed_extent`] with its numbers.
+fn transposed_formula(window: &Window, output_padding: i64) -> String {
+    let Window { input, kernel, padding: (before, after), stride, dilation, .. } = window;
+    let (input, kernel) = (operand(input), operand(kernel));
+    format!("({input} - 1)*{stride} - {before} - {after} + {dilation}*({kernel} - 1) + {output_padding} + 1")
+}
+
 /// `(input - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1`.
 fn transposed_extent(call: &CallInfo<'_>, window: &Window, output_padding: i64) -> Result<Dim, Problem> {
     let Window { letter, input, kernel, padding: (before, after), stride, dilation } = window;
@@ -250,11 +276,7 @@ fn transposed_extent(call: &CallInfo<'_>, window: &Window, output_padding: i64) 
     let cut = &Dim::constant(*before) + &Dim::constant(*after);
     let extent = &(&(&(&spread - &cut) + &kernel_reach) + &Dim::constant(output_padding)) + &one;
     if Window::is_empty(call, &extent) {
-        let formula = format!(
-            "({} - 1)*{stride} - {before} - {after} + {dilation}*({} - 1) + {output_padding} + 1 = {extent}",
-            operand(input),
-            operand(kernel)
-        );
+        let formula = format!("{} = {extent}", transposed_formula(window, output_padding));
         let message = format_args!("the output is empty: its {letter} extent would be {extent}");
         return Err(call
             .error(Code::ConvEmptyOutput, ParamPlace::Param("data"), message)

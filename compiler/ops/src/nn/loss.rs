@@ -3,10 +3,11 @@
 use super::loops::loss as loops;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::operands::{
     AxisOf, Element, clash, joined_element, joined_vdevice, rank_like, require_equal, require_ndim, tensor_type,
 };
-use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::Code;
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
@@ -42,8 +43,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Cross entropy of logits against target probabilities: minus the sum of their products, over the batch \
               size where there is a batch. Gives a scalar tensor.",
         reference: REFERENCE,
+        cost: Cost::PerInput(2),
         infer: cross_entropy,
         compute: Some(Compute::Loops(loops::cross_entropy)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "nn.nll_loss",
@@ -52,8 +55,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Negative log likelihood of the target classes. Gives a scalar tensor, or one loss per target with \
               `reduction=\"none\"`.",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: nll_loss,
         compute: Some(Compute::Loops(loops::nll_loss)),
+        flow: Flow::OPAQUE,
     },
 ];
 
@@ -89,7 +94,7 @@ fn nll_loss(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         return Err(call
             .error(Code::IndexDtype, ParamPlace::Param("targets"), message)
             .with_primary_label(call.ty("targets").to_string())
-            .with_help("convert them: `R.astype(targets, \"int64\")`")
+            .with_help(format!("convert them: `R.astype({}, \"int64\")`", call.written("targets")))
             .into());
     }
     check_ranks(call, predictions, targets)?;

@@ -4,9 +4,10 @@ use super::loops::norm as loops;
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::operands::{AxisOf, Floats, clash, rank_like, require_equal, require_float, tensor_like};
-use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
-use rx_base::{Answer, Code, Dim};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use rx_base::{Answer, Code, Dim, counted};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
 const REFERENCE: &str = "TVM src/relax/op/nn/nn.cc";
@@ -56,8 +57,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Normalises each channel to mean 0 and variance 1 over the batch. Gives a tuple: the output, the new \
               running mean, the new running variance. See <https://arxiv.org/abs/1502.03167>.",
         reference: REFERENCE,
+        cost: Cost::PerInput(4),
         infer: batch_norm,
         compute: Some(Compute::Loops(loops::batch_norm)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "nn.layer_norm",
@@ -79,8 +82,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Normalises to mean 0 and variance 1 over the given axes, each sample by itself. \
               See <https://arxiv.org/abs/1607.06450>.",
         reference: REFERENCE,
+        cost: Cost::PerInput(8),
         infer: layer_norm,
         compute: Some(Compute::Loops(loops::layer_norm)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "nn.group_norm",
@@ -109,8 +114,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Normalises to mean 0 and variance 1 over groups of channels and the given axes. \
               See <https://arxiv.org/abs/1803.08494>.",
         reference: REFERENCE,
+        cost: Cost::PerInput(8),
         infer: group_norm,
         compute: Some(Compute::Loops(loops::group_norm)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "nn.instance_norm",
@@ -133,8 +140,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Normalises each channel of each sample to mean 0 and variance 1 over the given axes. \
               See <https://arxiv.org/abs/1607.08022>.",
         reference: REFERENCE,
+        cost: Cost::PerInput(8),
         infer: instance_norm,
         compute: Some(Compute::Loops(loops::instance_norm)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "nn.rms_norm",
@@ -153,8 +162,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Divides by the root of the mean square over the given axes and multiplies by `weight`. \
               See <https://arxiv.org/abs/1910.07467>.",
         reference: REFERENCE,
+        cost: Cost::PerInput(4),
         infer: rms_norm,
         compute: Some(Compute::Loops(loops::rms_norm)),
+        flow: Flow::OPAQUE,
     },
 ];
 
@@ -241,7 +252,7 @@ fn require_same_dtype(call: &CallInfo<'_>, name: &'static str) -> Result<(), Pro
         format_args!("`data` and `{name}` must have one dtype, they have {} and {}", spell(data), spell(parameter));
     let report = clash(call, Code::DtypeMismatch, name, "data", message);
     Err(match data.dtype {
-        Some(dtype) => report.with_help(format!("convert it: `R.astype({name}, \"{dtype}\")`")),
+        Some(dtype) => report.with_help(format!("convert it: `R.astype({}, \"{dtype}\")`", call.written(name))),
         None => report.with_help("annotate the dtype of `data`"),
     }
     .into())
@@ -262,11 +273,12 @@ fn require_exact_ndim(
         return Ok(());
     }
     let spelled = given.map_or_else(|| "an unknown number".to_owned(), |given| given.to_string());
-    let message = format_args!("`{name}` must have {ndim} dimensions, one per axis normalised, it has {spelled}");
+    let message =
+        format_args!("`{name}` must have {}, one per axis normalised, it has {spelled}", counted(ndim, "dimension"));
     Err(call
         .error(Code::TensorNdimMismatch, ParamPlace::Param(name), message)
         .with_primary_label(call.ty(name).to_string())
-        .with_label(ParamPlace::Param(axes_param), format!("{ndim} axes"))
+        .with_label(ParamPlace::Param(axes_param), counted(ndim, "axis"))
         .into())
 }
 

@@ -1,12 +1,14 @@
 //! Pooling over windows, and adaptive pooling to a given size.
 
+use super::costs;
 use super::loops::pool::{adaptive_avg_pool, avg_pool, max_pool};
 use super::window::{Window, hint_idle_dilation, padding, per_axis, spatial_letters};
 use crate::call::{CallInfo, Problem};
 use crate::compute::{Compute, Lowering, Unsupported};
+use crate::cost::Cost;
 use crate::layout::{laid_out_dims, layout_attr};
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::Dim;
 use rx_ir::{Shape, StructInfo};
 
@@ -150,7 +152,17 @@ const fn schema(
     compute: fn(&mut Lowering<'_>) -> Result<(), Unsupported>,
 ) -> Schema {
     let compute = Some(Compute::Loops(compute));
-    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer, compute }
+    Schema {
+        name,
+        params,
+        purity: Purity::Pure,
+        doc,
+        reference: REFERENCE,
+        infer,
+        cost: Cost::PerInput(1),
+        compute,
+        flow: Flow::OPAQUE,
+    }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -160,37 +172,44 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "Maximum over sliding windows of one spatial axis.",
         pool1d,
         max_pool::<1>,
-    ),
-    schema("nn.max_pool2d", &params_2d(), "Maximum over sliding windows of two spatial axes.", pool2d, max_pool::<2>),
+    )
+    .costing(Cost::Formula(costs::pool::<1>)),
+    schema("nn.max_pool2d", &params_2d(), "Maximum over sliding windows of two spatial axes.", pool2d, max_pool::<2>)
+        .costing(Cost::Formula(costs::pool::<2>)),
     schema(
         "nn.max_pool3d",
         &params_3d(false),
         "Maximum over sliding windows of three spatial axes.",
         pool3d,
         max_pool::<3>,
-    ),
+    )
+    .costing(Cost::Formula(costs::pool::<3>)),
     schema(
         "nn.avg_pool1d",
         &params_1d(true),
         "Average over sliding windows of one spatial axis.",
         pool1d,
         avg_pool::<1>,
-    ),
-    schema("nn.avg_pool2d", &params_2d(), "Average over sliding windows of two spatial axes.", pool2d, avg_pool::<2>),
+    )
+    .costing(Cost::Formula(costs::pool::<1>)),
+    schema("nn.avg_pool2d", &params_2d(), "Average over sliding windows of two spatial axes.", pool2d, avg_pool::<2>)
+        .costing(Cost::Formula(costs::pool::<2>)),
     schema(
         "nn.avg_pool3d",
         &params_3d(true),
         "Average over sliding windows of three spatial axes.",
         pool3d,
         avg_pool::<3>,
-    ),
+    )
+    .costing(Cost::Formula(costs::pool::<3>)),
     schema(
         "nn.adaptive_avg_pool1d",
         &adaptive_params("NCW"),
         "Average over windows chosen so that the output has a given width. `output_size=1` is a global average.",
         adaptive1d,
         adaptive_avg_pool::<1>,
-    ),
+    )
+    .costing(Cost::PerInput(1)),
     schema(
         "nn.adaptive_avg_pool2d",
         &adaptive_params("NCHW"),
@@ -198,7 +217,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
          average.",
         adaptive2d,
         adaptive_avg_pool::<2>,
-    ),
+    )
+    .costing(Cost::PerInput(1)),
     schema(
         "nn.adaptive_avg_pool3d",
         &adaptive_params("NCDHW"),
@@ -206,7 +226,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
          average.",
         adaptive3d,
         adaptive_avg_pool::<3>,
-    ),
+    )
+    .costing(Cost::PerInput(1)),
 ];
 
 fn pool1d(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
@@ -267,6 +288,9 @@ fn pool(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
         let extent = if ceil_mode { window.ceil_extent() } else { window.floor_extent() };
         if Window::is_empty(call, &extent) {
             return Err(window.empty_report(call, &extent, "pool_size"));
+        }
+        if !ceil_mode {
+            call.derive(out_layout.axis_of(window.letter), || format!("{} = {extent}", window.formula()));
         }
         extents.push(extent);
     }

@@ -3,8 +3,9 @@
 use super::loops::rearrange as loops;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::operands::{Element, rank_like, tensor_like, tensor_type};
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Shape, StructInfo};
 
@@ -34,8 +35,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Adds elements around a tensor.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: pad,
         compute: Some(Compute::Loops(loops::pad)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "nn.batch_flatten",
@@ -43,8 +46,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Flattens all axes but the first into one.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: batch_flatten,
         compute: Some(Compute::View("data")),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "nn.pixel_shuffle",
@@ -56,8 +61,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Turns channels into pixels: (…, C * r * r, H, W) becomes (…, C, H * r, W * r). \
               See <https://arxiv.org/abs/1609.05158>.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: pixel_shuffle,
         compute: Some(Compute::Loops(loops::pixel_shuffle)),
+        flow: Flow::OPAQUE,
     },
 ];
 

@@ -1,7 +1,7 @@
 //! What convolutions and poolings share: attributes with one value per spatial axis, and the extents of outputs.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
-use rx_base::{Answer, Code, Dim};
+use rx_base::{Answer, Code, Dim, counted, one_of};
 
 /// The spatial letters of a layout with `rank` of them.
 pub(crate) fn spatial_letters(rank: usize) -> &'static str {
@@ -53,7 +53,7 @@ pub(crate) fn padding(call: &CallInfo<'_>, rank: usize) -> Result<Vec<(i64, i64)
 fn wrong_count(call: &CallInfo<'_>, name: &'static str, allowed: &[usize], given: &[i64]) -> Problem {
     let mut counts: Vec<String> = allowed.iter().map(usize::to_string).collect();
     counts.dedup();
-    let message = format_args!("{name} has {} values, it takes {}", given.len(), counts.join(" or "));
+    let message = format_args!("{name} has {}, it takes {}", counted(given.len(), "value"), one_of(&counts));
     call.error(Code::AttrBadValue, ParamPlace::Param(name), message).into()
 }
 

@@ -1,11 +1,13 @@
 //! Operators of two operands that work element by element, with broadcasting.
 
 use super::loops::binary as loops;
+use super::values::binary as values;
 use crate::broadcast::broadcast_shapes;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::operands::{Element, clash, tensor_type};
-use crate::schema::{Param, ParamKind, Purity, Schema};
+use crate::schema::{Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{ExprKind, PrimInfo, PrimValue, Shape, StructInfo, VDevice};
 
@@ -23,8 +25,10 @@ const fn arithmetic(name: &'static str, doc: &'static str) -> Schema {
         purity: Purity::Pure,
         doc,
         reference: REFERENCE,
+        cost: Cost::PerOutput(1),
         infer: infer_arithmetic,
         compute: Some(Compute::Loops(loops::binary)),
+        flow: Flow::OPAQUE.computing(values::binary),
     }
 }
 
@@ -36,8 +40,10 @@ const fn comparison(name: &'static str, doc: &'static str) -> Schema {
         purity: Purity::Pure,
         doc,
         reference: REFERENCE,
+        cost: Cost::PerOutput(1),
         infer: infer_comparison,
         compute: Some(Compute::Loops(loops::binary)),
+        flow: Flow::OPAQUE.computing(values::binary),
     }
 }
 

@@ -2,11 +2,13 @@
 
 use super::elementwise::with_dtype;
 use super::loops::create as loops;
+use super::values::create as values;
 use crate::arguments::{Scalar, integer, negative_dim, new_shape, scalar};
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::{Compute, Lowering, Unsupported};
+use crate::cost::Cost;
 use crate::operands::{Element, require_known_ndim, require_ndim, tensor_type};
-use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, DType, Dim};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
@@ -31,7 +33,17 @@ const fn create(
     compute: fn(&mut Lowering<'_>) -> Result<(), Unsupported>,
 ) -> Schema {
     let compute = Some(Compute::Loops(compute));
-    Schema { name, params, purity: Purity::Pure, doc, reference: REFERENCE, infer, compute }
+    Schema {
+        name,
+        params,
+        purity: Purity::Pure,
+        doc,
+        reference: REFERENCE,
+        infer,
+        cost: Cost::Fill,
+        compute,
+        flow: Flow::OPAQUE,
+    }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -50,7 +62,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "A tensor of a given shape with one value everywhere.",
         full,
         loops::full,
-    ),
+    )
+    .flowing(Flow::OPAQUE.computing(values::full)),
     create(
         "full_like",
         &[
@@ -61,23 +74,28 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "A tensor of the shape of `x` with one value everywhere.",
         full_like,
         loops::full,
-    ),
-    create("ones", &[SHAPE, DTYPE], "A tensor of ones.", filled, loops::ones),
+    )
+    .flowing(Flow::OPAQUE.computing(values::full)),
+    create("ones", &[SHAPE, DTYPE], "A tensor of ones.", filled, loops::ones)
+        .flowing(Flow::OPAQUE.computing(values::ones)),
     create(
         "ones_like",
         &[Param::tensor("x", "The tensor that gives the shape."), LIKE_DTYPE],
         ONES_LIKE,
         like,
         loops::ones,
-    ),
-    create("zeros", &[SHAPE, DTYPE], "A tensor of zeros.", filled, loops::zeros),
+    )
+    .flowing(Flow::OPAQUE.computing(values::ones)),
+    create("zeros", &[SHAPE, DTYPE], "A tensor of zeros.", filled, loops::zeros)
+        .flowing(Flow::OPAQUE.computing(values::zeros)),
     create(
         "zeros_like",
         &[Param::tensor("x", "The tensor that gives the shape."), LIKE_DTYPE],
         ZEROS_LIKE,
         like,
         loops::zeros,
-    ),
+    )
+    .flowing(Flow::OPAQUE.computing(values::zeros)),
     create(
         "eye",
         &[
@@ -89,14 +107,16 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "A matrix with ones on a diagonal and zeros elsewhere.",
         eye,
         loops::eye,
-    ),
+    )
+    .flowing(Flow::OPAQUE.computing(values::eye)),
     create(
         "eye_like",
         &[Param::tensor("x", "The matrix that gives the shape."), DIAGONAL, LIKE_DTYPE],
         "A matrix of the shape of `x` with ones on a diagonal and zeros elsewhere.",
         eye_like,
         loops::eye,
-    ),
+    )
+    .flowing(Flow::OPAQUE.computing(values::eye)),
     create(
         "arange",
         &[
@@ -122,7 +142,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "Evenly spaced values: `start`, `start + step`, and so on up to `end`.",
         arange,
         loops::arange,
-    ),
+    )
+    .flowing(Flow::OPAQUE.computing(values::arange)),
     create(
         "hamming_window",
         &[
@@ -135,21 +156,26 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "The Hamming window `α - β·cos(2πn / (N - 1))`; a periodic one has N in place of N - 1.",
         hamming_window,
         loops::hamming_window,
-    ),
+    )
+    .costing(Cost::PerOutput(4)),
     create(
         "tril",
         &[Param::tensor("x", "Matrices on the last two axes."), DIAGONAL],
         "The lower triangular part of each matrix: elements above a diagonal become 0.",
         triangle,
         loops::lower_triangle,
-    ),
+    )
+    .costing(Cost::PerOutput(0))
+    .flowing(Flow::OPAQUE.computing(values::triangle)),
     create(
         "triu",
         &[Param::tensor("x", "Matrices on the last two axes."), DIAGONAL],
         "The upper triangular part of each matrix: elements below a diagonal become 0.",
         triangle,
         loops::upper_triangle,
-    ),
+    )
+    .costing(Cost::PerOutput(0))
+    .flowing(Flow::OPAQUE.computing(values::triangle)),
 ];
 
 const ONES_LIKE: &str = "A tensor of ones of the shape of `x`.";

@@ -2,9 +2,11 @@
 
 use super::elementwise::with_dtype;
 use super::loops::elementwise as loops;
+use super::values::elementwise;
 use crate::call::{CallInfo, Problem};
 use crate::compute::Compute;
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::cost::Cost;
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_ir::StructInfo;
 
 const REFERENCE: &str = "TVM src/relax/op/tensor/datatype.cc";
@@ -19,8 +21,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Each element converted to another dtype. Floats become integers by cutting off the fraction.",
         reference: REFERENCE,
+        cost: Cost::PerOutput(0),
         infer: |call| cast(call, "x"),
         compute: Some(Compute::Loops(loops::astype)),
+        flow: Flow::OPAQUE.keeping("x").computing(elementwise::cast),
     },
     Schema {
         name: "wrap_param",
@@ -32,8 +36,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A parameter kept in another dtype than it is used in. Passes move the conversion to where weights are \
               prepared.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: |call| cast(call, "data"),
         compute: Some(Compute::Loops(loops::astype)),
+        flow: Flow::OPAQUE.keeping("data").computing(elementwise::cast),
     },
 ];
 

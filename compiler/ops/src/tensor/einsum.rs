@@ -161,6 +161,33 @@ pub(super) fn einsum(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(tensor_type(shape, element, common_vdevice(operands)))
 }
 
+/// A multiplication per operand but the first and an addition, for each point of the space of all labels; of one operand
+/// an addition.
+pub(super) fn operations(call: &CallInfo<'_>, _result: &StructInfo) -> Option<Dim> {
+    let operands = tensors(call, "operands").ok()?;
+    let equation = Equation::parse(call.str("subscripts")?).ok()?;
+    let mut space: BTreeMap<(Option<char>, usize), Dim> = BTreeMap::new();
+    for (labels, tensor) in equation.inputs.iter().zip(&operands) {
+        let dims = tensor.shape.dims()?;
+        let covered = (dims.len() + 1).checked_sub(labels.len());
+        let mut keys = Vec::new();
+        for label in labels {
+            match label {
+                Label::Axis(letter) => keys.push((Some(*letter), 0)),
+                Label::Ellipsis => keys.extend((0..covered?).rev().map(|from_end| (None, from_end))),
+            }
+        }
+        for (key, dim) in keys.into_iter().zip(dims) {
+            let extent = space.entry(key).or_insert_with(|| dim.clone());
+            if extent.as_constant() == Some(1) {
+                extent.clone_from(dim);
+            }
+        }
+    }
+    let each = i64::try_from(equation.inputs.len()).ok()?;
+    Some(&crate::cost::product(space.values()) * &Dim::constant(each))
+}
+
 fn check_rank(call: &CallInfo<'_>, at: usize, labels: &[Label], tensor: &TensorInfo) -> Result<(), Problem> {
     let Some(ndim) = tensor.shape.ndim() else { return Ok(()) };
     let (named, more) = match labels.contains(&Label::Ellipsis) {

@@ -1,11 +1,13 @@
 //! Operators of one tensor that work element by element.
 
 use super::loops::elementwise as loops;
+use super::values::elementwise as values;
 use crate::arguments;
 use crate::call::{CallInfo, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::operands::{Floats, require_float};
-use crate::schema::{Param, ParamKind, Purity, Schema};
+use crate::schema::{Flow, Param, ParamKind, Purity, Schema};
 use rx_base::DType;
 use rx_ir::StructInfo;
 use std::sync::Arc;
@@ -18,17 +20,47 @@ const UNARY: Option<Compute> = Some(Compute::Loops(loops::unary));
 
 /// An operator of any dtype.
 const fn any(name: &'static str, doc: &'static str) -> Schema {
-    Schema { name, params: X, purity: Purity::Pure, doc, reference: REFERENCE, infer: same, compute: UNARY }
+    Schema {
+        name,
+        params: X,
+        purity: Purity::Pure,
+        doc,
+        reference: REFERENCE,
+        cost: Cost::PerOutput(1),
+        infer: same,
+        compute: UNARY,
+        flow: Flow::OPAQUE.computing(values::unary),
+    }
 }
 
 /// An operator of floats.
 const fn float(name: &'static str, doc: &'static str) -> Schema {
-    Schema { name, params: FLOAT_X, purity: Purity::Pure, doc, reference: REFERENCE, infer: same_float, compute: UNARY }
+    Schema {
+        name,
+        params: FLOAT_X,
+        purity: Purity::Pure,
+        doc,
+        reference: REFERENCE,
+        cost: Cost::PerOutput(1),
+        infer: same_float,
+        compute: UNARY,
+        flow: Flow::OPAQUE.computing(values::unary),
+    }
 }
 
 /// An operator that gives booleans.
 const fn check(name: &'static str, doc: &'static str) -> Schema {
-    Schema { name, params: X, purity: Purity::Pure, doc, reference: REFERENCE, infer: boolean, compute: UNARY }
+    Schema {
+        name,
+        params: X,
+        purity: Purity::Pure,
+        doc,
+        reference: REFERENCE,
+        cost: Cost::PerOutput(1),
+        infer: boolean,
+        compute: UNARY,
+        flow: Flow::OPAQUE,
+    }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -51,8 +83,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Each element limited to the range from `min` to `max`, both included.",
         reference: REFERENCE,
+        cost: Cost::PerOutput(1),
         infer: clip,
         compute: Some(Compute::Loops(loops::clip)),
+        flow: Flow::OPAQUE.computing(values::clip),
     },
     float("cos", "The cosine of each element, taken in radians."),
     float("cosh", "The hyperbolic cosine of each element."),

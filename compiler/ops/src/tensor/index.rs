@@ -2,12 +2,15 @@
 
 use super::loops::pick as loops;
 use super::operands::{IndexKind, check_index_dtype, int_attr, scalar_dtype};
+use super::values::pick;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
+use crate::flow::{self, Site};
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
-use rx_base::{Code, DType, Dim};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use rx_base::{Code, DType, Dim, counted, one_of};
 use rx_ir::{Shape, StructInfo};
 
 pub(crate) static OPERATORS: &[Schema] = &[Schema {
@@ -32,9 +35,17 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema {
     purity: Purity::Pure,
     doc: "Picks slices of `x` along an axis. The shape of `indices` replaces the axis.",
     reference: "TVM src/relax/op/tensor/index.cc",
+    cost: Cost::Gather,
     infer: take,
     compute: Some(Compute::Loops(loops::take)),
+    flow: Flow::OPAQUE.keeping("x").indexing(sites).computing(pick::take),
 }];
+
+/// Only `fast` leaves an index unchecked.
+fn sites(call: &CallInfo<'_>) -> Vec<Site> {
+    let guarded = call.str("mode").is_some_and(|mode| mode != "fast");
+    vec![Site { guarded, ..flow::along_axis(call, "indices", "x") }]
+}
 
 fn take(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let x = call.tensor("x")?;
@@ -91,14 +102,15 @@ fn indices(call: &CallInfo<'_>) -> Result<(Shape, Option<DType>), Problem> {
 }
 
 fn axis_required(call: &CallInfo<'_>, ndim: Option<usize>) -> Problem {
-    let rank = ndim.map_or_else(|| "an unknown number of".to_owned(), |ndim| ndim.to_string());
-    let message = format_args!("`axis` is needed unless `x` has one dimension, it has {rank} dimensions");
+    let rank = ndim.map_or_else(|| "an unknown number of dimensions".to_owned(), |ndim| counted(ndim, "dimension"));
+    let message = format_args!("`axis` is needed unless `x` has one dimension, it has {rank}");
     let report = call
         .error(Code::TakeAxisRequired, ParamPlace::Param("axis"), message)
         .with_label(ParamPlace::Param("x"), call.ty("x").to_string());
     match ndim {
         Some(ndim) if ndim > 0 => {
-            report.with_help(format!("say which axis to pick along: axis=0 to {}", ndim - 1)).into()
+            let axes: Vec<String> = (0..ndim.min(4)).map(|axis| format!("axis={axis}")).collect();
+            report.with_help(format!("say which axis to pick along: {}", one_of(&axes))).into()
         }
         _ => report.into(),
     }

@@ -2,12 +2,14 @@
 
 use super::loops::join as loops;
 use super::operands::{ceil_div, common_vdevice, int_attr, ints_attr, tensors};
+use super::values::{arrange, join};
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
-use rx_base::{Answer, Code, DType, Dim};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use rx_base::{Answer, Code, DType, Dim, counted};
 use rx_ir::{Attr, Shape, StructInfo, TensorInfo};
 
 const REFERENCE: &str = "TVM src/relax/op/tensor/manipulate.cc";
@@ -33,8 +35,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Joins tensors along an existing axis.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: concat,
         compute: Some(Compute::Loops(loops::concat)),
+        flow: Flow::OPAQUE.keeping("tensors").computing(join::joined),
     },
     Schema {
         name: "stack",
@@ -45,8 +49,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Joins tensors along a new axis.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: stack,
         compute: Some(Compute::Loops(loops::stack)),
+        flow: Flow::OPAQUE.keeping("tensors").computing(join::joined),
     },
     Schema {
         name: "split",
@@ -64,8 +70,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Cuts a tensor along an axis into a tuple of parts.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: split,
         compute: Some(Compute::Loops(loops::split)),
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::split),
     },
     Schema {
         name: "meshgrid",
@@ -81,8 +89,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "For each of n coordinate vectors, a tensor of n dimensions that repeats it along the other axes.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: meshgrid,
         compute: Some(Compute::Loops(loops::meshgrid)),
+        flow: Flow::OPAQUE.keeping("tensors").computing(join::meshgrid),
     },
 ];
 
@@ -134,7 +144,8 @@ impl Common {
 
     fn tensor(&self, shape: Shape) -> StructInfo {
         let shape = if self.shape_error { Shape::Error } else { shape };
-        TensorInfo { shape, dtype: self.dtype, vdevice: self.vdevice, dtype_error: self.dtype_error }.into()
+        TensorInfo { shape, dtype: self.dtype, vdevice: self.vdevice, dtype_error: self.dtype_error, readings: None }
+            .into()
     }
 }
 
@@ -154,7 +165,7 @@ fn rank_clash(call: &CallInfo<'_>, (first, a): (Option<usize>, usize), (second, 
     let place = ParamPlace::Element("tensors", second);
     let report = match first {
         Some(first) => {
-            let message = format_args!("element {first} has {a} dimensions, element {second} has {b}");
+            let message = format_args!("element {first} has {}, element {second} has {b}", counted(a, "dimension"));
             call.error(Code::TensorNdimMismatch, place, message)
                 .with_label(ParamPlace::Element("tensors", first), element_label(call, first))
         }

@@ -3,10 +3,11 @@
 use super::index_map::IndexMap;
 use super::loops::layout as loops;
 use crate::compute::Compute;
+use crate::cost::Cost;
 
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::{Code, DType};
 use rx_ir::{Attr, Shape, StructInfo, TensorInfo};
 
@@ -30,8 +31,10 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema {
     purity: Purity::Pure,
     doc: "Moves each element to the place an index map says: transposes, tiles or flattens.",
     reference: "TVM src/relax/op/tensor/manipulate.cc, src/tirx/ir/index_map.cc",
+    cost: Cost::Copy,
     infer: layout_transform,
     compute: Some(Compute::Loops(loops::layout_transform)),
+    flow: Flow::OPAQUE,
 }];
 
 fn layout_transform(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

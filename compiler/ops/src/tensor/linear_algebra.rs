@@ -5,8 +5,9 @@ use super::operands::common_vdevice;
 use crate::broadcast::broadcast_shapes;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::{Cost, elements, multiply_adds, operand_dims};
 use crate::operands::{Element, joined_element, require_known_ndim, tensor_type};
-use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Shape, StructInfo};
 
@@ -29,8 +30,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The matrix product. Leading axes are broadcast; a vector counts as a row on the left, as a column on \
               the right, and its axis is dropped from the result.",
         reference: REFERENCE,
+        cost: Cost::Formula(matmul_operations),
         infer: matmul,
         compute: Some(Compute::Loops(products::matmul)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "einsum",
@@ -47,8 +50,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A sum of products in Einstein's notation: axes named alike go together, and those the result does not \
               name are summed.",
         reference: REFERENCE,
+        cost: Cost::Formula(super::einsum::operations),
         infer: super::einsum::einsum,
         compute: Some(Compute::Loops(products::einsum)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "outer",
@@ -56,10 +61,18 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The outer product of two vectors: a matrix of all products.",
         reference: REFERENCE,
+        cost: Cost::PerOutput(1),
         infer: outer,
         compute: Some(Compute::Loops(products::outer)),
+        flow: Flow::OPAQUE,
     },
 ];
+
+/// `2·(elements of the result)·k`.
+fn matmul_operations(call: &CallInfo<'_>, result: &StructInfo) -> Option<Dim> {
+    let inner = operand_dims(call, "x1")?.last()?;
+    Some(multiply_adds([&elements(result)?, inner]))
+}
 
 /// TVM's `InferTypeMatmul`.
 fn matmul(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -2,13 +2,15 @@
 
 use super::loops::manipulate as loops;
 use super::operands::{IndexKind, check_index_dtype, differ, element_count, int_attr, ints_attr};
+use super::values::arrange;
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::operands::{rank_like, require_ndim, tensor_like};
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rustc_hash::FxHashSet;
-use rx_base::{Code, Dim};
+use rx_base::{Code, Dim, counted};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
 const REFERENCE: &str = "TVM src/relax/op/tensor/manipulate.cc";
@@ -28,8 +30,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Inserts axes of length 1.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: expand_dims,
         compute: Some(Compute::View("x")),
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::same),
     },
     Schema {
         name: "squeeze",
@@ -46,8 +50,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Removes axes of length 1. A given axis of a constant length other than 1 is kept; one of symbolic length \
               is removed and must turn out to be 1.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: squeeze,
         compute: Some(Compute::View("x")),
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::same),
     },
     Schema {
         name: "permute_dims",
@@ -63,8 +69,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Reorders the axes: the transpose.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: permute_dims,
         compute: Some(Compute::Loops(loops::permute_dims)),
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::permute),
     },
     Schema {
         name: "repeat",
@@ -81,8 +89,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Repeats each element: `[a, b]` twice is `[a, a, b, b]`.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: repeat,
         compute: Some(Compute::Loops(loops::repeat)),
+        flow: Flow::OPAQUE.keeping("data").computing(arrange::repeat),
     },
     Schema {
         name: "tile",
@@ -98,8 +108,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Repeats the tensor as a whole: `[a, b]` twice is `[a, b, a, b]`.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: tile,
         compute: Some(Compute::Loops(loops::tile)),
+        flow: Flow::OPAQUE.keeping("data").computing(arrange::tile),
     },
     Schema {
         name: "flip",
@@ -110,8 +122,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Reverses the order of the elements along an axis.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: flip,
         compute: Some(Compute::Loops(loops::flip)),
+        flow: Flow::OPAQUE.keeping("data").computing(arrange::flip),
     },
     Schema {
         name: "reverse_sequence",
@@ -124,8 +138,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Reverses the first elements of each sequence of a batch, as many as `seq_lengths` says; the rest stay.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: reverse_sequence,
         compute: Some(Compute::Loops(loops::reverse_sequence)),
+        flow: Flow::OPAQUE.keeping("data").computing(arrange::reordered),
     },
 ];
 
@@ -215,7 +231,7 @@ fn permute_dims(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
             .into());
     };
     if axes.len() != ndim {
-        let message = format_args!("`x` has {ndim} dimensions, `axes` names {}", axes.len());
+        let message = format_args!("`x` has {}, `axes` names {}", counted(ndim, "dimension"), axes.len());
         return Err(call
             .error(Code::TensorNdimMismatch, ParamPlace::Param("axes"), message)
             .with_label(ParamPlace::Param("x"), call.ty("x").to_string())

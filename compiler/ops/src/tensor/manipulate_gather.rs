@@ -2,11 +2,14 @@
 
 use super::loops::{manipulate, pick};
 use super::operands::{IndexKind, agree, check_index_dtype, check_same_rank, int_attr, retyped, scalar, tensors};
+use super::values::{arrange, pick as picked};
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
+use crate::flow::{self, Part, Site};
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Code, Dim};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
@@ -24,8 +27,13 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "For each index, the element of `data` at the same place but for the axis, where the index says. \
               The result has the shape of `indices`. ONNX GatherElements.",
         reference: REFERENCE,
+        cost: Cost::Gather,
         infer: gather_elements,
         compute: Some(Compute::Loops(manipulate::gather_elements)),
+        flow: Flow::OPAQUE
+            .keeping("data")
+            .indexing(|call| vec![flow::along_axis(call, "indices", "data")])
+            .computing(picked::gather_elements),
     },
     Schema {
         name: "gather_nd",
@@ -37,8 +45,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Picks elements or slices by index tuples. ONNX GatherND.",
         reference: REFERENCE,
+        cost: Cost::Gather,
         infer: gather_nd,
         compute: Some(Compute::Loops(pick::gather_nd)),
+        flow: Flow::OPAQUE.keeping("data").indexing(gather_nd_sites).computing(arrange::some),
     },
     Schema {
         name: "index_tensor",
@@ -54,8 +64,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Advanced indexing, `data[i, j, …]` with tensors of indices. The indices' common shape replaces the \
               leading axes.",
         reference: REFERENCE,
+        cost: Cost::Gather,
         infer: index_tensor,
         compute: Some(Compute::Loops(pick::index_tensor)),
+        flow: Flow::OPAQUE.keeping("data").indexing(|call| flow::by_axis(call, false)).computing(arrange::some),
     },
     Schema {
         name: "one_hot",
@@ -69,10 +81,34 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Turns each index into a vector that is on at that place and off elsewhere.",
         reference: REFERENCE,
+        cost: Cost::PerOutput(0),
         infer: one_hot,
         compute: Some(Compute::Loops(pick::one_hot)),
+        flow: Flow::OPAQUE.indexing(one_hot_sites).computing(picked::one_hot),
     },
 ];
+
+/// Index tuples point at the axes behind the batch.
+fn gather_nd_sites(call: &CallInfo<'_>) -> Vec<Site> {
+    let batch = call.int("batch_dims").and_then(|batch| usize::try_from(batch).ok());
+    flow::by_tuples(call, batch.unwrap_or(0))
+}
+
+/// An index beyond the depth turns nothing on.
+fn one_hot_sites(call: &CallInfo<'_>) -> Vec<Site> {
+    let ndim = call.ty("indices").as_tensor().and_then(|tensor| tensor.shape.ndim());
+    let axis =
+        ndim.and_then(|ndim| normalize_axis(call, "axis", ndim.saturating_add(1), call.int("axis").unwrap_or(-1)).ok());
+    vec![Site {
+        indices: "indices",
+        part: Part::Whole,
+        data: None,
+        axis: axis.unwrap_or(0),
+        extent: call.int("depth").map(Dim::constant),
+        from_end: false,
+        guarded: false,
+    }]
+}
 
 fn gather_elements(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let (data, indices) = (call.tensor("data")?, call.tensor("indices")?);

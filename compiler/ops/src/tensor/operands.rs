@@ -7,7 +7,7 @@ use rx_ir::{Attr, Expr, ExprKind, PrimInfo, PrimValue, Shape, StructInfo, Tensor
 
 /// A tensor where `tensor` lives, with another shape and dtype.
 pub(crate) fn retyped(tensor: &TensorInfo, shape: Shape, dtype: Option<DType>) -> StructInfo {
-    TensorInfo { shape, dtype, vdevice: tensor.vdevice, dtype_error: false }.into()
+    TensorInfo { shape, dtype, vdevice: tensor.vdevice, dtype_error: false, readings: None }.into()
 }
 
 /// The number of elements of a tensor with these dims.
@@ -207,7 +207,7 @@ pub(crate) fn check_index_dtype(
     match dtype {
         Some(dtype) if !kind.accepts(dtype) => {
             let message = format_args!("`{name}` must be {}, it is {dtype}", kind.words());
-            let help = format!("convert it: R.astype({name}, \"int64\")");
+            let help = format!("convert it: `R.astype({}, \"int64\")`", call.written(name));
             Err(call.error(Code::IndexDtype, place, message).with_help(help).into())
         }
         _ => Ok(()),
@@ -228,7 +228,7 @@ pub(crate) fn check_same_dtype(
             let message = format_args!("`{first}` is {x}, `{second}` is {y}; they must have one dtype");
             let report = call.error(Code::DtypeMismatch, ParamPlace::Param(second), message);
             let report = report.with_label(ParamPlace::Param(first), call.ty(first).to_string());
-            Err(report.with_help(format!("convert one: R.astype({second}, \"{x}\")")).into())
+            Err(report.with_help(format!("convert one: `R.astype({}, \"{x}\")`", call.written(second))).into())
         }
         _ => Ok(()),
     }

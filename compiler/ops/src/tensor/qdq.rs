@@ -5,8 +5,9 @@ use super::loops::quantize as loops;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::operands::{AxisOf, require_equal, require_proved_equal};
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::dtype::TypeCode;
 use rx_base::{Answer, Code, DType, Dim};
 use rx_ir::{Shape, StructInfo, TensorInfo};
@@ -57,8 +58,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Quantized reals: `clamp(round(data / scale) + zero_point)`, limited to the range of `out_dtype`.",
         reference: REFERENCE,
+        cost: Cost::PerOutput(3),
         infer: |call| infer(call, REALS, QUANTIZED),
         compute: Some(Compute::Loops(loops::quantize)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "dequantize",
@@ -72,8 +75,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The reals behind quantized values: `scale * (data - zero_point)`.",
         reference: REFERENCE,
+        cost: Cost::PerOutput(2),
         infer: |call| infer(call, DEQUANTIZED_FROM, REALS),
         compute: Some(Compute::Loops(loops::dequantize)),
+        flow: Flow::OPAQUE,
     },
 ];
 

@@ -2,11 +2,13 @@
 
 use super::loops::manipulate as loops;
 use super::operands::{agree, differ, element_count, shape, tuple_text};
+use super::values::arrange;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{Param, ParamKind, Purity, Schema};
-use rx_base::{Code, Dim};
+use crate::schema::{Flow, Param, ParamKind, Purity, Schema};
+use rx_base::{Code, Dim, counted};
 use rx_ir::{ExprKind, Shape, StructInfo, TensorInfo};
 
 const REFERENCE: &str = "TVM src/relax/op/tensor/manipulate.cc";
@@ -28,8 +30,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The elements of `x`, in order, under another shape. The number of elements stays the same.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: reshape,
         compute: Some(Compute::View("x")),
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::same),
     },
     Schema {
         name: "flatten",
@@ -37,8 +41,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The elements of `x` as a tensor of one dimension. A scalar becomes a tensor of one element.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: flatten,
         compute: Some(Compute::View("x")),
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::same),
     },
     Schema {
         name: "broadcast_to",
@@ -49,8 +55,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Repeats `x` along axes of length 1 and along new leading axes until it has the given shape.",
         reference: REFERENCE,
+        cost: Cost::PerOutput(0),
         infer: broadcast_to,
         compute: Some(Compute::Loops(loops::broadcast_to)),
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::broadcast),
     },
     Schema {
         name: "collapse_sum_to",
@@ -62,8 +70,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Sums `data` over the axes along which a tensor of the given shape would be broadcast to it. \
               The gradient of `broadcast_to`.",
         reference: REFERENCE,
+        cost: Cost::PerInput(1),
         infer: collapse_sum_to,
         compute: Some(Compute::Loops(loops::collapse_sum)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "collapse_sum_like",
@@ -74,8 +84,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Sums `data` into the shape of `collapse_target`, as `collapse_sum_to` does.",
         reference: REFERENCE,
+        cost: Cost::PerInput(1),
         infer: collapse_sum_like,
         compute: Some(Compute::Loops(loops::collapse_sum)),
+        flow: Flow::OPAQUE,
     },
 ];
 
@@ -159,7 +171,7 @@ fn check_count(call: &CallInfo<'_>, x: &TensorInfo, dims: &[Dim]) -> Result<(), 
         )
         .with_primary_label(format!("new shape {}", tuple_text(dims)))
         .with_label(ParamPlace::Param("x"), format!("{}: {old} elements", call.ty("x")))
-        .with_note(format!("{} = {old}, {} = {new}", product_text(source), product_text(dims)));
+        .with_note(format!("{}, {}", product_equation(source, &old), product_equation(dims, &new)));
     Err(match fitting_length(call, &old, dims) {
         Some((at, length)) => report.with_help(format!("axis {at} would fit with length {length}, or -1")),
         None => report,
@@ -189,6 +201,14 @@ fn product_text(dims: &[Dim]) -> String {
     let texts: Vec<String> =
         dims.iter().map(|dim| if simple(dim) { dim.to_string() } else { format!("({dim})") }).collect();
     texts.join(" * ")
+}
+
+/// `2 * 3 * 4 = 24`; of fewer than two dims there is nothing to multiply.
+fn product_equation(dims: &[Dim], product: &Dim) -> String {
+    match dims.len() {
+        0 | 1 => product.to_string(),
+        _ => format!("{} = {product}", product_text(dims)),
+    }
 }
 
 fn flatten(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
@@ -233,7 +253,7 @@ fn too_few_dims(call: &CallInfo<'_>, data: &'static str, from: usize, to: usize)
     call.error(
         Code::TensorNdimMismatch,
         ParamPlace::Param("shape"),
-        format_args!("`{data}` has {from} dimensions, the new shape only {to}"),
+        format_args!("`{data}` has {}, the new shape only {to}", counted(from, "dimension")),
     )
     .with_label(ParamPlace::Param(data), call.ty(data).to_string())
     .into()

@@ -1,9 +1,11 @@
 //! Sampling.
 
 use super::operands::{IndexKind, agree, check_index_dtype, retyped};
+use super::values::pick;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::cost::Cost;
 use crate::operands::require_ndim;
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::dtype::TypeCode;
 use rx_base::{Code, Dim};
 use rx_ir::{Shape, StructInfo};
@@ -19,8 +21,10 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema {
     purity: Purity::Pure,
     doc: "Draws from multinomial distributions with given uniform samples. The result is `(n, 1)`.",
     reference: "TVM src/relax/op/tensor/sampling.cc",
+    cost: Cost::Uncounted,
     infer: multinomial_from_uniform,
     compute: None,
+    flow: Flow::OPAQUE.computing(pick::multinomial),
 }];
 
 fn multinomial_from_uniform(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -5,10 +5,13 @@ use super::operands::{
     IndexKind, agree, ceil_div, check_index_dtype, check_same_dtype, check_same_rank, differ, int_attr, integer_value,
     scalar, tensor_or_tensors, tuple_text,
 };
+use super::values::join;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
-use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+use crate::cost::Cost;
+use crate::flow::{self, Site};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, Dim, Severity};
 use rx_ir::{StructInfo, TensorInfo};
 
@@ -39,8 +42,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A copy of `data` in which each value of `updates` is written at its own place but for the axis, where \
               the index says. ONNX ScatterElements.",
         reference: REFERENCE,
+        cost: Cost::PerOutput(0),
         infer: scatter_elements,
         compute: Some(Compute::Loops(loops::scatter_elements)),
+        flow: Flow::OPAQUE.indexing(scatter_elements_sites).computing(join::overwritten),
     },
     Schema {
         name: "scatter_nd",
@@ -53,8 +58,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "A copy of `data` in which elements or slices are written at index tuples. ONNX ScatterND.",
         reference: REFERENCE,
+        cost: Cost::PerOutput(0),
         infer: scatter_nd,
         compute: Some(Compute::Loops(loops::scatter_nd)),
+        flow: Flow::OPAQUE.indexing(|call| flow::by_tuples(call, 0)).computing(join::overwritten),
     },
     Schema {
         name: "slice_scatter",
@@ -69,8 +76,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "A copy of the input in which a slice is replaced by `src`.",
         reference: REFERENCE,
+        cost: Cost::PerOutput(0),
         infer: slice_scatter,
         compute: Some(Compute::Loops(loops::slice_scatter)),
+        flow: Flow::OPAQUE.computing(join::overwritten),
     },
     Schema {
         name: "index_put",
@@ -88,8 +97,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "A copy of `data` in which `values` are written at `data[indices]`.",
         reference: REFERENCE,
+        cost: Cost::PerOutput(0),
         infer: index_put,
         compute: Some(Compute::Loops(loops::index_put)),
+        flow: Flow::OPAQUE.indexing(|call| flow::by_axis(call, true)).computing(join::overwritten),
     },
 ];
 
@@ -102,6 +113,10 @@ fn warn_of_reduction(call: &CallInfo<'_>) {
         .with_help(format!("use one of {}", REDUCTIONS.join(", ")));
     report.severity = Severity::Warning;
     call.report(report);
+}
+
+fn scatter_elements_sites(call: &CallInfo<'_>) -> Vec<Site> {
+    vec![Site { from_end: true, ..flow::along_axis(call, "indices", "data") }]
 }
 
 fn scatter_elements(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -2,12 +2,14 @@
 
 use super::loops::pick as loops;
 use super::operands::{int_attr, retyped};
+use super::values::pick;
 use crate::arguments::MAX_WRITTEN_RANK;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::operands::{rank_like, require_ndim};
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::{DType, Dim};
 use rx_ir::{Shape, StructInfo};
 
@@ -31,8 +33,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The place of the largest element along an axis, as int64.",
         reference: REFERENCE,
+        cost: Cost::PerInput(1),
         infer: arg_extremum,
         compute: Some(Compute::Loops(loops::arg_extremum)),
+        flow: Flow::OPAQUE.computing(pick::arg_extremum),
     },
     Schema {
         name: "argmin",
@@ -40,8 +44,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The place of the smallest element along an axis, as int64.",
         reference: REFERENCE,
+        cost: Cost::PerInput(1),
         infer: arg_extremum,
         compute: Some(Compute::Loops(loops::arg_extremum)),
+        flow: Flow::OPAQUE.computing(pick::arg_extremum),
     },
     Schema {
         name: "bucketize",
@@ -59,8 +65,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "For each value, the index of the bucket it falls in.",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: bucketize,
         compute: Some(Compute::Loops(loops::bucketize)),
+        flow: Flow::OPAQUE.computing(pick::bucketize),
     },
 ];
 

@@ -1,10 +1,12 @@
 //! Tensors as sets of values.
 
 use super::operands::{integer_value, retyped};
+use super::values::pick;
 use crate::axes::normalize_axis;
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
+use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{Default, Param, ParamKind, Purity, Schema};
+use crate::schema::{Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{Shape, StructInfo};
 
@@ -38,8 +40,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The different values of a tensor, and on request where they occur and how often. \
               How many there are is known at run time.",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: unique,
         compute: None,
+        flow: Flow::OPAQUE.computing(pick::unique),
     },
     Schema {
         name: "nonzero",
@@ -47,8 +51,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The indices of the elements that are not 0, as int64: one row for each axis, one column for each element.",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: nonzero,
         compute: None,
+        flow: Flow::OPAQUE.computing(pick::nonzero),
     },
 ];
 

@@ -2,10 +2,12 @@
 
 use super::loops::create as loops;
 use super::operands::shape;
+use super::values::create as values;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::operands::{Element, rank_like, require_known_ndim, tensor_type};
-use crate::schema::{Param, ParamKind, Purity, Schema};
+use crate::schema::{Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{Shape, StructInfo};
 
@@ -18,8 +20,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The shape of a tensor, as a shape value.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: shape_of,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "size",
@@ -27,8 +31,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The number of elements of a tensor, as an `int64` tensor without dimensions.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: size,
         compute: Some(Compute::Loops(loops::size)),
+        flow: Flow::OPAQUE.computing(values::size),
     },
     Schema {
         name: "tensor_to_shape",
@@ -36,8 +42,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "A shape value whose dims are the elements of a vector.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: tensor_to_shape,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "shape_to_tensor",
@@ -45,8 +53,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The dims of a shape value, as an `int64` vector.",
         reference: REFERENCE,
+        cost: Cost::Nothing,
         infer: shape_to_tensor,
         compute: Some(Compute::Loops(loops::shape_to_tensor)),
+        flow: Flow::OPAQUE.computing(values::shape_to_tensor),
     },
 ];
 

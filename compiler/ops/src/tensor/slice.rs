@@ -2,13 +2,16 @@
 
 use super::loops::slice as loops;
 use super::operands::{IndexKind, ceil_div, check_index_dtype, integer_value, scalar_dtype};
+use super::values::arrange;
 use crate::axes::normalize_axes;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
-use rx_base::{Answer, Code, DType, Dim, Fix, Name};
-use rx_ir::{ExprKind, Shape, StructInfo, TensorInfo};
+use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::values::ValueCall;
+use rx_base::{Answer, Code, DType, Diagnostic, Dim, Fix, Name, counted};
+use rx_ir::{Elements, ExprKind, Shape, StructInfo, TensorInfo};
 
 const REFERENCE: &str = "TVM src/relax/op/tensor/index.cc, include/tvm/topi/transform.h";
 
@@ -43,8 +46,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Takes a slice along some axes, as NumPy's `x[begin:end:stride]`.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: strided_slice,
         compute: Some(Compute::Loops(loops::strided_slice)),
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::strided_slice),
     },
     Schema {
         name: "dynamic_strided_slice",
@@ -57,8 +62,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Takes a slice whose bounds are computed at run time. Only the rank of the result is known.",
         reference: REFERENCE,
+        cost: Cost::Copy,
         infer: dynamic_strided_slice,
         compute: None,
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::some).finding(dynamic_bounds),
     },
 ];
 
@@ -182,10 +189,11 @@ pub(crate) fn sliced_axes(call: &CallInfo<'_>) -> Result<Vec<SlicedAxis>, Proble
 fn check_length(call: &CallInfo<'_>, axes: &Entries, param: &'static str, given: &Entries) -> Result<(), Problem> {
     match (axes.len(), given.len()) {
         (Some(wanted), Some(count)) if wanted != count => {
-            let message = format_args!("`axes` has {wanted} elements, `{param}` has {count}; they must agree");
+            let message =
+                format_args!("`axes` has {}, `{param}` has {count}; they must agree", counted(wanted, "element"));
             Err(call
                 .error(Code::ShapeMismatch, ParamPlace::Param(param), message)
-                .with_label(ParamPlace::Param("axes"), format!("{wanted} elements"))
+                .with_label(ParamPlace::Param("axes"), counted(wanted, "element"))
                 .into())
         }
         _ => Ok(()),
@@ -309,6 +317,31 @@ impl Slice<'_, '_> {
             self.call.report(report.with_label(ParamPlace::Param("x"), self.call.ty("x").to_string()));
         }
     }
+}
+
+/// Bounds that are known: a stride of 0, and places past the axis, which are clamped to it.
+fn dynamic_bounds(call: &ValueCall<'_>) -> Vec<Diagnostic<ParamPlace>> {
+    let mut found = Vec::new();
+    let bounds = |param: &'static str| match call.operand(param).elements {
+        Some(Elements::Ints(values)) => values.to_vec(),
+        _ => Vec::new(),
+    };
+    if let Some(axis) = bounds("strides").iter().position(|stride| *stride == 0) {
+        let message = format_args!("the stride of axis {axis} is 0");
+        found.push(call.call.error(Code::AttrOutOfRange, ParamPlace::Param("strides"), message));
+    }
+    let dims = call.call.ty("x").as_tensor().and_then(|tensor| tensor.shape.dims()).unwrap_or_default();
+    for param in ["begin", "end"] {
+        for (axis, (place, extent)) in bounds(param).into_iter().zip(dims).enumerate() {
+            let to_the_end = place == i64::MAX || place == i64::from(i32::MAX);
+            if !to_the_end && call.call.at_least(extent, &Dim::constant(place)) == Answer::Refuted {
+                let message = format_args!("{param} {place} of axis {axis} is clamped to {extent}");
+                let report = call.call.error(Code::SliceEndClamped, ParamPlace::Param(param), message);
+                found.push(report.with_label(ParamPlace::Param("x"), call.call.ty("x").to_string()));
+            }
+        }
+    }
+    found
 }
 
 fn dynamic_strided_slice(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -2,11 +2,13 @@
 
 use super::loops::sort as loops;
 use super::operands::{int_attr, retyped};
+use super::values::{arrange, pick};
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::Dim;
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
@@ -30,8 +32,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Sorts the elements along an axis.",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: sort,
         compute: Some(Compute::Loops(loops::sort)),
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::reordered),
     },
     Schema {
         name: "argsort",
@@ -39,8 +43,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The indices that sort the elements along an axis.",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: argsort,
         compute: Some(Compute::Loops(loops::argsort)),
+        flow: Flow::OPAQUE.computing(pick::argsort),
     },
     Schema {
         name: "topk",
@@ -60,8 +66,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "The `k` largest or smallest elements along an axis, sorted, and their places.",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: topk,
         compute: Some(Compute::Loops(loops::topk)),
+        flow: Flow::OPAQUE.computing(pick::topk),
     },
 ];
 

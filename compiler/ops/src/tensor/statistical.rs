@@ -2,12 +2,14 @@
 
 use super::loops::statistical as loops;
 use super::operands::element_count;
+use super::values::{pick, reduce};
 use crate::arguments::MAX_WRITTEN_RANK;
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::call::{CallInfo, Problem};
 use crate::compute::{Compute, Lowering, Unsupported};
+use crate::cost::Cost;
 use crate::operands::{Element, rank_like, tensor_type};
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::{DType, Dim};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
@@ -35,13 +37,33 @@ type Loops = fn(&mut Lowering<'_>) -> Result<(), Unsupported>;
 /// A reduction that gives one tensor.
 const fn reduction(name: &'static str, doc: &'static str, loops: Loops) -> Schema {
     let compute = Some(Compute::Loops(loops));
-    Schema { name, params: REDUCTION, purity: Purity::Pure, doc, reference: REFERENCE, infer: reduce, compute }
+    Schema {
+        name,
+        params: REDUCTION,
+        purity: Purity::Pure,
+        doc,
+        reference: REFERENCE,
+        cost: Cost::PerInput(1),
+        infer: reduce,
+        compute,
+        flow: Flow::OPAQUE.computing(reduce::reduction),
+    }
 }
 
 /// A cumulative operator.
 const fn cumulative(name: &'static str, doc: &'static str, loops: Loops) -> Schema {
     let compute = Some(Compute::Loops(loops));
-    Schema { name, params: SCAN, purity: Purity::Pure, doc, reference: REFERENCE, infer: scan, compute }
+    Schema {
+        name,
+        params: SCAN,
+        purity: Purity::Pure,
+        doc,
+        reference: REFERENCE,
+        cost: Cost::PerInput(1),
+        infer: scan,
+        compute,
+        flow: Flow::OPAQUE.computing(reduce::scan),
+    }
 }
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -56,8 +78,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "The median over some axes, or all. Over exactly one axis the result is a tuple: the medians, and their \
               positions on the axis as `int64`.",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: median,
         compute: Some(Compute::Loops(loops::median)),
+        flow: Flow::OPAQUE.computing(pick::median),
     },
     reduction("min", "The smallest element over some axes, or all.", loops::min),
     reduction("prod", "The product over some axes, or all.", loops::prod),
@@ -65,13 +89,15 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "std",
         "The standard deviation over some axes, or all; the mean of squares is not corrected for bias.",
         loops::std,
-    ),
+    )
+    .costing(Cost::PerInput(4)),
     reduction("sum", "The sum over some axes, or all.", loops::sum),
     reduction(
         "variance",
         "The variance over some axes, or all; the mean of squares is not corrected for bias.",
         loops::variance,
-    ),
+    )
+    .costing(Cost::PerInput(4)),
 ];
 
 /// What a reduction does to a shape.

@@ -2,13 +2,15 @@
 
 use super::loops::elementwise as loops;
 use super::operands::{common_vdevice, tuple_text};
+use super::values::elementwise;
 use crate::broadcast::{RULE, broadcast_shapes, larger_rank};
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
+use crate::cost::Cost;
 use crate::operands::{
     AxisOf, Element, clash, joined_element, rank_like, require_equal, require_proved_equal, tensor_type,
 };
-use crate::schema::{Param, Purity, Schema};
+use crate::schema::{Flow, Param, Purity, Schema};
 use rx_base::Code;
 use rx_ir::{Shape, StructInfo, TensorInfo};
 
@@ -23,8 +25,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Fused multiply-add: `x1 * x2 + x3`, element by element. There is no broadcasting.",
         reference: "TVM src/relax/op/tensor/ternary.cc",
+        cost: Cost::PerOutput(2),
         infer: ewise_fma,
         compute: Some(Compute::Loops(loops::ewise_fma)),
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "where",
@@ -36,8 +40,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Elements of `x1` where the condition holds, of `x2` elsewhere. All three are broadcast together.",
         reference: "TVM src/relax/op/tensor/search.cc",
+        cost: Cost::PerOutput(1),
         infer: infer_where,
         compute: Some(Compute::Loops(loops::choose)),
+        flow: Flow::OPAQUE.computing(elementwise::choose),
     },
 ];
 

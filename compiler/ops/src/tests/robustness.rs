@@ -1,8 +1,13 @@
 //! Rules against arguments that make no sense: each must answer, and none may panic.
 
-use super::{Given, call_of, expr, flag, float, given, int, number, numbers, prim, shape, text, tuple, ty};
-use crate::{AttrKind, ParamKind, all};
-use rx_ir::{Attr, Shape, StructInfo};
+use super::{
+    Given, arguments_of, call_of, expr, flag, float, given, int, number, numbers, prim, shape, text, tuple, ty,
+};
+use crate::provenance::{Facet, Part, provenance};
+use crate::values::{Access, ValueCall, constant_dims, infer, judge, part_of};
+use crate::{Arg, AttrKind, CallInfo, ParamKind, all};
+use rx_base::symbolic::Bounds;
+use rx_ir::{Attr, Elements, End, Known, Shape, StructInfo, TensorValues, Values};
 
 /// A generator of numbers that look random and are the same in every run.
 struct Dice(u64);
@@ -80,11 +85,58 @@ fn attr(dice: &mut Dice, kind: AttrKind) -> Given {
     }
 }
 
+/// Something known of a tensor's elements, which need not be possible.
+fn known(dice: &mut Dice, ty: &StructInfo) -> Known {
+    const NUMBERS: &[i64] = &[0, 1, -1, 3, 255, i64::MAX, i64::MIN];
+    if let StructInfo::Tuple(fields) = ty {
+        return Values::tuple(fields.iter().map(|field| known(dice, field)).collect());
+    }
+    let count = constant_dims(ty).map(|dims| dims.iter().product::<usize>());
+    match (dice.roll(&[0, 1, 2, 3]), count) {
+        (0, Some(count)) => {
+            let elements = (0..count).map(|_| dice.roll(NUMBERS)).collect();
+            TensorValues::of(Elements::Ints(elements)).and_then(Into::into)
+        }
+        (1, Some(count)) => {
+            let elements = (0..count).map(|_| dice.roll(&[0.5, -1e300, f64::INFINITY, 3.0])).collect();
+            TensorValues::of(Elements::Floats(elements)).and_then(Into::into)
+        }
+        (2, _) => {
+            let ends = [dice.roll(NUMBERS), dice.roll(NUMBERS)].map(|value| Some(End::attained(value)));
+            let [low, high] = ends;
+            TensorValues::between(low, high).into()
+        }
+        _ => None,
+    }
+}
+
+fn follow_values(dice: &mut Dice, call: &CallInfo<'_>, result: &StructInfo) {
+    let operands: Vec<Known> = call
+        .args
+        .iter()
+        .map(|arg| match arg {
+            Arg::Operand(expr) => known(dice, &expr.ty),
+            _ => None,
+        })
+        .collect();
+    let _ = infer(call, &operands, result);
+    if let Some(findings) = call.schema.flow.findings {
+        findings(&ValueCall { call, operands: &operands, result });
+    }
+    for site in call.schema.flow.sites.map(|sites| sites(call)).unwrap_or_default() {
+        let at = call.schema.params.iter().position(|param| param.name == site.indices);
+        let (indices, ty) = part_of(call, &at.and_then(|at| operands[at].clone()), &site);
+        if let Some(extent) = &site.extent {
+            judge(&Access { indices: &indices, ty: &ty, extent, from_end: site.from_end }, call.bounds);
+        }
+    }
+}
+
 #[test]
 fn no_rule_panics_whatever_it_is_given() {
     let mut dice = Dice(1);
     for schema in all() {
-        for _ in 0..300 {
+        for round in 0..300 {
             let mut args = Vec::new();
             for param in schema.params {
                 let value = match param.kind {
@@ -98,8 +150,19 @@ fn no_rule_panics_whatever_it_is_given() {
             }
             // Neither the result nor a report is looked at: that there is one is the test.
             let _ = call_of(schema.name, &args, |call| {
-                (schema.infer)(call).map(|ty| (ty.to_string(), crate::compute::lower(call, &ty).is_ok()))
+                (schema.infer)(call).map(|ty| {
+                    follow_values(&mut dice, call, &ty);
+                    let charge = schema.cost.charge(call, &ty);
+                    (ty.to_string(), crate::compute::lower(call, &ty).is_ok(), charge)
+                })
             });
+            if round % 25 == 0 {
+                let (schema, arguments) = arguments_of(schema.name, &args);
+                for part in [Part::Dim(0), Part::Dim(1), Part::Rank, Part::Dtype, Part::Value] {
+                    let facet = Facet::of_part(part);
+                    let _ = provenance(schema, &arguments, &Bounds::default(), &facet);
+                }
+            }
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Decoding of boxes from anchors, as single-shot detectors need it.
 
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
+use crate::cost::Cost;
 use crate::operands::{AxisOf, clash, rank_like, require_equal, require_extent, require_ndim, tensor_like};
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Attr, Shape, StructInfo};
 
@@ -32,8 +33,10 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema {
     doc: "Decodes boxes from anchors and offsets. Gives a tuple: boxes (batch, anchors, 4) as ymin, xmin, ymax, \
           xmax, and scores (batch, classes, anchors).",
     reference: "TVM src/relax/op/vision/multibox_transform_loc.cc",
+    cost: Cost::Uncounted,
     infer: multibox_transform_loc,
     compute: None,
+    flow: Flow::OPAQUE,
 }];
 
 /// TVM `InferTypeMultiboxTransformLoc`.

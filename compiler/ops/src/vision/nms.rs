@@ -1,8 +1,9 @@
 //! Non-maximum suppression.
 
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
+use crate::cost::Cost;
 use crate::operands::{AxisOf, Element, rank_like, require_equal, require_ndim, tensor_like, tensor_type};
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{Attr, Shape, StructInfo, TensorInfo};
 
@@ -35,8 +36,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Suppresses overlapping boxes, each class by itself, as ONNX `NonMaxSuppression`. Gives a tuple: indices \
               (batch * classes * boxes, 3) and their number, or per batch with `tensorflow`: indices, scores, numbers.",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: all_class_non_max_suppression,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "vision.get_valid_counts",
@@ -50,8 +53,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Moves valid boxes to the front and counts them. Gives a tuple: counts (batch,), boxes, and their former \
               places (batch, anchors).",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: get_valid_counts,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "vision.non_max_suppression",
@@ -110,8 +115,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Suppresses boxes that overlap a better one. Gives a tuple of places (batch, anchors) and counts \
               (batch, 1), the boxes before them with `soft_nms_sigma`; the boxes alone without `return_indices`.",
         reference: REFERENCE,
+        cost: Cost::Uncounted,
         infer: non_max_suppression,
         compute: None,
+        flow: Flow::OPAQUE,
     },
 ];
 

@@ -1,8 +1,9 @@
 //! Pooling over regions of interest.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::cost::Cost;
 use crate::operands::{AxisOf, rank_like, require_extent, require_ndim, tensor_like};
-use crate::schema::{AttrKind, Default, Param, Purity, Schema};
+use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::{Code, Dim};
 use rx_ir::{Shape, StructInfo};
 
@@ -58,8 +59,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "Pools regions of interest to a fixed size, sampling between pixels. See \
               <https://arxiv.org/abs/1703.06870>.",
         reference: "TVM src/relax/op/vision/roi_align.cc",
+        cost: Cost::Uncounted,
         infer: roi_align,
         compute: None,
+        flow: Flow::OPAQUE,
     },
     Schema {
         name: "vision.roi_pool",
@@ -73,8 +76,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         purity: Purity::Pure,
         doc: "Pools regions of interest to a fixed size by their maximum. See <https://arxiv.org/abs/1504.08083>.",
         reference: "TVM src/relax/op/vision/roi_pool.cc",
+        cost: Cost::Uncounted,
         infer: roi_pool,
         compute: None,
+        flow: Flow::OPAQUE,
     },
 ];
 

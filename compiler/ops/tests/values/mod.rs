@@ -3,6 +3,9 @@
 //! A file has one case a line, as `tests/scripts/operator_values_*.py` write them: the operator, its operands and
 //! attributes by parameter, the values of symbols, inputs and wanted results, or words of the error the run ends with.
 
+mod known;
+
+use known::Told;
 use rx_base::name::{Name, name};
 use rx_base::symbolic::Bounds;
 use rx_base::{DType, Dim, Span};
@@ -41,6 +44,31 @@ pub fn check_file(path: &str, text: &str) {
 }
 
 fn check(case: &Value) -> Result<(), String> {
+    check_told(case, &[Told::Ends, Told::Nothing])?;
+    // Elements are followed where extents are known: the same case once more with numbers for its symbols.
+    let mut constant = case.clone();
+    put_in(&mut constant["args"], &case["symbols"]);
+    check_told(&constant, &[Told::Elements, Told::Ends])
+}
+
+/// Puts the values of symbols in their places.
+fn put_in(value: &mut Value, symbols: &Value) {
+    match value {
+        Value::String(text) => {
+            if let Some(symbol) = symbols.get(text.as_str()) {
+                *value = symbol.clone();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| put_in(item, symbols)),
+        Value::Object(fields) => {
+            let not_names = fields.iter_mut().filter(|(key, _)| !matches!(key.as_str(), "dtype" | "attr" | "data"));
+            not_names.for_each(|(_, field)| put_in(field, symbols));
+        }
+        _ => {}
+    }
+}
+
+fn check_told(case: &Value, told: &[Told]) -> Result<(), String> {
     let operator = case["operator"].as_str().ok_or("no operator")?;
     let schema = rx_ops::find(name(operator)).ok_or("no such operator")?;
     let symbols: BTreeMap<String, i64> = serde_json::from_value(case["symbols"].clone()).map_err(|e| e.to_string())?;
@@ -63,6 +91,11 @@ fn check(case: &Value) -> Result<(), String> {
     let bounds = Bounds::default();
     let call = CallInfo::new(schema, &bound, &bounds);
     let result = (schema.infer)(&call).map_err(|problem| format!("{problem:?}"))?;
+    // A rule may know less of numbers than of symbols: batch_norm of two dimensions.
+    let is_known = |ty: &&StructInfo| ty.as_tensor().is_some_and(|tensor| tensor.shape.dims().is_some());
+    if told.contains(&Told::Elements) && !flatten(&result).iter().all(is_known) {
+        return Ok(());
+    }
     let results = run(&call, &result, &symbols, &data);
     if let Some(wanted) = case["error"].as_str() {
         return match results {
@@ -72,6 +105,9 @@ fn check(case: &Value) -> Result<(), String> {
         };
     }
     let results = results?;
+    for told in told {
+        known::check(&call, &result, &results, &symbols, &data, *told)?;
+    }
     let wanted = case["results"].as_array().ok_or("no results")?;
     if wanted.len() != results.len() {
         return Err(format!("{} results, {} wanted", results.len(), wanted.len()));
@@ -220,7 +256,8 @@ fn operand(
 }
 
 fn tensor_type(dims: Vec<Dim>, dtype: DType) -> StructInfo {
-    TensorInfo { shape: Shape::known(dims), dtype: Some(dtype), vdevice: None, dtype_error: false }.into()
+    TensorInfo { shape: Shape::known(dims), dtype: Some(dtype), vdevice: None, dtype_error: false, readings: None }
+        .into()
 }
 
 fn prim(value: &Value, dtype: &Value) -> Result<(ExprKind, StructInfo), String> {

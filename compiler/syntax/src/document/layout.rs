@@ -16,6 +16,8 @@ pub(super) struct Layout {
     statements: Vec<u32>,
     /// Mistakes, in order, by segment; places count from the segment's start.
     errors: Vec<(u32, IndentationError)>,
+    /// Segments that may have comments for rx, in order.
+    directed: Vec<u32>,
 }
 
 /// One segment's row.
@@ -25,12 +27,20 @@ pub(super) struct Row {
     pub(super) entry: Entry,
     pub(super) statements: u32,
     pub(super) errors: Vec<IndentationError>,
+    pub(super) directed: bool,
 }
 
 impl Layout {
     /// No segments.
     pub(super) fn new() -> Layout {
-        Layout { starts: vec![0], lines: vec![0], entries: Vec::new(), statements: Vec::new(), errors: Vec::new() }
+        Layout {
+            starts: vec![0],
+            lines: vec![0],
+            entries: Vec::new(),
+            statements: Vec::new(),
+            errors: Vec::new(),
+            directed: Vec::new(),
+        }
     }
 
     /// The first `count` segments of this layout.
@@ -42,6 +52,7 @@ impl Layout {
         layout.entries.truncate(count);
         layout.statements.truncate(count);
         layout.errors.truncate(errors);
+        layout.directed.truncate(self.directed.partition_point(|segment| (*segment as usize) < count));
         layout
     }
 
@@ -53,6 +64,7 @@ impl Layout {
         self.entries.push(row.entry);
         self.statements.push(row.statements);
         self.errors.extend(row.errors.into_iter().map(|error| (segment, error)));
+        self.directed.extend(row.directed.then_some(segment));
     }
 
     /// Adds the segments of `other` from `first` on.
@@ -66,11 +78,18 @@ impl Layout {
         self.statements.extend(other.statements.iter().skip(first));
         let errors = other.errors.iter().filter(|(segment, _)| *segment as usize >= first);
         self.errors.extend(errors.map(|(segment, error)| (segment - first as u32 + segments, *error)));
+        let directed = other.directed.iter().filter(|segment| **segment as usize >= first);
+        self.directed.extend(directed.map(|segment| segment - first as u32 + segments));
     }
 
     /// Whether the same mistakes are known of both.
     pub(super) fn same_errors(&self, other: &Layout) -> bool {
         self.errors == other.errors
+    }
+
+    /// Segments that may have comments for rx.
+    pub(super) fn directed(&self) -> &[u32] {
+        &self.directed
     }
 
     /// Number of segments.

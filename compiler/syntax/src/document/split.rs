@@ -115,6 +115,7 @@ impl Assembly {
             entry: part.entry,
             statements: part.statements,
             errors: part.errors.into_iter().map(place).collect(),
+            directed: segment.may_have_directives(),
         });
         self.segments.push(segment);
     }

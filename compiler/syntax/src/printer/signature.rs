@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_base::name::{Name, NameSet, name};
 
-use super::canonical::{bare, children, dim_argument, dims, parameter_name, path};
+use super::canonical::{bare, dim_argument, dims, parameter_name, path};
 use crate::ast::{Expr, ExprKind, Parameter, StatementKind};
 use crate::{Cursor, Segment};
 
@@ -158,7 +158,7 @@ fn collect(root: &Expr, cursor: Cursor<'_>, quoting: Quoting, out: &mut Vec<(Nam
                     stack.push((callee, false));
                 }
             }
-            _ => stack.extend(children(expr).into_iter().rev().map(|child| (child, false))),
+            _ => stack.extend(expr.children().into_iter().rev().map(|child| (child, false))),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Statements, each on one line.
 
-use super::canonical::{bare, children, is_verbatim, last_part, path};
+use super::canonical::{bare, is_verbatim, last_part, path};
 use super::expression::{Precedence as P, Writer, binary_text};
 use crate::Cursor;
 use crate::ast::{Argument, Expr, ExprKind, ImportedName, Parameter, StatementKind, TokenRange};
@@ -224,7 +224,7 @@ pub(crate) fn has_verbatim_part(kind: &StatementKind) -> bool {
         if is_verbatim(expr) {
             return true;
         }
-        stack.extend(children(expr));
+        stack.extend(expr.children());
     }
     matches!(kind, StatementKind::Python { .. } | StatementKind::Error)
 }

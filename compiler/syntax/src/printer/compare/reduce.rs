@@ -5,8 +5,8 @@ use crate::ast::{Argument, BoolOp, Expr, ExprKind, ImportedName, Parameter, Stat
 use crate::dialect::Dialect;
 use crate::printer::call::prim_type;
 use crate::printer::canonical::{
-    bare, calls_tir, canonical_callee, children, classic_scalars, dim_argument, dims, float_call, is_verbatim,
-    last_part, path, special_float, takes_attributes,
+    bare, calls_tir, canonical_callee, classic_scalars, dim_argument, dims, float_call, is_verbatim, last_part, path,
+    special_float, takes_attributes,
 };
 use crate::printer::scope::Function;
 use crate::printer::signature::QuotedDim;
@@ -196,7 +196,7 @@ fn reduce<'a>(expr: &'a Expr, cursor: Cursor<'a>, spot: Spot, side: Side) -> Red
     let inner = Spot { dim: false, ..spot };
     let leaf = |label: String| (label, Vec::new());
     let node = |expr: &'a Expr| Node(What::Expr(expr), cursor, inner);
-    let under = |label: &str| (label.to_owned(), children(expr).into_iter().map(node).collect());
+    let under = |label: &str| (label.to_owned(), expr.children().into_iter().map(node).collect());
     match &expr.kind {
         ExprKind::Name | ExprKind::Attribute { .. } if path(expr, cursor).is_some() => {
             let path = path(expr, cursor).unwrap_or_default();

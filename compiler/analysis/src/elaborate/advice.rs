@@ -1,0 +1,289 @@
+//! Fixes: edits that mend a mistake, and the places they need that no name stands for.
+//!
+//! A place that a later segment's fix edits, the decorator or the end of a dataflow block, is kept like a definition, under a
+//! name that no program can write: it moves with the text, and no result depends on where segments are cut.
+
+use super::{Elaborator, Role};
+use crate::entry::{Entry, Place};
+use rx_base::name::name;
+use rx_base::{Code, Diagnostic, Fix, Name, Span};
+use rx_ir::{Shape, StructInfo};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange};
+
+/// A place that fixes edit.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Anchor {
+    /// The annotation of a parameter.
+    TypeOf(Name),
+    /// The return annotation of the innermost function.
+    Return,
+    /// Where the decorator of the innermost function says that it is not pure. The number is an index of [`PURITY`].
+    Purity,
+    /// Where the dataflow block of this ordinal outputs another variable. The number is [`INTO_EMPTY`], [`BEHIND_OTHERS`],
+    /// or [`NO_OUTPUT`] and the indentation of the `R.output` that is missing.
+    Output(u32),
+}
+
+/// What the decorator lacks: `@R.function`, `@R.function()`, `@R.function(private=True)`, `@R.function(pure=True)`.
+const PURITY: [&str; 4] = ["(pure=False)", "pure=False", ", pure=False", "False"];
+
+/// `R.output()`.
+pub(super) const INTO_EMPTY: usize = 0;
+/// `R.output(x)`.
+pub(super) const BEHIND_OTHERS: usize = 1;
+/// No `R.output`.
+pub(super) const NO_OUTPUT: usize = 2;
+
+impl Anchor {
+    /// The name it is kept under.
+    fn name(self) -> Name {
+        match self {
+            Anchor::TypeOf(variable) => name(&format!("<type of {variable}>")),
+            Anchor::Return => name("<return>"),
+            Anchor::Purity => name("<purity>"),
+            Anchor::Output(ordinal) => name(&format!("<output {ordinal}>")),
+        }
+    }
+}
+
+impl Elaborator<'_> {
+    /// Keeps a place, and a number with it.
+    pub(super) fn set_anchor(&mut self, anchor: Anchor, place: Span, number: usize) {
+        self.define(anchor.name(), Entry::value(StructInfo::Shape(Shape::Rank(number))), place);
+    }
+
+    /// The place kept, and its number.
+    pub(super) fn anchor(&mut self, anchor: Anchor) -> Option<(Place, usize)> {
+        match self.lookup(anchor.name()) {
+            Some(Entry::Value { ty: StructInfo::Shape(Shape::Rank(number)), .. }) => {
+                Some((self.definition_of(anchor.name()), number))
+            }
+            _ => None,
+        }
+    }
+
+    /// Keeps where a decorator says whether its function is pure.
+    pub(super) fn anchor_purity(&mut self, cursor: Cursor<'_>, decorator: &Expr) {
+        let end = cursor.span(decorator.tokens).end;
+        let ExprKind::Call { callee, arguments } = &decorator.kind else {
+            return self.set_anchor(Anchor::Purity, Span::empty(end), 0);
+        };
+        let is_pure = |argument: &&Argument| argument.keyword.is_some_and(|keyword| cursor.text(keyword) == "pure");
+        match (arguments.iter().find(is_pure), arguments.last()) {
+            (Some(pure), _) => self.set_anchor(Anchor::Purity, cursor.span(pure.value.tokens), 3),
+            (None, Some(last)) => self.set_anchor(Anchor::Purity, Span::empty(cursor.span(last.value.tokens).end), 2),
+            (None, None) => {
+                let open = cursor.span(TokenRange { start: callee.tokens.end, end: callee.tokens.end + 1 });
+                self.set_anchor(Anchor::Purity, Span::empty(open.end), 1);
+            }
+        }
+    }
+
+    /// Keeps where `R.output(…)` takes another variable.
+    pub(super) fn anchor_output(&mut self, cursor: Cursor<'_>, call: &Expr, arguments: &[Argument]) {
+        let Some((_, ordinal)) = self.state.dataflow else { return };
+        self.state.output_seen = true;
+        match (arguments.last(), &call.kind) {
+            (Some(last), _) => {
+                let end = cursor.span(last.value.tokens).end;
+                self.set_anchor(Anchor::Output(ordinal), Span::empty(end), BEHIND_OTHERS);
+            }
+            (None, ExprKind::Call { callee, .. }) => {
+                let open = cursor.span(TokenRange { start: callee.tokens.end, end: callee.tokens.end + 1 });
+                self.set_anchor(Anchor::Output(ordinal), Span::empty(open.end), INTO_EMPTY);
+            }
+            _ => {}
+        }
+    }
+
+    /// Keeps where the open dataflow block, which ends before a statement at `span`, could output a variable.
+    pub(super) fn anchor_missing_output(&mut self, span: Span) {
+        let (Some((_, ordinal)), Some(level)) = (self.state.dataflow, self.state.level) else { return };
+        if !std::mem::take(&mut self.state.output_seen) {
+            let before = self.segment.text().get(..span.range().start).unwrap_or_default();
+            let line = before.rfind('\n').map_or(0, |at| at + 1);
+            let place = Span::empty(u32::try_from(line).unwrap_or(0));
+            self.set_anchor(Anchor::Output(ordinal), place, NO_OUTPUT + level as usize);
+        }
+    }
+
+    /// The fix that makes a variable of dataflow block `ordinal` visible after it.
+    pub(super) fn output_fix(&mut self, ordinal: u32, variable: Name) -> Option<Fix<Place>> {
+        let (place, number) = self.anchor(Anchor::Output(ordinal))?;
+        let (title, text) = match number {
+            INTO_EMPTY => (format!("add `{variable}` to R.output"), variable.to_string()),
+            BEHIND_OTHERS => (format!("add `{variable}` to R.output"), format!(", {variable}")),
+            _ => {
+                let indent = " ".repeat(number.saturating_sub(NO_OUTPUT));
+                (format!("add R.output({variable})"), format!("{indent}R.output({variable})\n"))
+            }
+        };
+        Some(Fix { title, edits: vec![(place, text)], safe: false })
+    }
+
+    /// The fix that declares the function around as impure. What such a function computes does not depend on it.
+    pub(super) fn impure_fix(&mut self) -> Option<Fix<Place>> {
+        let (place, number) = self.anchor(Anchor::Purity)?;
+        let text = PURITY.get(number)?;
+        Some(Fix {
+            title: "declare the function pure=False".to_owned(),
+            edits: vec![(place, (*text).to_owned())],
+            safe: true,
+        })
+    }
+
+    /// The fix that states of a packed function, called at `callee`, that it has no effects.
+    pub(super) fn pure_call_fix(&self, callee: Span) -> Option<Fix<Place>> {
+        let head = self.segment.text().get(callee.range())?.strip_suffix("call_packed")?;
+        let title = format!("call it by {head}call_pure_packed");
+        Some(self.replace_fix(callee, title, format!("{head}call_pure_packed")))
+    }
+
+    /// The fix that writes a type at an anchor.
+    pub(super) fn type_fix(&mut self, anchor: Anchor, ty: &StructInfo) -> Option<Fix<Place>> {
+        let (place, _) = self.anchor(anchor)?;
+        let (title, text) = match anchor {
+            Anchor::Return => {
+                let text = self.written_return(ty)?;
+                (format!("declare -> {text}"), text)
+            }
+            Anchor::TypeOf(variable) => {
+                let text = self.written_type(ty)?;
+                (format!("declare `{variable}` as {text}"), text)
+            }
+            Anchor::Purity | Anchor::Output(_) => return None,
+        };
+        Some(Fix { title, edits: vec![(place, text)], safe: false })
+    }
+
+    /// Offers to write `text` in the place of a type to what was said of the type since the diagnostic number `since`.
+    pub(super) fn offer_type(&mut self, since: usize, place: Span, title: &str, text: Option<String>) {
+        let Some(text) = text else { return };
+        let guilty = |diagnostic: &Diagnostic<Place>| {
+            let of_types = matches!(
+                diagnostic.code,
+                Code::UndefinedSymbolicVar
+                    | Code::UndefinedName
+                    | Code::UnknownDtype
+                    | Code::UnknownVDevice
+                    | Code::UnknownArgument
+                    | Code::TooManyArguments
+                    | Code::MalformedType
+                    | Code::ArgumentType
+                    | Code::CallTirOutputMismatch
+            );
+            of_types && matches!(diagnostic.primary, Place::Here(at) if place.start <= at.start && at.end <= place.end)
+        };
+        for diagnostic in self.diagnostics.iter_mut().skip(since).filter(|it| guilty(it)) {
+            let fix = Fix { title: title.to_owned(), edits: vec![(Place::Here(place), text.clone())], safe: false };
+            if !diagnostic.fixes.contains(&fix) {
+                diagnostic.fixes.push(fix);
+            }
+        }
+    }
+
+    /// Offers to declare the dims that are not, of those reported in a parameter's type since the diagnostic number `since`:
+    /// a dim of its own, in quotes, is a symbol.
+    pub(super) fn offer_dim_declarations(&mut self, since: usize) {
+        if self.diagnostics.len() == since {
+            return;
+        }
+        let text = self.segment.text();
+        // A declared symbol that the signature mentions and no parameter binds is what is missing here.
+        let is_word = |symbol: &str| {
+            let at_word = |c: char| c.is_alphanumeric() || c == '_';
+            text.split(|c| !at_word(c)).any(|word| word == symbol)
+        };
+        let unbound = self.file.symbols.iter().filter(|symbol| !self.signature_symbols.contains(symbol));
+        let unbound: Vec<Name> = unbound.filter(|symbol| is_word(symbol)).copied().collect();
+        for diagnostic in self.diagnostics.iter_mut().skip(since) {
+            let Place::Here(place) = diagnostic.primary else { continue };
+            let Some(symbol) = text.get(place.range()).filter(|symbol| !symbol.starts_with(['"', '\''])) else {
+                continue;
+            };
+            let before = text.get(..place.range().start).unwrap_or_default().trim_end();
+            let after = text.get(place.range().end..).unwrap_or_default().trim_start();
+            if matches!(diagnostic.code, Code::UndefinedSymbolicVar | Code::UndefinedName)
+                && before.ends_with(['(', '[', ','])
+                && after.starts_with([')', ']', ','])
+            {
+                if let [meant] = &unbound[..]
+                    && meant.as_str() != symbol
+                {
+                    let edits = vec![(Place::Here(place), meant.to_string())];
+                    diagnostic.fixes.push(Fix { title: format!("use `{meant}`"), edits, safe: false });
+                }
+                diagnostic.fixes.push(Fix {
+                    title: format!("declare the dim: \"{symbol}\""),
+                    edits: vec![(Place::Here(place), format!("\"{symbol}\""))],
+                    safe: false,
+                });
+            }
+        }
+    }
+
+    /// Offers to declare the symbols of a `match_cast` that are not, of those reported since the diagnostic number `since`.
+    pub(super) fn offer_symbols(&mut self, since: usize) {
+        let Some(statement) = self.statement_at(self.statement as usize).filter(|_| self.diagnostics.len() > since)
+        else {
+            return;
+        };
+        let text = self.segment.text();
+        let before = text.get(..statement.span.range().start).unwrap_or_default();
+        let line = before.rfind('\n').map_or(0, |at| at + 1);
+        let (indent, tir) = (before.get(line..).unwrap_or_default(), self.file.spelled_namespace("T"));
+        let place = Span::empty(u32::try_from(line).unwrap_or(0));
+        if !indent.trim().is_empty() {
+            return;
+        }
+        for diagnostic in self.diagnostics.iter_mut().skip(since).filter(|it| it.code == Code::UndefinedSymbolicVar) {
+            let Place::Here(at) = diagnostic.primary else { continue };
+            let Some(symbol) = text.get(at.range()).filter(|symbol| !symbol.starts_with(['"', '\''])) else { continue };
+            diagnostic.fixes.push(Fix {
+                title: format!("declare `{symbol} = {tir}.int64()`"),
+                edits: vec![(Place::Here(place), format!("{indent}{symbol} = {tir}.int64()\n"))],
+                safe: false,
+            });
+        }
+    }
+
+    /// The bytes to delete with an argument of a call or an element of a list: a comma goes with it.
+    pub(super) fn removal(&self, cursor: Cursor<'_>, arguments: &[Argument], at: usize) -> Option<Span> {
+        let span = |argument: &Argument| {
+            let value = argument.value.tokens;
+            cursor.span(TokenRange { start: argument.keyword.unwrap_or(value.start), end: value.end })
+        };
+        let own = span(arguments.get(at)?);
+        match (at.checked_sub(1).and_then(|before| arguments.get(before)), arguments.get(at + 1)) {
+            (Some(before), _) => Some(Span::new(span(before).end, own.end)),
+            (None, Some(next)) => Some(Span::new(own.start, span(next).start)),
+            (None, None) => Some(own),
+        }
+    }
+
+    /// Offers quotes for the name of a dtype that was just reported as undefined: nothing else can be meant.
+    pub(super) fn offer_quotes(&mut self, dtype: Name, span: Span) {
+        if rx_base::DType::parse(&dtype).is_none() {
+            return;
+        }
+        let mut fix = self.replace_fix(span, format!("write \"{dtype}\""), format!("\"{dtype}\""));
+        fix.safe = true;
+        self.unresolved.retain(|unresolved| unresolved.span != span);
+        if let Some(diagnostic) = self.diagnostics.last_mut() {
+            diagnostic.fixes = vec![fix];
+        }
+    }
+
+    /// Says what the name at `span` is used for, if nothing defines it.
+    pub(super) fn used_for(&mut self, role: Role, span: Span) {
+        if let Some(last) = self.unresolved.last_mut().filter(|last| last.span == span) {
+            last.role = role;
+        }
+    }
+
+    /// The fix that writes something else at a place of this segment.
+    pub(super) fn replace_fix(&self, place: Span, title: impl Into<String>, text: impl Into<String>) -> Fix<Place> {
+        Fix { title: title.into(), edits: vec![(Place::Here(place), text.into())], safe: false }
+    }
+}

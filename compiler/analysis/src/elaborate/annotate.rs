@@ -1,0 +1,127 @@
+//! Inferred types as annotations: where they go and what they say.
+
+use super::{BlockState, Elaborator};
+use crate::entry::Outer;
+use crate::file_context::FileContext;
+use crate::reconcile::reconcile;
+use rx_base::Span;
+use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
+use rx_syntax::ast::{ExprKind, StatementKind, TokenRange};
+use rx_syntax::dialect::Dialect;
+use rx_syntax::{Cursor, Segment, Statement};
+
+/// Which annotations are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Annotate {
+    /// Those that are missing.
+    Missing,
+    /// Those too that say less than is known.
+    All,
+}
+
+/// What is written, and how types are spelled.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// Which annotations.
+    pub which: Annotate,
+    /// The spelling of the file.
+    pub dialect: Dialect,
+}
+
+/// The annotations of a segment.
+#[derive(Debug)]
+pub struct Annotated {
+    style: Style,
+    /// Edits of the segment, in order.
+    pub edits: Vec<(Span, String)>,
+    /// The return type of the function around, where the segment returns from it and it declares none; it begins with the
+    /// arrow.
+    pub returned: Option<String>,
+}
+
+/// Elaborates a segment again to annotate it.
+pub fn annotate(
+    segment: &Segment,
+    start: &BlockState,
+    file: &FileContext,
+    outer: &dyn Outer,
+    style: Style,
+) -> Annotated {
+    let mut elaborator = Elaborator::new(segment, start.clone(), file, outer);
+    elaborator.annotated = Some(Annotated { style, edits: Vec::new(), returned: None });
+    elaborator.run();
+    elaborator.annotated.unwrap_or(Annotated { style, edits: Vec::new(), returned: None })
+}
+
+/// Where a `def` takes the annotation of what it returns.
+pub fn return_place(cursor: Cursor<'_>, statement: &Statement) -> Option<Span> {
+    let StatementKind::Def { ret: None, .. } = statement.tree.kind else { return None };
+    // The last token is the colon.
+    let last = statement.token_count.checked_sub(2)?;
+    Some(Span::empty(cursor.span(TokenRange { start: last, end: last + 1 }).end))
+}
+
+impl Elaborator<'_> {
+    /// The spelling of the annotations that are being written.
+    pub(super) fn dialect(&self) -> Dialect {
+        self.annotated.as_ref().map_or(Dialect::Tvm027, |annotated| annotated.style.dialect)
+    }
+
+    /// Notes the type of a variable at `span` that is bound without an annotation. Only a name by itself can have one.
+    pub(super) fn note_binding(&mut self, span: Span, ty: &StructInfo) {
+        if self.annotated.is_none() {
+            return;
+        }
+        let segment = self.segment;
+        let Some(statement) = self.statement_at(self.statement as usize) else { return };
+        let StatementKind::Assign { targets, .. } = &statement.tree.kind else { return };
+        let [target] = &targets[..] else { return };
+        let cursor = segment.cursor(statement);
+        if matches!(target.kind, ExprKind::Name) && cursor.span(target.tokens) == span && statement.tree.error.is_none()
+        {
+            let text = self.written_type(ty).map(|text| format!(": {text}"));
+            self.note(Span::empty(span.end), text);
+        }
+    }
+
+    /// Notes an annotation at `place` that says less than the value it is for.
+    pub(super) fn note_coarser(&mut self, place: Span, declared: &StructInfo, value: &IrExpr) {
+        let all = self.annotated.as_ref().is_some_and(|annotated| annotated.style.which == Annotate::All);
+        if !all || matches!(value.kind, IrKind::MatchCast(_)) {
+            return;
+        }
+        let bounds = self.bounds.clone();
+        let (fits, says_more) = (reconcile(declared, &value.ty, &bounds), reconcile(&value.ty, declared, &bounds));
+        let is_object = *declared == StructInfo::Object && value.ty != StructInfo::Object;
+        if fits.clash.is_none() && !fits.open && (is_object || (says_more.clash.is_none() && says_more.open)) {
+            let text = self.written_type(&value.ty);
+            self.note(place, text);
+        }
+    }
+
+    /// Notes the type of what the outermost function returns.
+    pub(super) fn note_return(&mut self, ty: &StructInfo) {
+        if self.annotated.is_some() && self.nesting == 0 {
+            let text = self.written_return(ty).map(|text| format!(" -> {text}"));
+            if let Some(annotated) = &mut self.annotated {
+                annotated.returned = text;
+            }
+        }
+    }
+
+    /// Notes the type of what the nested function of `statement` returns; its scope is open.
+    pub(super) fn note_nested_return(&mut self, statement: &Statement, ty: &StructInfo) {
+        if self.annotated.is_some()
+            && let Some(place) = return_place(self.segment.cursor(statement), statement)
+        {
+            let text = self.written_return(ty).map(|text| format!(" -> {text}"));
+            self.note(place, text);
+        }
+    }
+
+    fn note(&mut self, place: Span, text: Option<String>) {
+        if let (Some(annotated), Some(text)) = (&mut self.annotated, text) {
+            annotated.edits.push((place, text));
+        }
+    }
+}

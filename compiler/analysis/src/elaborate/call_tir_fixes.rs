@@ -1,0 +1,203 @@
+//! Fixes of `R.call_tir`: outputs as the prim_func's buffers have them, arguments that fit its parameters.
+
+use super::Elaborator;
+use super::call::BoundCall;
+use crate::entry::Place;
+use crate::unify::Bindings;
+use rx_base::{Dim, Fix};
+use rx_ir::{
+    BufferParam, Expr as IrExpr, ExprKind as IrKind, PrimFuncSignature, PrimParamKind, Shape, StructInfo, TensorInfo,
+};
+
+impl Elaborator<'_> {
+    /// Offers to write the outputs the prim_func has to whatever was said of the call's `out_ty`.
+    pub(super) fn offer_outputs(&mut self, bound: &BoundCall, prim: &PrimFuncSignature) {
+        let written = bound.types("out_ty");
+        let place = bound.span("out_ty");
+        let is_here =
+            |place_: &Place| matches!(place_, Place::Here(at) if place.start <= at.start && at.end <= place.end);
+        if place == bound.call_span || !self.diagnostics.iter().any(|diagnostic| is_here(&diagnostic.primary)) {
+            return;
+        }
+        let Some(text) = self.outputs_text(bound, prim, written) else { return };
+        self.offer_type(0, place, "write the prim_func's outputs", Some(text));
+        // A dtype that is left out can only be the buffer's.
+        let only_dtypes = written.iter().all(|ty| ty.as_tensor().is_some_and(|tensor| tensor.dtype.is_none()));
+        for diagnostic in self.diagnostics.iter_mut().filter(|it| only_dtypes && it.message.contains("has no dtype")) {
+            diagnostic.fixes.iter_mut().for_each(|fix| fix.safe = is_here(&diagnostic.primary));
+        }
+    }
+
+    /// The fix that writes as many outputs as the arguments leave.
+    pub(super) fn outputs_fix(&mut self, bound: &BoundCall, prim: &PrimFuncSignature) -> Option<Fix<Place>> {
+        let place = bound.span("out_ty");
+        let text = self.outputs_text(bound, prim, bound.types("out_ty")).filter(|_| place != bound.call_span)?;
+        Some(self.replace_fix(place, "write the prim_func's outputs", text))
+    }
+
+    /// The `out_ty` that fits the prim_func and the arguments.
+    fn outputs_text(&mut self, bound: &BoundCall, prim: &PrimFuncSignature, written: &[StructInfo]) -> Option<String> {
+        let arguments = self.argument_types(bound)?;
+        let bounds = self.bounds.clone();
+        let mut bindings = Bindings::new(&bounds);
+        for (at, (param, ty)) in prim.params.iter().zip(&arguments).enumerate() {
+            if let (PrimParamKind::Buffer(buffer), Some(tensor)) = (&param.kind, ty.as_tensor()) {
+                let dims = buffer.shape.iter().zip(tensor.shape.dims().unwrap_or_default());
+                dims.for_each(|(wanted, actual)| drop(bindings.meet(wanted, actual, at)));
+            }
+        }
+        let aliased = super::call_tir::inplace_indices(bound, written.len());
+        let indices: Vec<usize> = match aliased {
+            Some(indices) => {
+                let mut fresh = arguments.len()..;
+                let index = |at: &i64| usize::try_from(*at).ok().or_else(|| fresh.next());
+                indices.iter().map(index).collect::<Option<_>>()?
+            }
+            None => (arguments.len()..prim.params.len()).collect(),
+        };
+        let mut texts = Vec::new();
+        for (nth, index) in indices.iter().enumerate() {
+            let PrimParamKind::Buffer(buffer) = &prim.params.get(*index)?.kind else { return None };
+            let own = written.get(nth);
+            let vdevice = own.and_then(StructInfo::as_tensor).and_then(|tensor| tensor.vdevice);
+            if !buffer.written || matches!(own, Some(StructInfo::DTensor(_))) {
+                return None;
+            }
+            let dims = output_dims(buffer, own, &bindings)?;
+            let tensor = TensorInfo {
+                shape: Shape::known(dims),
+                dtype: Some(buffer.dtype),
+                vdevice,
+                dtype_error: false,
+                readings: None,
+            };
+            texts.push(self.written_type(&tensor.into())?);
+        }
+        match &texts[..] {
+            [] => None,
+            [one] => Some(one.clone()),
+            several => Some(format!("[{}]", several.join(", "))),
+        }
+    }
+
+    /// The types of a call's arguments, one by one.
+    fn argument_types(&self, bound: &BoundCall) -> Option<Vec<StructInfo>> {
+        let mut types = bound.operand("args")?.ty.as_tuple()?.to_vec();
+        if let Some(StructInfo::Shape(Shape::Known(dims))) = bound.operand("tir_vars").map(|scalars| &scalars.ty) {
+            types.extend(dims.iter().map(|_| StructInfo::prim(rx_base::DType::INT64)));
+        }
+        Some(types)
+    }
+
+    /// The fix of a call that passes too many arguments, or a tuple for its fields: the list of arguments rewritten so that
+    /// `wanted` are left.
+    pub(super) fn arguments_fix(
+        &self,
+        bound: &BoundCall,
+        prim: &PrimFuncSignature,
+        wanted: usize,
+    ) -> Option<Fix<Place>> {
+        let args = bound.operand("args")?;
+        let IrKind::Tuple(items) = &args.kind else { return None };
+        let source = |item: &IrExpr| self.segment.text().get(item.span.range()).unwrap_or_default().to_owned();
+        let texts: Vec<String> = items.iter().map(source).collect();
+        let place = Place::Here(bound.span("args"));
+        let listed = |texts: &[String]| match texts {
+            [one] => format!("({one},)"),
+            several => format!("({})", several.join(", ")),
+        };
+        for (at, item) in items.iter().enumerate() {
+            let fields = item.ty.as_tuple().map_or(0, <[StructInfo]>::len);
+            if fields > 0 && items.len() - 1 + fields == wanted {
+                let unpacked: Vec<String> = match &item.kind {
+                    IrKind::Tuple(inner) => inner.iter().map(source).collect(),
+                    _ => (0..fields).map(|field| format!("{}[{field}]", source(item))).collect(),
+                };
+                let mut all = texts.clone();
+                all.splice(at..=at, unpacked);
+                return Some(Fix {
+                    title: "unpack the tuple".to_owned(),
+                    edits: vec![(place, listed(&all))],
+                    safe: false,
+                });
+            }
+        }
+        if items.len() != wanted + 1 {
+            return None;
+        }
+        let fits = |left: &[&IrExpr]| {
+            left.iter().zip(prim.params.iter()).all(|(item, param)| match (&param.kind, item.ty.as_tensor()) {
+                (PrimParamKind::Buffer(buffer), Some(tensor)) => may_fit(tensor, buffer),
+                (PrimParamKind::Buffer(_), None) => false,
+                (_, tensor) => tensor.is_none(),
+            })
+        };
+        let without = |at: usize| items.iter().enumerate().filter(move |(index, _)| *index != at).map(|(_, item)| item);
+        // What stands there twice first, the last first.
+        let is_double = |at: &usize| texts.iter().filter(|text| Some(*text) == texts.get(*at)).count() > 1;
+        let mut order: Vec<usize> = (0..items.len()).rev().collect();
+        order.sort_by_key(|at| !is_double(at));
+        let at = order.into_iter().find(|at| fits(&without(*at).collect::<Vec<_>>()))?;
+        let title = format!("leave out `{}`", texts.get(at)?);
+        let left: Vec<String> = without(at).map(source).collect();
+        Some(Fix { title, edits: vec![(place, listed(&left))], safe: false })
+    }
+
+    /// The fix of a call whose prim_func and arguments are exchanged.
+    pub(super) fn exchange_fix(&self, bound: &BoundCall) -> Option<Fix<Place>> {
+        let IrKind::Tuple(items) = &bound.operand("args")?.kind else { return None };
+        let [IrExpr { kind: IrKind::Global(_), .. }] = &items[..] else { return None };
+        let (function, args) = (bound.operand("gvar").or_else(|| bound.operand("func"))?.span, bound.span("args"));
+        let source = |span: rx_base::Span| Some((Place::Here(span), self.segment.text().get(span.range())?.to_owned()));
+        let ((first, text_of_first), (second, text_of_second)) = (source(function)?, source(args)?);
+        let edits = vec![(first, text_of_second), (second, text_of_first)];
+        Some(Fix { title: "exchange the function and its arguments".to_owned(), edits, safe: false })
+    }
+
+    /// The fix of a single argument that does not fit: a parameter is declared as the buffer is, a tuple gives the field that
+    /// fits.
+    pub(super) fn argument_fix(
+        &mut self,
+        argument: &IrExpr,
+        buffer: &BufferParam,
+        bindings: &Bindings<'_>,
+    ) -> Option<Fix<Place>> {
+        if let Some(fields) = argument.ty.as_tuple() {
+            let at = fields.iter().position(|field| field.as_tensor().is_some_and(|field| may_fit(field, buffer)))?;
+            let end = rx_base::Span::empty(argument.span.end);
+            return match argument.kind {
+                IrKind::Var(_) => Some(self.replace_fix(end, format!("pass field {at}"), format!("[{at}]"))),
+                _ => None,
+            };
+        }
+        let IrKind::Var(variable) = argument.kind else { return None };
+        let dims: Option<Vec<Dim>> = buffer.shape.iter().map(|dim| bindings.substitute(dim)).collect();
+        let vdevice = argument.ty.as_tensor().and_then(|tensor| tensor.vdevice);
+        let shape = Shape::known(dims?);
+        let ty = TensorInfo { shape, dtype: Some(buffer.dtype), vdevice, dtype_error: false, readings: None };
+        self.type_fix(super::advice::Anchor::TypeOf(variable), &ty.into())
+    }
+}
+
+/// The dims of an output: the buffer's in the caller's terms. What the arguments leave open is as written.
+fn output_dims(buffer: &BufferParam, own: Option<&StructInfo>, bindings: &Bindings<'_>) -> Option<Vec<Dim>> {
+    let own = own.and_then(StructInfo::as_tensor).and_then(|tensor| tensor.shape.dims());
+    let dim = |(axis, dim): (usize, &Dim)| {
+        let written = own.and_then(|dims| dims.get(axis)).filter(|dim| !dim.is_error());
+        bindings.substitute(dim).or_else(|| written.cloned())
+    };
+    buffer.shape.iter().enumerate().map(dim).collect()
+}
+
+/// Whether nothing known keeps a tensor from being passed for a buffer.
+fn may_fit(tensor: &TensorInfo, buffer: &BufferParam) -> bool {
+    let dims = tensor.shape.dims();
+    tensor.dtype.is_none_or(|dtype| dtype == buffer.dtype)
+        && tensor.shape.ndim().is_none_or(|ndim| ndim == buffer.shape.len())
+        && dims.unwrap_or_default().iter().zip(buffer.shape.iter()).all(|(actual, wanted)| {
+            match (actual.as_constant(), wanted.as_constant()) {
+                (Some(actual), Some(wanted)) => actual == wanted,
+                _ => true,
+            }
+        })
+}

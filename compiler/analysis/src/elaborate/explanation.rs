@@ -1,0 +1,170 @@
+//! What is said beside a mismatch: the guilty part of an annotation, the formula behind the inferred dim, the attribute that
+//! would give the declared one, where the symbols in play get their values.
+
+use super::Elaborator;
+use crate::entry::{Entry, Place};
+use crate::readings::{self, Reading};
+use crate::reconcile::{Clash, ClashKind};
+use rx_base::{Diagnostic, Dim, Name, Span};
+use rx_ir::{Call, Callee, Expr as IrExpr, ExprKind as IrKind, Shape, StructInfo};
+use rx_ops::{Arg, CallInfo};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr, ExprKind};
+
+/// Attributes proposed for one mistake.
+const MOST_REPAIRS: usize = 2;
+
+/// Symbols whose binders are shown for one mistake.
+const MOST_SYMBOLS: usize = 3;
+
+impl Elaborator<'_> {
+    /// Adds to the report that `value` is not as declared: how its dim comes about, and which attribute would give what is
+    /// declared.
+    pub(super) fn explain_clash(
+        &self,
+        mut diagnostic: Diagnostic<Place>,
+        value: &IrExpr,
+        declared: &StructInfo,
+        clash: &Clash,
+    ) -> Diagnostic<Place> {
+        let IrKind::Call(call) = &value.kind else { return diagnostic };
+        let Call { callee: Callee::Op(operator), arguments } = &**call else { return diagnostic };
+        let Some(schema) = rx_ops::find(*operator) else { return diagnostic };
+        let arguments = readings::of_arguments(arguments, Reading::Inferred);
+        let args: Vec<Arg<'_>> = arguments.iter().map(Arg::from).collect();
+        let call = CallInfo::explaining(schema, &args, &self.bounds);
+        if (schema.infer)(&call).is_err() {
+            return diagnostic;
+        }
+        if let (Some(axis), [], Some(derivations)) = (clash.axis, &clash.path[..], &call.derivations)
+            && let Some((_, formula)) = derivations.borrow().iter().find(|(of, _)| *of == axis)
+        {
+            diagnostic = diagnostic.with_note(format!("axis {axis}: {formula}"));
+        }
+        let gives = match (clash.axis, clash.kind) {
+            (Some(_), _) | (_, ClashKind::Dtype) => clash.wanted.clone(),
+            _ => declared.to_string(),
+        };
+        for repair in rx_ops::repairs(&call, declared).into_iter().take(MOST_REPAIRS) {
+            diagnostic = diagnostic.with_help(format!("{}={} gives {gives}", repair.param, repair.value));
+        }
+        diagnostic
+    }
+
+    /// Adds where the symbols get their values that stand in `types` and that `text` speaks of.
+    pub(super) fn with_symbols<'t>(
+        &mut self,
+        mut diagnostic: Diagnostic<Place>,
+        text: &str,
+        types: impl IntoIterator<Item = &'t StructInfo>,
+    ) -> Diagnostic<Place> {
+        let mut symbols = Vec::new();
+        for ty in types {
+            symbols_of(ty, &mut |symbol| {
+                if !symbols.contains(&symbol) && symbols.len() < 64 {
+                    symbols.push(symbol);
+                }
+            });
+        }
+        symbols.retain(|symbol| speaks_of(text, symbol));
+        for symbol in symbols.into_iter().take(MOST_SYMBOLS) {
+            let bound = match self.lookup(symbol) {
+                Some(Entry::Symbol { bound }) => bound,
+                Some(Entry::Value { ty: StructInfo::Prim(_), .. }) => true,
+                _ => false,
+            };
+            let place = self.definition_of(symbol);
+            if bound && diagnostic.primary != place && diagnostic.labels.iter().all(|label| label.place != place) {
+                diagnostic = diagnostic.with_label(place, format!("`{symbol}` gets its value here"));
+            }
+        }
+        diagnostic
+    }
+}
+
+/// The part of an annotation that a clash is about: a dim, the dtype. The whole annotation where the part is not written.
+pub(super) fn guilty_part(cursor: Cursor<'_>, annotation: &Expr, clash: &Clash) -> Span {
+    let mut ty = bare(annotation);
+    for index in &clash.path {
+        let Some(field) = field(ty, *index) else { return cursor.span(annotation.tokens) };
+        ty = bare(field);
+    }
+    let part = match (&ty.kind, clash.kind, clash.axis) {
+        (ExprKind::Call { arguments, .. }, ClashKind::Shape, Some(axis)) => argument(cursor, arguments, "shape", 0)
+            .or_else(|| argument(cursor, arguments, "values", 0))
+            .and_then(|shape| match &shape.kind {
+                ExprKind::Tuple(dims) | ExprKind::List(dims) => dims.get(axis),
+                _ => None,
+            }),
+        (ExprKind::Call { arguments, .. }, ClashKind::Shape, None) => {
+            argument(cursor, arguments, "shape", 0).or_else(|| argument(cursor, arguments, "ndim", 3))
+        }
+        (ExprKind::Call { arguments, .. }, ClashKind::Dtype, _) => {
+            argument(cursor, arguments, "dtype", 1).or_else(|| arguments.first().map(|first| &first.value))
+        }
+        (ExprKind::Call { arguments, .. }, ClashKind::VDevice, _) => argument(cursor, arguments, "vdevice", 2),
+        _ => None,
+    };
+    cursor.span(part.unwrap_or(ty).tokens)
+}
+
+fn bare(mut expr: &Expr) -> &Expr {
+    while let ExprKind::Parenthesized(inner) = &expr.kind {
+        expr = inner;
+    }
+    expr
+}
+
+/// A field of `R.Tuple(…)`.
+fn field(ty: &Expr, index: usize) -> Option<&Expr> {
+    let ExprKind::Call { arguments, .. } = &ty.kind else { return None };
+    match &arguments[..] {
+        [Argument { value: Expr { kind: ExprKind::List(fields), .. }, .. }] => fields.get(index),
+        _ => arguments.get(index).map(|argument| &argument.value),
+    }
+}
+
+/// The argument called `name`, which may be passed at `position`. A string at the place of a shape is a dtype.
+fn argument<'e>(cursor: Cursor<'_>, arguments: &'e [Argument], name: &str, position: usize) -> Option<&'e Expr> {
+    let named = arguments.iter().find(|argument| argument.keyword.is_some_and(|keyword| cursor.text(keyword) == name));
+    let positional = || arguments.get(position).filter(|argument| argument.keyword.is_none());
+    let found = bare(&named.or_else(positional)?.value);
+    (position != 0 || !matches!(found.kind, ExprKind::String)).then_some(found)
+}
+
+/// Whether `text` has the name as a word.
+fn speaks_of(text: &str, symbol: &Name) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(symbol.as_str()).any(|(at, found)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + found.len()..).and_then(|after| after.chars().next());
+        !before.is_some_and(is_part) && !after.is_some_and(is_part)
+    })
+}
+
+fn symbols_of(ty: &StructInfo, visit: &mut dyn FnMut(Name)) {
+    let mut dims = |dims: &[Dim]| dims.iter().for_each(|dim| dim.for_each_symbol(&mut |symbol| visit(symbol)));
+    match ty {
+        StructInfo::Shape(Shape::Known(shape)) => dims(shape),
+        StructInfo::Prim(prim) => prim.value.iter().for_each(|value| dims(std::slice::from_ref(value))),
+        StructInfo::Tuple(fields) => fields.iter().for_each(|field| symbols_of(field, visit)),
+        ty => {
+            if let Some(shape) = ty.as_tensor().and_then(|tensor| tensor.shape.dims()) {
+                dims(shape);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::speaks_of;
+    use rx_base::name::name;
+
+    #[test]
+    fn symbols_are_found_as_words() {
+        assert!(speaks_of("axis 1 is n, not 4", &name("n")));
+        assert!(speaks_of("axis 1 is 2*n", &name("n")));
+        assert!(!speaks_of("no number", &name("n")));
+    }
+}

@@ -1,0 +1,135 @@
+//! Calls of functions whose weights another function prepares: `main`, after `LiftTransformParams`, with
+//! `main_transform_params`.
+
+use super::Elaborator;
+use crate::entry::{ItemPart, Place};
+use rx_base::name::name;
+use rx_base::{Code, Diagnostic, Fix, Name, Span};
+use rx_ir::{Expr as IrExpr, FunctionSignature, Signature, StructInfo, Term, Values};
+
+impl Elaborator<'_> {
+    /// The function that prepares the weights of `function`, and the index of the first weight.
+    fn weights_of(&self, function: Name, signature: &FunctionSignature) -> Option<(Name, usize)> {
+        let first = usize::try_from(signature.num_input?).ok().filter(|first| *first < signature.params.len())?;
+        let transform = name(&format!("{function}_transform_params"));
+        self.file.items.contains(&transform).then_some((transform, first))
+    }
+
+    /// Warns of a parameter of the caller's that is passed for a prepared weight as it is.
+    pub(super) fn check_weights(
+        &mut self,
+        function: Name,
+        signature: &FunctionSignature,
+        args: &[IrExpr],
+        callee_span: Span,
+    ) {
+        let Some((transform, first)) = self.weights_of(function, signature).filter(|_| self.nesting == 0) else {
+            return;
+        };
+        let Some(caller) = self.function_context().filter(|caller| caller.name != transform) else { return };
+        // The caller's own weights may have been prepared by its callers in turn.
+        let is_raw = |index: usize| {
+            caller.num_input.is_none_or(|inputs| usize::try_from(inputs).is_ok_and(|inputs| index < inputs))
+        };
+        let mut raw = Vec::new();
+        for (at, arg) in args.iter().enumerate().skip(first) {
+            if let Some(Values::Tensor(values)) = self.values_of(arg).as_deref()
+                && let Some(Term::Param { index, .. }) = values.term.as_deref()
+                && is_raw(*index as usize)
+            {
+                raw.push((at, arg));
+            }
+        }
+        let Some((at, arg)) = raw.first().copied() else { return };
+        let param = signature.params.get(at).map_or(name("_"), |(param, _)| *param);
+        let message = format!(
+            "`{param}` of `{function}` wants a weight that `{transform}` has prepared, this is a parameter of `{}`",
+            caller.name
+        );
+        let index = u32::try_from(at).unwrap_or(u32::MAX);
+        let mut report = Diagnostic::new(Code::UntransformedParam, Place::Here(arg.span), message)
+            .with_primary_label("passed as it is")
+            .with_label(Place::Item(function, ItemPart::Param(index)), "the prepared weight")
+            .with_label(Place::Item(transform, ItemPart::Name), "what prepares it")
+            .with_note(format!(
+                "`{function}` has num_input={first}: parameters from `{}` on are results of `{transform}`",
+                signature.params.get(first).map_or(name("_"), |(param, _)| *param)
+            ))
+            .with_help(format!("call `{transform}` on the raw weights and pass the fields of its result"));
+        for (_, other) in raw.iter().skip(1) {
+            report = report.with_label(Place::Here(other.span), "raw, too");
+        }
+        if let Some(fix) = self.transform_fix(transform, &args[first..], raw.len(), callee_span) {
+            report = report.with_fix(fix);
+        }
+        self.report(report);
+    }
+
+    /// What an argument that does not fit a prepared weight should have been, for its report.
+    pub(super) fn with_weight_note(
+        &mut self,
+        report: Diagnostic<Place>,
+        function: Name,
+        at: usize,
+        args: &[IrExpr],
+        callee_span: Span,
+    ) -> Diagnostic<Place> {
+        let Some(signature) = self.signature(function) else { return report };
+        let Signature::Relax(signature) = &*signature else { return report };
+        let Some((transform, first)) = self.weights_of(function, signature).filter(|(_, first)| at >= *first) else {
+            return report;
+        };
+        let weight = signature.params.get(first).map_or(name("_"), |(param, _)| *param);
+        let report = report.with_note(format!(
+            "`{function}` has num_input={first}: parameters from `{weight}` on are produced by `{transform}`"
+        ));
+        let weights = args.get(first..).unwrap_or_default();
+        match self.transform_fix(transform, weights, weights.len(), callee_span) {
+            Some(fix) => report.with_fix(fix),
+            None => report,
+        }
+    }
+
+    /// The edit that prepares all weights of a call before it, where these are what the function that does it takes.
+    fn transform_fix(&mut self, transform: Name, weights: &[IrExpr], raw: usize, callee: Span) -> Option<Fix<Place>> {
+        let signature = self.signature(transform)?;
+        let Signature::Relax(signature) = &*signature else { return None };
+        let [(_, StructInfo::Tuple(wanted))] = &signature.params[..] else { return None };
+        if raw != weights.len() || wanted.len() != weights.len() {
+            return None;
+        }
+        let bounds = self.bounds.clone();
+        let fits = |(wanted, given): (&StructInfo, &IrExpr)| {
+            crate::reconcile::reconcile(wanted, &given.ty, &bounds).clash.is_none()
+        };
+        if !wanted.iter().zip(weights).all(fits) {
+            return None;
+        }
+        let statement = self.statement_at(self.statement as usize).filter(|statement| !statement.inline)?;
+        let text = self.segment.text();
+        let source = |span: Span| text.get(span.start as usize..span.end as usize);
+        let module = source(callee)?.rsplit_once('.')?.0;
+        let passed = weights.iter().map(|weight| source(weight.span)).collect::<Option<Vec<_>>>()?.join(", ");
+        let indent = " ".repeat(statement.indent as usize);
+        let start = statement.span.start;
+        let prepared = self.fresh_name(&transform.replace("_transform_params", "_params"));
+        let call = format!("{prepared} = {module}.{transform}(({passed},))\n{indent}");
+        let mut edits = vec![(Place::Here(Span::new(start, start)), call)];
+        for (at, weight) in weights.iter().enumerate() {
+            edits.push((Place::Here(weight.span), format!("{prepared}[{at}]")));
+        }
+        Some(Fix { title: format!("prepare the weights with {transform}"), edits, safe: false })
+    }
+
+    /// A name nothing stands for yet.
+    fn fresh_name(&mut self, wanted: &str) -> String {
+        let mut fresh = wanted.to_owned();
+        for count in 1..16 {
+            if self.lookup(name(&fresh)).is_none() {
+                break;
+            }
+            fresh = format!("{wanted}_{count}");
+        }
+        fresh
+    }
+}

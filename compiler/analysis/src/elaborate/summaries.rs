@@ -1,0 +1,186 @@
+//! Values through calls of the module's functions: what a callee needs of its arguments' elements, what it gives.
+
+use super::Elaborator;
+use super::index_sites::{Described, softened};
+use super::values::origin_of;
+use crate::entry::{ItemPart, Place};
+use crate::unify::Bindings;
+use rx_base::name::name;
+use rx_base::{Dim, Name};
+use rx_ir::{
+    Expr as IrExpr, FunctionSignature, Known, Requirement, Signature, StructInfo, Summary, TensorValues, Term, Values,
+};
+use rx_ops::values::{Access, Context, Judgement, evaluate, in_type, judge};
+use std::sync::Arc;
+
+/// A call of a function of which more is known than its signature.
+struct Applied<'a> {
+    function: Name,
+    summary: Arc<Summary>,
+    arguments: Vec<Known>,
+    bindings: Bindings<'a>,
+}
+
+impl Applied<'_> {
+    /// A dim of the callee in the caller's terms. A symbol that no argument binds is one of the callee's own.
+    fn dim(&self, dim: &Dim) -> Dim {
+        dim.substitute(&|symbol| {
+            Some(match self.bindings.get(symbol) {
+                Some(bound) => bound.value.clone(),
+                None => Dim::symbol(name(&format!("{}.{symbol}", self.function))),
+            })
+        })
+    }
+}
+
+impl Elaborator<'_> {
+    /// What is known of the result of a call.
+    pub(super) fn function_values(&mut self, function: Name, args: &[&IrExpr]) -> Known {
+        let bounds = self.bounds.clone();
+        let applied = self.applied(function, args, &bounds)?;
+        let dim = |dim: &Dim| applied.dim(dim);
+        let context = Context { arguments: &applied.arguments, dim: &dim, bounds: &bounds };
+        evaluate(&applied.summary.result, &context)
+    }
+
+    /// Holds what is known of the arguments against what the callee needs of them.
+    pub(super) fn check_requirements(&mut self, function: Name, args: &[IrExpr]) {
+        let bounds = self.bounds.clone();
+        let all: Vec<&IrExpr> = args.iter().collect();
+        let Some(applied) = self.applied(function, &all, &bounds) else { return };
+        for requirement in &applied.summary.requirements {
+            let dim = |dim: &Dim| applied.dim(dim);
+            let context = Context { arguments: &applied.arguments, dim: &dim, bounds: &bounds };
+            let indices = evaluate(&TensorValues::clone(&requirement.indices).into(), &context);
+            let Some(Values::Tensor(indices)) = indices.as_deref() else { continue };
+            let argument = requirement.indices.term.as_deref().and_then(root);
+            let argument = argument.and_then(|at| applied.arguments.get(at as usize)).and_then(Option::as_deref);
+            let origin = indices.origin.clone().or_else(|| origin_of(argument?));
+            let met = Requirement {
+                indices: TensorValues { origin, ..indices.clone() },
+                indices_ty: in_type(&requirement.indices_ty, &dim),
+                data_ty: in_type(&requirement.data_ty, &dim),
+                extent: applied.dim(&requirement.extent),
+                function: requirement.function.or(Some(function)),
+                conditional: requirement.conditional || self.blocks > 0,
+                ..requirement.clone()
+            };
+            self.meet_requirement(requirement, met, args);
+        }
+    }
+
+    /// Reports a requirement that the arguments do not meet, or passes it on to the callers.
+    fn meet_requirement(&mut self, own: &Requirement, met: Requirement, args: &[IrExpr]) {
+        let access = Access { indices: &met.indices, ty: &met.indices_ty, extent: &met.extent, from_end: met.from_end };
+        let judgement = judge(&access, &self.bounds.clone());
+        let Some(arg) = own.indices.term.as_deref().and_then(root).and_then(|at| args.get(at as usize)) else { return };
+        let short = met.operator.rsplit('.').next().unwrap_or_default().to_owned();
+        let described = Described {
+            operator: &short,
+            indices: &met.indices,
+            axis: met.axis,
+            extent: &met.extent,
+            from_end: met.from_end,
+            data: (!met.data_ty.is_error()).then_some(&met.data_ty),
+        };
+        let place = Place::Here(arg.span);
+        let report = match &judgement {
+            Judgement::Certain(witness) if own.conditional => Some(softened(described.certain(witness, place))),
+            Judgement::Certain(witness) => Some(described.certain(witness, place)),
+            Judgement::Possible(end) if !own.reported => Some(described.possible(&end.value, place)),
+            _ => None,
+        };
+        let Some(mut report) = report else {
+            let depends = met.indices.term.is_some() && self.nesting == 0;
+            if depends && matches!(judgement, Judgement::Open | Judgement::Possible(_)) {
+                self.require(Requirement { indices: TensorValues { origin: None, ..met.indices }, ..met });
+            }
+            return;
+        };
+        if let Some(function) = met.function {
+            let part = met.variable.map_or(ItemPart::Name, ItemPart::Binding);
+            let axis = described.data_label().unwrap_or_else(|| format!("the depth is {}", met.extent));
+            report = report.with_label(Place::Item(function, part), format!("`{function}` indexes by it here; {axis}"));
+        }
+        report = self.with_origins(report, met.indices.origin.as_ref());
+        let keeps = own.indices.term.as_deref().is_some_and(keeps_elements);
+        if keeps && met.extent.as_constant() != Some(0) && arg.ty.as_tensor().is_some() {
+            report = self.with_limit_fixes(report, arg.span, &met.extent, met.from_end, &arg.ty, true);
+        }
+        self.report(report);
+    }
+
+    /// The callee's summary with the call's arguments, where something is known of them or asked of the result.
+    fn applied<'b>(
+        &mut self,
+        function: Name,
+        args: &[&IrExpr],
+        bounds: &'b rx_base::symbolic::Bounds,
+    ) -> Option<Applied<'b>> {
+        if self.is_recording() {
+            return None;
+        }
+        let signature = self.signature(function)?;
+        let Signature::Relax(FunctionSignature { params, ret, .. }) = &*signature else { return None };
+        let arguments: Vec<Known> = args.iter().map(|arg| self.values_of(arg)).collect();
+        let tells = |(values, arg): (&Known, &&IrExpr)| values.as_deref().is_some_and(|values| tells(values, &arg.ty));
+        let asks = ret.as_ref().is_none_or(holds_integers);
+        if params.len() != args.len() || !(asks || arguments.iter().zip(args).any(tells)) {
+            return None;
+        }
+        let summary = self.summary(function)?;
+        let mut bindings = Bindings::new(bounds);
+        for (at, ((_, param), arg)) in params.iter().zip(args).enumerate() {
+            bindings.meet_types(param, &arg.ty, at);
+        }
+        Some(Applied { function, summary, arguments, bindings })
+    }
+}
+
+/// Whether something is known of a value, or it may be an index that a parameter of the caller is.
+fn tells(values: &Values, ty: &StructInfo) -> bool {
+    match values {
+        Values::Tensor(tensor) => tensor.has_facts() || tensor.term.is_some() && holds_integers(ty),
+        Values::Tuple(fields) => {
+            let types = ty.as_tuple().unwrap_or_default();
+            fields.iter().zip(types).any(|(field, ty)| field.as_deref().is_some_and(|field| tells(field, ty)))
+        }
+    }
+}
+
+/// Whether there are integers in a type.
+fn holds_integers(ty: &StructInfo) -> bool {
+    match ty {
+        StructInfo::Tuple(fields) => fields.iter().any(holds_integers),
+        ty => ty.as_tensor().and_then(|tensor| tensor.dtype).is_some_and(|dtype| dtype.is_int()),
+    }
+}
+
+/// The parameter a term begins with.
+fn root(term: &Term) -> Option<u32> {
+    match term {
+        Term::Param { index, .. } => Some(*index),
+        Term::Call { operands, .. } => operands.iter().flatten().find_map(|values| root_of(values)),
+    }
+}
+
+fn root_of(values: &Values) -> Option<u32> {
+    match values {
+        Values::Tensor(tensor) => tensor.term.as_deref().and_then(root),
+        Values::Tuple(fields) => fields.iter().flatten().find_map(|field| root_of(field)),
+    }
+}
+
+/// Whether a term's elements are those of a parameter, and no others.
+fn keeps_elements(term: &Term) -> bool {
+    match term {
+        Term::Param { path, .. } => path.is_empty(),
+        Term::Call { call, operands, .. } => {
+            let rx_ir::Callee::Op(operator) = call.callee else { return false };
+            let Some(schema) = rx_ops::find(operator) else { return false };
+            let kept = schema.flow.kept.and_then(|kept| schema.params.iter().position(|param| param.name == kept));
+            let operand = kept.and_then(|at| operands.get(at)).and_then(Option::as_deref);
+            operand.and_then(Values::as_tensor).and_then(|tensor| tensor.term.as_deref()).is_some_and(keeps_elements)
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Fixes of operator calls that are found by trying: an argument is changed, the operator's rule runs again, and what makes it
+//! give a type is offered. Only calls that are wrong pay for it.
+
+use super::Elaborator;
+use super::call::{BoundCall, default_text};
+use crate::entry::Place;
+use rx_base::name::name;
+use rx_base::symbolic::Bounds;
+use rx_base::{Code, DType, Diagnostic, Dim, Fix, Span};
+use rx_ir::{Argument, Attr, Call, Callee, Expr as IrExpr, ExprKind as IrKind, Shape, StructInfo};
+use rx_ops::{Arg, AttrKind, CallInfo, Param, ParamKind, ParamPlace};
+
+/// The most fixes offered for one mistake.
+const MOST_FIXES: usize = 3;
+
+/// A changed call: what to say of it, what each changed parameter gets, and how that is written.
+struct Candidate {
+    title: String,
+    changes: Vec<(usize, Argument, String)>,
+}
+
+impl Elaborator<'_> {
+    /// Adds the fixes found by trying to a diagnostic of `bound`, and takes back those of the rule that do not mend it.
+    pub(super) fn try_fixes(
+        &mut self,
+        bound: &BoundCall,
+        report: &Diagnostic<ParamPlace>,
+        placed: &mut Diagnostic<Place>,
+    ) {
+        let bounds = self.bounds.clone();
+        placed.fixes.retain(|fix| fix.safe || !is_useless(bound, report, fix, &bounds));
+        let before = placed.fixes.len();
+        for candidate in candidates(bound, report) {
+            if placed.fixes.len() >= before.max(1) + MOST_FIXES - 1 {
+                return;
+            }
+            if !gives_type(bound, &candidate.changes, &bounds) {
+                continue;
+            }
+            if let Some(fix) = self.written(bound, candidate)
+                && placed.fixes.iter().all(|other| other.edits != fix.edits)
+            {
+                placed.fixes.push(fix);
+            }
+        }
+    }
+
+    /// A candidate as edits: arguments that are written are replaced, others put in before the call's end.
+    fn written(&self, bound: &BoundCall, candidate: Candidate) -> Option<Fix<Place>> {
+        let mut edits = Vec::new();
+        for (at, _, text) in candidate.changes {
+            let param = bound.schema.params.get(at)?;
+            let edit = match bound.spans.get(at)? {
+                Some(span) => (Place::Here(*span), self.operand_text(bound, *span, &text)),
+                None => {
+                    let (place, comma) = self.before_end(bound.call_span)?;
+                    (Place::Here(place), format!("{comma}{}={text}", param.name))
+                }
+            };
+            edits.push(edit);
+        }
+        Some(Fix { title: candidate.title, edits, safe: false })
+    }
+
+    /// The text of a change; `{n}` in it stands for what is written for parameter `n` now, `{}` for what stands there.
+    fn operand_text(&self, bound: &BoundCall, own: Span, text: &str) -> String {
+        let source = |span: Span| self.segment.text().get(span.range()).unwrap_or_default();
+        let mut text = text.replace("{}", source(own));
+        for (at, span) in bound.spans.iter().enumerate() {
+            if let Some(span) = span {
+                text = text.replace(&format!("{{{at}}}"), source(*span));
+            }
+        }
+        text
+    }
+
+    /// The place before a call's closing parenthesis, and what parts an argument put there from those before it.
+    fn before_end(&self, call: Span) -> Option<(Span, &'static str)> {
+        let text = self.segment.text().get(call.range())?.strip_suffix(')')?;
+        let inside = text.trim_end();
+        let comma = match inside.chars().next_back()? {
+            '(' => "",
+            ',' => " ",
+            _ => ", ",
+        };
+        let at = call.start + u32::try_from(inside.len()).ok()?;
+        Some((Span::empty(at), comma))
+    }
+}
+
+/// Whether a fix of the rule, which writes a string for one parameter, leaves the rule without a type.
+fn is_useless(bound: &BoundCall, report: &Diagnostic<ParamPlace>, fix: &Fix<Place>, bounds: &Bounds) -> bool {
+    let original = report.fixes.iter().find(|other| other.title == fix.title);
+    let Some([(ParamPlace::Param(param), text)]) = original.map(|fix| &fix.edits[..]) else { return false };
+    let string = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    let at = bound.schema.params.iter().position(|other| other.name == *param);
+    let (Some(string), Some(at)) = (string, at) else { return false };
+    let change = (at, Argument::Attr(Attr::Str(string.into())), String::new());
+    !gives_type(bound, std::slice::from_ref(&change), bounds)
+}
+
+/// Whether the rule gives a type with these arguments changed.
+fn gives_type(bound: &BoundCall, changes: &[(usize, Argument, String)], bounds: &Bounds) -> bool {
+    let mut slots = bound.slots.clone();
+    for (at, argument, _) in changes {
+        if let Some(slot) = slots.get_mut(*at) {
+            *slot = argument.clone();
+        }
+    }
+    rule_type(bound.schema, &slots, bounds).is_some()
+}
+
+fn rule_type(schema: &'static rx_ops::Schema, slots: &[Argument], bounds: &Bounds) -> Option<StructInfo> {
+    let args: Vec<Arg<'_>> = slots.iter().map(Arg::from).collect();
+    (schema.infer)(&CallInfo::new(schema, &args, bounds)).ok().filter(|ty| !ty.is_error())
+}
+
+/// What may have been meant, the likeliest first.
+fn candidates(bound: &BoundCall, report: &Diagnostic<ParamPlace>) -> Vec<Candidate> {
+    let guilty = match report.primary {
+        ParamPlace::Param(param) | ParamPlace::Element(param, _) => Some(param),
+        _ => None,
+    };
+    let mut found = Vec::new();
+    let params = || bound.schema.params.iter().enumerate();
+    let own = params().filter(|(_, param)| Some(param.name) == guilty);
+    for (at, param) in own {
+        match param.kind {
+            ParamKind::Attr(kind) => of_attribute(bound, at, param, kind, &mut found),
+            ParamKind::Shape | ParamKind::Prims => of_elements(bound, at, param, &mut found),
+            _ => of_operand(bound, at, report.code, &mut found),
+        }
+    }
+    layouts(bound, &mut found);
+    swaps(bound, &mut found);
+    // What another attribute's default would mend: `groups`, `strides`.
+    for (at, param) in params().filter(|(_, param)| param.is_attr() && Some(param.name) != guilty) {
+        of_default(bound, at, param, &mut found);
+    }
+    found
+}
+
+fn attribute(at: usize, param: &Param, value: Attr, text: String) -> Candidate {
+    Candidate { title: format!("use {}={text}", param.name), changes: vec![(at, Argument::Attr(value), text)] }
+}
+
+/// The default, where something else is given.
+fn of_default(bound: &BoundCall, at: usize, param: &Param, found: &mut Vec<Candidate>) {
+    let written = bound.spans.get(at).copied().flatten().is_some();
+    if let (true, Some(value), Some(text)) = (written, param.default.to_attr(), default_text(param.default)) {
+        found.push(attribute(at, param, value, text));
+    }
+}
+
+/// Other values of an attribute: those of a choice, axes the tensors have, lists of another length.
+fn of_attribute(bound: &BoundCall, at: usize, param: &Param, kind: AttrKind, found: &mut Vec<Candidate>) {
+    let given = match bound.slots.get(at) {
+        Some(Argument::Attr(attr)) => Some(attr),
+        _ => None,
+    };
+    match kind {
+        AttrKind::Choice(choices) => {
+            for choice in choices {
+                found.push(attribute(at, param, Attr::Str((*choice).into()), format!("\"{choice}\"")));
+            }
+        }
+        AttrKind::Int | AttrKind::Ints | AttrKind::Any => {
+            let list = matches!(given, Some(Attr::List(_)));
+            of_default(bound, at, param, found);
+            for values in integers(bound, given) {
+                let value: Vec<Attr> = values.iter().map(|value| Attr::Int((*value).into())).collect();
+                match (&values[..], list || values.len() > 1) {
+                    ([one], false) => found.push(attribute(at, param, Attr::Int((*one).into()), one.to_string())),
+                    _ => found.push(attribute(at, param, Attr::List(value), format!("{values:?}"))),
+                }
+            }
+        }
+        _ => of_default(bound, at, param, found),
+    }
+}
+
+/// Integers near those given: as axes of the operands, or in a list of another length.
+fn integers(bound: &BoundCall, given: Option<&Attr>) -> Vec<Vec<i64>> {
+    let ndim = bound.slots.iter().filter_map(operand).find_map(|operand| operand.ty.as_tensor()?.shape.ndim());
+    let last = ndim.and_then(|ndim| i64::try_from(ndim).ok()).map_or(0, |ndim| ndim - 1).max(0);
+    match given {
+        Some(Attr::List(items)) => {
+            let values: Option<Vec<i64>> = items.iter().map(Attr::as_int).collect();
+            let Some(values) = values.filter(|values| values.len() <= 16) else { return Vec::new() };
+            let inside: Vec<i64> = values.iter().map(|value| (*value).clamp(-1 - last, last)).collect();
+            let positive = values.iter().map(|value| value.saturating_abs()).collect();
+            let resized = |length: usize| {
+                let last = values.last().copied().unwrap_or(0);
+                values.iter().copied().chain(std::iter::repeat(last)).take(length).collect()
+            };
+            let lengths = [values.len() + 1, values.len().saturating_sub(1), 1, 2, 3, 4, 6];
+            let padded = (1..=8).map(|value| vec![value; values.len()]);
+            let permutation = (0..=last).collect();
+            let resized = lengths.into_iter().filter(|length| *length > 0).map(resized);
+            [inside, positive, permutation].into_iter().chain(resized).chain(padded).collect()
+        }
+        Some(attr) => {
+            let value = attr.as_int().unwrap_or(0);
+            let axis = if value < 0 { 0 } else { last };
+            vec![vec![axis], vec![-1], vec![0], vec![1], vec![value.saturating_abs()]]
+        }
+        None => vec![vec![0], vec![-1], (0..=last).collect()],
+    }
+}
+
+/// A shape with one of its dims left to be computed.
+fn of_elements(bound: &BoundCall, at: usize, param: &Param, found: &mut Vec<Candidate>) {
+    let Some(IrExpr { kind: IrKind::Shape(dims), ty: StructInfo::Shape(Shape::Known(_)), span }) =
+        bound.slots.get(at).and_then(operand)
+    else {
+        return;
+    };
+    for axis in 0..dims.len().min(16) {
+        let mut dims = dims.clone();
+        if let Some(dim) = dims.get_mut(axis) {
+            *dim = Dim::constant(-1);
+        }
+        let shown: Vec<String> = dims.iter().map(Dim::to_string).collect();
+        let text = format!("R.shape([{}])", shown.join(", "));
+        let title = format!("use {}=[{}]", param.name, shown.join(", "));
+        found.push(Candidate { title, changes: vec![(at, Argument::Operand(super::expr::shape(dims, *span)), text)] });
+    }
+}
+
+/// A tensor cast to the dtype of another, or transposed.
+fn of_operand(bound: &BoundCall, at: usize, code: Code, found: &mut Vec<Candidate>) {
+    let Some(own) = bound.slots.get(at).and_then(operand) else { return };
+    let Some(tensor) = own.ty.as_tensor() else { return };
+    match code {
+        Code::DtypeMismatch | Code::IndexDtype => {
+            let others = bound.slots.iter().filter_map(operand).filter_map(|other| other.ty.as_tensor()?.dtype);
+            let fallback = [DType::INT64, DType::FLOAT32];
+            let mut seen = Vec::new();
+            for dtype in others.chain(fallback).filter(|dtype| Some(*dtype) != tensor.dtype) {
+                if !seen.contains(&dtype) {
+                    seen.push(dtype);
+                    let dtype_attr = Argument::Attr(Attr::Str(dtype.to_string().into()));
+                    derived(own, at, "astype", vec![dtype_attr], &format!("\"{dtype}\""), found);
+                }
+            }
+        }
+        Code::MatmulReductionMismatch | Code::BroadcastMismatch | Code::TensorNdimMismatch | Code::ShapeMismatch => {
+            derived(own, at, "permute_dims", Vec::new(), "", found);
+        }
+        _ => {}
+    }
+}
+
+/// `R.op(operand, more)` in the place of an operand.
+fn derived(own: &IrExpr, at: usize, op: &'static str, more: Vec<Argument>, text: &str, found: &mut Vec<Candidate>) {
+    let Some(schema) = rx_ops::find(name(op)) else { return };
+    let mut slots = vec![Argument::Operand(own.clone())];
+    slots.extend(more);
+    slots.resize(schema.params.len(), Argument::Absent);
+    let Some(ty) = rule_type(schema, &slots, &Bounds::default()) else { return };
+    let call = Call { callee: Callee::Op(name(op)), arguments: slots };
+    let changed = IrExpr { kind: IrKind::Call(Box::new(call)), ty, span: own.span };
+    let comma = if text.is_empty() { "" } else { ", " };
+    let title = format!("insert R.{op}{}", if text.is_empty() { String::new() } else { format!(" to {text}") });
+    found.push(Candidate {
+        title,
+        changes: vec![(at, Argument::Operand(changed), format!("R.{op}({{}}{comma}{text})"))],
+    });
+}
+
+/// The usual other layouts of data and kernel, one at a time and together.
+fn layouts(bound: &BoundCall, found: &mut Vec<Candidate>) {
+    let layouts_of = |wanted: &str| {
+        let at = bound.schema.params.iter().position(|param| param.name == wanted)?;
+        let Some(Argument::Attr(Attr::Str(text))) = bound.slots.get(at) else { return None };
+        let spatial: String = text.chars().filter(|letter| matches!(letter, 'D' | 'H' | 'W')).collect();
+        let usual: &[&str] = match wanted {
+            "data_layout" => &["NC_", "N_C"],
+            _ => &["OI_", "IO_", "O_I", "_IO", "_OI", "I_O"],
+        };
+        Some((at, usual.iter().map(|layout| layout.replace('_', &spatial)).collect::<Vec<_>>()))
+    };
+    let (Some((data, data_layouts)), Some((kernel, kernel_layouts))) =
+        (layouts_of("data_layout"), layouts_of("kernel_layout"))
+    else {
+        return;
+    };
+    let change =
+        |at: usize, layout: &String| (at, Argument::Attr(Attr::Str(layout.as_str().into())), format!("\"{layout}\""));
+    let mut add = |changes: Vec<(usize, Argument, String)>| {
+        let says = |(at, _, text): &(usize, Argument, String)| {
+            let param = bound.schema.params.get(*at).map_or("", |param| param.name);
+            format!("{param}={text}")
+        };
+        let title = format!("use {}", changes.iter().map(says).collect::<Vec<_>>().join(", "));
+        found.push(Candidate { title, changes });
+    };
+    kernel_layouts.iter().for_each(|layout| add(vec![change(kernel, layout)]));
+    data_layouts.iter().for_each(|layout| add(vec![change(data, layout)]));
+    for data_layout in &data_layouts {
+        kernel_layouts.iter().for_each(|layout| add(vec![change(data, data_layout), change(kernel, layout)]));
+    }
+}
+
+/// Two operands exchanged.
+fn swaps(bound: &BoundCall, found: &mut Vec<Candidate>) {
+    let written: Vec<usize> = (0..bound.slots.len())
+        .filter(|at| bound.spans.get(*at).copied().flatten().is_some())
+        .filter(|at| bound.slots.get(*at).and_then(operand).is_some())
+        .take(6)
+        .collect();
+    for (nth, first) in written.iter().enumerate() {
+        for second in written.iter().skip(nth + 1) {
+            let (Some(a), Some(b)) = (bound.slots.get(*first), bound.slots.get(*second)) else { continue };
+            let names = |at: &usize| bound.schema.params.get(*at).map_or("", |param| param.name);
+            found.push(Candidate {
+                title: format!("exchange `{}` and `{}`", names(first), names(second)),
+                changes: vec![
+                    (*first, b.clone(), format!("{{{second}}}")),
+                    (*second, a.clone(), format!("{{{first}}}")),
+                ],
+            });
+        }
+    }
+}
+
+fn operand(argument: &Argument) -> Option<&IrExpr> {
+    match argument {
+        Argument::Operand(expr) => Some(expr),
+        _ => None,
+    }
+}

@@ -1,0 +1,142 @@
+//! What is known of the elements of expressions, by way of the operators' rules.
+
+use super::Elaborator;
+use crate::entry::Entry;
+use rx_base::Name;
+use rx_ir::values::{MAX_STEPS, Step};
+use rx_ir::{
+    Argument, Call, Callee, Expr as IrExpr, ExprKind as IrKind, Known, StructInfo, TensorValues, Term, Values,
+};
+use rx_ops::{Arg, CallInfo};
+use std::sync::Arc;
+
+impl Elaborator<'_> {
+    /// What is known of the elements of a value.
+    pub(super) fn values_of(&mut self, expr: &IrExpr) -> Known {
+        match &expr.kind {
+            IrKind::Var(variable) => match self.lookup(*variable) {
+                Some(Entry::Value { values, .. }) => values,
+                _ => None,
+            },
+            IrKind::Constant(_) | IrKind::Elements(_) => rx_ops::values::of_constant(&expr.kind, &expr.ty),
+            IrKind::Metadata { key, index } => {
+                let listed = self.file.constants.as_ref()?.get(key)?;
+                listed.get(*index as usize)?.values.clone()
+            }
+            IrKind::Tuple(items) => Values::tuple(items.iter().map(|item| self.values_of(item)).collect()),
+            IrKind::TupleGet(tuple, at) => self.values_of(tuple)?.field(*at),
+            IrKind::MatchCast(value) => self.values_of(value),
+            IrKind::Call(call) => match &call.callee {
+                Callee::Op(operator) => self.operator_values(*operator, call, &expr.ty),
+                Callee::Global(function) => {
+                    let arguments: Vec<&IrExpr> = call.arguments.iter().filter_map(operand).collect();
+                    self.function_values(*function, &arguments)
+                }
+                Callee::Value(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn operator_values(&mut self, operator: Name, call: &Call, result: &StructInfo) -> Known {
+        let schema = rx_ops::find(operator).filter(|schema| rx_ops::values::follows(schema))?;
+        let operands: Vec<Known> = call.arguments.iter().map(|argument| self.argument_values(argument)).collect();
+        let args: Vec<Arg<'_>> = call.arguments.iter().map(Arg::from).collect();
+        let bounds = self.bounds.clone();
+        let known = rx_ops::values::infer(&CallInfo::new(schema, &args, &bounds), &operands, result)?;
+        let origin = operands.iter().flatten().find_map(|values| origin_of(values));
+        Some(match origin {
+            Some(origin) => Arc::new(with_origin(&known, &origin)),
+            None => known,
+        })
+    }
+
+    /// What is known of an argument's elements; of several operands those of each.
+    pub(super) fn argument_values(&mut self, argument: &Argument) -> Known {
+        match argument {
+            Argument::Operand(expr) => self.values_of(expr),
+            Argument::Operands(exprs) => Values::tuple(exprs.iter().map(|expr| self.values_of(expr)).collect()),
+            _ => None,
+        }
+    }
+}
+
+fn operand(argument: &Argument) -> Option<&IrExpr> {
+    match argument {
+        Argument::Operand(expr) => Some(expr),
+        _ => None,
+    }
+}
+
+/// The variable that values came through.
+pub(super) fn origin_of(values: &Values) -> Option<Arc<Step>> {
+    match values {
+        Values::Tensor(tensor) => tensor.origin.clone(),
+        Values::Tuple(fields) => fields.iter().flatten().find_map(|field| origin_of(field)),
+    }
+}
+
+/// The values, as ones that came from `origin` unless they say where else from.
+fn with_origin(values: &Values, origin: &Arc<Step>) -> Values {
+    match values {
+        Values::Tensor(tensor) => {
+            let origin = tensor.origin.clone().or_else(|| Some(origin.clone()));
+            Values::Tensor(TensorValues { origin, ..tensor.clone() })
+        }
+        Values::Tuple(fields) => {
+            let field = |field: &Known| field.as_ref().map(|values| Arc::new(with_origin(values, origin)));
+            Values::Tuple(fields.iter().map(field).collect())
+        }
+    }
+}
+
+/// The values of a variable: they came through it, unless it is another name for a variable. Where only parameters are
+/// passed on, nobody asks. Nor does anybody of floats of which one end is known, as after every `relu`: an index that is
+/// made of them has no range.
+pub(super) fn named(values: Known, variable: Name, value: &IrExpr) -> Known {
+    let is_alias = matches!(value.kind, IrKind::Var(_));
+    match values.as_deref() {
+        Some(Values::Tensor(tensor)) if is_float(&value.ty) && has_one_end(tensor) => None,
+        Some(Values::Tensor(tensor)) if !is_alias && tensor.has_facts() => {
+            let from = tensor.origin.clone();
+            let length = from.as_ref().map_or(1, |from| from.length + 1);
+            if length > MAX_STEPS {
+                return values;
+            }
+            let origin = Some(Arc::new(Step { variable, from, length }));
+            Some(Arc::new(Values::Tensor(TensorValues { origin, ..tensor.clone() })))
+        }
+        _ => values,
+    }
+}
+
+fn is_float(ty: &StructInfo) -> bool {
+    matches!(ty, StructInfo::Tensor(tensor) if tensor.dtype.is_some_and(|dtype| dtype.is_float()))
+}
+
+fn has_one_end(tensor: &TensorValues) -> bool {
+    tensor.elements.is_none() && tensor.term.is_none() && (tensor.low.is_none() || tensor.high.is_none())
+}
+
+/// The values of parameter number `index`: its own.
+pub(super) fn of_parameter(index: usize, ty: &StructInfo) -> Known {
+    fn field(index: u32, path: &mut Vec<u32>, ty: &StructInfo) -> Known {
+        match ty {
+            StructInfo::Tuple(fields) => {
+                let mut known = Vec::with_capacity(fields.len());
+                for (at, ty) in fields.iter().enumerate() {
+                    path.push(u32::try_from(at).ok()?);
+                    known.push(field(index, path, ty));
+                    path.pop();
+                }
+                Values::tuple(known)
+            }
+            StructInfo::Tensor(_) | StructInfo::DTensor(_) => {
+                let term = Some(Arc::new(Term::Param { index, path: path.as_slice().into() }));
+                TensorValues { term, ..TensorValues::default() }.into()
+            }
+            _ => None,
+        }
+    }
+    field(u32::try_from(index).ok()?, &mut Vec::new(), ty)
+}

@@ -1,0 +1,151 @@
+//! Types as they would be written at a place: in the spelling of the file, with the symbols that mean something there.
+
+use super::Elaborator;
+use crate::entry::Entry;
+use crate::file_context::FileContext;
+use rx_base::name::NameSet;
+use rx_base::{Dim, Name};
+use rx_ir::{DTensorInfo, FunctionInfo, PrimInfo, Shape, Spelling, StructInfo, TensorInfo};
+use rx_syntax::dialect::Dialect;
+use std::sync::Arc;
+
+/// The dims a function's return annotation may speak of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SignatureDims {
+    /// Symbols that parameters bind, sorted.
+    pub bound: Vec<Name>,
+    /// Whether they are type parameters, `def f[n](…)`, so that everything is written bare.
+    pub type_params: bool,
+}
+
+impl Elaborator<'_> {
+    /// The type as an annotation at this place of a body says it; `None` where part of it is an error. A shape with a symbol
+    /// that has no value here is written by its number of dims.
+    pub(super) fn written_type(&mut self, ty: &StructInfo) -> Option<String> {
+        let mut names = NameSet::default();
+        collect_names(ty, &mut names);
+        names.retain(|name| self.is_bound(*name));
+        Some(spelled(&widened(ty, &names)?, self.file, self.dialect(), &Dim::to_string))
+    }
+
+    /// The type as the return annotation of the function around says it.
+    pub(super) fn written_return(&mut self, ty: &StructInfo) -> Option<String> {
+        let context = self.function_context()?;
+        let dims = &context.dims;
+        let visible = widened(ty, &dims.bound.iter().copied().collect())?;
+        let file = self.file;
+        let dim = |dim: &Dim| match dim.as_symbol() {
+            _ if dim.as_constant().is_some() || dims.type_params => dim.to_string(),
+            Some(symbol) if file.symbols.contains(&symbol) => dim.to_string(),
+            _ => format!("\"{dim}\""),
+        };
+        Some(spelled(&visible, file, self.dialect(), &dim))
+    }
+
+    /// Whether a type speaks of a symbol that the module declares and no parameter of the function binds: it has no value
+    /// anywhere in the function.
+    pub(super) fn speaks_of_unbound(&mut self, ty: &StructInfo) -> bool {
+        let mut names = NameSet::default();
+        collect_names(ty, &mut names);
+        let Some(context) = self.function_context() else { return false };
+        names.iter().any(|name| self.file.symbols.contains(name) && context.dims.bound.binary_search(name).is_err())
+    }
+
+    /// Whether a name stands for a known integer or a shape here.
+    fn is_bound(&mut self, name: Name) -> bool {
+        match self.lookup(name) {
+            Some(Entry::Symbol { bound }) => bound,
+            Some(Entry::Value { ty: StructInfo::Prim(prim), .. }) => prim.dtype.is_none_or(|dtype| dtype.is_int()),
+            Some(Entry::Value { ty: StructInfo::Shape(_), .. }) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The type without what `visible` does not hold: shapes with such symbols have their number of dims only. `None` where part
+/// of the type is an error.
+fn widened(ty: &StructInfo, visible: &NameSet) -> Option<StructInfo> {
+    let all = |types: &[StructInfo], visible: &NameSet| -> Option<Vec<StructInfo>> {
+        types.iter().map(|ty| widened(ty, visible)).collect()
+    };
+    Some(match ty {
+        StructInfo::Error => return None,
+        StructInfo::Tuple(types) => StructInfo::tuple(all(types, visible)?),
+        StructInfo::Function(function) => {
+            // A function type has symbols of its own, bound by its parameters.
+            let mut inside = visible.clone();
+            function.params.iter().flatten().for_each(|param| collect_names(param, &mut inside));
+            let params = match &function.params {
+                Some(params) => Some(all(params, &inside)?),
+                None => None,
+            };
+            let ret = widened(&function.ret, &inside)?;
+            StructInfo::Function(Arc::new(FunctionInfo { params, ret, pure: function.pure }))
+        }
+        StructInfo::Tensor(tensor) => widened_tensor(tensor, visible)?.into(),
+        StructInfo::DTensor(tensor) => {
+            let inner = widened_tensor(&tensor.tensor, visible)?;
+            StructInfo::DTensor(Arc::new(DTensorInfo { tensor: inner, ..DTensorInfo::clone(tensor) }))
+        }
+        StructInfo::Shape(shape) => StructInfo::Shape(widened_shape(shape, visible)?),
+        StructInfo::Prim(prim) => StructInfo::Prim(PrimInfo { dtype: prim.dtype, value: None }),
+        StructInfo::Object | StructInfo::String => ty.clone(),
+    })
+}
+
+fn widened_tensor(tensor: &TensorInfo, visible: &NameSet) -> Option<TensorInfo> {
+    let shape = widened_shape(&tensor.shape, visible)?;
+    (!tensor.dtype_error).then_some(TensorInfo { shape, ..tensor.clone() })
+}
+
+fn widened_shape(shape: &Shape, visible: &NameSet) -> Option<Shape> {
+    Some(match shape {
+        Shape::Error => return None,
+        Shape::Unknown | Shape::Rank(_) => shape.clone(),
+        Shape::Known(dims) if dims.iter().any(Dim::is_error) => return None,
+        Shape::Known(dims) => {
+            let mut all = true;
+            dims.iter().for_each(|dim| dim.for_each_symbol(&mut |symbol| all &= visible.contains(&symbol)));
+            if all { shape.clone() } else { Shape::Rank(dims.len()) }
+        }
+        Shape::Var { name, .. } if visible.contains(name) => shape.clone(),
+        Shape::Var { dims: Some(dims), .. } => widened_shape(&Shape::Known(dims.clone()), visible)?,
+        Shape::Var { ndim, .. } => Shape::of_rank(*ndim),
+    })
+}
+
+/// The names that stand in a type: symbols, and shape variables.
+fn collect_names(ty: &StructInfo, into: &mut NameSet) {
+    let mut of_shape = |shape: &Shape| {
+        shape.dims().unwrap_or_default().iter().for_each(|dim| dim.collect_symbols(into));
+        if let Shape::Var { name, .. } = shape {
+            into.insert(*name);
+        }
+    };
+    match ty {
+        StructInfo::Tuple(types) => types.iter().for_each(|ty| collect_names(ty, into)),
+        StructInfo::Tensor(tensor) => of_shape(&tensor.shape),
+        StructInfo::DTensor(tensor) => of_shape(&tensor.tensor.shape),
+        StructInfo::Shape(shape) => of_shape(shape),
+        StructInfo::Function(function) => {
+            function.params.iter().flatten().chain([&function.ret]).for_each(|ty| collect_names(ty, into));
+        }
+        _ => {}
+    }
+}
+
+/// A type in the words of a file.
+fn spelled(ty: &StructInfo, file: &FileContext, dialect: Dialect, dim: &dyn Fn(&Dim) -> String) -> String {
+    let path = |canonical: &str| {
+        let scalar = canonical.strip_prefix("T.").filter(|_| dialect.is_classic());
+        let spelled = match scalar {
+            Some(dtype) => format!("R.Prim(\"{dtype}\")"),
+            None => dialect.spell_call(canonical).to_owned(),
+        };
+        match spelled.split_once('.') {
+            Some((head, rest)) => format!("{}.{rest}", file.spelled_namespace(head)),
+            None => spelled,
+        }
+    };
+    ty.spell(&Spelling { path: &path, dim })
+}

@@ -1,0 +1,149 @@
+//! What may have been meant: names for those nothing defines, types and values to return. Seen from the whole function, so that
+//! no suggestion depends on where its segments are cut.
+
+use super::{ItemPlace, State};
+use crate::elaborate::{Export, Role, Unresolved};
+use crate::entry::{Entry, Place};
+use crate::reconcile::reconcile;
+use rx_base::edit_distance::nearest;
+use rx_base::symbolic::Bounds;
+use rx_base::{Code, Diagnostic, Fix, Name, Span};
+use rx_ir::StructInfo;
+use rx_syntax::Segment;
+use std::sync::Arc;
+
+impl State {
+    /// The name nearest to a misspelled one of segment `at`, among parameters and what was defined shortly before its use.
+    /// What precedes is counted in exports, whose order does not depend on where segments are cut; places of exports do.
+    pub(super) fn nearest(&self, wrong: &Unresolved, at: u32) -> Option<&'static str> {
+        // A bound on what is looked at and not on what is found: a text may be all undefined names.
+        const LOOKED_AT: usize = 256;
+        let at = at as usize;
+        let here = self.results.get(at)?.exports.get(..wrong.exports as usize)?;
+        let earlier = self.results.get(..at)?.iter().rev().flat_map(|result| result.exports.iter().rev());
+        let params = self.results.first()?.exports.iter();
+        let is_value = |export: &&Export| {
+            !matches!(
+                &export.entry,
+                Entry::Value { ty: StructInfo::Error, .. } | Entry::Function(_) | Entry::Facts(_) | Entry::Captured
+            )
+        };
+        let fits = |export: &&Export| {
+            !export.name.starts_with('<') && (wrong.role != Role::Dim || is_integer(&export.entry)) && is_value(export)
+        };
+        let names = here.iter().rev().chain(earlier).take(LOOKED_AT).chain(params.take(LOOKED_AT)).filter(fits);
+        nearest(&wrong.name, names.map(|export| export.name.as_str()))
+    }
+
+    /// What may be meant by a name that nothing resembles, by what it is used for: the last value that could be returned,
+    /// the last variable of the dataflow block, the last condition.
+    pub(super) fn meant(&self, wrong: &Unresolved, at: u32) -> Option<Name> {
+        const LOOKED_AT: usize = 256;
+        let at = at as usize;
+        let here = self.results.get(at)?.exports.get(..wrong.exports as usize)?;
+        let earlier = self.results.get(..at)?.iter().rev().flat_map(|result| result.exports.iter().rev());
+        let declared = self.results.first()?.exports.iter().find_map(|export| match &export.entry {
+            Entry::Function(context) => context.ret.as_ref(),
+            _ => None,
+        });
+        let fits = |export: &&Export| match &export.entry {
+            Entry::Value { ty, .. } if ty.is_error() || export.name.starts_with('<') => false,
+            Entry::Value { ty, dataflow, .. } => match wrong.role {
+                Role::Return => {
+                    let clashes = |declared| reconcile(declared, ty, &Bounds::default()).clash.is_some();
+                    dataflow.is_none() && !declared.is_some_and(clashes)
+                }
+                Role::Output => dataflow.is_some(),
+                Role::Condition => is_condition(ty),
+                Role::Value | Role::Dim => false,
+            },
+            _ => false,
+        };
+        here.iter().rev().chain(earlier).take(LOOKED_AT).find(fits).map(|export| export.name)
+    }
+
+    /// With the fix that writes the type of the returned value, where the mistake stands in the return annotation.
+    pub(super) fn with_return_type(&self, diagnostic: Diagnostic<ItemPlace>, place: Span) -> Diagnostic<ItemPlace> {
+        let text = self.results.iter().find_map(|result| result.return_text.as_ref());
+        let header = self.results.first().map(|header| &header.exports[..]).unwrap_or_default();
+        let annotation = header.iter().rev().find(|export| export.name.as_str() == "<return>").and_then(|it| it.span);
+        match (text, annotation) {
+            (Some(text), Some(annotation)) if annotation.start <= place.start && place.end <= annotation.end => {
+                let edits = vec![(ItemPlace::Segment(0, annotation), text.to_string())];
+                diagnostic.with_fix(Fix { title: "write the type of what is returned".to_owned(), edits, safe: false })
+            }
+            _ => diagnostic,
+        }
+    }
+}
+
+/// A function without a `return`, reported at its name.
+pub(super) fn missing_return(state: &State) -> Diagnostic<ItemPlace> {
+    let segment = state.segments.first();
+    let mut place = Span::default();
+    let mut function = String::new();
+    if let Some(segment) = segment {
+        for statement in &segment.tree().statements {
+            if let rx_syntax::ast::StatementKind::Def { name, .. } = &statement.tree.kind {
+                let cursor = segment.cursor(statement);
+                place = cursor.span(rx_syntax::ast::TokenRange { start: *name, end: *name + 1 });
+                function = cursor.text(*name).to_owned();
+            }
+        }
+    }
+    let mut diagnostic = Diagnostic::new(
+        Code::MissingReturn,
+        ItemPlace::Segment(0, place),
+        format!("`{function}` ends without a `return`"),
+    );
+    let last = state.results.iter().rev().flat_map(|result| result.exports.iter().rev());
+    let candidate = last
+        .filter(|export| matches!(&export.entry, Entry::Value { dataflow: None, .. }))
+        .map(|export| export.name)
+        .find(|name| !name.starts_with('<'));
+    if let Some(candidate) = candidate {
+        diagnostic = diagnostic.with_help(format!("add `return {candidate}`"));
+        if let Some((place, indent)) = after_body(state) {
+            let text = format!("\n{}return {candidate}", " ".repeat(indent as usize));
+            let fix = Fix { title: format!("add `return {candidate}`"), edits: vec![(place, text)], safe: false };
+            diagnostic = diagnostic.with_fix(fix);
+        }
+    }
+    diagnostic
+}
+
+/// The end of the body's last line, and the indentation of the body.
+fn after_body(state: &State) -> Option<(ItemPlace, u32)> {
+    let end = &state.results.last()?.end;
+    let indent = end.dataflow.map(|(indent, _)| indent).or(end.level).filter(|indent| *indent > end.header_indent)?;
+    let has_statements = |(_, segment): &(usize, &Arc<Segment>)| !segment.tree().statements.is_empty();
+    let (at, segment) = state.segments.iter().enumerate().rev().find(has_statements)?;
+    let last = segment.tree().statements.last()?.span.end;
+    let rest = segment.text().get(last as usize..)?;
+    let line = rest.find(['\n', '\r']).unwrap_or(rest.len());
+    let place = Span::empty(last + u32::try_from(line).ok()?);
+    Some((ItemPlace::Segment(u32::try_from(at).ok()?, place), indent))
+}
+
+/// The place of a diagnostic in its own segment.
+pub(super) fn span_of(diagnostic: &Diagnostic<Place>) -> Span {
+    match diagnostic.primary {
+        Place::Here(span) => span,
+        _ => Span::default(),
+    }
+}
+
+/// Whether a name stands for an integer.
+fn is_integer(entry: &Entry) -> bool {
+    matches!(entry, Entry::Symbol { .. } | Entry::Value { ty: StructInfo::Prim(_), .. })
+}
+
+/// Whether a value can decide between branches.
+fn is_condition(ty: &StructInfo) -> bool {
+    match ty {
+        StructInfo::Prim(prim) => prim.dtype.is_some_and(|dtype| dtype.is_bool()),
+        ty => ty.as_tensor().is_some_and(|tensor| {
+            tensor.dtype.is_some_and(|dtype| dtype.is_bool()) && tensor.shape.ndim().is_none_or(|ndim| ndim == 0)
+        }),
+    }
+}

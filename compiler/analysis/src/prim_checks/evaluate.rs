@@ -1,0 +1,167 @@
+//! Integers of a kernel for given values of its variables, and the least and greatest they can be.
+
+use super::path::Step;
+use rx_tir::{BinaryOp, CompareOp, Expr, UnaryOp, VarId};
+
+/// Values of variables, by index; `None` for those that have none here.
+#[derive(Debug, Default)]
+pub(super) struct Values(Vec<Option<i64>>);
+
+impl Values {
+    /// No values for this many variables.
+    pub(super) fn of(vars: usize) -> Values {
+        Values(vec![None; vars])
+    }
+
+    /// A variable's value.
+    pub(super) fn get(&self, var: VarId) -> Option<i64> {
+        self.0.get(var.0 as usize).copied().flatten()
+    }
+
+    /// Gives a variable a value, or takes it away.
+    pub(super) fn set(&mut self, var: VarId, value: Option<i64>) {
+        if let Some(slot) = self.0.get_mut(var.0 as usize) {
+            *slot = value;
+        }
+    }
+
+    /// Gives the axes and values of a path what follows for them, where they have none.
+    pub(super) fn complete(&mut self, path: &[Step<'_>]) {
+        for step in path {
+            let (var, value) = match step {
+                Step::Axis(axis) => (axis.iter.var, &axis.iter.binding),
+                Step::Let(var, value) => (*var, *value),
+                _ => continue,
+            };
+            if self.get(var).is_none() {
+                let value = self.value(value);
+                self.set(var, value);
+            }
+        }
+    }
+
+    /// An expression's value; `None` where it reads memory, computes with floats, or is not defined.
+    pub(super) fn value(&self, expr: &Expr) -> Option<i64> {
+        match expr {
+            Expr::Int { value, .. } => Some(*value),
+            Expr::Var { var, .. } => self.get(*var),
+            Expr::Cast { dtype, value } if dtype.is_bool() => self.value(value).map(|value| i64::from(value != 0)),
+            Expr::Cast { dtype, value } if dtype.is_int() && !value.dtype().is_float() => self.value(value),
+            Expr::Checked { index, .. } => self.value(index),
+            Expr::Unary { op, value } => {
+                let value = self.value(value)?;
+                match op {
+                    UnaryOp::Neg => value.checked_neg(),
+                    UnaryOp::Not => Some(i64::from(value == 0)),
+                    UnaryOp::BitNot => Some(!value),
+                }
+            }
+            Expr::Binary { op: op @ (BinaryOp::And | BinaryOp::Or), left, right } => {
+                let decisive = i64::from(*op == BinaryOp::Or);
+                match (self.value(left), self.value(right)) {
+                    (Some(one), _) | (_, Some(one)) if one == decisive => Some(decisive),
+                    (Some(_), Some(_)) => Some(1 - decisive),
+                    _ => None,
+                }
+            }
+            Expr::Binary { op, left, right } => binary(*op, self.value(left)?, self.value(right)?),
+            Expr::Compare { op, left, right } => {
+                let (a, b) = (self.value(left)?, self.value(right)?);
+                Some(i64::from(match op {
+                    CompareOp::Eq => a == b,
+                    CompareOp::Ne => a != b,
+                    CompareOp::Lt => a < b,
+                    CompareOp::Le => a <= b,
+                    CompareOp::Gt => a > b,
+                    CompareOp::Ge => a >= b,
+                }))
+            }
+            Expr::Select { condition, then, otherwise } => match self.value(condition)? {
+                0 => self.value(otherwise),
+                _ => self.value(then),
+            },
+            _ => None,
+        }
+    }
+}
+
+fn binary(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
+    match op {
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Sub => a.checked_sub(b),
+        BinaryOp::Mul => a.checked_mul(b),
+        BinaryOp::Div | BinaryOp::TruncDiv => a.checked_div(b),
+        BinaryOp::TruncMod => a.checked_rem(b),
+        BinaryOp::FloorDiv if b > 0 => Some(a.div_euclid(b)),
+        BinaryOp::FloorMod if b > 0 => Some(a.rem_euclid(b)),
+        BinaryOp::Min => Some(a.min(b)),
+        BinaryOp::Max => Some(a.max(b)),
+        BinaryOp::BitAnd => Some(a & b),
+        BinaryOp::BitOr => Some(a | b),
+        BinaryOp::BitXor => Some(a ^ b),
+        BinaryOp::ShiftLeft if (0..63).contains(&b) => a.checked_mul(1 << b),
+        BinaryOp::ShiftRight if (0..63).contains(&b) => Some(a >> b),
+        _ => None,
+    }
+}
+
+/// The least and the greatest value of an expression.
+pub(super) type Interval = (i64, i64);
+
+/// Intervals of variables, by index.
+#[derive(Debug, Default)]
+pub(super) struct Intervals(Vec<Option<Interval>>);
+
+impl Intervals {
+    /// No intervals for this many variables.
+    pub(super) fn of(vars: usize) -> Intervals {
+        Intervals(vec![None; vars])
+    }
+
+    /// Gives a variable an interval.
+    pub(super) fn set(&mut self, var: VarId, interval: Option<Interval>) {
+        if let Some(slot) = self.0.get_mut(var.0 as usize) {
+            *slot = interval;
+        }
+    }
+
+    /// How far a variable's values lie apart.
+    pub(super) fn width(&self, var: VarId) -> Option<i64> {
+        let (least, greatest) = self.0.get(var.0 as usize).copied().flatten()?;
+        greatest.checked_sub(least)
+    }
+
+    /// Bounds of an expression, whatever conditions around it say; `None` where there are none.
+    pub(super) fn interval(&self, expr: &Expr) -> Option<Interval> {
+        match expr {
+            Expr::Int { value, .. } => Some((*value, *value)),
+            Expr::Var { var, .. } => self.0.get(var.0 as usize).copied().flatten(),
+            Expr::Cast { dtype, value } if dtype.is_int() && value.dtype().is_int() => self.interval(value),
+            Expr::Binary { op, left, right } => {
+                let (a, b) = (self.interval(left)?, self.interval(right)?);
+                match op {
+                    BinaryOp::Add => Some((a.0.checked_add(b.0)?, a.1.checked_add(b.1)?)),
+                    BinaryOp::Sub => Some((a.0.checked_sub(b.1)?, a.1.checked_sub(b.0)?)),
+                    BinaryOp::Mul => {
+                        let ends = [
+                            a.0.checked_mul(b.0)?,
+                            a.0.checked_mul(b.1)?,
+                            a.1.checked_mul(b.0)?,
+                            a.1.checked_mul(b.1)?,
+                        ];
+                        Some((*ends.iter().min()?, *ends.iter().max()?))
+                    }
+                    BinaryOp::FloorDiv if b.0 == b.1 && b.0 > 0 => Some((a.0.div_euclid(b.0), a.1.div_euclid(b.0))),
+                    BinaryOp::FloorMod if b.0 == b.1 && b.0 > 0 => match a.0.div_euclid(b.0) == a.1.div_euclid(b.0) {
+                        true => Some((a.0.rem_euclid(b.0), a.1.rem_euclid(b.0))),
+                        false => Some((0, b.0 - 1)),
+                    },
+                    BinaryOp::Min => Some((a.0.min(b.0), a.1.min(b.1))),
+                    BinaryOp::Max => Some((a.0.max(b.0), a.1.max(b.1))),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! What holds for all values of a kernel's symbols.
+
+use super::evaluate::Values;
+use super::path::{Relevant, Step};
+use rustc_hash::FxHashSet;
+use rx_base::symbolic::Atom;
+use rx_base::{DType, Dim, Name};
+use rx_schedule::scope::Scope;
+use rx_tir::{BufferId, Expr, PrimFunc, VarId};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// What every path of a function begins with.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Start {
+    /// Variables that are not negative: symbols, and what is an extent of a parameter.
+    pub(super) extents: FxHashSet<VarId>,
+    /// Buffers that are stored to.
+    pub(super) written: FxHashSet<BufferId>,
+    /// How much proofs may still look at.
+    pub(super) fuel: Rc<Cell<usize>>,
+}
+
+impl Start {
+    fn scope(&self) -> Scope {
+        Scope::over(self.extents.clone(), self.written.clone()).for_checks(self.fuel.clone())
+    }
+
+    /// What is known at the end of a path.
+    pub(super) fn at_end(&self, path: &[Step<'_>], func: &PrimFunc) -> Scope {
+        let mut scope = self.scope();
+        for step in path {
+            match step {
+                Step::Loop(it) => scope.enter_loop(it.var, dtype(func, it.var), &it.start, &it.extent),
+                Step::Domain(axis) => {
+                    let iter = &axis.iter;
+                    scope.enter_loop(iter.var, dtype(func, iter.var), &iter.start, &iter.extent);
+                }
+                Step::Axis(axis) => {
+                    let iter = &axis.iter;
+                    scope.enter_axis(iter.var, dtype(func, iter.var), &iter.start, &iter.extent, &iter.binding);
+                }
+                Step::Let(var, value) => scope.enter_let(*var, dtype(func, *var), value),
+                Step::Assume(condition, holds) => scope.assume_condition(condition, *holds),
+            }
+        }
+        scope
+    }
+}
+
+fn dtype(func: &PrimFunc, var: VarId) -> DType {
+    func.var(var).dtype
+}
+
+/// Which side of its range an index leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// Below the first.
+    Below,
+    /// Beyond the last.
+    Beyond,
+}
+
+/// A range an index should lie in: `low <= index < high`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound<'e> {
+    pub(super) index: &'e Expr,
+    /// The first; 0 where `None`.
+    pub(super) low: Option<&'e Expr>,
+    /// One beyond the last.
+    pub(super) high: &'e Expr,
+}
+
+impl Bound<'_> {
+    /// Which side the index leaves for these values, and its value; `None` where it lies in range or is not known.
+    pub(super) fn left(&self, values: &Values) -> Option<(Side, i64)> {
+        let index = values.value(self.index)?;
+        let low = match self.low {
+            Some(low) => values.value(low),
+            None => Some(0),
+        };
+        if low.is_some_and(|low| index < low) {
+            return Some((Side::Below, index));
+        }
+        values.value(self.high).is_some_and(|high| index >= high).then_some((Side::Beyond, index))
+    }
+
+    /// Whether the index lies in range, as far as is proved.
+    pub(super) fn holds(&self, scope: &mut Scope) -> bool {
+        let index = scope.dim(self.index);
+        [Side::Beyond, Side::Below].into_iter().all(|side| {
+            let excess = self.excess(scope, &index, side);
+            scope.not_negative(&(&-&excess - &Dim::constant(1)))
+        })
+    }
+
+    /// What is not negative exactly where the index leaves its range on this side.
+    fn excess(&self, scope: &mut Scope, index: &Dim, side: Side) -> Dim {
+        match side {
+            Side::Beyond => index - &scope.dim(self.high),
+            Side::Below => {
+                let low = self.low.map_or(Dim::constant(0), |low| scope.dim(low));
+                &(&low - index) - &Dim::constant(1)
+            }
+        }
+    }
+
+    /// Whether the index is out of range wherever it is evaluated at all.
+    pub(super) fn never_holds(&self, scope: &mut Scope, side: Side) -> bool {
+        let index = scope.dim(self.index);
+        let excess = self.excess(scope, &index, side);
+        scope.not_negative(&excess)
+    }
+
+    /// The index at a place like `witness` that is reached and out of range whatever the symbols are, if the loops around it
+    /// are not empty: loops at their first or last value, as in the witness, one at the value that leaves the range.
+    pub(super) fn always_left(
+        &self,
+        start: &Start,
+        path: &[Step<'_>],
+        relevant: &Relevant,
+        (witness, side): (&Values, Side),
+    ) -> Option<(Dim, Scope)> {
+        let corner = Corner { bound: *self, start, path, relevant, witness, side };
+        let inner = path.iter().rev().filter_map(|step| match step {
+            Step::Loop(it) if relevant.has(it.var) => Some(it.var),
+            _ => None,
+        });
+        let first = corner.at(None);
+        first.or_else(|| inner.take(3).find_map(|var| corner.at(Some(var))))
+    }
+}
+
+/// A place given by the ends of loops.
+struct Corner<'s, 't> {
+    bound: Bound<'s>,
+    start: &'s Start,
+    path: &'s [Step<'t>],
+    relevant: &'s Relevant,
+    witness: &'s Values,
+    side: Side,
+}
+
+impl Corner<'_, '_> {
+    /// The index there, if it is out of range; `solved` is the loop whose value is the one that just leaves it.
+    fn at(&self, solved: Option<VarId>) -> Option<(Dim, Scope)> {
+        let value = match solved {
+            None => None,
+            Some(var) => Some((var, self.solve(var)?)),
+        };
+        let mut scope = self.start.scope();
+        self.enter(&mut scope, value.as_ref())?;
+        let index = scope.dim(self.bound.index);
+        let excess = self.bound.excess(&mut scope, &index, self.side);
+        scope.not_negative(&excess).then_some((index, scope))
+    }
+
+    /// The value of a loop's variable for which the index is just out of range, others at their ends.
+    fn solve(&self, var: VarId) -> Option<Dim> {
+        let mut scope = self.start.scope();
+        let symbol: Name = scope.symbol(var);
+        let itself = Dim::symbol(symbol);
+        for step in self.path {
+            match step {
+                Step::Loop(it) if it.var == var => scope.set_value(var, itself.clone()),
+                step => self.set(&mut scope, step)?,
+            }
+        }
+        let index = scope.dim(self.bound.index);
+        let excess = self.bound.excess(&mut scope, &index, self.side);
+        let atom = Atom::Symbol(symbol);
+        let coefficient =
+            excess.terms().iter().find(|(product, _)| product[..] == [(atom.clone(), 1)]).map(|it| it.1)?;
+        let rest = &excess - &(&itself * &Dim::constant(coefficient));
+        let mut free = true;
+        rest.for_each_symbol(&mut |known| free &= known != symbol);
+        match coefficient {
+            _ if !free => None,
+            1 => Some(-&rest),
+            -1 => Some(rest),
+            _ => None,
+        }
+    }
+
+    /// Gives what a step binds its value.
+    fn set(&self, scope: &mut Scope, step: &Step<'_>) -> Option<()> {
+        match step {
+            Step::Loop(it) => {
+                let (start, extent) = (scope.dim(&it.start), scope.dim(&it.extent));
+                let last = &extent - &Dim::constant(1);
+                let value = match self.relevant.has(it.var).then(|| self.witness.get(it.var)).flatten() {
+                    None => start,
+                    Some(at) => {
+                        let first = self.witness.value(&it.start)?;
+                        let count = self.witness.value(&it.extent)?;
+                        match at - first {
+                            distance if distance == count - 1 => &start + &last,
+                            0 => start,
+                            _ => return None,
+                        }
+                    }
+                };
+                scope.assume(&last);
+                scope.set_value(it.var, value);
+            }
+            Step::Domain(_) => return None,
+            Step::Axis(axis) => {
+                let value = scope.dim(&axis.iter.binding);
+                scope.set_value(axis.iter.var, value);
+            }
+            Step::Let(var, value) => {
+                let value = scope.dim(value);
+                scope.set_value(*var, value);
+            }
+            Step::Assume(..) => {}
+        }
+        Some(())
+    }
+
+    /// Goes the path; `None` where it is not proved that the place is reached.
+    fn enter(&self, scope: &mut Scope, solved: Option<&(VarId, Dim)>) -> Option<()> {
+        for step in self.path {
+            match (step, solved) {
+                (Step::Loop(it), Some((var, value))) if it.var == *var => {
+                    let (start, extent) = (scope.dim(&it.start), scope.dim(&it.extent));
+                    let distance = value - &start;
+                    let last = &extent - &Dim::constant(1);
+                    scope.assume(&last);
+                    let inside = scope.not_negative(&distance) && scope.not_negative(&(&last - &distance));
+                    if !inside {
+                        return None;
+                    }
+                    scope.set_value(it.var, value.clone());
+                }
+                (Step::Assume(condition, holds), _) => {
+                    if scope.decide(condition) != Some(*holds) {
+                        return None;
+                    }
+                }
+                (step, _) => self.set(scope, step)?,
+            }
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,295 @@
+//! The most memory that live values take: each is made where it is bound and given back after its last use.
+
+use super::total::{bind, operand_types};
+use super::{Callees, PeakStats, callee_of, measure};
+use crate::unify::Bindings;
+use rx_base::name::NameMap;
+use rx_base::symbolic::Bounds;
+use rx_base::{Dim, Name};
+use rx_ir::{Argument, BindingKind, Body, Call, Callee, Expr, ExprKind, Function, Origin, StructInfo};
+use rx_ops::{Compute, Cost, Schema};
+
+/// The memory behind a value: of a tuple, of each field.
+#[derive(Clone, Debug)]
+enum Held {
+    /// Memory by number; none for what takes none: parameters, shapes, scalars.
+    Storage(Option<usize>),
+    Fields(Vec<Held>),
+}
+
+/// A moment of the run.
+struct Moment {
+    at: Option<Origin>,
+    /// The memory made.
+    made: Vec<usize>,
+    /// What a called function takes while it runs.
+    inside: Dim,
+}
+
+struct Planner<'a> {
+    callees: &'a dyn Callees,
+    bounds: &'a Bounds,
+    /// Sizes by number.
+    sizes: Vec<Dim>,
+    /// The last moment of each, by number.
+    last: Vec<usize>,
+    moments: Vec<Moment>,
+    unknown: u64,
+}
+
+/// The peak of a function's own values; what it calls included, parameters and constants left out.
+pub(super) fn peak(function: &Function, callees: &dyn Callees) -> PeakStats {
+    let mut planner = Planner {
+        callees,
+        bounds: &function.bounds,
+        sizes: Vec::new(),
+        last: Vec::new(),
+        moments: Vec::new(),
+        unknown: 0,
+    };
+    let mut scope: NameMap<Held> = NameMap::default();
+    for (name, _) in &function.params {
+        scope.insert(*name, Held::Storage(None));
+    }
+    planner.body(&function.body, &mut scope);
+    planner.peak()
+}
+
+impl Planner<'_> {
+    fn peak(self) -> PeakStats {
+        let mut freed: Vec<Vec<usize>> = vec![Vec::new(); self.moments.len()];
+        for (storage, last) in self.last.iter().enumerate() {
+            if let Some(moment) = freed.get_mut(*last) {
+                moment.push(storage);
+            }
+        }
+        let size = |storage: &usize| self.sizes.get(*storage).cloned().unwrap_or(Dim::ERROR);
+        let mut live = Dim::constant(0);
+        let mut best = PeakStats { bytes: Dim::constant(0), at: None, unknown: self.unknown };
+        let mut most = 0;
+        for (moment, freed) in self.moments.iter().zip(&freed) {
+            live = moment.made.iter().fold(live, |live, storage| &live + &size(storage));
+            let now = &live + &moment.inside;
+            let measured = measure(&now, self.bounds);
+            if measured > most {
+                most = measured;
+                best.bytes = now;
+                best.at = moment.at;
+            }
+            live = freed.iter().fold(live, |live, storage| &live - &size(storage));
+        }
+        best
+    }
+
+    fn body(&mut self, body: &Body, scope: &mut NameMap<Held>) {
+        for binding in &body.bindings {
+            let at = Some(binding.origin);
+            match &binding.kind {
+                BindingKind::Value { variable, value, .. } => {
+                    let held = self.moment(at, value, scope);
+                    scope.insert(*variable, held);
+                }
+                BindingKind::Unpack { variables, value } => {
+                    let held = self.moment(at, value, scope);
+                    for (index, variable) in variables.iter().enumerate() {
+                        if let Some(variable) = variable {
+                            scope.insert(*variable, field(&held, index));
+                        }
+                    }
+                }
+                BindingKind::If { variable, arms, otherwise } => {
+                    let mut results = Vec::new();
+                    for (condition, body) in arms {
+                        self.moment(at, condition, scope);
+                        results.push(self.branch(body, scope));
+                    }
+                    results.push(self.branch(otherwise, scope));
+                    if let (Some(variable), Some(held)) = (variable, results.into_iter().next()) {
+                        scope.insert(*variable, held);
+                    }
+                }
+                // A closure takes memory where it is called; that is not followed.
+                BindingKind::Function(_) => {}
+            }
+        }
+        if let Some(result) = &body.result {
+            self.moment(None, result, scope);
+        }
+    }
+
+    fn branch(&mut self, body: &Body, scope: &mut NameMap<Held>) -> Held {
+        // What a branch binds is not seen outside, and shadows nothing there.
+        let shadowed: Vec<(Name, Option<Held>)> = body
+            .bindings
+            .iter()
+            .filter_map(|binding| match &binding.kind {
+                BindingKind::Value { variable, .. } => Some((*variable, scope.get(variable).cloned())),
+                _ => None,
+            })
+            .collect();
+        self.body(body, scope);
+        let held = match body.result.as_ref().map(|result| &result.kind) {
+            Some(ExprKind::Var(name)) => scope.get(name).cloned().unwrap_or(Held::Storage(None)),
+            _ => Held::Storage(None),
+        };
+        for (name, before) in shadowed.into_iter().rev() {
+            match before {
+                Some(before) => scope.insert(name, before),
+                None => scope.remove(&name),
+            };
+        }
+        held
+    }
+
+    /// Evaluates a value at a new moment.
+    fn moment(&mut self, at: Option<Origin>, value: &Expr, scope: &NameMap<Held>) -> Held {
+        self.moments.push(Moment { at, made: Vec::new(), inside: Dim::constant(0) });
+        let held = self.expr(value, scope);
+        self.uses(&held);
+        held
+    }
+
+    /// Keeps what a value holds until now.
+    fn uses(&mut self, held: &Held) {
+        let now = self.moments.len().saturating_sub(1);
+        match held {
+            Held::Storage(Some(storage)) => {
+                if let Some(last) = self.last.get_mut(*storage) {
+                    *last = now;
+                }
+            }
+            Held::Storage(None) => {}
+            Held::Fields(fields) => fields.iter().for_each(|field| self.uses(field)),
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr, scope: &NameMap<Held>) -> Held {
+        match &expr.kind {
+            ExprKind::Var(name) => {
+                let held = scope.get(name).cloned().unwrap_or(Held::Storage(None));
+                self.uses(&held);
+                held
+            }
+            ExprKind::Tuple(items) => Held::Fields(items.iter().map(|item| self.expr(item, scope)).collect()),
+            ExprKind::TupleGet(inner, at) => {
+                let held = self.expr(inner, scope);
+                field(&held, *at)
+            }
+            ExprKind::MatchCast(inner) => self.expr(inner, scope),
+            ExprKind::Call(call) => self.call(call, &expr.ty, scope),
+            _ => Held::Storage(None),
+        }
+    }
+
+    fn call(&mut self, call: &Call, result: &StructInfo, scope: &NameMap<Held>) -> Held {
+        let mut operands = Vec::new();
+        for argument in &call.arguments {
+            operands.push(match argument {
+                Argument::Operand(expr) => self.expr(expr, scope),
+                Argument::Operands(exprs) => Held::Fields(exprs.iter().map(|expr| self.expr(expr, scope)).collect()),
+                _ => Held::Storage(None),
+            });
+        }
+        match &call.callee {
+            Callee::Op(name) => match rx_ops::find(*name) {
+                Some(schema) => self.operator(schema, call, result, &operands),
+                None => Held::Storage(None),
+            },
+            Callee::Global(name) => {
+                self.inside(*name, &operand_types(call));
+                self.made(result)
+            }
+            Callee::Value(_) => self.made(result),
+        }
+    }
+
+    /// What a called Relax function takes while it runs, its result left out, which is the caller's.
+    fn inside(&mut self, name: Name, types: &[&StructInfo]) {
+        let Some(stats) = self.callees.function(name) else { return };
+        let Some(signature) = self.callees.signature(name) else { return };
+        let mut bindings = Bindings::new(self.bounds);
+        bind(&mut bindings, &signature, types);
+        if let (Some(bytes), Some(moment)) = (bindings.substitute(&stats.peak.bytes), self.moments.last_mut()) {
+            moment.inside = &moment.inside + &bytes;
+        }
+    }
+
+    fn operator(&mut self, schema: &Schema, call: &Call, result: &StructInfo, operands: &[Held]) -> Held {
+        let operand = |name: &str| {
+            let at = schema.params.iter().position(|param| param.name == name)?;
+            Some((operands.get(at)?, call.arguments.get(at)?))
+        };
+        if let Some(Compute::View(of)) = schema.compute
+            && let Some((held, _)) = operand(of)
+        {
+            return held.clone();
+        }
+        // Tensors in a storage that the text allocates, and the storage itself.
+        if let Some((held, _)) = operand("storage") {
+            return held.clone();
+        }
+        if let (true, Some((_, Argument::Operand(size)))) = (schema.name.ends_with("alloc_storage"), operand("size")) {
+            let bytes = match &size.ty {
+                StructInfo::Shape(shape) => shape.dims().map(rx_ops::cost::product),
+                StructInfo::Prim(prim) => prim.value.clone(),
+                _ => None,
+            };
+            return self.storage(bytes);
+        }
+        if matches!(schema.cost, Cost::Callee) {
+            if let Some((name, types)) = callee_of(call) {
+                self.inside(name, &types);
+            }
+            if let (Some((_, Argument::Attr(indices))), Some((Held::Fields(arguments), _))) =
+                (operand("inplace_indices"), operand("args"))
+            {
+                return self.in_place(indices, arguments, result);
+            }
+        }
+        self.made(result)
+    }
+
+    /// The outputs of `call_tir_inplace`: an argument's memory, or their own.
+    fn in_place(&mut self, indices: &rx_ir::Attr, arguments: &[Held], result: &StructInfo) -> Held {
+        let rx_ir::Attr::List(indices) = indices else { return self.made(result) };
+        let of = |at: usize| {
+            let index = indices.get(at).and_then(rx_ir::Attr::as_int).and_then(|index| usize::try_from(index).ok())?;
+            arguments.get(index).cloned()
+        };
+        match result {
+            StructInfo::Tuple(fields) => {
+                let fields = fields.iter().enumerate();
+                Held::Fields(fields.map(|(at, field)| of(at).unwrap_or_else(|| self.made(field))).collect())
+            }
+            result => of(0).unwrap_or_else(|| self.made(result)),
+        }
+    }
+
+    /// New memory for a value of this type.
+    fn made(&mut self, ty: &StructInfo) -> Held {
+        match ty {
+            StructInfo::Tuple(fields) => Held::Fields(fields.iter().map(|field| self.made(field)).collect()),
+            StructInfo::Tensor(_) | StructInfo::DTensor(_) => self.storage(rx_ops::cost::bytes(ty)),
+            _ => Held::Storage(None),
+        }
+    }
+
+    fn storage(&mut self, bytes: Option<Dim>) -> Held {
+        self.unknown += u64::from(bytes.is_none());
+        let storage = self.sizes.len();
+        self.sizes.push(bytes.filter(|bytes| !bytes.is_error()).unwrap_or(Dim::constant(0)));
+        self.last.push(self.moments.len().saturating_sub(1));
+        if let Some(moment) = self.moments.last_mut() {
+            moment.made.push(storage);
+        }
+        Held::Storage(Some(storage))
+    }
+}
+
+/// The memory of a field; of a value that is no known tuple, all of it.
+fn field(held: &Held, at: usize) -> Held {
+    match held {
+        Held::Fields(fields) => fields.get(at).cloned().unwrap_or(Held::Storage(None)),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,37 @@
+//! How a chain speaks of values and their parts.
+
+use rx_ir::{Expr, ExprKind};
+use rx_ops::provenance::{Facet, Part};
+
+/// `axis 2`, `axis 0 of field 1`, `the dtype`.
+pub(super) fn part_words(facet: &Facet) -> String {
+    let part = match facet.part {
+        Part::Dim(axis) => format!("axis {axis}"),
+        Part::Rank => "the rank".to_owned(),
+        Part::Dtype => "the dtype".to_owned(),
+        Part::Value => "the value".to_owned(),
+    };
+    match &facet.path[..] {
+        [] => part,
+        path => {
+            let path: Vec<String> = path.iter().map(usize::to_string).collect();
+            format!("{part} of field {}", path.join("."))
+        }
+    }
+}
+
+/// `` `x` ``, `` `x[1]` ``, or `what` where the value has no name.
+pub(super) fn value_words(expr: &Expr, what: &str) -> String {
+    match named(expr) {
+        Some(name) => format!("`{name}`"),
+        None => what.to_owned(),
+    }
+}
+
+fn named(expr: &Expr) -> Option<String> {
+    match &expr.kind {
+        ExprKind::Var(name) => Some(name.to_string()),
+        ExprKind::TupleGet(inner, at) => Some(format!("{}[{at}]", named(inner)?)),
+        _ => None,
+    }
+}

@@ -1,0 +1,275 @@
+//! Where dims, dtypes and attributes are written.
+
+use rx_base::{Name, Span};
+use rx_ops::provenance::{Facet, Part};
+use rx_ops::{ParamKind, Schema};
+use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind, TokenRange};
+use rx_syntax::{Cursor, Segment};
+
+/// The part of the type expression `written` that says `facet`; all of it where no part does.
+pub(super) fn facet_span(cursor: Cursor<'_>, written: &Expr, facet: &Facet) -> Span {
+    field(cursor, written, &facet.path)
+        .and_then(|field| part_of(cursor, field, facet.part))
+        .map_or(cursor.span(written.tokens), |part| cursor.span(part.tokens))
+}
+
+/// The facet whose text holds byte `offset`, if it is a dim or dtype.
+pub(super) fn facet_at(cursor: Cursor<'_>, written: &Expr, offset: u32) -> Option<Facet> {
+    let touches = |expr: &Expr| cursor.span(expr.tokens).touches(offset);
+    let mut path = Vec::new();
+    let mut ty = written;
+    while let Some(at) = fields(cursor, ty).and_then(|fields| fields.iter().position(|field| touches(field))) {
+        path.push(at);
+        ty = fields(cursor, ty)?.get(at).copied()?;
+    }
+    let dims = dims(ty)?;
+    let part = match dims.iter().position(touches) {
+        Some(axis) => Part::Dim(axis),
+        None if part_of(cursor, ty, Part::Dtype).is_some_and(touches) => Part::Dtype,
+        None => return None,
+    };
+    Some(Facet { path, part })
+}
+
+fn field<'e>(cursor: Cursor<'_>, written: &'e Expr, path: &[usize]) -> Option<&'e Expr> {
+    let mut ty = written;
+    for at in path {
+        ty = fields(cursor, ty)?.get(*at).copied()?;
+    }
+    Some(ty)
+}
+
+/// The fields of `R.Tuple(a, b)` or `(a, b)`.
+fn fields<'e>(cursor: Cursor<'_>, ty: &'e Expr) -> Option<Vec<&'e Expr>> {
+    match &ty.kind {
+        ExprKind::Parenthesized(inner) => fields(cursor, inner),
+        ExprKind::Tuple(fields) | ExprKind::List(fields) => Some(fields.iter().collect()),
+        ExprKind::Call { callee, arguments } if cursor.source(callee.tokens).ends_with(".Tuple") => {
+            match &arguments[..] {
+                [only] if matches!(only.value.kind, ExprKind::List(_) | ExprKind::Tuple(_)) => {
+                    fields(cursor, &only.value)
+                }
+                _ => Some(arguments.iter().map(|argument| &argument.value).collect()),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The dims of `R.Tensor((1, n), …)` or `R.Shape([1, n])`.
+fn dims(ty: &Expr) -> Option<&[Expr]> {
+    match &ty.kind {
+        ExprKind::Parenthesized(inner) => dims(inner),
+        ExprKind::Call { arguments, .. } => match &arguments.first()?.value.kind {
+            ExprKind::Tuple(dims) | ExprKind::List(dims) => Some(dims),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn part_of<'e>(cursor: Cursor<'_>, ty: &'e Expr, part: Part) -> Option<&'e Expr> {
+    match (part, &ty.kind) {
+        (_, ExprKind::Parenthesized(inner)) => part_of(cursor, inner, part),
+        (Part::Dim(axis), _) => dims(ty)?.get(axis),
+        (Part::Rank, ExprKind::Call { arguments, .. }) => {
+            let named = arguments.iter().find(|argument| keyword(cursor, argument) == Some("ndim"));
+            named.or(arguments.first()).map(|argument| &argument.value)
+        }
+        (Part::Dtype, ExprKind::Call { arguments, .. }) => {
+            let named = arguments.iter().find(|argument| keyword(cursor, argument) == Some("dtype"));
+            let second = arguments.get(1).filter(|argument| argument.keyword.is_none());
+            named.or(second).map(|argument| &argument.value)
+        }
+        _ => None,
+    }
+}
+
+fn keyword<'t>(cursor: Cursor<'t>, argument: &Argument) -> Option<&'t str> {
+    argument.keyword.map(|keyword| cursor.text(keyword))
+}
+
+/// The parameters and return type of the header in `segment`.
+pub(super) fn header(segment: &Segment) -> Option<(Cursor<'_>, &[Parameter], Option<&Expr>)> {
+    segment.tree().statements.iter().find_map(|statement| match &statement.tree.kind {
+        StatementKind::Def { params, ret, .. } => Some((segment.cursor(statement), &params[..], ret.as_ref())),
+        _ => None,
+    })
+}
+
+/// Where the header in `segment` names its function.
+pub(super) fn def_name(segment: &Segment) -> Option<Span> {
+    segment.tree().statements.iter().find_map(|statement| match &statement.tree.kind {
+        StatementKind::Def { name, .. } => {
+            Some(segment.cursor(statement).span(TokenRange { start: *name, end: *name + 1 }))
+        }
+        _ => None,
+    })
+}
+
+/// Where the parameter called `name` says `facet` of its type.
+pub(super) fn param_span(segment: &Segment, statement: Option<u32>, name: Name, facet: &Facet) -> Option<Span> {
+    let statements = &segment.tree().statements;
+    let defs = statements.iter().enumerate().filter(|(at, _)| statement.is_none_or(|from| *at >= from as usize));
+    for (_, def) in defs {
+        let StatementKind::Def { params, .. } = &def.tree.kind else { continue };
+        let cursor = segment.cursor(def);
+        for param in params {
+            let own = cursor.parameter(param);
+            if param.tree.name.is_none_or(|token| own.name(token) != name) {
+                continue;
+            }
+            return Some(match &param.tree.annotation {
+                Some(annotation) => facet_span(own, annotation, facet),
+                None => own.span(param.tree.tokens),
+            });
+        }
+    }
+    None
+}
+
+/// Where the annotation of the statement says `facet`.
+pub(super) fn annotation_span(segment: &Segment, statement: u32, facet: &Facet) -> Option<Span> {
+    let statement = segment.tree().statements.get(statement as usize)?;
+    match &statement.tree.kind {
+        StatementKind::AnnAssign { annotation, .. } => Some(facet_span(segment.cursor(statement), annotation, facet)),
+        _ => None,
+    }
+}
+
+/// Where the return annotation of the header says `facet`.
+pub(super) fn return_span(segment: &Segment, facet: &Facet) -> Option<Span> {
+    let (cursor, _, ret) = header(segment)?;
+    Some(facet_span(cursor, ret?, facet))
+}
+
+/// The call that covers exactly `span`.
+fn call_at(segment: &Segment, span: Span) -> Option<(Cursor<'_>, &Expr)> {
+    let statements = &segment.tree().statements;
+    let at = statements.partition_point(|statement| statement.span.start <= span.start).checked_sub(1)?;
+    let statement = statements.get(at)?;
+    let cursor = segment.cursor(statement);
+    let mut found = None;
+    for root in roots(&statement.tree.kind) {
+        let mut expr = root;
+        loop {
+            if cursor.span(expr.tokens) == span && matches!(expr.kind, ExprKind::Call { .. }) {
+                found = Some((cursor, expr));
+            }
+            let inner = children(expr).into_iter().find(|child| {
+                let own = cursor.span(child.tokens);
+                own.start <= span.start && span.end <= own.end
+            });
+            match inner {
+                Some(inner) => expr = inner,
+                None => break,
+            }
+        }
+    }
+    found
+}
+
+/// The expressions a statement consists of.
+fn roots(kind: &StatementKind) -> Vec<&Expr> {
+    match kind {
+        StatementKind::Assign { value, .. } | StatementKind::Expr(value) | StatementKind::Return(Some(value)) => {
+            vec![value]
+        }
+        StatementKind::AnnAssign { value, .. } => value.iter().collect(),
+        StatementKind::If(test) | StatementKind::Elif(test) => vec![test],
+        _ => Vec::new(),
+    }
+}
+
+/// The expressions right below one.
+fn children(expr: &Expr) -> Vec<&Expr> {
+    match &expr.kind {
+        ExprKind::Attribute { value, .. } | ExprKind::Parenthesized(value) | ExprKind::Unary(_, value) => vec![value],
+        ExprKind::Subscript { value, index } => vec![value, index],
+        ExprKind::Call { callee, arguments } => {
+            std::iter::once(&**callee).chain(arguments.iter().map(|argument| &argument.value)).collect()
+        }
+        ExprKind::Tuple(items) | ExprKind::List(items) | ExprKind::Set(items) => items.iter().collect(),
+        ExprKind::Binary(_, left, right) => vec![left, right],
+        ExprKind::Compare(first, rest) => {
+            std::iter::once(&**first).chain(rest.iter().map(|(_, operand)| operand)).collect()
+        }
+        ExprKind::Dict(entries) => entries.iter().map(|(_, value)| value).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Where the argument for parameter `param` of the call at `span` is written; with `element`, that element of the list.
+pub(super) fn argument_span(
+    segment: &Segment,
+    span: Span,
+    schema: &Schema,
+    param: usize,
+    element: Option<usize>,
+) -> Option<Span> {
+    let (cursor, argument) = argument_at(segment, span, schema, param)?;
+    let part = match (&argument.kind, element) {
+        (ExprKind::Tuple(items) | ExprKind::List(items), Some(at)) => items.get(at).unwrap_or(argument),
+        _ => argument,
+    };
+    Some(cursor.span(part.tokens))
+}
+
+/// Where type `index` of the `out_ty` of the call at `span` says the rest of `facet`.
+pub(super) fn type_argument_span(
+    segment: &Segment,
+    span: Span,
+    schema: &Schema,
+    param: usize,
+    facet: &Facet,
+) -> Option<Span> {
+    let (cursor, argument) = argument_at(segment, span, schema, param)?;
+    let (index, rest) = facet.path.split_first()?;
+    let ty = match &argument.kind {
+        ExprKind::Tuple(types) | ExprKind::List(types) => types.get(*index)?,
+        _ => argument,
+    };
+    Some(facet_span(cursor, ty, &Facet { path: rest.to_vec(), part: facet.part }))
+}
+
+fn argument_at<'s>(segment: &'s Segment, span: Span, schema: &Schema, param: usize) -> Option<(Cursor<'s>, &'s Expr)> {
+    let (cursor, call) = call_at(segment, span)?;
+    let ExprKind::Call { arguments, .. } = &call.kind else { return None };
+    let wanted = schema.params.get(param)?;
+    let mut positional = 0;
+    for argument in arguments {
+        let meant = match argument.keyword {
+            Some(keyword) => crate::elaborate::current_keyword(cursor.text(keyword)) == wanted.name,
+            None => {
+                let here = positional;
+                let variadic = schema.params.get(here).is_some_and(|param| param.kind == ParamKind::Variadic);
+                positional += usize::from(!variadic);
+                here == param
+            }
+        };
+        if meant {
+            return Some((cursor, &argument.value));
+        }
+    }
+    None
+}
+
+/// Where the `ty_args` of the call at `span` say `facet`.
+pub(super) fn ty_args_span(segment: &Segment, span: Span, facet: &Facet) -> Option<Span> {
+    let (cursor, call) = call_at(segment, span)?;
+    let ExprKind::Call { arguments, .. } = &call.kind else { return None };
+    let canonical = |argument: &Argument| keyword(cursor, argument).map(crate::elaborate::current_keyword);
+    let types = &arguments.iter().find(|argument| canonical(argument) == Some("ty_args"))?.value;
+    let only = match &types.kind {
+        ExprKind::Tuple(fields) | ExprKind::List(fields) if fields.len() == 1 => fields.first()?,
+        _ => types,
+    };
+    Some(facet_span(cursor, only, facet))
+}
+
+/// Where the type of the `match_cast` at `span` says `facet`.
+pub(super) fn cast_span(segment: &Segment, span: Span, facet: &Facet) -> Option<Span> {
+    let (cursor, call) = call_at(segment, span)?;
+    let ExprKind::Call { arguments, .. } = &call.kind else { return None };
+    Some(facet_span(cursor, &arguments.get(1)?.value, facet))
+}

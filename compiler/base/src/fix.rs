@@ -1,0 +1,373 @@
+//! Fixes applied to a text: which of them, all edits of one or none, and back again where one brings a new mistake.
+//!
+//! Pure functions over a text and its diagnostics; who checks a text is the caller's to say.
+
+use crate::{Code, Diagnostic, Fix, Severity, Span};
+use std::collections::BTreeMap;
+
+/// The most rounds of fixing and checking again: a fix may make room for the next, but not without end.
+const MOST_ROUNDS: usize = 100;
+
+/// The most checks of one text, those included that find out which of several fixes brings a new mistake.
+const MOST_CHECKS: usize = 200;
+
+/// A replacement of some bytes of a text; an empty span inserts.
+pub type Edit = (Span, String);
+
+/// What became of a text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fixed {
+    /// The text with the fixes in it.
+    pub text: String,
+    /// What is still wrong with it.
+    pub diagnostics: Vec<Diagnostic<Span>>,
+    /// The fixes that were applied, in the order of their application.
+    pub applied: Vec<Applied>,
+    /// Fixes that were tried and left out.
+    pub taken_back: Vec<TakenBack>,
+}
+
+/// A fix that was applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// The mistake it mended.
+    pub code: Code,
+    /// What it did.
+    pub title: String,
+}
+
+/// A fix that was not applied, because the text would have a new error with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakenBack {
+    /// The mistake it was for.
+    pub code: Code,
+    /// What it would have done.
+    pub title: String,
+    /// The line of the mistake, from 1, when the fix was tried.
+    pub line: usize,
+    /// The first error that came of it.
+    pub because: String,
+}
+
+/// The edits of a fix in order, with line ends as `text` has them; `None` where they overlap or are no places of `text`.
+pub fn edits(text: &str, fix: &Fix<Span>) -> Option<Vec<Edit>> {
+    let end = line_end(text);
+    let mut edits: Vec<Edit> = fix.edits.iter().map(|(span, new)| (*span, new.replace('\n', end))).collect();
+    edits.sort_by_key(|(span, _)| *span);
+    let in_order = edits.windows(2).all(|pair| matches!(pair, [(a, _), (b, _)] if a.end <= b.start));
+    (in_order && edits.iter().all(|(span, _)| text.get(span.range()).is_some())).then_some(edits)
+}
+
+/// The text with edits that are in order and do not overlap.
+pub fn apply(text: &str, edits: &[Edit]) -> String {
+    let grown: usize = edits.iter().map(|(_, new)| new.len()).sum();
+    let mut changed = String::with_capacity(text.len() + grown);
+    let mut at = 0;
+    for (span, new) in edits {
+        changed.push_str(text.get(at..span.range().start).unwrap_or_default());
+        changed.push_str(new);
+        at = span.range().end;
+    }
+    changed.push_str(text.get(at..).unwrap_or_default());
+    changed
+}
+
+/// How the text's first line ends; `\n` where it has one line only.
+pub fn line_end(text: &str) -> &'static str {
+    match text.find(['\n', '\r']).map(|at| text.get(at..).unwrap_or_default()) {
+        Some(rest) if rest.starts_with("\r\n") => "\r\n",
+        Some(rest) if rest.starts_with('\r') => "\r",
+        _ => "\n",
+    }
+}
+
+/// The fix "fix all" takes of a diagnostic: the first safe one, else the first unsafe one if those are wanted.
+pub fn preferred<P>(diagnostic: &Diagnostic<P>, with_unsafe: bool) -> Option<&Fix<P>> {
+    let safe = diagnostic.fixes.iter().find(|fix| fix.safe);
+    safe.or_else(|| diagnostic.fixes.first().filter(|_| with_unsafe))
+}
+
+/// How many of these have a fix, but no safe one.
+pub fn only_unsafe<P>(diagnostics: &[Diagnostic<P>]) -> usize {
+    let unsafe_only = |it: &&Diagnostic<P>| !it.fixes.is_empty() && preferred(it, false).is_none();
+    diagnostics.iter().filter(unsafe_only).count()
+}
+
+/// Applies the safe fixes of what `check` finds in `text`, or all, and again until nothing changes.
+///
+/// A fix is kept when the errors become fewer by what it mends and no kind of error is more frequent than before.
+pub fn fix_all(text: &str, with_unsafe: bool, check: &mut dyn FnMut(&str) -> Vec<Diagnostic<Span>>) -> Fixed {
+    let diagnostics = check(text);
+    let mut run = Run {
+        check,
+        with_unsafe,
+        checks: 1,
+        fixed: Fixed { text: text.to_owned(), diagnostics, applied: Vec::new(), taken_back: Vec::new() },
+        refused: Vec::new(),
+    };
+    for _ in 0..MOST_ROUNDS {
+        let chosen = run.choose();
+        // What was refused leaves room for others, so that a round without a change need not be the last.
+        let refused = run.refused.len();
+        let changed = run.round(chosen);
+        if (!changed && run.refused.len() == refused) || run.checks >= MOST_CHECKS {
+            break;
+        }
+    }
+    run.fixed
+}
+
+/// The most fixes in a row of what one fix brought to light.
+const MOST_CONSEQUENCES: usize = 32;
+
+/// What comes of a fix that leaves a text with new errors, when those are fixed too: a type that is written as inferred
+/// moves a contradiction on, from one annotation to the next, and perhaps out of the text. The text, what is wrong with it,
+/// and the number of checks; `None` where that does not end well. `before`: what was wrong before the fix. Only safe fixes
+/// are followed unless `with_unsafe`.
+pub fn follow(
+    before: &[Diagnostic<Span>],
+    mended: usize,
+    text: &str,
+    after: &[Diagnostic<Span>],
+    with_unsafe: bool,
+    check: &mut dyn FnMut(&str) -> Vec<Diagnostic<Span>>,
+) -> Option<(String, Vec<Diagnostic<Span>>, usize)> {
+    let is_old = |it: &Diagnostic<Span>| before.iter().any(|old| (old.code, &old.message) == (it.code, &it.message));
+    let (mut text, mut found) = (text.to_owned(), after.to_vec());
+    for checks in 1..=MOST_CONSEQUENCES {
+        let new = found.iter().filter(|it| it.severity == Severity::Error && !is_old(it));
+        let fix = new.filter_map(|it| preferred(it, with_unsafe)).find_map(|fix| edits(&text, fix))?;
+        text = apply(&text, &fix);
+        found = check(&text);
+        if is_better(before, &found, mended) {
+            return Some((text, found, checks));
+        }
+    }
+    None
+}
+
+/// A fix that does not get in the way of the others chosen with it.
+#[derive(Clone)]
+struct Chosen {
+    code: Code,
+    severity: Severity,
+    title: String,
+    primary: Span,
+    edits: Vec<Edit>,
+    key: Key,
+}
+
+/// What tells a fix from others while the text around it moves and changes.
+type Key = (Code, String, String);
+
+struct Run<'c> {
+    check: &'c mut dyn FnMut(&str) -> Vec<Diagnostic<Span>>,
+    with_unsafe: bool,
+    checks: usize,
+    fixed: Fixed,
+    refused: Vec<Key>,
+}
+
+/// A text that was tried.
+struct Trial {
+    chosen: Vec<Chosen>,
+    text: String,
+    diagnostics: Vec<Diagnostic<Span>>,
+}
+
+impl Run<'_> {
+    /// Fixes of the diagnostics in order, without those that touch one chosen before.
+    fn choose(&self) -> Vec<Chosen> {
+        let text = &self.fixed.text;
+        let mut taken: BTreeMap<u32, Span> = BTreeMap::new();
+        // What is taken does not meet, so that only the last two places before an end can reach beyond its start.
+        let is_free = |taken: &BTreeMap<u32, Span>, span: Span| {
+            taken.range(..=span.end).rev().take(2).all(|(_, other)| !meet(span, *other))
+        };
+        let mut chosen = Vec::new();
+        for diagnostic in &self.fixed.diagnostics {
+            let wanted =
+                |fix: &&Fix<Span>| fix.safe || (self.with_unsafe && diagnostic.fixes.iter().all(|fix| !fix.safe));
+            let candidates = diagnostic.fixes.iter().filter(wanted).filter_map(|fix| {
+                let key = (diagnostic.code, diagnostic.message.clone(), fix.title.clone());
+                (!self.refused.contains(&key)).then_some((fix, key))
+            });
+            let fitting = candidates.into_iter().find_map(|(fix, key)| {
+                let edits = edits(text, fix).filter(|edits| !edits.is_empty())?;
+                edits.iter().all(|(span, _)| is_free(&taken, *span)).then_some((fix, key, edits))
+            });
+            if let Some((fix, key, edits)) = fitting {
+                taken.extend(edits.iter().map(|(span, _)| (span.start, *span)));
+                let (code, severity, title) = (diagnostic.code, diagnostic.severity, fix.title.clone());
+                chosen.push(Chosen { code, severity, title, primary: diagnostic.primary, edits, key });
+            }
+        }
+        chosen
+    }
+
+    /// Applies what of `chosen` brings no new error; whether that is anything.
+    fn round(&mut self, chosen: Vec<Chosen>) -> bool {
+        let Some(kept) = self.kept(chosen).filter(|trial| trial.text != self.fixed.text) else { return false };
+        self.fixed.text = kept.text;
+        self.fixed.diagnostics = kept.diagnostics;
+        let applied = kept.chosen.into_iter().map(|chosen| Applied { code: chosen.code, title: chosen.title });
+        self.fixed.applied.extend(applied);
+        true
+    }
+
+    /// The text with as many of these as bring no new error. Halves are tried where the whole does.
+    fn kept(&mut self, mut chosen: Vec<Chosen>) -> Option<Trial> {
+        if chosen.is_empty() || self.checks >= MOST_CHECKS {
+            return None;
+        }
+        let trial = match self.trial(chosen) {
+            Ok(trial) => return Some(trial),
+            Err(trial) => trial,
+        };
+        chosen = trial.chosen;
+        if let [only] = &chosen[..] {
+            let mended = usize::from(only.severity == Severity::Error);
+            let (before, after) = (&self.fixed.diagnostics, &trial.diagnostics);
+            if let Some((text, diagnostics, checks)) =
+                follow(before, mended, &trial.text, after, self.with_unsafe, self.check)
+            {
+                self.checks += checks;
+                return Some(Trial { chosen, text, diagnostics });
+            }
+        }
+        if let [only] = &chosen[..] {
+            let because = new_error(&self.fixed.diagnostics, &trial.diagnostics);
+            let because = because.map_or_else(|| "the mistake stays".to_owned(), |it| it.message.clone());
+            self.refused.push(only.key.clone());
+            let (code, title) = (only.code, only.title.clone());
+            let line = line_number(&self.fixed.text, only.primary);
+            self.fixed.taken_back.push(TakenBack { code, title, line, because });
+            return None;
+        }
+        let second = chosen.split_off(chosen.len() / 2);
+        match (self.kept(chosen), self.kept(second)) {
+            (Some(first), Some(second)) => {
+                let both = first.chosen.iter().chain(&second.chosen).cloned().collect();
+                // Each is good without the other: the second waits for the next round.
+                Some(self.trial(both).unwrap_or(first))
+            }
+            (first, second) => first.or(second),
+        }
+    }
+
+    /// The text with all of these; an error where it has new mistakes.
+    fn trial(&mut self, chosen: Vec<Chosen>) -> Result<Trial, Trial> {
+        let mut edits: Vec<Edit> = chosen.iter().flat_map(|chosen| chosen.edits.iter().cloned()).collect();
+        edits.sort_by_key(|(span, _)| *span);
+        let text = apply(&self.fixed.text, &edits);
+        self.checks += 1;
+        let diagnostics = (self.check)(&text);
+        let mended = chosen.iter().filter(|chosen| chosen.severity == Severity::Error).count();
+        let good = is_better(&self.fixed.diagnostics, &diagnostics, mended);
+        let trial = Trial { chosen, text, diagnostics };
+        if good { Ok(trial) } else { Err(trial) }
+    }
+}
+
+/// Whether two places cannot be changed independently: they share bytes, or one inserts where the other begins or ends.
+fn meet(a: Span, b: Span) -> bool {
+    match a.is_empty() || b.is_empty() {
+        true => a.start <= b.end && b.start <= a.end,
+        false => a.start < b.end && b.start < a.end,
+    }
+}
+
+/// The number of the line a place begins in, from 1.
+fn line_number(text: &str, place: Span) -> usize {
+    text.get(..place.range().start).unwrap_or(text).matches('\n').count() + 1
+}
+
+/// Errors by code.
+fn errors<P>(diagnostics: &[Diagnostic<P>]) -> BTreeMap<Code, usize> {
+    let mut counts = BTreeMap::new();
+    for diagnostic in diagnostics.iter().filter(|it| it.severity == Severity::Error) {
+        *counts.entry(diagnostic.code).or_default() += 1;
+    }
+    counts
+}
+
+/// Whether of the errors `before` at least `mended` are gone `after`, and none came.
+pub fn is_better<P>(before: &[Diagnostic<P>], after: &[Diagnostic<P>], mended: usize) -> bool {
+    let (before, after) = (errors(before), errors(after));
+    let sum = |counts: &BTreeMap<Code, usize>| counts.values().sum::<usize>();
+    let no_more = after.iter().all(|(code, count)| before.get(code).is_some_and(|was| was >= count));
+    no_more && sum(&after) + mended <= sum(&before)
+}
+
+/// The first error whose code is more frequent than it was.
+pub fn new_error<'d, P>(before: &[Diagnostic<P>], after: &'d [Diagnostic<P>]) -> Option<&'d Diagnostic<P>> {
+    let (was, is) = (errors(before), errors(after));
+    let more = |code: &Code| is.get(code) > was.get(code);
+    let said = |it: &Diagnostic<P>| before.iter().any(|other| other.message == it.message);
+    let of_more = || after.iter().filter(|it| it.severity == Severity::Error && more(&it.code));
+    of_more().find(|it| !said(it)).or_else(|| of_more().next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reports every `x` as an error, mended by `y`, and every `q` as one that `z` mends, though `z` is an error too.
+    fn check(text: &str) -> Vec<Diagnostic<Span>> {
+        let found = text.char_indices().filter_map(|(at, c)| {
+            let place = Span::new(at as u32, at as u32 + 1);
+            let error = |code| Diagnostic::new(code, place, format!("found {c}"));
+            let fix = |new: &str, safe| Fix { title: new.to_owned(), edits: vec![(place, new.to_owned())], safe };
+            match c {
+                'x' => Some(error(Code::UndefinedName).with_fix(fix("y", true))),
+                'u' => Some(error(Code::UnknownDtype).with_fix(fix("y\ny", false))),
+                'q' => Some(error(Code::NotATuple).with_fix(fix("z", true)).with_fix(fix("y", true))),
+                'z' => Some(error(Code::SyntaxError)),
+                _ => None,
+            }
+        });
+        found.collect()
+    }
+
+    #[test]
+    fn safe_fixes_are_applied_and_nothing_else_is_touched() {
+        let fixed = fix_all("\u{feff}a x\r\nb u\r\n x", false, &mut check);
+        assert_eq!(fixed.text, "\u{feff}a y\r\nb u\r\n y");
+        assert_eq!(fixed.applied.len(), 2);
+        assert_eq!(only_unsafe(&fixed.diagnostics), 1);
+    }
+
+    #[test]
+    fn line_ends_are_the_texts() {
+        assert_eq!(fix_all("b u\r\n", true, &mut check).text, "b y\r\ny\r\n");
+        assert_eq!(line_end("a\rb\n"), "\r");
+        assert_eq!(line_end("a"), "\n");
+    }
+
+    #[test]
+    fn a_fix_that_brings_an_error_is_taken_back_and_the_next_is_tried() {
+        let fixed = fix_all("x q x", false, &mut check);
+        assert_eq!(fixed.text, "y y y");
+        let [taken] = &fixed.taken_back[..] else { panic!("{:?}", fixed.taken_back) };
+        assert_eq!((taken.title.as_str(), taken.because.as_str(), taken.line), ("z", "found z", 1));
+    }
+
+    #[test]
+    fn edits_belong_together_and_lie_in_the_text() {
+        let fix = |edits: &[(u32, u32)]| {
+            let edits = edits.iter().map(|(start, end)| (Span::new(*start, *end), String::new())).collect();
+            Fix { title: String::new(), edits, safe: true }
+        };
+        assert!(edits("abcdef", &fix(&[(4, 5), (1, 2)])).is_some_and(|edits| apply("abcdef", &edits) == "acdf"));
+        assert_eq!(edits("abcdef", &fix(&[(1, 3), (2, 4)])), None);
+        assert_eq!(edits("abcdef", &fix(&[(5, 7)])), None);
+        assert_eq!(edits("é", &fix(&[(1, 2)])), None);
+    }
+
+    #[test]
+    fn neighbours_that_touch_wait_for_the_next_round() {
+        let (a, b) = (Span::new(0, 2), Span::new(2, 3));
+        assert!(!meet(a, b) && meet(a, Span::empty(2)) && meet(Span::empty(2), Span::empty(2)));
+        assert!(meet(Span::new(1, 3), a) && !meet(Span::empty(4), a));
+    }
+}

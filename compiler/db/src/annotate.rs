@@ -1,0 +1,41 @@
+//! Inferred types as edits of a file.
+
+use crate::position::absolute;
+use crate::queries::{check_item, scope_context};
+use crate::workspace::{FileId, Snapshot, Workspace};
+use rx_analysis::annotate::{Annotate, Style, annotations};
+use rx_analysis::function::ItemPlace;
+use rx_base::fix::Edit;
+use rx_syntax::dialect::Dialect;
+use std::ops::Range;
+
+impl Workspace {
+    /// The edits that annotate bindings and returns of a file with their inferred types, in order; of those that touch bytes
+    /// `range`, where one is given. Types are spelled as the file spells them. Written into the text, it checks as before,
+    /// with the same types.
+    pub fn annotations(&self, file: FileId, which: Annotate, range: Option<Range<usize>>) -> Vec<Edit> {
+        let Some((db, document, inputs)) = self.parts(file) else { return Vec::new() };
+        let style = Style { which, dialect: Dialect::detect(document) };
+        let mut edits = Vec::new();
+        for (at, (input, item)) in inputs.items.iter().zip(document.items()).enumerate() {
+            let Some(check) = check_item(db, *input).function else { continue };
+            let context = scope_context(db, input.scope(db));
+            for annotation in annotations(&item.segments, &check, &context, style) {
+                let place = ItemPlace::Segment(annotation.segment, annotation.span);
+                edits.extend(absolute(document, at, &place).map(|span| (span, annotation.text)));
+            }
+        }
+        let wanted =
+            |span: &Range<usize>| range.as_ref().is_none_or(|range| range.start <= span.end && span.start <= range.end);
+        edits.retain(|(span, _)| wanted(&span.range()));
+        edits.sort();
+        edits
+    }
+}
+
+impl Snapshot {
+    /// As [`Workspace::annotations`].
+    pub fn annotations(&self, file: FileId, which: Annotate, range: Option<Range<usize>>) -> Vec<Edit> {
+        self.0.annotations(file, which, range)
+    }
+}

@@ -1,0 +1,86 @@
+//! Which function and binding a place belongs to, and how a function is declared: what stays when lines move.
+
+use crate::position::part_span;
+use crate::queries::{check_item, full_signature};
+use crate::workspace::{FileId, Workspace};
+use rx_analysis::ItemPart;
+use rx_base::Name;
+use rx_ir::{PrimParamKind, Signature};
+use rx_syntax::document::{FunctionKind, ItemKind};
+
+/// A function of a file as others see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declaration {
+    /// Its name.
+    pub name: Name,
+    /// `def main(x: R.Tensor((n,), dtype="float32")) -> …`, in one line.
+    pub text: String,
+}
+
+impl Workspace {
+    /// The function that the byte at `offset` belongs to, and the variable its statement binds: `return` where it
+    /// returns, nothing in a header and in a prim_func.
+    pub fn owner(&self, file: FileId, offset: usize) -> (Option<Name>, Option<Name>) {
+        let place = || {
+            let (db, document, inputs) = self.parts(file)?;
+            let location = document.locate(offset)?;
+            let item = document.items().get(location.item)?;
+            let ItemKind::Function(kind) = item.kind else { return None };
+            let binding = || {
+                let check = check_item(db, *inputs.items.get(location.item)?).function?;
+                let segment = item.segments.get(location.segment)?;
+                let at = u32::try_from(location.offset).ok()?;
+                let statements = &segment.tree().statements;
+                let index = statements.partition_point(|statement| statement.span.start <= at).checked_sub(1)?;
+                let rows = &check.segments.get(location.segment)?.rows;
+                rows.iter().find(|row| row.statement as usize == index).map(|row| row.name)
+            };
+            let binding = if kind == FunctionKind::Relax && location.segment > 0 { binding() } else { None };
+            Some((item.name, binding))
+        };
+        place().unwrap_or_default()
+    }
+
+    /// The functions of a file as their callers see them, in order.
+    pub fn declarations(&self, file: FileId) -> Vec<Declaration> {
+        let Some((db, document, inputs)) = self.parts(file) else { return Vec::new() };
+        let rows = document.items().iter().zip(&inputs.items).filter_map(|(item, input)| {
+            let (ItemKind::Function(_), Some(name)) = (item.kind, item.name) else { return None };
+            let text = match &*full_signature(db, *input) {
+                Signature::Opaque => {
+                    // What could not be read is taken as it is written.
+                    let head = item.segments.first()?;
+                    let span = part_span(head, ItemPart::Name)?;
+                    head.text().get(span.start as usize..)?.lines().next()?.to_owned()
+                }
+                signature => declaration(name, signature),
+            };
+            Some(Declaration { name, text })
+        });
+        rows.collect()
+    }
+}
+
+fn declaration(function: Name, signature: &Signature) -> String {
+    match signature {
+        Signature::Relax(signature) => {
+            let params: Vec<String> = signature.params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
+            let ret = signature.ret.as_ref().map_or_else(String::new, |ret| format!(" -> {ret}"));
+            format!("def {function}({}){ret}", params.join(", "))
+        }
+        Signature::Prim(prim) => {
+            let params = prim.params.iter().map(|param| match &param.kind {
+                PrimParamKind::Buffer(buffer) => {
+                    let dims: Vec<String> = buffer.shape.iter().map(ToString::to_string).collect();
+                    let comma = if dims.len() == 1 { "," } else { "" };
+                    format!("{}: T.Buffer(({}{comma}), \"{}\")", param.name, dims.join(", "), buffer.dtype)
+                }
+                PrimParamKind::Scalar(dtype) => format!("{}: T.{dtype}", param.name),
+                PrimParamKind::Opaque => format!("{}: T.handle", param.name),
+            });
+            format!("def {function}({})", params.collect::<Vec<_>>().join(", "))
+        }
+        Signature::Extern(ty) => format!("{function}: {ty}"),
+        Signature::Opaque => format!("def {function}"),
+    }
+}

@@ -1,0 +1,117 @@
+//! What the functions of a file hold and cost.
+
+use crate::position::absolute;
+use crate::workspace::{FileId, Snapshot, Workspace};
+use rx_analysis::ItemPart;
+use rx_analysis::function::ItemPlace;
+use rx_analysis::stats::{Callees, FunctionStats, function_stats};
+use rx_base::name::{NameMap, NameSet};
+use rx_base::{Name, Span};
+use rx_ir::{IndexSites, Signature};
+use rx_syntax::document::{FunctionKind, ItemKind};
+use rx_tir::Count;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// Functions that call one another, counted one inside another; farther ones are not counted.
+const MAX_CALLS: usize = 512;
+
+/// What is known of a function of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatsRow {
+    /// Its name.
+    pub name: Name,
+    /// Where the name stands, in bytes of the file.
+    pub span: Span,
+    /// What was counted.
+    pub stats: FunctionOrLoops,
+    /// Accesses by indices in a Relax function, by what is known of them.
+    pub index_sites: IndexSites,
+}
+
+/// The counts of a Relax function or a prim_func.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FunctionOrLoops {
+    /// Of a Relax function.
+    Relax(Arc<FunctionStats>),
+    /// Of a prim_func; nothing where it is not understood.
+    Prim(Count),
+}
+
+impl Workspace {
+    /// What each function of a file holds and costs, in order.
+    pub fn stats(&self, file: FileId) -> Vec<StatsRow> {
+        let Some((_, document, _)) = self.parts(file) else { return Vec::new() };
+        let module = Module {
+            workspace: self,
+            file,
+            functions: RefCell::default(),
+            loops: RefCell::default(),
+            inside: RefCell::default(),
+        };
+        let sites: NameMap<IndexSites> = self.index_sites(file).into_iter().collect();
+        let row = |(at, item): (usize, &rx_syntax::document::Item)| {
+            let (ItemKind::Function(kind), Some(name)) = (item.kind, item.name) else { return None };
+            let span = absolute(document, at, &ItemPlace::Item(name, ItemPart::Name)).unwrap_or_default();
+            let stats = match kind {
+                FunctionKind::Relax => FunctionOrLoops::Relax(module.function(name)?),
+                _ => FunctionOrLoops::Prim(module.prim_func(name)?),
+            };
+            Some(StatsRow { name, span, stats, index_sites: sites.get(&name).copied().unwrap_or_default() })
+        };
+        document.items().iter().enumerate().filter_map(row).collect()
+    }
+}
+
+impl Snapshot {
+    /// As [`Workspace::stats`].
+    pub fn stats(&self, file: FileId) -> Vec<StatsRow> {
+        self.0.stats(file)
+    }
+}
+
+/// The functions of a file, each counted once.
+struct Module<'a> {
+    workspace: &'a Workspace,
+    file: FileId,
+    functions: RefCell<NameMap<Option<Arc<FunctionStats>>>>,
+    loops: RefCell<NameMap<Option<Count>>>,
+    /// Functions being counted.
+    inside: RefCell<NameSet>,
+}
+
+impl Callees for Module<'_> {
+    fn signature(&self, name: Name) -> Option<Arc<Signature>> {
+        self.workspace.signature(self.file, name)
+    }
+
+    fn function(&self, name: Name) -> Option<Arc<FunctionStats>> {
+        if let Some(known) = self.functions.borrow().get(&name) {
+            return known.clone();
+        }
+        {
+            let mut inside = self.inside.borrow_mut();
+            if inside.len() >= MAX_CALLS || !inside.insert(name) {
+                return None;
+            }
+        }
+        let function = self.workspace.function(self.file, name);
+        let stats = function.map(|function| Arc::new(function_stats(&function, self)));
+        self.inside.borrow_mut().remove(&name);
+        self.functions.borrow_mut().insert(name, stats.clone());
+        stats
+    }
+
+    fn prim_func(&self, name: Name) -> Option<Count> {
+        if let Some(known) = self.loops.borrow().get(&name) {
+            return known.clone();
+        }
+        let read = self.workspace.prim_func(self.file, name);
+        let counted = read.map(|read| match read {
+            Ok(func) => rx_tir::count(&func),
+            Err(_) => Count { operations: None, bytes: None },
+        });
+        self.loops.borrow_mut().insert(name, counted.clone());
+        counted
+    }
+}

@@ -1,0 +1,195 @@
+//! What a call costs: arithmetic operations, and bytes read and written. `docs/stats.md` says what is counted.
+
+use crate::call::{Arg, CallInfo};
+use rx_base::Dim;
+use rx_ir::StructInfo;
+
+/// A formula of arithmetic operations, from the arguments and the result's type; `None` where a dim is not known.
+pub type Operations = fn(&CallInfo<'_>, &StructInfo) -> Option<Dim>;
+
+/// How an operator is charged.
+#[derive(Clone, Copy, Debug)]
+pub enum Cost {
+    /// Nothing is computed and nothing moved: shapes, views, allocation, declarations.
+    Nothing,
+    /// Data is rearranged: as much is read as is written.
+    Copy,
+    /// Elements are picked: as much is read as is written, and all operands but the first.
+    Gather,
+    /// The result is written.
+    Fill,
+    /// So many operations per element of the result; operands are read, the result is written.
+    PerOutput(i64),
+    /// So many operations per element of the first tensor; operands are read, the result is written.
+    PerInput(i64),
+    /// A formula; operands are read, the result is written.
+    Formula(Operations),
+    /// What the function costs that is called.
+    Callee,
+    /// Not counted: the work depends on values, or nobody agrees on how to count it.
+    Uncounted,
+}
+
+/// What a call costs; `None` where a dim is not known, or nothing is counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Charge {
+    /// Arithmetic operations.
+    pub operations: Option<Dim>,
+    /// Bytes read and written.
+    pub bytes: Option<Dim>,
+}
+
+impl Cost {
+    /// The cost of a call whose result is of type `result`.
+    pub fn charge(&self, call: &CallInfo<'_>, result: &StructInfo) -> Charge {
+        let none = || Some(Dim::constant(0));
+        let written = || bytes(result);
+        let moved = || Some(&operand_bytes(call, 0)? + &written()?);
+        let twice = || Some(&written()? * &Dim::constant(2));
+        let (operations, bytes) = match self {
+            Cost::Nothing => (none(), none()),
+            Cost::Copy => (none(), twice()),
+            Cost::Gather => (none(), Some(()).and_then(|()| Some(&twice()? + &operand_bytes(call, 1)?))),
+            Cost::Fill => (none(), written()),
+            Cost::PerOutput(each) => (scaled(elements(result), *each), moved()),
+            Cost::PerInput(each) => (scaled(first_tensor(call).and_then(elements), *each), moved()),
+            Cost::Formula(formula) => (formula(call, result), moved()),
+            Cost::Callee | Cost::Uncounted => (None, None),
+        };
+        let known = |dim: Option<Dim>| dim.filter(|dim| !dim.is_error());
+        Charge { operations: known(operations), bytes: known(bytes) }
+    }
+}
+
+fn scaled(elements: Option<Dim>, each: i64) -> Option<Dim> {
+    // What has no elements to count still costs nothing where each costs nothing.
+    if each == 0 { Some(Dim::constant(0)) } else { Some(&elements? * &Dim::constant(each)) }
+}
+
+/// The product of dims.
+pub fn product<'d>(dims: impl IntoIterator<Item = &'d Dim>) -> Dim {
+    dims.into_iter().fold(Dim::constant(1), |product, dim| &product * dim)
+}
+
+/// The elements of all tensors of a type; `None` where a shape is not known.
+pub fn elements(ty: &StructInfo) -> Option<Dim> {
+    sum_over(ty, &|ty| Some(product(ty.as_tensor()?.shape.dims()?)))
+}
+
+/// The bytes of all tensors of a type; `None` where a shape or dtype is not known.
+pub fn bytes(ty: &StructInfo) -> Option<Dim> {
+    sum_over(ty, &|ty| {
+        let tensor = ty.as_tensor()?;
+        let size = i64::try_from(tensor.dtype?.bytes()).ok()?;
+        Some(&product(tensor.shape.dims()?) * &Dim::constant(size))
+    })
+}
+
+fn sum_over(ty: &StructInfo, of: &dyn Fn(&StructInfo) -> Option<Dim>) -> Option<Dim> {
+    match ty {
+        StructInfo::Tuple(fields) => {
+            fields.iter().try_fold(Dim::constant(0), |sum, field| Some(&sum + &sum_over(field, of)?))
+        }
+        StructInfo::Tensor(_) | StructInfo::DTensor(_) => of(ty),
+        StructInfo::Object | StructInfo::Error => None,
+        _ => Some(Dim::constant(0)),
+    }
+}
+
+/// The bytes of the tensors among the operands, the first `skip` left out.
+fn operand_bytes(call: &CallInfo<'_>, skip: usize) -> Option<Dim> {
+    let operands = call.args.iter().flat_map(|arg| match arg {
+        Arg::Operand(expr) => std::slice::from_ref(*expr),
+        Arg::Operands(exprs) => exprs,
+        _ => &[],
+    });
+    operands.skip(skip).try_fold(Dim::constant(0), |sum, expr| Some(&sum + &bytes(&expr.ty)?))
+}
+
+/// The type of the first operand that is a tensor or a tuple.
+fn first_tensor<'a>(call: &CallInfo<'a>) -> Option<&'a StructInfo> {
+    call.args.iter().find_map(|arg| match arg {
+        Arg::Operand(expr) if expr.ty.as_tensor().is_some() || expr.ty.as_tuple().is_some() => Some(&expr.ty),
+        _ => None,
+    })
+}
+
+/// The dims of an operand.
+pub(crate) fn operand_dims<'a>(call: &CallInfo<'a>, name: &str) -> Option<&'a [Dim]> {
+    call.operand(name)?.ty.as_tensor()?.shape.dims()
+}
+
+/// Twice the product of the dims: a multiplication and an addition each.
+pub(crate) fn multiply_adds<'d>(dims: impl IntoIterator<Item = &'d Dim>) -> Dim {
+    &product(dims) * &Dim::constant(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Charge;
+    use crate::tests::{Given, call_of, number, numbers, tensor, text, tuple};
+    use rx_base::Dim;
+
+    fn charge(op: &str, args: &[(&str, Given)]) -> (String, String) {
+        let shown = |dim: Option<Dim>| dim.map_or_else(|| "?".to_owned(), |dim| dim.to_string());
+        call_of(op, args, |call| {
+            let result = (call.schema.infer)(call).expect("a valid call");
+            let Charge { operations, bytes } = call.schema.cost.charge(call, &result);
+            (shown(operations), shown(bytes))
+        })
+    }
+
+    fn both(operations: &str, bytes: &str) -> (String, String) {
+        (operations.to_owned(), bytes.to_owned())
+    }
+
+    #[test]
+    fn products_count_a_multiplication_and_an_addition() {
+        let matmul = [("x1", tensor("n 512:float16")), ("x2", tensor("512 64:float16"))];
+        assert_eq!(charge("matmul", &matmul), both("n * 65536", "n * 1152 + 65536"));
+        let einsum = [("operands", tuple(&["2 3 4:float32", "2 4 5:float32"])), ("subscripts", text("bij,bjk->bik"))];
+        assert_eq!(charge("einsum", &einsum).0, (2 * 2 * 3 * 4 * 5).to_string());
+    }
+
+    #[test]
+    fn a_convolution_counts_its_taps_whatever_the_layout() {
+        let taps = 2 * 64 * 112 * 112 * 3 * 7 * 7;
+        let steps = || [("strides", numbers(&[2, 2])), ("padding", numbers(&[3, 3, 3, 3]))];
+        let plain = [("data", tensor("1 3 224 224:float32")), ("weight", tensor("64 3 7 7:float32"))];
+        assert_eq!(
+            charge("nn.conv2d", &[plain, steps()].into_iter().flatten().collect::<Vec<_>>()).0,
+            taps.to_string()
+        );
+        let last = [("data", tensor("1 224 224 3:float32")), ("weight", tensor("7 7 3 64:float32"))];
+        let layouts = [("data_layout", text("NHWC")), ("kernel_layout", text("HWIO"))];
+        let args: Vec<_> = [last, steps(), layouts].into_iter().flatten().collect();
+        assert_eq!(charge("nn.conv2d", &args).0, taps.to_string());
+        let depthwise = [("data", tensor("1 32 8 8:float32")), ("weight", tensor("32 1 3 3:float32"))];
+        let args: Vec<_> = depthwise.into_iter().chain([("groups", number(32))]).collect();
+        assert_eq!(charge("nn.conv2d", &args).0, (2 * 32 * 6 * 6 * 9).to_string());
+    }
+
+    #[test]
+    fn elements_are_charged_by_family() {
+        let add = [("x1", tensor("n 4:float32")), ("x2", tensor("4:float32"))];
+        assert_eq!(charge("add", &add), both("n * 4", "n * 32 + 16"));
+        assert_eq!(charge("nn.softmax", &[("data", tensor("2 8:float16"))]), both("80", "64"));
+        assert_eq!(charge("sum", &[("x", tensor("2 8:float16"))]), both("16", "34"));
+        assert_eq!(charge("permute_dims", &[("x", tensor("2 8:float16"))]), both("0", "64"));
+        let pool = [("data", tensor("1 8 6 6:int8")), ("pool_size", numbers(&[2, 2])), ("strides", numbers(&[2, 2]))];
+        assert_eq!(charge("nn.max_pool2d", &pool), both("288", "360"));
+        let table = [("x", tensor("50257 768:float16")), ("indices", tensor("1 n:int32")), ("axis", number(0))];
+        assert_eq!(charge("take", &table), both("0", "n * 3076"));
+    }
+
+    #[test]
+    fn attention_counts_both_products_and_the_softmax() {
+        let args = [
+            ("query", tensor("1 128 12 64:float16")),
+            ("key", tensor("1 128 12 64:float16")),
+            ("value", tensor("1 128 12 64:float16")),
+        ];
+        let scores = 12 * 128 * 128;
+        assert_eq!(charge("nn.attention", &args).0, (scores * (2 * 64 + 2 * 64 + 5)).to_string());
+    }
+}

@@ -1,0 +1,397 @@
+//! Where a dim, rank or dtype of a call's result comes from.
+//!
+//! Nothing is said here of any operator: what a result depends on is read off its struct-info rule. The rule is a pure
+//! function of the arguments, so it is run again with one dim of one argument replaced by a fresh symbol; where the symbol
+//! shows up in the result, the result depends on that dim, and the result's expression is the formula. Dims that only
+//! change together (the axes `add` matches) are replaced together; what must be a constant is moved by a little.
+
+mod knob;
+
+use crate::call::{Arg, CallInfo};
+use crate::schema::Schema;
+use rx_base::name::name;
+use rx_base::symbolic::Bounds;
+use rx_base::{DType, Dim, Name};
+use rx_ir::{Argument, StructInfo};
+
+/// Rule runs one question may cost: a `concat` of thousands of tensors has as many dims to try.
+const MAX_RUNS: usize = 4096;
+
+/// Pairs of dims tried for one dim that cannot change alone.
+const MAX_PAIRS: usize = 64;
+
+/// A part of a type that a question is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// A dim of a tensor or shape.
+    Dim(usize),
+    /// The number of dims of a tensor or shape.
+    Rank,
+    /// The element type of a tensor, the type of a scalar.
+    Dtype,
+    /// The value of a scalar.
+    Value,
+}
+
+/// A part of a field of a type: `path` leads through tuples.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Facet {
+    /// The fields to go through, outermost first.
+    pub path: Vec<usize>,
+    /// What is asked of the field.
+    pub part: Part,
+}
+
+/// What a [`Facet`] is of some type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// A dim or the value of a scalar.
+    Integer(Dim),
+    /// A number of dims.
+    Rank(usize),
+    /// A dtype.
+    Dtype(DType),
+}
+
+impl std::fmt::Display for Fact {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Fact::Integer(dim) => dim.fmt(f),
+            Fact::Rank(rank) => rank.fmt(f),
+            Fact::Dtype(dtype) => dtype.fmt(f),
+        }
+    }
+}
+
+/// A fact among the arguments of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Input {
+    /// Of an operand; of a variadic parameter the path begins with the operand's index.
+    Operand {
+        /// The parameter's index in the schema.
+        param: usize,
+        /// The part of the operand's type.
+        facet: Facet,
+    },
+    /// Of an attribute.
+    Attribute {
+        /// The parameter's index in the schema.
+        param: usize,
+        /// The element, of a list.
+        element: Option<usize>,
+    },
+    /// Of a struct info that is passed (`out_ty`); the path begins with the type's index.
+    Type {
+        /// The parameter's index in the schema.
+        param: usize,
+        /// The part of the type.
+        facet: Facet,
+    },
+}
+
+impl Input {
+    /// The parameter it is passed for.
+    pub fn param(&self) -> usize {
+        match self {
+            Input::Operand { param, .. } | Input::Attribute { param, .. } | Input::Type { param, .. } => *param,
+        }
+    }
+}
+
+/// An argument's fact that the result depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    /// Where it stands.
+    pub input: Input,
+    /// What it is.
+    pub fact: Fact,
+    /// Other facts that must be equal to it.
+    pub equals: Vec<Input>,
+}
+
+/// What a part of a call's result depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Provenance {
+    /// The part itself.
+    pub fact: Fact,
+    /// What it depends on: operands and types first, attributes after them.
+    pub sources: Vec<Source>,
+    /// Whether it is its first source, unchanged.
+    pub unchanged: bool,
+    /// The formula with the numbers put in: `64 + 32 = 96`.
+    pub formula: Option<String>,
+}
+
+/// What `target`, a part of the result of a call of `schema`, depends on; `None` where the rule does not know it.
+pub fn provenance(
+    schema: &'static Schema,
+    arguments: &[Argument],
+    bounds: &Bounds,
+    target: &Facet,
+) -> Option<Provenance> {
+    let mut probe = Probe { schema, original: arguments, now: arguments.to_vec(), bounds, target, runs: MAX_RUNS };
+    let fact = probe.run()?;
+    let knobs = knob::knobs(schema, arguments, &fact);
+    let (attributes, operands): (Vec<_>, Vec<_>) =
+        knobs.into_iter().partition(|(input, _)| matches!(input, Input::Attribute { .. }));
+    let mut sources = probe.symbolic(&operands, &fact);
+    if sources.is_empty() {
+        sources = probe.moved(&operands, &fact);
+    }
+    let expression = probe.expression(&sources);
+    let mut unchanged = match (&fact, &sources[..]) {
+        (Fact::Integer(_), [_]) => expression.as_ref() == Some(&Dim::symbol(placeholder(0))),
+        (_, [first, ..]) => first.fact == fact,
+        _ => false,
+    };
+    if !unchanged {
+        let decisive = probe.moved(&attributes, &fact);
+        unchanged = sources.is_empty() && decisive.len() == 1 && decisive.iter().all(|source| source.fact == fact);
+        sources.extend(decisive);
+    }
+    let derived = || probe.derivation();
+    let formula = match unchanged {
+        true => None,
+        false => derived().or_else(|| written(&expression?, &sources, &fact)),
+    };
+    Some(Provenance { fact, sources, unchanged, formula })
+}
+
+/// The name of the symbol that stands for source `at`; no program can write it.
+fn placeholder(at: usize) -> Name {
+    name(&format!("\u{27e8}{at}\u{27e9}"))
+}
+
+/// An expression over placeholders with the sources' numbers in their place, and what it comes to.
+fn written(expression: &Dim, sources: &[Source], fact: &Fact) -> Option<String> {
+    expression.as_constant().is_none().then_some(())?;
+    let mut text = expression.to_string();
+    for (at, source) in sources.iter().enumerate() {
+        let value = match &source.fact {
+            Fact::Integer(dim) if dim.as_constant().is_none() && dim.as_symbol().is_none() => format!("({dim})"),
+            fact => fact.to_string(),
+        };
+        text = text.replace(placeholder(at).as_str(), &value);
+    }
+    let fact = fact.to_string();
+    Some(if text == fact { text } else { format!("{text} = {fact}") })
+}
+
+/// Runs of a rule on changed arguments.
+struct Probe<'a> {
+    schema: &'static Schema,
+    original: &'a [Argument],
+    now: Vec<Argument>,
+    bounds: &'a Bounds,
+    target: &'a Facet,
+    /// Runs left.
+    runs: usize,
+}
+
+type Knob = (Input, Fact);
+
+impl Probe<'_> {
+    /// The target for the arguments as they are now.
+    fn run(&mut self) -> Option<Fact> {
+        self.runs = self.runs.checked_sub(1)?;
+        let args: Vec<Arg<'_>> = self.now.iter().map(Arg::from).collect();
+        let call = CallInfo::new(self.schema, &args, self.bounds);
+        let ty = (self.schema.infer)(&call).ok()?;
+        self.target.of(&ty)
+    }
+
+    /// The rule's own formula for the target.
+    fn derivation(&self) -> Option<String> {
+        let Facet { path, part: Part::Dim(axis) } = self.target else { return None };
+        let args: Vec<Arg<'_>> = self.original.iter().map(Arg::from).collect();
+        let call = CallInfo::explaining(self.schema, &args, self.bounds);
+        (self.schema.infer)(&call).ok()?;
+        let mut derived = call.derivations.as_ref()?.take().into_iter();
+        path.is_empty().then(|| derived.find(|(of, _)| of == axis).map(|(_, text)| text)).flatten()
+    }
+
+    fn set(&mut self, input: &Input, fact: &Fact) {
+        knob::write(&mut self.now, input, fact);
+    }
+
+    fn reset(&mut self, (input, fact): &Knob) {
+        match fact {
+            // A rank that was changed has lost its dims.
+            Fact::Rank(_) => {
+                let at = input.param();
+                if let (Some(slot), Some(was)) = (self.now.get_mut(at), self.original.get(at)) {
+                    slot.clone_from(was);
+                }
+            }
+            _ => self.set(input, fact),
+        }
+    }
+
+    /// The target with `knobs` all set to what marks `fact`, and whether the mark shows up in it.
+    fn marked(&mut self, knobs: &[&Knob], fact: &Fact) -> (Option<Fact>, bool) {
+        for mark in marks(fact) {
+            knobs.iter().for_each(|(input, _)| self.set(input, &mark));
+            let result = self.run();
+            knobs.iter().for_each(|knob| self.reset(knob));
+            if let Some(result) = result {
+                let shows = shows(&result, &mark);
+                return (Some(result), shows);
+            }
+        }
+        (None, false)
+    }
+
+    /// The operands' facts that show up in the target when they change, alone or together with their equals.
+    fn symbolic(&mut self, knobs: &[Knob], target: &Fact) -> Vec<Source> {
+        let mut sources = Vec::new();
+        let mut stuck: Vec<&Knob> = Vec::new();
+        for knob in knobs {
+            match self.marked(&[knob], &knob.1) {
+                (Some(_), true) => sources.push(Source { input: knob.0.clone(), fact: knob.1.clone(), equals: vec![] }),
+                (Some(result), false) if result == *target => {}
+                _ => stuck.push(knob),
+            }
+        }
+        while let Some(first) = stuck.first().copied() {
+            let (group, shows) = self.group_of(first, &stuck);
+            stuck.retain(|knob| !group.contains(knob));
+            if let (true, [main, others @ ..]) = (shows, &group[..]) {
+                let equals = others.iter().map(|(input, _)| input.clone()).collect();
+                sources.push(Source { input: main.0.clone(), fact: main.1.clone(), equals });
+            }
+        }
+        sources.sort_by_key(|source| source.input.param());
+        sources
+    }
+
+    /// The knobs that can only change together with `first`, and whether their change shows up in the target.
+    fn group_of<'k>(&mut self, first: &'k Knob, stuck: &[&'k Knob]) -> (Vec<&'k Knob>, bool) {
+        let equal: Vec<&Knob> = stuck.iter().copied().filter(|other| *other != first && other.1 == first.1).collect();
+        for other in equal.iter().take(MAX_PAIRS) {
+            if let (Some(_), shows) = self.marked(&[first, other], &first.1) {
+                return (vec![first, other], shows);
+            }
+        }
+        let same_axis = equal.iter().copied().filter(|other| part_of(&other.0) == part_of(&first.0));
+        let same_axis: Vec<&Knob> = std::iter::once(first).chain(same_axis).collect();
+        let all: Vec<&Knob> = std::iter::once(first).chain(equal.iter().copied()).collect();
+        for group in [same_axis, all] {
+            if let (true, (Some(_), shows)) = (group.len() > 2, self.marked(&group, &first.1)) {
+                return (if shows { self.least(group, &first.1) } else { group }, shows);
+            }
+        }
+        (vec![first], false)
+    }
+
+    /// The group without those that need not change for the change to show up.
+    fn least<'k>(&mut self, mut group: Vec<&'k Knob>, fact: &Fact) -> Vec<&'k Knob> {
+        let mut at = group.len();
+        while at > 1 && group.len() > 1 {
+            at -= 1;
+            let without: Vec<&Knob> =
+                group.iter().copied().enumerate().filter(|(i, _)| *i != at).map(|(_, k)| k).collect();
+            if self.marked(&without, fact).1 {
+                group = without;
+            }
+        }
+        group
+    }
+
+    /// The facts whose change by a little changes the target.
+    fn moved(&mut self, knobs: &[Knob], target: &Fact) -> Vec<Source> {
+        let mut sources = Vec::new();
+        for knob in knobs {
+            let moves = neighbours(&knob.1);
+            let changes = moves.into_iter().any(|fact| {
+                self.set(&knob.0, &fact);
+                let result = self.run();
+                self.reset(knob);
+                result.is_some_and(|result| result != *target)
+            });
+            if changes {
+                sources.push(Source { input: knob.0.clone(), fact: knob.1.clone(), equals: vec![] });
+            }
+        }
+        sources
+    }
+
+    /// The target as an expression over the placeholders of its sources.
+    fn expression(&mut self, sources: &[Source]) -> Option<Dim> {
+        let knobs: Vec<Vec<Input>> = sources
+            .iter()
+            .map(|source| std::iter::once(&source.input).chain(&source.equals).cloned().collect())
+            .collect();
+        for (at, group) in knobs.iter().enumerate() {
+            let mark = Fact::Integer(Dim::symbol(placeholder(at)));
+            group.iter().for_each(|input| self.set(input, &mark));
+        }
+        self.runs = self.runs.max(1);
+        let result = self.run();
+        for (source, group) in sources.iter().zip(&knobs) {
+            group.iter().for_each(|input| self.reset(&(input.clone(), source.fact.clone())));
+        }
+        match result? {
+            Fact::Integer(dim) => Some(dim),
+            _ => None,
+        }
+    }
+}
+
+/// The axis or other part an input speaks of.
+fn part_of(input: &Input) -> Option<Part> {
+    match input {
+        Input::Operand { facet, .. } | Input::Type { facet, .. } => Some(facet.part),
+        Input::Attribute { .. } => None,
+    }
+}
+
+/// Values that tell where a fact goes: a symbol nobody has; another dtype; one dim more.
+fn marks(fact: &Fact) -> Vec<Fact> {
+    match fact {
+        Fact::Integer(_) => vec![Fact::Integer(Dim::symbol(placeholder(0)))],
+        Fact::Rank(rank) => rank.checked_add(1).map(Fact::Rank).into_iter().collect(),
+        Fact::Dtype(dtype) => {
+            let others =
+                [DType::FLOAT16, DType::FLOAT32, DType::FLOAT64, DType::INT32, DType::INT64, DType::INT8, DType::BOOL];
+            others.into_iter().filter(|other| other != dtype).map(Fact::Dtype).collect()
+        }
+    }
+}
+
+fn shows(result: &Fact, mark: &Fact) -> bool {
+    match (result, mark) {
+        (Fact::Integer(result), Fact::Integer(mark)) => {
+            let mut found = false;
+            result.for_each_symbol(&mut |symbol| found |= mark.as_symbol() == Some(symbol));
+            found
+        }
+        (result, mark) => result == mark,
+    }
+}
+
+/// Values near a fact.
+fn neighbours(fact: &Fact) -> Vec<Fact> {
+    match fact {
+        Fact::Integer(dim) => match dim.as_constant() {
+            Some(value) => [value.checked_add(1), value.checked_sub(1), value.checked_mul(2), Some(1)]
+                .into_iter()
+                .flatten()
+                .filter(|other| *other != value)
+                .map(|value| Fact::Integer(value.into()))
+                .collect(),
+            None => marks(fact),
+        },
+        Fact::Rank(_) | Fact::Dtype(_) => marks(fact),
+    }
+}
+
+/// A dim of a type by its axis, where it is known.
+pub(crate) fn dim_of(ty: &StructInfo, axis: usize) -> Option<&Dim> {
+    match ty {
+        StructInfo::Shape(shape) => shape.dims()?.get(axis),
+        ty => ty.as_tensor()?.shape.dims()?.get(axis),
+    }
+}
+
+#[cfg(test)]
+mod tests;

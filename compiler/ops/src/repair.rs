@@ -1,0 +1,177 @@
+//! Attributes under which a call would have the type that somebody declared it to have.
+//!
+//! Nothing is said here of any operator: its struct-info rule is run again with one attribute changed, as long as something
+//! near the given value makes it fit.
+
+use crate::call::{Arg, CallInfo};
+use crate::schema::{AttrKind, ParamKind};
+use rx_base::Answer;
+use rx_base::symbolic::Bounds;
+use rx_base::symbolic::prove;
+use rx_ir::{Attr, Shape, StructInfo};
+
+/// Rules run for one mistake.
+const MOST_RUNS: usize = 160;
+
+/// Values tried on each side of the given one.
+const NEAREST: i64 = 6;
+
+/// A value of one attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Repair {
+    /// The attribute.
+    pub param: &'static str,
+    /// The value that would fit.
+    pub value: Attr,
+}
+
+/// The attributes that, changed alone, would make the call one of type `wanted`; those whose values lie nearest first.
+pub fn repairs(call: &CallInfo<'_>, wanted: &StructInfo) -> Vec<Repair> {
+    let mut runs = MOST_RUNS;
+    let mut found: Vec<(i64, Repair)> = Vec::new();
+    for (at, param) in call.schema.params.iter().enumerate() {
+        let ParamKind::Attr(kind) = param.kind else { continue };
+        let given = match call.args.get(at) {
+            Some(Arg::Attr(given)) => given,
+            Some(Arg::Absent) => &Attr::None,
+            _ => continue,
+        };
+        for (distance, value) in candidates(kind, given, wanted) {
+            let Some(left) = runs.checked_sub(1) else { break };
+            runs = left;
+            if gives(call, at, &value, wanted) {
+                found.push((distance, Repair { param: param.name, value }));
+                break;
+            }
+        }
+    }
+    found.sort_by_key(|(distance, _)| *distance);
+    found.into_iter().map(|(_, repair)| repair).collect()
+}
+
+/// Whether the call is of type `wanted` when argument `at` is `value`.
+fn gives(call: &CallInfo<'_>, at: usize, value: &Attr, wanted: &StructInfo) -> bool {
+    let mut args = call.args.to_vec();
+    if let Some(slot) = args.get_mut(at) {
+        *slot = Arg::Attr(value);
+    }
+    let changed = CallInfo::new(call.schema, &args, call.bounds);
+    (call.schema.infer)(&changed).is_ok_and(|ty| fits(&ty, wanted, call.bounds))
+}
+
+/// Values near the given one with how far away they are, nearest first. Of a list all elements move alike, or one does.
+fn candidates(kind: AttrKind, given: &Attr, wanted: &StructInfo) -> Vec<(i64, Attr)> {
+    match (kind, given) {
+        (AttrKind::Bool, Attr::Bool(value)) => vec![(0, Attr::Bool(!value))],
+        (AttrKind::DType, Attr::Str(_) | Attr::None) => {
+            let dtype = wanted.as_tensor().and_then(|tensor| tensor.dtype);
+            dtype.map(|dtype| (0, Attr::Str(dtype.to_string().into()))).into_iter().collect()
+        }
+        (AttrKind::Int, Attr::Int(dim)) => dim.as_constant().map_or_else(Vec::new, |value| {
+            near(value).map(|(distance, other)| (distance, Attr::Int(other.into()))).collect()
+        }),
+        (AttrKind::Ints, Attr::Int(dim)) => dim.as_constant().map_or_else(Vec::new, |value| {
+            near(value).map(|(distance, other)| (distance, Attr::Int(other.into()))).collect()
+        }),
+        (AttrKind::Ints, Attr::List(items)) => lists(items),
+        _ => Vec::new(),
+    }
+}
+
+fn lists(items: &[Attr]) -> Vec<(i64, Attr)> {
+    let Some(values) = items.iter().map(Attr::as_int).collect::<Option<Vec<i64>>>() else { return Vec::new() };
+    let list = |values: Vec<i64>| Attr::List(values.into_iter().map(|value| Attr::Int(value.into())).collect());
+    let mut found = Vec::new();
+    let alike = values.iter().all(|value| Some(value) == values.first());
+    if let (true, Some(first)) = (alike, values.first()) {
+        found.extend(near(*first).map(|(distance, other)| (distance, list(vec![other; values.len()]))));
+    }
+    // Nobody means one side of a padding, or one of many equal steps.
+    if values.len() > 1 && !(alike && values.len() > 3) {
+        for (distance, step) in steps() {
+            for at in 0..values.len().min(4) {
+                let mut other = values.clone();
+                if let Some(value) = other.get_mut(at).filter(|value| value.saturating_add(step) >= (**value).min(0)) {
+                    *value = value.saturating_add(step);
+                    // One element alone is less likely meant than all of them.
+                    found.push((distance + NEAREST, list(other)));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// `1, -1, 2, -2, …` with their distances.
+fn steps() -> impl Iterator<Item = (i64, i64)> {
+    (1..=NEAREST).flat_map(|distance| [(distance, distance), (distance, -distance)])
+}
+
+/// Values near one, nearest first; below 0 only where it is: attributes count, and axes are found from the front.
+fn near(value: i64) -> impl Iterator<Item = (i64, i64)> {
+    steps()
+        .map(move |(distance, step)| (distance, value.saturating_add(step)))
+        .filter(move |(_, other)| *other >= value.min(0))
+}
+
+/// Whether a value of type `ty` has every part that `wanted` states.
+fn fits(ty: &StructInfo, wanted: &StructInfo, bounds: &Bounds) -> bool {
+    match (ty, wanted) {
+        (StructInfo::Tuple(fields), StructInfo::Tuple(wanted)) => {
+            fields.len() == wanted.len()
+                && fields.iter().zip(wanted.iter()).all(|(field, wanted)| fits(field, wanted, bounds))
+        }
+        (ty, wanted) => match (ty.as_tensor(), wanted.as_tensor()) {
+            (Some(tensor), Some(wanted)) => {
+                (wanted.dtype.is_none() || tensor.dtype == wanted.dtype)
+                    && shape_fits(&tensor.shape, &wanted.shape, bounds)
+            }
+            _ => ty == wanted,
+        },
+    }
+}
+
+fn shape_fits(shape: &Shape, wanted: &Shape, bounds: &Bounds) -> bool {
+    match (shape.dims(), wanted.dims()) {
+        (Some(dims), Some(wanted)) => {
+            let equal = |(a, b)| prove::equal(a, b, bounds) == Answer::Proved;
+            dims.len() == wanted.len() && dims.iter().zip(wanted).all(equal) && !dims.iter().any(rx_base::Dim::is_error)
+        }
+        (_, None) => wanted.ndim().is_none_or(|ndim| shape.ndim() == Some(ndim)),
+        (None, Some(_)) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::repairs;
+    use crate::tests::{Given, call_of, dims, numbers, tensor, text};
+    use rx_base::DType;
+    use rx_ir::StructInfo;
+
+    fn found(operator: &str, args: &[(&str, Given)], wanted: &str) -> Vec<String> {
+        let wanted = StructInfo::tensor(dims(wanted), Some(DType::FLOAT32));
+        let repairs = call_of(operator, args, |call| repairs(call, &wanted));
+        repairs.into_iter().map(|repair| format!("{}={}", repair.param, repair.value)).collect()
+    }
+
+    #[test]
+    fn an_attribute_that_would_fit_is_found() {
+        let conv = [
+            ("data", tensor("1 100 4 4:float32")),
+            ("weight", tensor("100 64 3 3:float32")),
+            ("strides", numbers(&[2, 2])),
+            ("padding", numbers(&[1, 1, 1, 1])),
+            ("kernel_layout", text("IOHW")),
+        ];
+        assert_eq!(found("nn.conv2d_transpose", &conv, "1 64 8 8"), ["output_padding=[1, 1]"]);
+        let conv = [
+            ("data", tensor("1 3 224 224:float32")),
+            ("weight", tensor("64 3 3 3:float32")),
+            ("padding", numbers(&[0, 0, 0, 0])),
+        ];
+        assert_eq!(found("nn.conv2d", &conv, "1 64 224 224"), ["padding=[1, 1, 1, 1]"]);
+        assert_eq!(found("nn.conv2d", &conv, "1 64 220 220"), ["dilation=[2, 2]"]);
+        assert_eq!(found("sum", &[("x", tensor("4 5:float32")), ("axis", numbers(&[1]))], "4 1"), ["keepdims=True"]);
+    }
+}

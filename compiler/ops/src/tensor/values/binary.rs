@@ -1,0 +1,248 @@
+//! Operators of two operands: elements where both are known, else ranges.
+
+use crate::values::range::{higher_of, lower_of};
+use crate::values::{Operand, ValueCall, broadcast_places};
+use rx_base::symbolic::prove::at_least;
+use rx_base::symbolic::{Answer, Bounds};
+use rx_base::{DType, Dim};
+use rx_ir::values::Basis;
+use rx_ir::{Elements, End, TensorValues, Values};
+
+/// Every operator of the table `binary`; which one is read off its name.
+pub(crate) fn binary(call: &ValueCall<'_>) -> Option<Values> {
+    let name = call.call.schema.name;
+    let known = |param| call.known(param).is_some();
+    if !known("x1") && !known("x2") && !limits_alone(name) {
+        return None;
+    }
+    let (left, right) = (call.operand("x1"), call.operand("x2"));
+    if !left.is_known() && !right.is_known() {
+        return None;
+    }
+    if let Some(elements) = elements(call, name, &left, &right) {
+        return call.tensor(TensorValues::of(elements)?);
+    }
+    let bounds = call.call.bounds;
+    let is_int = call.dtype().is_some_and(DType::is_int);
+    call.tensor(match name {
+        "add" => add(&left, &right),
+        "subtract" => add(&left, &negated(&right)),
+        "multiply" => multiply(&left, &right, bounds)?,
+        "floor_divide" => divide(&left, &right, bounds)?,
+        // Rounded toward zero, which of what is not negative is down.
+        "divide" if is_int && is_positive(&left, 0, bounds) => divide(&left, &right, bounds)?,
+        "floor_mod" => remainder(&left, &right, bounds)?,
+        "mod" if is_positive(&left, 0, bounds) => remainder(&left, &right, bounds)?,
+        "mod" => signed_remainder(&right, bounds)?,
+        "minimum" => minimum(&left, &right, bounds),
+        "maximum" => maximum(&left, &right, bounds),
+        "bitwise_and" if is_int => mask(&left, &right)?,
+        "right_shift" => divide(&left, &power_of_two(&right)?, bounds)?,
+        "left_shift" => multiply(&left, &power_of_two(&right)?, bounds)?,
+        _ => return None,
+    })
+}
+
+/// Whether one known operand, a scalar, may limit the result whatever the other is.
+fn limits_alone(name: &str) -> bool {
+    matches!(name, "floor_mod" | "mod" | "minimum" | "maximum" | "bitwise_and")
+}
+
+fn elements(call: &ValueCall<'_>, name: &str, left: &Operand, right: &Operand) -> Option<Elements> {
+    let dims = call.dims()?;
+    let spread = |operand: &Operand| operand.elements.as_ref()?.pick(&broadcast_places(&dims, operand.dims.as_ref()?)?);
+    let (left, right) = (spread(left)?, spread(right)?);
+    match (&left, &right) {
+        (Elements::Ints(a), Elements::Ints(b)) => {
+            a.iter().zip(&**b).map(|(a, b)| of_ints(name, *a, *b)).collect::<Option<_>>().map(Elements::Ints)
+        }
+        _ => {
+            let floats = |elements: &Elements| -> Vec<f64> {
+                match elements {
+                    Elements::Ints(values) => values.iter().map(|value| *value as f64).collect(),
+                    Elements::Floats(values) => values.to_vec(),
+                }
+            };
+            let pairs = floats(&left).into_iter().zip(floats(&right));
+            if let Some(holds) = comparison(name) {
+                return Some(Elements::Ints(pairs.map(|(a, b)| i64::from(holds(a.partial_cmp(&b)))).collect()));
+            }
+            pairs.map(|(a, b)| of_floats(name, a, b)).collect::<Option<_>>().map(Elements::Floats)
+        }
+    }
+}
+
+type Holds = fn(Option<std::cmp::Ordering>) -> bool;
+
+fn comparison(name: &str) -> Option<Holds> {
+    Some(match name {
+        "equal" => |order| order.is_some_and(std::cmp::Ordering::is_eq),
+        "not_equal" => |order| !order.is_some_and(std::cmp::Ordering::is_eq),
+        "less" => |order| order.is_some_and(std::cmp::Ordering::is_lt),
+        "less_equal" => |order| order.is_some_and(std::cmp::Ordering::is_le),
+        "greater" => |order| order.is_some_and(std::cmp::Ordering::is_gt),
+        "greater_equal" => |order| order.is_some_and(std::cmp::Ordering::is_ge),
+        _ => return None,
+    })
+}
+
+fn of_ints(name: &str, a: i64, b: i64) -> Option<i64> {
+    if let Some(holds) = comparison(name) {
+        return Some(i64::from(holds(Some(a.cmp(&b)))));
+    }
+    match name {
+        "add" => a.checked_add(b),
+        "subtract" => a.checked_sub(b),
+        "multiply" => a.checked_mul(b),
+        "divide" => a.checked_div(b),
+        "floor_divide" => Some(a.checked_div(b)? - i64::from(a.checked_rem(b)? != 0 && (a < 0) != (b < 0))),
+        "floor_mod" => {
+            let rest = a.checked_rem(b)?;
+            Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
+        }
+        "mod" => a.checked_rem(b),
+        "maximum" => Some(a.max(b)),
+        "minimum" => Some(a.min(b)),
+        "power" => a.checked_pow(u32::try_from(b).ok()?),
+        "bitwise_and" => Some(a & b),
+        "bitwise_or" => Some(a | b),
+        "bitwise_xor" => Some(a ^ b),
+        "left_shift" if (0..32).contains(&b) => a.checked_mul(1 << b),
+        "right_shift" if (0..64).contains(&b) => Some(a >> b),
+        "logical_and" => Some(i64::from(a != 0 && b != 0)),
+        "logical_or" => Some(i64::from(a != 0 || b != 0)),
+        "logical_xor" => Some(i64::from((a != 0) != (b != 0))),
+        _ => None,
+    }
+}
+
+fn of_floats(name: &str, a: f64, b: f64) -> Option<f64> {
+    match name {
+        "add" => Some(a + b),
+        "subtract" => Some(a - b),
+        "multiply" => Some(a * b),
+        "divide" => Some(a / b),
+        "maximum" => Some(a.max(b)),
+        "minimum" => Some(a.min(b)),
+        _ => None,
+    }
+}
+
+/// What an end computed of two ends rests on: a value is attained where one operand is the same everywhere.
+fn joint(a: &End, b: &End, one_is_single: bool) -> Basis {
+    let basis = a.basis.min(b.basis);
+    if one_is_single { basis } else { basis.min(Basis::Stated) }
+}
+
+fn one_is_single(a: &Operand, b: &Operand) -> bool {
+    a.single().is_some() || b.single().is_some()
+}
+
+fn add(a: &Operand, b: &Operand) -> TensorValues {
+    let single = one_is_single(a, b);
+    let sum = |a: &Option<End>, b: &Option<End>| {
+        let (a, b) = (a.as_ref()?, b.as_ref()?);
+        Some(End { value: &a.value + &b.value, basis: joint(a, b, single) })
+    };
+    TensorValues::between(sum(&a.low, &b.low), sum(&a.high, &b.high))
+}
+
+/// The operand with its sign changed.
+pub(super) fn negated(operand: &Operand) -> Operand {
+    let swap = |end: &Option<End>| end.as_ref().map(|end| End { value: -&end.value, basis: end.basis });
+    Operand { low: swap(&operand.high), high: swap(&operand.low), ..operand.clone() }
+}
+
+/// Whether every element is at least `least`.
+pub(super) fn is_positive(operand: &Operand, least: i64, bounds: &Bounds) -> bool {
+    let least = Dim::constant(least);
+    operand
+        .low
+        .as_ref()
+        .is_some_and(|low| !low.value.is_error() && at_least(&low.value, &least, bounds) == Answer::Proved)
+}
+
+fn multiply(a: &Operand, b: &Operand, bounds: &Bounds) -> Option<TensorValues> {
+    if !is_positive(a, 0, bounds) && is_positive(b, 0, bounds) {
+        return multiply(b, a, bounds);
+    }
+    if !is_positive(a, 0, bounds) {
+        let (a, b) = (negated(a), negated(b));
+        return is_positive(&a, 0, bounds).then(|| multiply(&a, &b, bounds)).flatten();
+    }
+    let single = one_is_single(a, b);
+    let product = |a: &Option<End>, b: &Option<End>| {
+        let (a, b) = (a.as_ref()?, b.as_ref()?);
+        Some(End { value: &a.value * &b.value, basis: joint(a, b, single) })
+    };
+    // Of what is not negative, the smallest product is that of the smallest factors, unless the other may be negative.
+    Some(match (is_positive(b, 0, bounds), is_positive(&negated(b), 0, bounds)) {
+        (true, _) => TensorValues::between(product(&a.low, &b.low), product(&a.high, &b.high)),
+        (_, true) => TensorValues::between(product(&a.high, &b.low), product(&a.low, &b.high)),
+        _ => TensorValues::between(product(&a.high, &b.low), product(&a.high, &b.high)),
+    })
+}
+
+/// Rounded down, by one positive number.
+fn divide(a: &Operand, b: &Operand, bounds: &Bounds) -> Option<TensorValues> {
+    let by = b.single().filter(|_| is_positive(b, 1, bounds))?;
+    let quotient = |end: &Option<End>| end.as_ref().map(|end| End { value: end.value.floor_div(by), basis: end.basis });
+    Some(TensorValues::between(quotient(&a.low), quotient(&a.high)))
+}
+
+/// The remainder of [`divide`].
+fn remainder(a: &Operand, b: &Operand, bounds: &Bounds) -> Option<TensorValues> {
+    let by = b.single().filter(|_| is_positive(b, 0, bounds))?;
+    let below = |end: &End| !end.value.is_error() && at_least(&end.value, by, bounds) == Answer::Refuted;
+    if is_positive(a, 0, bounds) && a.high.as_ref().is_some_and(below) {
+        return Some(TensorValues::between(a.low.clone(), a.high.clone()));
+    }
+    let integers = a.dtype.is_none_or(|dtype| !dtype.is_float());
+    let largest = if integers { by - &Dim::constant(1) } else { by.clone() };
+    let basis = if integers { Basis::Stated } else { Basis::Loose };
+    Some(TensorValues::between(Some(End::stated(0)), Some(End { value: largest, basis })))
+}
+
+/// The remainder of a division rounded toward zero, of the sign of a number that is not known.
+fn signed_remainder(b: &Operand, bounds: &Bounds) -> Option<TensorValues> {
+    let by = b.single().filter(|_| is_positive(b, 1, bounds))?;
+    let largest = by - &Dim::constant(1);
+    Some(TensorValues::between(Some(End { value: -&largest, basis: Basis::Loose }), Some(End::stated(largest))))
+}
+
+/// As far as one operand goes; both are needed at the other end.
+fn minimum(a: &Operand, b: &Operand, bounds: &Bounds) -> TensorValues {
+    let high = match (&a.high, &b.high) {
+        (Some(a), Some(b)) => Some(lower_of(a.clone(), b.clone(), bounds)),
+        (one, other) => one.clone().or(other.clone()),
+    };
+    let low = a.low.clone().zip(b.low.clone()).map(|(a, b)| lower_of(a, b, bounds));
+    TensorValues::between(low.map(may), high.map(may))
+}
+
+fn maximum(a: &Operand, b: &Operand, bounds: &Bounds) -> TensorValues {
+    let low = match (&a.low, &b.low) {
+        (Some(a), Some(b)) => Some(higher_of(a.clone(), b.clone(), bounds)),
+        (one, other) => one.clone().or(other.clone()),
+    };
+    let high = a.high.clone().zip(b.high.clone()).map(|(a, b)| higher_of(a, b, bounds));
+    TensorValues::between(low.map(may), high.map(may))
+}
+
+/// The end, which need not be reached.
+fn may(end: End) -> End {
+    end.at_most(Basis::Stated)
+}
+
+/// Bits that are not in a mask are not in the result.
+fn mask(a: &Operand, b: &Operand) -> Option<TensorValues> {
+    let constant = |operand: &Operand| operand.single().and_then(Dim::as_constant).filter(|mask| *mask >= 0);
+    let mask = constant(b).or_else(|| constant(a))?;
+    Some(TensorValues::between(Some(End::stated(0)), Some(End::stated(mask))))
+}
+
+fn power_of_two(exponent: &Operand) -> Option<Operand> {
+    let exponent = exponent.single()?.as_constant().filter(|exponent| (0..=40).contains(exponent))?;
+    let end = Some(End::attained(1i64 << exponent));
+    Some(Operand { low: end.clone(), high: end, ..Operand::default() })
+}

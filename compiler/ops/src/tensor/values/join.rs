@@ -1,0 +1,110 @@
+//! Several tensors made one.
+
+use crate::axes::normalize_axis;
+use crate::values::range::hull;
+use crate::values::{Operand, ValueCall, places};
+use rx_base::Dim;
+use rx_base::symbolic::Answer;
+use rx_ir::values::Basis;
+use rx_ir::{Elements, End, StructInfo, TensorValues, Values};
+
+/// `concat`, `stack`.
+pub(crate) fn joined(call: &ValueCall<'_>) -> Option<Values> {
+    call.known("tensors")?;
+    let tensors = call.tuple("tensors");
+    if let Some(elements) = joined_elements(call, &tensors) {
+        return call.tensor(TensorValues::of(elements)?);
+    }
+    ends_of_all(call, &tensors, &tensor_types(call))
+}
+
+fn tensor_types<'a>(call: &ValueCall<'a>) -> Vec<&'a StructInfo> {
+    match call.call.ty("tensors") {
+        StructInfo::Tuple(fields) => fields.iter().collect(),
+        ty => vec![ty],
+    }
+}
+
+/// The range that holds every tensor's. An end is attained where its tensor has an element.
+fn ends_of_all(call: &ValueCall<'_>, tensors: &[Operand], types: &[&StructInfo]) -> Option<Values> {
+    let one = Dim::constant(1);
+    let has_elements = |ty: &&StructInfo| {
+        let dims = ty.as_tensor().and_then(|tensor| tensor.shape.dims());
+        dims.is_some_and(|dims| dims.iter().all(|dim| call.call.at_least(dim, &one) == Answer::Proved))
+    };
+    let ends = tensors.iter().zip(types).map(|(tensor, ty)| {
+        let basis = if has_elements(ty) { Basis::Attained } else { Basis::Stated };
+        let end = |end: &Option<End>| end.clone().map(|end| end.at_most(basis));
+        (end(&tensor.low), end(&tensor.high))
+    });
+    let (low, high) = ends.reduce(|a, b| hull(a, b, call.call.bounds))?;
+    call.tensor(TensorValues::between(low, high))
+}
+
+fn joined_elements(call: &ValueCall<'_>, tensors: &[Operand]) -> Option<Elements> {
+    let to = call.dims()?;
+    let axis = normalize_axis(call.call, "axis", to.len(), call.call.int("axis").unwrap_or(0)).ok()?;
+    let is_stack = call.call.schema.name == "stack";
+    // The list of all elements, and where in it each place of the axis begins and how far along its tensor it is.
+    let mut owners: Vec<(usize, usize)> = Vec::new();
+    for (at, tensor) in tensors.iter().enumerate() {
+        tensor.elements.as_ref()?;
+        let length = if is_stack { 1 } else { *tensor.dims.as_ref()?.get(axis)? };
+        owners.extend((0..length).map(|place| (at, place)));
+    }
+    let mut picked = Vec::new();
+    places(&to, &to, |at| {
+        let (owner, place) = *owners.get(*at.get(axis)?)?;
+        let dims = tensors.get(owner)?.dims.as_ref()?;
+        let mut source = at.to_vec();
+        if is_stack {
+            source.remove(axis);
+        } else {
+            *source.get_mut(axis)? = place;
+        }
+        let linear = source.iter().zip(dims).fold(0, |linear, (place, extent)| linear * extent + place);
+        picked.push((owner, linear));
+        Some(at.to_vec())
+    })?;
+    let ints = |(owner, place): &(usize, usize)| match tensors.get(*owner)?.elements.as_ref()? {
+        Elements::Ints(values) => values.get(*place).copied(),
+        Elements::Floats(_) => None,
+    };
+    if let Some(all) = picked.iter().map(ints).collect::<Option<_>>() {
+        return Some(Elements::Ints(all));
+    }
+    let floats = |(owner, place): &(usize, usize)| match tensors.get(*owner)?.elements.as_ref()? {
+        Elements::Floats(values) => values.get(*place).copied(),
+        Elements::Ints(_) => None,
+    };
+    picked.iter().map(floats).collect::<Option<_>>().map(Elements::Floats)
+}
+
+/// `meshgrid`: each result holds the elements of one operand.
+pub(crate) fn meshgrid(call: &ValueCall<'_>) -> Option<Values> {
+    call.known("tensors")?;
+    let grids = call.tuple("tensors").into_iter().map(|tensor| tensor.moved(false, None).unwrap_or_default().into());
+    Values::tuple(grids.collect()).map(|values| Values::clone(&values))
+}
+
+/// Elements of the data and of the updates, neither of which need be left: `scatter_elements`, `scatter_nd`, `index_put`,
+/// `slice_scatter`.
+pub(crate) fn overwritten(call: &ValueCall<'_>) -> Option<Values> {
+    let [data, updates] = match call.call.schema.name {
+        "slice_scatter" => ["input_tensor", "src"],
+        "index_put" => ["data", "values"],
+        _ => ["data", "updates"],
+    };
+    let combines = match call.call.schema.name {
+        "slice_scatter" => false,
+        "index_put" => call.call.bool("accumulate") == Some(true),
+        _ => call.call.str("reduction").is_some_and(|reduction| !matches!(reduction, "update" | "min" | "max")),
+    };
+    if combines || call.known(data).is_none() || call.known(updates).is_none() {
+        return None;
+    }
+    let (data, updates) = (call.operand(data), call.operand(updates));
+    let (low, high) = hull((data.low, data.high), (updates.low, updates.high), call.call.bounds);
+    let may = |end: Option<End>| end.map(|end| end.at_most(Basis::Stated));
+    call.tensor(TensorValues::between(may(low), may(high)))
+}

@@ -1,0 +1,65 @@
+//! What a release of TVM can do with an operator: which calls its default pipelines lower.
+//!
+//! Operators that TVM lowers whatever their attributes have no entry here. Sources: python/tvm/relax/transform/legalize_ops
+//! and src/relax/transform/legalize_ops.cc of the release.
+
+mod convert;
+mod lowering;
+mod nest;
+mod schedule;
+
+pub use convert::{Conversion, convert, plain};
+pub use lowering::{Instead, Lowering, is_elementwise, is_readable, lowering, refused_keywords};
+pub use schedule::{ScheduleFailure, schedule_failure};
+
+use rx_base::TvmVersion;
+
+/// The layouts a release lowers an operator in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LayoutLimit {
+    /// The operands that have a layout: each with the attribute that says it and the one layout lowered, if it must be one.
+    pub operands: &'static [(&'static str, &'static str, Option<&'static str>)],
+    /// Whether layouts may not split axes: `NCHW4c`.
+    pub plain: bool,
+    /// The attribute with the layout of the result; it must be that of the first operand.
+    pub result: &'static str,
+}
+
+const CONVOLUTION: LayoutLimit = LayoutLimit {
+    operands: &[("data", "data_layout", None), ("weight", "kernel_layout", None)],
+    plain: true,
+    result: "out_layout",
+};
+
+const POOLING: LayoutLimit = LayoutLimit { operands: &[("data", "layout", None)], plain: false, result: "out_layout" };
+
+const fn transposed(operands: &'static [(&'static str, &'static str, Option<&'static str>)]) -> LayoutLimit {
+    LayoutLimit { operands, plain: true, result: "out_layout" }
+}
+
+/// The layouts `version` lowers the operator called `name` in (without `relax.`); `None` where any will do.
+pub fn layouts(version: TvmVersion, name: &str) -> Option<LayoutLimit> {
+    let TvmVersion::V0_27 = version;
+    Some(match name {
+        "nn.conv1d" | "nn.conv2d" | "nn.conv3d" => CONVOLUTION,
+        "nn.conv1d_transpose" => {
+            transposed(&[("data", "data_layout", Some("NCW")), ("weight", "kernel_layout", Some("IOW"))])
+        }
+        "nn.conv2d_transpose" => {
+            transposed(&[("data", "data_layout", Some("NCHW")), ("weight", "kernel_layout", Some("IOHW"))])
+        }
+        "nn.conv3d_transpose" => {
+            transposed(&[("data", "data_layout", Some("NCDHW")), ("weight", "kernel_layout", Some("IODHW"))])
+        }
+        "nn.max_pool1d"
+        | "nn.max_pool2d"
+        | "nn.max_pool3d"
+        | "nn.avg_pool1d"
+        | "nn.avg_pool2d"
+        | "nn.avg_pool3d"
+        | "nn.adaptive_avg_pool1d"
+        | "nn.adaptive_avg_pool2d"
+        | "nn.adaptive_avg_pool3d" => POOLING,
+        _ => return None,
+    })
+}

@@ -1,0 +1,110 @@
+//! Relax text that brings a tensor from one layout into another.
+
+use crate::layout::Layout;
+
+/// Text around an expression: what it makes of a tensor in one layout is the tensor in another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// Before the expression.
+    pub before: String,
+    /// Behind it.
+    pub after: String,
+    /// The operator it calls: `permute_dims` or `layout_transform`.
+    pub operator: &'static str,
+}
+
+/// How a tensor in layout `from` becomes one in layout `to`; `None` where the layouts have other letters or cannot be read.
+pub fn convert(from: &str, to: &str) -> Option<Conversion> {
+    let (from, to) = (Layout::parse(from).ok()?, Layout::parse(to).ok()?);
+    let mut letters: Vec<char> = from.letters().collect();
+    let mut wanted: Vec<char> = to.letters().collect();
+    letters.sort_unstable();
+    wanted.sort_unstable();
+    if letters != wanted {
+        return None;
+    }
+    match from.is_plain() && to.is_plain() {
+        true => permuted(&from, &to),
+        false => transformed(&from, &to),
+    }
+}
+
+/// `R.permute_dims(…, axes=[0, 3, 1, 2])`.
+fn permuted(from: &Layout, to: &Layout) -> Option<Conversion> {
+    let axes: Option<Vec<String>> = to.letters().map(|letter| Some(from.axis_of(letter)?.to_string())).collect();
+    Some(Conversion {
+        before: "R.permute_dims(".to_owned(),
+        after: format!(", axes=[{}])", axes?.join(", ")),
+        operator: "permute_dims",
+    })
+}
+
+/// `R.layout_transform(…, index_map=lambda n, c, h, w, c4: (n, c * 4 + c4, h, w))`.
+fn transformed(from: &Layout, to: &Layout) -> Option<Conversion> {
+    let coordinate = |letter: char| {
+        let whole = letter.to_ascii_lowercase();
+        match from.factor_of(letter) {
+            1 => whole.to_string(),
+            factor => format!("{whole} * {factor} + {whole}{factor}"),
+        }
+    };
+    let mut results = Vec::new();
+    for axis in to.axis_pieces() {
+        results.push(match axis[..] {
+            [(letter, None)] => match (to.factor_of(letter), from.factor_of(letter)) {
+                (1, _) => coordinate(letter),
+                (factor, 1) => format!("{} // {factor}", coordinate(letter)),
+                (factor, _) => format!("({}) // {factor}", coordinate(letter)),
+            },
+            [(letter, Some(factor))] => match from.factor_of(letter) {
+                1 => format!("{} % {factor}", coordinate(letter)),
+                _ => format!("({}) % {factor}", coordinate(letter)),
+            },
+            _ => return None,
+        });
+    }
+    let mut variables = Vec::new();
+    for axis in from.axis_pieces() {
+        variables.push(match axis[..] {
+            [(letter, None)] => letter.to_ascii_lowercase().to_string(),
+            [(letter, Some(factor))] => format!("{}{factor}", letter.to_ascii_lowercase()),
+            _ => return None,
+        });
+    }
+    Some(Conversion {
+        before: "R.layout_transform(".to_owned(),
+        after: format!(", index_map=lambda {}: ({}))", variables.join(", "), results.join(", ")),
+        operator: "layout_transform",
+    })
+}
+
+/// The plain layout with the letters of `layout` in its order: `NCHW` of `NCHW4c`; `None` where it cannot be read.
+pub fn plain(layout: &str) -> Option<String> {
+    Some(Layout::parse(layout).ok()?.letters().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{convert, plain};
+
+    fn around(from: &str, to: &str) -> Option<String> {
+        convert(from, to).map(|conversion| format!("{}x{}", conversion.before, conversion.after))
+    }
+
+    #[test]
+    fn plain_layouts_are_permuted() {
+        assert_eq!(around("NHWC", "NCHW").as_deref(), Some("R.permute_dims(x, axes=[0, 3, 1, 2])"));
+        assert_eq!(around("HWOI", "IOHW").as_deref(), Some("R.permute_dims(x, axes=[3, 2, 0, 1])"));
+        assert_eq!(around("NCHW", "NCDHW"), None);
+        assert_eq!(around("NCH", "N4"), None);
+    }
+
+    #[test]
+    fn split_axes_are_joined_and_joined_ones_split() {
+        let joined = "R.layout_transform(x, index_map=lambda n, c, h, w, c4: (n, c * 4 + c4, h, w))";
+        assert_eq!(around("NCHW4c", "NCHW").as_deref(), Some(joined));
+        let split = "R.layout_transform(x, index_map=lambda n, c, h, w: (n, c // 4, h, w, c % 4))";
+        assert_eq!(around("NCHW", "NCHW4c").as_deref(), Some(split));
+        assert_eq!(plain("OIHW4i4o").as_deref(), Some("OIHW"));
+    }
+}

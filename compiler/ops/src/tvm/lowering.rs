@@ -1,0 +1,119 @@
+//! How the default pipelines of a release lower an operator.
+
+use crate::call::{Arg, CallInfo};
+use rx_base::TvmVersion;
+use rx_ir::Attr;
+
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lowering {
+    /// A kernel is generated, from the shapes and dtypes of operands and result.
+    Kernel,
+    /// A kernel is generated from the shapes of the operands; that of the result is computed when the program runs.
+    DataDependent,
+    /// A run-time function does it, whatever is known.
+    Builtin,
+    /// Nothing: why, and what to write instead, if it can be said in a few words.
+    Never(&'static str, Option<Instead>),
+}
+
+/// What to write instead of a call that is not lowered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// The operand passed for this parameter.
+    Operand(&'static str),
+    /// `R.outer(R.inner(first, second), third)`.
+    Composed {
+        /// Applied to the inner call and the third operand.
+        outer: &'static str,
+        /// Applied to the first two operands.
+        inner: &'static str,
+    },
+}
+
+const NO_KERNEL: &str = "it has no legalization, and the code generator does not know it";
+
+/// How `version` lowers a call.
+pub fn lowering(version: TvmVersion, call: &CallInfo<'_>) -> Lowering {
+    let TvmVersion::V0_27 = version;
+    let given = |name: &str| call.schema.params.iter().any(|it| it.name == name) && !is_none(call.arg(name));
+    match call.schema.name {
+        "builtin.stop_lift_params" => {
+            Lowering::Never("only LiftTransformParams removes it, and it was not run", Some(Instead::Operand("x")))
+        }
+        "hint_on_device" => {
+            Lowering::Never("only RealizeVDevice removes it, and it was not run", Some(Instead::Operand("data")))
+        }
+        "ewise_fma" => Lowering::Never(NO_KERNEL, Some(Instead::Composed { outer: "add", inner: "multiply" })),
+        "wrap_param" => Lowering::Never(NO_KERNEL, None),
+        "nn.pixel_shuffle" => Lowering::Never("its legalization calls a TOPI function that does not exist", None),
+        "nn.attention_var_len" => Lowering::Never("its legalization is not written", None),
+        "nn.attention" | "nn.attention_bias" if given("window_size") => {
+            Lowering::Never("its legalization knows no sliding window (`window_size`)", None)
+        }
+        "dynamic_strided_slice" => Lowering::DataDependent,
+        "call_tir"
+        | "call_tir_inplace"
+        | "call_tir_with_grad"
+        | "call_dps_packed"
+        | "call_pure_packed"
+        | "call_packed"
+        | "call_inplace_packed"
+        | "call_builtin_with_ctx"
+        | "call_py_func"
+        | "invoke_closure"
+        | "invoke_pure_closure"
+        | "make_closure"
+        | "shape_of"
+        | "tensor_to_shape"
+        | "shape_to_tensor"
+        | "null_value"
+        | "print"
+        | "assert_op"
+        | "nonzero"
+        | "unique"
+        | "to_vdevice"
+        | "nn.dropout"
+        | "full"
+        | "reshape" => Lowering::Builtin,
+        name if ["builtin.", "memory.", "vm.", "inspect.", "dist.", "ccl.", "grad."]
+            .iter()
+            .any(|it| name.starts_with(it)) =>
+        {
+            Lowering::Builtin
+        }
+        _ => Lowering::Kernel,
+    }
+}
+
+/// Whether an attribute or operand is left out or `None`.
+fn is_none(arg: &Arg<'_>) -> bool {
+    matches!(arg, Arg::Absent | Arg::Attr(Attr::None))
+}
+
+/// Whether a release joins a call of the operator called `name` to the kernel that made its operand: each element of the
+/// result is made of the operand's elements at one place.
+pub fn is_elementwise(name: &str) -> bool {
+    let tables =
+        [crate::tensor::elementwise::OPERATORS, crate::tensor::binary::OPERATORS, crate::tensor::ternary::OPERATORS];
+    let activation = ["nn.relu", "nn.gelu", "nn.gelu_tanh", "nn.silu", "nn.leakyrelu", "nn.selu", "nn.softplus"];
+    tables.iter().flat_map(|table| table.iter()).any(|schema| schema.name == name)
+        || activation.contains(&name)
+        || name == "astype"
+}
+
+/// Whether the parser of `version` knows `R.name`.
+pub fn is_readable(version: TvmVersion, name: &str) -> bool {
+    let TvmVersion::V0_27 = version;
+    !name.starts_with("inspect.")
+}
+
+/// Keywords of an operator that rx reads, since they are printed, and that the parser of `version` does not take.
+pub fn refused_keywords(version: TvmVersion, name: &str) -> &'static [&'static str] {
+    let TvmVersion::V0_27 = version;
+    match name {
+        "builtin.alloc_tensor" => &["ty_args"],
+        "grad.take_backward" => &["mode"],
+        _ => &[],
+    }
+}

@@ -1,0 +1,702 @@
+//! A call met with a declaration: variables bound from left to right, then everything compared, then the result.
+//!
+//! As for the symbols of a prim_func, the first bare occurrence of a dim variable binds it, and every other is an equality:
+//! *refuted* is a mistake, *open* shows when the program runs.
+
+use super::Operator;
+use super::pattern::{AxisPattern, Condition, DimOp, DimPattern, DtypePattern, Relation, ShapePattern, TypePattern};
+use super::{DeclaredParam, Takes};
+use crate::broadcast::{RULE, broadcast_shapes};
+use crate::call::{Arg, CallInfo, ParamPlace, Problem};
+use rx_base::name::NameMap;
+use rx_base::{Answer, Code, DType, Dim, Name};
+use rx_ir::{Attr, PrimInfo, Shape, StructInfo, TensorInfo, VDevice};
+
+/// The type of a call of a declared operator.
+///
+/// # Errors
+/// What of the call contradicts the declaration; propagates error parts.
+pub fn infer(operator: &'static Operator, call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let mut matching = Matching {
+        call,
+        dims: NameMap::default(),
+        rests: NameMap::default(),
+        dtypes: NameMap::default(),
+        vdevice: None,
+        compared: Vec::new(),
+    };
+    for param in &operator.declaration.params {
+        matching.param(param)?;
+    }
+    matching.attributes(&operator.declaration.params)?;
+    matching.compare()?;
+    for (variable, allowed) in &operator.declaration.dtypes {
+        matching.allowed(*variable, allowed)?;
+    }
+    for (constraint, text) in &operator.declaration.constraints {
+        matching.constraint(constraint, text)?;
+    }
+    Ok(matching.result(&operator.declaration.result))
+}
+
+/// What a variable stands for, and what says so.
+#[derive(Clone)]
+struct Known<T> {
+    value: T,
+    /// `axis 1 of \`a\``.
+    by: String,
+    param: &'static str,
+}
+
+/// A dim that is compared once every variable that can be is bound.
+struct Compared<'d> {
+    pattern: &'d DimPattern,
+    actual: Dim,
+    place: ParamPlace,
+    what: String,
+}
+
+struct Matching<'a, 'c, 'd> {
+    call: &'c CallInfo<'a>,
+    dims: NameMap<Known<Dim>>,
+    rests: NameMap<Known<Shape>>,
+    dtypes: NameMap<Known<DType>>,
+    vdevice: Option<Option<VDevice>>,
+    compared: Vec<Compared<'d>>,
+}
+
+/// Where a type stands in a call.
+#[derive(Clone)]
+struct At {
+    place: ParamPlace,
+    param: &'static str,
+    /// `\`a\``, `element 1 of \`a\``.
+    what: String,
+}
+
+impl<'d> Matching<'_, '_, 'd> {
+    fn param(&mut self, param: &'d DeclaredParam) -> Result<(), Problem> {
+        let Takes::Operand { ty, .. } = &param.takes else { return Ok(()) };
+        let name = param.name.as_str();
+        let at = At { place: ParamPlace::Param(name), param: name, what: format!("`{name}`") };
+        match self.call.arg(name) {
+            Arg::Operand(operand) => self.ty(ty, &operand.ty, &at),
+            Arg::Operands(operands) => {
+                for (index, operand) in operands.iter().enumerate() {
+                    let at = At { what: format!("`{name}[{index}]`"), ..at.clone() };
+                    self.ty(ty, &operand.ty, &at)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn ty(&mut self, pattern: &'d TypePattern, ty: &StructInfo, at: &At) -> Result<(), Problem> {
+        if ty.is_error() {
+            return Err(Problem::Propagate);
+        }
+        let wrong = |wanted: &str| {
+            let message = format_args!("argument {} must be {wanted}, it is {ty}", at.what);
+            Err(self.call.error(Code::ArgumentType, at.place, message).into())
+        };
+        match pattern {
+            TypePattern::Any | TypePattern::Like(_) => Ok(()),
+            TypePattern::String if *ty != StructInfo::String => wrong("a string"),
+            TypePattern::String => Ok(()),
+            TypePattern::Tensor { shape, dtype } => match ty.as_tensor() {
+                None => wrong("a tensor"),
+                Some(tensor) => self.tensor(shape, dtype, tensor, at),
+            },
+            TypePattern::Shape(shape) => match ty {
+                StructInfo::Shape(actual) => self.shape(shape, actual, at),
+                _ => wrong("a shape"),
+            },
+            TypePattern::Prim { dtype, value } => match ty {
+                StructInfo::Prim(prim) => self.prim(dtype, value.as_ref(), prim, at),
+                _ => wrong("a scalar"),
+            },
+            TypePattern::Tuple(fields) => match ty {
+                StructInfo::Tuple(actual) if actual.len() == fields.len() => {
+                    for (index, (field, actual)) in fields.iter().zip(actual.iter()).enumerate() {
+                        self.ty(field, actual, &at.element(index))?;
+                    }
+                    Ok(())
+                }
+                _ => wrong(&format!("a tuple of {} fields", fields.len())),
+            },
+            TypePattern::Repeated(field) => match ty {
+                StructInfo::Tuple(actual) => {
+                    for (index, actual) in actual.iter().enumerate() {
+                        self.ty(field, actual, &at.element(index))?;
+                    }
+                    Ok(())
+                }
+                _ => wrong("a tuple"),
+            },
+            TypePattern::Choice(condition, then, otherwise) => match self.truth(condition) {
+                Answer::Proved => self.ty(then, ty, at),
+                Answer::Refuted => self.ty(otherwise, ty, at),
+                Answer::Open => Ok(()),
+            },
+        }
+    }
+
+    fn tensor(
+        &mut self,
+        shape: &'d ShapePattern,
+        dtype: &DtypePattern,
+        tensor: &TensorInfo,
+        at: &At,
+    ) -> Result<(), Problem> {
+        self.vdevice = match &self.vdevice {
+            None => Some(tensor.vdevice),
+            Some(known) if *known == tensor.vdevice => Some(*known),
+            Some(_) => Some(None),
+        };
+        self.shape(shape, &tensor.shape, at)?;
+        match tensor.dtype {
+            Some(actual) => self.dtype(dtype, actual, at),
+            None => Ok(()),
+        }
+    }
+
+    fn prim(
+        &mut self,
+        dtype: &DtypePattern,
+        value: Option<&'d DimPattern>,
+        prim: &PrimInfo,
+        at: &At,
+    ) -> Result<(), Problem> {
+        if let (Some(pattern), Some(actual)) = (value, &prim.value) {
+            self.dim(pattern, actual, at, format!("the value of {}", at.what))?;
+        }
+        // A number as it is written has the dtype that is wanted of it.
+        match (dtype, prim.dtype) {
+            (DtypePattern::Is(wanted), Some(actual)) if wanted.is_float() == actual.is_float() || actual.is_int() => {
+                Ok(())
+            }
+            (dtype, Some(actual)) => self.dtype(dtype, actual, at),
+            _ => Ok(()),
+        }
+    }
+
+    fn dtype(&mut self, pattern: &DtypePattern, actual: DType, at: &At) -> Result<(), Problem> {
+        let (wanted, known) = match pattern {
+            DtypePattern::Any => return Ok(()),
+            DtypePattern::Is(dtype) => (*dtype, None),
+            DtypePattern::Or(attribute, other) => match self.dtype_attribute(*attribute) {
+                Some(dtype) => (dtype, None),
+                None => return self.dtype(other, actual, at),
+            },
+            DtypePattern::Name(name) => match (self.dtype_attribute(*name), self.dtypes.get(name)) {
+                (Some(dtype), _) => (dtype, None),
+                (None, Some(known)) => (known.value, Some((*name, known.clone()))),
+                (None, None) => {
+                    self.dtypes.insert(*name, Known { value: actual, by: at.what.clone(), param: at.param });
+                    return Ok(());
+                }
+            },
+        };
+        if wanted == actual {
+            return Ok(());
+        }
+        let report = match known {
+            None => self.call.error(
+                Code::DtypeMismatch,
+                at.place,
+                format_args!("{} is {actual}, it must be {wanted}", at.what),
+            ),
+            Some((variable, known)) => self
+                .call
+                .error(
+                    Code::DtypeMismatch,
+                    at.place,
+                    format_args!("{} is {actual}, but dtype `{variable}` is {wanted} by {}", at.what, known.by),
+                )
+                .with_label(ParamPlace::Param(known.param), format!("`{variable}` is {wanted}")),
+        };
+        Err(report.into())
+    }
+
+    fn shape(&mut self, pattern: &'d ShapePattern, actual: &Shape, at: &At) -> Result<(), Problem> {
+        let axes = match pattern {
+            ShapePattern::Any => return Ok(()),
+            ShapePattern::Rank(wanted) => {
+                return match actual.ndim().filter(|ndim| ndim != wanted) {
+                    Some(ndim) => Err(self.wrong_rank(at, ndim, &wanted.to_string(), None)),
+                    None => Ok(()),
+                };
+            }
+            ShapePattern::Dims(axes) => axes,
+        };
+        let rest = axes.iter().position(|axis| matches!(axis, AxisPattern::Rest(_)));
+        let single = axes.len() - usize::from(rest.is_some());
+        match (actual.ndim(), rest) {
+            (Some(ndim), None) if ndim != single => {
+                return Err(self.wrong_rank(at, ndim, &single.to_string(), Some(axes)));
+            }
+            (Some(ndim), Some(_)) if ndim < single => {
+                return Err(self.wrong_rank(at, ndim, &format!("at least {single}"), Some(axes)));
+            }
+            _ => {}
+        }
+        let Some(dims) = actual.dims() else {
+            if let Some(AxisPattern::Rest(name)) = rest.and_then(|rest| axes.get(rest)) {
+                let rest = Shape::of_rank(actual.ndim().map(|ndim| ndim - single));
+                self.rest(*name, rest, at)?;
+            }
+            return Ok(());
+        };
+        let before = rest.unwrap_or(axes.len());
+        let extra = dims.len() - single;
+        for (axis, pattern) in axes.iter().enumerate() {
+            let axis = if axis > before { axis + extra - 1 } else { axis };
+            match pattern {
+                AxisPattern::One(pattern) => {
+                    if let Some(dim) = dims.get(axis) {
+                        self.dim(pattern, dim, at, format!("axis {axis} of {}", at.what))?;
+                    }
+                }
+                AxisPattern::Rest(name) => {
+                    let rest = dims.get(before..before + extra).unwrap_or_default();
+                    self.rest(*name, Shape::known(rest.to_vec()), at)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn wrong_rank(&self, at: &At, ndim: usize, wanted: &str, axes: Option<&[AxisPattern]>) -> Problem {
+        let plural = if ndim == 1 { "" } else { "s" };
+        let message = format_args!("{} has {ndim} dimension{plural}, it must have {wanted}", at.what);
+        let report = self.call.error(Code::TensorNdimMismatch, at.place, message);
+        match axes {
+            Some(axes) => report.with_note(format!("{} is declared ({})", at.what, shown_axes(axes))).into(),
+            None => report.into(),
+        }
+    }
+
+    /// A part of a shape that stands for any number of dims: several of one name are broadcast.
+    fn rest(&mut self, name: Name, shape: Shape, at: &At) -> Result<(), Problem> {
+        let merged = match self.rests.get(&name) {
+            None => shape,
+            Some(known) => match broadcast_shapes(self.call, &known.value, &shape) {
+                Ok(merged) => merged,
+                Err(conflict) => {
+                    let ((_, left), (_, right)) = (&conflict.left, &conflict.right);
+                    let message = format_args!(
+                        "`*{name}` does not broadcast: {} of {} and {} of {}",
+                        left, known.by, right, at.what
+                    );
+                    let report = self
+                        .call
+                        .error(Code::BroadcastMismatch, at.place, message)
+                        .with_label(ParamPlace::Param(known.param), format!("`*{name}` has {left} here"))
+                        .with_note(RULE);
+                    return Err(report.into());
+                }
+            },
+        };
+        self.rests.insert(name, Known { value: merged, by: at.what.clone(), param: at.param });
+        Ok(())
+    }
+
+    fn dim(&mut self, pattern: &'d DimPattern, actual: &Dim, at: &At, what: String) -> Result<(), Problem> {
+        match self.resolve(pattern) {
+            DimPattern::Name(name) if self.integer(*name).is_none() && !self.dims.contains_key(name) => {
+                // An attribute that is None leaves its dim free, and binds nothing.
+                if self.call.param(name).is_none() {
+                    self.dims.insert(*name, Known { value: actual.clone(), by: what, param: at.param });
+                }
+                Ok(())
+            }
+            pattern => {
+                self.compared.push(Compared { pattern, actual: actual.clone(), place: at.place, what });
+                Ok(())
+            }
+        }
+    }
+
+    /// The branch of a choice that attributes decide.
+    fn resolve(&self, pattern: &'d DimPattern) -> &'d DimPattern {
+        let mut pattern = pattern;
+        while let DimPattern::Choice(condition, then, otherwise) = pattern {
+            pattern = match self.truth(condition) {
+                Answer::Proved => then,
+                Answer::Refuted => otherwise,
+                Answer::Open => return pattern,
+            };
+        }
+        pattern
+    }
+
+    fn compare(&self) -> Result<(), Problem> {
+        for Compared { pattern, actual, place, what } in &self.compared {
+            let Some(wanted) = self.value(pattern) else { continue };
+            if self.call.equal(&wanted, actual) != Answer::Refuted {
+                continue;
+            }
+            let text = shown(pattern);
+            let report = match pattern {
+                DimPattern::Constant(_) => self.call.error(
+                    Code::ShapeMismatch,
+                    *place,
+                    format_args!("{what} is {actual}, it must be {wanted}"),
+                ),
+                _ => {
+                    let message = match pattern {
+                        DimPattern::Name(name) => {
+                            let by = self.dims.get(name).map_or_else(String::new, |known| format!(" by {}", known.by));
+                            format!("{what} is {actual}, but `{text}` is {wanted}{by}")
+                        }
+                        _ => format!("{what} is {actual}, but `{text}` is {wanted}"),
+                    };
+                    self.call.error(Code::ShapeMismatch, *place, format_args!("{message}"))
+                }
+            };
+            return Err(self.explained(report, names_of(|visit| pattern.each_name(visit)), *place).into());
+        }
+        Ok(())
+    }
+
+    /// Labels where the variables of an expression get their values.
+    fn explained(
+        &self,
+        mut report: rx_base::Diagnostic<ParamPlace>,
+        names: Vec<Name>,
+        place: ParamPlace,
+    ) -> rx_base::Diagnostic<ParamPlace> {
+        for name in names {
+            if let Some(known) = self.dims.get(&name) {
+                let text = format!("{} says `{name}` = {}", known.by, known.value);
+                report = match ParamPlace::Param(known.param) == place {
+                    true => report.with_note(text),
+                    false => report.with_label(ParamPlace::Param(known.param), text),
+                };
+            } else if let Some(value) = self.integer(name) {
+                report = report.with_note(format!("attribute `{name}` is {value}"));
+            }
+        }
+        report
+    }
+
+    fn allowed(&self, variable: Name, allowed: &[DType]) -> Result<(), Problem> {
+        let Some(known) = self.dtypes.get(&variable).filter(|known| !allowed.contains(&known.value)) else {
+            return Ok(());
+        };
+        let names: Vec<String> = allowed.iter().map(|dtype| dtype.to_string()).collect();
+        let message = format_args!("{} is {}, dtype `{variable}` may be {}", known.by, known.value, names.join(", "));
+        Err(self.call.error(Code::DtypeMismatch, ParamPlace::Param(known.param), message).into())
+    }
+
+    /// Attributes with a range.
+    fn attributes(&self, params: &[DeclaredParam]) -> Result<(), Problem> {
+        for param in params {
+            let Takes::Attr { least, most, .. } = &param.takes else { continue };
+            let Some(value) = self.call.float(&param.name) else { continue };
+            let outside = match (least, most) {
+                (Some(least), _) if value < *least => format!("at least {least}"),
+                (_, Some(most)) if value > *most => format!("at most {most}"),
+                _ => continue,
+            };
+            let message = format_args!("`{}` is {value}, it must be {outside}", param.name);
+            return Err(self.call.error(Code::AttrOutOfRange, ParamPlace::Param(param.name.as_str()), message).into());
+        }
+        Ok(())
+    }
+
+    fn constraint(&self, constraint: &Condition, text: &str) -> Result<(), Problem> {
+        if self.truth(constraint) != Answer::Refuted {
+            return Ok(());
+        }
+        let mut values = Vec::new();
+        let mut place = ParamPlace::Call;
+        constraint.each_name(&mut |name| {
+            let value = match (self.dims.get(&name), self.attr(name)) {
+                (Some(known), _) => {
+                    if place == ParamPlace::Call {
+                        place = ParamPlace::Param(known.param);
+                    }
+                    Some(known.value.to_string())
+                }
+                (None, Some(attr)) => {
+                    if let Some(param) = self.call.param(&name) {
+                        place = ParamPlace::Param(param.name);
+                    }
+                    Some(shown_attr(attr))
+                }
+                (None, None) => None,
+            };
+            if let Some(text) = value.map(|value| format!("`{name}` = {value}")).filter(|text| !values.contains(text)) {
+                values.push(text);
+            }
+        });
+        let given = if values.is_empty() { String::new() } else { format!(" with {}", values.join(", ")) };
+        let message = format_args!("`{text}` does not hold{given}");
+        let report = self.call.error(Code::OperatorConstraint, place, message);
+        Err(self.explained(report, names_of(|visit| constraint.each_name(visit)), place).into())
+    }
+
+    /// The attribute of this name.
+    fn attr(&self, name: Name) -> Option<&Attr> {
+        self.call.param(&name).and_then(|_| self.call.attr(&name))
+    }
+
+    /// The dtype that an attribute names.
+    fn dtype_attribute(&self, name: Name) -> Option<DType> {
+        self.attr(name).and_then(Attr::as_str).and_then(DType::parse)
+    }
+
+    /// The value of an integer attribute, or of a scalar operand.
+    fn integer(&self, name: Name) -> Option<Dim> {
+        match self.call.param(&name).map(|_| self.call.arg(&name))? {
+            Arg::Attr(Attr::Int(value)) => Some(value.clone()),
+            Arg::Attr(Attr::Bool(value)) => Some(Dim::constant(i64::from(*value))),
+            Arg::Operand(operand) => match &operand.ty {
+                StructInfo::Prim(prim) => prim.value.clone(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The value of an expression, where all of it is known.
+    fn value(&self, pattern: &DimPattern) -> Option<Dim> {
+        match pattern {
+            DimPattern::Constant(value) => Some(Dim::constant(*value)),
+            DimPattern::Name(name) => {
+                self.dims.get(name).map(|known| known.value.clone()).or_else(|| self.integer(*name))
+            }
+            DimPattern::Element(name, index) => match self.attr(*name)? {
+                Attr::List(items) => match items.get(*index)? {
+                    Attr::Int(value) => Some(value.clone()),
+                    _ => None,
+                },
+                // A single integer stands for all.
+                Attr::Int(value) => Some(value.clone()),
+                _ => None,
+            },
+            DimPattern::Binary(op, a, b) => {
+                let (a, b) = (self.value(a)?, self.value(b)?);
+                Some(match op {
+                    DimOp::Add => &a + &b,
+                    DimOp::Sub => &a - &b,
+                    DimOp::Mul => &a * &b,
+                    DimOp::FloorDiv => a.floor_div(&b),
+                    DimOp::FloorMod => a.floor_mod(&b),
+                    DimOp::Min => a.minimum(&b),
+                    DimOp::Max => a.maximum(&b),
+                    DimOp::CeilDiv => (&(&a + &b) - &Dim::constant(1)).floor_div(&b),
+                })
+            }
+            DimPattern::Choice(condition, then, otherwise) => match self.truth(condition) {
+                Answer::Proved => self.value(then),
+                Answer::Refuted => self.value(otherwise),
+                Answer::Open => {
+                    let (then, otherwise) = (self.value(then)?, self.value(otherwise)?);
+                    (then == otherwise).then_some(then)
+                }
+            },
+        }
+    }
+
+    fn truth(&self, condition: &Condition) -> Answer {
+        let known = |value: bool| if value { Answer::Proved } else { Answer::Refuted };
+        let not = |answer: Answer| match answer {
+            Answer::Proved => Answer::Refuted,
+            Answer::Refuted => Answer::Proved,
+            Answer::Open => Answer::Open,
+        };
+        match condition {
+            Condition::Name(name) => match self.attr(*name) {
+                Some(Attr::Bool(value)) => known(*value),
+                Some(Attr::Int(value)) => value.as_constant().map_or(Answer::Open, |value| known(value != 0)),
+                _ => Answer::Open,
+            },
+            Condition::Not(inner) => not(self.truth(inner)),
+            Condition::All(parts) => self.all(parts, Answer::Proved, Answer::Refuted),
+            Condition::Either(parts) => self.all(parts, Answer::Refuted, Answer::Proved),
+            Condition::IsNone(name) => known(match self.call.param(name).map(|_| self.call.arg(name)) {
+                Some(Arg::Attr(attr)) => matches!(attr, Attr::None),
+                Some(Arg::Absent) | None => true,
+                Some(_) => false,
+            }),
+            Condition::IsText(name, text) => match self.attr(*name) {
+                Some(Attr::Str(actual)) => known(**actual == **text),
+                None => Answer::Refuted,
+                Some(_) => Answer::Open,
+            },
+            Condition::Compare(relation, a, b) => {
+                let (Some(a), Some(b)) = (self.value(a), self.value(b)) else { return Answer::Open };
+                match relation {
+                    Relation::Equal => self.call.equal(&a, &b),
+                    Relation::NotEqual => not(self.call.equal(&a, &b)),
+                    Relation::AtLeast => self.call.at_least(&a, &b),
+                    Relation::MoreThan => self.call.at_least(&a, &(&b + &Dim::constant(1))),
+                }
+            }
+        }
+    }
+
+    /// `neutral` if all parts are, `deciding` if one is.
+    fn all(&self, parts: &[Condition], neutral: Answer, deciding: Answer) -> Answer {
+        let mut answer = neutral;
+        for part in parts {
+            match self.truth(part) {
+                found if found == deciding => return deciding,
+                found if found == neutral => {}
+                _ => answer = Answer::Open,
+            }
+        }
+        answer
+    }
+
+    fn result(&self, pattern: &TypePattern) -> StructInfo {
+        match pattern {
+            TypePattern::Any => StructInfo::Object,
+            TypePattern::String => StructInfo::String,
+            TypePattern::Tensor { shape, dtype } => StructInfo::Tensor(std::sync::Arc::new(TensorInfo {
+                shape: self.result_shape(shape),
+                dtype: self.result_dtype(dtype),
+                vdevice: self.vdevice.flatten(),
+                dtype_error: false,
+                readings: None,
+            })),
+            TypePattern::Shape(shape) => StructInfo::Shape(self.result_shape(shape)),
+            TypePattern::Prim { dtype, value } => StructInfo::Prim(PrimInfo {
+                dtype: self.result_dtype(dtype),
+                value: value.as_ref().and_then(|value| self.value(value)),
+            }),
+            TypePattern::Tuple(fields) => {
+                StructInfo::tuple(fields.iter().map(|field| self.result(field)).collect::<Vec<_>>())
+            }
+            TypePattern::Repeated(_) => StructInfo::Object,
+            TypePattern::Like(name) => self.call.operand(name).map_or(StructInfo::Object, |expr| expr.ty.clone()),
+            TypePattern::Choice(condition, then, otherwise) => match self.truth(condition) {
+                Answer::Proved => self.result(then),
+                Answer::Refuted => self.result(otherwise),
+                Answer::Open => {
+                    let (then, otherwise) = (self.result(then), self.result(otherwise));
+                    if then == otherwise { then } else { StructInfo::Object }
+                }
+            },
+        }
+    }
+
+    fn result_dtype(&self, pattern: &DtypePattern) -> Option<DType> {
+        match pattern {
+            DtypePattern::Any => None,
+            DtypePattern::Is(dtype) => Some(*dtype),
+            DtypePattern::Name(name) => {
+                self.dtype_attribute(*name).or_else(|| self.dtypes.get(name).map(|known| known.value))
+            }
+            DtypePattern::Or(name, other) => self.dtype_attribute(*name).or_else(|| self.result_dtype(other)),
+        }
+    }
+
+    /// The dims, where all are known; else as much of the rank as is.
+    fn result_shape(&self, pattern: &ShapePattern) -> Shape {
+        let axes = match pattern {
+            ShapePattern::Any => return Shape::Unknown,
+            ShapePattern::Rank(ndim) => return Shape::Rank(*ndim),
+            ShapePattern::Dims(axes) => axes,
+        };
+        let (mut dims, mut ndim) = (Some(Vec::new()), Some(0));
+        for axis in axes {
+            match axis {
+                AxisPattern::One(pattern) => {
+                    dims = dims.zip(self.value(pattern)).map(|(mut dims, dim)| {
+                        dims.push(dim);
+                        dims
+                    });
+                    ndim = ndim.map(|ndim| ndim + 1);
+                }
+                AxisPattern::Rest(name) => {
+                    let rest = self.rests.get(name).map(|known| &known.value);
+                    dims = dims.zip(rest.and_then(|rest| rest.dims())).map(|(mut dims, rest)| {
+                        dims.extend(rest.iter().cloned());
+                        dims
+                    });
+                    ndim = ndim.zip(rest.and_then(Shape::ndim)).map(|(ndim, rest)| ndim + rest);
+                }
+            }
+        }
+        dims.map_or_else(|| Shape::of_rank(ndim), Shape::known)
+    }
+}
+
+impl At {
+    fn element(&self, index: usize) -> At {
+        let place = match self.place {
+            ParamPlace::Param(param) => ParamPlace::Element(param, index),
+            place => place,
+        };
+        At { place, param: self.param, what: format!("`{}[{index}]`", self.what.trim_matches('`')) }
+    }
+}
+
+/// The names that a walk visits, each once.
+fn names_of(walk: impl FnOnce(&mut dyn FnMut(Name))) -> Vec<Name> {
+    let mut found = Vec::new();
+    walk(&mut |name| {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    });
+    found
+}
+
+fn shown_axes(axes: &[AxisPattern]) -> String {
+    let parts: Vec<String> = axes
+        .iter()
+        .map(|axis| match axis {
+            AxisPattern::One(dim) => shown(dim),
+            AxisPattern::Rest(name) => format!("*{name}"),
+        })
+        .collect();
+    let comma = if parts.len() == 1 { "," } else { "" };
+    parts.join(", ") + comma
+}
+
+fn shown(pattern: &DimPattern) -> String {
+    match pattern {
+        DimPattern::Constant(value) => value.to_string(),
+        DimPattern::Name(name) => name.to_string(),
+        DimPattern::Element(name, index) => format!("{name}[{index}]"),
+        DimPattern::Binary(op, a, b) => {
+            let sign = match op {
+                DimOp::Add => "+",
+                DimOp::Sub => "-",
+                DimOp::Mul => "*",
+                DimOp::FloorDiv => "//",
+                DimOp::FloorMod => "%",
+                DimOp::Min => return format!("min({}, {})", shown(a), shown(b)),
+                DimOp::Max => return format!("max({}, {})", shown(a), shown(b)),
+                DimOp::CeilDiv => return format!("ceildiv({}, {})", shown(a), shown(b)),
+            };
+            format!("{} {sign} {}", operand(a), operand(b))
+        }
+        DimPattern::Choice(_, then, otherwise) => format!("{} or {}", shown(then), shown(otherwise)),
+    }
+}
+
+fn operand(pattern: &DimPattern) -> String {
+    match pattern {
+        DimPattern::Binary(DimOp::Min | DimOp::Max | DimOp::CeilDiv, ..) => shown(pattern),
+        DimPattern::Binary(..) | DimPattern::Choice(..) => format!("({})", shown(pattern)),
+        _ => shown(pattern),
+    }
+}
+
+fn shown_attr(attr: &Attr) -> String {
+    match attr {
+        Attr::Int(value) => value.to_string(),
+        Attr::Float(value) => value.to_string(),
+        Attr::Bool(value) => if *value { "True" } else { "False" }.to_owned(),
+        Attr::Str(value) => format!("\"{value}\""),
+        Attr::None => "None".to_owned(),
+        Attr::List(items) => format!("[{}]", items.iter().map(shown_attr).collect::<Vec<_>>().join(", ")),
+        _ => "…".to_owned(),
+    }
+}

@@ -1,0 +1,294 @@
+//! Values before a program runs: what an operator's result holds, given what is known of its operands.
+//!
+//! A [`ValueRule`] stands in the operator's [`Flow`](crate::Flow), beside its struct-info rule. Floats are assumed to be
+//! numbers: a NaN made an index is nobody's intention.
+
+mod check;
+mod describe;
+pub(crate) mod range;
+mod term;
+
+pub use check::{Access, Judgement, Witness, judge, part_of};
+pub use describe::{describe, describe_range};
+pub use term::{Context, evaluate, in_type};
+
+use crate::arguments::{self, Scalar};
+use crate::call::CallInfo;
+use range::dtype_ends;
+use rx_base::symbolic::Bounds;
+use rx_base::{DType, Dim};
+use rx_ir::values::{Basis, MAX_ELEMENTS};
+use rx_ir::{Elements, End, ExprKind, Known, Literal, StructInfo, TensorValues, Values};
+use std::sync::Arc;
+
+/// What is known of the values of a call's result; called for calls whose result has a type.
+pub type ValueRule = fn(&ValueCall<'_>) -> Option<Values>;
+
+/// A call with what is known of its operands' values.
+#[derive(Debug)]
+pub struct ValueCall<'a> {
+    /// The call.
+    pub call: &'a CallInfo<'a>,
+    /// What is known of the operands, by parameter of the schema.
+    pub operands: &'a [Known],
+    /// The type of the result.
+    pub result: &'a StructInfo,
+}
+
+/// A tensor or scalar operand as value rules see it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Operand {
+    /// Its element type, where known.
+    pub(crate) dtype: Option<DType>,
+    /// Its extents, where they are constants of few elements.
+    pub(crate) dims: Option<Vec<usize>>,
+    /// Its elements.
+    pub(crate) elements: Option<Elements>,
+    /// None is smaller; what the dtype says where nothing else does.
+    pub(crate) low: Option<End>,
+    /// None is larger.
+    pub(crate) high: Option<End>,
+}
+
+impl<'a> ValueCall<'a> {
+    /// What is known of the operand passed for `param`.
+    pub(crate) fn known(&self, param: &str) -> Option<&'a Values> {
+        let at = self.call.schema.params.iter().position(|known| known.name == param)?;
+        self.operands.get(at)?.as_deref()
+    }
+
+    /// The operand passed for `param`: a tensor or a scalar.
+    pub(crate) fn operand(&self, param: &'static str) -> Operand {
+        if let Ok(Some(scalar)) = arguments::scalar(self.call, param) {
+            return Operand::scalar(&scalar);
+        }
+        Operand::new(self.call.ty(param), self.known(param))
+    }
+
+    /// The tensors passed for `param`, a tuple.
+    pub(crate) fn tuple(&self, param: &str) -> Vec<Operand> {
+        let known = self.known(param);
+        match self.call.ty(param) {
+            StructInfo::Tuple(fields) => fields
+                .iter()
+                .enumerate()
+                .map(|(at, ty)| Operand::new(ty, known.and_then(|known| known.field(at)).as_deref()))
+                .collect(),
+            ty => vec![Operand::new(ty, known)],
+        }
+    }
+
+    /// The extents of the result, where they are constants of few elements.
+    pub(crate) fn dims(&self) -> Option<Vec<usize>> {
+        constant_dims(self.result)
+    }
+
+    /// The element type of the result.
+    pub(crate) fn dtype(&self) -> Option<DType> {
+        self.result.as_tensor()?.dtype
+    }
+
+    /// A result of this dtype's with these elements and ends; what the dtype cannot hold is dropped.
+    pub(crate) fn tensor(&self, values: TensorValues) -> Option<Values> {
+        range::held(values, self.dtype()).map(Values::Tensor)
+    }
+
+    /// A result of one value everywhere.
+    pub(crate) fn filled(&self, value: &Operand) -> Option<Values> {
+        if let (Some(elements), Some(dims)) = (&value.elements, self.dims()) {
+            let count = dims.iter().product();
+            let places = vec![0; count];
+            return self
+                .tensor(range::cast_elements(&elements.pick(&places)?, self.dtype()?).and_then(TensorValues::of)?);
+        }
+        self.tensor(TensorValues::between(value.low.clone(), value.high.clone()))
+    }
+
+    /// A result of elements of `operand` in another order, each at least once unless `some` are left out; with a place in
+    /// the operand for each element of the result where that is asked for.
+    pub(crate) fn moved(&self, operand: &Operand, some: bool, places: Option<Vec<usize>>) -> Option<Values> {
+        self.tensor(operand.moved(some, places)?)
+    }
+}
+
+impl Operand {
+    /// A tensor of this type.
+    pub(crate) fn new(ty: &StructInfo, known: Option<&Values>) -> Operand {
+        let values = known.and_then(Values::as_tensor);
+        let dtype = ty.as_tensor().and_then(|tensor| tensor.dtype);
+        let (low, high) = dtype.map_or((None, None), dtype_ends);
+        Operand {
+            dtype,
+            dims: constant_dims(ty),
+            elements: values.and_then(|values| values.elements.clone()),
+            low: values.and_then(TensorValues::low).or(low),
+            high: values.and_then(TensorValues::high).or(high),
+        }
+    }
+
+    fn scalar(scalar: &Scalar) -> Operand {
+        let one = |elements: Elements| {
+            let (low, high) = elements.extremes().unzip();
+            Operand { dtype: None, dims: Some(Vec::new()), elements: Some(elements), low, high }
+        };
+        match scalar {
+            Scalar::Int(dim) if dim.is_error() => Operand::default(),
+            Scalar::Int(dim) => match dim.as_constant() {
+                Some(value) => one(Elements::Ints([value].into())),
+                None => Operand {
+                    dims: Some(Vec::new()),
+                    low: Some(End::attained(dim.clone())),
+                    high: Some(End::attained(dim.clone())),
+                    ..Operand::default()
+                },
+            },
+            Scalar::Float(value) if value.is_nan() => Operand::default(),
+            Scalar::Float(value) => one(Elements::Floats([*value].into())),
+            Scalar::Unknown(dtype) => {
+                let (low, high) = dtype.map_or((None, None), dtype_ends);
+                Operand { dtype: *dtype, dims: Some(Vec::new()), elements: None, low, high }
+            }
+        }
+    }
+
+    /// Whether more is known than the dtype says.
+    pub(crate) fn is_known(&self) -> bool {
+        let stated = |end: &Option<End>| end.as_ref().is_some_and(|end| end.basis > Basis::Loose);
+        self.elements.is_some() || stated(&self.low) || stated(&self.high)
+    }
+
+    /// The one value that every element has.
+    pub(crate) fn single(&self) -> Option<&Dim> {
+        match (&self.low, &self.high) {
+            (Some(low), Some(high)) if low.value == high.value && !low.value.is_error() => Some(&low.value),
+            _ => None,
+        }
+    }
+
+    /// Its elements in another order, or some of them; see [`ValueCall::moved`].
+    pub(crate) fn moved(&self, some: bool, places: Option<Vec<usize>>) -> Option<TensorValues> {
+        if let (Some(elements), Some(places)) = (&self.elements, places) {
+            return TensorValues::of(elements.pick(&places)?);
+        }
+        let basis = if some && self.single().is_none() { Basis::Stated } else { Basis::Attained };
+        let end = |end: &Option<End>| end.clone().map(|end| end.at_most(basis));
+        self.is_known().then(|| TensorValues::between(end(&self.low), end(&self.high)))
+    }
+}
+
+/// The extents of a tensor, where they are constants of at most [`MAX_ELEMENTS`] elements.
+pub(crate) fn constant_dims(ty: &StructInfo) -> Option<Vec<usize>> {
+    let dims = ty.as_tensor()?.shape.dims()?;
+    let mut count = 1usize;
+    let mut result = Vec::with_capacity(dims.len());
+    for dim in dims {
+        let extent = usize::try_from(dim.as_constant()?).ok()?;
+        count = count.checked_mul(extent).filter(|count| *count <= MAX_ELEMENTS)?;
+        result.push(extent);
+    }
+    Some(result)
+}
+
+/// For every place of a tensor of the extents `to`, in order, the place in one of the extents `from` that `source` gives.
+pub(crate) fn places(
+    to: &[usize],
+    from: &[usize],
+    mut source: impl FnMut(&[usize]) -> Option<Vec<usize>>,
+) -> Option<Vec<usize>> {
+    let count: usize = to.iter().product();
+    let mut at = vec![0; to.len()];
+    let mut result = Vec::with_capacity(count);
+    for _ in 0..count {
+        let place = source(&at)?;
+        let linear =
+            |linear: usize, (place, extent): (&usize, &usize)| (place < extent).then(|| linear * extent + place);
+        result.push(place.iter().zip(from).try_fold(0, linear)?);
+        for (index, extent) in at.iter_mut().zip(to).rev() {
+            *index += 1;
+            if *index < *extent {
+                break;
+            }
+            *index = 0;
+        }
+    }
+    Some(result)
+}
+
+/// For every place of a result of the extents `to`, the place in a tensor that is broadcast to it.
+pub(crate) fn broadcast_places(to: &[usize], from: &[usize]) -> Option<Vec<usize>> {
+    let lead = to.len().checked_sub(from.len())?;
+    places(to, from, |at| {
+        let source = at.iter().skip(lead).zip(from).map(|(at, extent)| if *extent == 1 { 0 } else { *at });
+        Some(source.collect())
+    })
+}
+
+/// What is known of a constant written in the text.
+pub fn of_constant(kind: &ExprKind, ty: &StructInfo) -> Known {
+    let dtype = ty.as_tensor()?.dtype?;
+    let literals = match kind {
+        ExprKind::Constant(literal) if constant_dims(ty)?.is_empty() => std::slice::from_ref(literal),
+        ExprKind::Elements(literals) => literals,
+        _ => return None,
+    };
+    let elements = match literals.iter().all(|literal| matches!(literal, Literal::Int(_) | Literal::Bool(_))) {
+        true => Elements::Ints(literals.iter().map(int_literal).collect()),
+        false => Elements::Floats(literals.iter().map(float_literal).collect()),
+    };
+    of_elements(elements, dtype)
+}
+
+/// What is known of a tensor of these elements: each of them, or where they are many their range.
+pub fn of_elements(elements: Elements, dtype: DType) -> Known {
+    let elements = range::cast_elements(&elements, dtype)?;
+    let (low, high) = elements.extremes().unzip();
+    TensorValues::of(elements).unwrap_or_else(|| TensorValues::between(low, high)).into()
+}
+
+fn int_literal(literal: &Literal) -> i64 {
+    match literal {
+        Literal::Int(value) => *value,
+        Literal::Bool(value) => i64::from(*value),
+        Literal::Float(value) => *value as i64,
+    }
+}
+
+fn float_literal(literal: &Literal) -> f64 {
+    match literal {
+        Literal::Float(value) => *value,
+        other => int_literal(other) as f64,
+    }
+}
+
+/// What is known of the values of a call's result: by the operator's rule, and as a term over parameters.
+pub fn infer(call: &CallInfo<'_>, operands: &[Known], result: &StructInfo) -> Known {
+    let flow = &call.schema.flow;
+    let rule = flow.values?;
+    let facts = rule(&ValueCall { call, operands, result });
+    term::with_terms(facts, call, operands, result)
+}
+
+/// What is known of a value that is one of two.
+pub fn join(a: &Known, b: &Known, bounds: &Bounds) -> Known {
+    match (a.as_deref()?, b.as_deref()?) {
+        (a, b) if a == b => Some(Arc::new(a.clone())),
+        (Values::Tuple(a), Values::Tuple(b)) if a.len() == b.len() => {
+            Values::tuple(a.iter().zip(b).map(|(a, b)| join(a, b, bounds)).collect())
+        }
+        (Values::Tensor(a), Values::Tensor(b)) => {
+            let elements = a.elements.clone().filter(|elements| Some(elements) == b.elements.as_ref());
+            if let Some(elements) = elements {
+                return TensorValues::of(elements)?.into();
+            }
+            let (low, high) = range::hull((a.low(), a.high()), (b.low(), b.high()), bounds);
+            let may = |end: Option<End>| end.map(|end| end.at_most(Basis::Stated));
+            TensorValues::between(may(low), may(high)).into()
+        }
+        _ => None,
+    }
+}
+
+/// Whether the operator says anything of its result's values: where not, operands need not be looked at.
+pub fn follows(schema: &crate::Schema) -> bool {
+    schema.flow.values.is_some()
+}

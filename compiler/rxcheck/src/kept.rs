@@ -1,0 +1,145 @@
+//! A file between two rounds of `--watch`.
+
+use crate::check::{Options, Outcome, Text, check, report, tvm, workspace};
+use crate::discover::Input;
+use crate::output::Failure;
+use crate::panics;
+use crate::rewrite::Rewritten;
+use rx_base::{Diagnostic, Span};
+use rx_db::{FileId, Workspace};
+use rx_report::load::{Loaded, Place, load};
+use std::ops::Range;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// Times of change are this exact at worst: what was read sooner after its change may have changed once more since.
+const EXACT: Duration = Duration::from_secs(2);
+
+/// What is kept of a file.
+pub struct Kept {
+    /// Size and time of change before it was read; `None`: there was no such file.
+    stamp: Option<(u64, SystemTime)>,
+    /// When it was read.
+    read: SystemTime,
+    /// The text with its database; `None` where it could not be read or checked.
+    checked: Option<Checked>,
+}
+
+struct Checked {
+    workspace: Workspace,
+    file: FileId,
+    text: String,
+    mistake: Option<Diagnostic<Span>>,
+}
+
+impl Kept {
+    fn new(path: &Path) -> Kept {
+        Kept { stamp: stamp(path), read: SystemTime::now(), checked: None }
+    }
+
+    /// Whether the file is another than what is kept of it.
+    pub fn is_stale(&mut self, path: &Path) -> bool {
+        if stamp(path) != self.stamp {
+            return true;
+        }
+        let (Some((_, changed)), Some(checked)) = (self.stamp, &self.checked) else { return false };
+        if changed.checked_add(EXACT).is_some_and(|exact| exact < self.read) {
+            return false;
+        }
+        self.read = SystemTime::now();
+        load(&Place::File(path.to_owned())).is_ok_and(|loaded| loaded.text != checked.text)
+    }
+}
+
+fn stamp(path: &Path) -> Option<(u64, SystemTime)> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.len(), metadata.modified().ok()?))
+}
+
+/// Checks an input with what is kept of the last time: the difference of the texts is an edit.
+pub fn again(input: &Input, options: &Options, slot: &mut Option<Kept>) -> Outcome {
+    let Place::File(path) = &input.place else { return check(input, options) };
+    let fresh = Kept::new(path);
+    let Loaded { text, mistake } = match load(&input.place) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            *slot = Some(fresh);
+            return Outcome::Failed(Failure::new(input.shown.as_ref(), &error));
+        }
+    };
+    let old = slot.take().and_then(|kept| kept.checked);
+    let done = panics::catch(|| {
+        let checked = follow(old, text, mistake, input, options);
+        let Checked { workspace, file, text, mistake } = &checked;
+        let text = Text { workspace, file: *file, text, mistake: mistake.clone() };
+        (report(input, options, text, Rewritten::default()), checked)
+    });
+    match done {
+        Ok((outcome, checked)) => {
+            *slot = Some(Kept { checked: Some(checked), ..fresh });
+            outcome
+        }
+        Err(panic) => {
+            *slot = Some(fresh);
+            Outcome::Failed(Failure::internal(&input.shown, &panic))
+        }
+    }
+}
+
+/// The database of the old text, made that of the new one.
+fn follow(
+    old: Option<Checked>,
+    text: String,
+    mistake: Option<Diagnostic<Span>>,
+    input: &Input,
+    options: &Options,
+) -> Checked {
+    match old {
+        Some(Checked { mut workspace, file, text: before, .. }) => {
+            workspace.set_tvm(tvm(input, options));
+            workspace.set_operators(file, input.operators.clone());
+            if let Some((range, new)) = difference(&before, &text) {
+                workspace.edit(file, range, new);
+            }
+            Checked { workspace, file, text, mistake }
+        }
+        None => {
+            let mut workspace = workspace(input, options);
+            let file = workspace.add(&text, input.kind);
+            workspace.set_operators(file, input.operators.clone());
+            Checked { workspace, file, text, mistake }
+        }
+    }
+}
+
+/// The one part of `old` that is another in `new`, and what stands there; `None` where they are equal.
+fn difference<'n>(old: &str, new: &'n str) -> Option<(Range<usize>, &'n str)> {
+    let front = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
+    if front == old.len() && front == new.len() {
+        return None;
+    }
+    let front = new.floor_char_boundary(front).min(old.floor_char_boundary(front));
+    let (old_rest, new_rest) = (old.get(front..)?, new.get(front..)?);
+    let back = old_rest.bytes().rev().zip(new_rest.bytes().rev()).take_while(|(a, b)| a == b).count();
+    let start = new_rest.ceil_char_boundary(new_rest.len() - back);
+    let back = new_rest.len() - start;
+    Some((front..old.len() - back, new_rest.get(..start)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::difference;
+
+    #[test]
+    fn the_difference_is_one_part_of_whole_characters() {
+        assert_eq!(difference("abc", "abc"), None);
+        assert_eq!(difference("abc", "axyc"), Some((1..2, "xy")));
+        assert_eq!(difference("aaa", "aaaa"), Some((3..3, "a")));
+        assert_eq!(difference("aaaa", "aa"), Some((2..4, "")));
+        // Both characters begin with the same byte.
+        assert_eq!(difference("xéy", "xèy"), Some((1..3, "è")));
+        // Both end with the same byte.
+        assert_eq!(difference("x\u{e9}y", "x\u{129}y"), Some((1..3, "\u{129}")));
+        assert_eq!(difference("", "a"), Some((0..0, "a")));
+    }
+}

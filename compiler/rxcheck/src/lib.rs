@@ -1,0 +1,93 @@
+//! `rxcheck`: checks Relax IR text and reports every mistake.
+//!
+//! A face: it finds the files (`discover`), reads them (`rx_report::load`), asks the database for diagnostics or types
+//! (`check`), mends texts where that is asked for (`rewrite`), several files at once (`pool`), and prints what comes
+//! back in the order asked (`output`). No rule of the language lives here. A library, so that the Python wheel's binary
+//! of the same name is this one.
+
+mod args;
+mod check;
+mod discover;
+mod explain;
+mod kept;
+mod output;
+mod panics;
+mod pool;
+mod rewrite;
+mod sequence;
+mod stats;
+mod types;
+mod watch;
+mod why;
+
+use args::Args;
+use clap::CommandFactory;
+use output::{Failure, Printer, Status};
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+/// The binary: the process's arguments, standard streams and exit status.
+pub fn main() -> ExitCode {
+    let args = Args::of_process();
+    panics::record();
+    let status = match (&args.explain, args.completions, &args.why) {
+        (Some(code), ..) => explain::explain(code, args.color()),
+        (None, Some(shell), _) => completions(shell),
+        (None, None, Some(position)) => why::why(&args, position),
+        (None, None, None) if args.sequence => sequence::sequence(&args),
+        (None, None, None) if args.watch => watch::watch(&args),
+        (None, None, None) => run(&args),
+    };
+    status.exit_code()
+}
+
+/// The command line, as its manual page has it.
+pub fn command() -> clap::Command {
+    Args::command()
+}
+
+/// Prints the script that completes options in a shell.
+fn completions(shell: clap_complete::Shell) -> Status {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "rxcheck", &mut script);
+    // A closed stream takes nothing, and nothing else can be done about it.
+    let _ = std::io::stdout().write_all(&script);
+    Status::Clean
+}
+
+/// Checks all files and prints all reports.
+fn run(args: &Args) -> Status {
+    let mut printer = Printer::new(args);
+    let mut finder = match args.finder() {
+        Ok(finder) => finder,
+        Err(unreadable) => {
+            printer.failure(&Failure::new(&unreadable.path, &unreadable.error));
+            return printer.finish(false);
+        }
+    };
+    let found = discover::discover(args, &args.paths, &mut finder);
+    for failure in &found.failures {
+        printer.failure(failure);
+    }
+    let options = check::Options::new(args);
+    for mistaken in &found.mistaken {
+        if printer.outcome(check::settings(mistaken, &options)).is_err() {
+            break;
+        }
+    }
+    let printed = pool::in_order(
+        &found.inputs,
+        args.workers(),
+        |input| check::check(input, &options),
+        |outcome| {
+            if printer.outcome(outcome).is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        },
+    );
+    if let Err(error) = printed {
+        // Nothing is left to do when stderr is closed too.
+        let _ = writeln!(std::io::stderr(), "rxcheck: no worker thread could be started: {error}");
+        return Status::Failed;
+    }
+    printer.finish(found.inputs.is_empty() && found.failures.is_empty())
+}

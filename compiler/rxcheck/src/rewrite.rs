@@ -1,0 +1,159 @@
+//! `--fix` and `--annotate`: mistakes mended and types written in the text, and the text written or shown as a diff.
+
+use crate::args::{Args, Which};
+use crate::discover::Input;
+use crate::output::Failure;
+use rx_base::fix::{self, Fixed, TakenBack};
+use rx_base::{Diagnostic, Severity, Span};
+use rx_db::{Annotate, Workspace};
+use rx_report::load::Place;
+use rx_report::store;
+use similar::TextDiff;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+/// The most rounds of annotating a text.
+const MOST_ROUNDS: usize = 16;
+
+/// What the command line wants changed in the texts.
+#[derive(Clone, Copy, Debug)]
+pub struct Rewriting {
+    fix: bool,
+    with_unsafe: bool,
+    /// Fixes of hints too.
+    hints: bool,
+    diff: bool,
+    annotate: Option<Annotate>,
+}
+
+impl Rewriting {
+    /// As `args` say; `None` where texts stay as they are.
+    pub fn new(args: &Args) -> Option<Rewriting> {
+        let annotate = args.annotate.map(|which| match which {
+            Which::Missing => Annotate::Missing,
+            Which::All => Annotate::All,
+        });
+        let fix = args.fix || (args.diff && annotate.is_none());
+        let (with_unsafe, hints, diff) = (args.unsafe_fixes, args.hints, args.diff);
+        (fix || annotate.is_some()).then_some(Rewriting { fix, with_unsafe, hints, diff, annotate })
+    }
+
+    /// Whether changes are shown only.
+    pub fn is_diff(self) -> bool {
+        self.diff
+    }
+}
+
+/// What became of a text.
+#[derive(Debug, Default)]
+pub struct Rewritten {
+    /// The text now.
+    pub text: String,
+    /// What goes to standard output in place of the diagnostics: a diff, or the text that was read from standard input.
+    pub shown: Option<String>,
+    /// Whether the text is another than it was.
+    pub changed: bool,
+    /// Mistakes mended.
+    pub fixed: usize,
+    /// Types written.
+    pub annotated: usize,
+    /// Mistakes with an unsafe fix only, where those were not wanted.
+    pub left: usize,
+    /// One line for each fix that was tried and left out.
+    pub remarks: Vec<String>,
+}
+
+/// Rewrites a text, and its file unless a diff is wanted. `check` finds the mistakes of a text.
+///
+/// # Errors
+/// What keeps the file from being written; it is as it was then.
+pub fn rewrite(
+    input: &Input,
+    text: &str,
+    rewriting: Rewriting,
+    check: &mut dyn FnMut(&str) -> Vec<Diagnostic<Span>>,
+) -> Result<Rewritten, Failure> {
+    let mut rewritten = Rewritten { text: text.to_owned(), ..Rewritten::default() };
+    if rewriting.fix {
+        mend(input, rewriting, check, &mut rewritten);
+    }
+    if let Some(which) = rewriting.annotate {
+        annotate(input, which, check, &mut rewritten)?;
+    }
+    rewritten.changed = rewritten.text != text;
+    match &input.place {
+        _ if rewriting.diff => {
+            rewritten.shown = rewritten.changed.then(|| diff(&input.shown, text, &rewritten.text));
+        }
+        Place::Stdin => rewritten.shown = Some(rewritten.text.clone()),
+        Place::File(path) if rewritten.changed => {
+            write(path, text, &rewritten.text).map_err(|error| Failure::new(input.shown.as_ref(), &error))?;
+        }
+        Place::File(_) => {}
+    }
+    Ok(rewritten)
+}
+
+fn mend(
+    input: &Input,
+    rewriting: Rewriting,
+    check: &mut dyn FnMut(&str) -> Vec<Diagnostic<Span>>,
+    rewritten: &mut Rewritten,
+) {
+    let wanted = |it: &Diagnostic<Span>| rewriting.hints || it.severity < Severity::Hint;
+    let mut check = |text: &str| check(text).into_iter().filter(wanted).collect::<Vec<_>>();
+    let Fixed { text, diagnostics, applied, taken_back } =
+        fix::fix_all(&rewritten.text, rewriting.with_unsafe, &mut check);
+    rewritten.text = text;
+    rewritten.fixed = applied.len();
+    rewritten.left = if rewriting.with_unsafe { 0 } else { fix::only_unsafe(&diagnostics) };
+    let remark = |TakenBack { code, title, line, because }: TakenBack| {
+        format!("{}:{line}: {code} not fixed: \"{title}\" would leave another mistake: {because}", input.shown)
+    };
+    rewritten.remarks = taken_back.into_iter().map(remark).collect();
+}
+
+/// Writes types into the text.
+fn annotate(
+    input: &Input,
+    which: Annotate,
+    check: &mut dyn FnMut(&str) -> Vec<Diagnostic<Span>>,
+    rewritten: &mut Rewritten,
+) -> Result<(), Failure> {
+    let mut text = rewritten.text.clone();
+    let mut annotated = 0;
+    // What replaces an annotation may tell more of the values made of it.
+    for _ in 0..MOST_ROUNDS {
+        let mut workspace = Workspace::new();
+        let file = workspace.add(&text, input.kind);
+        workspace.set_operators(file, input.operators.clone());
+        let edits = workspace.annotations(file, which, None);
+        if edits.is_empty() {
+            break;
+        }
+        annotated += edits.len();
+        text = fix::apply(&text, &edits);
+    }
+    // What is written is what was inferred; should it ever bring a mistake, the file must not pay for it.
+    let (before, after) = (check(&rewritten.text), check(&text));
+    if let Some(mistake) = fix::new_error(&before, &after) {
+        let message = format!("left as it is, for annotating it brings a mistake: {}", mistake.message);
+        return Err(Failure::new(input.shown.as_ref(), &io::Error::other(message)));
+    }
+    rewritten.text = text;
+    rewritten.annotated = annotated;
+    Ok(())
+}
+
+/// The difference as `patch` and `git apply` read it.
+fn diff(shown: &str, old: &str, new: &str) -> String {
+    TextDiff::from_lines(old, new).unified_diff().header(shown, shown).to_string()
+}
+
+/// Puts `new` in the place of a file that held `old`.
+fn write(path: &Path, old: &str, new: &str) -> io::Result<()> {
+    if std::fs::read(path)? != old.as_bytes() {
+        return Err(io::Error::new(ErrorKind::ResourceBusy, "changed while it was checked; nothing is written"));
+    }
+    store::replace(path, new)
+}

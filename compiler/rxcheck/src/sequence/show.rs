@@ -1,0 +1,267 @@
+//! What is said of a phase.
+
+use super::compare::{Found, Phase, Step};
+use rx_base::Code;
+use rx_report::{Record, Source, printable};
+use serde::Serialize;
+use similar::TextDiff;
+
+/// Names listed of a kind of change; JSON has all.
+const MOST_NAMES: usize = 6;
+
+/// Lines of a difference that are printed; JSON has all.
+const MOST_LINES: usize = 200;
+
+/// Characters of a declaration in one line of text; JSON has all.
+const LONGEST: usize = 240;
+
+/// A line on the phase, and one per signature it changes.
+pub fn text(phase: &Phase, step: &Step) -> String {
+    let mut parts = vec![plural(phase.declared.len(), "function")];
+    let lists = [("appeared", &step.appeared), ("vanished", &step.vanished), ("changed", &step.changed)];
+    for (word, names) in lists {
+        if !names.is_empty() {
+            parts.push(format!("{} {word} ({})", names.len(), listed(names)));
+        }
+    }
+    if step.old_errors > 0 {
+        parts.push(format!("{} as before", plural(step.old_errors, "error")));
+    }
+    if !step.new_errors.is_empty() {
+        parts.push(plural(step.new_errors.len(), "new error"));
+    }
+    let mut lines = vec![format!("phase {}: {}: {}", step.number, phase.shown, parts.join(", "))];
+    for (function, was, is) in step.signatures.iter().take(MOST_NAMES) {
+        let code = Code::SignatureChanged;
+        lines.push(format!("  info[{code} {}]: the signature of `{function}` changes", code.slug()));
+        let (was, is) = differing(was, is);
+        lines.push(format!("    was {}", rx_report::line_of(&was, LONGEST)));
+        lines.push(format!("    is  {}", rx_report::line_of(&is, LONGEST)));
+    }
+    if step.signatures.len() > MOST_NAMES {
+        lines
+            .push(format!("  … {} more signatures change (--format json has all)", step.signatures.len() - MOST_NAMES));
+    }
+    shown(&lines)
+}
+
+/// Two declarations: where they are long, parameters that both begin or end with are left out.
+fn differing(was: &str, is: &str) -> (String, String) {
+    if was.len().max(is.len()) <= LONGEST {
+        return (was.to_owned(), is.to_owned());
+    }
+    let (old, new) = (parameters(was), parameters(is));
+    let first = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let most = old.len().min(new.len()) - first;
+    let last = old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(old, new)| old == new).count();
+    let shown = |parts: &[&str]| {
+        let end = parts.len().saturating_sub(last);
+        let mut shown = parts.get(first..end).unwrap_or_default().join(", ");
+        if first > 0 {
+            shown = format!("…, {shown}");
+        }
+        if last > 0 {
+            shown += ", …";
+        }
+        shown
+    };
+    (shown(&old), shown(&new))
+}
+
+/// A declaration cut at the commas between its parameters.
+fn parameters(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut depth, mut start) = (0_i32, 0);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' | b'[' => depth += 1,
+            b')' | b']' => depth -= 1,
+            b',' if depth == 1 => {
+                parts.push(text.get(start..at).unwrap_or_default().trim_start());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text.get(start..).unwrap_or_default().trim_start());
+    parts
+}
+
+fn listed(names: &[&str]) -> String {
+    let mut text = names.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > MOST_NAMES {
+        text += ", …";
+    }
+    text
+}
+
+fn plural(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Lines as they are printed.
+fn shown(lines: &[String]) -> String {
+    lines.iter().map(|line| line.chars().map(printable).chain(['\n']).collect::<String>()).collect()
+}
+
+/// The first new error: where, the report, and the difference of its function.
+pub fn first(before: Option<&Phase>, phase: &Phase, step: &Step, found: &Found, color: bool) -> String {
+    let mut place = format!("first new error: phase {}, {}", step.number, phase.shown);
+    if let Some(function) = found.function {
+        place += &format!(", function `{function}`");
+    }
+    if let Some(binding) = found.binding {
+        place += &format!(", binding `{binding}`");
+    }
+    let source = Source::new(&phase.shown, &phase.text);
+    let mut text = shown(&[place]) + &rx_report::full(&source, &found.diagnostic, color);
+    match difference(before, phase, found) {
+        Difference::None => {}
+        Difference::Same => {
+            text += &shown(&["the function itself did not change; what it calls did".to_owned()]);
+        }
+        Difference::New => text += &shown(&["the function is new in this phase".to_owned()]),
+        Difference::Lines(diff) => {
+            let mut lines: Vec<String> = diff.lines().take(MOST_LINES).map(str::to_owned).collect();
+            let left = diff.lines().count().saturating_sub(MOST_LINES);
+            if left > 0 {
+                lines.push(format!("… {left} more lines (--format json has all)"));
+            }
+            text += &shown(&lines);
+        }
+    }
+    text
+}
+
+/// How the function of an error differs from the phase before.
+enum Difference {
+    /// There is no phase before, or no function.
+    None,
+    /// Not at all.
+    Same,
+    /// It was not there.
+    New,
+    /// As a unified diff.
+    Lines(String),
+}
+
+fn difference(before: Option<&Phase>, phase: &Phase, found: &Found) -> Difference {
+    let (Some(before), Some(function)) = (before, found.function) else { return Difference::None };
+    match (before.printed.get(function), phase.printed.get(function)) {
+        (Some(old), Some(new)) if old == new => Difference::Same,
+        (Some(old), Some(new)) => {
+            let header = |phase: &Phase| format!("{} {function}", phase.shown);
+            let diff = TextDiff::from_lines(old.as_str(), new.as_str());
+            Difference::Lines(diff.unified_diff().header(&header(before), &header(phase)).to_string())
+        }
+        (None, Some(_)) => Difference::New,
+        (_, None) => Difference::None,
+    }
+}
+
+/// A phase as `--sequence --format json` writes it (`docs/json.md`).
+#[derive(Serialize)]
+struct PhaseRecord<'a> {
+    phase: usize,
+    file: &'a str,
+    functions: usize,
+    appeared: &'a [&'static str],
+    vanished: &'a [&'static str],
+    changed: &'a [&'static str],
+    signatures: Vec<SignatureRecord<'a>>,
+    old_errors: usize,
+    new_errors: Vec<ErrorRecord<'a>>,
+}
+
+#[derive(Serialize)]
+struct SignatureRecord<'a> {
+    code: String,
+    function: &'a str,
+    line: u32,
+    before: &'a str,
+    after: &'a str,
+}
+
+#[derive(Serialize)]
+struct ErrorRecord<'a> {
+    function: Option<&'a str>,
+    binding: Option<&'a str>,
+    diagnostic: Record<'a>,
+}
+
+/// The last line of the JSON form where there is a new error.
+#[derive(Serialize)]
+struct FirstRecord<'a> {
+    first_new_error: FirstError<'a>,
+}
+
+#[derive(Serialize)]
+struct FirstError<'a> {
+    phase: usize,
+    file: &'a str,
+    function: Option<&'a str>,
+    binding: Option<&'a str>,
+    code: String,
+    message: &'a str,
+    diff: Option<String>,
+}
+
+/// One phase, a line.
+pub fn json(phase: &Phase, step: &Step) -> String {
+    let source = Source::new(&phase.shown, &phase.text);
+    let line = |function: &str| {
+        let span = phase.function_span(function).unwrap_or_default();
+        source.position(span.start as usize).line
+    };
+    let record = PhaseRecord {
+        phase: step.number,
+        file: &phase.shown,
+        functions: phase.declared.len(),
+        appeared: &step.appeared,
+        vanished: &step.vanished,
+        changed: &step.changed,
+        signatures: step
+            .signatures
+            .iter()
+            .map(|(function, before, after)| SignatureRecord {
+                code: Code::SignatureChanged.to_string(),
+                function,
+                line: line(function),
+                before,
+                after,
+            })
+            .collect(),
+        old_errors: step.old_errors,
+        new_errors: step
+            .new_errors
+            .iter()
+            .map(|found| ErrorRecord {
+                function: found.function,
+                binding: found.binding,
+                diagnostic: Record::new(&source, &found.diagnostic),
+            })
+            .collect(),
+    };
+    rx_report::json_line(&record) + "\n"
+}
+
+/// The first new error, a line.
+pub fn first_json(before: Option<&Phase>, phase: &Phase, step: &Step, found: &Found) -> String {
+    let diff = match difference(before, phase, found) {
+        Difference::Lines(diff) => Some(diff),
+        Difference::Same => Some(String::new()),
+        Difference::None | Difference::New => None,
+    };
+    let record = FirstRecord {
+        first_new_error: FirstError {
+            phase: step.number,
+            file: &phase.shown,
+            function: found.function,
+            binding: found.binding,
+            code: found.diagnostic.code.to_string(),
+            message: &found.diagnostic.message,
+            diff,
+        },
+    };
+    rx_report::json_line(&record) + "\n"
+}

@@ -1,0 +1,334 @@
+//! `--why`: where a dim, rank or dtype of a value comes from.
+
+use crate::args::Args;
+use crate::discover::{Found, Input, discover};
+use crate::output::{Failure, Status};
+use crate::{panics, pool};
+use rx_base::{Label, Severity, Span};
+use rx_db::{Asked, Encoding, Step, StepKind, StructInfo, Trace, Why, Workspace};
+use rx_report::load::load;
+use rx_report::{Format, Source, Story, printable};
+use rx_settings::Finder;
+use serde::Serialize;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Steps told in a report; JSON has all.
+const MOST_LINES: usize = 48;
+
+/// Operators named of a run of steps that change nothing.
+const MOST_NAMES: usize = 4;
+
+/// `FILE:LINE` or `FILE:LINE:COLUMN`, lines and columns from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    path: PathBuf,
+    line: u32,
+    column: Option<u32>,
+}
+
+impl FromStr for Position {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Position, String> {
+        let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number > 0);
+        let usage = || format!("`{text}` is no FILE:LINE or FILE:LINE:COLUMN");
+        let (rest, last) = text.rsplit_once(':').ok_or_else(usage)?;
+        let last = number(last).ok_or_else(usage)?;
+        let (path, line, column) = match rest.rsplit_once(':').map(|(path, line)| (path, number(line))) {
+            Some((path, Some(line))) => (path, line, Some(last)),
+            _ => (rest, last, None),
+        };
+        if path.is_empty() {
+            return Err(usage());
+        }
+        Ok(Position { path: path.into(), line, column })
+    }
+}
+
+/// `--dim`: an axis, `dtype` or `rank`; of a field of a tuple, behind its index and a dot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part(Asked);
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Part, String> {
+        let wrong = || format!("`{text}` is no axis, `dtype` or `rank`, nor one of a field, such as `1.dtype`");
+        let mut parts: Vec<&str> = text.split('.').collect();
+        let last = parts.pop().ok_or_else(wrong)?;
+        let path: Vec<usize> = parts.iter().map(|at| at.parse()).collect::<Result<_, _>>().map_err(|_| wrong())?;
+        Ok(Part(match last {
+            "dtype" => Asked::Dtype(path),
+            "rank" => Asked::Rank(path),
+            axis => Asked::Axis(path, axis.parse().map_err(|_| wrong())?),
+        }))
+    }
+}
+
+/// Answers `--why`.
+pub fn why(args: &Args, position: &Position) -> Status {
+    let paths = std::slice::from_ref(&position.path);
+    let Found { inputs, failures, .. } = discover(args, paths, &mut Finder::isolated());
+    let mut status = Status::Clean;
+    for failure in &failures {
+        status = status.max(failure.say());
+    }
+    // On a worker's thread, whose stack is as deep as texts nest.
+    let asked = pool::in_order(
+        &inputs,
+        NonZeroUsize::MIN,
+        |input| match panics::catch(|| answer(args, input, position)) {
+            Ok(answer) => answer,
+            Err(panic) => Err(Failure::internal(&input.shown, &panic)),
+        },
+        |answer| {
+            let failed = match answer {
+                Ok(text) => write!(std::io::stdout(), "{text}").is_err(),
+                Err(failure) => {
+                    status = status.max(failure.say());
+                    false
+                }
+            };
+            if failed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        },
+    );
+    if asked.is_err() { Status::Failed } else { status }
+}
+
+fn answer(args: &Args, input: &Input, position: &Position) -> Result<String, Failure> {
+    let loaded = load(&input.place).map_err(|error| Failure::new(input.shown.as_ref(), &error))?;
+    let mut workspace = Workspace::new();
+    let file = workspace.add(&loaded.text, input.kind);
+    workspace.set_operators(file, input.operators.clone());
+    let all = Asked::Everything;
+    let asked = args.dim.as_ref().map_or(&all, |part| &part.0);
+    let line = position.line - 1;
+    let found = match position.column {
+        Some(column) => {
+            let document = workspace.document(file);
+            let offset = document.offset_of(line, column - 1, Encoding::Utf32);
+            let inside = document.line_column(offset, Encoding::Utf32).0 == line;
+            if inside { workspace.why(file, offset, asked) } else { None }
+        }
+        None => workspace.why_line(file, line, asked),
+    };
+    let place = match position.column {
+        Some(column) => format!("{}:{}:{column}", input.shown, position.line),
+        None => format!("{}:{}", input.shown, position.line),
+    };
+    let Some(why) = found else {
+        return Err(Failure::usage(format!("{place}: no value of a Relax function stands there")));
+    };
+    if why.traces.is_empty() {
+        let what = match (&why.ty, &args.dim) {
+            (StructInfo::Tuple(_), Some(_)) => "say which field: `--dim 0.1` is axis 1 of field 0",
+            (_, Some(_)) => "there is no such part to trace",
+            (_, None) => "nothing of it is known",
+        };
+        return Err(Failure::usage(format!("{place}: {} is {}; {what}", why.subject, why.ty)));
+    }
+    let source = Source::new(&input.shown, &loaded.text);
+    Ok(match (args.format(), &why.traces[..]) {
+        (Format::Json, _) => rx_report::json_line(&record(&source, &why)) + "\n",
+        (Format::Text, [only]) => drawn(&source, &why, only, args.color()),
+        (Format::Text, _) => summary(&source, &why),
+        _ => why.traces.iter().map(|trace| concise(&source, &why, trace)).collect(),
+    })
+}
+
+/// The report of one chain.
+fn drawn(source: &Source<'_>, why: &Why<Span>, trace: &Trace<Span>, color: bool) -> String {
+    let telling = trace.steps.iter().filter(|step| !step.unchanged);
+    let labels: Vec<Label<Span>> = telling.map(|step| Label { place: step.place, text: step.text.clone() }).collect();
+    let notes = vec![chain(source, trace).join("\n")];
+    let story = Story {
+        title: "why".to_owned(),
+        severity: Severity::Info,
+        message: &format!("{} of {} is {}", trace.part, why.subject, trace.fact),
+        primary: why.place,
+        primary_label: &format!("{} is {}", trace.part, trace.fact),
+        labels: &labels,
+        notes: &notes,
+        help: &[],
+        fixes: &[],
+    };
+    story.drawn(source, color)
+}
+
+/// The chain, a line per step that changes something and one per run of those that do not.
+fn chain(source: &Source<'_>, trace: &Trace<Span>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut rest = &trace.steps[..];
+    while let Some(first) = rest.first() {
+        let run = rest.iter().take_while(|step| step.unchanged && step.kind == StepKind::Operator).count();
+        if run > 1 {
+            let (kept, after) = rest.split_at(run);
+            lines.push(kept_line(source, kept));
+            rest = after;
+            continue;
+        }
+        lines.push(format!("line {}: {}{}", line_of(source, first.place), first.text, details(source, first)));
+        rest = rest.get(1..).unwrap_or_default();
+    }
+    if lines.len() > MOST_LINES {
+        let more = lines.len() - MOST_LINES;
+        let tail = lines.split_off(lines.len() - MOST_LINES / 2);
+        lines.truncate(MOST_LINES / 2);
+        lines.push(format!("… {more} more (--format json has all) …"));
+        lines.extend(tail);
+    }
+    lines
+}
+
+fn line_of(source: &Source<'_>, span: Span) -> u32 {
+    source.position(span.start as usize).line
+}
+
+/// `lines 31 to 12: 9 operators keep axis 2 (R.nn.relu, R.add)`.
+fn kept_line(source: &Source<'_>, steps: &[Step<Span>]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for step in steps {
+        let name = step.callee.map_or_else(String::new, |callee| format!("R.{callee}"));
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let more = names.len() > MOST_NAMES;
+    names.truncate(MOST_NAMES);
+    let first = steps.first().map_or(0, |step| line_of(source, step.place));
+    let last = steps.last().map_or(0, |step| line_of(source, step.place));
+    let more = if more { ", …" } else { "" };
+    format!("lines {first} to {last}: {} steps change nothing ({}{more})", steps.len(), names.join(", "))
+}
+
+fn details(source: &Source<'_>, step: &Step<Span>) -> String {
+    let own = line_of(source, step.place);
+    let details = step.details.iter().map(|detail| match detail.place {
+        Some(place) if line_of(source, place) == own => detail.text.clone(),
+        Some(place) => format!("{} (line {})", detail.text, line_of(source, place)),
+        None => detail.text.clone(),
+    });
+    let details: Vec<String> = details.collect();
+    if details.is_empty() { String::new() } else { format!("  [{}]", details.join("; ")) }
+}
+
+/// Every part of a value, a line each.
+fn summary(source: &Source<'_>, why: &Why<Span>) -> String {
+    let position = source.position(why.place.start as usize);
+    let mut lines =
+        vec![format!("{}:{}:{}: {}: {}", source.name(), position.line, position.column, why.subject, why.ty)];
+    for trace in &why.traces {
+        let told = trace.steps.iter().find(|step| !step.unchanged);
+        let end = trace.steps.last();
+        let said = |step: &Step<Span>| format!("{} (line {})", step.text, line_of(source, step.place));
+        let text = match (told, end) {
+            (Some(told), Some(end)) if told != end => format!("{}; from {}", said(told), said(end)),
+            (_, Some(end)) => said(end),
+            (_, None) => String::new(),
+        };
+        lines.push(format!("  {} = {}: {text}", trace.part, trace.fact));
+    }
+    lines.push("  --dim with an axis, `dtype` or `rank` shows the whole chain".to_owned());
+    lines.into_iter().map(|line| line.chars().map(printable).chain(['\n']).collect::<String>()).collect()
+}
+
+/// A line per step.
+fn concise(source: &Source<'_>, why: &Why<Span>, trace: &Trace<Span>) -> String {
+    let position = source.position(why.place.start as usize);
+    let head = format!("{}:{}:{}", source.name(), position.line, position.column);
+    let mut lines = vec![format!("{head}: {} of {} is {}", trace.part, why.subject, trace.fact)];
+    for step in &trace.steps {
+        let position = source.position(step.place.start as usize);
+        let details = details(source, step);
+        lines.push(format!("{}:{}:{}: {}{details}", source.name(), position.line, position.column, step.text));
+    }
+    lines.into_iter().map(|line| line.chars().map(printable).chain(['\n']).collect::<String>()).collect()
+}
+
+/// The answer as `--format json` writes it (`docs/json.md`).
+#[derive(Serialize)]
+struct Record<'a> {
+    file: &'a str,
+    line: u32,
+    column: u32,
+    subject: &'a str,
+    struct_info: String,
+    traces: Vec<TraceRecord<'a>>,
+}
+
+#[derive(Serialize)]
+struct TraceRecord<'a> {
+    part: &'a str,
+    value: &'a str,
+    steps: Vec<StepRecord<'a>>,
+}
+
+#[derive(Serialize)]
+struct StepRecord<'a> {
+    kind: &'static str,
+    end: bool,
+    line: u32,
+    column: u32,
+    variable: Option<&'a str>,
+    callee: Option<&'a str>,
+    part: &'a str,
+    value: &'a str,
+    formula: Option<&'a str>,
+    text: &'a str,
+    unchanged: bool,
+    details: Vec<DetailRecord<'a>>,
+}
+
+#[derive(Serialize)]
+struct DetailRecord<'a> {
+    text: &'a str,
+    line: Option<u32>,
+    column: Option<u32>,
+}
+
+fn record<'a>(source: &Source<'a>, why: &'a Why<Span>) -> Record<'a> {
+    let at = |span: Span| source.position(span.start as usize);
+    let detail = |detail: &'a rx_db::Detail<Span>| {
+        let position = detail.place.map(at);
+        DetailRecord {
+            text: &detail.text,
+            line: position.map(|position| position.line),
+            column: position.map(|position| position.column),
+        }
+    };
+    let step = |step: &'a Step<Span>| {
+        let position = at(step.place);
+        StepRecord {
+            kind: step.kind.name(),
+            end: step.kind.is_end(),
+            line: position.line,
+            column: position.column,
+            variable: step.variable.as_ref().map(|name| name.as_str()),
+            callee: step.callee.as_ref().map(|name| name.as_str()),
+            part: &step.part,
+            value: &step.fact,
+            formula: step.formula.as_deref(),
+            text: &step.text,
+            unchanged: step.unchanged,
+            details: step.details.iter().map(detail).collect(),
+        }
+    };
+    let trace = |trace: &'a Trace<Span>| TraceRecord {
+        part: &trace.part,
+        value: &trace.fact,
+        steps: trace.steps.iter().map(step).collect(),
+    };
+    let position = at(why.place);
+    Record {
+        file: source.name(),
+        line: position.line,
+        column: position.column,
+        subject: &why.subject,
+        struct_info: why.ty.to_string(),
+        traces: why.traces.iter().map(trace).collect(),
+    }
+}

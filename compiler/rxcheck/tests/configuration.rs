@@ -1,0 +1,174 @@
+//! `rx.toml` and the options that go before it.
+
+use std::fs;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// An unknown operator in line 3, a captured Python name in line 4 of the Python file.
+const NET: &str = "@R.function\ndef main(x: R.Tensor((4,), dtype=\"float32\")):\n    y = R.nn.rellu(x)\n    return y\n";
+const CAPTURED: &str = "size = 4\n@R.function\ndef main(x: R.Tensor((4,), dtype=\"float32\")):\n    y = R.reshape(x, (size,))\n    return y\n";
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = TempDir::new().expect("a temporary folder");
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+    folder
+}
+
+fn rxcheck(folder: &TempDir, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rxcheck"));
+    if !arguments.contains(&"--format") {
+        command.args(["--format", "concise"]);
+    }
+    command.current_dir(folder.path()).args(arguments).output().expect("rxcheck runs")
+}
+
+/// The lines on standard output without their messages, and the exit status.
+fn found(output: &Output) -> (Vec<String>, Option<i32>) {
+    let text = String::from_utf8(output.stdout.clone()).expect("UTF-8");
+    let line = |line: &str| line.split(']').next().unwrap_or_default().to_owned();
+    (text.lines().map(line).collect(), output.status.code())
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+}
+
+#[test]
+fn severities_are_chosen_by_number_name_and_group() {
+    let error = (vec!["a.rx:3:9: error[RX0202".to_owned()], Some(1));
+    let cases = [
+        ("", error.clone()),
+        ("RX0202 = 'warning'", (vec!["a.rx:3:9: warning[RX0202".to_owned()], Some(0))),
+        ("unknown-operator = 'off'", (Vec::new(), Some(0))),
+        ("RX02 = 'off'", (Vec::new(), Some(0))),
+        ("RX02 = 'off'\nRX0202 = 'error'", error.clone()),
+        ("all = 'off'", (Vec::new(), Some(0))),
+        ("RX03 = 'off'", error),
+    ];
+    for (severity, wanted) in cases {
+        let folder = folder(&[("a.rx", NET), ("rx.toml", &format!("[severity]\n{severity}\n"))]);
+        assert_eq!(found(&rxcheck(&folder, &["a.rx"])), wanted, "{severity}");
+    }
+}
+
+#[test]
+fn overrides_speak_of_some_files() {
+    let settings = "[[overrides]]\nfiles = ['generated', 'old*.rx']\nseverity = { all = 'off' }\n\
+                    [[overrides]]\nfiles = ['generated/hand']\nseverity = { RX0202 = 'warning' }\n";
+    let files = ["a.rx", "generated/b.rx", "generated/hand/c.rx", "nets/old1.rx"];
+    let folder = folder(&[&files.map(|name| (name, NET))[..], &[("rx.toml", settings)]].concat());
+    let lines = vec!["a.rx:3:9: error[RX0202".to_owned(), "generated/hand/c.rx:3:9: warning[RX0202".to_owned()];
+    assert_eq!(found(&rxcheck(&folder, &["."])), (lines, Some(1)));
+}
+
+#[test]
+fn the_nearest_settings_hold() {
+    let off = "severity = { RX0202 = 'off' }\n";
+    let folder = folder(&[("rx.toml", off), ("a.rx", NET), ("sub/rx.toml", ""), ("sub/deep/b.rx", NET)]);
+    assert_eq!(found(&rxcheck(&folder, &["."])).0, ["sub/deep/b.rx:3:9: error[RX0202"]);
+    assert_eq!(found(&rxcheck(&folder, &["--isolated", "."])).0.len(), 2);
+    assert_eq!(found(&rxcheck(&folder, &["--config", "rx.toml", "."])).0.len(), 0);
+    let output = rxcheck(&folder, &["--config", "none.toml", "."]);
+    assert_eq!(
+        (stderr(&output).as_str(), output.status.code()),
+        ("rxcheck: none.toml: no such file or folder\n", Some(2))
+    );
+}
+
+#[test]
+fn what_is_searched() {
+    let files = [("a.rx", NET), ("dump.txt", NET), ("old/b.rx", NET), ("nets/old/c.rx", NET), ("d.py", NET)];
+    let settings = [("rx.toml", "include = ['*.rx', '*.txt']\nexclude = ['old', 'nets/x']\n")];
+    let folder = folder(&[&files[..], &settings].concat());
+    let names = |arguments: &[&str]| -> Vec<String> {
+        let (lines, _) = found(&rxcheck(&folder, arguments));
+        lines.iter().filter_map(|line| Some(line.split_once(':')?.0.to_owned())).collect()
+    };
+    assert_eq!(names(&["."]), ["a.rx", "dump.txt"]);
+    assert_eq!(names(&["old/b.rx", "d.py"]), ["old/b.rx", "d.py"], "what is named is checked");
+    assert_eq!(names(&["--force-exclude", "old/b.rx", "a.rx"]), ["a.rx"]);
+    assert_eq!(names(&["--isolated", "."]), ["a.rx", "d.py", "nets/old/c.rx", "old/b.rx"]);
+}
+
+#[test]
+fn warnings_may_set_the_status() {
+    let folder = folder(&[("a.py", CAPTURED), ("rx.toml", "error-on-warning = true\n")]);
+    let line = vec!["a.py:4:23: warning[RX0251".to_owned()];
+    assert_eq!(found(&rxcheck(&folder, &["a.py"])), (line.clone(), Some(1)));
+    assert_eq!(found(&rxcheck(&folder, &["--isolated", "a.py"])), (line, Some(0)));
+}
+
+#[test]
+fn the_command_line_goes_before_the_file() {
+    let folder = folder(&[("a.rx", NET), ("b.py", CAPTURED), ("rx.toml", "severity = { RX0202 = 'off' }\n")]);
+    assert_eq!(found(&rxcheck(&folder, &["."])).0, ["b.py:4:23: warning[RX0251"]);
+    assert_eq!(found(&rxcheck(&folder, &["--select", "RX0202", "."])).0, ["a.rx:3:9: error[RX0202"]);
+    assert_eq!(
+        found(&rxcheck(&folder, &["--select", "RX02", "--ignore", "captured-python-name,RX03", "."])).0.len(),
+        1
+    );
+    assert_eq!(found(&rxcheck(&folder, &["--ignore", "all", "."])), (Vec::new(), Some(0)));
+    let output = rxcheck(&folder, &["--ignore", "unknown-operatr", "a.rx"]);
+    assert!(stderr(&output).contains("did you mean `unknown-operator`?"), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn mistakes_in_the_file_are_drawn_on_it() {
+    let settings = "inclued = []\n\n[severity]\nRX0202 = \"of\"\n";
+    let folder = folder(&[("a.rx", NET), ("sub/rx.toml", settings), ("sub/b.rx", NET), ("sub/c.rx", NET)]);
+    let output = rxcheck(&folder, &["--format", "text", "."]);
+    let wanted = "\
+error[RX0202 unknown-operator]: there is no operator `R.nn.rellu`
+";
+    let text = String::from_utf8(output.stdout.clone()).expect("UTF-8");
+    assert!(text.contains(wanted) && !text.contains("sub/b.rx"), "files it speaks of are not checked: {text}");
+    assert!(text.contains("error[RX0002 unknown-setting]: rx.toml has no key `inclued`"), "{text}");
+    assert!(text.contains("sub/rx.toml:1:1 ]") && text.contains("did you mean `include`?"), "{text}");
+    assert!(text.contains("`severity.RX0202` takes `\"error\"`") && text.contains("sub/rx.toml:4:10 ]"), "{text}");
+    assert_eq!(text.matches("error[RX000").count(), 2, "each once: {text}");
+    assert_eq!(output.status.code(), Some(2));
+    // In documents too.
+    let output = rxcheck(&folder, &["--format", "sarif", "sub"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("\"uri\":\"sub/rx.toml\""));
+}
+
+#[test]
+fn fixes_leave_alone_what_is_not_reported() {
+    let folder = folder(&[("a.rx", NET), ("rx.toml", "severity = { RX0202 = 'off' }\n")]);
+    assert_eq!(rxcheck(&folder, &["--fix", "--unsafe-fixes", "a.rx"]).status.code(), Some(0));
+    assert_eq!(fs::read_to_string(folder.path().join("a.rx")).ok().as_deref(), Some(NET));
+}
+
+#[test]
+fn standard_input_goes_by_its_name() {
+    let folder = folder(&[("sub/rx.toml", "severity = { RX0202 = 'off' }\n")]);
+    let run = |name: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rxcheck"));
+        let file = folder.path().join("stdin");
+        fs::write(&file, NET).expect("a file");
+        command.current_dir(folder.path()).args(["--stdin-name", name, "-"]);
+        command.stdin(fs::File::open(file).expect("a file")).output().expect("rxcheck runs").status.code()
+    };
+    assert_eq!((run("a.rx"), run("sub/a.rx")), (Some(1), Some(0)));
+}
+
+#[test]
+fn the_tvm_is_chosen_and_its_limits_may_be_suppressed() {
+    let net = "@R.function\ndef main(x: R.Tensor((4,), dtype=\"float32\")):\n    y = R.add(x, R.const(\"-inf\", \"float32\"))\n    return y\n";
+    let meant = net.replace("))\n    return", "))  # rx: ignore[RX10]\n    return");
+    let folder = folder(&[("a.rx", net), ("rx.toml", "[tvm]\nversion = '0.27'\n")]);
+    let (lines, status) = found(&rxcheck(&folder, &["a.rx"]));
+    assert_eq!((lines.len(), status), (1, Some(0)), "{lines:?}");
+    assert_eq!(found(&rxcheck(&folder, &["--isolated", "a.rx"])).0, [""; 0]);
+    assert_eq!(found(&rxcheck(&folder, &["--isolated", "--tvm", "0.27", "a.rx"])).0, lines);
+    let code = lines[0].split('[').nth(1).expect("a code");
+    fs::write(folder.path().join("a.rx"), meant.replace("RX10", code)).expect("a file");
+    assert_eq!(found(&rxcheck(&folder, &["a.rx"])).0, [""; 0]);
+    // Without a TVM nothing is looked for, and the comment is not said to be unused.
+    assert_eq!(found(&rxcheck(&folder, &["--isolated", "a.rx"])).0, [""; 0]);
+}

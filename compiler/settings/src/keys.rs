@@ -1,0 +1,95 @@
+//! The one table of keys.
+
+/// A key of `rx.toml` or of a table in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// Whether its table needs it.
+    pub required: bool,
+    /// What it says, in a sentence or two of Markdown.
+    pub doc: &'static str,
+}
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// An array of patterns of paths.
+    Patterns,
+    /// A table from selectors of codes to severities.
+    Severities,
+    /// A version of TVM, `"0.27"`.
+    Version,
+    /// A table with keys of its own.
+    Table(&'static [Key]),
+    /// An array of tables.
+    Tables(&'static [Key]),
+    /// An array of tables that another crate reads.
+    RawTables,
+}
+
+impl Kind {
+    /// What it takes, in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Kind::Bool => "`true` or `false`",
+            Kind::Patterns => "an array of strings",
+            Kind::Severities => "a table of severities",
+            Kind::Version => "a version in a string, like `\"0.27\"`",
+            Kind::Table(_) => "a table",
+            Kind::Tables(_) | Kind::RawTables => "an array of tables",
+        }
+    }
+}
+
+const fn key(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { name, kind, required: false, doc }
+}
+
+const SEVERITY: Key = key(
+    "severity",
+    Kind::Severities,
+    "How serious each diagnostic is: `error`, `warning`, `info`, `hint` or `off`, by number (`RX0651`), name \
+     (`slice-end-clamped`), the first digits of several (`RX06`), or `all`. The closest selector holds, wherever it stands.",
+);
+
+/// The keys of `rx.toml`.
+pub const KEYS: &[Key] = &[
+    key(
+        "include",
+        Kind::Patterns,
+        "The files a folder is searched for, in place of `.rx` files and `.py` files with a Relax or TIR part. A file named \
+         on the command line is checked whatever stands here.",
+    ),
+    key(
+        "exclude",
+        Kind::Patterns,
+        "Files and folders a search passes over. A file named on the command line is checked all the same, unless \
+         `--force-exclude` is given.",
+    ),
+    key("error-on-warning", Kind::Bool, "Whether `rxcheck` exits with 1 for warnings too; default `false`."),
+    key("hints", Kind::Bool, "Whether `rxcheck` prints hints in every format; default `false`."),
+    SEVERITY,
+    key("tvm", Kind::Table(TVM), "The TVM that is to build the modules."),
+    key(
+        "overrides",
+        Kind::Tables(OVERRIDES),
+        "Settings of some files. Of two that speak of the same, the later holds.",
+    ),
+    key("ops", Kind::RawTables, "Operators that rx does not know by itself."),
+];
+
+const TVM: &[Key] = &[key(
+    "version",
+    Kind::Version,
+    "Report also what this TVM cannot read, lower or build (`RX10xx`): as `--tvm` on the command line.",
+)];
+
+const OVERRIDES: &[Key] = &[
+    Key { name: "files", kind: Kind::Patterns, required: true, doc: "The files the table speaks of, as in `include`." },
+    SEVERITY,
+];

@@ -1,0 +1,152 @@
+//! What becomes of each diagnostic code.
+
+use crate::selector::Selector;
+use rx_base::{Code, Diagnostic, Severity};
+
+/// A severity, or none: the diagnostic is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Reported as this.
+    As(Severity),
+    /// Not reported.
+    Off,
+}
+
+impl Level {
+    /// The words of the levels, most serious first.
+    pub const WORDS: [&'static str; 5] = ["error", "warning", "info", "hint", "off"];
+
+    /// The level of a word.
+    pub fn of_word(word: &str) -> Option<Level> {
+        let severities = [Severity::Error, Severity::Warning, Severity::Info, Severity::Hint];
+        let severity = severities.into_iter().find(|severity| severity.word() == word);
+        severity.map(Level::As).or((word == "off").then_some(Level::Off))
+    }
+}
+
+/// A `severity` table: selectors and levels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Levels(pub Vec<(Selector, Level)>);
+
+impl Levels {
+    /// The level of a code by the closest selector.
+    fn of(&self, code: Code) -> Option<Level> {
+        let named = self.0.iter().filter_map(|(selector, level)| Some((selector.closeness(code)?, *level)));
+        // Of two selectors as close as each other (a number and its name) the later holds.
+        named.max_by_key(|(closeness, _)| *closeness).map(|(_, level)| level)
+    }
+}
+
+/// What the command line says of codes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Only these are reported; all when there are none.
+    pub select: Vec<Selector>,
+    /// These are not, unless selected more closely.
+    pub ignore: Vec<Selector>,
+}
+
+impl Choice {
+    fn closeness(selectors: &[Selector], code: Code) -> Option<u8> {
+        selectors.iter().filter_map(|selector| selector.closeness(code)).max()
+    }
+
+    /// Whether the code is selected by name, and whether it is reported at all.
+    fn of(&self, code: Code) -> (bool, bool) {
+        let (selected, ignored) = (Choice::closeness(&self.select, code), Choice::closeness(&self.ignore, code));
+        let reported = match ignored {
+            Some(_) => selected > ignored,
+            None => self.select.is_empty() || selected.is_some(),
+        };
+        (selected.is_some(), reported)
+    }
+}
+
+/// What becomes of each diagnostic code in one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Severities(Box<[Option<Level>]>);
+
+impl Severities {
+    /// By several tables, of which later ones hold, and by what the command line says, which holds over all.
+    pub fn new<'l>(tables: impl Iterator<Item = &'l Levels> + Clone, choice: &Choice) -> Severities {
+        let level = |code: &Code| {
+            if !code.is_choosable() {
+                return None;
+            }
+            let said = tables.clone().filter_map(|table| table.of(*code)).last();
+            match (choice.of(*code), said) {
+                ((_, false), _) => Some(Level::Off),
+                // Selected by hand: what the file says of silence does not hold.
+                ((true, true), Some(Level::Off)) => None,
+                (_, said) => said,
+            }
+        };
+        Severities(Code::ALL.iter().map(level).collect())
+    }
+
+    /// What is said of a code; `None` when nothing is.
+    pub fn of(&self, code: Code) -> Option<Level> {
+        self.0.get(code.index()).copied().flatten()
+    }
+
+    /// The diagnostics that are reported, each as serious as it is to be.
+    pub fn apply<P>(&self, mut diagnostics: Vec<Diagnostic<P>>) -> Vec<Diagnostic<P>> {
+        diagnostics.retain_mut(|diagnostic| match self.of(diagnostic.code) {
+            Some(Level::Off) => false,
+            Some(Level::As(severity)) => {
+                diagnostic.severity = severity;
+                true
+            }
+            None => true,
+        });
+        diagnostics
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Choice, Level, Levels, Severities};
+    use crate::Selector;
+    use rx_base::{Code, Severity};
+
+    const MAYBE: Code = Code::TakeIndexMaybeOutOfBounds;
+
+    fn levels(table: &[(&str, &str)]) -> Levels {
+        let row = |(selector, word): &(&str, &str)| {
+            (selector.parse().expect("a selector"), Level::of_word(word).expect("a level"))
+        };
+        Levels(table.iter().map(row).collect())
+    }
+
+    fn selectors(texts: &[&str]) -> Vec<Selector> {
+        texts.iter().map(|text| text.parse().expect("a selector")).collect()
+    }
+
+    fn level(tables: &[Levels], select: &[&str], ignore: &[&str], code: Code) -> Option<Level> {
+        let choice = Choice { select: selectors(select), ignore: selectors(ignore) };
+        Severities::new(tables.iter(), &choice).of(code)
+    }
+
+    #[test]
+    fn the_closest_selector_holds_and_later_tables_before_earlier_ones() {
+        let first = levels(&[("RX0651", "error"), ("RX06", "off"), ("all", "hint")]);
+        assert_eq!(level(std::slice::from_ref(&first), &[], &[], MAYBE), Some(Level::As(Severity::Error)));
+        assert_eq!(level(std::slice::from_ref(&first), &[], &[], Code::SliceEndClamped), Some(Level::Off));
+        assert_eq!(level(&[first, levels(&[("RX06", "info")])], &[], &[], MAYBE), Some(Level::As(Severity::Info)));
+    }
+
+    #[test]
+    fn syntax_is_always_an_error() {
+        assert_eq!(level(&[levels(&[("all", "off")])], &["RX06"], &["all"], Code::SyntaxError), None);
+    }
+
+    #[test]
+    fn the_command_line_holds_over_all() {
+        let off = levels(&[("RX0651", "off")]);
+        assert_eq!(level(std::slice::from_ref(&off), &["RX06"], &[], MAYBE), None);
+        assert_eq!(level(&[], &["RX06"], &[], Code::UndefinedName), Some(Level::Off));
+        assert_eq!(level(&[], &["RX06"], &["RX0651"], MAYBE), Some(Level::Off));
+        assert_eq!(level(&[], &["RX0651"], &["RX06"], MAYBE), None);
+        assert_eq!(level(&[], &[], &["RX06"], MAYBE), Some(Level::Off));
+    }
+}

@@ -1,0 +1,266 @@
+//! Comments that speak to rx: `# rx: ignore[RX0651]`, `# rx: ignore-file[slice-end-clamped]`.
+//!
+//! A directive stands behind the code of a line, or alone in front of a statement or of a line inside one; what follows its
+//! bracket is for people. Which codes there are is not known here.
+
+use crate::segment::{Segment, SegmentTree};
+use rx_base::Span;
+use rx_base::edit_distance::nearest;
+
+/// What every directive has in it: a text without it has none.
+pub(crate) const MARK: &str = "rx:";
+
+const IGNORE: &str = "ignore";
+const IGNORE_FILE: &str = "ignore-file";
+
+/// A comment that speaks to rx. Places are bytes of its segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Directive {
+    /// From its `#` to its end, without what is written for people.
+    pub span: Span,
+    /// What goes when the directive goes: with what follows it and the blanks before; the whole line where nothing is left.
+    pub removal: Span,
+    /// What it says.
+    pub kind: DirectiveKind,
+    /// What it speaks of.
+    pub target: Target,
+}
+
+/// What a directive says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DirectiveKind {
+    /// What is reported where it points is not wanted.
+    Ignore(Named),
+    /// The same, of the whole file.
+    IgnoreFile(Named),
+    /// It begins like a directive and is none; why.
+    Malformed(&'static str),
+}
+
+/// Which diagnostics are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// All there are.
+    All,
+    /// Those called this, each with its place; at least one.
+    Codes(Box<[Span]>),
+}
+
+/// What a directive speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A line, and the statements that begin or end on it.
+    Here {
+        /// The line, without its end.
+        line: Span,
+        /// From the first of those statements to the last.
+        statements: Option<Span>,
+    },
+    /// The first statement of the next segment that has one.
+    Next,
+}
+
+impl Target {
+    /// The line of the first statement of a segment, with decorators the function they decorate; `None` in a segment
+    /// without statements.
+    pub fn head_of(segment: &Segment) -> Option<Target> {
+        let tree = segment.tree();
+        let first = tree.statements.first()?;
+        let decorated =
+            tree.statements.iter().find(|it| segment.text().as_bytes().get(it.span.start as usize) != Some(&b'@'));
+        let end = decorated.unwrap_or(first).span.end;
+        let line = line_at(segment.text(), first.span.start);
+        Some(Target::Here { line, statements: Some(Span::new(first.span.start, end)) })
+    }
+}
+
+/// The directives of a segment, in order.
+pub(crate) fn directives(text: &str, tree: &SegmentTree) -> Box<[Directive]> {
+    let comments = tree.tokens.comments().iter();
+    comments.filter_map(|comment| directive(text, tree, *comment)).collect()
+}
+
+fn directive(text: &str, tree: &SegmentTree, comment: Span) -> Option<Directive> {
+    let words = text.get(comment.range())?;
+    let (at, rest) = words.match_indices('#').find_map(|(at, _)| {
+        let rest = words.get(at + 1..)?.trim_start_matches([' ', '\t']);
+        Some((at, rest.strip_prefix(MARK)?.trim_start_matches([' ', '\t'])))
+    })?;
+    let start = comment.start + at as u32;
+    // `rest` is the end of the comment.
+    let rest_start = comment.end - rest.len() as u32;
+    let (kind, length) = read(rest, rest_start)?;
+    let line = line_at(text, comment.start);
+    let before = text.get(line.start as usize..start as usize).unwrap_or_default();
+    let alone = text.get(line.start as usize..comment.start as usize).unwrap_or_default().trim().is_empty();
+    let removal = match before.trim().is_empty() {
+        true => Span::new(line.start, line_break_end(text, comment.end)),
+        false => Span::new(line.start + before.trim_end().len() as u32, comment.end),
+    };
+    let target = if alone { following(text, tree, comment.end) } else { here(tree, line) };
+    Some(Directive { span: Span::new(start, rest_start + length), removal, kind, target })
+}
+
+/// Reads what follows `rx:`, which stands at `start`; and how many bytes of it are the directive.
+fn read(rest: &str, start: u32) -> Option<(DirectiveKind, u32)> {
+    let word = rest.split(|c: char| !c.is_ascii_alphabetic() && c != '-').next().unwrap_or_default();
+    let make = match word {
+        IGNORE => DirectiveKind::Ignore,
+        IGNORE_FILE => DirectiveKind::IgnoreFile,
+        // Other words are people's.
+        _ => {
+            nearest(word, [IGNORE, IGNORE_FILE])?;
+            let why = "rx knows `# rx: ignore[…]` and `# rx: ignore-file[…]`";
+            return Some((DirectiveKind::Malformed(why), word.len() as u32));
+        }
+    };
+    let behind = rest.get(word.len()..).unwrap_or_default();
+    let open = behind.trim_start_matches([' ', '\t']);
+    let skipped = (rest.len() - open.len()) as u32;
+    let Some(list) = open.strip_prefix('[') else {
+        let malformed = |why| Some((DirectiveKind::Malformed(why), rest.trim_end().len() as u32));
+        return match open {
+            open if open.starts_with("RX") => malformed("the codes stand in brackets, `# rx: ignore[RX0651]`"),
+            open if !open.is_empty() && open.len() == behind.len() => {
+                malformed("behind it stand codes in brackets, `[RX0651]`, or a blank")
+            }
+            _ => Some((make(Named::All), word.len() as u32)),
+        };
+    };
+    let Some((list, _)) = list.split_once(']') else {
+        return Some((DirectiveKind::Malformed("the bracket is not closed"), rest.trim_end().len() as u32));
+    };
+    let length = skipped + 1 + list.len() as u32 + 1;
+    let mut codes = Vec::new();
+    let mut at = start + skipped + 1;
+    for part in list.split(',') {
+        let blanks = (part.len() - part.trim_start().len()) as u32;
+        codes.push(Span::new(at + blanks, at + blanks + part.trim().len() as u32));
+        at += part.len() as u32 + 1;
+    }
+    if codes.iter().any(|code| code.is_empty()) {
+        return Some((DirectiveKind::Malformed("there is no code where one belongs"), length));
+    }
+    Some((make(Named::Codes(codes.into())), length))
+}
+
+/// The line of the next token behind `offset`.
+fn following(text: &str, tree: &SegmentTree, offset: u32) -> Target {
+    match tree.tokens.span(tree.tokens.at_or_after(offset)) {
+        Some(token) => here(tree, line_at(text, token.start)),
+        None => Target::Next,
+    }
+}
+
+/// A line with the statements that begin or end on it.
+fn here(tree: &SegmentTree, line: Span) -> Target {
+    let on = |offset: u32| line.start <= offset && offset <= line.end;
+    // Statements are in order and do not overlap.
+    let from = tree.statements.partition_point(|it| it.span.end < line.start);
+    let statements = tree.statements.get(from..).unwrap_or_default().iter();
+    let near = statements.take_while(|it| it.span.start <= line.end).filter(|it| on(it.span.start) || on(it.span.end));
+    let statements = near.map(|it| it.span).reduce(|first, last| Span::new(first.start, last.end));
+    Target::Here { line, statements }
+}
+
+/// The physical line around `offset`, without its end.
+fn line_at(text: &str, offset: u32) -> Span {
+    let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let (before, after) = text.as_bytes().split_at((offset as usize).min(text.len()));
+    let start = before.iter().rposition(is_break).map_or(0, |at| at + 1);
+    let end = before.len() + after.iter().position(is_break).unwrap_or(after.len());
+    Span::new(start as u32, end as u32)
+}
+
+/// Behind the line break at `offset`, if there is one.
+fn line_break_end(text: &str, offset: u32) -> u32 {
+    match text.as_bytes().get(offset as usize..).unwrap_or_default() {
+        [b'\r', b'\n', ..] => offset + 2,
+        [b'\r' | b'\n', ..] => offset + 1,
+        _ => offset,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DirectiveKind, Named, Target};
+    use crate::segment::Segment;
+
+    /// Each directive: what it says, and the text it speaks of.
+    fn directives(text: &str) -> Vec<(String, String)> {
+        let segment = Segment::new(text.into());
+        let show = |named: &Named| match named {
+            Named::All => "*".to_owned(),
+            Named::Codes(codes) => codes.iter().map(|code| &text[code.range()]).collect::<Vec<_>>().join("+"),
+        };
+        let directive = |it: &super::Directive| {
+            let kind = match &it.kind {
+                DirectiveKind::Ignore(named) => show(named),
+                DirectiveKind::IgnoreFile(named) => format!("file {}", show(named)),
+                DirectiveKind::Malformed(why) => (*why).to_owned(),
+            };
+            let target = match it.target {
+                Target::Here { line, statements } => text[statements.unwrap_or(line).range()].to_owned(),
+                Target::Next => "next".to_owned(),
+            };
+            (kind, target)
+        };
+        segment.directives().iter().map(directive).collect()
+    }
+
+    fn one(text: &str) -> (String, String) {
+        let found = directives(text);
+        assert_eq!(found.len(), 1, "{text}");
+        found.into_iter().next().unwrap_or_default()
+    }
+
+    fn pair(kind: &str, target: &str) -> (String, String) {
+        (kind.to_owned(), target.to_owned())
+    }
+
+    #[test]
+    fn codes_in_brackets() {
+        assert_eq!(one("x  # rx: ignore[RX0651]\n"), pair("RX0651", "x"));
+        assert_eq!(one("x  #rx:ignore[ RX0651 ,slice-end-clamped ] because\n"), pair("RX0651+slice-end-clamped", "x"));
+        assert_eq!(one("x  # why # rx: ignore-file [RX0651]\n"), pair("file RX0651", "x"));
+        assert_eq!(one("x  # rx: ignore\n"), pair("*", "x"));
+        assert_eq!(one("x  # rx: ignore for now\n"), pair("*", "x"));
+    }
+
+    #[test]
+    fn what_only_looks_like_one() {
+        assert_eq!(directives("x  # rx: the receiver\ny = '# rx: ignore'\n# rx ignore\n"), []);
+        assert_eq!(one("x  # rx: ignore[RX0651\n").0, "the bracket is not closed");
+        assert_eq!(one("x  # rx: ignore[]\n").0, "there is no code where one belongs");
+        assert_eq!(one("x  # rx: ignore[RX0651,]\n").0, "there is no code where one belongs");
+        assert!(one("x  # rx: ignore RX0651\n").0.starts_with("the codes stand in brackets"));
+        assert!(one("x  # rx: ignore:RX0651\n").0.starts_with("behind it stand codes"));
+        assert!(one("x  # rx: ignroe[RX0651]\n").0.starts_with("rx knows"));
+    }
+
+    #[test]
+    fn the_line_and_its_statements() {
+        assert_eq!(one("a = 1\nb = f(  # rx: ignore\n  2)\nc = 3\n"), pair("*", "b = f(  # rx: ignore\n  2)"));
+        assert_eq!(one("a = 1\nb = f(\n  2)  # rx: ignore\nc = 3\n"), pair("*", "b = f(\n  2)"));
+        assert_eq!(one("b = f(\n  1,  # rx: ignore\n  2)\n"), pair("*", "  1,  # rx: ignore"));
+        assert_eq!(one("b = f(\n  # rx: ignore\n  1,\n  2)\n"), pair("*", "  1,"));
+        assert_eq!(one("a = 1\n# rx: ignore\n\n# more\nb = f(\n  2)\n"), pair("*", "b = f(\n  2)"));
+        assert_eq!(one("a = 1; b = 2  # rx: ignore\n"), pair("*", "a = 1; b = 2"));
+        assert_eq!(one("a = 1\n# rx: ignore\n"), pair("*", "next"));
+    }
+
+    #[test]
+    fn what_goes_with_it() {
+        let removed = |text: &str| {
+            let segment = Segment::new(text.into());
+            let removal = segment.directives()[0].removal;
+            let mut left = text.to_owned();
+            left.replace_range(removal.range(), "");
+            left
+        };
+        assert_eq!(removed("a  # rx: ignore why\r\nb\n"), "a\r\nb\n");
+        assert_eq!(removed("a  # why # rx: ignore\n"), "a  # why\n");
+        assert_eq!(removed("a\r\n  # rx: ignore\r\nb\n"), "a\r\nb\n");
+        assert_eq!(removed("a\n  # rx: ignore"), "a\n");
+    }
+}

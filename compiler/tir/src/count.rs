@@ -1,0 +1,117 @@
+//! What a function costs: arithmetic operations, and bytes of its parameters.
+
+use crate::expr::Expr;
+use crate::func::{Param, PrimFunc};
+use crate::stmt::Stmt;
+use rx_base::{Dim, Name};
+
+/// Operations and bytes; over the names of parameters and symbols. `None` where a loop's extent is not known from them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Count {
+    /// Arithmetic operations on values that are stored, indices left out; casts, comparisons and choices are none.
+    pub operations: Option<Dim>,
+    /// The bytes of all buffer parameters: each is read or written once.
+    pub bytes: Option<Dim>,
+}
+
+/// Counts a function: operations times the rounds of the loops around them, every branch taken.
+pub fn count(func: &PrimFunc) -> Count {
+    let counter = Counter { func };
+    let bytes = func.buffer_params().try_fold(Dim::constant(0), |sum, buffer| {
+        let buffer = func.buffer(buffer);
+        let size = i64::try_from(buffer.dtype.bytes()).ok()?;
+        let elements = buffer
+            .shape
+            .iter()
+            .try_fold(Dim::constant(size), |product, extent| Some(&product * &counter.dim(extent)?))?;
+        Some(&sum + &elements)
+    });
+    let known = |dim: Option<Dim>| dim.filter(|dim| !dim.is_error());
+    Count { operations: known(counter.statement(&func.body)), bytes: known(bytes) }
+}
+
+struct Counter<'f> {
+    func: &'f PrimFunc,
+}
+
+impl Counter<'_> {
+    /// An integer expression over parameters and symbols.
+    fn dim(&self, expr: &Expr) -> Option<Dim> {
+        use crate::expr::BinaryOp;
+        match expr {
+            Expr::Int { value, .. } => Some(Dim::constant(*value)),
+            Expr::Var { var, .. } => self.outer_name(*var).map(Dim::symbol),
+            Expr::Cast { value, .. } => self.dim(value),
+            Expr::Binary { op, left, right } => {
+                let (left, right) = (self.dim(left)?, self.dim(right)?);
+                match op {
+                    BinaryOp::Add => Some(&left + &right),
+                    BinaryOp::Sub => Some(&left - &right),
+                    BinaryOp::Mul => Some(&left * &right),
+                    BinaryOp::FloorDiv | BinaryOp::TruncDiv => Some(left.floor_div(&right)),
+                    BinaryOp::FloorMod | BinaryOp::TruncMod => Some(left.floor_mod(&right)),
+                    BinaryOp::Min => Some(left.minimum(&right)),
+                    BinaryOp::Max => Some(left.maximum(&right)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// The name of a variable that no loop binds.
+    fn outer_name(&self, var: crate::func::VarId) -> Option<Name> {
+        let scalar = self.func.params.contains(&Param::Scalar(var));
+        (scalar || self.func.symbols.contains(&var)).then(|| self.func.var(var).name)
+    }
+
+    fn statement(&self, stmt: &Stmt) -> Option<Dim> {
+        match stmt {
+            Stmt::Seq(stmts) => {
+                stmts.iter().try_fold(Dim::constant(0), |sum, stmt| Some(&sum + &self.statement(stmt)?))
+            }
+            Stmt::For { extent, body, .. } => {
+                let body = self.statement(body)?;
+                // A loop that computes nothing costs nothing, whatever its extent.
+                if body.as_constant() == Some(0) { Some(body) } else { Some(&body * &self.dim(extent)?) }
+            }
+            Stmt::Block(block) => {
+                // `init` is done once per result; it assigns and rarely computes.
+                self.statement(&block.body)
+            }
+            Stmt::Store { value, .. } | Stmt::Let { value, .. } => {
+                let own = Dim::constant(operations(value));
+                match stmt {
+                    Stmt::Let { body, .. } => Some(&own + &self.statement(body)?),
+                    _ => Some(own),
+                }
+            }
+            Stmt::If { then, otherwise, .. } => {
+                let then = self.statement(then)?;
+                match otherwise {
+                    Some(otherwise) => Some(&then + &self.statement(otherwise)?),
+                    None => Some(then),
+                }
+            }
+            Stmt::While { body, .. } => {
+                let body = self.statement(body)?;
+                (body.as_constant() == Some(0)).then_some(body)
+            }
+            Stmt::Assert { .. } | Stmt::Evaluate(_) => Some(Dim::constant(0)),
+        }
+    }
+}
+
+/// The arithmetic operations of a value; indices of loads are none.
+fn operations(expr: &Expr) -> i64 {
+    match expr {
+        Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } | Expr::Load { .. } => 0,
+        Expr::Cast { value, .. } => operations(value),
+        Expr::Unary { value, .. } => 1 + operations(value),
+        Expr::Binary { left, right, .. } => 1 + operations(left) + operations(right),
+        Expr::Compare { left, right, .. } => operations(left) + operations(right),
+        Expr::Select { then, otherwise, .. } => operations(then) + operations(otherwise),
+        Expr::Call { args, .. } => 1 + args.iter().map(operations).sum::<i64>(),
+        Expr::Checked { index, .. } => operations(index),
+    }
+}

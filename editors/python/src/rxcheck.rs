@@ -1,0 +1,7 @@
+//! `rxcheck`, as the wheel carries it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    rxcheck::main()
+}

@@ -1,0 +1,7 @@
+//! `rxfmt`, as the wheel carries it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    rxfmt::main()
+}

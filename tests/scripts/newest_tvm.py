@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Runs the conformance cases through the TVM that is installed and reports what moved since they were recorded.
+
+    newest_tvm.py CASES [--jobs N] [--limit N] [--list FILE]
+
+CASES is the folder of `modules.jsonl`, `mutants.jsonl`, `op_inference.jsonl`, whose rows say what TVM 0.27.0.post1 said. For each
+row the installed TVM is asked the same: does it parse, is it well-formed, which type has the result. Prints how many rows of
+each file moved and in which direction, and the first of them; FILE takes them all as JSON lines. To look at the newest TVM:
+
+    python3 -m venv newest && newest/bin/pip install --upgrade apache-tvm && newest/bin/python tests/scripts/newest_tvm.py CASES
+
+Texts are read in child processes, since TVM can crash on them. Needs apache-tvm; says so and succeeds without it.
+"""
+
+import argparse
+import collections
+import json
+import multiprocessing
+import pathlib
+import re
+import sys
+
+try:
+    import tvm
+except ImportError:
+    print("skipped: apache-tvm is not installed")
+    sys.exit(0)
+
+TEXTS_PER_CHILD = 50
+SECONDS_PER_BATCH = 300
+
+
+def verdict(text):
+    """`parse` or `well_formed` where TVM rejects at that stage, else `ok`; and the type of `main`'s last binding."""
+    from tvm import relax
+    from tvm.script import from_source
+
+    try:
+        module = from_source(text, check_well_formed=False)
+    except Exception as error:  # whatever TVM raises is its way to say no
+        return {"verdict": "parse", "message": str(error)[-300:]}
+    # The boolean question has a name of its own since 0.27, where `well_formed` raises the reason.
+    ask = getattr(relax.analysis, "check_well_formed", relax.analysis.well_formed)
+    # Of a prim_func alone Relax has nothing to say.
+    asked = isinstance(module, (tvm.IRModule, relax.Function))
+    well_formed = not asked or bool(ask(module))
+    return {"verdict": "ok" if well_formed else "well_formed", "type": result_type(module)}
+
+
+def result_type(module):
+    """The type of what `main` returns, as text; nothing where there is no such function."""
+    for variable, function in getattr(module, "functions", {}).items():
+        if variable.name_hint == "main" and hasattr(function.body, "body"):
+            body = function.body.body
+            of = getattr(body, "ty", None) or getattr(body, "struct_info", None)
+            return None if of is None else spelled(str(of))
+    return None
+
+
+def spelled(ty):
+    """A type in one line, as the cases spell it: printed alone it says more of its numbers, less of its devices."""
+    line = " ".join(ty.split()).replace("( ", "(").replace(" )", ")").replace("T.Tuple(", "R.Tuple(")
+    line = re.sub(r"^bool$", "T.bool", line).replace(":-1:global", ":0:global")
+    return re.sub(r"T\.int64\((\d+)\)", r"\1", line)
+
+
+def answer(texts, connection):
+    """Sends the verdict of each text as it is known."""
+    for text in texts:
+        connection.send(verdict(text))
+    connection.close()
+
+
+def batch(texts):
+    """Verdicts of some texts, from a child; a crash costs the one text it happened on."""
+    verdicts = []
+    while len(verdicts) < len(texts):
+        receiver, sender = multiprocessing.Pipe(duplex=False)
+        child = multiprocessing.get_context("fork").Process(target=answer, args=(texts[len(verdicts) :], sender))
+        child.start()
+        sender.close()
+        try:
+            while len(verdicts) < len(texts):
+                if not receiver.poll(SECONDS_PER_BATCH):
+                    raise EOFError
+                verdicts.append(receiver.recv())
+        except EOFError:
+            verdicts.append({"verdict": "crash"})
+        child.kill()
+        child.join()
+    return verdicts
+
+
+def recorded(file, row):
+    """What the row says TVM said, in this script's words; nothing where it does not say."""
+    if file == "mutants":
+        stage = row.get("stage")
+        return {"verdict": stage if stage in ("parse", "well_formed", "crash") else "ok"}
+    if file == "op_inference":
+        # Most of these were rejected while the test built the call, which reading the text does as well.
+        unread = row.get("negative") or "bare_error" in row
+        return {"verdict": "parse"} if unread else {"type": spelled(row["out_ty"])}
+    if not row.get("roundtrip"):
+        return None
+    return {"verdict": "ok" if row.get("well_formed", True) else "well_formed"}
+
+
+def moved(old, new):
+    """How a row moved, in words; nothing where it did not."""
+    if "type" in old:
+        # Without a type the text was not read at all.
+        if "type" not in new:
+            return f"inferred -> {new['verdict']}"
+        return None if new["type"] == old["type"] else "another type"
+    accepted = (old["verdict"] == "ok", new["verdict"] == "ok")
+    if accepted[0] == accepted[1]:
+        return None
+    return f"{old['verdict']} -> {new['verdict']}"
+
+
+def compare(file, rows, jobs):
+    """The rows that moved."""
+    asked = [(row, old) for row in rows if (old := recorded(file, row)) is not None]
+    field = "text_bare" if file == "op_inference" else "text"
+    texts = [row.get("text_meta") or row.get(field) or row["text"] for row, _ in asked]
+    batches = [texts[at : at + TEXTS_PER_CHILD] for at in range(0, len(texts), TEXTS_PER_CHILD)]
+    # Threads wait for children: a pool of processes could not start any.
+    with multiprocessing.pool.ThreadPool(jobs) as pool:
+        verdicts = [one for some in pool.imap(batch, batches) for one in some]
+    for (row, old), new in zip(asked, verdicts, strict=True):
+        how = moved(old, new)
+        if how is not None:
+            yield {"file": file, "id": row["id"], "how": how, "recorded": old, "now": new}
+
+
+def main():
+    """Compares every file and prints what moved."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("cases", type=pathlib.Path)
+    arguments.add_argument("--jobs", type=int, default=2)
+    arguments.add_argument("--limit", type=int, help="rows of each file, evenly taken")
+    arguments.add_argument("--list", type=pathlib.Path)
+    options = arguments.parse_args()
+    print(f"TVM {tvm.__version__}")
+    everything = []
+    for file in ("modules", "mutants", "op_inference"):
+        rows = [json.loads(line) for line in (options.cases / f"{file}.jsonl").read_text().splitlines()]
+        if options.limit:
+            rows = rows[:: max(1, len(rows) // options.limit)]
+        rows_moved = list(compare(file, rows, options.jobs))
+        everything += rows_moved
+        print(f"{file}: {len(rows_moved)} of {len(rows)} moved")
+        for how, count in collections.Counter(row["how"] for row in rows_moved).most_common():
+            ids = [row["id"] for row in rows_moved if row["how"] == how]
+            print(f"  {how}: {count} ({', '.join(ids[:5])}{', …' if count > 5 else ''})")
+    if options.list:
+        options.list.write_text("".join(json.dumps(row) + "\n" for row in everything))
+
+
+if __name__ == "__main__":
+    import multiprocessing.pool
+
+    main()
