@@ -1,7 +1,7 @@
 //! Operators that a user declares: their schemas beside the built-in ones, and their struct-info rules, which are data.
 //!
 //! A declaration says what a call takes and what it gives in patterns over the arguments' dims, dtypes and attributes
-//! ([`pattern`]); [`rule`] matches a call with them.
+//! ([`pattern`]); `rule` matches a call with them.
 
 pub mod pattern;
 mod rule;
