@@ -21,6 +21,7 @@ mod lifted;
 mod namespace;
 mod recorder;
 mod scope;
+mod shared_types;
 mod statement;
 mod sugar;
 mod summaries;
@@ -46,6 +47,7 @@ use rx_base::{Code, Diagnostic, Name, Span};
 use rx_ir::{Binding, Expr as IrExpr, IndexSites, Known, Requirement, Signature, StructInfo, Summary};
 use rx_syntax::Segment;
 use scope::Scope;
+use shared_types::SharedTypes;
 use std::sync::Arc;
 
 /// What a row of [`SegmentResult::rows`] describes.
@@ -203,6 +205,8 @@ pub(crate) struct Elaborator<'a> {
     exports: Vec<Export>,
     imports: Vec<(Name, Option<Entry>)>,
     import_index: NameMap<usize>,
+    /// The types of what was defined and asked for.
+    types: SharedTypes,
     globals: Vec<(Name, Option<Arc<Signature>>)>,
     global_index: NameMap<usize>,
     summaries: Vec<(Name, Option<Arc<Summary>>)>,
@@ -243,6 +247,7 @@ impl<'a> Elaborator<'a> {
             exports: Vec::new(),
             imports: Vec::new(),
             import_index: NameMap::default(),
+            types: SharedTypes::default(),
             globals: Vec::new(),
             global_index: NameMap::default(),
             summaries: Vec::new(),

@@ -120,7 +120,11 @@ impl Walk<'_> {
             }
             (StructInfo::Tensor(wanted), StructInfo::Tensor(actual)) => match Arc::ptr_eq(wanted, actual) {
                 true => declared.clone(),
-                false => self.tensors(wanted, actual).into(),
+                false => match self.tensors(wanted, actual) {
+                    // The same type is one allocation: a large program declares every binding's.
+                    tensor if tensor == **wanted => declared.clone(),
+                    tensor => tensor.into(),
+                },
             },
             (StructInfo::DTensor(wanted), StructInfo::DTensor(actual)) => {
                 let tensor = self.tensors(&wanted.tensor, &actual.tensor);

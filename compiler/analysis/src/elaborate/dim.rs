@@ -82,7 +82,11 @@ impl Elaborator<'_> {
                     .collect();
                 integer::call(function, &arguments)
             }
-            _ => self.opaque_dim(cursor, expr),
+            _ if matches!(callee.kind, ExprKind::Name | ExprKind::Attribute { .. }) => self.opaque_dim(cursor, expr),
+            _ => {
+                self.error(Code::MalformedType, cursor.span(expr.tokens), "a dim must be an integer expression");
+                Dim::ERROR
+            }
         }
     }
 

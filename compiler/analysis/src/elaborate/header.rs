@@ -136,7 +136,7 @@ impl<'a> Elaborator<'a> {
                         let before = self.diagnostics.len();
                         let ty = self.type_of(own, annotation);
                         self.offer_dim_declarations(before);
-                        ty
+                        self.types.share(ty)
                     }
                 },
                 None => {

@@ -29,8 +29,11 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Adds facts that hold from here on in the innermost block; `span` is what says them.
+    /// Adds facts that hold from here on in the innermost block; `span` is what says them. A broken statement says nothing.
     fn learn(&mut self, span: Span, add: impl FnOnce(&mut Bounds)) {
+        if self.is_broken() {
+            return;
+        }
         let mut bounds = Bounds::clone(&self.bounds);
         let before = bounds.statements().len();
         add(&mut bounds);

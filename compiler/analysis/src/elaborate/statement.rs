@@ -147,7 +147,7 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Whether the statement being elaborated has a mistake of syntax.
-    fn is_broken(&self) -> bool {
+    pub(super) fn is_broken(&self) -> bool {
         self.statement_at(self.statement as usize).is_some_and(|statement| statement.tree.error.is_some())
     }
 
@@ -393,6 +393,7 @@ impl<'a> Elaborator<'a> {
         if let Some(Declared { ty, cursor, annotation }) = checked {
             self.learn_types(&ty, &value.ty, cursor.span(annotation.tokens));
         }
+        let ty = self.types.share(ty);
         self.record_value(variable, &ty, &value);
         self.rows.push(Row {
             name: variable,

@@ -118,7 +118,8 @@ fn has_one_end(tensor: &TensorValues) -> bool {
     tensor.elements.is_none() && tensor.term.is_none() && (tensor.low.is_none() || tensor.high.is_none())
 }
 
-/// The values of parameter number `index`: its own.
+/// The values of parameter number `index`: its own. Floats are not followed into callers: indices are integers, and most
+/// parameters are weights.
 pub(super) fn of_parameter(index: usize, ty: &StructInfo) -> Known {
     fn field(index: u32, path: &mut Vec<u32>, ty: &StructInfo) -> Known {
         match ty {
@@ -131,7 +132,7 @@ pub(super) fn of_parameter(index: usize, ty: &StructInfo) -> Known {
                 }
                 Values::tuple(known)
             }
-            StructInfo::Tensor(_) | StructInfo::DTensor(_) => {
+            StructInfo::Tensor(_) | StructInfo::DTensor(_) if !is_float(ty) => {
                 let term = Some(Arc::new(Term::Param { index, path: path.as_slice().into() }));
                 TensorValues { term, ..TensorValues::default() }.into()
             }
