@@ -40,19 +40,23 @@ impl BroadcastConflict {
 ///
 /// As TVM's `InferBinaryBroadcastShape`: where two dims may or may not agree, only the rank of the result is known. An
 /// unknown operand leaves the rank where both ranks are known; two shapes that are the same variable give that variable.
+/// A variable whose dims are known stands for them.
 ///
 /// # Errors
 /// The last pair of dims that cannot go together for any value of the symbols.
 pub(crate) fn broadcast_shapes(call: &CallInfo<'_>, left: &Shape, right: &Shape) -> Result<Shape, BroadcastConflict> {
     match (left, right) {
         (Shape::Error, _) | (_, Shape::Error) => Ok(Shape::Error),
-        (Shape::Known(left), Shape::Known(right)) => broadcast_dims(call, left, right),
-        (Shape::Var { name, .. }, Shape::Var { name: other, .. }) if name == other => Ok(left.clone()),
         _ => {
-            if let (Some(left), Some(right)) = (left.dims(), right.dims()) {
-                broadcast_dims(call, left, right)?;
+            if let (Some(left), Some(right)) = (left.dims(), right.dims())
+                && let known @ Shape::Known(_) = broadcast_dims(call, left, right)?
+            {
+                return Ok(known);
             }
-            Ok(Shape::of_rank(larger_rank(left.ndim(), right.ndim())))
+            match (left, right) {
+                (Shape::Var { name, .. }, Shape::Var { name: other, .. }) if name == other => Ok(left.clone()),
+                _ => Ok(Shape::of_rank(larger_rank(left.ndim(), right.ndim()))),
+            }
         }
     }
 }
@@ -139,6 +143,9 @@ mod tests {
             check(&Shape::Rank(2), &Shape::Unknown, Shape::Unknown);
             check(&Shape::known([Dim::ERROR]), &known("4"), known("4"));
             check(&Shape::Error, &known("4"), Shape::Error);
+            let variable = Shape::variable(rx_base::name::name("s"), &known("2 1"));
+            check(&variable, &variable, known("2 1"));
+            check(&variable, &known("4 2 3"), known("4 2 3"));
         });
     }
 

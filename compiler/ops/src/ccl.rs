@@ -133,7 +133,12 @@ pub(crate) fn split_over_workers(
         let report = call.error(Code::ArgumentType, ParamPlace::Param(name), message);
         return Err(report.with_help("a match_cast states what is known when the program runs").into());
     };
-    let axis = normalize_axis(call, "axis", dims.len(), call.needed_int("axis")?)?;
+    let given = call.needed_int("axis")?;
+    if given < 0 {
+        let message = format_args!("axis {given} is negative, `axis` counts from the front here");
+        return Err(call.error(Code::AxisOutOfRange, ParamPlace::Param("axis"), message).into());
+    }
+    let axis = normalize_axis(call, "axis", dims.len(), given)?;
     let mut dims = dims.to_vec();
     // INVARIANT: `normalize_axis` gives an axis of the shape.
     let dim = &mut dims[axis];

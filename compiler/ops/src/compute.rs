@@ -218,7 +218,7 @@ impl<'a> Lowering<'a> {
             ExprKind::Constant(literal) => Some(constant(literal, expr.ty.as_tensor()?.dtype?)),
             ExprKind::Prim(PrimValue::Float(value)) => {
                 let dtype = match &expr.ty {
-                    StructInfo::Prim(info) => info.dtype.unwrap_or(DType::FLOAT32),
+                    StructInfo::Prim(info) => info.dtype.unwrap_or(DType::FLOAT64),
                     _ => DType::FLOAT32,
                 };
                 Some(Expr::number(*value, dtype))

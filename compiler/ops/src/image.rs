@@ -8,10 +8,12 @@ use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::layout::{laid_out_dims, layout_attr};
-use crate::operands::{AxisOf, Element, rank_like, require_extent, require_ndim, tensor_like, tensor_type};
+use crate::operands::{
+    AxisOf, Element, computed_from, rank_like, require_extent, require_ndim, tensor_like, tensor_type,
+};
 use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
-use rx_base::{Code, Dim};
-use rx_ir::{ExprKind, PrimValue, Shape, StructInfo};
+use rx_base::{Code, DType, Dim};
+use rx_ir::{ExprKind, PrimInfo, PrimValue, Shape, StructInfo};
 
 const REFERENCE: &str = "TVM src/relax/op/image/resize.cc";
 
@@ -207,7 +209,7 @@ fn resize(call: &CallInfo<'_>, letters: &str) -> Result<StructInfo, Problem> {
         }
         _ => rank_like(&data.shape, Some(layout.ndim())),
     };
-    Ok(tensor_type(shape, element, data.vdevice))
+    Ok(tensor_type(computed_from(&[data], shape), element, data.vdevice))
 }
 
 /// The `size` operand.
@@ -224,6 +226,10 @@ impl Size {
         let Some(operand) = call.operand("size") else { return Err(Problem::Propagate) };
         let rank = match (&operand.kind, &operand.ty) {
             (ExprKind::Prim(PrimValue::Int(dim)), _) => {
+                let rank = ranks.first().copied().unwrap_or(2);
+                return Ok(Size { rank, extents: Some(vec![dim.clone(); rank]) });
+            }
+            (_, StructInfo::Prim(PrimInfo { dtype: Some(DType::INT64), value: Some(dim) })) => {
                 let rank = ranks.first().copied().unwrap_or(2);
                 return Ok(Size { rank, extents: Some(vec![dim.clone(); rank]) });
             }
@@ -256,7 +262,7 @@ fn grid_sample(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let layout = layout_attr(call, "layout", letters, None)?;
     let dims = laid_out_dims(call, "data", &layout)?;
     require_ndim(call, "grid", letters.len(), axes)?;
-    let shape = match (dims, grid.shape.dims()) {
+    let shape = match (dims, grid.shape.written_dims()) {
         (Some(dims), Some(grid)) => {
             let mut extents = layout.plain(dims, letters);
             extents.truncate(2);
@@ -265,7 +271,7 @@ fn grid_sample(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         }
         _ => rank_like(&data.shape, Some(layout.ndim())),
     };
-    Ok(tensor_like(data, shape))
+    Ok(tensor_like(data, computed_from(&[data], shape)))
 }
 
 /// TVM `InferTypeAffineGrid`.
@@ -277,7 +283,7 @@ fn affine_grid(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     require_ndim(call, "data", 3, "(batch, spatial axes, spatial axes + 1)")?;
     require_extent(call, AxisOf::new("data", 1), spatial, "for this size")?;
     require_extent(call, AxisOf::new("data", 2), spatial + 1, "for this size")?;
-    let shape = match (data.shape.dims(), size.extents) {
+    let shape = match (data.shape.written_dims(), size.extents) {
         (Some([batch, ..]), Some(size)) => {
             let lead = [batch.clone(), Dim::constant(spatial)];
             Shape::known(lead.into_iter().chain(size).collect::<Vec<_>>())

@@ -45,6 +45,15 @@ pub(crate) fn rank_like(shape: &Shape, ndim: Option<usize>) -> Shape {
     }
 }
 
+/// `shape`, computed from the dims of `sources`; its rank only where a source's dims are a variable's. A rule that checks
+/// those dims too says by this that, as in TVM, a result is made of dims that are written out.
+pub(crate) fn computed_from(sources: &[&TensorInfo], shape: Shape) -> Shape {
+    match sources.iter().any(|source| source.shape.written_dims().is_none()) {
+        true => rank_like(&shape, shape.ndim()),
+        false => shape,
+    }
+}
+
 /// A report at argument `at` about its clash with argument `against`; both types stand as labels.
 pub(crate) fn clash(
     call: &CallInfo<'_>,
@@ -117,6 +126,20 @@ pub(crate) fn require_ndim(call: &CallInfo<'_>, name: &'static str, ndim: usize,
             .into()),
         _ => Ok(()),
     }
+}
+
+/// Rejects a tensor of unknown rank, of which TVM infers nothing.
+///
+/// # Errors
+/// Reports it at `name`.
+pub(crate) fn require_rank(call: &CallInfo<'_>, name: &'static str) -> Result<(), Problem> {
+    let shape = &call.tensor(name)?.shape;
+    if *shape == Shape::Error || shape.ndim().is_some() {
+        return Ok(());
+    }
+    let message = format_args!("the rank of `{name}` must be known, it is {}", call.ty(name));
+    let report = call.error(Code::TensorNdimMismatch, ParamPlace::Param(name), message);
+    Err(report.with_help("a match_cast states what is known when the program runs").into())
 }
 
 /// Rejects a tensor that is not known to have `ndim` dimensions; `wanted` says so in words: `one dimension`.

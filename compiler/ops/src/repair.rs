@@ -67,7 +67,7 @@ fn candidates(kind: AttrKind, given: &Attr, wanted: &StructInfo) -> Vec<(i64, At
             let dtype = wanted.as_tensor().and_then(|tensor| tensor.dtype);
             dtype.map(|dtype| (0, Attr::Str(dtype.to_string().into()))).into_iter().collect()
         }
-        (AttrKind::Int, Attr::Int(dim)) => dim.as_constant().map_or_else(Vec::new, |value| {
+        (AttrKind::Int | AttrKind::IntOrNone, Attr::Int(dim)) => dim.as_constant().map_or_else(Vec::new, |value| {
             near(value).map(|(distance, other)| (distance, Attr::Int(other.into()))).collect()
         }),
         (AttrKind::Ints, Attr::Int(dim)) => dim.as_constant().map_or_else(Vec::new, |value| {

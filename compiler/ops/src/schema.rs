@@ -90,6 +90,8 @@ pub enum ParamKind {
 pub enum AttrKind {
     /// An integer.
     Int,
+    /// An integer, or `None`, which means something else than the default.
+    IntOrNone,
     /// A number; integers are taken as floats.
     Float,
     /// A boolean.

@@ -81,12 +81,16 @@ fn alloc_storage(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     Ok(StructInfo::Object)
 }
 
-/// As `memory.alloc_tensor`, but a shape that is a variable gives its rank only (TVM's `InferTypeVMAllocTensor`).
+/// As `memory.alloc_tensor`, but a shape that is a variable gives its dims, or its rank where they are not known (TVM's
+/// `InferTypeVMAllocTensor`).
 fn vm_alloc_tensor(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let result = alloc_tensor(call)?;
     match result.as_tensor() {
-        Some(tensor) => match tensor.shape {
-            Shape::Var { ndim, .. } => Ok(tensor_type(Shape::of_rank(ndim), Element::of(tensor), tensor.vdevice)),
+        Some(tensor) => match &tensor.shape {
+            Shape::Var { ndim, dims, .. } => {
+                let shape = dims.clone().map_or(Shape::of_rank(*ndim), Shape::Known);
+                Ok(tensor_type(shape, Element::of(tensor), tensor.vdevice))
+            }
             _ => Ok(result),
         },
         None => Ok(result),

@@ -88,6 +88,7 @@ fn takes(kind: ParamKind) -> String {
 fn attribute(kind: AttrKind) -> String {
     match kind {
         AttrKind::Int => "integer",
+        AttrKind::IntOrNone => "integer or `None`",
         AttrKind::Float => "number",
         AttrKind::Bool => "boolean",
         AttrKind::Str => "string",

@@ -155,12 +155,13 @@ impl Elaborator<'_> {
     }
 }
 
-/// Python's `None` stands for "as if left out" wherever the operator has a way to go without; a flag has none.
+/// Python's `None` stands for "as if left out" wherever the operator has a way to go without; flags, integers and layouts
+/// with a default have none.
 fn accepts_none(param: &Param, kind: AttrKind) -> bool {
     match param.default {
-        rx_ops::Default::Required => false,
+        rx_ops::Default::Required => kind == AttrKind::IntOrNone,
         rx_ops::Default::Absent => true,
-        _ => kind != AttrKind::Bool,
+        _ => !matches!(kind, AttrKind::Bool | AttrKind::Int | AttrKind::Ints | AttrKind::Layout),
     }
 }
 
@@ -178,7 +179,7 @@ fn fits(kind: AttrKind, attr: &Attr) -> bool {
         return true;
     }
     match kind {
-        AttrKind::Int => matches!(attr, Attr::Int(_) | Attr::Bool(_)),
+        AttrKind::Int | AttrKind::IntOrNone => matches!(attr, Attr::Int(_) | Attr::Bool(_)),
         AttrKind::Float => matches!(attr, Attr::Int(_) | Attr::Float(_) | Attr::Bool(_)),
         AttrKind::Bool => matches!(attr, Attr::Bool(_) | Attr::Int(_)),
         AttrKind::Str | AttrKind::Choice(_) | AttrKind::DType | AttrKind::Layout => matches!(attr, Attr::Str(_)),
@@ -194,6 +195,7 @@ fn fits(kind: AttrKind, attr: &Attr) -> bool {
 fn describe(kind: AttrKind) -> &'static str {
     match kind {
         AttrKind::Int => "an integer",
+        AttrKind::IntOrNone => "an integer or None",
         AttrKind::Float => "a number",
         AttrKind::Bool => "a boolean",
         AttrKind::Str | AttrKind::Choice(_) => "a string",

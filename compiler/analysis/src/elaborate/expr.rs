@@ -22,7 +22,9 @@ impl Elaborator<'_> {
                 int(value, span)
             }
             ExprKind::Float => {
-                scalar(PrimValue::Float(cursor.float_value(expr).unwrap_or(f64::NAN)), DType::FLOAT64, span)
+                let value = PrimValue::Float(cursor.float_value(expr).unwrap_or(f64::NAN));
+                // Its dtype is where it is used: `float32` beside a tensor, `float64` in a list of scalars.
+                IrExpr { kind: IrKind::Prim(value), ty: StructInfo::Prim(PrimInfo { dtype: None, value: None }), span }
             }
             ExprKind::Bool(value) => scalar(PrimValue::Bool(*value), DType::BOOL, span),
             ExprKind::String => {
@@ -285,10 +287,12 @@ impl Elaborator<'_> {
     fn unary(&mut self, cursor: Cursor<'_>, op: UnaryOp, operand: &Expr, span: Span) -> IrExpr {
         let operand = self.expr(cursor, operand);
         match (&operand.ty, &operand.kind, op) {
+            (ty, IrKind::Prim(PrimValue::Float(value)), UnaryOp::Neg) => {
+                IrExpr { kind: IrKind::Prim(PrimValue::Float(-value)), ty: ty.clone(), span }
+            }
             (StructInfo::Prim(info), IrKind::Prim(value), UnaryOp::Neg) => {
                 let value = match value {
                     PrimValue::Int(dim) => PrimValue::Int(-dim),
-                    PrimValue::Float(value) => PrimValue::Float(-value),
                     _ => PrimValue::Opaque,
                 };
                 scalar(value, info.dtype.unwrap_or(DType::INT64), span)

@@ -164,7 +164,7 @@ fn of_attribute(bound: &BoundCall, at: usize, param: &Param, kind: AttrKind, fou
                 found.push(attribute(at, param, Attr::Str((*choice).into()), format!("\"{choice}\"")));
             }
         }
-        AttrKind::Int | AttrKind::Ints | AttrKind::Any => {
+        AttrKind::Int | AttrKind::IntOrNone | AttrKind::Ints | AttrKind::Any => {
             let list = matches!(given, Some(Attr::List(_)));
             of_default(bound, at, param, found);
             for values in integers(bound, given) {

@@ -5,7 +5,7 @@ use super::loops::attention as loops;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
-use crate::operands::{AxisOf, rank_like, require_equal, require_ndim, tensor_like};
+use crate::operands::{AxisOf, rank_like, require_equal, require_ndim, require_rank, tensor_like};
 use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Shape, StructInfo};
@@ -133,6 +133,7 @@ fn check_operands(
 ) -> Result<StructInfo, Problem> {
     for name in [query, key, value] {
         require_ndim(call, name, 4, AXES)?;
+        require_rank(call, name)?;
     }
     let axis = |name, axis| AxisOf::new(name, axis);
     require_equal(call, axis(query, BATCH), axis(key, BATCH), "the batch size")?;
@@ -142,7 +143,7 @@ fn check_operands(
     require_equal(call, axis(key, SEQUENCE), axis(value, SEQUENCE), "the sequence length")?;
     require_equal(call, axis(query, HEAD_DIM), axis(key, HEAD_DIM), "the head dimension")?;
     let (queries, values) = (call.tensor(query)?, call.tensor(value)?);
-    let shape = match (queries.shape.dims(), values.shape.dims()) {
+    let shape = match (queries.shape.written_dims(), values.shape.written_dims()) {
         (Some([batch, sequence, heads, _]), Some([_, _, _, head_dim])) => {
             Shape::known([batch, sequence, heads, head_dim].map(Dim::clone))
         }
@@ -200,7 +201,8 @@ mod tests {
         let (q, k, v) = ("4 16 32 8:float16", "4 s 8 8:float16", "4 s 8 12:float16");
         assert_eq!(attention(q, k, v, None), Ok(ty("4 16 32 12:float16")));
         assert_eq!(attention(q, k, v, Some("4 1 16 s:float16")), Ok(ty("4 16 32 12:float16")));
-        assert_eq!(attention(q, "*:float16", "?4:float16", None), Ok(ty("?4:float16")));
+        assert_eq!(attention(q, "?4:float16", "?4:float16", None), Ok(ty("?4:float16")));
+        assert_eq!(attention(q, "*:float16", "?4:float16", None), Err(Some(Code::TensorNdimMismatch)));
     }
 
     #[test]

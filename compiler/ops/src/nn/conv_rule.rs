@@ -4,7 +4,7 @@ use super::conv_advice;
 use super::window::{Window, hint_idle_dilation, operand, padding, per_axis, spatial_letters};
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::layout::{Layout, laid_out_dims, layout_attr};
-use crate::operands::{Element, joined_element, joined_vdevice, rank_like, tensor_type};
+use crate::operands::{Element, computed_from, joined_element, joined_vdevice, rank_like, tensor_type};
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Shape, StructInfo};
 
@@ -79,7 +79,8 @@ fn infer(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Result<Struc
     };
     let extents = call_data.output_extents(call, &steps, spatial)?;
     call_data.derive(call, &steps, spatial, &extents, &out_layout);
-    Ok(tensor_type(Shape::known(out_layout.physical(&letters, &extents)), element, vdevice))
+    let shape = computed_from(&[data, weight], Shape::known(out_layout.physical(&letters, &extents)));
+    Ok(tensor_type(shape, element, vdevice))
 }
 
 /// The attributes of a call.

@@ -7,7 +7,7 @@ use crate::call::{CallInfo, Problem};
 use crate::compute::{Compute, Lowering, Unsupported};
 use crate::cost::Cost;
 use crate::layout::{laid_out_dims, layout_attr};
-use crate::operands::{rank_like, tensor_like};
+use crate::operands::{computed_from, rank_like, tensor_like};
 use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::Dim;
 use rx_ir::{Shape, StructInfo};
@@ -294,7 +294,7 @@ fn pool(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
         }
         extents.push(extent);
     }
-    Ok(tensor_like(data, Shape::known(out_layout.physical(&letters, &extents))))
+    Ok(tensor_like(data, computed_from(&[data], Shape::known(out_layout.physical(&letters, &extents)))))
 }
 
 /// Windows chosen for a given output size (TVM `InferTypeAdaptiveAvgPool2D`).
@@ -307,9 +307,9 @@ fn adaptive(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
     let letters = format!("NC{}", spatial_letters(rank));
     let layout = layout_attr(call, "layout", &letters, None)?;
     let out_layout = layout_attr(call, "out_layout", &letters, Some(&layout))?;
-    let Some(dims) = laid_out_dims(call, "data", &layout)? else {
-        // A shape that is a variable is the result's too where nothing changes it.
-        let unchanged = sizes.is_none() && layout == out_layout && matches!(data.shape, Shape::Var { .. });
+    // A shape that is a variable is the result's too where nothing changes it.
+    let unchanged = sizes.is_none() && layout == out_layout && matches!(data.shape, Shape::Var { .. });
+    let Some(dims) = laid_out_dims(call, "data", &layout)?.filter(|_| !unchanged) else {
         return Ok(match unchanged {
             true => call.ty("data").clone(),
             false => tensor_like(data, rank_like(&data.shape, Some(out_layout.ndim()))),
@@ -320,7 +320,7 @@ fn adaptive(call: &CallInfo<'_>, rank: usize) -> Result<StructInfo, Problem> {
         extents.truncate(2);
         extents.extend(sizes.into_iter().map(Dim::constant));
     }
-    Ok(tensor_like(data, Shape::known(out_layout.physical(&letters, &extents))))
+    Ok(tensor_like(data, computed_from(&[data], Shape::known(out_layout.physical(&letters, &extents)))))
 }
 
 #[cfg(test)]

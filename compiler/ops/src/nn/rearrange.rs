@@ -4,7 +4,7 @@ use super::loops::rearrange as loops;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
-use crate::operands::{Element, rank_like, tensor_like, tensor_type};
+use crate::operands::{Element, rank_like, require_rank, tensor_like, tensor_type};
 use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Shape, StructInfo};
@@ -71,6 +71,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
 /// As in TVM, the result names no virtual device.
 fn pad(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
+    require_rank(call, "data")?;
     let widths = call.needed_ints("pad_width")?;
     if let Some(ndim) = data.shape.ndim().filter(|ndim| ndim.checked_mul(2) != Some(widths.len())) {
         let message = format_args!("pad_width has {} values, {ndim} dimensions take two each", widths.len());
@@ -80,8 +81,8 @@ fn pad(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
             .with_note("pad_width is flat: `[before_0, after_0, before_1, …]`")
             .into());
     }
-    let Some(dims) = data.shape.dims() else {
-        let shape = rank_like(&data.shape, Some(data.shape.ndim().unwrap_or(widths.len() / 2)));
+    let Some(dims) = data.shape.written_dims() else {
+        let shape = rank_like(&data.shape, data.shape.ndim());
         return Ok(tensor_type(shape, Element::of(data), None));
     };
     let mut padded = Vec::with_capacity(dims.len());
@@ -112,7 +113,7 @@ fn batch_flatten(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         Some(2) => return Ok(call.ty("data").clone()),
         _ => {}
     }
-    Ok(match data.shape.dims() {
+    Ok(match data.shape.written_dims() {
         Some([batch, rest @ ..]) => {
             let flat = rest.iter().fold(Dim::constant(1), |product, dim| &product * dim);
             tensor_like(data, Shape::known([batch.clone(), flat]))
@@ -129,6 +130,7 @@ fn pixel_shuffle(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         let message = format_args!("upscale_factor must be at least 1, it is {factor}");
         return Err(call.error(Code::AttrOutOfRange, ParamPlace::Param("upscale_factor"), message).into());
     }
+    require_rank(call, "data")?;
     if let Some(ndim) = data.shape.ndim().filter(|ndim| *ndim < 3) {
         let message = format_args!("`data` must have at least 3 dimensions (…, C, H, W), it has {ndim}");
         return Err(call
@@ -136,7 +138,7 @@ fn pixel_shuffle(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
             .with_primary_label(call.ty("data").to_string())
             .into());
     }
-    let Some([lead @ .., channels, height, width]) = data.shape.dims() else {
+    let Some([lead @ .., channels, height, width]) = data.shape.written_dims() else {
         return Ok(tensor_type(rank_like(&data.shape, data.shape.ndim()), Element::of(data), None));
     };
     let factor = Dim::constant(factor);

@@ -101,20 +101,21 @@ fn side(call: &CallInfo<'_>, name: &'static str) -> Result<Side, Problem> {
         StructInfo::Error => return Err(Problem::Propagate),
         ty => return Err(call.wrong_kind(ParamPlace::Param(name), name, "a tensor or a scalar", ty)),
     };
-    let kind = call.operand(name).map(|expr| &expr.kind);
-    let literal = match kind {
-        Some(ExprKind::Prim(PrimValue::Int(_))) => Some(DType::INT32),
+    let literal = match call.operand(name).map(|expr| &expr.kind) {
+        Some(ExprKind::Prim(PrimValue::Int(value))) if value.as_constant().is_some() => Some(DType::INT32),
+        Some(ExprKind::Prim(PrimValue::Int(_))) => Some(DType::INT64),
         Some(ExprKind::Prim(PrimValue::Float(_))) => Some(DType::FLOAT32),
         Some(ExprKind::Prim(PrimValue::Bool(_))) => Some(DType::BOOL),
         _ => None,
     };
+    let bare_integer = literal == Some(DType::INT32) && prim.dtype.is_none_or(|dtype| dtype == DType::INT64);
     Ok(Side {
         name,
         shape: Shape::known([Dim::constant(1)]),
-        element: Element::known(prim.dtype.or(literal)),
+        element: Element::known(prim.dtype.filter(|_| !bare_integer).or(literal)),
         vdevice: None,
         scalar: true,
-        bare_integer: prim.dtype.is_none() && literal == Some(DType::INT32),
+        bare_integer,
     })
 }
 

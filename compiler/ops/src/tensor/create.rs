@@ -10,7 +10,7 @@ use crate::cost::Cost;
 use crate::operands::{Element, require_known_ndim, require_ndim, tensor_type};
 use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, DType, Dim};
-use rx_ir::{Shape, StructInfo, TensorInfo};
+use rx_ir::{PrimInfo, Shape, StructInfo, TensorInfo};
 
 const REFERENCE: &str = "TVM src/relax/op/tensor/create.cc";
 const SHAPE: Param = Param::operand("shape", ParamKind::Shape, "The shape of the result.");
@@ -216,10 +216,22 @@ fn dim(call: &CallInfo<'_>, name: &'static str, other: Option<Dim>) -> Result<Op
     if scalar(call, name)?.is_none() {
         return Ok(other);
     }
+    require_int64(call, name)?;
     let dim = integer(call, name)?;
     match &dim {
         Some(dim) if dim.as_constant().is_some_and(|value| value < 0) => Err(negative_dim(call, name, dim)),
         _ => Ok(dim),
+    }
+}
+
+/// Rejects a scalar of another dtype than dims have.
+fn require_int64(call: &CallInfo<'_>, name: &'static str) -> Result<(), Problem> {
+    match call.ty(name) {
+        StructInfo::Prim(PrimInfo { dtype: Some(dtype), .. }) if *dtype != DType::INT64 => {
+            let message = format_args!("`{name}` is {dtype}, a dim is int64");
+            Err(call.error(Code::ArgumentType, ParamPlace::Param(name), message).into())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -313,6 +325,7 @@ fn hamming_window(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         let message = format_args!("`dtype` must be a float dtype, it is {dtype}");
         return Err(call.error(Code::DtypeMismatch, ParamPlace::Param("dtype"), message).into());
     }
+    require_int64(call, "window_size")?;
     let size = integer(call, "window_size")?;
     if let Some(size) = &size
         && call.at_least(size, &Dim::constant(1)) == Answer::Refuted

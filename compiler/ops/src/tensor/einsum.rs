@@ -3,7 +3,7 @@
 use super::operands::{common_vdevice, tensors};
 use crate::broadcast::never_together;
 use crate::call::{CallInfo, ParamPlace, Problem};
-use crate::operands::{Element, tensor_type};
+use crate::operands::{Element, computed_from, tensor_type};
 use rx_base::{Code, Dim};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 use std::collections::BTreeMap;
@@ -155,10 +155,22 @@ pub(super) fn einsum(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let shape = match shapes {
         Some(shapes) => Shape::known(output_dims(call, &equation, &shapes)?),
         None if operands.iter().any(|tensor| tensor.shape == Shape::Error) => Shape::Error,
-        None if equation.output.contains(&Label::Ellipsis) => Shape::Unknown,
-        None => Shape::Rank(equation.output.len()),
+        None => Shape::of_rank(output_rank(&equation, &operands)),
     };
-    Ok(tensor_type(shape, element, common_vdevice(operands)))
+    Ok(tensor_type(computed_from(&operands, shape), element, common_vdevice(operands)))
+}
+
+/// The rank of the result where not all dims are known: nothing where an operand's rank is unknown, as in TVM.
+fn output_rank(equation: &Equation, operands: &[&TensorInfo]) -> Option<usize> {
+    let ranks: Vec<usize> = operands.iter().map(|tensor| tensor.shape.ndim()).collect::<Option<_>>()?;
+    if !equation.output.contains(&Label::Ellipsis) {
+        return Some(equation.output.len());
+    }
+    // What the ellipsis of an operand stands for; the result has the axes of the longest.
+    let hidden = std::iter::zip(&equation.inputs, ranks)
+        .filter(|(labels, _)| labels.contains(&Label::Ellipsis))
+        .map(|(labels, rank)| (rank + 1).saturating_sub(labels.len()));
+    Some(equation.output.len() - 1 + hidden.max().unwrap_or(0))
 }
 
 /// A multiplication per operand but the first and an addition, for each point of the space of all labels; of one operand

@@ -74,7 +74,7 @@ fn take(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let axis = x.shape.ndim().map(|ndim| normalize_axis(call, "axis", ndim, axis.unwrap_or(0))).transpose()?;
     Ok(tensor_like(
         x,
-        match (x.shape.dims(), indices.dims(), axis) {
+        match (x.shape.written_dims(), indices.written_dims(), axis) {
             (Some(dims), Some(picked), Some(axis)) => {
                 let (before, after) = (dims.get(..axis), dims.get(axis + 1..));
                 Shape::known([before.unwrap_or_default(), picked, after.unwrap_or_default()].concat())

@@ -27,7 +27,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             Param::operand("tensors", ParamKind::Tensors, "The tensors, of one dtype, equal in shape off the axis."),
             Param::attr(
                 "axis",
-                AttrKind::Int,
+                AttrKind::IntOrNone,
                 Default::Int(0),
                 "The axis along which to join; `None` joins tensors of one dimension.",
             ),
@@ -246,15 +246,30 @@ fn concat(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     }))
 }
 
+/// Rejects a tensor whose rank is not known: TVM counts such a rank as another one.
+fn ranks_known(call: &CallInfo<'_>, tensors: &[&TensorInfo]) -> Result<Option<()>, Problem> {
+    let Some(at) = tensors.iter().position(|tensor| tensor.shape.ndim().is_none()) else { return Ok(Some(())) };
+    if tensors.iter().any(|tensor| tensor.shape == Shape::Error) {
+        return Ok(None);
+    }
+    let message = format_args!("the rank of element {at} must be known, it is {}", element_label(call, at));
+    let report = call.error(Code::TensorNdimMismatch, ParamPlace::Element("tensors", at), message);
+    Err(report.with_help("a match_cast states what is known when the program runs").into())
+}
+
 fn stack(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let tensors = tensors(call, "tensors")?;
     let common = Common::of(call, &tensors, None)?;
-    let (Some(ndim), false) = (common.ndim, common.shape_error) else { return Ok(common.tensor(Shape::Unknown)) };
+    let (Some(ndim), false) = (ranks_known(call, &tensors)?.and(common.ndim), common.shape_error) else {
+        return Ok(common.tensor(Shape::Unknown));
+    };
     let axis = normalize_axis(call, "axis", ndim.saturating_add(1), int_attr(call, "axis")?.unwrap_or(0))?;
     let shapes = known_shapes(&tensors);
     let shared: Option<Vec<Dim>> = shared_dims(call, &shapes, None)?.into_iter().collect();
+    let (single, written) = (tensors.len() == 1, tensors.iter().all(|tensor| tensor.shape.written_dims().is_some()));
     Ok(common.tensor(match shared {
-        Some(mut dims) if shapes.len() == tensors.len() && axis <= dims.len() => {
+        // As in TVM, a single tensor may have the shape of a variable.
+        Some(mut dims) if axis <= dims.len() && shapes.len() == tensors.len() && (single || written) => {
             dims.insert(axis, Dim::constant(i64::try_from(tensors.len()).unwrap_or(i64::MAX)));
             Shape::known(dims)
         }
@@ -267,7 +282,7 @@ fn split(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let x = call.tensor("x")?;
     let axis = int_attr(call, "axis")?.unwrap_or(0);
     let axis = x.shape.ndim().map(|ndim| normalize_axis(call, "axis", ndim, axis)).transpose()?;
-    let length = axis.and_then(|axis| x.shape.dims()?.get(axis));
+    let length = axis.and_then(|axis| x.shape.written_dims()?.get(axis));
     let (count, lengths) = match call.attr(ATTR) {
         Some(Attr::List(_)) => {
             let cuts = ints_attr(call, ATTR)?.unwrap_or_default();
@@ -286,7 +301,7 @@ fn split(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     if count == 1 {
         return Ok(call.ty("x").clone());
     }
-    let part = |length: Option<Dim>| match (length, x.shape.dims(), axis) {
+    let part = |length: Option<Dim>| match (length, x.shape.written_dims(), axis) {
         // Only the rank where writing out every dim of every part would fill memory.
         (Some(length), Some(dims), Some(axis)) if dims.len().saturating_mul(count) <= MAX_DIMS => {
             let replaced = dims.iter().enumerate().map(|(at, dim)| if at == axis { &length } else { dim });
@@ -336,7 +351,7 @@ fn meshgrid(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         }
     }
     let lengths: Option<Vec<Dim>> =
-        tensors.iter().map(|tensor| tensor.shape.dims().and_then(<[Dim]>::first).cloned()).collect();
+        tensors.iter().map(|tensor| tensor.shape.written_dims().and_then(<[Dim]>::first).cloned()).collect();
     // As in TVM: a tensor of unknown dtype leaves the common one as it is, and the lengths unknown.
     let dtype = tensors.iter().find_map(|tensor| tensor.dtype);
     let shape = match lengths {
@@ -390,7 +405,7 @@ mod tests {
         assert_eq!(stack(&["n 3:int8", "n 3:int8"], -1), Ok(ty("n 3 2:int8")));
         assert_eq!(stack(&["n 3:int8", "m 3:int8"], 0), Ok(ty("?3:int8")));
         assert_eq!(stack(&["2 3:int8"], 1), Ok(ty("2 1 3:int8")));
-        assert_eq!(stack(&["*:int8", "*:int8"], 0), Ok(ty("*:int8")));
+        assert_eq!(stack(&["?1:int8", "*:int8"], 0), Err(Some(Code::TensorNdimMismatch)));
         assert_eq!(stack(&["2 3:int8", "2 4:int8"], 0), Err(Some(Code::ConcatShapeMismatch)));
         assert_eq!(stack(&["2:int8"], 2), Err(Some(Code::AxisOutOfRange)));
     }

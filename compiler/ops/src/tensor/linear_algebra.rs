@@ -6,7 +6,7 @@ use crate::broadcast::broadcast_shapes;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::{Cost, elements, multiply_adds, operand_dims};
-use crate::operands::{Element, joined_element, require_known_ndim, tensor_type};
+use crate::operands::{Element, computed_from, joined_element, require_known_ndim, tensor_type};
 use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, Dim};
 use rx_ir::{Shape, StructInfo};
@@ -100,7 +100,7 @@ fn matmul(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         Some(dims) => Shape::known(dims),
         None => Shape::of_rank(product_rank(Some(left.len()), Some(right.len()))),
     };
-    Ok(tensor_type(shape, element, vdevice))
+    Ok(tensor_type(computed_from(&[x1, x2], shape), element, vdevice))
 }
 
 /// The rank of a matrix product: a vector's axis is dropped.
@@ -164,7 +164,7 @@ fn outer(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     for name in ["x1", "x2"] {
         require_known_ndim(call, name, 1, "one dimension")?;
     }
-    let shape = match (x1.shape.dims(), x2.shape.dims()) {
+    let shape = match (x1.shape.written_dims(), x2.shape.written_dims()) {
         (Some([rows]), Some([columns])) => Shape::known([rows.clone(), columns.clone()]),
         _ => Shape::Rank(2),
     };

@@ -263,7 +263,7 @@ fn repeat(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     check_not_negative(call, ParamPlace::Param("repeats"), repeats)?;
     let times = Dim::constant(repeats);
     let Some(axis) = int_attr(call, "axis")? else {
-        return Ok(match data.shape.dims() {
+        return Ok(match data.shape.written_dims() {
             Some(dims) => tensor_like(data, Shape::known([&element_count(dims) * &times])),
             None => tensor_like(data, rank_like(&data.shape, Some(1))),
         });
@@ -272,7 +272,7 @@ fn repeat(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     if repeats == 1 {
         return Ok(call.ty("data").clone());
     }
-    Ok(match (data.shape.dims(), axis) {
+    Ok(match (data.shape.written_dims(), axis) {
         (Some(dims), Some(axis)) => {
             let scaled = |(at, dim): (usize, &Dim)| if at == axis { dim * &times } else { dim.clone() };
             tensor_like(data, Shape::known(dims.iter().enumerate().map(scaled).collect::<Vec<_>>()))
@@ -288,7 +288,7 @@ fn tile(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         check_not_negative(call, ParamPlace::Element("repeats", at), *count)?;
     }
     let Some(ndim) = data.shape.ndim() else { return Ok(tensor_like(data, rank_like(&data.shape, None))) };
-    let Some(dims) = data.shape.dims() else {
+    let Some(dims) = data.shape.written_dims() else {
         return Ok(match repeats.len() <= ndim && repeats.iter().all(|count| *count == 1) {
             true => call.ty("data").clone(),
             false => tensor_like(data, Shape::Rank(ndim.max(repeats.len()))),

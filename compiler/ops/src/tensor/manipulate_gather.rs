@@ -145,7 +145,7 @@ fn gather_nd(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         let message = format_args!("batch_dims is {batch}, `indices` must have more dimensions and has {index_ndim}");
         return Err(bad_batch(message));
     }
-    let last = indices.shape.dims().and_then(<[Dim]>::split_last);
+    let last = indices.shape.written_dims().and_then(<[Dim]>::split_last);
     let Some((width, lead)) = last.and_then(|(last, lead)| Some((last.as_constant()?, lead))) else {
         return Ok(tensor_like(data, Shape::Unknown));
     };
@@ -155,7 +155,7 @@ fn gather_nd(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     };
     Ok(tensor_like(
         data,
-        match data.shape.dims() {
+        match data.shape.written_dims() {
             Some(dims) => Shape::known([lead, dims.get(picked..).unwrap_or_default()].concat()),
             None => Shape::Rank(lead.len() + (ndim - picked)),
         },
@@ -194,7 +194,7 @@ fn index_tensor(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let common = index_shape(call, &indices)?;
     Ok(tensor_like(
         data,
-        match (common, data.shape.dims(), tail) {
+        match (common, data.shape.written_dims(), tail) {
             (Some(mut dims), Some(rest), _) => {
                 dims.extend_from_slice(rest.get(indices.len()..).unwrap_or_default());
                 Shape::known(dims)
@@ -207,7 +207,7 @@ fn index_tensor(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
 
 /// The shape the index tensors broadcast to; `None` where a shape is unknown or two dims may or may not agree.
 fn index_shape(call: &CallInfo<'_>, indices: &[&TensorInfo]) -> Result<Option<Vec<Dim>>, Problem> {
-    let Some(shapes) = indices.iter().map(|index| index.shape.dims()).collect::<Option<Vec<&[Dim]>>>() else {
+    let Some(shapes) = indices.iter().map(|index| index.shape.written_dims()).collect::<Option<Vec<&[Dim]>>>() else {
         return Ok(None);
     };
     let mut result = vec![Dim::constant(1); shapes.iter().map(|dims| dims.len()).max().unwrap_or(0)];
@@ -254,7 +254,7 @@ fn one_hot(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let axis = normalize_axis(call, "axis", ndim.saturating_add(1), int_attr(call, "axis")?.unwrap_or(-1))?;
     Ok(retyped(
         indices,
-        match indices.shape.dims() {
+        match indices.shape.written_dims() {
             Some(dims) => {
                 let mut dims = dims.to_vec();
                 dims.insert(axis.min(dims.len()), Dim::constant(depth));

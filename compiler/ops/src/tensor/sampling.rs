@@ -45,7 +45,7 @@ fn multinomial_from_uniform(call: &CallInfo<'_>) -> Result<StructInfo, Problem> 
     require_ndim(call, "uniform_sample", 2, "(n, 1)")?;
     require_ndim(call, "sample_indices", 2, "(n, 1)")?;
     let (Some(_), Some([count, width]), Some([row_count, row_width])) =
-        (prob.shape.dims(), samples.shape.dims(), rows.shape.dims())
+        (prob.shape.written_dims(), samples.shape.written_dims(), rows.shape.written_dims())
     else {
         return result(Shape::Rank(2));
     };

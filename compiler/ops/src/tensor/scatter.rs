@@ -11,6 +11,7 @@ use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::flow::{self, Site};
+use crate::operands::{computed_from, tensor_like};
 use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, Dim, Severity};
 use rx_ir::{StructInfo, TensorInfo};
@@ -122,7 +123,7 @@ fn scatter_elements_sites(call: &CallInfo<'_>) -> Vec<Site> {
 fn scatter_elements(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let (data, indices, updates) = (call.tensor("data")?, call.tensor("indices")?, call.tensor("updates")?);
     warn_of_reduction(call);
-    let Some(ndim) = data.shape.ndim() else { return Ok(call.ty("data").clone()) };
+    let Some(ndim) = data.shape.ndim() else { return Ok(like_data(data)) };
     check_same_rank(call, ("data", data), ("indices", indices))?;
     check_same_rank(call, ("indices", indices), ("updates", updates))?;
     check_same_dtype(call, ("data", data), ("updates", updates))?;
@@ -135,7 +136,12 @@ fn scatter_elements(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
             }
         }
     }
-    Ok(call.ty("data").clone())
+    Ok(like_data(data))
+}
+
+/// The type of the data with values put into it; as in TVM, a shape that is a variable leaves its rank.
+fn like_data(data: &TensorInfo) -> StructInfo {
+    tensor_like(data, computed_from(&[data], data.shape.clone()))
 }
 
 fn axis_clash(
@@ -166,7 +172,7 @@ fn scatter_nd(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     {
         check_scatter_shapes(call, data, indices, updates)?;
     }
-    Ok(call.ty("data").clone())
+    Ok(like_data(data))
 }
 
 /// `updates.shape == indices.shape[:-1] + data.shape[k:]`, which TVM wants proved.
@@ -217,7 +223,7 @@ fn integer(call: &CallInfo<'_>, name: &'static str) -> Result<Option<Dim>, Probl
 
 fn slice_scatter(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let (data, src) = (call.tensor("input_tensor")?, call.tensor("src")?);
-    let Some(ndim) = data.shape.ndim() else { return Ok(call.ty("input_tensor").clone()) };
+    let Some(ndim) = data.shape.ndim() else { return Ok(like_data(data)) };
     let axis = normalize_axis(call, "axis", ndim, int_attr(call, "axis")?.unwrap_or(0))?;
     check_same_rank(call, ("input_tensor", data), ("src", src))?;
     check_same_dtype(call, ("input_tensor", data), ("src", src))?;
@@ -264,7 +270,7 @@ fn check_slice(
 fn index_put(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let (data, values) = (call.tensor("data")?, call.tensor("values")?);
     let indices = tensor_or_tensors(call, "indices")?;
-    let Some(ndim) = data.shape.ndim() else { return Ok(call.ty("data").clone()) };
+    let Some(ndim) = data.shape.ndim() else { return Ok(like_data(data)) };
     for (at, index) in indices.iter().enumerate() {
         let place = ParamPlace::Element("indices", at);
         if index.shape.ndim() == Some(0) {
@@ -281,7 +287,7 @@ fn index_put(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
             .into());
     }
     check_same_dtype(call, ("data", data), ("values", values))?;
-    Ok(call.ty("data").clone())
+    Ok(like_data(data))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::axes::normalize_axis;
 use crate::call::{CallInfo, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
-use crate::operands::{rank_like, require_ndim};
+use crate::operands::{computed_from, rank_like, require_ndim};
 use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::{DType, Dim};
 use rx_ir::{Shape, StructInfo};
@@ -85,7 +85,7 @@ fn arg_extremum(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     };
     let Some(ndim) = x.shape.ndim() else { return result(rank_like(&x.shape, None)) };
     let axis = normalize_axis(call, "axis", ndim, axis)?;
-    result(match x.shape.dims() {
+    result(match x.shape.written_dims() {
         Some(dims) => {
             let mut dims = dims.to_vec();
             match dims.get_mut(axis) {
@@ -103,7 +103,7 @@ fn bucketize(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let input = call.tensor("input_tensor")?;
     require_ndim(call, "boundaries", 1, "(bounds)")?;
     let dtype = if call.bool("out_int32") == Some(true) { DType::INT32 } else { DType::INT64 };
-    Ok(retyped(input, input.shape.clone(), Some(dtype)))
+    Ok(retyped(input, computed_from(&[input], input.shape.clone()), Some(dtype)))
 }
 
 #[cfg(test)]

@@ -273,7 +273,10 @@ impl Slice<'_, '_> {
             Answer::Proved => index.clone(),
             Answer::Refuted => index + &self.extent,
             // Whether it counts from the end is known at run time only.
-            Answer::Open => Dim::opaque(Name::from("from_front"), vec![index.clone(), self.extent.clone()]),
+            Answer::Open => {
+                let negative = Dim::opaque(Name::from("<"), vec![index.clone(), zero.clone()]);
+                Dim::opaque(Name::from("T.if_then_else"), vec![negative, index + &self.extent, index.clone()])
+            }
         };
         from_front.maximum(&low).minimum(&high)
     }
@@ -363,7 +366,7 @@ fn check_bound_tensor(
     ndim: usize,
 ) -> Result<(), Problem> {
     check_index_dtype(call, ParamPlace::Param(param), param, tensor.dtype, IndexKind::Int64)?;
-    let fits = match (&tensor.shape, tensor.shape.dims()) {
+    let fits = match (&tensor.shape, tensor.shape.written_dims()) {
         (Shape::Error, _) => true,
         (_, Some([length])) => {
             length.is_error() || length.as_constant().and_then(|n| usize::try_from(n).ok()) == Some(ndim)

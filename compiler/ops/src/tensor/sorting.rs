@@ -102,7 +102,7 @@ fn topk(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
     let axis = axis(call, data)?;
     let count = int_attr(call, "k")?.unwrap_or(1);
-    let shape = match data.shape.dims() {
+    let shape = match data.shape.written_dims() {
         Some(dims) => {
             let mut dims = dims.to_vec();
             if let Some(dim) = axis.and_then(|axis| dims.get_mut(axis))

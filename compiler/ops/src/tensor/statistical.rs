@@ -119,7 +119,7 @@ fn reduced<'a>(call: &CallInfo<'a>) -> Result<Reduced<'a>, Problem> {
         _ => None,
     };
     let one = || Dim::constant(1);
-    let shape = match (data.shape.dims(), &given) {
+    let shape = match (data.shape.written_dims(), &given) {
         (Some(dims), None) => Shape::known(if keepdims { vec![one(); dims.len()] } else { Vec::new() }),
         (Some(dims), Some(_)) => {
             let mut reduce = vec![false; dims.len()];
@@ -176,7 +176,7 @@ fn median(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
 fn scan(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
     let element = call.dtype("dtype").map_or(Element::of(data), |dtype| Element::known(Some(dtype)));
-    let shape = match (call.int("axis"), data.shape.dims()) {
+    let shape = match (call.int("axis"), data.shape.written_dims()) {
         (Some(axis), _) => {
             if let Some(ndim) = data.shape.ndim() {
                 normalize_axis(call, "axis", ndim, axis)?;

@@ -123,7 +123,7 @@ fn infer_where(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     // As TVM: a rank that follows from all three, a variable that is the shape of all three, or dims.
     let shape = match (&condition.shape, &x1.shape, &x2.shape) {
         (Shape::Known(_), Shape::Known(_), Shape::Known(_)) => shape,
-        (a @ Shape::Var { .. }, b, c) if a == b && b == c => shape,
+        (a @ Shape::Var { .. }, b, c) if a == b && b == c => a.clone(),
         (a, b, c) => rank_like(&shape, larger_rank(a.ndim(), larger_rank(b.ndim(), c.ndim()))),
     };
     Ok(tensor_type(shape, element, common_vdevice([condition, x1, x2])))

@@ -60,7 +60,7 @@ fn multibox_transform_loc(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         return Err(call.error(Code::AttrBadValue, ParamPlace::Param("variances"), message).into());
     }
     check_extents(call)?;
-    let (boxes, classes) = match scores.shape.dims() {
+    let (boxes, classes) = match scores.shape.written_dims() {
         Some([batch, _, anchors]) => {
             (Shape::known([batch.clone(), anchors.clone(), Dim::constant(4)]), scores.shape.clone())
         }

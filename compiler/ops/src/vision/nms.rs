@@ -2,7 +2,9 @@
 
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
 use crate::cost::Cost;
-use crate::operands::{AxisOf, Element, rank_like, require_equal, require_ndim, tensor_like, tensor_type};
+use crate::operands::{
+    AxisOf, Element, rank_like, require_equal, require_ndim, require_rank, tensor_like, tensor_type,
+};
 use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{Attr, Shape, StructInfo, TensorInfo};
@@ -135,9 +137,11 @@ fn all_class_non_max_suppression(call: &CallInfo<'_>) -> Result<StructInfo, Prob
     }
     require_ndim(call, "boxes", 3, "(batch, boxes, 4)")?;
     require_ndim(call, "scores", 3, "(batch, classes, boxes)")?;
+    require_rank(call, "boxes")?;
+    require_rank(call, "scores")?;
     require_equal(call, AxisOf::new("boxes", 0), AxisOf::new("scores", 0), "the batch size")?;
     require_equal(call, AxisOf::new("boxes", 1), AxisOf::new("scores", 2), "the number of boxes")?;
-    let extents = match (boxes.shape.dims(), scores.shape.dims()) {
+    let extents = match (boxes.shape.written_dims(), scores.shape.written_dims()) {
         (Some([batch, count, _]), Some([_, classes, _])) => Some((batch, &(classes * count))),
         _ => None,
     };
@@ -178,7 +182,7 @@ fn require_index(call: &CallInfo<'_>, name: &'static str, least: i64, width: i64
 
 /// The dims of `data`, cut to the first `rank`; a rank where they are not known.
 fn leading(data: &TensorInfo, rank: usize) -> Shape {
-    match data.shape.dims() {
+    match data.shape.written_dims() {
         Some(dims) => Shape::known(dims.iter().take(rank).cloned().collect::<Vec<_>>()),
         None => rank_like(&data.shape, Some(rank)),
     }
@@ -222,7 +226,7 @@ fn non_max_suppression(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     if call.bool("return_indices") == Some(false) {
         return Ok(boxes);
     }
-    let counts = match data.shape.dims() {
+    let counts = match data.shape.written_dims() {
         Some([batch, ..]) => Shape::known([batch.clone(), Dim::constant(1)]),
         _ => rank_like(&data.shape, Some(2)),
     };

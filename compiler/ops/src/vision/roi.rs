@@ -111,7 +111,7 @@ fn regions(call: &CallInfo<'_>, layouts: &[&str]) -> Result<StructInfo, Problem>
     require_ndim(call, "data", 4, &format!("({layout})"))?;
     require_ndim(call, "rois", 2, "(regions, 5)")?;
     require_extent(call, AxisOf::new("rois", 1), 5, "(batch index, x1, y1, x2, y2)")?;
-    let shape = match (data.shape.dims(), rois.shape.dims()) {
+    let shape = match (data.shape.written_dims(), rois.shape.written_dims()) {
         (Some([_, second, _, last]), Some([regions, _])) => {
             let (height, width) = (Dim::constant(height), Dim::constant(width));
             match layout {

@@ -23,6 +23,7 @@ impl Side {
         let literal = match lowering.call.operand(name).map(|expr| &expr.kind) {
             // `int32`, as in the rule: with an `int64` operand the two meet there.
             Some(ExprKind::Prim(PrimValue::Int(_))) => Some(DType::INT32),
+            Some(ExprKind::Prim(PrimValue::Float(_))) => Some(DType::FLOAT32),
             _ => None,
         };
         let value = lowering.scalar(name)?;

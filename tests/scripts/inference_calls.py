@@ -1,0 +1,248 @@
+"""Random calls of Relax operators: right ones, and ones a little wrong.
+
+`Draw(seed).call(operator)` gives a `Call`: parameters with their types, and the text of the call. A recipe draws operands and
+attributes that fit each other; drawing an operand may then forget its shape, rank or dtype, hand its shape over as a variable,
+change a dim, the rank or the dtype, or put something in its place that is no tensor.
+"""
+
+import dataclasses
+import random
+
+SYMBOLS = ["m", "n", "k"]
+FLOATS = ["float32", "float16", "float64"]
+INTS = ["int64", "int32", "int8", "uint8"]
+DTYPES = [*FLOATS, *INTS, "bool"]
+VDEVICES = ["llvm:0:global", "cuda:0:global"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Tensor:
+    """A tensor; `shape` is a list of dims, a rank (-1: unknown) or the name of a shape."""
+
+    shape: object
+    dtype: str = "float32"
+    vdevice: str = ""
+
+    def text(self):
+        parts = [] if isinstance(self.shape, int) else [self.shape if isinstance(self.shape, str) else dims_text(self.shape)]
+        parts += [f'dtype="{self.dtype}"'] if self.dtype else []
+        parts += [f"ndim={self.shape}"] if isinstance(self.shape, int) and self.shape >= 0 else []
+        parts += [f'vdevice="{self.vdevice}"'] if self.vdevice else []
+        return f"R.Tensor({', '.join(parts)})" if parts else "R.Tensor"
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """A shape of these dims, or of a rank (-1: unknown)."""
+
+    dims: object
+
+    def text(self):
+        if isinstance(self.dims, int):
+            return f"R.Shape(ndim={self.dims})" if self.dims >= 0 else "R.Shape(ndim=-1)"
+        return f"R.Shape([{', '.join(map(quoted, self.dims))}])"
+
+
+@dataclasses.dataclass(frozen=True)
+class Prim:
+    """A scalar."""
+
+    dtype: str
+
+    def text(self):
+        return f"T.{self.dtype}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Other:
+    """A type that needs no more than its text: `R.Any`, `R.Callable(…)`, `R.Tuple(…)`."""
+
+    fields: tuple = ()
+    what: str = "Tuple"
+
+    def text(self):
+        if self.what == "Tuple":
+            return f"R.Tuple({', '.join(field.text() for field in self.fields)})"
+        return "R.Any" if self.what == "Any" else 'R.Callable((), R.Tensor((2, 3), dtype="float32"), True)'
+
+
+def quote(text):
+    """A string as text."""
+    return f'"{text}"'
+
+
+def some(d, named):
+    """Some of the named arguments."""
+    return {name: value for name, value in named.items() if d.chance(0.75)}
+
+
+def quoted(dim):
+    """A dim as a header spells it: what is neither a number nor a name stands in quotes."""
+    return dim if dim.isidentifier() or dim.lstrip("-").isdigit() else f'"{dim}"'
+
+
+def dims_text(dims, of=quoted):
+    """A tuple of dims."""
+    return f"({', '.join(map(of, dims))}{',' if len(dims) == 1 else ''})"
+
+
+@dataclasses.dataclass
+class Call:
+    """A call of an operator and the parameters it uses."""
+
+    operator: str
+    params: list
+    text: str
+
+
+class Draw:
+    """Draws one call after the other. `wrong` is how often something is changed that may not fit."""
+
+    def __init__(self, seed, wrong=0.12):
+        self.rng = random.Random(seed)
+        self.often = wrong
+        self.wrong = wrong
+        self.params = []
+
+    # Chance.
+
+    def one(self, *values):
+        return self.rng.choice(values)
+
+    def chance(self, p):
+        return self.rng.random() < p
+
+    def slip(self, share=1.0):
+        """Whether to make a mistake here."""
+        return self.rng.random() < self.wrong * share
+
+    # Dims.
+
+    def dim(self):
+        r = self.rng.random()
+        if r < 0.5:
+            return str(self.one(1, 1, 2, 3, 4, 4, 5, 6, 8, 12, 16))
+        if r < 0.85:
+            return self.one(*SYMBOLS)
+        symbol = self.one(*SYMBOLS)
+        return self.one(
+            f"{symbol} + {self.one(1, 2, 3)}",
+            f"{symbol} * {self.one(2, 4)}",
+            f"{symbol} * {self.one(*SYMBOLS)}",
+            f"{symbol} // 2",
+            f"{symbol} + {self.one(*SYMBOLS)}",
+            f"2 * {symbol} + 1",
+        )
+
+    def dims(self, low=0, high=4, static=None):
+        rank = self.rng.randint(low, high)
+        static = self.chance(0.35) if static is None else static
+        return [str(self.one(1, 2, 3, 4, 5, 6, 8)) if static else self.dim() for _ in range(rank)]
+
+    def axis(self, rank, slack=0):
+        """An axis of a rank, or one outside."""
+        if self.slip():
+            return self.one(rank + slack, rank + slack + 1, -rank - slack - 1, -rank - slack - 2)
+        return self.rng.randint(-(rank + slack), rank + slack - 1) if rank + slack else 0
+
+    def axes(self, rank, spoil=True):
+        """Some axes, rarely twice the same."""
+        some = self.rng.sample(range(rank), self.rng.randint(0, rank))
+        some = [at - rank if self.chance(0.3) else at for at in some]
+        if spoil and self.slip():
+            some.append(self.axis(rank))
+        return some
+
+    # Operands.
+
+    def fresh(self, ty, stem="x"):
+        name = f"{stem}{len(self.params)}"
+        self.params.append((name, ty))
+        return name
+
+    def vague(self, shape):
+        """A shape as it is, forgotten, or behind a variable."""
+        r = self.rng.random()
+        if not isinstance(shape, list) or r < 0.66:
+            return shape
+        if r < 0.76:
+            return len(shape)
+        if r < 0.82:
+            return -1
+        what = Shape(shape if r < 0.92 else len(shape) if r < 0.97 else -1)
+        return self.fresh(what, "s")
+
+    def spoil(self, dims):
+        """Dims with one changed, added or left out."""
+        dims = list(dims)
+        r = self.rng.random()
+        if dims and r < 0.5:
+            dims[self.rng.randrange(len(dims))] = self.dim()
+        elif dims and r < 0.75:
+            dims.pop(self.rng.randrange(len(dims)))
+        else:
+            dims.insert(self.rng.randint(0, len(dims)), self.dim())
+        return dims
+
+    def tensor(self, dims, dtype="float32", vague=True):
+        """A tensor parameter of these dims."""
+        if self.slip(0.5):
+            return self.fresh(
+                self.one(
+                    Shape(list(dims)),
+                    Other(what="Callable"),
+                    Prim("float32"),
+                    Other(what="Any"),
+                    Other(fields=(Tensor(list(dims), dtype),)),
+                    Shape(len(dims)),
+                )
+            )
+        if self.slip():
+            dims = self.spoil(dims)
+        if self.slip(0.7):
+            dtype = self.one(*DTYPES)
+        elif self.chance(0.08):
+            dtype = ""
+        vdevice = self.one(*VDEVICES) if self.chance(0.06) else ""
+        return self.fresh(Tensor(self.vague(list(dims)) if vague else list(dims), dtype, vdevice))
+
+    def float(self):
+        return self.one("float32", "float32", *FLOATS)
+
+    def any_dtype(self):
+        return self.one("float32", *DTYPES)
+
+    def shape(self, dims):
+        """A shape argument: written out, or a variable."""
+        dims = self.spoil(dims) if self.slip() else dims
+        r = self.rng.random()
+        if r < 0.4:
+            return f"R.shape([{', '.join(dims)}])"
+        if r < 0.65:
+            return dims_text(dims, str)
+        if self.slip(0.6):
+            return self.fresh(self.one(Tensor(["2"], "int64"), Other(what="Any"), Prim("int64")), "s")
+        return self.fresh(Shape(self.one(list(dims), list(dims), len(dims), -1)), "s")
+
+    def boolean(self):
+        return self.one("True", "False")
+
+    # Calls.
+
+    def call(self, operator, recipe):
+        """One call by a recipe, which gives the arguments: positional ones, and named ones as a dict."""
+        self.params = []
+        self.wrong = self.one(0.0, 0.0, self.often, self.often * 2)
+        positional, named = recipe(self)
+        positional = [str(argument) for argument in positional]
+        named = dict(named)
+        if self.slip(0.25) and positional:
+            positional.pop()
+        if self.slip(0.15):
+            positional.append(positional[-1] if positional else "1")
+        if self.slip(0.1):
+            named["bogus"] = 1
+        if self.slip(0.3) and named:
+            named[self.one(*named)] = self.one("1.5", '"what"', "-1", "0", "1000", "None", "(1, 2)", "[]")
+        arguments = positional + [f"{name}={value}" for name, value in named.items()]
+        return Call(operator, list(self.params), f"R.{operator}({', '.join(arguments)})")

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""Asks TVM and rxcheck for the type of random calls of every operator, and reports where they disagree.
+
+    tvm_inference.py RXCHECK [--count N] [--seed N] [--only OPERATOR]... [--show N] [--keep FOLDER]
+
+N calls of each operator (default 100) are drawn by inference_recipes.py, the same for the same seed (default 0). TVM normalizes
+the call that the text says, with parameters of the types that the text says; rxcheck reads one text of all of them. Dims
+are compared by their values at several points of the symbols. A disagreement is one of
+
+    type          both accept, with different types
+    rx rejects    rx reports an error where TVM infers a type
+    tvm rejects   TVM raises an error where rx has none on the call's line
+
+Not every one is a mistake of rx: see docs/findings.md and the prose of each operator. Needs apache-tvm 0.27; says so and
+succeeds without it. The exit status says whether types differ.
+"""
+
+import argparse
+import collections
+import json
+import math
+import multiprocessing
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from inference_calls import SYMBOLS, Draw, Other, Prim, Shape, Tensor
+from inference_recipes import RECIPES
+
+try:
+    import tvm
+except ImportError:
+    print("skipped: apache-tvm is not installed")
+    sys.exit(0)
+
+SECONDS_PER_BATCH = 120
+POINTS = [dict(zip(SYMBOLS, values)) for values in [(7, 11, 4), (16, 8, 12), (3, 5, 2), (1, 1, 1), (64, 97, 33), (2, 30, 9)]]
+HEAD = (
+    "".join(f'{symbol} = TypeVar("{symbol}")\n' for symbol in SYMBOLS)
+    + """
+@I.ir_module
+class Module:
+    I.module_global_infos({"vdevice": [I.vdevice({"kind": "llvm"}, 0, "global"), I.vdevice({"kind": "cuda"}, 0, "global")]})
+"""
+)
+
+
+# TVM.
+
+
+class Tvm:
+    """TVM's answers."""
+
+    def __init__(self):
+        from tvm import relax, tirx
+        from tvm.relax.global_info import VDevice
+        from tvm.script.parser import relax as R
+        from tvm.script.parser import tirx as T
+
+        self.relax = relax
+        self.symbols = {symbol: tirx.Var(symbol, "int64") for symbol in SYMBOLS}
+        self.names = {"R": R, "T": T, **self.symbols}
+        self.devices = {"llvm:0:global": VDevice("llvm", 0, "global"), "cuda:0:global": VDevice("cuda", 0, "global")}
+
+    def dims(self, dims):
+        return [eval(dim, dict(self.symbols)) for dim in dims]
+
+    def type(self, ty, variables):
+        """A type of inference_calls as TVM's object."""
+        relax = self.relax
+        match ty:
+            case Tensor(shape=str(name)):
+                return relax.TensorType(variables[name], ty.dtype or None, self.devices.get(ty.vdevice))
+            case Tensor(shape=int(rank)):
+                return relax.TensorType(None, ty.dtype or None, self.devices.get(ty.vdevice), ndim=rank)
+            case Tensor():
+                return relax.TensorType(self.dims(ty.shape), ty.dtype or None, self.devices.get(ty.vdevice))
+            case Shape(dims=int(rank)):
+                return relax.ShapeType(ndim=rank)
+            case Shape():
+                return relax.ShapeType(self.dims(ty.dims))
+            case Prim():
+                return tvm.ir.PrimType(ty.dtype)
+            case Other(what="Tuple"):
+                return tvm.ir.TupleType([self.type(field, variables) for field in ty.fields])
+            case Other(what="Any"):
+                return relax.AnyType()
+        return relax.FuncType([], relax.TensorType([2, 3], "float32"))
+
+    def answer(self, call):
+        """The type of a call as text, or what TVM raises."""
+        variables = {}
+        for name, ty in call.params:
+            of = self.type(ty, variables)
+            variables[name] = tvm.tirx.Var(name, ty.dtype) if isinstance(ty, Prim) else self.relax.Var(name, of)
+        try:
+            value = eval(call.text, {**self.names, **variables})
+            if isinstance(value, (list, tuple)):
+                return {"type": None}
+            builder = self.relax.BlockBuilder()
+            with builder.testing_scope(def_vars=list(self.symbols.values())):
+                return {"type": str(builder.normalize(value).ty)}
+        except Exception as error:  # whatever TVM raises is its way to say no
+            return {"error": f"{type(error).__name__}: {' '.join(str(error).split())[-400:]}"}
+
+
+def answers(calls, connection):
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # warnings, and traces of crashes
+    peer = Tvm()
+    for call in calls:
+        connection.send(peer.answer(call))
+    connection.close()
+
+
+def ask_tvm(calls):
+    """TVM's answer to each call, from a child; a crash costs the call it happened on."""
+    found = []
+    while len(found) < len(calls):
+        receiver, sender = multiprocessing.Pipe(duplex=False)
+        child = multiprocessing.get_context("fork").Process(target=answers, args=(calls[len(found) :], sender))
+        child.start()
+        sender.close()
+        try:
+            while len(found) < len(calls):
+                if not receiver.poll(SECONDS_PER_BATCH):
+                    raise EOFError
+                found.append(receiver.recv())
+        except EOFError:
+            found.append({"error": "crash"})
+        child.kill()
+        child.join()
+    return found
+
+
+# rxcheck.
+
+
+def function(number, call):
+    """A function of the call. Its first parameter binds the symbols, so that they stand alone somewhere."""
+    params = [f"_: R.Shape([{', '.join(SYMBOLS)}])"] + [f"{name}: {ty.text()}" for name, ty in call.params]
+    return f"    @R.function(pure=False)\n    def f{number}({', '.join(params)}):\n        gv = {call.text}\n        return gv\n"
+
+
+def ask_rx(binary, calls, folder):
+    """rx's answer to each call: the type, and the errors of its function."""
+    path = folder / "calls.rx"
+    path.write_text(HEAD + "".join(function(number, call) for number, call in enumerate(calls)))
+
+    def lines(*options):
+        done = subprocess.run(
+            [binary, "--isolated", "--format", "json", *options, path], capture_output=True, text=True, check=False
+        )
+        if done.returncode > 1:
+            sys.exit(f"rxcheck: {done.stderr.strip()}")
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    start = HEAD.count("\n")
+    found = [{"type": None, "errors": []} for _ in calls]
+    for row in lines("--types"):
+        if row["kind"] == "binding" and row["name"] == "gv":
+            found[int(row["function"][1:])]["type"] = row["struct_info"]
+    for row in lines():
+        number = (row["line"] - 1 - start) // 4
+        if row["severity"] == "error":
+            found[number]["errors"].append({**row, "on_call": (row["line"] - 1 - start) % 4 == 2})
+    return found
+
+
+# Types as values.
+
+
+class R:
+    """Relax's types, evaluated to tuples."""
+
+    Any = Object = ("any",)
+
+    @staticmethod
+    def Tensor(shape=None, dtype=None, vdevice=None, ndim=-1):
+        if isinstance(shape, str) and not shape.startswith("$"):
+            shape, dtype = None, shape
+        vdevice = vdevice and re.sub(r":-1:", ":0:", vdevice)
+        return ("tensor", ndim if shape is None else shape, dtype, vdevice) if shape != () else ("tensor", 0, dtype, vdevice)
+
+    @staticmethod
+    def Shape(dims=None, ndim=-1):
+        return ("shape", ndim if dims is None else tuple(dims)) if dims != [] else ("shape", 0)
+
+    @staticmethod
+    def Tuple(*fields):
+        return ("tuple", fields)
+
+    @staticmethod
+    def Callable(*parts):
+        return ("callable", str(parts))
+
+    @staticmethod
+    def Prim(dtype):
+        return ("prim", dtype)
+
+    @staticmethod
+    def DTensor(*parts, **named):
+        return ("dtensor", parts, tuple(named.items()))
+
+
+class T:
+    """TVM's scalars."""
+
+    min, max, int64, int32 = min, max, int, int
+    Div = staticmethod(lambda a, b: math.trunc(a / b))
+    truncmod = staticmethod(math.fmod)
+    floordiv = staticmethod(lambda a, b: a // b)
+    floormod = staticmethod(lambda a, b: a % b)
+    ceildiv = staticmethod(lambda a, b: -(-a // b))
+    if_then_else = Select = staticmethod(lambda c, a, b: a if c else b)
+    Cast = staticmethod(lambda _, value: int(value))
+    And = staticmethod(lambda a, b: a and b)
+    Or = staticmethod(lambda a, b: a or b)
+
+
+for dtype in "bool int8 int16 uint8 uint16 uint32 uint64 float16 float32 float64".split():
+    setattr(T, dtype, ("prim", dtype))
+
+
+def value(text, point):
+    """A type at one point of the symbols."""
+    if text is None:
+        return None
+    text = re.sub(r"\bR\.Tensor\b(?!\()", "R.Tensor()", text)
+    text = re.sub(r"\bR\.Shape\b(?!\()", "R.Shape()", text)
+    text = re.sub(r"\bR\.Tuple\b(?!\()", "R.Tuple()", text)
+    text = "R.Tuple()" if text == "None" else text.replace("T.Tuple(", "R.Tuple(")
+    text = re.sub(r"(?<![\w\"'.])(bool|u?int\d+|float\d+)(?![\w(])", r'R.Prim("\1")', text)
+    text = re.sub(r"\bT\.(bool|u?int\d+|float\d+)\b(?!\()", r'R.Prim("\1")', text)
+    # Variables of the parameters: shapes stand for themselves, scalars have a value.
+    shapes = {name: f"${name}" for name in re.findall(r"\bs\d+\b", text)}
+    scalars = {name: 3 + int(name[1:]) for name in re.findall(r"\bp\d+\b", text)}
+    return eval(text, {"R": R, "T": T, **shapes, **scalars, **point})
+
+
+def same(a, b):
+    """Whether two types are one at every point where both can be computed; `None` where none can."""
+    answers = set()
+    for point in POINTS:
+        try:
+            answers.add(value(a, point) == value(b, point))
+        except ZeroDivisionError:
+            continue
+        except Exception as error:  # a spelling this script does not know, or `?`
+            return f"cannot read {a} and {b}: {error}"
+    return False not in answers
+
+
+# The comparison.
+
+
+def disagreement(tvm_says, rx_says):
+    """The kind of a disagreement, if there is one."""
+    rejected = bool(rx_says["errors"])
+    if "error" in tvm_says:
+        return None if any(error["on_call"] for error in rx_says["errors"]) else "tvm rejects"
+    if rejected:
+        return "rx rejects"
+    return None if same(tvm_says["type"], rx_says["type"]) is True else "type"
+
+
+def main():
+    """Draws, asks both, reports."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rxcheck")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", action="append")
+    parser.add_argument("--show", type=int, default=3, help="disagreements shown of each kind and operator")
+    parser.add_argument("--keep", type=pathlib.Path, help="keep the text that rxcheck read")
+    options = parser.parse_args()
+    draw = Draw(options.seed)
+    names = [name for name in RECIPES if not options.only or name in options.only]
+    calls = [draw.call(name, RECIPES[name]) for name in names for _ in range(options.count)]
+    with tempfile.TemporaryDirectory() as folder:
+        by_rx = ask_rx(options.rxcheck, calls, options.keep or pathlib.Path(folder))
+    by_tvm = ask_tvm(calls)
+    found = collections.defaultdict(list)
+    for call, tvm_says, rx_says in zip(calls, by_tvm, by_rx, strict=True):
+        kind = disagreement(tvm_says, rx_says)
+        if kind:
+            found[kind, call.operator].append((call, tvm_says, rx_says))
+    for (kind, operator), cases in sorted(found.items()):
+        print(f"## {kind}: {operator}: {len(cases)}")
+        for call, tvm_says, rx_says in cases[: options.show]:
+            print(f"  {call.text}  with {', '.join(f'{name}: {ty.text()}' for name, ty in call.params)}")
+            print(f"    tvm {tvm_says.get('type') or tvm_says.get('error')}")
+            print(f"    rx  {rx_says['type']}", *(f"[{error['name']}] {error['message']}" for error in rx_says["errors"]))
+    rejected = sum("error" in says for says in by_tvm)
+    kinds = collections.Counter()
+    for (kind, _), cases in found.items():
+        kinds[kind] += len(cases)
+    print(f"{len(calls)} calls of {len(names)} operators, {rejected} rejected by TVM; {dict(kinds)}")
+    return 1 if kinds["type"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
