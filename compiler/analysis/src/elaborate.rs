@@ -13,6 +13,7 @@ mod call_tir_fixes;
 mod dim;
 mod explanation;
 mod expr;
+mod forms;
 mod function_call;
 mod header;
 mod index_sites;

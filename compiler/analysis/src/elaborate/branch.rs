@@ -210,11 +210,12 @@ impl<'a> Elaborator<'a> {
             }
             (None, None) => None,
         };
-        Ending { variable, values: None }
+        Ending { variable, values: None, ways: Vec::new() }
     }
 
     /// `R.match_cast(value, type)` in a binding: binds the type's symbols and checks that the cast can succeed.
     pub(super) fn match_cast(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
+        self.check_form(cursor, arguments, "match_cast");
         let [value, ty, ..] = arguments else {
             self.error(Code::MissingArgument, span, "an argument is missing: `R.match_cast(value, type)`");
             return error(span);
@@ -258,11 +259,6 @@ impl<'a> Elaborator<'a> {
             _ => cast,
         };
         IrExpr { kind: IrKind::MatchCast(Box::new(value)), ty, span }
-    }
-
-    /// `R.match_cast` without an annotation on its variable, or inside another expression.
-    pub(super) fn match_cast_expr(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
-        self.match_cast(cursor, arguments, span)
     }
 
     /// A nested `@R.function`; returns the index of the statement after it.
