@@ -28,6 +28,7 @@ mod summaries;
 mod trial;
 mod types;
 mod values;
+mod ways;
 mod written;
 
 pub use annotate::{Annotate, Style, annotate, return_place};
