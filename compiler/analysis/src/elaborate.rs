@@ -13,6 +13,7 @@ mod call_tir_fixes;
 mod dim;
 mod explanation;
 mod expr;
+mod forms;
 mod function_call;
 mod header;
 mod index_sites;
@@ -28,6 +29,7 @@ mod summaries;
 mod trial;
 mod types;
 mod values;
+mod ways;
 mod written;
 
 pub use annotate::{Annotate, Style, annotate, return_place};

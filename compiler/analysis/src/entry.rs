@@ -41,6 +41,9 @@ pub enum Entry {
         dataflow: Option<u32>,
         /// What is known of its elements.
         values: Known,
+        /// The type it has for each way to it, where that says more than `ty`: each branch of an `if` has its own, and an
+        /// annotation may say less than its value.
+        ways: Option<Arc<[StructInfo]>>,
     },
     /// A symbolic dim; not `bound` when it was declared and nothing gave it a value yet.
     Symbol {
@@ -60,7 +63,7 @@ pub enum Entry {
 impl Entry {
     /// A variable visible in the whole function.
     pub fn value(ty: StructInfo) -> Entry {
-        Entry::Value { ty, dataflow: None, values: None }
+        Entry::Value { ty, dataflow: None, values: None, ways: None }
     }
 }
 

@@ -83,19 +83,25 @@ pub struct Reconciled {
 
 /// Reconciles `declared` with `inferred`.
 pub fn reconcile(declared: &StructInfo, inferred: &StructInfo, bounds: &Bounds) -> Reconciled {
-    let mut walk = Walk { bounds, clash: None, open: false, path: Vec::new() };
+    let mut walk = Walk::new(bounds);
     let ty = walk.types(declared, inferred);
     Reconciled { ty, clash: walk.clash, open: walk.open }
 }
 
 struct Walk<'a> {
     bounds: &'a Bounds,
+    /// Whether the types stand in function types, whose symbols are their own: only numbers are compared.
+    own_symbols: bool,
     clash: Option<Clash>,
     open: bool,
     path: Vec<usize>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(bounds: &'a Bounds) -> Walk<'a> {
+        Walk { bounds, own_symbols: false, clash: None, open: false, path: Vec::new() }
+    }
+
     fn clash(&mut self, kind: ClashKind, axis: Option<usize>, actual: String, wanted: String) {
         if self.clash.is_none() {
             self.clash = Some(Clash { kind, path: self.path.clone(), axis, actual, wanted, pair: None });
@@ -167,7 +173,7 @@ impl Walk<'_> {
     /// A tensor that has two readings is as declared if either is.
     fn tensors(&mut self, wanted: &TensorInfo, actual: &TensorInfo) -> TensorInfo {
         for reading in [Reading::Declared, Reading::Inferred].into_iter().filter(|_| actual.readings.is_some()) {
-            let mut walk = Walk { bounds: self.bounds, clash: None, open: false, path: Vec::new() };
+            let mut walk = Walk { own_symbols: self.own_symbols, ..Walk::new(self.bounds) };
             let tensor = walk.plain_tensors(wanted, readings::tensor(actual, reading));
             if walk.clash.is_none() {
                 self.open |= walk.open;
@@ -241,8 +247,13 @@ impl Walk<'_> {
         }
     }
 
+    fn equal(&self, a: &Dim, b: &Dim) -> Answer {
+        let numbers = a.as_constant().is_some() && b.as_constant().is_some();
+        if self.own_symbols && !numbers { Answer::Open } else { prove::equal(a, b, self.bounds) }
+    }
+
     fn dims(&mut self, axis: usize, wanted: &Dim, actual: &Dim) -> Dim {
-        match prove::equal(wanted, actual, self.bounds) {
+        match self.equal(wanted, actual) {
             Answer::Proved => wanted.clone(),
             Answer::Open => {
                 self.open = true;
@@ -264,7 +275,7 @@ impl Walk<'_> {
             result.dtype = None;
         }
         if let (Some(a), Some(b)) = (&wanted.value, &actual.value)
-            && prove::equal(a, b, self.bounds) == Answer::Refuted
+            && self.equal(a, b) == Answer::Refuted
         {
             self.dim_clash(None, format!("the value is {b}"), a, b);
             result.value = None;
@@ -287,21 +298,27 @@ impl Walk<'_> {
             );
             return StructInfo::Error;
         }
-        // Symbols of a function type are its own; only what cannot depend on them is compared.
-        let (StructInfo::Tensor(a), StructInfo::Tensor(b)) = (&wanted.ret, &actual.ret) else {
-            return declared.clone();
-        };
-        if let (Some(x), Some(y)) = (a.shape.ndim(), b.shape.ndim())
-            && x != y
-        {
-            self.clash(
-                ClashKind::Shape,
-                None,
-                format!("the function returns {}", counted(y, "dimension")),
-                x.to_string(),
-            );
+        if let (Some(a), Some(b)) = (&wanted.params, &actual.params) {
+            if wanted.pure && !actual.pure {
+                self.clash(ClashKind::Kind, None, "the function has effects".to_owned(), "a pure one".to_owned());
+            }
+            for (index, (a, b)) in a.iter().zip(b.iter()).enumerate() {
+                self.signature_part(&format!("parameter {index}"), a, b);
+            }
         }
+        self.signature_part("the result", &wanted.ret, &actual.ret);
         declared.clone()
+    }
+
+    /// A parameter or the result of a function type, which fit if one value may have both types.
+    fn signature_part(&mut self, part: &str, wanted: &StructInfo, actual: &StructInfo) {
+        let mut walk = Walk::new(self.bounds);
+        walk.own_symbols = true;
+        walk.types(wanted, actual);
+        if let Some(clash) = walk.clash {
+            let actual = format!("of {part} of the function, {}", clash.actual_at_path());
+            self.clash(clash.kind, None, actual, clash.wanted);
+        }
     }
 }
 

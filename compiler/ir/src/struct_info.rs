@@ -178,6 +178,12 @@ impl Placement {
         Some(format!("S[{axis}]"))
     }
 
+    /// The first axis it cuts that a tensor of `ndim` dimensions has not.
+    pub fn axis_beyond(&self, ndim: usize) -> Option<usize> {
+        let axis = |part: &str| part.strip_prefix("S[")?.strip_suffix(']')?.parse().ok();
+        self.0.as_str().split(", ").filter_map(axis).find(|axis| *axis >= ndim)
+    }
+
     /// The placement of a value that sharding propagation has not reached.
     pub fn unknown() -> Placement {
         Placement(Name::from("?"))

@@ -119,7 +119,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         ],
         Purity::Pure,
         "A closure: a function together with the values of its last parameters.",
-        |_| Ok(StructInfo::Object),
+        |call| check_function(call, "a function").map(|()| StructInfo::Object),
     ),
     calls("invoke_closure", &[CLOSURE, ARGS, TY_ARGS], Purity::Impure, "Calls a closure.", invoke),
     calls(
@@ -292,9 +292,13 @@ fn tensors_may_agree(call: &CallInfo<'_>, a: &TensorInfo, b: &TensorInfo) -> boo
 
 /// Rejects what cannot be an external function: neither a string nor a function value.
 fn check_external(call: &CallInfo<'_>) -> Result<(), Problem> {
+    check_function(call, "the name of an external function")
+}
+
+fn check_function(call: &CallInfo<'_>, wanted: &str) -> Result<(), Problem> {
     match call.ty("func") {
         ty @ (StructInfo::Tensor(_) | StructInfo::Tuple(_) | StructInfo::Shape(_) | StructInfo::Prim(_)) => {
-            Err(call.wrong_kind(ParamPlace::Param("func"), "func", "the name of an external function", ty))
+            Err(call.wrong_kind(ParamPlace::Param("func"), "func", wanted, ty))
         }
         _ => Ok(()),
     }
@@ -321,6 +325,7 @@ fn call_pure_packed(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
 
 /// TVM's `InferTypeCallBuiltinWithCtx`.
 fn call_builtin(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    check_external(call)?;
     match declared(call, "ty_args") {
         [] => Ok(StructInfo::void()),
         [ty] => Ok(ty.clone()),
@@ -358,6 +363,9 @@ mod tests {
         assert_eq!(vague, Err(Some(Code::ArgumentType)));
         assert_eq!(infer("call_pure_packed", &[]), Ok(StructInfo::Object));
         assert_eq!(infer("call_builtin_with_ctx", &[]), Ok(StructInfo::void()));
+        let tuple_called = infer("call_builtin_with_ctx", &[("func", tuple(&["2:int8"]))]);
+        assert_eq!(tuple_called, Err(Some(Code::ArgumentType)));
+        assert_eq!(infer("make_closure", &[("func", tuple(&["2:int8"]))]), Err(Some(Code::ArgumentType)));
         assert_eq!(infer("invoke_closure", &[("ty_args", types(&["2:int8"]))]), Ok(ty("2:int8")));
     }
 

@@ -153,8 +153,7 @@ impl Operand {
 
     /// Whether more is known than the dtype says.
     pub(crate) fn is_known(&self) -> bool {
-        let stated = |end: &Option<End>| end.as_ref().is_some_and(|end| end.basis > Basis::Loose);
-        self.elements.is_some() || stated(&self.low) || stated(&self.high)
+        self.elements.is_some() || range::tell_more(&self.low, &self.high, self.dtype)
     }
 
     /// The one value that every element has.

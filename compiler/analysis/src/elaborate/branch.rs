@@ -15,6 +15,9 @@ use rx_syntax::ast::{Argument, Expr, StatementKind};
 /// Of so many conditions that failed before a branch is known that they do not hold in it.
 const MAX_CONDITIONS: usize = 8;
 
+/// Of so many branches the types are kept.
+const MAX_WAYS: usize = 8;
+
 /// What a branch ends in.
 #[derive(Default)]
 struct Ending {
@@ -22,6 +25,8 @@ struct Ending {
     variable: Option<(Name, StructInfo, Span)>,
     /// What is known of its elements.
     values: Known,
+    /// The type the variable has at the end of each branch, and where it is bound there.
+    ways: Vec<(StructInfo, Span)>,
 }
 
 impl<'a> Elaborator<'a> {
@@ -73,7 +78,11 @@ impl<'a> Elaborator<'a> {
         let variable = ending.variable.as_ref().map(|(variable, ty, _)| (*variable, ty.clone()));
         self.record_branches(first, bodies, otherwise, variable);
         if let Some((variable, ty, span)) = ending.variable {
-            self.define(variable, Entry::Value { ty, dataflow: None, values: ending.values }, span);
+            // A branch that does not give what the function returns is where the variable is said to be defined.
+            let span = self.unlike_return(&ending.ways).unwrap_or(span);
+            let ways = ending.ways.iter().any(|(way, _)| *way != ty);
+            let ways = ways.then(|| ending.ways.into_iter().map(|(way, _)| way).collect());
+            self.define(variable, Entry::Value { ty, dataflow: None, values: ending.values, ways }, span);
         }
         at
     }
@@ -142,9 +151,14 @@ impl<'a> Elaborator<'a> {
         let before = self.rows.len();
         self.block(from, to);
         let variable = self.last_binding(before);
-        let values = match variable.as_ref().map(|(variable, ..)| self.lookup(*variable)) {
-            Some(Some(Entry::Value { values, .. })) => values,
-            _ => None,
+        let (values, ways) = match variable.as_ref().map(|(variable, ..)| self.lookup(*variable)) {
+            Some(Some(Entry::Value { values, ways, .. })) => (values, ways),
+            _ => (None, None),
+        };
+        let ways = match (&variable, &ways) {
+            (Some((.., span)), Some(ways)) => ways.iter().map(|way| (way.clone(), *span)).collect(),
+            (Some((_, ty, span)), None) => vec![(ty.clone(), *span)],
+            (None, _) => Vec::new(),
         };
         if self.state.returned && !saved.0 {
             let place = (from..to)
@@ -166,7 +180,7 @@ impl<'a> Elaborator<'a> {
         self.leave_block(&known);
         self.state.dataflow = saved.1;
         self.state.ended = ended;
-        (Ending { variable, values }, self.end_body(outer))
+        (Ending { variable, values, ways }, self.end_body(outer))
     }
 
     /// The variable bound by the last row of a branch.
@@ -182,7 +196,10 @@ impl<'a> Elaborator<'a> {
                 if a == b {
                     let ty = join(&ty_a, &ty_b, &self.bounds.clone());
                     let values = rx_ops::values::join(&then.values, &otherwise.values, &self.bounds);
-                    return Ending { variable: Some((a, ty, span_a)), values };
+                    let mut ways = then.ways;
+                    ways.extend(otherwise.ways);
+                    ways.truncate(MAX_WAYS);
+                    return Ending { variable: Some((a, ty, span_a)), values, ways };
                 }
                 self.report(
                     Diagnostic::new(
@@ -210,11 +227,12 @@ impl<'a> Elaborator<'a> {
             }
             (None, None) => None,
         };
-        Ending { variable, values: None }
+        Ending { variable, values: None, ways: Vec::new() }
     }
 
     /// `R.match_cast(value, type)` in a binding: binds the type's symbols and checks that the cast can succeed.
     pub(super) fn match_cast(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
+        self.check_form(cursor, arguments, "match_cast");
         let [value, ty, ..] = arguments else {
             self.error(Code::MissingArgument, span, "an argument is missing: `R.match_cast(value, type)`");
             return error(span);
@@ -258,11 +276,6 @@ impl<'a> Elaborator<'a> {
             _ => cast,
         };
         IrExpr { kind: IrKind::MatchCast(Box::new(value)), ty, span }
-    }
-
-    /// `R.match_cast` without an annotation on its variable, or inside another expression.
-    pub(super) fn match_cast_expr(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
-        self.match_cast(cursor, arguments, span)
     }
 
     /// A nested `@R.function`; returns the index of the statement after it.
@@ -337,7 +350,7 @@ impl<'a> Elaborator<'a> {
         let ty = self.bounded(info(ret.clone()), span);
         self.statement = u32::try_from(def).unwrap_or(u32::MAX);
         self.record_function(rx_ir::Function { name: function, params, ret, num_input: None, bounds, body });
-        self.define(function, Entry::Value { ty, dataflow, values: None }, span);
+        self.define(function, Entry::Value { ty, dataflow, values: None, ways: None }, span);
         end
     }
 }

@@ -280,7 +280,13 @@ impl Elaborator<'_> {
 
     /// Offers to leave out argument `index` to what was said of it since the diagnostic number `since`. One that is passed
     /// twice may also be meant as it stands the second time.
-    fn offer_removal(&mut self, since: usize, cursor: Cursor<'_>, arguments: &[WrittenArgument], index: usize) {
+    pub(super) fn offer_removal(
+        &mut self,
+        since: usize,
+        cursor: Cursor<'_>,
+        arguments: &[WrittenArgument],
+        index: usize,
+    ) {
         let Some(argument) = arguments.get(index) else { return };
         let shown = argument.keyword.map_or(cursor.source(argument.value.tokens), |keyword| cursor.text(keyword));
         let positional = arguments.iter().rposition(|other| other.keyword.is_none());

@@ -178,7 +178,7 @@ impl<'a> Elaborator<'a> {
                 // Of a nested function's parameters nothing is known, nor asked.
                 _ => None,
             };
-            self.define(variable, Entry::Value { ty: ty.clone(), dataflow: None, values }, span);
+            self.define(variable, Entry::Value { ty: ty.clone(), dataflow: None, values, ways: None }, span);
             types.push((variable, ty));
         }
         types

@@ -64,6 +64,9 @@ impl Elaborator<'_> {
         let span = cursor.span(call.tokens);
         // `relax.op.add` is Python's name of `R.add`.
         let function = function.strip_prefix("op.").unwrap_or(function);
+        if function != "match_cast" {
+            self.check_form(cursor, arguments, function);
+        }
         match function {
             "const" => return self.constant(cursor, arguments, span),
             "dist.const" => return self.distributed_constant(cursor, arguments, span),
@@ -72,24 +75,20 @@ impl Elaborator<'_> {
                 let items = arguments.iter().map(|argument| self.expr(cursor, &argument.value)).collect();
                 return self.tuple(items, span);
             }
-            "str" => {
-                let text = arguments.first().and_then(|argument| cursor.string_value(&argument.value));
-                let kind = IrKind::Str(text.unwrap_or_default().as_ref().into());
-                return IrExpr { kind, ty: StructInfo::String, span };
-            }
+            "str" => return self.string_value(cursor, arguments, span),
             "dtype" => return self.dtype_value(cursor, arguments, span),
             "prim_value" => {
                 return match arguments {
-                    [argument] => {
+                    [argument, ..] => {
                         let mut value = self.expr(cursor, &argument.value);
                         value.span = span;
                         value
                     }
-                    _ => self.missing(span, "R.prim_value(value)"),
+                    [] => self.missing(span, "R.prim_value(value)"),
                 };
             }
             "ExternFunc" => return self.extern_function(cursor, arguments, span),
-            "match_cast" => return self.match_cast_expr(cursor, arguments, span),
+            "match_cast" => return self.match_cast(cursor, arguments, span),
             "call_packed" => return self.call_packed(cursor, callee, arguments, span),
             "device" | "cpu" | "cuda" | "vdevice" => {
                 return IrExpr { kind: IrKind::Error, ty: StructInfo::Object, span };
@@ -366,6 +365,17 @@ impl Elaborator<'_> {
         }
     }
 
+    fn string_value(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
+        let Some(argument) = arguments.first() else { return self.missing(span, "R.str(\"text\")") };
+        let text = cursor.string_value(&argument.value);
+        if text.is_none() && is_number(&argument.value) {
+            let place = cursor.span(argument.value.tokens);
+            self.error(Code::ArgumentType, place, "str: a string is wanted, this is a number");
+        }
+        let kind = IrKind::Str(text.unwrap_or_default().as_ref().into());
+        IrExpr { kind, ty: StructInfo::String, span }
+    }
+
     fn dtype_value(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
         match arguments.first().map(|argument| self.dtype_of(cursor, &argument.value)) {
             Some((Some(dtype), _)) => IrExpr { kind: IrKind::DType(dtype), ty: StructInfo::Object, span },
@@ -375,7 +385,12 @@ impl Elaborator<'_> {
     }
 
     fn extern_function(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
-        let symbol = arguments.first().and_then(|argument| cursor.string_value(&argument.value)).unwrap_or_default();
+        let Some(first) = arguments.first() else { return self.missing(span, "R.ExternFunc(\"name\")") };
+        if is_number(&first.value) {
+            let place = cursor.span(first.value.tokens);
+            self.error(Code::ArgumentType, place, "ExternFunc: the name of a function is wanted, this is a number");
+        }
+        let symbol = cursor.string_value(&first.value).unwrap_or_default();
         let ty = match arguments.get(1) {
             Some(argument) => self.type_of(cursor, &argument.value),
             None => super::types::opaque_callable(),
@@ -399,9 +414,7 @@ impl Elaborator<'_> {
                 Some(_) => {}
                 None => {
                     let value = self.expr(cursor, &argument.value);
-                    if at == 0
-                        && matches!(value.ty, StructInfo::Tensor(_) | StructInfo::Tuple(_) | StructInfo::Shape(_))
-                    {
+                    if at == 0 && !may_name_function(&value) {
                         let message =
                             format!("call_packed: the first argument is a function's name, this is {}", value.ty);
                         self.error(Code::ArgumentType, value.span, message);
@@ -424,6 +437,10 @@ impl Elaborator<'_> {
     /// A scalar made by `T.…`.
     fn tir_call(&mut self, cursor: Cursor<'_>, function: &str, arguments: &[Argument], span: Span) -> IrExpr {
         if let Some(dtype) = DType::parse(function) {
+            if let Some(surplus) = arguments.get(1).filter(|argument| argument.keyword.is_none()) {
+                let place = cursor.span(surplus.value.tokens);
+                self.error(Code::TooManyArguments, place, format!("T.{function}: takes one value, more are passed"));
+            }
             let value = match arguments {
                 [argument] if dtype.is_float() => match self.literal(cursor, &argument.value) {
                     Some((_, Literal::Float(value))) => PrimValue::Float(value),
@@ -462,6 +479,18 @@ impl Elaborator<'_> {
                 IrExpr { kind: IrKind::Prim(PrimValue::Opaque), ty: StructInfo::Error, span }
             }
         }
+    }
+}
+
+fn is_number(value: &Expr) -> bool {
+    matches!(value.kind, ExprKind::Integer | ExprKind::Float | ExprKind::Bool(_))
+}
+
+/// Whether a packed call may call this: the name of a function or a function. A variable of unknown type is no name.
+fn may_name_function(value: &IrExpr) -> bool {
+    match &value.ty {
+        StructInfo::Object => !matches!(value.kind, IrKind::Var(_) | IrKind::DType(_)),
+        ty => matches!(ty, StructInfo::String | StructInfo::Function(_) | StructInfo::Error),
     }
 }
 

@@ -365,6 +365,7 @@ impl<'a> Elaborator<'a> {
         value.ty = self.bounded(value.ty, value.span);
         let inferred = declared.is_none();
         let mut checked = None;
+        let mut is_coarser = true;
         let mut ty = match declared {
             None if self.is_broken() => StructInfo::Error,
             None => {
@@ -378,6 +379,7 @@ impl<'a> Elaborator<'a> {
                 if let Some(clash) = &reconciled.clash {
                     self.annotation_clash(variable, &declared, &value, clash);
                 }
+                is_coarser = !reconciled.open && reconciled.clash.is_none();
                 checked = (reconciled.open && reconciled.clash.is_none()).then_some(declared);
                 reconciled.ty
             }
@@ -405,7 +407,8 @@ impl<'a> Elaborator<'a> {
         });
         let values = super::values::named(known, variable, &value);
         let dataflow = self.state.dataflow.map(|(_, ordinal)| ordinal);
-        self.define(variable, Entry::Value { ty, dataflow, values }, span);
+        let ways = if is_coarser { self.ways_of(&value, &ty) } else { None };
+        self.define(variable, Entry::Value { ty, dataflow, values, ways }, span);
     }
 
     fn annotation_clash(&mut self, variable: Name, declared: &Declared<'_>, value: &IrExpr, clash: &Clash) {
@@ -504,8 +507,8 @@ impl<'a> Elaborator<'a> {
             }
             let variable = cursor.name(argument.value.tokens.start);
             match self.lookup(variable) {
-                Some(Entry::Value { ty, values, .. }) => {
-                    self.redefine_in_place(variable, Entry::Value { ty, dataflow: None, values });
+                Some(Entry::Value { ty, values, ways, .. }) => {
+                    self.redefine_in_place(variable, Entry::Value { ty, dataflow: None, values, ways });
                 }
                 Some(Entry::Symbol { .. } | Entry::Module | Entry::Function(_) | Entry::Facts(_)) => {
                     self.error(Code::ArgumentType, place, format!("`{variable}` is no variable of the dataflow block"));
@@ -621,8 +624,9 @@ impl<'a> Elaborator<'a> {
             Some(declared) => {
                 let bounds = self.bounds.clone();
                 let reconciled = reconcile(&declared, &value.ty, &bounds);
-                if let Some(clash) = &reconciled.clash {
-                    self.return_clash(&declared, &value, clash);
+                match &reconciled.clash {
+                    Some(clash) => self.return_clash(&declared, &value, clash),
+                    None => self.check_ways(&declared, &value),
                 }
                 if self.nesting == 0 && self.written_return(&declared).is_none() && !self.speaks_of_unbound(&value.ty) {
                     self.return_text = self.written_return(&value.ty).map(String::into_boxed_str);

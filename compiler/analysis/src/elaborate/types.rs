@@ -5,7 +5,7 @@ use super::dim::is_identifier;
 use crate::entry::{Entry, Place};
 use crate::file_context::{DeclaredVDevice, Namespace};
 use rx_base::name::name;
-use rx_base::{Code, DType, Diagnostic, Dim, Fix, Name, Span};
+use rx_base::{Code, DType, Diagnostic, Dim, Fix, Name, Span, counted};
 use rx_ir::{DTensorInfo, FunctionInfo, Placement, PrimInfo, Shape, StructInfo, TensorInfo, VDevice};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};
@@ -451,14 +451,18 @@ impl Elaborator<'_> {
             }))
         };
         let (device_mesh, placement) = (text("device_mesh"), text("placement"));
-        let placement = Placement::parse(&placement).unwrap_or_else(|| {
-            let place =
-                self.type_argument(cursor, arguments, &order, "placement").map_or(expr.tokens, |arg| arg.tokens);
-            let message = format!("\"{placement}\" is no placement: `R` or `S[axis]` for each axis of the mesh");
-            self.error(Code::MalformedType, cursor.span(place), message);
-            Placement::unknown()
-        });
-        StructInfo::DTensor(Arc::new(DTensorInfo { tensor, device_mesh, placement }))
+        let wrong = match Placement::parse(&placement) {
+            None => format!("\"{placement}\" is no placement: `R` or `S[axis]` for each axis of the mesh"),
+            Some(parsed) => match tensor.shape.ndim().and_then(|ndim| Some((ndim, parsed.axis_beyond(ndim)?))) {
+                None => return StructInfo::DTensor(Arc::new(DTensorInfo { tensor, device_mesh, placement: parsed })),
+                Some((ndim, axis)) => {
+                    format!("\"{placement}\" cuts axis {axis}, the tensor has {}", counted(ndim, "dimension"))
+                }
+            },
+        };
+        let place = self.type_argument(cursor, arguments, &order, "placement").map_or(expr.tokens, |arg| arg.tokens);
+        self.error(Code::MalformedType, cursor.span(place), wrong);
+        StructInfo::DTensor(Arc::new(DTensorInfo { tensor, device_mesh, placement: Placement::unknown() }))
     }
 
     fn shape_type(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) -> StructInfo {

@@ -6,7 +6,7 @@ use rx_base::dtype::TypeCode;
 use rx_base::{Code, DType};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{self, TokenRange};
-use rx_tir::{BinaryOp, CompareOp, Expr, UnaryOp};
+use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, UnaryOp};
 
 impl Reader<'_> {
     /// `a op b` as Python and TVM have it.
@@ -60,6 +60,10 @@ impl Reader<'_> {
         let (a, b) = self.promoted(cursor, tokens, a, b)?;
         use BinaryOp::{And, BitAnd, BitOr, BitXor, Or, ShiftLeft, ShiftRight, TruncDiv, TruncMod};
         let dtype = a.dtype();
+        // As `R.mod` of floats is lowered.
+        if op == TruncMod && dtype.is_float() {
+            return Ok(Expr::call(Intrinsic::Fmod, vec![a, b]));
+        }
         let wanted = match op {
             And | Or if !dtype.is_bool() => "bool",
             ShiftLeft | ShiftRight | TruncDiv | TruncMod if !dtype.is_int() => "integers",

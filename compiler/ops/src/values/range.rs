@@ -18,6 +18,16 @@ pub(crate) fn dtype_ends(dtype: DType) -> (Option<End>, Option<End>) {
     }
 }
 
+/// Whether the ends say more than what the dtype can hold.
+pub(crate) fn tell_more(low: &Option<End>, high: &Option<End>, dtype: Option<DType>) -> bool {
+    let (least, most) = dtype.map_or((None, None), dtype_ends);
+    let more = |end: &Option<End>, limit: &Option<End>| match end {
+        Some(end) if end.basis == Basis::Loose => end.value.as_constant().is_some() && Some(end) != limit.as_ref(),
+        end => end.is_some(),
+    };
+    more(low, &least) || more(high, &most)
+}
+
 /// The least and the largest value of an integer dtype or `bool` that `i64` holds too.
 fn integer_limits(dtype: DType) -> Option<(i64, i64)> {
     if dtype.lanes != 1 {
@@ -67,8 +77,7 @@ pub(crate) fn held(values: TensorValues, dtype: Option<DType>) -> Option<TensorV
     }
     let sound = |end: Option<End>| end.filter(|end| !end.value.is_error());
     let (low, high) = (sound(values.low), sound(values.high));
-    let stated = |end: &Option<End>| end.as_ref().is_some_and(|end| end.basis > Basis::Loose);
-    (stated(&low) || stated(&high)).then(|| TensorValues::between(low, high))
+    tell_more(&low, &high, Some(dtype)).then(|| TensorValues::between(low, high))
 }
 
 /// Elements converted to `dtype`, as `astype` does: floats become integers by cutting off the fraction. Nothing where one

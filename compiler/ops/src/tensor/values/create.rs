@@ -78,7 +78,7 @@ fn arange_elements(call: &ValueCall<'_>, start: &Scalar, step: &Scalar, dtype: D
             let element = |at: usize| start.checked_add(step.checked_mul(i64::try_from(at).ok()?)?);
             (0..count).map(element).collect::<Option<_>>().map(Elements::Ints)
         }
-        // Sums of fractions are rounded in an order that is the kernel's: whole numbers are not rounded.
+        // Sums of fractions are rounded in an order that is the kernel's: whole numbers, halves and the like are not rounded.
         _ => {
             let whole = |scalar: &Scalar| match scalar {
                 Scalar::Int(value) => value.as_constant().map(|value| value as f64),
@@ -86,8 +86,9 @@ fn arange_elements(call: &ValueCall<'_>, start: &Scalar, step: &Scalar, dtype: D
                 Scalar::Unknown(_) => None,
             };
             let (start, step) = (whole(start)?, whole(step)?);
-            let exact = |value: f64| value.fract() == 0.0 && value.abs() <= 16_777_216.0;
-            (dtype.is_float() || exact(start) && exact(step)).then_some(())?;
+            let exact_as = |value: f64| value.fract() == 0.0 && value.abs() <= 16_777_216.0;
+            let exact = |value: f64| exact_as(value) || dtype.is_float() && exact_as(value * 256.0);
+            (exact(start) && exact(step)).then_some(())?;
             let element = |at: usize| Some(start + at as f64 * step).filter(|value| exact(*value));
             (0..count).map(element).collect::<Option<_>>().map(Elements::Floats)
         }

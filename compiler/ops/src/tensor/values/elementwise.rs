@@ -171,13 +171,14 @@ fn limit_elements(x: &Elements, min: Option<&Elements>, max: Option<&Elements>) 
 /// `astype`, `wrap_param`.
 pub(crate) fn cast(call: &ValueCall<'_>) -> Option<Values> {
     let param = call.call.schema.flow.kept?;
-    call.known(param)?;
     let x = call.operand(param);
     let dtype = call.dtype()?;
     if let Some(elements) = &x.elements {
         return call.tensor(TensorValues::of(cast_elements(elements, dtype)?)?);
     }
-    if dtype.is_bool() || !x.is_known() {
+    // What a small dtype can hold, its wider copy holds too.
+    let is_small = x.dtype.is_some_and(|dtype| dtype.bits <= 16);
+    if dtype.is_bool() || !x.is_known() && !is_small {
         return None;
     }
     call.tensor(TensorValues::between(x.low, x.high))

@@ -1,0 +1,57 @@
+//! Values that have one type on one way and another on another: what the branches of an `if` give, held against the declared
+//! return.
+
+use super::Elaborator;
+use crate::entry::{Entry, Place};
+use crate::file_context::FUNCTION_CONTEXT;
+use crate::reconcile::{ClashKind, reconcile};
+use rx_base::name::name;
+use rx_base::{Code, Diagnostic, Span};
+use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
+use std::sync::Arc;
+
+impl Elaborator<'_> {
+    /// What a variable of the type `ty` bound to `value` has beyond that.
+    pub(super) fn ways_of(&mut self, value: &IrExpr, ty: &StructInfo) -> Option<Arc<[StructInfo]>> {
+        let known = match value.kind {
+            IrKind::Var(variable) => match self.lookup(variable) {
+                Some(Entry::Value { ways, .. }) => ways,
+                _ => None,
+            },
+            _ => None,
+        };
+        known.or_else(|| {
+            (value.ty != *ty && !value.ty.is_error() && !ty.is_error()).then(|| Arc::from([value.ty.clone()]))
+        })
+    }
+
+    /// Where the first of the ways stands that contradicts the declared return.
+    pub(super) fn unlike_return(&mut self, ways: &[(StructInfo, Span)]) -> Option<Span> {
+        let declared = self.function_context()?.ret.clone()?;
+        let (_, span) = ways.iter().find(|(way, _)| reconcile(&declared, way, &self.bounds).clash.is_some())?;
+        Some(*span)
+    }
+
+    /// Holds each way to a returned variable against the declared type.
+    pub(super) fn check_ways(&mut self, declared: &StructInfo, value: &IrExpr) {
+        let IrKind::Var(variable) = value.kind else { return };
+        let Some(Entry::Value { ways: Some(ways), .. }) = self.lookup(variable) else { return };
+        let clash = |way: &StructInfo| reconcile(declared, way, &self.bounds).clash;
+        let Some((way, clash)) = ways.iter().find_map(|way| Some((way, clash(way)?))) else { return };
+        let code = if clash.kind == ClashKind::Dtype { Code::DtypeMismatch } else { Code::ReturnShapeMismatch };
+        let message = format!(
+            "the function is declared to return {declared}, but here {}, not {}",
+            clash.actual_at_path(),
+            clash.wanted
+        );
+        let place = self.definition_of(variable);
+        let mut diagnostic = Diagnostic::new(code, place, message)
+            .with_primary_label(format!("`{variable}` may be {way}"))
+            .with_label(Place::Here(value.span), "returned here");
+        if self.nesting == 0 {
+            let header = self.definition_of(name(FUNCTION_CONTEXT));
+            diagnostic = diagnostic.with_label(header, format!("declared {declared}"));
+        }
+        self.report(diagnostic.with_help("every branch must give a value of the declared type"));
+    }
+}
