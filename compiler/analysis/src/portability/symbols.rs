@@ -17,6 +17,8 @@ use std::sync::Arc;
 struct Declaration {
     symbol: Name,
     place: ItemPlace,
+    /// Its line, where that declares this symbol as int64, as the file does, and nothing else.
+    alone: Option<ItemPlace>,
 }
 
 /// Reports what `version` does not read of a function that uses a module's `n = TypeVar("n")`: a declaration `n = T.int64()` in a
@@ -46,17 +48,17 @@ pub(super) fn check(
             false => format!("`{symbol}`, a symbol of the file that the header does not use, is declared here"),
         };
         let new = fresh(segments, file, symbol);
-        let title = format!("call it `{new}` in this function");
-        let edits = renamed(segments, symbol, &new, &|_| true);
-        found.push(
-            Diagnostic::new(
-                Code::SymbolicVarRedeclared,
-                declaration.place,
-                format!("TVM {version} does not read this: {what}"),
-            )
-            .with_help(title.clone())
-            .with_fix(Fix { title, edits, safe: true }),
-        );
+        let (title, edits) = match declaration.alone.filter(|_| is_prim) {
+            Some(gone) => ("leave the declaration out".to_owned(), Some(vec![(gone, String::new())])),
+            None => (format!("call it `{new}` in this function"), renamed_and_quoted(segments, symbol, &new)),
+        };
+        let message = format!("TVM {version} does not read this: {what}");
+        let diagnostic =
+            Diagnostic::new(Code::SymbolicVarRedeclared, declaration.place, message).with_help(title.clone());
+        found.push(match edits {
+            Some(edits) => diagnostic.with_fix(Fix { title, edits, safe: true }),
+            None => diagnostic,
+        });
     }
 }
 
@@ -271,7 +273,8 @@ fn declarations(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Declaratio
     let mut found = Vec::new();
     for (at, segment) in segments.iter().enumerate() {
         let at = u32::try_from(at).unwrap_or(u32::MAX);
-        for statement in &segment.tree().statements {
+        let statements = &segment.tree().statements;
+        for (index, statement) in statements.iter().enumerate() {
             let StatementKind::Assign { targets, value } = &statement.tree.kind else { continue };
             let cursor = segment.cursor(statement);
             let [target] = targets.as_slice() else { continue };
@@ -279,13 +282,23 @@ fn declarations(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Declaratio
                 (ExprKind::Tuple(targets), ExprKind::Tuple(values)) => targets.iter().zip(values).collect(),
                 _ => vec![(target, value)],
             };
+            let single = pairs.len() == 1;
             for (target, value) in pairs {
                 let symbol = cursor.name(target.tokens.start);
                 if matches!(target.kind, ExprKind::Name)
                     && file.symbols.contains(&symbol)
                     && declares(cursor, value, file)
                 {
-                    found.push(Declaration { symbol, place: ItemPlace::Segment(at, cursor.span(target.tokens)) });
+                    let next = statements.get(index + 1).filter(|next| next.indent == statement.indent && !next.inline);
+                    let whole = single && cursor.source(value.tokens).ends_with(".int64()");
+                    let alone = next
+                        .filter(|_| whole && !statement.inline)
+                        .map(|next| ItemPlace::Segment(at, Span::new(statement.span.start, next.span.start)));
+                    found.push(Declaration {
+                        symbol,
+                        place: ItemPlace::Segment(at, cursor.span(target.tokens)),
+                        alone,
+                    });
                 }
             }
         }
@@ -312,6 +325,34 @@ fn fresh(segments: &[Arc<Segment>], file: &FileContext, symbol: Name) -> String 
     let mut candidates = (1..).map(|number| format!("{symbol}_{number}"));
     // INVARIANT: of endlessly many candidates some is not taken.
     candidates.find(|candidate| !taken(candidate)).unwrap_or_default()
+}
+
+/// The edits that give a symbol a name that the file does not know: where the header names it first, it must be quoted. `None`
+/// where that stands in a larger dim.
+fn renamed_and_quoted(segments: &[Arc<Segment>], symbol: Name, new: &str) -> Option<Vec<(ItemPlace, String)>> {
+    let mut edits = renamed(segments, symbol, new, &|_| true);
+    let (head, statement) = header(segments)?;
+    let mut first: Option<(Span, bool)> = None;
+    each_expr(head, statement, &mut |cursor, expr| {
+        let bare = matches!(expr.kind, ExprKind::Name) && cursor.name(expr.tokens.start) == symbol;
+        let quoted =
+            || cursor.string_value(expr).is_some_and(|text| words(&text).any(|(word, _)| word == symbol.as_str()));
+        let span = cursor.span(expr.tokens);
+        let named = bare || (matches!(expr.kind, ExprKind::String) && quoted());
+        if named && first.is_none_or(|(before, _)| span.start < before.start) {
+            first = Some((span, bare));
+        }
+    });
+    let Some((span, true)) = first else { return Some(edits) };
+    let text = head.text();
+    let before = text.get(..span.start as usize)?.trim_end();
+    let behind = text.get(span.end as usize..)?.trim_start();
+    if !before.ends_with(['(', '[', ',']) || !behind.starts_with([',', ')', ']']) {
+        return None;
+    }
+    let edit = edits.iter_mut().find(|(place, _)| *place == ItemPlace::Segment(0, span))?;
+    edit.1 = format!("\"{new}\"");
+    Some(edits)
 }
 
 /// The edits that give a symbol another name in the statements of a function that `which` holds for.
