@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Compares `rxcheck --tvm 0.27` with an installed TVM over folders of Relax texts.
+"""Compares `rxcheck --tvm 0.27` with an installed TVM over Relax texts.
 
-    python3 tests/scripts/tvm_portability.py FOLDER... [--rxcheck target/release/rxcheck]
+    python3 tests/scripts/tvm_portability.py FOLDER_OR_JSONL... [--rxcheck target/release/rxcheck] [--fixed] [--jobs 2]
 
-Needs apache-tvm 0.27 with apache-tvm-ffi 0.1.14.post0. Every `.rx` file is read, checked (`well_formed`) and built with the default
-pipelines for llvm and, to source, for CUDA (sm_80), each in a child process: TVM may crash or hang. Printed are valid texts
-that TVM fails on and rx does not flag, and those that rx flags and TVM builds. The exit status says whether there are any.
+Needs apache-tvm 0.27 with apache-tvm-ffi 0.1.14.post0. Every `.rx` file, and the `text` of every row of a `.jsonl` file that is
+not marked `negative`, is read, checked (`well_formed`) and built with the default pipelines for llvm and, to source, for CUDA
+(sm_80), in a child process: TVM may crash or hang. Printed are valid texts that TVM fails on and rx does not flag, and
+those that rx flags and TVM builds. With `--fixed`, texts that rx has fixes for are fixed and built again, and those that TVM
+still fails on are printed too. The exit status says whether any were printed.
 """
 
 import argparse
+import collections
+import concurrent.futures
 import json
 import logging
 import os
@@ -16,9 +20,12 @@ import pathlib
 import select
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 
 os.environ.setdefault("TVM_NUM_THREADS", "1")
+FORKS = threading.Lock()
 STAGES = ("parse", "well_formed", "llvm", "cuda")
 CUDA = {
     "kind": "cuda",
@@ -29,46 +36,51 @@ CUDA = {
 }
 
 
-def stage(text, which):
-    """What TVM says of `text` in one stage: "ok" or an error."""
+def stages(text):
+    """What TVM says of `text`, stage by stage: "ok" or an error, after which nothing follows."""
     import tvm
-    import tvm.s_tir.dlight  # noqa: F401
     from tvm import relax
 
-    try:
+    def read(text):
         module = tvm.script.from_source(text, check_well_formed=False)
-        if which == "parse":
-            return "ok"
-        if not isinstance(module, tvm.IRModule):
-            module = tvm.IRModule({"main": module})
-        if which == "well_formed":
-            relax.analysis.well_formed(module)
-        elif which == "llvm":
-            tvm.compile(module, target=tvm.target.Target("llvm"))
-        else:
-            tvm.compile(module, target=tvm.target.Target(CUDA, host="llvm"))
-        return "ok"
-    except BaseException as error:  # noqa: BLE001: whatever TVM raises is the answer
-        return f"{type(error).__name__}: {' '.join(str(error).split())}"
+        return module if isinstance(module, tvm.IRModule) else tvm.IRModule({"main": module})
+
+    module = text
+    steps = (
+        read,
+        relax.analysis.well_formed,
+        lambda module: tvm.compile(module, target=tvm.target.Target("llvm")),
+        lambda module: tvm.compile(module, target=tvm.target.Target(CUDA, host="llvm")),
+    )
+    for at, step in enumerate(steps):
+        try:
+            made = step(module)
+            module = made if at == 0 else module
+        except BaseException as error:  # noqa: BLE001: whatever TVM raises is the answer
+            yield f"{type(error).__name__}: {' '.join(str(error).split())}"[:2000]
+            return
+        yield "ok"
 
 
-def in_child(text, which, limit):
-    """`stage` in a child process, killed after `limit` seconds."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.dup2(null, 2)
-        os.write(writer, stage(text, which).encode()[:4000])
-        os._exit(0)
-    os.close(writer)
-    said, start = b"", time.monotonic()
+def verdict(text, limit):
+    """The first stage that fails and what it says; None where TVM builds the text."""
+    with FORKS:  # A child that another thread forks would keep the pipe open.
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 1)
+            os.dup2(null, 2)
+            for said in stages(text):
+                os.write(writer, (said + "\n").encode())
+            os._exit(0)
+        os.close(writer)
+    said, start, late = b"", time.monotonic(), False
     while True:
         left = limit - (time.monotonic() - start)
         if left <= 0 or not select.select([reader], [], [], left)[0]:
             os.kill(child, 9)
-            said = b"out of time"
+            late = True
             break
         part = os.read(reader, 65536)
         if not part:
@@ -76,56 +88,115 @@ def in_child(text, which, limit):
         said += part
     os.close(reader)
     _, status = os.waitpid(child, 0)
-    return said.decode(errors="replace") or f"signal {os.WTERMSIG(status)}"
+    done = said.decode(errors="replace").splitlines()
+    if done and done[-1] != "ok":
+        return STAGES[len(done) - 1], done[-1]
+    if len(done) == len(STAGES):
+        return None
+    return STAGES[len(done)], "out of time" if late else f"signal {os.WTERMSIG(status)}"
 
 
-def verdict(text, limit):
-    """The first stage that fails and what it says; None where TVM builds the text."""
-    for which in STAGES:
-        said = in_child(text, which, limit)
-        if said != "ok":
-            return which, said
-    return None
-
-
-def flagged(rxcheck, path):
-    """Whether rx finds errors in a file, and which RX10xx."""
-    command = [rxcheck, "--tvm", "0.27", "--format", "json", "--quiet", str(path)]
+def flagged(rxcheck, folder):
+    """By file name in `folder`: whether rx finds errors, and which RX10xx."""
+    command = [rxcheck, "--tvm", "0.27", "--format", "json", "--quiet", str(folder)]
     rows = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
-    rows = [json.loads(row) for row in rows if row.startswith("{")]
-    errors = any(row.get("severity") == "error" for row in rows)
-    return errors, sorted({row["code"] for row in rows if str(row.get("code", "")).startswith("RX10")})
+    errors, codes = set(), collections.defaultdict(set)
+    for row in (json.loads(row) for row in rows if row.startswith("{")):
+        name = pathlib.Path(row["file"]).name
+        if row.get("severity") == "error":
+            errors.add(name)
+        elif str(row.get("code", "")).startswith("RX10"):
+            codes[name].add(row["code"])
+    return errors, codes
+
+
+def texts(sources):
+    """Names and texts of all sources; a name is a file's stem, or a row's number and `id` or `op`."""
+    for source in sources:
+        if source.suffix == ".jsonl":
+            for number, line in enumerate(source.read_text().splitlines()):
+                row = json.loads(line)
+                if not row.get("negative") and "text" in row:
+                    yield f"{source.stem}-{number}-{row.get('op', row.get('id', ''))}".replace("/", "_"), row["text"]
+        else:
+            for path in sorted(source.rglob("*.rx")):
+                yield path.stem, path.read_text()
+
+
+def compare(args, folder, judged):
+    """Prints disagreements about the files in `folder`, whose verdicts `judged` holds by name; how many of which kind."""
+    errors, codes = flagged(args.rxcheck, folder)
+    missed, false = 0, 0
+    for name, failure in sorted(judged.items()):
+        if name in errors:
+            continue
+        if failure and not codes[name]:
+            missed += 1
+            print(f"missed  {name}: {failure[0]}: {failure[1][:160]}")
+        elif codes[name] and not failure:
+            false += 1
+            print(f"false   {name}: {', '.join(sorted(codes[name]))}, and TVM builds it")
+    valid = sum(name not in errors for name in judged)
+    failing = sum(name not in errors and bool(failure) for name, failure in judged.items())
+    print(
+        f"{valid} valid texts ({len(judged) - valid} with errors passed over), of which TVM fails on {failing}: "
+        f"{missed} missed, {false} flagged for nothing"
+    )
+    return missed + false
+
+
+def fixed(args, folder, judge):
+    """Applies rx's fixes to the files in `folder` and builds what changed; how many still fail."""
+    before = {path.name: path.read_text() for path in folder.iterdir()}
+    command = [args.rxcheck, "--tvm", "0.27", "--fix", "--unsafe-fixes", "--quiet", str(folder)]
+    subprocess.run(command, capture_output=True, check=False)
+    changed = {name: text for name, old in before.items() if (text := (folder / name).read_text()) != old}
+    failures = {name: failure for name, failure in judge(changed).items() if failure}
+    for name, failure in sorted(failures.items()):
+        print(f"unfixed {name}: {failure[0]}: {failure[1][:160]}")
+    print(f"{len(changed)} texts fixed: TVM fails on {len(failures)} of them")
+    return len(failures)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folders", nargs="+", type=pathlib.Path)
+    parser.add_argument("sources", nargs="+", type=pathlib.Path)
     parser.add_argument("--rxcheck", default="rxcheck")
-    parser.add_argument("--limit", type=float, default=60, help="seconds for one stage")
+    parser.add_argument("--limit", type=float, default=120, help="seconds for one text")
+    parser.add_argument("--jobs", type=int, default=2, help="texts built at once")
+    parser.add_argument("--sample", type=int, default=1, help="take every so-manieth text")
+    parser.add_argument("--fixed", action="store_true", help="build the fixed texts too")
+    parser.add_argument("--verdicts", type=pathlib.Path, help="a JSON file that keeps what TVM said of texts")
     args = parser.parse_args()
     logging.disable(logging.CRITICAL)
     try:
         import tvm
+        import tvm.s_tir.dlight  # noqa: F401
     except ImportError:
         print("skipped: TVM is not installed")
         return 0
     print(f"TVM {tvm.__version__}")
-    texts, invalid, missed, false = 0, 0, 0, 0
-    for path in sorted(path for folder in args.folders for path in folder.rglob("*.rx")):
-        errors, codes = flagged(args.rxcheck, path)
-        if errors:
-            invalid += 1
-            continue
-        texts += 1
-        failure = verdict(path.read_text(), args.limit)
-        if failure and not codes:
-            missed += 1
-            print(f"missed  {path}: {failure[0]}: {failure[1][:160]}")
-        elif codes and not failure:
-            false += 1
-            print(f"false   {path}: {', '.join(codes)}, and TVM builds it")
-    print(f"{texts} valid texts ({invalid} with errors passed over): {missed} missed, {false} flagged for nothing")
-    return 1 if missed or false else 0
+    known = json.loads(args.verdicts.read_text()) if args.verdicts and args.verdicts.exists() else {}
+
+    def judge(named):
+        new = {text for text in named.values() if text not in known}
+        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+            for text, said in zip(new, pool.map(lambda text: verdict(text, args.limit), new)):
+                known[text] = said
+                if args.verdicts:
+                    args.verdicts.write_text(json.dumps(known))
+        return {name: known[text] for name, text in named.items()}
+
+    named = {f"{name}.rx": text for name, text in list(texts(args.sources))[:: args.sample]}
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        for name, text in named.items():
+            (folder / name).write_text(text)
+        errors, _ = flagged(args.rxcheck, folder)
+        failures = compare(args, folder, judge({name: text for name, text in named.items() if name not in errors}))
+        if args.fixed:
+            failures += fixed(args, folder, judge)
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

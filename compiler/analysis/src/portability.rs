@@ -12,6 +12,7 @@ mod schedule;
 mod spelling;
 mod symbols;
 mod text;
+mod tuples;
 mod written;
 
 use crate::body::each_segment;
@@ -43,16 +44,18 @@ pub fn of_function(
     check: &FunctionCheck,
     file: &FileContext,
 ) -> Vec<Diagnostic<ItemPlace>> {
-    let (mut found, mut candidates) = (Vec::new(), Vec::new());
+    let (mut found, mut candidates, mut shapes) = (Vec::new(), Vec::new(), NameSet::default());
     each_segment(segments, check, file, |at, segment, recorded| {
         let index = u32::try_from(at).unwrap_or(u32::MAX);
-        let mut look = Look { version, segment, at: index, found: Vec::new(), candidates: Vec::new() };
+        let known = std::mem::take(&mut shapes);
+        let mut look = Look { version, segment, at: index, shapes: known, found: Vec::new(), candidates: Vec::new() };
         look.bindings(&recorded.bindings, true);
         if let Some(returned) = &recorded.returned {
             look.expr(returned, &returned.ty, None);
         }
         found.append(&mut look.found);
         candidates.append(&mut look.candidates);
+        shapes = look.shapes;
     });
     if !candidates.is_empty() {
         let uses = Uses::of(segments, check, file);
@@ -143,6 +146,8 @@ struct Look<'a> {
     version: TvmVersion,
     segment: &'a Segment,
     at: u32,
+    /// Variables bound to a shape that is written: `s = R.shape([m, n])`.
+    shapes: NameSet,
     found: Vec<Diagnostic<ItemPlace>>,
     /// What is reported if the result of the call is used in a certain way.
     candidates: Vec<schedule::Candidate>,
@@ -195,7 +200,12 @@ impl Look<'_> {
     fn bindings(&mut self, bindings: &[Binding], outermost: bool) {
         for binding in bindings {
             match &binding.kind {
-                BindingKind::Value { variable, ty, value } => self.expr(value, ty, Some(*variable)),
+                BindingKind::Value { variable, ty, value } => {
+                    if matches!(value.kind, ExprKind::Shape(_)) {
+                        self.shapes.insert(*variable);
+                    }
+                    self.expr(value, ty, Some(*variable));
+                }
                 BindingKind::Unpack { value, .. } => self.expr(value, &value.ty, None),
                 BindingKind::If { arms, otherwise, .. } => {
                     for (condition, body) in arms {
@@ -235,6 +245,7 @@ impl Look<'_> {
         let bounds = Bounds::default();
         let info = CallInfo::new(schema, &args, &bounds);
         let before = self.found.len();
+        self.argument_tuple(&site);
         self.layouts(&site);
         if self.found.len() == before {
             self.legalization(&site, &info, ty);

@@ -9,7 +9,9 @@ mod nest;
 mod schedule;
 
 pub use convert::{Conversion, convert, plain};
-pub use lowering::{Instead, Lowering, is_elementwise, is_readable, lowering, refused_keywords};
+pub use lowering::{
+    Instead, Lowering, is_elementwise, is_readable, lowering, refused_keywords, written_shape, written_tuple,
+};
 pub use schedule::{ScheduleFailure, schedule_failure};
 
 use rx_base::TvmVersion;

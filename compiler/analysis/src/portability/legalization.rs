@@ -18,15 +18,54 @@ enum Missing {
 impl Look<'_> {
     /// Reports a call that is not lowered. `ty` is the type that users of its result see.
     pub(super) fn legalization(&mut self, site: &Site<'_>, info: &CallInfo<'_>, ty: &StructInfo) {
+        let result = || Some((site.span, missing(ty)?, "its result".to_owned()));
         match lowering(self.version, info) {
             Lowering::Never(why, instead) => self.never_lowered(site, why, instead),
-            Lowering::Kernel => {
-                let found = missing_operand(site).or_else(|| Some((site.span, missing(ty)?, "its result".to_owned())));
-                self.unknown(site, found);
+            Lowering::Kernel if matches!(ty, StructInfo::Prim(_)) => {
+                self.never_lowered(site, "a kernel computes tensors, and this is a scalar", None);
             }
+            Lowering::Kernel => self.unknown(site, missing_operand(site).or_else(result)),
             Lowering::DataDependent => self.unknown(site, missing_operand(site)),
+            Lowering::Filled(with) => self.unknown(site, missing_of_filled(site, with, ty)),
+            Lowering::HostOnly(why) => {
+                let message = format!("TVM {} cannot build {} for CUDA: {why}", self.version, site.operator);
+                let diagnostic = Diagnostic::new(Code::OperatorNotLegalized, self.place(site.span), message);
+                self.found
+                    .push(diagnostic.with_help("the CPU build works; for CUDA, write it with `R.sort` or `R.topk`"));
+            }
             Lowering::Builtin => {}
         }
+        if let Some(name) = rx_ops::tvm::written_shape(self.version, site.operator)
+            && all_shapes(site)
+            && missing(ty) != Some(Missing::Shape)
+        {
+            if lowering(self.version, info) == Lowering::Builtin {
+                self.unknown(site, missing_operand(site).or_else(result));
+            }
+            self.unwritten_shape(site, name);
+        }
+    }
+
+    /// Reports a shape that is a variable without a shape of the function behind it.
+    fn unwritten_shape(&mut self, site: &Site<'_>, name: &str) {
+        let Some(Expr { kind: rx_ir::ExprKind::Var(variable), ty: StructInfo::Shape(shape), span }) =
+            site.operand(name)
+        else {
+            return;
+        };
+        let Some(dims) = shape.written_dims().filter(|_| !self.shapes.contains(variable)) else { return };
+        let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
+        let new = format!("R.shape([{}])", dims.join(", "));
+        let title = format!("write `{new}`");
+        let message = format!(
+            "TVM {} lowers {} to a shape written in the function only, not to `{variable}`",
+            self.version, site.operator
+        );
+        self.found.push(
+            Diagnostic::new(Code::OperatorNotLegalized, self.place(*span), message)
+                .with_help(title.clone())
+                .with_fix(Fix { title, edits: vec![(self.place(*span), new)], safe: true }),
+        );
     }
 
     fn never_lowered(&mut self, site: &Site<'_>, why: &str, instead: Option<Instead>) {
@@ -110,6 +149,28 @@ fn missing_operand(site: &Site<'_>) -> Option<(Span, Missing, String)> {
         }
     }
     None
+}
+
+/// Whether the shapes of all operands are known.
+fn all_shapes(site: &Site<'_>) -> bool {
+    super::operands(site.call).all(|operand| missing(&operand.ty) != Some(Missing::Shape))
+}
+
+/// What is not known of a call that fills a tensor with the operand called `with`.
+fn missing_of_filled(site: &Site<'_>, with: &str, ty: &StructInfo) -> Option<(Span, Missing, String)> {
+    for (argument, param) in site.call.arguments.iter().zip(site.params) {
+        let Argument::Operand(operand) = argument else { continue };
+        let found = match &operand.ty {
+            StructInfo::Shape(shape) => shape.ndim().is_none().then_some(Missing::Shape),
+            ty if param.name == with && !matches!(operand.kind, rx_ir::ExprKind::Constant(_)) => missing(ty),
+            _ => None,
+        };
+        if let Some(found) = found {
+            return Some((operand.span, found, format!("`{}`", param.name)));
+        }
+    }
+    let unknown = missing(ty).filter(|found| *found == Missing::Dtype)?;
+    Some((site.span, unknown, "its result".to_owned()))
 }
 
 /// The variable that an expression is; empty of others.

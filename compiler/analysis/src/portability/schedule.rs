@@ -1,5 +1,6 @@
 //! Calls that a schedule rule of a release fails on when it builds for CUDA.
 
+use super::written::call_at;
 use super::{Look, Site, Uses};
 use crate::function::ItemPlace;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
@@ -56,6 +57,12 @@ impl Look<'_> {
                     "it works where 16 divides the inner extent or is divided by it, or where there are at most 16 results",
                 )
             }
+            ScheduleFailure::ScalarEpilogue => {
+                at_call("rule Reduction fails on a sum over everything with a step behind it in one kernel".to_owned())
+                    .with_note(
+                        "`block_realize == old_block_realize_` fails: without an axis the two have no loop in common",
+                    )
+            }
             ScheduleFailure::SplitChannels => {
                 let why = "rule Reduction splits the output channels by group inside a sum across threads".to_owned();
                 let message = said(why);
@@ -79,6 +86,9 @@ impl Look<'_> {
 
     /// The same computed in a way that no rule fails on.
     fn instead(&self, site: &Site<'_>, info: &CallInfo<'_>, failure: &ScheduleFailure) -> Option<Fix<ItemPlace>> {
+        if *failure == ScheduleFailure::ScalarEpilogue {
+            return self.kept_axes(site);
+        }
         let names = if site.operator == "matmul" { ["x1", "x2"] } else { ["data", "weight"] };
         let [left, right] = [site.operand(names[0])?, site.operand(names[1])?];
         let text = |span: Span| self.segment.text().get(span.range());
@@ -131,6 +141,25 @@ impl Look<'_> {
     }
 }
 
+impl Look<'_> {
+    /// A reduction that keeps its axes, reshaped to a scalar.
+    fn kept_axes(&self, site: &Site<'_>) -> Option<Fix<ItemPlace>> {
+        let position = site.params.iter().position(|param| param.name == "keepdims")?;
+        let written = call_at(self.segment, site.span)?;
+        let keepdims = match written.argument("keepdims", Some(position)) {
+            Some(given) => (self.place(given), "True".to_owned()),
+            None => {
+                let last = written.cursor.span(written.arguments.last()?.value.tokens);
+                (self.place(Span::empty(last.end)), ", keepdims=True".to_owned())
+            }
+        };
+        let before = (self.place(Span::empty(site.span.start)), "R.reshape(".to_owned());
+        let after = (self.place(Span::empty(site.span.end)), ", R.shape([]))".to_owned());
+        let title = "keep the axes and reshape to a scalar".to_owned();
+        Some(Fix { title, edits: vec![before, keepdims, after], safe: true })
+    }
+}
+
 /// Whether the result has the dtype of the operand.
 fn same_dtype(info: &CallInfo<'_>, operand: &StructInfo) -> bool {
     let given = operand.as_tensor().and_then(|tensor| tensor.dtype);
@@ -145,12 +174,22 @@ fn depthwise_axes(site: &Site<'_>) -> Option<String> {
         Some(Argument::Attr(attr)) => attr.as_int() == Some(wanted),
         _ => false,
     };
-    let forward = matches!(site.operator, "nn.conv1d" | "nn.conv2d" | "nn.conv3d");
-    if !forward || !all("strides", 1) || !all("padding", 0) {
+    if !all("strides", 1) || !all("padding", 0) {
         return None;
     }
     let (data, kernel) = (site.text("data_layout")?, site.text("kernel_layout")?);
-    let (channels, outputs) = (data.find('C')?, kernel.find('O')?);
+    let extent = |name: &str, axis: usize| site.operand(name)?.ty.as_tensor()?.shape.dims()?.get(axis)?.as_constant();
+    // The kernel's axis that counts the results' channels: of a transposed convolution only where a group has one.
+    let transposed = site.operator.ends_with("_transpose");
+    let outputs = match transposed && extent("weight", kernel.find('O')?)? == 1 {
+        true => kernel.find('I')?,
+        false => kernel.find('O')?,
+    };
+    let channels = data.find('C')?;
+    let given = extent("data", channels)?;
+    if given != 1 && given != extent("weight", outputs)? {
+        return None;
+    }
     let mut others = (0..kernel.len()).filter(|axis| *axis != outputs);
     let axes: Option<Vec<String>> = (0..data.len())
         .map(|axis| if axis == channels { Some(outputs) } else { others.next() })

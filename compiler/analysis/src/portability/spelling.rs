@@ -69,7 +69,9 @@ impl Reader<'_> {
 
     /// Old keywords: `out_sinfo=`.
     fn keywords(&mut self, cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument]) {
-        if self.path_of(cursor, callee).is_none() {
+        let Some(path) = self.path_of(cursor, callee) else { return };
+        // It takes any keyword for an attribute.
+        if path == "R.call_packed" {
             return;
         }
         for keyword in arguments.iter().filter_map(|argument| argument.keyword) {

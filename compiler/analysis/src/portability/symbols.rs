@@ -1,22 +1,29 @@
-//! Symbols of the file that a function declares again, where the parser of a release refuses it.
+//! Symbols of the file that a function declares again, does not declare, or has a parameter of the name of, where the parser
+//! of a release refuses it.
+//!
+//! To the parser of 0.27 a `TypeVar` of the file is a symbol in a function whose header names it and has no parameter of that name;
+//! in others it is a Python object, which no shape takes (`collect_signature_type_vars` of tvm/script/parser/core/parser.py).
 
 use super::written::each_expr;
 use crate::file_context::{FileContext, Namespace};
 use crate::function::ItemPlace;
 use rx_base::name::{NameSet, name};
 use rx_base::{Code, DType, Diagnostic, Fix, Name, Span, TvmVersion};
-use rx_syntax::ast::{Expr, ExprKind, StatementKind};
-use rx_syntax::{Cursor, Segment};
+use rx_syntax::ast::{Expr, ExprKind, Parameter, StatementKind, TokenRange};
+use rx_syntax::{Cursor, Segment, Statement};
 use std::sync::Arc;
 
 /// A declaration in a body: `n = T.int64()`.
 struct Declaration {
     symbol: Name,
     place: ItemPlace,
+    /// Its line, where that declares this symbol as int64, as the file does, and nothing else.
+    alone: Option<ItemPlace>,
 }
 
-/// Reports `n = T.int64()` beside a module's `n = TypeVar("n")`: in a prim_func whose header uses `n`, and in a Relax function whose
-/// header does not.
+/// Reports what `version` does not read of a function that uses a module's `n = TypeVar("n")`: a declaration `n = T.int64()` in a
+/// prim_func whose header uses `n`, and in a Relax function whose header does not; `n` without a declaration in a function
+/// whose header does not use it; and a parameter `n`.
 pub(super) fn check(
     version: TvmVersion,
     segments: &[Arc<Segment>],
@@ -29,6 +36,8 @@ pub(super) fn check(
     }
     let Some(in_header) = header_symbols(segments, file) else { return };
     let is_prim = is_prim_func(segments, file);
+    parameters(version, segments, file, found);
+    undeclared(version, segments, file, &in_header, found);
     for declaration in declarations(segments, file) {
         if in_header.contains(&declaration.symbol) != is_prim {
             continue;
@@ -39,18 +48,199 @@ pub(super) fn check(
             false => format!("`{symbol}`, a symbol of the file that the header does not use, is declared here"),
         };
         let new = fresh(segments, file, symbol);
-        let title = format!("call it `{new}` in this function");
-        let edits = renamed(segments, symbol, &new);
-        found.push(
-            Diagnostic::new(
-                Code::SymbolicVarRedeclared,
-                declaration.place,
-                format!("TVM {version} does not read this: {what}"),
-            )
-            .with_help(title.clone())
-            .with_fix(Fix { title, edits, safe: true }),
-        );
+        let (title, edits) = match declaration.alone.filter(|_| is_prim) {
+            Some(gone) => ("leave the declaration out".to_owned(), Some(vec![(gone, String::new())])),
+            None => (format!("call it `{new}` in this function"), renamed_and_quoted(segments, symbol, &new)),
+        };
+        let message = format!("TVM {version} does not read this: {what}");
+        let diagnostic =
+            Diagnostic::new(Code::SymbolicVarRedeclared, declaration.place, message).with_help(title.clone());
+        found.push(match edits {
+            Some(edits) => diagnostic.with_fix(Fix { title, edits, safe: true }),
+            None => diagnostic,
+        });
     }
+}
+
+/// Reports parameters with the name of a symbol that a type in the header uses: a scalar parameter may have it, if the types
+/// behind it only do.
+fn parameters(
+    version: TvmVersion,
+    segments: &[Arc<Segment>],
+    file: &FileContext,
+    found: &mut Vec<Diagnostic<ItemPlace>>,
+) {
+    let Some((head, statement)) = header(segments) else { return };
+    let is_prim = is_prim_func(segments, file);
+    let StatementKind::Def { params, ret, .. } = &statement.tree.kind else { return };
+    let cursor = head.cursor(statement);
+    for (at, param) in params.iter().enumerate() {
+        let own = cursor.parameter(param);
+        let Some(token) = param.tree.name else { continue };
+        let symbol = own.name(token);
+        let Some(annotation) = param.tree.annotation.as_ref().filter(|_| file.symbols.contains(&symbol)) else {
+            continue;
+        };
+        let scalar = is_scalar(own, annotation, file);
+        // A prim_func reads quoted dims when all its scalars are known.
+        let quoted = !(is_prim && scalar);
+        let names = |param: &Parameter| {
+            let part = cursor.parameter(param);
+            param.tree.annotation.as_ref().is_some_and(|annotation| names(part, annotation, symbol, quoted))
+        };
+        let clashes = match scalar {
+            true => params.iter().take(at).any(names),
+            false => {
+                params.iter().any(names) || ret.as_ref().is_some_and(|ret| self::names(cursor, ret, symbol, quoted))
+            }
+        };
+        if !clashes {
+            continue;
+        }
+        let span = own.span(TokenRange { start: token, end: token + 1 });
+        let message = format!(
+            "TVM {version} does not read a parameter `{symbol}` beside types that use `{symbol}`, a symbol of the file"
+        );
+        let mut diagnostic = Diagnostic::new(Code::SymbolicVarRedeclared, ItemPlace::Segment(0, span), message);
+        diagnostic = match scalar {
+            true => diagnostic.with_help(format!("put `{symbol}` before the parameters whose types use it")),
+            false => {
+                let new = fresh(segments, file, symbol);
+                let title = format!("call the parameter `{new}`");
+                let mut edits = vec![(ItemPlace::Segment(0, span), new.clone())];
+                let body = |statement: &Statement| !matches!(statement.tree.kind, StatementKind::Def { .. });
+                edits.extend(renamed(segments, symbol, &new, &body));
+                diagnostic.with_help(title.clone()).with_fix(Fix { title, edits, safe: true })
+            }
+        };
+        found.push(diagnostic);
+    }
+}
+
+/// Whether a parameter's type is a scalar's: `T.int64`, `R.Prim("int64")`.
+fn is_scalar(cursor: Cursor<'_>, annotation: &Expr, file: &FileContext) -> bool {
+    let source = cursor.source(annotation.tokens);
+    let Some((first, rest)) = source.split_once('.') else { return false };
+    match file.namespace(first) {
+        Some(Namespace::Tir) => DType::parse(rest).is_some(),
+        Some(Namespace::Relax) => rest.starts_with("Prim("),
+        _ => false,
+    }
+}
+
+/// Whether a type names a symbol, in `quoted` dims too or only in others.
+fn names(cursor: Cursor<'_>, annotation: &Expr, symbol: Name, quoted: bool) -> bool {
+    let mut open = vec![annotation];
+    while let Some(expr) = open.pop() {
+        let named = match &expr.kind {
+            ExprKind::Name => cursor.name(expr.tokens.start) == symbol,
+            ExprKind::String if quoted => {
+                cursor.string_value(expr).is_some_and(|text| words(&text).any(|(word, _)| word == symbol.as_str()))
+            }
+            _ => false,
+        };
+        if named {
+            return true;
+        }
+        open.extend(expr.children());
+    }
+    false
+}
+
+/// Reports the first use of each symbol that the header does not name and the body does not declare.
+fn undeclared(
+    version: TvmVersion,
+    segments: &[Arc<Segment>],
+    file: &FileContext,
+    in_header: &NameSet,
+    found: &mut Vec<Diagnostic<ItemPlace>>,
+) {
+    let bound = bound_names(segments);
+    let mut seen = NameSet::default();
+    for (at, segment) in segments.iter().enumerate() {
+        let at = u32::try_from(at).unwrap_or(u32::MAX);
+        for statement in
+            segment.tree().statements.iter().filter(|it| !matches!(it.tree.kind, StatementKind::Def { .. }))
+        {
+            each_expr(segment, statement, &mut |cursor, expr| {
+                if !matches!(expr.kind, ExprKind::Name) {
+                    return;
+                }
+                let symbol = cursor.name(expr.tokens.start);
+                let free = file.symbols.contains(&symbol) && !in_header.contains(&symbol) && !bound.contains(&symbol);
+                if !free || !seen.insert(symbol) {
+                    return;
+                }
+                let place = ItemPlace::Segment(at, cursor.span(expr.tokens));
+                let message = format!(
+                    "TVM {version} does not read this: `{symbol}`, a symbol of the file that the header does not use"
+                );
+                let mut diagnostic = Diagnostic::new(Code::SymbolicVarRedeclared, place, message);
+                let new = fresh(segments, file, symbol);
+                diagnostic = match declared_first(segments, &new) {
+                    Some(declaration) => {
+                        let title = format!("declare `{new} = T.int64()` in this function");
+                        let mut edits = vec![declaration];
+                        edits.extend(renamed(segments, symbol, &new, &|_| true));
+                        diagnostic.with_help(title.clone()).with_fix(Fix { title, edits, safe: true })
+                    }
+                    None => diagnostic.with_help(format!("declare `{new} = T.int64()` at the head of the function")),
+                };
+                found.push(diagnostic);
+            });
+        }
+    }
+}
+
+/// The names that a function's parameters and statements bind.
+fn bound_names(segments: &[Arc<Segment>]) -> NameSet {
+    let mut bound = NameSet::default();
+    for segment in segments {
+        for statement in &segment.tree().statements {
+            let cursor = segment.cursor(statement);
+            let mut targets: Vec<&Expr> = match &statement.tree.kind {
+                StatementKind::Assign { targets, .. } => targets.iter().collect(),
+                StatementKind::AnnAssign { target, .. } | StatementKind::For { target, .. } => vec![target],
+                StatementKind::With(items) => items.iter().filter_map(|item| item.target.as_ref()).collect(),
+                StatementKind::Def { params, type_params, .. } => {
+                    bound.extend(type_params.iter().map(|token| cursor.name(*token)));
+                    bound.extend(params.iter().filter_map(|it| Some(cursor.parameter(it).name(it.tree.name?))));
+                    Vec::new()
+                }
+                _ => Vec::new(),
+            };
+            while let Some(target) = targets.pop() {
+                match &target.kind {
+                    ExprKind::Name => bound.extend([cursor.name(target.tokens.start)]),
+                    _ => targets.extend(target.children()),
+                }
+            }
+        }
+    }
+    bound
+}
+
+/// A declaration of a symbol before the first statement of the body; `None` where that stands on the header's line.
+fn declared_first(segments: &[Arc<Segment>], symbol: &str) -> Option<(ItemPlace, String)> {
+    let mut header_seen = false;
+    for (at, segment) in segments.iter().enumerate() {
+        for statement in &segment.tree().statements {
+            if header_seen {
+                let place = ItemPlace::Segment(u32::try_from(at).ok()?, Span::empty(statement.span.start));
+                let indent = " ".repeat(statement.indent as usize);
+                return (!statement.inline).then(|| (place, format!("{symbol} = T.int64()\n{indent}")));
+            }
+            header_seen = matches!(statement.tree.kind, StatementKind::Def { .. });
+        }
+    }
+    None
+}
+
+/// The function's header, in the item's first segment.
+fn header(segments: &[Arc<Segment>]) -> Option<(&Segment, &Statement)> {
+    let head = segments.first()?;
+    let statement = head.tree().statements.iter().find(|it| matches!(it.tree.kind, StatementKind::Def { .. }))?;
+    Some((head, statement))
 }
 
 fn is_prim_func(segments: &[Arc<Segment>], file: &FileContext) -> bool {
@@ -64,8 +254,7 @@ fn is_prim_func(segments: &[Arc<Segment>], file: &FileContext) -> bool {
 
 /// The file's symbols that a function's header names, quoted or not; `None` of items that are no functions.
 fn header_symbols(segments: &[Arc<Segment>], file: &FileContext) -> Option<NameSet> {
-    let head = segments.first()?;
-    let statement = head.tree().statements.iter().find(|it| matches!(it.tree.kind, StatementKind::Def { .. }))?;
+    let (head, statement) = header(segments)?;
     let mut found = NameSet::default();
     each_expr(head, statement, &mut |cursor, expr| match &expr.kind {
         ExprKind::Name => found.extend([cursor.name(expr.tokens.start)]),
@@ -84,7 +273,8 @@ fn declarations(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Declaratio
     let mut found = Vec::new();
     for (at, segment) in segments.iter().enumerate() {
         let at = u32::try_from(at).unwrap_or(u32::MAX);
-        for statement in &segment.tree().statements {
+        let statements = &segment.tree().statements;
+        for (index, statement) in statements.iter().enumerate() {
             let StatementKind::Assign { targets, value } = &statement.tree.kind else { continue };
             let cursor = segment.cursor(statement);
             let [target] = targets.as_slice() else { continue };
@@ -92,13 +282,23 @@ fn declarations(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Declaratio
                 (ExprKind::Tuple(targets), ExprKind::Tuple(values)) => targets.iter().zip(values).collect(),
                 _ => vec![(target, value)],
             };
+            let single = pairs.len() == 1;
             for (target, value) in pairs {
                 let symbol = cursor.name(target.tokens.start);
                 if matches!(target.kind, ExprKind::Name)
                     && file.symbols.contains(&symbol)
                     && declares(cursor, value, file)
                 {
-                    found.push(Declaration { symbol, place: ItemPlace::Segment(at, cursor.span(target.tokens)) });
+                    let next = statements.get(index + 1).filter(|next| next.indent == statement.indent && !next.inline);
+                    let whole = single && cursor.source(value.tokens).ends_with(".int64()");
+                    let alone = next
+                        .filter(|_| whole && !statement.inline)
+                        .map(|next| ItemPlace::Segment(at, Span::new(statement.span.start, next.span.start)));
+                    found.push(Declaration {
+                        symbol,
+                        place: ItemPlace::Segment(at, cursor.span(target.tokens)),
+                        alone,
+                    });
                 }
             }
         }
@@ -127,12 +327,45 @@ fn fresh(segments: &[Arc<Segment>], file: &FileContext, symbol: Name) -> String 
     candidates.find(|candidate| !taken(candidate)).unwrap_or_default()
 }
 
-/// The edits that give a symbol another name in a function.
-fn renamed(segments: &[Arc<Segment>], symbol: Name, new: &str) -> Vec<(ItemPlace, String)> {
+/// The edits that give a symbol a name that the file does not know: where the header names it first, it must be quoted. `None`
+/// where that stands in a larger dim.
+fn renamed_and_quoted(segments: &[Arc<Segment>], symbol: Name, new: &str) -> Option<Vec<(ItemPlace, String)>> {
+    let mut edits = renamed(segments, symbol, new, &|_| true);
+    let (head, statement) = header(segments)?;
+    let mut first: Option<(Span, bool)> = None;
+    each_expr(head, statement, &mut |cursor, expr| {
+        let bare = matches!(expr.kind, ExprKind::Name) && cursor.name(expr.tokens.start) == symbol;
+        let quoted =
+            || cursor.string_value(expr).is_some_and(|text| words(&text).any(|(word, _)| word == symbol.as_str()));
+        let span = cursor.span(expr.tokens);
+        let named = bare || (matches!(expr.kind, ExprKind::String) && quoted());
+        if named && first.is_none_or(|(before, _)| span.start < before.start) {
+            first = Some((span, bare));
+        }
+    });
+    let Some((span, true)) = first else { return Some(edits) };
+    let text = head.text();
+    let before = text.get(..span.start as usize)?.trim_end();
+    let behind = text.get(span.end as usize..)?.trim_start();
+    if !before.ends_with(['(', '[', ',']) || !behind.starts_with([',', ')', ']']) {
+        return None;
+    }
+    let edit = edits.iter_mut().find(|(place, _)| *place == ItemPlace::Segment(0, span))?;
+    edit.1 = format!("\"{new}\"");
+    Some(edits)
+}
+
+/// The edits that give a symbol another name in the statements of a function that `which` holds for.
+fn renamed(
+    segments: &[Arc<Segment>],
+    symbol: Name,
+    new: &str,
+    which: &dyn Fn(&Statement) -> bool,
+) -> Vec<(ItemPlace, String)> {
     let mut edits = Vec::new();
     for (at, segment) in segments.iter().enumerate() {
         let at = u32::try_from(at).unwrap_or(u32::MAX);
-        for statement in &segment.tree().statements {
+        for statement in segment.tree().statements.iter().filter(|statement| which(statement)) {
             each_expr(segment, statement, &mut |cursor, expr| {
                 let span = cursor.span(expr.tokens);
                 match &expr.kind {

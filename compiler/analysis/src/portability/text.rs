@@ -165,6 +165,7 @@ impl Reader<'_> {
         let ExprKind::Call { callee, .. } = &expr.kind else { return };
         match called.path.as_str() {
             "R.const" => self.constant(&called),
+            "R.Prim" => self.prim_value(cursor.span(expr.tokens), &called),
             "R.Tuple" | "R.Callable" => self.scalar_types(cursor, called.arguments.iter().map(|it| &it.value)),
             "R.Tensor" => {
                 self.device(&called);
@@ -200,6 +201,14 @@ impl Reader<'_> {
         let new = format!("float(\"{text}\")");
         let what = format!("`R.const(\"{text}\")`, though it prints it: the value is a string");
         self.refuse(span, &what, format!("write `{new}`"), vec![(span, new)]);
+    }
+
+    /// `R.Prim(value=n)`: a scalar's type says its dtype only.
+    fn prim_value(&mut self, span: Span, called: &Called<'_>) {
+        if called.keyword("value").is_some() && called.keyword("dtype").is_none() {
+            let new = "R.Prim(\"int64\")".to_owned();
+            self.refuse(span, "the value in a scalar's type", format!("write `{new}`"), vec![(span, new)]);
+        }
     }
 
     /// `R.Tuple(T.int64)`.
@@ -251,13 +260,12 @@ impl Reader<'_> {
         }
     }
 
-    /// `R.assert_op(condition, x, y)`.
+    /// `R.assert_op(condition, x, y)`; one value needs no list.
     fn assertion(&mut self, called: &Called<'_>) {
         let values: Vec<&Argument> = called.arguments.iter().filter(|it| it.keyword.is_none()).skip(1).collect();
-        if let [first, .., last] | [first @ last] = &values[..] {
-            if matches!(first.value.kind, ExprKind::List(_) | ExprKind::Tuple(_)) {
-                return;
-            }
+        if let [first, .., last] = &values[..]
+            && !matches!(first.value.kind, ExprKind::List(_) | ExprKind::Tuple(_))
+        {
             let (first, last) = (called.cursor.span(first.value.tokens), called.cursor.span(last.value.tokens));
             let edits = vec![(Span::empty(first.start), "[".to_owned()), (Span::empty(last.end), "]".to_owned())];
             self.refuse(

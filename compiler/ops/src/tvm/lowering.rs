@@ -1,7 +1,7 @@
 //! How the default pipelines of a release lower an operator.
 
 use crate::call::{Arg, CallInfo};
-use rx_base::TvmVersion;
+use rx_base::{DType, TvmVersion};
 use rx_ir::Attr;
 
 /// What becomes of a call.
@@ -11,6 +11,11 @@ pub enum Lowering {
     Kernel,
     /// A kernel is generated from the shapes of the operands; that of the result is computed when the program runs.
     DataDependent,
+    /// A kernel is generated from the dtype of the result and the rank of its shape; of the operand called so, all must be known,
+    /// unless it is a constant.
+    Filled(&'static str),
+    /// A kernel is generated, which the CPU runs and a CUDA kernel cannot: why.
+    HostOnly(&'static str),
     /// A run-time function does it, whatever is known.
     Builtin,
     /// Nothing: why, and what to write instead, if it can be said in a few words.
@@ -30,6 +35,9 @@ pub enum Instead {
         inner: &'static str,
     },
 }
+
+/// What `R.scatter_elements` may do with several updates of an element (python/tvm/topi/scatter_elements.py).
+const SCATTERED: &[&str] = &["update", "add", "mul", "mean", "min", "max"];
 
 const NO_KERNEL: &str = "it has no legalization, and the code generator does not know it";
 
@@ -51,7 +59,23 @@ pub fn lowering(version: TvmVersion, call: &CallInfo<'_>) -> Lowering {
         "nn.attention" | "nn.attention_bias" if given("window_size") => {
             Lowering::Never("its legalization knows no sliding window (`window_size`)", None)
         }
+        "scatter_elements" if !call.str("reduction").is_none_or(|it| SCATTERED.contains(&it)) => {
+            Lowering::Never("its legalization knows no such `reduction`", None)
+        }
+        "nn.adaptive_avg_pool1d" if !given("output_size") => {
+            Lowering::Never("its legalization needs `output_size`: the extent of the data keeps it", None)
+        }
+        "nn.layer_norm" | "nn.group_norm" | "nn.instance_norm" if !normalised(call) => {
+            Lowering::Never("its kernel is written for float32 and float16", None)
+        }
+        "median" | "vision.non_max_suppression" | "vision.all_class_non_max_suppression" => {
+            Lowering::HostOnly("its kernel calls a sort that runs on the host")
+        }
+        "full" => Lowering::Filled("fill_value"),
         "dynamic_strided_slice" => Lowering::DataDependent,
+        "grad.nll_loss_backward" | "grad.max_pool2d_backward" | "grad.avg_pool2d_backward" | "grad.take_backward" => {
+            Lowering::Kernel
+        }
         "call_tir"
         | "call_tir_inplace"
         | "call_tir_with_grad"
@@ -74,7 +98,6 @@ pub fn lowering(version: TvmVersion, call: &CallInfo<'_>) -> Lowering {
         | "unique"
         | "to_vdevice"
         | "nn.dropout"
-        | "full"
         | "reshape" => Lowering::Builtin,
         name if ["builtin.", "memory.", "vm.", "inspect.", "dist.", "ccl.", "grad."]
             .iter()
@@ -86,9 +109,28 @@ pub fn lowering(version: TvmVersion, call: &CallInfo<'_>) -> Lowering {
     }
 }
 
+/// Whether the operand called `data` may have a dtype that kernels of normalisations are written for.
+fn normalised(call: &CallInfo<'_>) -> bool {
+    let dtype = call.tensor("data").ok().and_then(|data| data.dtype);
+    dtype.is_none_or(|dtype| [DType::FLOAT32, DType::FLOAT16].contains(&dtype))
+}
+
 /// Whether an attribute or operand is left out or `None`.
 fn is_none(arg: &Arg<'_>) -> bool {
     matches!(arg, Arg::Absent | Arg::Attr(Attr::None))
+}
+
+/// The operand of the operator called `name` that must be written as `R.shape([…])`, in the call or in a binding of the function: a
+/// kernel is generated for these dims. Where a shape is not known, no kernel is asked for.
+pub fn written_shape(version: TvmVersion, name: &str) -> Option<&'static str> {
+    let TvmVersion::V0_27 = version;
+    matches!(name, "reshape" | "broadcast_to" | "collapse_sum_to").then_some("shape")
+}
+
+/// The operand of the operator called `name` that must be written as a tuple, not as a variable that holds one.
+pub fn written_tuple(version: TvmVersion, name: &str) -> Option<&'static str> {
+    let TvmVersion::V0_27 = version;
+    matches!(name, "call_tir" | "call_tir_inplace" | "call_tir_with_grad" | "call_dps_packed").then_some("args")
 }
 
 /// Whether a release joins a call of the operator called `name` to the kernel that made its operand: each element of the

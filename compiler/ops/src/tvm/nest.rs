@@ -227,9 +227,13 @@ fn convolution(call: &CallInfo<'_>, rank: usize, direction: Direction) -> Option
         kernel.push(match (letter, direction) {
             ('O', _) => Index::sum(vec![Term::of(out('C')?)]),
             ('I', Direction::Forward) => Index::sum(vec![Term::of(sum('C')?)]),
-            // One input channel to a group: the index over both channel axes is the output channel again.
+            // One input channel to a group: the index over both channel axes is the output channel again. It stands with the axis
+            // that is longer than 1.
             ('I', Direction::Transposed) if in_channels.as_constant() == Some(1) && steps.groups > 1 => {
-                Index::default()
+                match out_channels.as_constant() {
+                    Some(1) => Index::sum(vec![Term::of(out('C')?)]),
+                    _ => Index::default(),
+                }
             }
             ('I', Direction::Transposed) => grouped(vec![Term::of(sum('C')?)])?,
             (letter, _) => {

@@ -7,6 +7,7 @@
 use super::nest::{Index, Nest, Read, Term, nest};
 use crate::call::CallInfo;
 use rx_base::{DType, Dim, TvmVersion};
+use rx_ir::StructInfo;
 
 /// Why a schedule rule fails on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub enum ScheduleFailure {
     },
     /// Reduction splits the output channels by group inside a sum across threads.
     SplitChannels,
+    /// A sum over everything, and a step on it in the same kernel: there is no loop that both have.
+    ScalarEpilogue,
 }
 
 /// The largest extent that keeps a product from tensor cores.
@@ -38,6 +41,9 @@ const TILE: i64 = 16;
 /// Why the CUDA build of a call by `version` fails in a schedule rule; `None` where it does not, or nothing is known.
 pub fn schedule_failure(version: TvmVersion, call: &CallInfo<'_>) -> Option<ScheduleFailure> {
     let TvmVersion::V0_27 = version;
+    if scalar_epilogue(call) {
+        return Some(ScheduleFailure::ScalarEpilogue);
+    }
     let nest = nest(call)?;
     match product(&nest) {
         Some(extents) => int8(&nest, extents),
@@ -50,6 +56,19 @@ pub fn schedule_failure(version: TvmVersion, call: &CallInfo<'_>) -> Option<Sche
             }
         }
     }
+}
+
+/// Whether the kernel of a call sums more than one element to a scalar and then changes it: the division of a mean, the sign of a
+/// cross entropy (python/tvm/relax/transform/legalize_ops/statistical.py, nn.py). An axis kept is a loop of both.
+fn scalar_epilogue(call: &CallInfo<'_>) -> bool {
+    let operand = match call.schema.name {
+        "mean" => "x",
+        "nn.cross_entropy_with_logits" => "predictions",
+        _ => return false,
+    };
+    let Ok(StructInfo::Tensor(result)) = (call.schema.infer)(call) else { return false };
+    let dims = call.tensor(operand).ok().and_then(|operand| operand.shape.dims());
+    result.shape.ndim() == Some(0) && dims.is_some_and(|dims| dims.iter().any(|dim| dim.as_constant() != Some(1)))
 }
 
 /// The dims whose product is the extent of the loops of one kind; 1 of none.
