@@ -27,6 +27,13 @@ impl Backend {
         let _ = self.events.send(event);
     }
 
+    /// What the user set in the editor.
+    fn configure(&self, settings: &serde_json::Value) {
+        self.send(Event::Settings(from_proto::settings(settings)));
+        let (choice, unknown) = from_proto::choice(settings);
+        self.send(Event::Choose(choice, unknown));
+    }
+
     /// `window/workDoneProgress/cancel`, which tower-lsp leaves to its users.
     pub async fn cancel_progress(&self, params: proto::WorkDoneProgressCancelParams) {
         self.send(Event::CancelProgress(params.token));
@@ -49,7 +56,7 @@ impl LanguageServer for Backend {
     async fn initialize(&self, params: proto::InitializeParams) -> Result<proto::InitializeResult> {
         let profile = from_proto::profile(&params.capabilities);
         self.send(Event::Configure(profile));
-        self.send(Event::Settings(from_proto::settings(&params.initialization_options.unwrap_or_default())));
+        self.configure(&params.initialization_options.unwrap_or_default());
         params.process_id.into_iter().for_each(|id| parent::watch(id, &self.events));
         Ok(to_proto::initialize_result(&profile))
     }
@@ -62,7 +69,17 @@ impl LanguageServer for Backend {
     async fn did_change_configuration(&self, params: proto::DidChangeConfigurationParams) {
         // Clients that push nothing are asked for nothing: what `initialize` said stays.
         if !params.settings.is_null() {
-            self.send(Event::Settings(from_proto::settings(&params.settings)));
+            self.configure(&params.settings);
+        }
+    }
+
+    async fn initialized(&self, _: proto::InitializedParams) {
+        self.send(Event::Initialized);
+    }
+
+    async fn did_change_watched_files(&self, params: proto::DidChangeWatchedFilesParams) {
+        if params.changes.iter().any(|change| from_proto::is_settings_file(&change.uri)) {
+            self.send(Event::SettingsFiles);
         }
     }
 

@@ -4,7 +4,9 @@
 //! database is built anew from the texts. The file in which it happened may be checkable again after the next edit.
 
 use crate::lsp::{Change, Profile, Uri, to_proto};
+use crate::projects::{Known, Said};
 use rx_db::{FileId, FileKind, Snapshot, Workspace};
+use rx_settings::Choice;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,6 +24,7 @@ const CRASHED: &str = "rx failed on this text; this is a bug in rx, please repor
 pub struct Documents {
     workspace: Workspace,
     open: HashMap<Uri, Open>,
+    settings: Known,
     /// What went wrong since the last [`Documents::take_log`].
     log: Vec<String>,
 }
@@ -31,6 +34,8 @@ struct Open {
     text: Text,
     kind: FileKind,
     version: i32,
+    /// What its settings file says.
+    said: Said,
 }
 
 /// Where the text of a document is.
@@ -43,13 +48,18 @@ enum Text {
 }
 
 impl Documents {
-    /// Adds a document, or replaces it when the client opens it twice.
+    /// Adds a document, or replaces it when the client opens it twice; its settings file is read.
     pub fn open(&mut self, uri: Uri, kind: FileKind, version: i32, text: &str) {
+        let said = self.settings.of(&uri, &mut Known::look());
+        self.open_with(uri, kind, version, text, said);
+    }
+
+    fn open_with(&mut self, uri: Uri, kind: FileKind, version: i32, text: &str, said: Said) {
         self.close(&uri);
         let text = if text.len() > MAX_BYTES {
             Text::Unknown(TOO_LARGE)
         } else {
-            match catch(|| self.workspace.add(text, kind)) {
+            match catch(|| add(&mut self.workspace, text, kind, &said)) {
                 Some(file) => Text::Known(file),
                 None => {
                     self.rebuild(&uri);
@@ -57,7 +67,38 @@ impl Documents {
                 }
             }
         };
-        self.open.insert(uri, Open { text, kind, version });
+        self.open.insert(uri, Open { text, kind, version, said });
+    }
+
+    /// Reads the settings files of all documents anew.
+    pub fn read_settings(&mut self) {
+        let mut look = Known::look();
+        let mut failed = None;
+        for (uri, open) in &mut self.open {
+            open.said = self.settings.of(uri, &mut look);
+            if let Text::Known(file) = open.text
+                && catch(|| configure(&mut self.workspace, file, &open.said)).is_none()
+            {
+                failed = Some(uri.clone());
+            }
+        }
+        failed.into_iter().for_each(|uri| self.rebuild(&uri));
+    }
+
+    /// Sets the codes that the client's settings choose.
+    pub fn choose(&mut self, choice: Choice) {
+        self.settings.choose(choice);
+        self.read_settings();
+    }
+
+    /// The documents.
+    pub fn uris(&self) -> impl Iterator<Item = &Uri> {
+        self.open.keys()
+    }
+
+    /// What the user has to be told of settings files.
+    pub fn take_complaints(&mut self) -> Vec<String> {
+        self.settings.take_complaints()
     }
 
     /// Applies changes, one after the other. False: no such document is open.
@@ -122,10 +163,11 @@ impl Documents {
 
     /// The diagnostics as they are to be shown. `None`: finding them panicked.
     fn check(&self, uri: &Uri, profile: &Profile) -> Option<to_proto::Diagnostics> {
-        match self.open.get(uri)?.text {
+        let open = self.open.get(uri)?;
+        match open.text {
             Text::Unknown(why) => Some(to_proto::not_checked(why)),
             Text::Known(file) => catch(|| {
-                let found = self.workspace.diagnostics(file);
+                let found = open.said.apply(self.workspace.diagnostics(file));
                 to_proto::diagnostics(self.workspace.document(file), uri, &found, profile)
             }),
         }
@@ -143,8 +185,8 @@ impl Documents {
             (Text::Known(file), _) => file,
             // A whole new text finds a lost document again.
             (Text::Unknown(_), None) => {
-                let (kind, version) = (open.kind, open.version);
-                return self.open(uri.clone(), kind, version, &change.text);
+                let (kind, version, said) = (open.kind, open.version, open.said.clone());
+                return self.open_with(uri.clone(), kind, version, &change.text, said);
             }
             (Text::Unknown(_), Some(_)) => return,
         };
@@ -180,10 +222,10 @@ impl Documents {
 
     /// After a panic in an edit of `uri`: a new database, with `text` for that document.
     fn replace(&mut self, uri: &Uri, text: Option<String>) {
-        let Some(kind) = self.open.get(uri).map(|open| open.kind) else { return };
+        let Some((kind, said)) = self.open.get(uri).map(|open| (open.kind, open.said.clone())) else { return };
         self.mark(uri, Text::Unknown(LOST));
         self.rebuild(uri);
-        let added = text.and_then(|text| catch(|| self.workspace.add(&text, kind)));
+        let added = text.and_then(|text| catch(|| add(&mut self.workspace, &text, kind, &said)));
         self.mark(uri, added.map_or(Text::Unknown(LOST), Text::Known));
     }
 
@@ -193,12 +235,24 @@ impl Documents {
         let old = std::mem::take(&mut self.workspace);
         for open in self.open.values_mut() {
             let Text::Known(file) = open.text else { continue };
-            let added = catch(|| self.workspace.add(&old.document(file).text(), open.kind));
+            let added = catch(|| add(&mut self.workspace, &old.document(file).text(), open.kind, &open.said));
             open.text = added.map_or(Text::Unknown(LOST), Text::Known);
         }
         // Dropping a database in an unknown state may panic again, to no one's harm.
         let _ = catch(|| drop(old));
     }
+}
+
+/// Adds a text with what is said of it.
+fn add(workspace: &mut Workspace, text: &str, kind: FileKind, said: &Said) -> FileId {
+    let file = workspace.add(text, kind);
+    configure(workspace, file, said);
+    file
+}
+
+fn configure(workspace: &mut Workspace, file: FileId, said: &Said) {
+    workspace.set_tvm(file, said.project.file.settings.tvm_version);
+    workspace.set_operators(file, said.project.operators.clone());
 }
 
 /// `text` as it is after `range` was replaced by `new`, whether the edit was carried out before the panic or not.

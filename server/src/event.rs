@@ -3,14 +3,21 @@
 use crate::lsp::{Change, Profile, ProgressToken, Uri};
 use crate::reads::Read;
 use crate::run::{Order, Settings};
+use rx_settings::Choice;
 
 /// One thing for the main loop to do, in the order of the client's messages.
 #[derive(Debug)]
 pub enum Event {
     /// The client said what it can take.
     Configure(Profile),
+    /// The client can be asked for things now.
+    Initialized,
     /// The user decided something about runs.
     Settings(Settings),
+    /// The user chose codes; with words that are none.
+    Choose(Choice, Vec<String>),
+    /// Files outside the editor changed, a settings file among them.
+    SettingsFiles,
     /// A document was opened.
     Open {
         /// Which.

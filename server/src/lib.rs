@@ -14,6 +14,7 @@ pub mod lsp;
 pub mod main_loop;
 pub mod outbox;
 pub mod parent;
+pub mod projects;
 pub mod reads;
 pub mod run;
 pub mod server;

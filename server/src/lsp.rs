@@ -29,6 +29,8 @@ pub struct Profile {
     pub markdown: bool,
     /// Whether the server may begin to show progress.
     pub progress: bool,
+    /// Whether the client looks after files for the server when asked to.
+    pub watches: bool,
 }
 
 impl Default for Profile {
@@ -42,6 +44,7 @@ impl Default for Profile {
             unnecessary: false,
             markdown: false,
             progress: false,
+            watches: false,
         }
     }
 }

@@ -64,6 +64,7 @@ impl MainLoop {
             }
             self.start_reads();
             self.publish();
+            self.documents.take_complaints().iter().for_each(|message| self.outbox.complain(message));
             self.documents.take_log().into_iter().for_each(|line| self.outbox.log(line));
         }
     }
@@ -72,7 +73,18 @@ impl MainLoop {
     fn handle(&mut self, event: Event) -> bool {
         match event {
             Event::Configure(profile) => self.profile = profile,
+            Event::Initialized if self.profile.watches => self.outbox.watch_settings_files(),
+            Event::Initialized => {}
             Event::Settings(settings) => self.runs.configure(settings),
+            Event::Choose(choice, unknown) => {
+                unknown.iter().for_each(|word| self.outbox.complain(&format!("setting rx.check: {word}")));
+                self.documents.choose(choice);
+                self.documents.uris().for_each(|uri| touch(&mut self.touched, uri));
+            }
+            Event::SettingsFiles => {
+                self.documents.read_settings();
+                self.documents.uris().for_each(|uri| touch(&mut self.touched, uri));
+            }
             Event::Open { uri, language, version, text } => {
                 let kind = from_proto::file_kind(&language, &uri);
                 self.documents.open(uri.clone(), kind, version, &text);
@@ -133,9 +145,7 @@ impl MainLoop {
         if self.last.as_ref() != Some(&uri) {
             self.last = Some(uri.clone());
         }
-        if !self.touched.contains(&uri) {
-            self.touched.push(uri);
-        }
+        touch(&mut self.touched, &uri);
     }
 
     /// Gives free workers something to do.
@@ -164,5 +174,11 @@ impl MainLoop {
                 self.outbox.publish(uri, Some(version), diagnostics);
             }
         }
+    }
+}
+
+fn touch(touched: &mut Vec<Uri>, uri: &Uri) {
+    if !touched.contains(uri) {
+        touched.push(uri.clone());
     }
 }

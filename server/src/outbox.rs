@@ -2,18 +2,28 @@
 
 use crate::lsp::{Uri, to_proto};
 use futures::executor::block_on;
+use tokio::runtime::Handle;
 use tower_lsp::Client;
 use tower_lsp::ls_types::MessageType;
 
 /// The way to the client. Sending waits while the client does not read, and does nothing once it is gone.
 pub struct Outbox {
     client: Client,
+    /// Where answers of the client are waited for.
+    runtime: Handle,
 }
 
 impl Outbox {
-    /// To this client.
-    pub fn new(client: Client) -> Outbox {
-        Outbox { client }
+    /// To this client; its answers are waited for on `runtime`.
+    pub fn new(client: Client, runtime: Handle) -> Outbox {
+        Outbox { client, runtime }
+    }
+
+    /// Asks the client to tell of changed settings files.
+    pub fn watch_settings_files(&self) {
+        let client = self.client.clone();
+        // A client that says no is one whose settings files are read when documents are opened.
+        self.runtime.spawn(async move { client.register_capability(vec![to_proto::settings_files_watch()]).await });
     }
 
     /// Replaces the diagnostics the client shows of a document; `version` says of which text they are.

@@ -49,8 +49,8 @@ async fn serve(client_process: Option<u32>) -> io::Result<Ended> {
     let (done, settled) = oneshot::channel();
     let mut started = Ok(());
     let (service, socket) = LspService::build(|client| {
-        let runs = Runs::new(runtime, client.clone(), events.clone());
-        let main_loop = MainLoop::new(inbox, jobs, Outbox::new(client), runs);
+        let runs = Runs::new(runtime.clone(), client.clone(), events.clone());
+        let main_loop = MainLoop::new(inbox, jobs, Outbox::new(client, runtime), runs);
         started = start_main_loop(main_loop, done);
         Backend::new(events.clone())
     })

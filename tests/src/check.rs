@@ -98,8 +98,8 @@ pub fn check_settings(text: &str) -> (Checked, Arc<Operators>) {
 /// Checks a text whose project declares these operators.
 pub fn check_with(text: &str, kind: FileKind, tvm: Option<TvmVersion>, operators: &Arc<Operators>) -> Checked {
     let mut workspace = Workspace::new();
-    workspace.set_tvm(tvm);
     let file = workspace.add(text, kind);
+    workspace.set_tvm(file, tvm);
     workspace.set_operators(file, operators.clone());
     let lines = Lines::of(text);
     let found = found(text, workspace.diagnostics(file));

@@ -7,7 +7,7 @@ use rx_base::symbolic::Bounds;
 use rx_base::{Name, Span};
 use rx_ir::StructInfo;
 use rx_ops::Schema;
-use rx_ops::user::{Operator, Operators};
+use rx_ops::user::Operators;
 use rx_syntax::ast::{Expr, ExprKind, ImportedName, StatementKind};
 use rx_syntax::{Cursor, Segment};
 use std::sync::Arc;
@@ -171,11 +171,6 @@ impl FileContext {
     /// The operator called `name`, without `R.`: one of Relax, or a declared one.
     pub fn operator(&self, name: Name) -> Option<&'static Schema> {
         rx_ops::find(name).or_else(|| Some(&self.operators.as_ref()?.find(name)?.schema))
-    }
-
-    /// The declaration of an operator, if it is declared by the project.
-    pub fn declared(&self, schema: &'static Schema) -> Option<&'static Operator> {
-        self.operators.as_ref()?.of_schema(schema)
     }
 
     /// What the file calls the namespace `R`, `T` or `I`.

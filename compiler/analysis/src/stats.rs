@@ -21,6 +21,8 @@ pub trait Callees {
     fn function(&self, name: Name) -> Option<Arc<FunctionStats>>;
     /// What a call of the prim_func `name` costs.
     fn prim_func(&self, name: Name) -> Option<Count>;
+    /// The operator called `name`, declared ones included.
+    fn operator(&self, name: Name) -> Option<&'static rx_ops::Schema>;
 }
 
 /// Calls of one operator or function, and what they cost together.

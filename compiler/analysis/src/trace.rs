@@ -32,6 +32,8 @@ pub trait World {
     fn function(&self, name: Name) -> Option<FunctionText>;
     /// What callers see of the item called `name`.
     fn signature(&self, name: Name) -> Option<Arc<Signature>>;
+    /// The operator called `name`, declared ones included.
+    fn operator(&self, name: Name) -> Option<&'static rx_ops::Schema>;
 }
 
 /// A Relax function: its text and what its check found.

@@ -8,6 +8,7 @@ use rx_analysis::stats::{Callees, FunctionStats, function_stats};
 use rx_base::name::{NameMap, NameSet};
 use rx_base::{Name, Span};
 use rx_ir::{IndexSites, Signature};
+use rx_ops::Schema;
 use rx_syntax::document::{FunctionKind, ItemKind};
 use rx_tir::Count;
 use std::cell::RefCell;
@@ -113,5 +114,10 @@ impl Callees for Module<'_> {
         });
         self.loops.borrow_mut().insert(name, counted.clone());
         counted
+    }
+
+    fn operator(&self, name: Name) -> Option<&'static Schema> {
+        let declared = || Some(&self.workspace.parts(self.file)?.2.operators()?.find(name)?.schema);
+        rx_ops::find(name).or_else(declared)
     }
 }

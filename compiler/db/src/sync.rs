@@ -84,6 +84,11 @@ impl Inputs {
         }
     }
 
+    /// The operators that the document's project declares.
+    pub(crate) fn operators(&self) -> Option<&Operators> {
+        self.operators.as_deref()
+    }
+
     /// Follows an edit that replaced items `old` by items `new`; unchanged fields are not set.
     pub(crate) fn follow(
         &mut self,

@@ -6,6 +6,7 @@ use crate::workspace::{FileId, Snapshot, Workspace};
 use rx_analysis::trace::{self, Asked, FunctionText, TracePlace, Why, World};
 use rx_base::{Name, Span};
 use rx_ir::Signature;
+use rx_ops::Schema;
 use rx_syntax::document::{Document, Encoding, FunctionKind, ItemKind};
 use std::sync::Arc;
 
@@ -86,5 +87,9 @@ impl World for Items<'_> {
 
     fn signature(&self, name: Name) -> Option<Arc<Signature>> {
         item_signature(self.db, self.item, name)
+    }
+
+    fn operator(&self, name: Name) -> Option<&'static Schema> {
+        scope_context(self.db, self.item.scope(self.db)).operator(name)
     }
 }

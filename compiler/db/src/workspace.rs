@@ -65,6 +65,7 @@ pub struct TypeRow {
 struct File {
     document: Document,
     inputs: Inputs,
+    tvm: Option<TvmVersion>,
 }
 
 /// Documents and the salsa database over them.
@@ -73,7 +74,6 @@ pub struct Workspace {
     db: Database,
     files: Vec<Option<File>>,
     pool: Pool,
-    tvm: Option<TvmVersion>,
 }
 
 impl Workspace {
@@ -82,10 +82,12 @@ impl Workspace {
         Workspace::default()
     }
 
-    /// Chooses the release of TVM that programs are meant for: files without errors get warnings of what it cannot read,
+    /// Chooses the release of TVM that a file is meant for: without errors, it gets warnings of what that TVM cannot read,
     /// lower or build.
-    pub fn set_tvm(&mut self, version: Option<TvmVersion>) {
-        self.tvm = version;
+    pub fn set_tvm(&mut self, file: FileId, version: Option<TvmVersion>) {
+        if let Some(file) = self.files.get_mut(file.0 as usize).and_then(Option::as_mut) {
+            file.tvm = version;
+        }
     }
 
     /// Adds a file.
@@ -93,7 +95,7 @@ impl Workspace {
         let document = Document::new(text, kind);
         let inputs = Inputs::new(&mut self.db, &mut self.pool, &document);
         let id = FileId(u32::try_from(self.files.len()).unwrap_or(u32::MAX));
-        self.files.push(Some(File { document, inputs }));
+        self.files.push(Some(File { document, inputs, tvm: None }));
         id
     }
 
@@ -137,18 +139,18 @@ impl Workspace {
     pub fn diagnostics(&self, file: FileId) -> Vec<Diagnostic<Span>> {
         let Some(file) = self.file(file) else { return Vec::new() };
         let suppressions = suppressions(&file.document);
-        let found = diagnostics(&self.db, file, self.tvm);
+        let found = diagnostics(&self.db, file);
         if suppressions.is_empty() {
             return found;
         }
         // The limits of a TVM are looked for only where one is chosen, and in files without errors.
-        let limits = self.tvm.is_some() && is_valid(&found);
+        let limits = file.tvm.is_some() && is_valid(&found);
         suppression::apply(&suppressions, found, |code: Code| limits || code.number() / 100 != PORTABILITY)
     }
 
     /// The mistakes of a file, in order of position, suppressed or not.
     pub fn unsuppressed_diagnostics(&self, file: FileId) -> Vec<Diagnostic<Span>> {
-        self.file(file).map(|file| diagnostics(&self.db, file, self.tvm)).unwrap_or_default()
+        self.file(file).map(|file| diagnostics(&self.db, file)).unwrap_or_default()
     }
 
     /// The struct info of every parameter, binding and returned value of a file, in order of position.
@@ -166,9 +168,13 @@ impl Workspace {
     /// queries: ask through [`Snapshot::catch`].
     pub fn snapshot(&self) -> Snapshot {
         let files = self.files.iter().map(|file| {
-            file.as_ref().map(|file| File { document: file.document.clone(), inputs: file.inputs.share() })
+            file.as_ref().map(|file| File {
+                document: file.document.clone(),
+                inputs: file.inputs.share(),
+                tvm: file.tvm,
+            })
         });
-        Snapshot(Workspace { db: self.db.clone(), files: files.collect(), pool: Pool::default(), tvm: self.tvm })
+        Snapshot(Workspace { db: self.db.clone(), files: files.collect(), pool: Pool::default() })
     }
 }
 
@@ -217,7 +223,7 @@ fn is_valid(found: &[Diagnostic<Span>]) -> bool {
     found.iter().all(|diagnostic| diagnostic.severity != Severity::Error)
 }
 
-fn diagnostics(db: &Database, file: &File, tvm: Option<TvmVersion>) -> Vec<Diagnostic<Span>> {
+fn diagnostics(db: &Database, file: &File) -> Vec<Diagnostic<Span>> {
     let mut found = Vec::new();
     for (at, (input, item)) in file.inputs.items.iter().zip(file.document.items()).enumerate() {
         let check = check_item(db, *input);
@@ -229,7 +235,7 @@ fn diagnostics(db: &Database, file: &File, tvm: Option<TvmVersion>) -> Vec<Diagn
             found.push(diagnostic.map_places(primary, place));
         }
     }
-    if let (Some(version), true) = (tvm, is_valid(&found)) {
+    if let (Some(version), true) = (file.tvm, is_valid(&found)) {
         for (at, input) in file.inputs.items.iter().enumerate() {
             let limits = portability(db, *input, version);
             found.extend(limits.iter().map(|limit| place_diagnostic(&file.document, at, limit)));

@@ -6,12 +6,11 @@
 pub mod pattern;
 mod rule;
 
-pub use rule::infer;
-
 use crate::call::{CallInfo, Problem};
 use crate::cost::Cost;
 use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use pattern::{Condition, TypePattern};
+use rule::infer;
 use rx_base::name::{NameMap, name};
 use rx_base::{DType, Name};
 use rx_ir::StructInfo;
@@ -172,11 +171,6 @@ impl Operators {
         self.by_name.get(&name).copied()
     }
 
-    /// The operator whose schema this is.
-    pub fn of_schema(&self, schema: &'static Schema) -> Option<&'static Operator> {
-        self.find(name(schema.name)).filter(|operator| std::ptr::eq(&raw const operator.schema, schema))
-    }
-
     /// All of them, by name.
     pub fn all(&self) -> impl Iterator<Item = &'static Operator> {
         let mut all: Vec<&'static Operator> = self.by_name.values().copied().collect();
@@ -216,15 +210,18 @@ fn schema_of(declaration: &Declaration) -> Schema {
         doc: text(&operator_doc(declaration)),
         reference: "rx.toml",
         cost: Cost::Uncounted,
-        infer: elsewhere,
+        infer: declared,
         compute: None,
         flow: Flow::OPAQUE,
     }
 }
 
-/// A declared operator's rule is [`infer`], which knows the declaration.
-fn elsewhere(_: &CallInfo<'_>) -> Result<StructInfo, Problem> {
-    Err(Problem::Propagate)
+/// The rule of all declared operators: that of the declaration which the called schema was made of.
+fn declared(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    let seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let operator = seen.iter().copied().find(|operator| std::ptr::eq(&raw const operator.schema, call.schema));
+    drop(seen);
+    operator.map_or(Err(Problem::Propagate), |operator| infer(operator, call))
 }
 
 fn param_of(param: &DeclaredParam) -> Param {

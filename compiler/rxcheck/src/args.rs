@@ -4,6 +4,7 @@ use clap::error::ErrorKind;
 use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 use clap_complete::Shell;
 use rx_base::TvmVersion;
+use rx_db::Projects;
 use rx_report::Format;
 use rx_settings::{Choice, Finder, Selector, Unreadable};
 use std::io::IsTerminal;
@@ -220,16 +221,17 @@ impl Args {
         Choice { select: self.select.clone(), ignore: self.ignore.clone() }
     }
 
-    /// Where the settings of files are found.
+    /// What speaks of files.
     ///
     /// # Errors
     /// When `--config` names a file that cannot be read.
-    pub fn finder(&self) -> Result<Finder, Unreadable> {
-        match &self.config {
-            Some(path) => Finder::given(path),
-            None if self.isolated => Ok(Finder::isolated()),
-            None => Ok(Finder::nearest()),
-        }
+    pub fn projects(&self) -> Result<Projects, Unreadable> {
+        let finder = match &self.config {
+            Some(path) => Finder::given(path)?,
+            None if self.isolated => Finder::isolated(),
+            None => Finder::nearest(),
+        };
+        Ok(Projects::new(finder))
     }
 
     /// How diagnostics are written.

@@ -6,10 +6,10 @@ use crate::output::{Counts, Failure};
 use crate::rewrite::{Rewriting, Rewritten, rewrite};
 use crate::{panics, stats, types};
 use rx_base::{Diagnostic, Severity, Span, TvmVersion};
-use rx_db::{Document, FileId, FileKind, Workspace};
+use rx_db::{Document, FileId, FileKind, Project, Workspace};
 use rx_report::load::{Loaded, Place, load};
 use rx_report::{Format, Piece, Source};
-use rx_settings::{Choice, SettingsFile};
+use rx_settings::Choice;
 use rx_syntax::document::ItemKind;
 use std::path::Path;
 
@@ -102,22 +102,22 @@ fn checked(input: &Input, options: &Options) -> Outcome {
         }
         text = std::mem::take(&mut rewritten.text);
     }
-    let mut workspace = workspace(input, options);
-    let file = workspace.add(&text, input.kind);
-    workspace.set_operators(file, input.operators.clone());
+    let (workspace, file) = workspace(&text, input, options);
     report(input, options, Text { workspace: &workspace, file, text: &text, mistake }, rewritten)
 }
 
-/// A database for an input.
-pub fn workspace(input: &Input, options: &Options) -> Workspace {
+/// A database of one text, that of an input.
+pub fn workspace(text: &str, input: &Input, options: &Options) -> (Workspace, FileId) {
     let mut workspace = Workspace::new();
-    workspace.set_tvm(tvm(input, options));
-    workspace
+    let file = workspace.add(text, input.kind);
+    configure(&mut workspace, file, input, options);
+    (workspace, file)
 }
 
-/// The TVM an input is meant for.
-pub fn tvm(input: &Input, options: &Options) -> Option<TvmVersion> {
-    options.tvm.or(input.settings.settings.tvm_version)
+/// Tells a database what rx.toml and the command line say of an input.
+pub fn configure(workspace: &mut Workspace, file: FileId, input: &Input, options: &Options) {
+    workspace.set_tvm(file, options.tvm.or(input.settings().tvm_version));
+    workspace.set_operators(file, input.project.operators.clone());
 }
 
 /// A text that is in a database.
@@ -147,7 +147,7 @@ pub fn report(input: &Input, options: &Options, text: Text<'_>, rewritten: Rewri
         None => reported(workspace, file, input, options),
     };
     let counts = Counts::of(&diagnostics);
-    let strict = options.error_on_warning || input.settings.settings.error_on_warning;
+    let strict = options.error_on_warning || input.settings().error_on_warning;
     let mut checked =
         Checked { counts, fails: counts.fails(strict), name: name.clone(), rewritten, ..Checked::default() };
     if without_relax {
@@ -159,7 +159,7 @@ pub fn report(input: &Input, options: &Options, text: Text<'_>, rewritten: Rewri
     } else if options.stats {
         checked.types = stats::rows(&source, workspace, file, options.format);
     } else {
-        let hints = options.hints || input.settings.settings.hints;
+        let hints = options.hints || input.settings().hints;
         render(&source, &diagnostics, options, hints, &mut checked);
     }
     Outcome::Checked(checked)
@@ -167,20 +167,19 @@ pub fn report(input: &Input, options: &Options, text: Text<'_>, rewritten: Rewri
 
 /// The mistakes of a text that stands in no file but is an input's.
 fn diagnostics(text: &str, input: &Input, options: &Options) -> Vec<Diagnostic<Span>> {
-    let mut workspace = workspace(input, options);
-    let file = workspace.add(text, input.kind);
-    workspace.set_operators(file, input.operators.clone());
+    let (workspace, file) = workspace(text, input, options);
     reported(&workspace, file, input, options)
 }
 
 /// The diagnostics of a file as rx.toml and the command line want them.
-fn reported(workspace: &Workspace, file: FileId, input: &Input, options: &Options) -> Vec<Diagnostic<Span>> {
-    let severities = input.settings.settings.severities(input.path(), &options.choice);
+pub fn reported(workspace: &Workspace, file: FileId, input: &Input, options: &Options) -> Vec<Diagnostic<Span>> {
+    let severities = input.settings().severities(input.path(), &options.choice);
     severities.apply(workspace.diagnostics(file))
 }
 
 /// Renders the mistakes of a settings file.
-pub fn settings(file: &SettingsFile, options: &Options) -> Outcome {
+pub fn settings(project: &Project, options: &Options) -> Outcome {
+    let file = &project.file;
     let path = file.path.as_deref().unwrap_or(Path::new(rx_settings::FILE_NAME));
     let here = std::env::current_dir().unwrap_or_default();
     let name = path.strip_prefix(here).unwrap_or(path).to_string_lossy();

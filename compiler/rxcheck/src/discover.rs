@@ -2,9 +2,9 @@
 
 use crate::args::Args;
 use crate::output::Failure;
-use rx_db::{FileKind, Operators};
+use rx_db::{FileKind, Project, Projects};
 use rx_report::load::Place;
-use rx_settings::{Finder, SettingsFile};
+use rx_settings::Settings;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,9 +24,7 @@ pub struct Input {
     /// Named on the command line, not found in a folder.
     pub named: bool,
     /// What rx.toml says of it.
-    pub settings: Arc<SettingsFile>,
-    /// The operators that it declares.
-    pub operators: Arc<Operators>,
+    pub project: Arc<Project>,
 }
 
 impl Input {
@@ -36,6 +34,11 @@ impl Input {
             Place::Stdin => Path::new(&self.shown),
             Place::File(path) => path,
         }
+    }
+
+    /// The settings of rx.toml.
+    pub fn settings(&self) -> &Settings {
+        &self.project.file.settings
     }
 }
 
@@ -47,20 +50,21 @@ pub struct Found {
     /// What could not be looked at.
     pub failures: Vec<Failure>,
     /// Settings files that are wrong; the files they speak of are not among the inputs.
-    pub mistaken: Vec<Arc<SettingsFile>>,
+    pub mistaken: Vec<Arc<Project>>,
     /// Whether something was passed over because rx.toml says so.
     pub excluded: bool,
 }
 
-/// Looks for what `paths` name, with the settings that `finder` finds.
-pub fn discover(args: &Args, paths: &[PathBuf], finder: &mut Finder) -> Found {
-    let mut search = Search {
-        finder,
-        force_exclude: args.force_exclude,
-        found: Found::default(),
-        seen: HashSet::new(),
-        declared: Vec::new(),
+/// Looks for what `paths` name, with what the settings files say of it.
+pub fn discover(args: &Args, paths: &[PathBuf]) -> Found {
+    let projects = match args.projects() {
+        Ok(projects) => projects,
+        Err(unreadable) => {
+            return Found { failures: vec![Failure::new(&unreadable.path, &unreadable.error)], ..Found::default() };
+        }
     };
+    let mut search =
+        Search { projects, force_exclude: args.force_exclude, found: Found::default(), seen: HashSet::new() };
     for path in paths {
         if path.as_os_str() == "-" {
             search.add(args.stdin_name.clone(), Place::Stdin, true);
@@ -73,17 +77,15 @@ pub fn discover(args: &Args, paths: &[PathBuf], finder: &mut Finder) -> Found {
     search.found
 }
 
-struct Search<'f> {
-    finder: &'f mut Finder,
+struct Search {
+    projects: Projects,
     force_exclude: bool,
     found: Found,
     /// Files already looked at; `None` is standard input.
     seen: HashSet<Option<PathBuf>>,
-    /// The operators of the settings files read so far; none where a declaration is wrong.
-    declared: Vec<(Arc<SettingsFile>, Option<Arc<Operators>>)>,
 }
 
-impl Search<'_> {
+impl Search {
     /// Adds an input, unless it was seen, is passed over, or its settings are wrong.
     fn add(&mut self, shown: String, place: Place, named: bool) {
         let (key, path) = match &place {
@@ -93,13 +95,14 @@ impl Search<'_> {
         if !self.seen.insert(key) {
             return;
         }
-        let Some((settings, operators)) = self.settings(path.parent().unwrap_or(Path::new(""))) else { return };
+        let Some(project) = self.project(path.parent().unwrap_or(Path::new(""))) else { return };
+        let settings = &project.file.settings;
         let taken = match named {
-            true => !(self.force_exclude && settings.settings.excludes(&path)),
-            false => settings.settings.takes(&path, matches!(extension(&path), Some("rx" | "py"))),
+            true => !(self.force_exclude && settings.excludes(&path)),
+            false => settings.takes(&path, matches!(extension(&path), Some("rx" | "py"))),
         };
         if taken {
-            self.found.inputs.push(Input { shown, place, kind: kind_of(&path), named, settings, operators });
+            self.found.inputs.push(Input { shown, place, kind: kind_of(&path), named, project });
         } else {
             self.found.excluded = true;
         }
@@ -111,16 +114,13 @@ impl Search<'_> {
         self.add(path.to_string_lossy().into_owned(), Place::File(path), named);
     }
 
-    /// The settings of the files in a folder; none when they are wrong or unreadable, which is said once.
-    fn settings(&mut self, folder: &Path) -> Option<(Arc<SettingsFile>, Arc<Operators>)> {
-        match self.finder.of_folder(folder) {
-            Ok(settings) if settings.mistakes.is_empty() => {
-                let operators = self.operators(&settings)?;
-                Some((settings, operators))
-            }
-            Ok(settings) => {
-                if !self.found.mistaken.iter().any(|known| Arc::ptr_eq(known, &settings)) {
-                    self.found.mistaken.push(settings);
+    /// What speaks of the files in a folder; none when it is wrong or unreadable, which is said once.
+    fn project(&mut self, folder: &Path) -> Option<Arc<Project>> {
+        match self.projects.of_folder(folder) {
+            Ok(project) if !project.is_wrong() => Some(project),
+            Ok(project) => {
+                if !self.found.mistaken.iter().any(|known| Arc::ptr_eq(known, &project)) {
+                    self.found.mistaken.push(project);
                 }
                 None
             }
@@ -134,20 +134,6 @@ impl Search<'_> {
         }
     }
 
-    /// The operators that a settings file declares; none when a declaration is wrong, which is said once.
-    fn operators(&mut self, settings: &Arc<SettingsFile>) -> Option<Arc<Operators>> {
-        if let Some((_, known)) = self.declared.iter().find(|(known, _)| Arc::ptr_eq(known, settings)) {
-            return known.clone();
-        }
-        let (operators, mistakes) = rx_db::declared_operators(&settings.settings.ops);
-        let operators = mistakes.is_empty().then(|| Arc::new(operators));
-        if operators.is_none() {
-            self.found.mistaken.push(Arc::new(SettingsFile { mistakes, ..SettingsFile::clone(settings) }));
-        }
-        self.declared.push((settings.clone(), operators.clone()));
-        operators
-    }
-
     /// The files below `root`, by an explicit stack: folders may nest deeper than the program's.
     fn folder(&mut self, root: &Path) {
         let mut pending = vec![root.to_owned()];
@@ -156,13 +142,14 @@ impl Search<'_> {
                 self.file(path, false);
                 continue;
             }
-            let Some((settings, _)) = self.settings(&path) else { continue };
-            if path != root && settings.settings.excludes(&path) {
+            let Some(project) = self.project(&path) else { continue };
+            let settings = &project.file.settings;
+            if path != root && settings.excludes(&path) {
                 self.found.excluded = true;
                 continue;
             }
             // Children go on the stack in reverse, so that they come off it sorted.
-            match children(&path, settings.settings.include.is_some()) {
+            match children(&path, settings.include.is_some()) {
                 Ok(children) => pending.extend(children.into_iter().rev()),
                 Err(error) => self.found.failures.push(Failure::new(&path, &error)),
             }

@@ -1,6 +1,6 @@
 //! A file between two rounds of `--watch`.
 
-use crate::check::{Options, Outcome, Text, check, report, tvm, workspace};
+use crate::check::{Options, Outcome, Text, check, configure, report, workspace};
 use crate::discover::Input;
 use crate::output::Failure;
 use crate::panics;
@@ -96,17 +96,14 @@ fn follow(
 ) -> Checked {
     match old {
         Some(Checked { mut workspace, file, text: before, .. }) => {
-            workspace.set_tvm(tvm(input, options));
-            workspace.set_operators(file, input.operators.clone());
+            configure(&mut workspace, file, input, options);
             if let Some((range, new)) = difference(&before, &text) {
                 workspace.edit(file, range, new);
             }
             Checked { workspace, file, text, mistake }
         }
         None => {
-            let mut workspace = workspace(input, options);
-            let file = workspace.add(&text, input.kind);
-            workspace.set_operators(file, input.operators.clone());
+            let (workspace, file) = workspace(&text, input, options);
             Checked { workspace, file, text, mistake }
         }
     }

@@ -21,8 +21,10 @@ mod watch;
 mod why;
 
 use args::Args;
+use check::Options;
 use clap::CommandFactory;
-use output::{Failure, Printer, Status};
+use discover::Found;
+use output::{Printer, Status};
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -56,26 +58,34 @@ fn completions(shell: clap_complete::Shell) -> Status {
     Status::Clean
 }
 
-/// Checks all files and prints all reports.
-fn run(args: &Args) -> Status {
-    let mut printer = Printer::new(args);
-    let mut finder = match args.finder() {
-        Ok(finder) => finder,
-        Err(unreadable) => {
-            printer.failure(&Failure::new(&unreadable.path, &unreadable.error));
-            return printer.finish(false);
-        }
-    };
-    let found = discover::discover(args, &args.paths, &mut finder);
-    for failure in &found.failures {
-        printer.failure(failure);
-    }
-    let options = check::Options::new(args);
-    for mistaken in &found.mistaken {
-        if printer.outcome(check::settings(mistaken, &options)).is_err() {
+/// Prints the mistakes of settings files.
+fn print_mistaken(found: &Found, options: &Options, printer: &mut Printer<'_>) {
+    for project in &found.mistaken {
+        if printer.outcome(check::settings(project, options)).is_err() {
             break;
         }
     }
+}
+
+/// Where settings files are wrong: prints that, and how it ends. What would be said of the other files alone may be false.
+fn mistaken(args: &Args, found: &Found) -> Option<Status> {
+    if found.mistaken.is_empty() {
+        return None;
+    }
+    let mut printer = Printer::new(args);
+    print_mistaken(found, &Options::new(args), &mut printer);
+    Some(printer.finish(false))
+}
+
+/// Checks all files and prints all reports.
+fn run(args: &Args) -> Status {
+    let mut printer = Printer::new(args);
+    let found = discover::discover(args, &args.paths);
+    for failure in &found.failures {
+        printer.failure(failure);
+    }
+    let options = Options::new(args);
+    print_mistaken(&found, &options, &mut printer);
     let printed = pool::in_order(
         &found.inputs,
         args.workers(),

@@ -126,7 +126,7 @@ fn annotate(
     for _ in 0..MOST_ROUNDS {
         let mut workspace = Workspace::new();
         let file = workspace.add(&text, input.kind);
-        workspace.set_operators(file, input.operators.clone());
+        workspace.set_operators(file, input.project.operators.clone());
         let edits = workspace.annotations(file, which, None);
         if edits.is_empty() {
             break;

@@ -4,20 +4,24 @@ mod compare;
 mod show;
 
 use crate::args::Args;
+use crate::check::Options;
 use crate::discover::{Found, Input, discover};
 use crate::output::{Failure, Status};
 use crate::{panics, pool};
 use compare::{Phase, Step};
 use rx_report::Format;
 use rx_report::load::load;
-use rx_settings::Finder;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
 /// Checks the phases in order and says what each changes.
 pub fn sequence(args: &Args) -> Status {
-    let Found { mut inputs, failures, .. } = discover(args, &args.paths, &mut Finder::isolated());
+    let found = discover(args, &args.paths);
+    if let Some(status) = crate::mistaken(args, &found) {
+        return status;
+    }
+    let Found { mut inputs, failures, .. } = found;
     if !args.given_order {
         inputs.sort_by(|a, b| compare::natural(&a.shown, &b.shown));
     }
@@ -39,6 +43,7 @@ pub fn sequence(args: &Args) -> Status {
 }
 
 fn run(args: &Args, inputs: &[Input]) -> Status {
+    let options = Options::new(args);
     let mut status = Status::Clean;
     let mut before: Option<Phase> = None;
     let mut found = false;
@@ -51,7 +56,7 @@ fn run(args: &Args, inputs: &[Input]) -> Status {
                 continue;
             }
         };
-        let phase = Phase::new(&input.shown, text, input.kind);
+        let phase = Phase::new(input, text, &options);
         if !phase.has_relax() && !input.named {
             continue;
         }

@@ -34,7 +34,7 @@ pub fn watch(args: &Args) -> Status {
     let mut before: Option<Found> = None;
     loop {
         let started = Instant::now();
-        let found = look(args);
+        let found = discover(args, &args.paths);
         let same = before.as_ref().is_some_and(|before| same(before, &found));
         if !same || found.inputs.iter().any(|input| is_stale(input, &mut kept)) {
             let (status, ended) = round(args, &options, &found, &mut kept);
@@ -47,24 +47,17 @@ pub fn watch(args: &Args) -> Status {
     }
 }
 
-/// What there is to check now.
-fn look(args: &Args) -> Found {
-    match args.finder() {
-        Ok(mut finder) => discover(args, &args.paths, &mut finder),
-        Err(unreadable) => {
-            Found { failures: vec![Failure::new(&unreadable.path, &unreadable.error)], ..Found::default() }
-        }
-    }
-}
-
 /// Whether the same files are to be checked in the same way.
 fn same(before: &Found, now: &Found) -> bool {
     let inputs = |found: &Found| -> Vec<(PathBuf, Option<PathBuf>, String)> {
-        let input = |input: &Input| (input.path().to_owned(), input.settings.path.clone(), input.settings.text.clone());
+        let input = |input: &Input| {
+            let settings = &input.project.file;
+            (input.path().to_owned(), settings.path.clone(), settings.text.clone())
+        };
         found.inputs.iter().map(input).collect()
     };
     let mistaken = |found: &Found| -> Vec<(Option<PathBuf>, String)> {
-        found.mistaken.iter().map(|file| (file.path.clone(), file.text.clone())).collect()
+        found.mistaken.iter().map(|it| (it.file.path.clone(), it.file.text.clone())).collect()
     };
     before.failures == now.failures && inputs(before) == inputs(now) && mistaken(before) == mistaken(now)
 }
@@ -88,7 +81,7 @@ fn round(
     clear(args);
     let mut printer = Printer::new(args);
     found.failures.iter().for_each(|failure| printer.failure(failure));
-    let mut ended = found.mistaken.iter().any(|file| printer.outcome(check::settings(file, options)).is_err());
+    let mut ended = found.mistaken.iter().any(|it| printer.outcome(check::settings(it, options)).is_err());
     let work = |input: &Input| again(input, options, kept.get(input.path()));
     let started = pool::in_order(&found.inputs, args.workers(), work, |outcome| {
         ended |= printer.outcome(outcome).is_err();

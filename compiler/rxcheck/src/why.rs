@@ -1,14 +1,14 @@
 //! `--why`: where a dim, rank or dtype of a value comes from.
 
 use crate::args::Args;
-use crate::discover::{Found, Input, discover};
+use crate::check::{Options, workspace};
+use crate::discover::{Input, discover};
 use crate::output::{Failure, Status};
 use crate::{panics, pool};
 use rx_base::{Label, Severity, Span};
-use rx_db::{Asked, Encoding, Step, StepKind, StructInfo, Trace, Why, Workspace};
+use rx_db::{Asked, Encoding, Step, StepKind, StructInfo, Trace, Why};
 use rx_report::load::load;
 use rx_report::{Format, Source, Story, printable};
-use rx_settings::Finder;
 use serde::Serialize;
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -72,14 +72,17 @@ impl FromStr for Part {
 /// Answers `--why`.
 pub fn why(args: &Args, position: &Position) -> Status {
     let paths = std::slice::from_ref(&position.path);
-    let Found { inputs, failures, .. } = discover(args, paths, &mut Finder::isolated());
+    let found = discover(args, paths);
+    if let Some(status) = crate::mistaken(args, &found) {
+        return status;
+    }
     let mut status = Status::Clean;
-    for failure in &failures {
+    for failure in &found.failures {
         status = status.max(failure.say());
     }
     // On a worker's thread, whose stack is as deep as texts nest.
     let asked = pool::in_order(
-        &inputs,
+        &found.inputs,
         NonZeroUsize::MIN,
         |input| match panics::catch(|| answer(args, input, position)) {
             Ok(answer) => answer,
@@ -101,9 +104,7 @@ pub fn why(args: &Args, position: &Position) -> Status {
 
 fn answer(args: &Args, input: &Input, position: &Position) -> Result<String, Failure> {
     let loaded = load(&input.place).map_err(|error| Failure::new(input.shown.as_ref(), &error))?;
-    let mut workspace = Workspace::new();
-    let file = workspace.add(&loaded.text, input.kind);
-    workspace.set_operators(file, input.operators.clone());
+    let (workspace, file) = workspace(&loaded.text, input, &Options::new(args));
     let all = Asked::Everything;
     let asked = args.dim.as_ref().map_or(&all, |part| &part.0);
     let line = position.line - 1;

@@ -172,3 +172,58 @@ fn the_tvm_is_chosen_and_its_limits_may_be_suppressed() {
     // Without a TVM nothing is looked for, and the comment is not said to be unused.
     assert_eq!(found(&rxcheck(&folder, &["--isolated", "a.rx"])).0, [""; 0]);
 }
+
+/// An operator of the project, with its declaration.
+const HALVED: &str =
+    "@R.function\ndef main(x: R.Tensor((\"n\", 6), \"float32\")):\n    y = R.my.halve(x)\n    return y\n";
+const HALVE: &str = "[[ops]]\nname = 'my.halve'\nargs = [{ name = 'x', type = 'R.Tensor((\"n\", \"m\"), dtype=\"d\")' }]\n\
+                     result = 'R.Tensor((\"n\", \"m // 2\"), dtype=\"d\")'\n";
+
+#[test]
+fn declared_operators_are_known_in_every_mode() {
+    let folder = folder(&[("a.rx", HALVED), ("rx.toml", HALVE)]);
+    let said = |arguments: &[&str]| String::from_utf8(rxcheck(&folder, arguments).stdout).expect("UTF-8");
+    assert_eq!(said(&["a.rx"]), "");
+    assert!(said(&["--types", "a.rx"]).contains("(n, 3)"));
+    assert!(said(&["--stats", "a.rx"]).contains("my.halve"));
+    let why = said(&["--why", "a.rx:3", "--dim", "1"]);
+    assert!(why.contains("axis 1 of `y` is 3") && why.contains("R.my.halve"), "{why}");
+    assert!(said(&["--why", "a.rx:3", "--dim", "1", "--isolated"]).is_empty());
+    assert!(
+        said(&["--annotate", "--diff", "a.rx"]).contains("+    y: R.Tensor((n, 3), dtype=\"float32\") = R.my.halve(x)")
+    );
+    fs::write(folder.path().join("a.rx"), HALVED.replace("\"n\", 6", "6,")).expect("a file");
+    assert_eq!(said(&["a.rx"]).lines().count(), 1);
+}
+
+#[test]
+fn a_sequence_goes_by_the_settings() {
+    let before = NET.replace("rellu", "relu");
+    let files = [("p1.rx", before.as_str()), ("p2.rx", NET), ("rx.toml", "severity = { RX0202 = 'warning' }\n")];
+    let folder = folder(&files);
+    assert_eq!(rxcheck(&folder, &["--sequence", "."]).status.code(), Some(0));
+    assert_eq!(rxcheck(&folder, &["--sequence", "--isolated", "."]).status.code(), Some(1));
+    assert_eq!(rxcheck(&folder, &["--sequence", "--isolated", "--ignore", "RX0202", "."]).status.code(), Some(0));
+}
+
+#[test]
+fn mistakes_in_the_file_end_questions_too() {
+    let folder = folder(&[("a.rx", HALVED), ("rx.toml", "opps = []\n")]);
+    for arguments in [&["--why", "a.rx:3"][..], &["--sequence", "a.rx"]] {
+        let output = rxcheck(&folder, arguments);
+        assert_eq!(found(&output), (vec!["rx.toml:1:1: error[RX0002".to_owned()], Some(2)), "{arguments:?}");
+    }
+    let output = rxcheck(&folder, &["--why", "a.rx:3", "--config", "none.toml"]);
+    assert_eq!(
+        (stderr(&output).lines().next(), output.status.code()),
+        (Some("rxcheck: none.toml: no such file or folder"), Some(2))
+    );
+}
+
+#[test]
+fn mistakes_of_declared_operators_are_drawn_with_the_others() {
+    let settings = format!("inclued = []\n{}", HALVE.replace("// 2", "//"));
+    let folder = folder(&[("a.rx", HALVED), ("rx.toml", &settings)]);
+    let (lines, status) = found(&rxcheck(&folder, &["a.rx"]));
+    assert_eq!((lines.len(), status), (2, Some(2)), "{lines:?}");
+}

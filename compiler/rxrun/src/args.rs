@@ -12,7 +12,7 @@ their values from the arrays, or from --dim.
 Exit status:
   0  it ran (and what --check compares is equal)
   1  the program is wrong, cannot be run, or failed; or a comparison did
-  2  wrong usage, inputs that do not fit, or a file that cannot be read or written
+  2  wrong usage, inputs that do not fit, a file that cannot be read or written, or a mistake in rx.toml
   3  a fault of rxrun itself";
 
 /// Checks, compiles and runs a function of a Relax module.
@@ -73,6 +73,14 @@ pub struct Args {
     /// The architecture that --emit ptx compiles for.
     #[arg(long, value_name = "SM", default_value = "sm_80")]
     pub arch: String,
+
+    /// The settings file, in place of the nearest rx.toml above the program.
+    #[arg(long, value_name = "PATH", conflicts_with = "isolated")]
+    pub config: Option<PathBuf>,
+
+    /// Look at no rx.toml.
+    #[arg(long)]
+    pub isolated: bool,
 
     /// How results are printed.
     #[arg(long, value_enum, default_value_t = Format::Text)]

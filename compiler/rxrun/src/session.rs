@@ -4,11 +4,12 @@ use crate::args::Args;
 use crate::failure::Failure;
 use crate::report::Report;
 use rx_base::{Code, Diagnostic, Name, Severity, Span};
-use rx_db::{FileId, FileKind, Workspace};
+use rx_db::{FileId, FileKind, Project, Projects, Workspace};
 use rx_ir::{Function, Origin};
 use rx_lower::{Module, Program};
 use rx_report::Source;
 use rx_report::load::{Loaded, Place, load};
+use rx_settings::{Choice, Finder, Severities, Unreadable};
 use rx_syntax::document::FunctionKind;
 use rx_tir::PrimFunc;
 use std::cell::RefCell;
@@ -35,13 +36,16 @@ impl Session {
         let start = Instant::now();
         let Loaded { text, mistake } =
             load(&place).map_err(|error| Failure::usage(format!("{name}: {}", crate::report::io_message(&error))))?;
-        let python = Path::new(&name).extension().is_some_and(|extension| extension == "py");
+        let path = Path::new(&name);
+        let project = project(path, args, report)?;
+        let python = path.extension().is_some_and(|extension| extension == "py");
         let mut workspace = Workspace::new();
         let file = workspace.add(&text, if python { FileKind::Python } else { FileKind::Rx });
+        workspace.set_operators(file, project.operators.clone());
+        let severities = project.file.settings.severities(path, &Choice::default());
         let diagnostics = match mistake {
             Some(mistake) => vec![mistake],
-            // What is wrong does not run, whoever wants to hear of it.
-            None => workspace.unsuppressed_diagnostics(file),
+            None => found(&workspace, file, &severities),
         };
         let checked = start.elapsed();
         report.about(&name, &text);
@@ -117,6 +121,41 @@ impl Session {
     pub fn span(&self, origin: Origin) -> Option<Span> {
         self.workspace.origin_span(self.file, origin)
     }
+}
+
+/// What speaks of the program.
+fn project(program: &Path, args: &Args, report: &mut Report) -> Result<Arc<Project>, Failure> {
+    let finder = match &args.config {
+        Some(path) => Finder::given(path),
+        None if args.isolated => Ok(Finder::isolated()),
+        None => Ok(Finder::nearest()),
+    };
+    let unreadable = |Unreadable { path, error }| {
+        Failure::usage(format!("{}: {}", path.display(), crate::report::io_message(&error)))
+    };
+    let project = finder.and_then(|finder| Projects::new(finder).of_file(program)).map_err(unreadable)?;
+    if !project.is_wrong() {
+        return Ok(project);
+    }
+    let path = project.file.path.as_deref().unwrap_or(Path::new(rx_settings::FILE_NAME));
+    let name = path.to_string_lossy();
+    let source = Source::new(&name, &project.file.text);
+    project.file.mistakes.iter().for_each(|mistake| report.diagnostic(&source, mistake));
+    report.line(&format!("{name} is wrong; nothing is run"));
+    Err(Failure::Reported(2))
+}
+
+/// The diagnostics of a program as rx.toml and comments want them, but for errors: what is wrong does not run, whoever
+/// wants to hear of it.
+fn found(workspace: &Workspace, file: FileId, severities: &Severities) -> Vec<Diagnostic<Span>> {
+    let is_error = |diagnostic: &Diagnostic<Span>| diagnostic.severity == Severity::Error;
+    let mut rest = workspace.diagnostics(file);
+    rest.retain(|diagnostic| !is_error(diagnostic));
+    let mut found = workspace.unsuppressed_diagnostics(file);
+    found.retain(is_error);
+    found.extend(severities.apply(rest));
+    found.sort_by_key(|diagnostic| diagnostic.primary);
+    found
 }
 
 /// What reading a prim_func gave: none of this name, its loops, or why it has none.

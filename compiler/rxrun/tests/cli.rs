@@ -448,3 +448,43 @@ fn models_compile_as_cuda() {
         }
     }
 }
+
+#[test]
+fn settings_say_which_warnings_are_heard_and_what_is_declared() {
+    const TEXT: &str =
+        "@R.function\ndef main(x: R.Tensor((\"n\", 6), \"float32\")):\n    y = R.my.halve(x)\n    return y\n";
+    const HALVE: &str = "[[ops]]\nname = 'my.halve'\nargs = [{ name = 'x', type = 'R.Tensor((\"n\", \"m\"), dtype=\"d\")' }]\n\
+                         result = 'R.Tensor((\"n\", \"m // 2\"), dtype=\"d\")'\n";
+    let folder = Folder::new();
+    folder.write("f.rx", TEXT);
+    folder.write("rx.toml", HALVE);
+    // Known to the checker; what computes it is not rx's.
+    folder.run(&["f.rx", "--dim", "n=2"]).fails(1, "my.halve");
+    folder.write("f.rx", TEXT.replace(", 6", ""));
+    folder.run(&["f.rx", "--dim", "n=2"]).fails(1, "nothing is run");
+    let unused = TAKE.replace("return y, rows", "return rows").replace("(\"n\",), \"int64\"", "(2,), \"int64\"");
+    let wrong = unused.replace("R.nn.relu", "R.nn.rellu");
+    folder.write("take.rx", &unused);
+    folder.write("wrong.rx", &wrong);
+    folder.write("rx.toml", "severity = { all = 'off' }\n");
+    // What is wrong does not run, whatever is said of it.
+    folder.run(&["wrong.rx"]).fails(1, "RX0202");
+    folder.write("rx.toml", "severity = { all = 'offf' }\n");
+    folder.run(&["take.rx"]).fails(2, "rx.toml is wrong; nothing is run");
+    folder.run(&["take.rx", "--isolated"]).succeeds();
+    folder.run(&["take.rx", "--config", "none.toml"]).fails(2, "none.toml: no such file");
+}
+
+#[test]
+fn severities_of_warnings_are_those_of_the_settings() {
+    let folder = Folder::new();
+    let text = "size = 4\n@R.function\ndef main(x: R.Tensor((4,), dtype=\"float32\")):\n    y = R.reshape(x, (size,))\n    return y\n";
+    folder.write("f.py", text);
+    assert!(folder.run(&["f.py", "--emit", "relax"]).succeeds().stderr().contains("warning[RX0251"));
+    folder.write("rx.toml", "severity = { RX0251 = 'off' }\n");
+    assert!(!folder.run(&["f.py", "--emit", "relax"]).succeeds().stderr().contains("RX0251"));
+    folder.write("rx.toml", "severity = { RX0251 = 'error' }\n");
+    folder.run(&["f.py", "--emit", "relax"]).fails(1, "1 error; nothing is run");
+    folder.write("f.py", text.replace("(size,))", "(size,))  # rx: ignore[RX0251]"));
+    folder.run(&["f.py", "--emit", "relax"]).succeeds();
+}

@@ -3,6 +3,7 @@
 use super::{Change, Point, Profile, Uri};
 use crate::run::{COMMAND, Order, Outcome, Settings};
 use rx_db::{Encoding, FileKind};
+use rx_settings::{Choice, FILE_NAME, Selector};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,6 +21,8 @@ pub fn profile(capabilities: &ClientCapabilities) -> Profile {
     let hover = document.and_then(|document| document.hover.as_ref());
     let formats = hover.and_then(|hover| hover.content_format.as_ref());
     let window = capabilities.window.as_ref();
+    let workspace = capabilities.workspace.as_ref();
+    let watched = workspace.and_then(|workspace| workspace.did_change_watched_files.as_ref());
     let says = |flag: Option<bool>| flag == Some(true);
     Profile {
         encoding: encoding(capabilities),
@@ -28,6 +31,7 @@ pub fn profile(capabilities: &ClientCapabilities) -> Profile {
         data: says(diagnostics.and_then(|it| it.data_support)),
         unnecessary: tags.is_some_and(|tags| tags.value_set.contains(&DiagnosticTag::UNNECESSARY)),
         markdown: formats.is_some_and(|formats| formats.contains(&MarkupKind::Markdown)),
+        watches: says(watched.and_then(|watched| watched.dynamic_registration)),
         progress: says(window.and_then(|window| window.work_done_progress)),
     }
 }
@@ -67,7 +71,7 @@ pub fn file_kind(language: &str, uri: &Uri) -> FileKind {
 }
 
 /// The path a document is stored under; `None` if it is not in a file.
-fn path(uri: &Uri) -> Option<PathBuf> {
+pub fn path(uri: &Uri) -> Option<PathBuf> {
     let file = uri.as_str().get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
     uri.to_file_path().filter(|_| file).map(std::borrow::Cow::into_owned)
 }
@@ -78,6 +82,11 @@ pub fn path_or_name(uri: &Uri) -> String {
         Some(path) => path.to_string_lossy().into_owned(),
         None => uri.path().decode().to_string_lossy().into_owned(),
     }
+}
+
+/// Whether a file has the name of settings files.
+pub fn is_settings_file(uri: &Uri) -> bool {
+    path(uri).is_some_and(|path| path.file_name().is_some_and(|name| name == FILE_NAME))
 }
 
 /// The folder a document is stored in.
@@ -97,6 +106,19 @@ pub fn settings(value: &Value) -> Settings {
         arguments: run.get("arguments").and_then(words).unwrap_or(default.arguments),
         limit: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(default.limit),
     }
+}
+
+/// The codes that `{"check": {"select": […], "ignore": […]}}` chooses, in `rx` or not, and the words that are none.
+pub fn choice(value: &Value) -> (Choice, Vec<String>) {
+    let check = value.get("rx").unwrap_or(value).get("check").unwrap_or(&Value::Null);
+    let mut unknown = Vec::new();
+    let mut selectors = |key: &str| -> Vec<Selector> {
+        let words = check.get(key).and_then(words).unwrap_or_default();
+        let read = words.iter().filter_map(|word| word.parse().map_err(|error| unknown.push(format!("{error}"))).ok());
+        read.collect()
+    };
+    let choice = Choice { select: selectors("select"), ignore: selectors("ignore") };
+    (choice, unknown)
 }
 
 /// An array of strings.
@@ -133,7 +155,7 @@ pub fn order(params: ExecuteCommandParams, reply: oneshot::Sender<Outcome>) -> R
 
 #[cfg(test)]
 mod tests {
-    use super::{file_kind, folder, path_or_name, profile, settings};
+    use super::{choice, file_kind, folder, path_or_name, profile, settings};
     use crate::lsp::{Profile, Uri};
     use crate::run::Settings;
     use rx_db::{Encoding, FileKind};
@@ -169,6 +191,14 @@ mod tests {
         for strange in [strange, json!({"run": {"timeoutSeconds": 1e300}}), json!({"run": 1}), json!(null), json!([])] {
             assert_eq!(settings(&strange), Settings::default(), "{strange}");
         }
+    }
+
+    #[test]
+    fn codes_are_chosen_as_on_the_command_line() {
+        let (chosen, unknown) = choice(&json!({"rx": {"check": {"select": ["RX06"], "ignore": ["take", "RX0651"]}}}));
+        assert_eq!((chosen.select.len(), chosen.ignore.len()), (1, 1));
+        assert_eq!(unknown, ["no diagnostic is called `take`"]);
+        assert_eq!(choice(&json!(null)), Default::default());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::{Profile, SOURCE, Uri};
 use crate::run::{COMMAND, Outcome};
 use rx_base::{Code, Diagnostic, Fix, Severity, Span};
 use rx_db::{Document, Encoding, FunctionKind, FunctionRow};
+use rx_settings::FILE_NAME;
 use serde_json::json;
 use std::collections::HashSet;
 use tower_lsp::ls_types as proto;
@@ -43,6 +44,15 @@ pub fn initialize_result(profile: &Profile) -> proto::InitializeResult {
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         }),
         offset_encoding: None,
+    }
+}
+
+/// What asks the client to tell of changed settings files.
+pub fn settings_files_watch() -> proto::Registration {
+    proto::Registration {
+        id: "rx/settings".to_owned(),
+        method: "workspace/didChangeWatchedFiles".to_owned(),
+        register_options: Some(json!({"watchers": [{"globPattern": format!("**/{FILE_NAME}")}]})),
     }
 }
 

@@ -4,3 +4,4 @@ mod client;
 mod robustness;
 mod run;
 mod session;
+mod settings;

@@ -25,8 +25,8 @@ fn rewritten(block: &Block, what: Rewrite) -> String {
         Rewrite::Fix { with_unsafe } => {
             let mut check = |text: &str| {
                 let mut workspace = Workspace::new();
-                workspace.set_tvm(block.tvm);
                 let file = workspace.add(text, kind);
+                workspace.set_tvm(file, block.tvm);
                 workspace.diagnostics(file)
             };
             fix_all(&block.code, with_unsafe, &mut check).text

@@ -24,8 +24,8 @@ const RX: Input = Input { kind: FileKind::Rx, tvm: None };
 
 fn check(text: &str, input: Input) -> Vec<Diagnostic<Span>> {
     let mut workspace = Workspace::new();
-    workspace.set_tvm(input.tvm);
     let file = workspace.add(text, input.kind);
+    workspace.set_tvm(file, input.tvm);
     workspace.diagnostics(file)
 }
 

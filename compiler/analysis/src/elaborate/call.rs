@@ -491,10 +491,7 @@ impl Elaborator<'_> {
     fn rule_on(&self, bound: &BoundCall) -> (Result<StructInfo, Problem>, Vec<Diagnostic<ParamPlace>>) {
         let args: Vec<Arg<'_>> = bound.slots.iter().map(Arg::from).collect();
         let call = CallInfo::new(bound.schema, &args, &self.bounds);
-        let result = match self.file.declared(bound.schema) {
-            Some(operator) => rx_ops::user::infer(operator, &call),
-            None => (bound.schema.infer)(&call),
-        };
+        let result = (bound.schema.infer)(&call);
         let result = result.map(|ty| distributed(ty, &bound.slots));
         (result, call.findings.take())
     }

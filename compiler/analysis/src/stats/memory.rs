@@ -191,7 +191,7 @@ impl Planner<'_> {
             });
         }
         match &call.callee {
-            Callee::Op(name) => match rx_ops::find(*name) {
+            Callee::Op(name) => match self.callees.operator(*name) {
                 Some(schema) => self.operator(schema, call, result, &operands),
                 None => Held::Storage(None),
             },

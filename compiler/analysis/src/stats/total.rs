@@ -72,7 +72,7 @@ impl<'a> Counter<'a> {
     fn call(&mut self, call: &Call, result: &StructInfo) {
         match &call.callee {
             Callee::Op(name) => {
-                let Some(schema) = rx_ops::find(*name) else { return };
+                let Some(schema) = self.callees.operator(*name) else { return };
                 let charge = match schema.cost {
                     Cost::Callee => self.called(call),
                     _ => charge(schema, call, result, self.bounds),

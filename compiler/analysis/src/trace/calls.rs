@@ -22,7 +22,7 @@ const MAX_DETAILS: usize = 16;
 impl Tracer<'_> {
     pub(super) fn call(&mut self, cursor: &Cursor, call: &Call, with_details: bool) -> Next {
         match &call.callee {
-            Callee::Op(name) => match rx_ops::find(*name) {
+            Callee::Op(name) => match self.world.operator(*name) {
                 Some(schema) => self.operator(cursor, schema, call, with_details),
                 None => Next::End(self.end(cursor, StepKind::Unknown, format!("`{name}` is no operator"))),
             },

@@ -21,7 +21,7 @@ impl FunctionLowering<'_, '_> {
     /// A call of an operator.
     pub(super) fn operator_call(&mut self, operator: Name, call: &Call, ty: &StructInfo) -> Known {
         let Some(schema) = rx_ops::find(operator) else {
-            return self.problem(format!("rx does not know R.{operator}"));
+            return self.problem(format!("R.{operator} is no operator of Relax: rx does not know how to compute it"));
         };
         match schema.name {
             "call_tir" | "call_tir_with_grad" => self.call_tir(schema, call, None),

@@ -1,5 +1,7 @@
 //! A phase, and what differs between two.
 
+use crate::check::{Options, reported, workspace};
+use crate::discover::Input;
 use rx_base::{Code, Diagnostic, Severity, Span};
 use rx_db::{Document, FileId, FileKind, Workspace};
 use rx_syntax::Segment;
@@ -55,13 +57,13 @@ pub struct Step {
 }
 
 impl Phase {
-    /// Checks a dump.
-    pub fn new(shown: &str, text: String, kind: FileKind) -> Phase {
-        let mut workspace = Workspace::new();
-        let file = workspace.add(&text, kind);
+    /// Checks a dump, as rx.toml and the command line want it.
+    pub fn new(input: &Input, text: String, options: &Options) -> Phase {
+        let kind = input.kind;
+        let (workspace, file) = workspace(&text, input, options);
         let declared = workspace.declarations(file).into_iter().map(|it| (it.name.as_str(), it.text)).collect();
         let printed = printed(workspace.document(file), kind);
-        let errors = workspace.diagnostics(file).into_iter().filter(|it| it.severity == Severity::Error);
+        let errors = reported(&workspace, file, input, options).into_iter().filter(|it| it.severity == Severity::Error);
         let errors = errors
             .map(|diagnostic| {
                 let (function, binding) = workspace.owner(file, diagnostic.primary.start as usize);
@@ -69,7 +71,7 @@ impl Phase {
                 Found { diagnostic, function, binding }
             })
             .collect();
-        Phase { shown: shown.to_owned(), text, kind, workspace, file, declared, printed, errors }
+        Phase { shown: input.shown.clone(), text, kind, workspace, file, declared, printed, errors }
     }
 
     /// Whether there is a part that rx reads.
