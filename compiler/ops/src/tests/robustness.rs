@@ -66,7 +66,7 @@ fn operand(dice: &mut Dice) -> Given {
 fn attr(dice: &mut Dice, kind: AttrKind) -> Given {
     const INTS: &[i64] = &[0, 1, -1, 2, 3, 100, i64::MAX, i64::MIN];
     match kind {
-        AttrKind::Int => number(dice.roll(INTS)),
+        AttrKind::Int | AttrKind::IntOrNone => number(dice.roll(INTS)),
         AttrKind::Float => Given::Attr(Attr::Float(dice.roll(&[0.0, 1.0, -1.0, f64::NAN]))),
         AttrKind::Bool => flag(dice.roll(&[true, false])),
         AttrKind::Choice(choices) => text(dice.roll(choices)),
