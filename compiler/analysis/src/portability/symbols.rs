@@ -82,17 +82,18 @@ fn parameters(
             continue;
         };
         let scalar = is_scalar(own, annotation, file);
-        // A prim_func reads quoted dims when all its scalars are known.
-        let quoted = !(is_prim && scalar);
         let names = |param: &Parameter| {
             let part = cursor.parameter(param);
-            param.tree.annotation.as_ref().is_some_and(|annotation| names(part, annotation, symbol, quoted))
+            param.tree.annotation.as_ref().is_some_and(|annotation| names(part, annotation, symbol))
         };
         let clashes = match scalar {
-            true => params.iter().take(at).any(names),
-            false => {
-                params.iter().any(names) || ret.as_ref().is_some_and(|ret| self::names(cursor, ret, symbol, quoted))
+            // In a prim_func a quoted dim brings in the parameter behind it.
+            true if is_prim => {
+                let named = own.span(TokenRange { start: token, end: token + 1 });
+                first_mention(head, statement, symbol).is_some_and(|(at, bare)| bare && at.start < named.start)
             }
+            true => params.iter().take(at).any(names),
+            false => params.iter().any(names) || ret.as_ref().is_some_and(|ret| self::names(cursor, ret, symbol)),
         };
         if !clashes {
             continue;
@@ -128,13 +129,13 @@ fn is_scalar(cursor: Cursor<'_>, annotation: &Expr, file: &FileContext) -> bool 
     }
 }
 
-/// Whether a type names a symbol, in `quoted` dims too or only in others.
-fn names(cursor: Cursor<'_>, annotation: &Expr, symbol: Name, quoted: bool) -> bool {
+/// Whether a type names a symbol, quoted or not.
+fn names(cursor: Cursor<'_>, annotation: &Expr, symbol: Name) -> bool {
     let mut open = vec![annotation];
     while let Some(expr) = open.pop() {
         let named = match &expr.kind {
             ExprKind::Name => cursor.name(expr.tokens.start) == symbol,
-            ExprKind::String if quoted => {
+            ExprKind::String => {
                 cursor.string_value(expr).is_some_and(|text| words(&text).any(|(word, _)| word == symbol.as_str()))
             }
             _ => false,
@@ -327,11 +328,8 @@ fn fresh(segments: &[Arc<Segment>], file: &FileContext, symbol: Name) -> String 
     candidates.find(|candidate| !taken(candidate)).unwrap_or_default()
 }
 
-/// The edits that give a symbol a name that the file does not know: where the header names it first, it must be quoted. `None`
-/// where that stands in a larger dim.
-fn renamed_and_quoted(segments: &[Arc<Segment>], symbol: Name, new: &str) -> Option<Vec<(ItemPlace, String)>> {
-    let mut edits = renamed(segments, symbol, new, &|_| true);
-    let (head, statement) = header(segments)?;
+/// Where a function's header first names a symbol, and whether that is bare and not quoted.
+fn first_mention(head: &Segment, statement: &Statement, symbol: Name) -> Option<(Span, bool)> {
     let mut first: Option<(Span, bool)> = None;
     each_expr(head, statement, &mut |cursor, expr| {
         let bare = matches!(expr.kind, ExprKind::Name) && cursor.name(expr.tokens.start) == symbol;
@@ -343,7 +341,15 @@ fn renamed_and_quoted(segments: &[Arc<Segment>], symbol: Name, new: &str) -> Opt
             first = Some((span, bare));
         }
     });
-    let Some((span, true)) = first else { return Some(edits) };
+    first
+}
+
+/// The edits that give a symbol a name that the file does not know: where the header names it first, it must be quoted. `None`
+/// where that stands in a larger dim.
+fn renamed_and_quoted(segments: &[Arc<Segment>], symbol: Name, new: &str) -> Option<Vec<(ItemPlace, String)>> {
+    let mut edits = renamed(segments, symbol, new, &|_| true);
+    let (head, statement) = header(segments)?;
+    let Some((span, true)) = first_mention(head, statement, symbol) else { return Some(edits) };
     let text = head.text();
     let before = text.get(..span.start as usize)?.trim_end();
     let behind = text.get(span.end as usize..)?.trim_start();
