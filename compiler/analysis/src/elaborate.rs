@@ -6,6 +6,7 @@
 mod advice;
 mod annotate;
 mod attribute;
+mod binding;
 mod branch;
 mod call;
 mod call_tir;
@@ -14,6 +15,7 @@ mod dim;
 mod explanation;
 mod expr;
 mod forms;
+mod function_attributes;
 mod function_call;
 mod header;
 mod index_sites;

@@ -179,6 +179,9 @@ impl<'a> Run<'a> {
         let empty = Arc::new(empty_result());
         let mut results = vec![empty; segments.len()];
         let mut definitions = Definitions::default();
+        // A line binds one name at most, nearly always.
+        let lines: usize = segments.iter().skip(1).map(|segment| segment.line_count() as usize).sum();
+        definitions.reserve(header.result.exports.len() + lines);
         if let Some(first) = results.first_mut() {
             *first = header.result.clone();
             definitions.insert(0, &header.result.exports);

@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn the_most_serious_are_kept_when_there_are_too_many() {
-        let hint = Diagnostic::new(Code::ShadowedName, Span::new(0, 1), "hidden");
+        let hint = Diagnostic::new(Code::SliceEndClamped, Span::new(0, 1), "clamped");
         let mut found = vec![hint; MAX_DIAGNOSTICS + 5];
         found.push(mismatch());
         let written = written(&found, Profile::default());

@@ -122,6 +122,10 @@ impl<'a> Elaborator<'a> {
     fn parameters(&mut self, cursor: Cursor<'a>, params: &[Parameter]) -> Vec<(Name, StructInfo)> {
         let mut types = Vec::with_capacity(params.len());
         let mut seen: NameMap<()> = NameMap::default();
+        // Headers of tens of thousands of weights are real.
+        seen.reserve(params.len());
+        self.rows.reserve(params.len());
+        self.reserve_definitions(params.len());
         for param in params {
             let own = cursor.parameter(param);
             let Some(token) = param.tree.name else { continue };

@@ -50,6 +50,16 @@ impl Elaborator<'_> {
         self.define_at(self.scopes.len().saturating_sub(1), name, entry, Some(span));
     }
 
+    /// Makes room for definitions in the innermost block.
+    pub(super) fn reserve_definitions(&mut self, count: usize) {
+        if self.scopes.len() == 1 {
+            self.exports.reserve(count);
+        }
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.names.reserve(count);
+        }
+    }
+
     /// Gives a name another meaning where it was defined: a symbol that became bound, a mistake already reported.
     pub(super) fn redefine_everywhere(&mut self, name: Name, entry: Entry, span: Span) {
         self.define_at(self.depth_of(name), name, entry, Some(span));

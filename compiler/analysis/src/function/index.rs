@@ -12,6 +12,11 @@ use std::sync::Arc;
 pub(super) struct Definitions(NameMap<SmallVec<[(u32, u32); 2]>>);
 
 impl Definitions {
+    /// Makes room for this many names.
+    pub(super) fn reserve(&mut self, names: usize) {
+        self.0.reserve(names);
+    }
+
     /// Adds the exports of segment `at`.
     pub(super) fn insert(&mut self, at: u32, exports: &[Export]) {
         for (slot, export) in exports.iter().enumerate() {

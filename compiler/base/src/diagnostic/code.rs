@@ -60,7 +60,6 @@ codes! {
     UnknownVDevice 206 "unknown-vdevice" Error "A virtual device the module does not declare.";
     UnknownConstant 207 "unknown-constant" Error "A constant the metadata section does not have.";
     CapturedPythonName 251 "captured-python-name" Warning "A name of the surrounding Python program; its value is not known here.";
-    ShadowedName 252 "shadowed-name" Hint "A binding hides an earlier one of the same name.";
     NoSchema 253 "no-schema" Info "An operator rx has no schema of; its annotation is trusted.";
     AnnotationShapeMismatch 301 "annotation-shape-mismatch" Error "An annotation contradicts the inferred shape.";
     ReturnShapeMismatch 302 "return-shape-mismatch" Error "The returned value contradicts the declared return type.";

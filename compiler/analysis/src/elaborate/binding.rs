@@ -1,0 +1,322 @@
+//! Bindings: assignments, annotations, declared symbols, unpacked tuples.
+
+use super::explanation::guilty_part;
+use super::{Elaborator, Row, RowKind};
+use crate::entry::{Entry, Place};
+use crate::file_context::{Namespace, is_symbol_maker};
+use crate::readings::{self, Reading};
+use crate::reconcile::{Clash, ClashKind, reconcile};
+use rx_base::{Code, DType, Diagnostic, Dim, Name, Span};
+use rx_ir::{Expr as IrExpr, Known, StructInfo};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Expr, ExprKind, UnaryOp};
+
+impl<'a> Elaborator<'a> {
+    pub(super) fn assignment(&mut self, cursor: Cursor<'a>, targets: &[Expr], value: &Expr) {
+        let Some(target) = targets.first() else { return };
+        if let (ExprKind::Tuple(targets), ExprKind::Tuple(values)) = (&target.kind, &value.kind)
+            && targets.len() == values.len()
+            && values.iter().all(|value| self.symbol_declaration(cursor, value))
+        {
+            for (target, value) in targets.iter().zip(values) {
+                self.declare_symbol(cursor, target, value);
+            }
+            return;
+        }
+        if self.symbol_declaration(cursor, value) {
+            self.declare_symbol(cursor, target, value);
+            return;
+        }
+        let ExprKind::Name = target.kind else {
+            return self.unpack(cursor, target, value);
+        };
+        let target_name = cursor.name(target.tokens.start);
+        let span = cursor.span(target.tokens);
+        if let ExprKind::Name = value.kind
+            && let Some(Entry::Module) = self.lookup(cursor.name(value.tokens.start))
+        {
+            self.define(target_name, Entry::Module, span);
+            return;
+        }
+        let value = self.expr(cursor, value);
+        self.bind_variable(target_name, span, None, value);
+    }
+
+    /// Whether a value declares a symbolic dim: `T.int64()`, `T.Var("n", "int64")`, `TypeVar("n")`.
+    fn symbol_declaration(&self, cursor: Cursor<'_>, value: &Expr) -> bool {
+        let ExprKind::Call { callee, arguments } = &value.kind else { return false };
+        if is_symbol_maker(cursor, callee) {
+            return true;
+        }
+        let Some((head, rest)) = cursor.source(callee.tokens).split_once('.') else { return false };
+        let only_keywords = arguments.iter().all(|argument| argument.keyword.is_some());
+        only_keywords
+            && self.file.namespace(head) == Some(Namespace::Tir)
+            && rx_base::DType::parse(rest).is_some_and(|dtype| dtype.is_int() || dtype.is_bool())
+    }
+
+    fn declare_symbol(&mut self, cursor: Cursor<'_>, target: &Expr, value: &Expr) {
+        if !matches!(target.kind, ExprKind::Name) {
+            return;
+        }
+        let symbol = cursor.name(target.tokens.start);
+        let span = cursor.span(target.tokens);
+        match self.lookup(symbol) {
+            // `n = T.int64()` after a signature with "n" names the same symbol.
+            Some(Entry::Symbol { bound: true }) => {
+                if let Some(dtype) = scalar_dtype(cursor, value).filter(|dtype| *dtype != DType::INT64) {
+                    let message = format!("`{symbol}` is a dim of a shape and so int64, not {dtype}");
+                    self.error(Code::DtypeMismatch, cursor.span(value.tokens), message);
+                }
+            }
+            Some(Entry::Value { ty: StructInfo::Prim(_), .. }) => {}
+            _ => self.define(symbol, Entry::Symbol { bound: false }, span),
+        }
+    }
+
+    /// `a, b = value`.
+    fn unpack(&mut self, cursor: Cursor<'a>, target: &Expr, value: &Expr) {
+        let value_span = cursor.span(value.tokens);
+        let value = self.expr(cursor, value);
+        let ExprKind::Tuple(targets) = &target.kind else {
+            if !matches!(target.kind, ExprKind::Error) {
+                let span = cursor.span(target.tokens);
+                self.error(Code::UnsupportedConstruct, span, "only names can be bound in a Relax function");
+            }
+            return;
+        };
+        let fields: Vec<StructInfo> = match &value.ty {
+            StructInfo::Tuple(fields) if fields.len() == targets.len() => fields.to_vec(),
+            StructInfo::Tuple(fields) => {
+                let message = format!("{} names are bound to a tuple of {} fields", targets.len(), fields.len());
+                self.error(Code::NotATuple, value_span, message);
+                vec![StructInfo::Error; targets.len()]
+            }
+            StructInfo::Error | StructInfo::Object => vec![value.ty.clone(); targets.len()],
+            other => {
+                self.error(Code::NotATuple, value_span, format!("{other} cannot be unpacked: it is no tuple"));
+                vec![StructInfo::Error; targets.len()]
+            }
+        };
+        let variable = |target: &Expr| match target.kind {
+            ExprKind::Name => Some(cursor.name(target.tokens.start)),
+            _ => None,
+        };
+        self.record_unpack(targets.iter().map(variable).collect(), &value);
+        let known = self.values_of(&value);
+        let recorder = self.recorder.take();
+        for (at, (target, ty)) in targets.iter().zip(fields).enumerate() {
+            if let Some(variable) = variable(target) {
+                let span = cursor.span(target.tokens);
+                let part = IrExpr { kind: rx_ir::ExprKind::Error, ty, span: value_span };
+                let field = known.as_ref().and_then(|known| known.field(at));
+                self.bind_known(variable, span, None, part, field);
+            }
+        }
+        self.recorder = recorder;
+    }
+
+    pub(super) fn annotated(&mut self, cursor: Cursor<'a>, target: &Expr, annotation: &Expr, value: Option<&Expr>) {
+        let span = cursor.span(target.tokens);
+        let Some(value) = value else {
+            let ty = self.type_of(cursor, annotation);
+            if let ExprKind::Name = target.kind {
+                let target = cursor.name(target.tokens.start);
+                self.report(
+                    Diagnostic::new(
+                        Code::UndefinedName,
+                        Place::Here(span),
+                        format!("`{target}` is given a type and no value"),
+                    )
+                    .with_help("bind it: `name: type = value`"),
+                );
+                self.define(target, Entry::value(ty), span);
+            }
+            return;
+        };
+        if self.symbol_declaration(cursor, value) {
+            return self.declare_symbol(cursor, target, value);
+        }
+        if self.is_relax_call(cursor, value, "match_cast")
+            && let ExprKind::Call { arguments, .. } = &value.kind
+        {
+            let cast = self.match_cast(cursor, arguments, cursor.span(value.tokens));
+            let declared = self.type_of(cursor, annotation);
+            self.check_cast_annotation(&declared, &cast, cursor.span(annotation.tokens));
+            return self.bind_if_named(cursor, target, Some(Declared { ty: declared, cursor, annotation }), cast);
+        }
+        let literal = is_literal(value);
+        let mut value = self.expr(cursor, value);
+        let before = self.diagnostics.len();
+        let ty = self.type_of(cursor, annotation);
+        if self.diagnostics.len() > before {
+            let text = self.written_type(&value.ty);
+            self.offer_type(before, cursor.span(annotation.tokens), "write the inferred type", text);
+        }
+        if literal {
+            adopt_dtype(&ty, &mut value);
+        }
+        self.bind_if_named(cursor, target, Some(Declared { ty, cursor, annotation }), value);
+    }
+
+    /// A match_cast says what is checked when the program runs; an annotation that says more would go unchecked.
+    fn check_cast_annotation(&mut self, declared: &StructInfo, cast: &IrExpr, place: Span) {
+        let bounds = self.bounds.clone();
+        let reconciled = reconcile(declared, &cast.ty, &bounds);
+        if reconciled.open && reconciled.clash.is_none() {
+            let message = format!("the annotation {declared} is not what the match_cast checks, {}", cast.ty);
+            self.report(
+                Diagnostic::new(Code::AnnotationShapeMismatch, Place::Here(place), message)
+                    .with_label(Place::Here(cast.span), format!("this is {}", cast.ty))
+                    .with_help("write what is known into the match_cast, and the same type as annotation"),
+            );
+        }
+    }
+
+    fn bind_if_named(&mut self, cursor: Cursor<'_>, target: &Expr, declared: Option<Declared<'_>>, value: IrExpr) {
+        if let ExprKind::Name = target.kind {
+            self.bind_variable(cursor.name(target.tokens.start), cursor.span(target.tokens), declared, value);
+        }
+    }
+
+    /// Defines a variable by its declared type, checked against the value's.
+    fn bind_variable(&mut self, variable: Name, span: Span, declared: Option<Declared<'_>>, value: IrExpr) {
+        let known = self.values_of(&value);
+        self.bind_known(variable, span, declared, value, known);
+    }
+
+    /// As [`Self::bind_variable`], where what is known of the value's elements is at hand.
+    fn bind_known(
+        &mut self,
+        variable: Name,
+        span: Span,
+        declared: Option<Declared<'_>>,
+        mut value: IrExpr,
+        known: Known,
+    ) {
+        value.ty = self.bounded(value.ty, value.span);
+        let inferred = declared.is_none();
+        let mut checked = None;
+        let mut is_coarser = true;
+        let mut ty = match declared {
+            None if self.is_broken() => StructInfo::Error,
+            None => {
+                self.note_binding(span, &value.ty);
+                value.ty.clone()
+            }
+            Some(declared) => {
+                self.note_coarser(declared.place(), &declared.ty, &value);
+                let bounds = self.bounds.clone();
+                let reconciled = reconcile(&declared.ty, &value.ty, &bounds);
+                if let Some(clash) = &reconciled.clash {
+                    self.annotation_clash(variable, &declared, &value, clash);
+                }
+                is_coarser = !reconciled.open && reconciled.clash.is_none();
+                checked = (reconciled.open && reconciled.clash.is_none()).then_some(declared);
+                reconciled.ty
+            }
+        };
+        if let StructInfo::Prim(info) = &mut ty
+            && info.value.is_none()
+            && info.dtype.is_none_or(|dtype| dtype.is_int())
+        {
+            // A scalar whose value is not known is a symbol of its own name from here on.
+            info.value = Some(Dim::symbol(variable));
+            self.forget(variable);
+        }
+        if let Some(Declared { ty, cursor, annotation }) = checked {
+            self.learn_types(&ty, &value.ty, cursor.span(annotation.tokens));
+        }
+        let ty = self.types.share(ty);
+        self.record_value(variable, &ty, &value);
+        self.rows.push(Row {
+            name: variable,
+            kind: RowKind::Binding,
+            ty: ty.clone(),
+            inferred,
+            span,
+            statement: self.statement,
+        });
+        let values = super::values::named(known, variable, &value);
+        let dataflow = self.state.dataflow.map(|(_, ordinal)| ordinal);
+        let ways = if is_coarser { self.ways_of(&value, &ty) } else { None };
+        self.define(variable, Entry::Value { ty, dataflow, values, ways }, span);
+    }
+
+    fn annotation_clash(&mut self, variable: Name, declared: &Declared<'_>, value: &IrExpr, clash: &Clash) {
+        let code = match clash.kind {
+            ClashKind::Dtype => Code::DtypeMismatch,
+            _ => Code::AnnotationShapeMismatch,
+        };
+        let Declared { ty, cursor, annotation } = declared;
+        let given = readings::of_type(&value.ty, Reading::Inferred);
+        let inferred = given.to_string();
+        let text = self.written_type(&given);
+        let mut diagnostic = Diagnostic::new(
+            code,
+            Place::Here(guilty_part(*cursor, annotation, clash)),
+            match &clash.path[..] {
+                [] => format!("`{variable}` is annotated {ty}, but {}, not {}", clash.actual, clash.wanted),
+                _ => {
+                    let (field, declared) = (clash.field(), clash.part(ty));
+                    format!(
+                        "{field} of `{variable}` is annotated {declared}, but {}, not {}",
+                        clash.actual, clash.wanted
+                    )
+                }
+            },
+        )
+        .with_primary_label(format!("declared {}", clash.part(ty)))
+        .with_label(Place::Here(value.span), format!("this is {inferred}"));
+        diagnostic = self.explain_clash(diagnostic, value, ty, clash);
+        let clashing = format!("{} {}", clash.actual, clash.wanted);
+        diagnostic = self.with_symbols(diagnostic, &clashing, [ty, &given]);
+        diagnostic = self.with_facts(diagnostic, &clash.dims());
+        if !matches!(value.ty, StructInfo::Error) {
+            diagnostic = diagnostic.with_help(format!("if the value is right, annotate it {inferred}"));
+        }
+        if let Some(text) = text {
+            diagnostic = diagnostic.with_fix(self.replace_fix(declared.place(), "write the inferred type", text));
+        }
+        self.report(diagnostic);
+    }
+}
+
+/// What an annotation declares, and where it is written.
+struct Declared<'a> {
+    ty: StructInfo,
+    cursor: Cursor<'a>,
+    annotation: &'a Expr,
+}
+
+impl Declared<'_> {
+    fn place(&self) -> Span {
+        self.cursor.span(self.annotation.tokens)
+    }
+}
+
+/// Whether an expression is a bare number or boolean.
+fn is_literal(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Integer | ExprKind::Float | ExprKind::Bool(_) => true,
+        ExprKind::Unary(UnaryOp::Neg | UnaryOp::Pos, inner) | ExprKind::Parenthesized(inner) => is_literal(inner),
+        _ => false,
+    }
+}
+
+/// The dtype of the symbol that `T.int32()` declares.
+fn scalar_dtype(cursor: Cursor<'_>, value: &Expr) -> Option<DType> {
+    let ExprKind::Call { callee, .. } = &value.kind else { return None };
+    DType::parse(cursor.source(callee.tokens).rsplit('.').next()?)
+}
+
+/// A literal has the dtype it is declared to have: `x: T.int32 = 2`, `y: T.float32 = 2`.
+fn adopt_dtype(declared: &StructInfo, literal: &mut IrExpr) {
+    if let (StructInfo::Prim(declared), StructInfo::Prim(own)) = (declared, &mut literal.ty)
+        && let Some(dtype) = declared.dtype
+        && own.dtype.is_some_and(|own| own.is_int() || own.is_float() == dtype.is_float())
+    {
+        own.dtype = Some(dtype);
+        own.value = own.value.take().filter(|_| dtype.is_int());
+    }
+}

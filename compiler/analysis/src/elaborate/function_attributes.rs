@@ -1,0 +1,109 @@
+//! What a function says of itself: `R.func_attr({…})`.
+
+use super::Elaborator;
+use crate::entry::{Entry, Place};
+use crate::file_context::{FUNCTION_CONTEXT, FunctionContext};
+use rx_base::name::name;
+use rx_base::symbolic::Bounds;
+use rx_base::{Code, Diagnostic, Name, Span};
+use rx_ir::Attr;
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr, ExprKind};
+use std::sync::Arc;
+
+impl Elaborator<'_> {
+    pub(super) fn func_attr(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) {
+        let Some(argument) = arguments.first() else { return };
+        let Attr::Dict(entries) = self.attribute(cursor, &argument.value) else {
+            self.error(Code::AttrType, cursor.span(argument.value.tokens), "`R.func_attr` takes a dictionary");
+            return;
+        };
+        let Some(context) = self.function_context() else { return };
+        let mut context = FunctionContext::clone(&context);
+        let mut bounds = Bounds::clone(&context.bounds);
+        for (key, value) in &entries {
+            match (key.as_ref(), value) {
+                ("num_input", value) => {
+                    self.check_num_input(value, context.params, entry_span(cursor, argument, key));
+                    context.num_input = value.as_int();
+                }
+                // A function by itself becomes a module under its symbol, whatever Python calls it.
+                ("global_symbol", Attr::Str(symbol)) if self.nesting == 0 && !self.file.modules.is_empty() => {
+                    self.check_global_symbol(symbol, context.name, entry_span(cursor, argument, key));
+                }
+                ("relax.force_pure", Attr::Bool(true)) => context.pure = false,
+                ("relax.force_pure", Attr::Int(value)) if value.as_constant() == Some(1) => context.pure = false,
+                ("tir_var_upper_bound", Attr::Dict(limits)) => read_bounds(limits, &mut bounds.upper),
+                ("tir_var_lower_bound", Attr::Dict(limits)) => read_bounds(limits, &mut bounds.lower),
+                _ => {}
+            }
+        }
+        self.bounds = Arc::new(self.bounds.restated(&bounds));
+        context.bounds = Arc::new(bounds);
+        let context = Arc::new(context);
+        match self.scopes.iter_mut().rev().find(|scope| scope.context.is_some()) {
+            Some(scope) => scope.context = Some(context),
+            // Of the whole function, in whatever block it is said.
+            None => self.redefine_in_place(name(FUNCTION_CONTEXT), Entry::Function(context)),
+        }
+    }
+
+    /// `num_input` says how many leading parameters are inputs; the others are weights.
+    fn check_num_input(&mut self, value: &Attr, params: usize, place: Span) {
+        let given = match value {
+            Attr::Int(value) => value.as_constant(),
+            Attr::Opaque(_) => return,
+            _ => None,
+        };
+        let in_range = |given: i64| usize::try_from(given).is_ok_and(|given| given <= params);
+        match given {
+            None => {
+                let mut diagnostic =
+                    Diagnostic::new(Code::AttrType, Place::Here(place), "`num_input` must be an integer");
+                // `"1"` is a number in quotes.
+                let number = value.as_str().and_then(|text| text.trim().parse().ok()).filter(|given| in_range(*given));
+                if let Some(number) = number {
+                    diagnostic =
+                        diagnostic.with_fix(self.replace_fix(place, format!("write {number}"), number.to_string()));
+                }
+                self.report(diagnostic);
+            }
+            Some(given) if !in_range(given) => {
+                let message = format!("`num_input` is {given}, the function has {params} parameters");
+                let nearest = if given < 0 { 0 } else { params };
+                self.report(
+                    Diagnostic::new(Code::NumInputOutOfRange, Place::Here(place), message)
+                        .with_help(format!("it is the number of leading parameters that are inputs: 0 to {params}"))
+                        .with_fix(self.replace_fix(place, format!("write {nearest}"), nearest.to_string())),
+                );
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn check_global_symbol(&mut self, symbol: &str, function: Name, place: Span) {
+        if symbol != function.as_str() {
+            let message = format!("`global_symbol` is \"{symbol}\", the function is called `{function}`");
+            self.report(
+                Diagnostic::new(Code::AttrBadValue, Place::Here(place), message)
+                    .with_help("leave it out: a public function's symbol is its name"),
+            );
+        }
+    }
+}
+
+fn read_bounds(limits: &[(Arc<str>, Attr)], into: &mut rx_base::name::NameMap<i64>) {
+    for (symbol, limit) in limits {
+        if let Some(limit) = limit.as_int() {
+            into.insert(name(symbol), limit);
+        }
+    }
+}
+
+/// Where the value of `key` stands in `R.func_attr({…})`; the whole argument where it is not written in line.
+fn entry_span(cursor: Cursor<'_>, argument: &Argument, key: &str) -> Span {
+    let ExprKind::Dict(entries) = &argument.value.kind else { return cursor.span(argument.value.tokens) };
+    let is_key = |expr: &Option<Expr>| expr.as_ref().and_then(|expr| cursor.string_value(expr)).as_deref() == Some(key);
+    let value = entries.iter().find(|(written, _)| is_key(written)).map(|(_, value)| value);
+    cursor.span(value.unwrap_or(&argument.value).tokens)
+}
