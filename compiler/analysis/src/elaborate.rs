@@ -39,6 +39,7 @@ pub use call::signature_text;
 pub(crate) use header::{decorator_flag, elaborate_signature, extern_declarations};
 pub(crate) use namespace::is_special_form;
 pub(crate) use scope::{captured_diagnostic, suggest};
+pub(crate) use shared_types::SharedTypes;
 pub use written::SignatureDims;
 
 use crate::entry::{Entry, Outer, Place};
@@ -51,7 +52,6 @@ use rx_base::{Code, Diagnostic, Name, Span};
 use rx_ir::{Binding, Expr as IrExpr, IndexSites, Known, Requirement, Signature, StructInfo, Summary};
 use rx_syntax::Segment;
 use scope::Scope;
-use shared_types::SharedTypes;
 use std::sync::Arc;
 
 /// What a row of [`SegmentResult::rows`] describes.
@@ -192,10 +192,18 @@ pub fn record(segment: &Segment, start: &BlockState, file: &FileContext, outer: 
     Recorded { bindings: recorder.bindings, returned: recorder.returned }
 }
 
-/// Elaborates a segment of a Relax function.
-pub fn elaborate(segment: &Segment, start: &BlockState, file: &FileContext, outer: &dyn Outer) -> SegmentResult {
+/// Elaborates a segment of a Relax function; `types` are those of the segments before, and then of this one as well.
+pub(crate) fn elaborate(
+    segment: &Segment,
+    start: &BlockState,
+    file: &FileContext,
+    outer: &dyn Outer,
+    types: &mut SharedTypes,
+) -> SegmentResult {
     let mut elaborator = Elaborator::new(segment, start.clone(), file, outer);
+    elaborator.types = std::mem::take(types);
     elaborator.run();
+    *types = std::mem::take(&mut elaborator.types);
     elaborator.finish()
 }
 

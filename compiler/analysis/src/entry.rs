@@ -24,6 +24,8 @@ pub enum ItemPart {
     Name,
     /// A parameter, by index.
     Param(u32),
+    /// The annotation of a parameter, by index; the parameter where it has none.
+    ParamType(u32),
     /// The return annotation, or the name where there is none.
     Return,
     /// What a variable of its body is bound to, the first time; the item's name where it binds none of this name.

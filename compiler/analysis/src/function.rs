@@ -8,7 +8,7 @@
 mod advice;
 mod index;
 
-use crate::elaborate::{BlockState, Export, SegmentResult, elaborate, suggest};
+use crate::elaborate::{BlockState, Export, SegmentResult, SharedTypes, elaborate, suggest};
 use crate::entry::{Entry, ItemPart, Outer, Place};
 use crate::file_context::{FUNCTION_CONTEXT, FileContext};
 use crate::signature::Header;
@@ -75,6 +75,7 @@ struct State {
     with_diagnostics: BTreeSet<u32>,
     with_requirements: BTreeSet<u32>,
     index_sites: IndexSites,
+    types: SharedTypes,
 }
 
 impl FunctionMemo {
@@ -198,6 +199,7 @@ impl<'a> Run<'a> {
             with_diagnostics: BTreeSet::new(),
             with_requirements: BTreeSet::new(),
             index_sites: header.result.index_sites,
+            types: SharedTypes::clone(&header.types),
         };
         Run {
             state: Box::new(state),
@@ -336,6 +338,7 @@ impl<'a> Run<'a> {
     }
 
     fn elaborate(&mut self, at: usize, start: BlockState) {
+        let mut types = std::mem::take(&mut self.state.types);
         let outer = SegmentOuter {
             state: &self.state,
             at: u32::try_from(at).unwrap_or(u32::MAX),
@@ -343,8 +346,9 @@ impl<'a> Run<'a> {
             asked: RefCell::new(Vec::new()),
         };
         let file = self.state.file.clone();
-        let result = elaborate(&self.state.segments[at], &start, &file, &outer);
+        let result = elaborate(&self.state.segments[at], &start, &file, &outer, &mut types);
         let asked = outer.asked.into_inner();
+        self.state.types = types;
         for (name, signature) in asked {
             self.state.globals.insert(name, signature);
         }

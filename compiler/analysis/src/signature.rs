@@ -1,6 +1,6 @@
 //! Headers and signatures of a module's items.
 
-use crate::elaborate::{SegmentResult, elaborate_signature};
+use crate::elaborate::{SegmentResult, SharedTypes, elaborate_signature};
 use crate::entry::{Entry, Outer};
 use crate::file_context::FileContext;
 use crate::prim_func::prim_func_signature;
@@ -17,12 +17,14 @@ pub struct Header {
     pub signature: Arc<Signature>,
     /// Definitions, rows and diagnostics of the header segment.
     pub result: Arc<SegmentResult>,
+    /// The types in it, for the body to share.
+    pub(crate) types: Arc<SharedTypes>,
 }
 
 /// Elaborates the header segment of a Relax function.
 pub fn relax_header(segment: &Segment, file: &FileContext) -> Header {
-    let (signature, result) = elaborate_signature(segment, file, &Nothing);
-    Header { signature: Arc::new(signature), result: Arc::new(result) }
+    let (signature, result, types) = elaborate_signature(segment, file, &Nothing);
+    Header { signature: Arc::new(signature), result: Arc::new(result), types: Arc::new(types) }
 }
 
 /// `num_input`, where one of a function's first statements says it: `R.func_attr({"num_input": 1})`.

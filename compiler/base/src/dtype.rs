@@ -167,6 +167,10 @@ impl DType {
 
 /// Cuts a trailing `xN` or `xvscalexN` off a dtype name.
 fn split_lanes(text: &str) -> Option<(&str, i16)> {
+    // Called for every name after `R.` or `T.`; few have an `x`.
+    if !text.as_bytes().contains(&b'x') {
+        return Some((text, 1));
+    }
     if let Some((base, lanes)) = text.split_once("xvscalex") {
         return Some((base, -decimal::<i16>(lanes)?));
     }

@@ -21,6 +21,13 @@ pub(crate) fn part_span(head: &Segment, part: ItemPart) -> Option<Span> {
                 Some(param) => cursor.parameter(param).span(param.tree.tokens),
                 None => own_name,
             },
+            ItemPart::ParamType(index) => match params.get(index as usize) {
+                Some(param) => {
+                    let annotation = param.tree.annotation.as_ref();
+                    cursor.parameter(param).span(annotation.map_or(param.tree.tokens, |annotation| annotation.tokens))
+                }
+                None => own_name,
+            },
         });
     }
     None

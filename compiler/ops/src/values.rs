@@ -59,10 +59,14 @@ impl<'a> ValueCall<'a> {
 
     /// The operand passed for `param`: a tensor or a scalar.
     pub(crate) fn operand(&self, param: &'static str) -> Operand {
-        if let Ok(Some(scalar)) = arguments::scalar(self.call, param) {
+        let ty = self.call.ty(param);
+        // What is a tensor is no scalar; to ask costs the message that says so.
+        if !matches!(ty, StructInfo::Tensor(_))
+            && let Ok(Some(scalar)) = arguments::scalar(self.call, param)
+        {
             return Operand::scalar(&scalar);
         }
-        Operand::new(self.call.ty(param), self.known(param))
+        Operand::new(ty, self.known(param))
     }
 
     /// The tensors passed for `param`, a tuple.

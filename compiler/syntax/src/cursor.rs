@@ -63,6 +63,11 @@ impl<'a> Cursor<'a> {
             let place = before.map(|span| span.end).or(first.map(|span| span.start));
             return Span::empty(place.unwrap_or(self.text.len() as u32));
         }
+        if range.end - range.start == 1
+            && let Some(only) = first
+        {
+            return only;
+        }
         let end = self.text.len() as u32;
         let first = first.unwrap_or(Span::empty(end));
         let last = self.token_span(range.end - 1).unwrap_or(Span::empty(end));

@@ -136,8 +136,8 @@ fn line_end(bytes: &[u8], at: usize) -> usize {
 /// Number of line breaks, a `\r\n` being one, and whether all bytes are ASCII.
 pub(crate) fn count_newlines(text: &str) -> (u32, bool) {
     let bytes = text.as_bytes();
-    let line_feeds = bytes.iter().filter(|byte| **byte == b'\n').count();
-    let returns = bytes.iter().filter(|byte| **byte == b'\r').count();
+    let line_feeds = memchr::memchr_iter(b'\n', bytes).count();
+    let returns = memchr::memchr_iter(b'\r', bytes).count();
     let pairs = if returns == 0 { 0 } else { bytes.windows(2).filter(|pair| pair == b"\r\n").count() };
     ((line_feeds + returns - pairs) as u32, text.is_ascii())
 }

@@ -4,17 +4,18 @@
 //! name that no program can write: it moves with the text, and no result depends on where segments are cut.
 
 use super::{Elaborator, Role};
-use crate::entry::{Entry, Place};
+use crate::entry::{Entry, ItemPart, Place};
+use crate::file_context::FUNCTION_CONTEXT;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
-use rx_ir::{Shape, StructInfo};
+use rx_ir::{Shape, Signature, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange};
 
 /// A place that fixes edit.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Anchor {
-    /// The annotation of a parameter.
+    /// The annotation of a nested function's parameter.
     TypeOf(Name),
     /// The return annotation of the innermost function.
     Return,
@@ -140,21 +141,31 @@ impl Elaborator<'_> {
         Some(self.replace_fix(callee, title, format!("{head}call_pure_packed")))
     }
 
-    /// The fix that writes a type at an anchor.
-    pub(super) fn type_fix(&mut self, anchor: Anchor, ty: &StructInfo) -> Option<Fix<Place>> {
-        let (place, _) = self.anchor(anchor)?;
-        let (title, text) = match anchor {
-            Anchor::Return => {
-                let text = self.written_return(ty)?;
-                (format!("declare -> {text}"), text)
-            }
-            Anchor::TypeOf(variable) => {
-                let text = self.written_type(ty)?;
-                (format!("declare `{variable}` as {text}"), text)
-            }
-            Anchor::Purity | Anchor::Output(_) => return None,
+    /// The fix that declares another return type of the function around.
+    pub(super) fn return_type_fix(&mut self, ty: &StructInfo) -> Option<Fix<Place>> {
+        let (place, _) = self.anchor(Anchor::Return)?;
+        let text = self.written_return(ty)?;
+        Some(Fix { title: format!("declare -> {text}"), edits: vec![(place, text)], safe: false })
+    }
+
+    /// The fix that declares another type of a parameter; none for other variables.
+    pub(super) fn parameter_type_fix(&mut self, parameter: Name, ty: &StructInfo) -> Option<Fix<Place>> {
+        let place = match self.anchor(Anchor::TypeOf(parameter)) {
+            Some((place, _)) => place,
+            None => self.annotation_of(parameter)?,
         };
-        Some(Fix { title, edits: vec![(place, text)], safe: false })
+        let text = self.written_type(ty)?;
+        Some(Fix { title: format!("declare `{parameter}` as {text}"), edits: vec![(place, text)], safe: false })
+    }
+
+    /// Where the outermost function's header declares a parameter's type. Kept for none of them: a header may have tens of
+    /// thousands.
+    fn annotation_of(&mut self, parameter: Name) -> Option<Place> {
+        let Some(Entry::Function(context)) = self.lookup(name(FUNCTION_CONTEXT)) else { return None };
+        let signature = self.signature(context.name)?;
+        let Signature::Relax(signature) = &*signature else { return None };
+        let index = signature.params.iter().rposition(|(name, ty)| *name == parameter && !ty.is_error())?;
+        Some(Place::Item(context.name, ItemPart::ParamType(u32::try_from(index).ok()?)))
     }
 
     /// Offers to write `text` in the place of a type to what was said of the type since the diagnostic number `since`.

@@ -100,14 +100,14 @@ impl Elaborator<'_> {
         if matches!(attr, Attr::Opaque(_)) || (matches!(attr, Attr::None) && accepts_none(param, kind)) {
             return attr;
         }
-        let what = format!("{}: `{}`", super::call::short(schema), param.name);
+        let (operator, name) = (super::call::short(schema), param.name);
         match (kind, &attr) {
             (AttrKind::Choice(choices), Attr::Str(text)) if !choices.contains(&text.as_ref()) => {
                 let known = choices.iter().map(|choice| format!("\"{choice}\"")).collect::<Vec<_>>().join(", ");
                 let mut diagnostic = Diagnostic::new(
                     Code::AttrBadValue,
                     Place::Here(span),
-                    format!("{what} is \"{text}\", it must be one of {known}"),
+                    format!("{operator}: `{name}` is \"{text}\", it must be one of {known}"),
                 );
                 if let Some(near) = nearest(text, choices.iter().copied()) {
                     diagnostic = diagnostic.with_help(format!("did you mean \"{near}\"?")).with_fix(Fix {
@@ -135,7 +135,7 @@ impl Elaborator<'_> {
             _ => {
                 let wanted = describe(kind);
                 let found = shown(&attr);
-                let message = format!("{what} must be {wanted}, it is {found}");
+                let message = format!("{operator}: `{name}` must be {wanted}, it is {found}");
                 let diagnostic = Diagnostic::new(Code::AttrType, Place::Here(span), message);
                 let diagnostic = self.with_default(diagnostic, param, span);
                 self.report(diagnostic);

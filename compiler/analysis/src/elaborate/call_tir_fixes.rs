@@ -175,7 +175,7 @@ impl Elaborator<'_> {
         let vdevice = argument.ty.as_tensor().and_then(|tensor| tensor.vdevice);
         let shape = Shape::known(dims?);
         let ty = TensorInfo { shape, dtype: Some(buffer.dtype), vdevice, dtype_error: false, readings: None };
-        self.type_fix(super::advice::Anchor::TypeOf(variable), &ty.into())
+        self.parameter_type_fix(variable, &ty.into())
     }
 }
 

@@ -1,7 +1,6 @@
 //! Calls of functions: of the module's (`cls.f(x)`) and of function values.
 
 use super::Elaborator;
-use super::advice::Anchor;
 use super::expr::error;
 use crate::entry::{ItemPart, Place};
 use crate::readings::{self, Reading};
@@ -183,7 +182,7 @@ impl Elaborator<'_> {
                     diagnostic = self.with_weight_note(diagnostic, item, at, args, target.span);
                 }
                 if let IrKind::Var(variable) = arg.kind
-                    && let Some(fix) = self.type_fix(Anchor::TypeOf(variable), &wanted)
+                    && let Some(fix) = self.parameter_type_fix(variable, &wanted)
                 {
                     diagnostic = diagnostic.with_fix(fix);
                 }

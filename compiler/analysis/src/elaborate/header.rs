@@ -3,7 +3,7 @@
 use super::advice::Anchor;
 use super::scope::Scope;
 use super::types::Binds;
-use super::{BlockState, Elaborator, Row, RowKind, SegmentResult, SignatureDims};
+use super::{BlockState, Elaborator, Row, RowKind, SegmentResult, SharedTypes, SignatureDims};
 use crate::entry::{Entry, Outer, Place};
 use crate::file_context::{FUNCTION_CONTEXT, FileContext, FunctionContext, Namespace};
 use rx_base::name::NameMap;
@@ -18,10 +18,11 @@ pub(crate) fn elaborate_signature(
     segment: &Segment,
     file: &FileContext,
     outer: &dyn Outer,
-) -> (Signature, SegmentResult) {
+) -> (Signature, SegmentResult, SharedTypes) {
     let mut elaborator = Elaborator::new(segment, BlockState::default(), file, outer);
     let signature = elaborator.function_header();
-    (signature, elaborator.finish())
+    let types = std::mem::take(&mut elaborator.types);
+    (signature, elaborator.finish(), types)
 }
 
 impl<'a> Elaborator<'a> {
@@ -174,7 +175,9 @@ impl<'a> Elaborator<'a> {
                 span,
                 statement: self.statement,
             });
-            if let Some(annotation) = &param.tree.annotation {
+            if let Some(annotation) = &param.tree.annotation
+                && self.nesting > 0
+            {
                 self.set_anchor(Anchor::TypeOf(variable), own.span(annotation.tokens), 0);
             }
             let values = match self.nesting {

@@ -105,9 +105,6 @@ impl Elaborator<'_> {
             return self.imports.get(at).and_then(|(_, entry)| entry.clone());
         }
         let entry = self.outer.lookup(name);
-        if let Some(entry) = &entry {
-            self.types.meet(entry);
-        }
         self.import_index.insert(name, self.imports.len());
         self.imports.push((name, entry.clone()));
         entry

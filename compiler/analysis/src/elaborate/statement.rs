@@ -1,6 +1,5 @@
 //! Statements of a Relax function: bindings, dataflow blocks, returns.
 
-use super::advice::Anchor;
 use super::{BlockState, Elaborator, Role, Row, RowKind};
 use crate::entry::{Entry, Place};
 use crate::file_context::{FUNCTION_CONTEXT, Namespace};
@@ -328,7 +327,7 @@ impl<'a> Elaborator<'a> {
             let definition = self.definition_of(variable);
             diagnostic = diagnostic.with_label(definition, format!("`{variable}` gets its type here"));
         }
-        if let Some(fix) = self.type_fix(Anchor::Return, &given) {
+        if let Some(fix) = self.return_type_fix(&given) {
             diagnostic = diagnostic.with_fix(fix);
         }
         diagnostic = self.explain_clash(diagnostic, value, declared, clash);

@@ -20,11 +20,35 @@ pub(super) enum Binds {
     MatchCast,
 }
 
+/// Whether an argument of a type says the same wherever it stands: numbers, and a dtype's name. A string among dims names
+/// a symbol, and `vdevice` is the module's to say.
+fn is_constant(argument: &Expr) -> bool {
+    match &argument.kind {
+        ExprKind::Tuple(dims) | ExprKind::List(dims) => dims.iter().all(|dim| matches!(dim.kind, ExprKind::Integer)),
+        ExprKind::Integer | ExprKind::String | ExprKind::None => true,
+        _ => false,
+    }
+}
+
 impl Elaborator<'_> {
     /// The struct info a type expression stands for. Mistakes are reported and leave error parts.
     pub(super) fn type_of(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
         match &expr.kind {
-            ExprKind::Call { callee, arguments } => self.type_call(cursor, expr, callee, arguments),
+            ExprKind::Call { callee, arguments } => {
+                if let Some(known) = self.types.constant(cursor.source(expr.tokens)) {
+                    return known.clone();
+                }
+                let before = self.diagnostics.len();
+                let ty = self.type_call(cursor, expr, callee, arguments);
+                let ty = self.types.share(ty);
+                if self.diagnostics.len() == before
+                    && arguments.iter().all(|argument| is_constant(&argument.value))
+                    && self.type_name(cursor, callee).is_some()
+                {
+                    self.types.keep_constant(cursor.source(expr.tokens), &ty);
+                }
+                ty
+            }
             ExprKind::Attribute { .. } => self.bare_type(cursor, expr),
             ExprKind::Parenthesized(inner) => self.type_of(cursor, inner),
             ExprKind::None => StructInfo::void(),
