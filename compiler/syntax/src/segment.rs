@@ -7,6 +7,7 @@ use crate::line;
 use crate::shape::Reader;
 use crate::token::{TokenKind, TokenTable, tokens};
 use rx_base::{Code, Span};
+use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
 /// A piece of text that starts at a statement's line. Its tree is a pure function of the text, made when first asked for.
@@ -112,6 +113,14 @@ impl PartialEq for Segment {
 
 impl Eq for Segment {}
 
+/// Longer tables are not kept for the next segment.
+const MAX_SCRATCH: u32 = 1 << 16;
+
+thread_local! {
+    /// Where tokens are gathered before their number is known.
+    static SCRATCH: RefCell<TokenTable> = RefCell::default();
+}
+
 /// A statement before it is read: its line's column, its tokens, whether it is inline.
 struct Piece {
     indent: u32,
@@ -123,9 +132,13 @@ struct Piece {
 impl SegmentTree {
     /// Lexes and parses `text`.
     fn read(text: &str) -> SegmentTree {
-        let mut table = TokenTable::with_capacity(text.len());
-        let pieces = lex(text, &mut table);
-        table.shrink();
+        let mut scratch = SCRATCH.take();
+        let pieces = lex(text, &mut scratch);
+        let table = scratch.of_exact_size();
+        if scratch.len() <= MAX_SCRATCH {
+            scratch.clear();
+            SCRATCH.set(scratch);
+        }
         let reader = Reader::new();
         let statement = |piece: Piece| {
             let kinds = table.kinds().get(piece.first..piece.end).unwrap_or_default();

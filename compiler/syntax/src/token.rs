@@ -230,7 +230,7 @@ pub fn tokens(text: &str) -> impl Iterator<Item = Token> + '_ {
 }
 
 /// The significant tokens of a segment, in 7 bytes each, and where its comments are.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenTable {
     kinds: Vec<TokenKind>,
     starts: Vec<u32>,
@@ -270,10 +270,18 @@ impl TokenTable {
         self.lengths.push(length);
     }
 
-    pub(crate) fn shrink(&mut self) {
-        self.kinds.shrink_to_fit();
-        self.starts.shrink_to_fit();
-        self.lengths.shrink_to_fit();
+    /// A copy without room for more.
+    pub(crate) fn of_exact_size(&self) -> TokenTable {
+        self.clone()
+    }
+
+    /// Removes all tokens; their room stays.
+    pub(crate) fn clear(&mut self) {
+        self.kinds.clear();
+        self.starts.clear();
+        self.lengths.clear();
+        self.long.clear();
+        self.comments.clear();
     }
 
     /// Number of tokens.

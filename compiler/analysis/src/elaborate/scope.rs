@@ -50,6 +50,14 @@ impl Elaborator<'_> {
         self.define_at(self.scopes.len().saturating_sub(1), name, entry, Some(span));
     }
 
+    /// Makes room for what a segment of this many statements needs: most bind one name and ask for one or two.
+    pub(super) fn reserve(&mut self, statements: usize) {
+        self.reserve_definitions(statements);
+        self.rows.reserve(statements);
+        self.imports.reserve(2 * statements);
+        self.import_index.reserve(2 * statements);
+    }
+
     /// Makes room for definitions in the innermost block.
     pub(super) fn reserve_definitions(&mut self, count: usize) {
         if self.scopes.len() == 1 {

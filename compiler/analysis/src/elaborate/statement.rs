@@ -18,6 +18,7 @@ impl<'a> Elaborator<'a> {
     /// Elaborates every statement of the segment.
     pub(super) fn run(&mut self) {
         let count = self.segment.tree().statements.len();
+        self.reserve(count);
         self.statements(0, count);
     }
 
