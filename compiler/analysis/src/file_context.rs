@@ -180,6 +180,17 @@ impl FileContext {
         first.unwrap_or(canonical)
     }
 
+    /// A dotted name of TVMScript as `R.…`, `T.…` or `I.…`, whatever the namespace is called here.
+    pub(crate) fn canonical_path(&self, written: &str) -> Option<String> {
+        let (head, rest) = written.split_once('.')?;
+        let namespace = match self.namespace(head)? {
+            Namespace::Relax => "R",
+            Namespace::Tir => "T",
+            Namespace::Ir => "I",
+        };
+        Some(format!("{namespace}.{}", rest.trim()))
+    }
+
     /// The namespace a name stands for.
     pub fn namespace(&self, of: &str) -> Option<Namespace> {
         let of = match of {

@@ -1,7 +1,7 @@
 //! Operations of two numbers.
 
 use rx_tensor::Element;
-use rx_tir::{BinaryOp, CompareOp};
+use rx_tir::BinaryOp;
 
 /// The operation of two integers of this element, wrapped; `None` is a division by zero.
 #[inline]
@@ -123,24 +123,12 @@ pub(crate) fn float_binary(op: BinaryOp, element: Element, a: f64, b: f64) -> f6
     }
 }
 
-/// The comparison; of a NaN all but `Ne` are false.
-#[inline]
-pub(crate) fn compare<T: PartialOrd>(op: CompareOp, a: T, b: T) -> bool {
-    match op {
-        CompareOp::Eq => a == b,
-        CompareOp::Ne => a != b,
-        CompareOp::Lt => a < b,
-        CompareOp::Le => a <= b,
-        CompareOp::Gt => a > b,
-        CompareOp::Ge => a >= b,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use BinaryOp::*;
     use rx_tensor::Element::*;
+    use rx_tir::CompareOp;
 
     #[test]
     fn integers_divide_by_rounding_down_or_toward_zero() {
@@ -201,8 +189,8 @@ mod tests {
     #[test]
     fn nothing_but_ne_holds_of_nan() {
         for op in [CompareOp::Eq, CompareOp::Lt, CompareOp::Le, CompareOp::Gt, CompareOp::Ge] {
-            assert!(!compare(op, f64::NAN, f64::NAN));
+            assert!(!op.holds(f64::NAN, f64::NAN));
         }
-        assert!(compare(CompareOp::Ne, f64::NAN, 1.0));
+        assert!(CompareOp::Ne.holds(f64::NAN, 1.0));
     }
 }

@@ -1,7 +1,7 @@
 //! Running a program.
 
 use crate::Limits;
-use crate::arithmetic::{compare, float_binary, int_binary, int_pow};
+use crate::arithmetic::{float_binary, int_binary, int_pow};
 use crate::error::{Limit, RunError};
 use crate::intrinsics::{ldexp, next_after};
 use crate::memory::Memory;
@@ -277,13 +277,13 @@ impl Machine<'_> {
             Int::Compare(parts) => {
                 let (a, b) = (self.int(&parts.left)?, self.int(&parts.right)?);
                 i64::from(match parts.unsigned {
-                    true => compare(parts.op, a as u64, b as u64),
-                    false => compare(parts.op, a, b),
+                    true => parts.op.holds(a as u64, b as u64),
+                    false => parts.op.holds(a, b),
                 })
             }
             Int::CompareFloat(parts) => {
                 let (op, left, right) = &**parts;
-                i64::from(compare(*op, self.float(left)?, self.float(right)?))
+                i64::from(op.holds(self.float(left)?, self.float(right)?))
             }
             Int::Select(parts) => {
                 let (condition, then, otherwise) = &**parts;

@@ -170,6 +170,21 @@ pub enum CompareOp {
     Ge,
 }
 
+impl CompareOp {
+    /// Whether it holds of two numbers; of a NaN all but `Ne` are false.
+    #[inline]
+    pub fn holds<T: PartialOrd>(self, a: T, b: T) -> bool {
+        match self {
+            CompareOp::Eq => a == b,
+            CompareOp::Ne => a != b,
+            CompareOp::Lt => a < b,
+            CompareOp::Le => a <= b,
+            CompareOp::Gt => a > b,
+            CompareOp::Ge => a >= b,
+        }
+    }
+}
+
 macro_rules! intrinsics {
     ($($(#[$doc:meta])* $variant:ident $name:literal $arity:literal;)*) => {
         /// Functions of scalars, under TVM's names (`tirx.exp`).
@@ -350,14 +365,7 @@ impl Expr {
         if let (Some(a), Some(b)) = (left.as_int(), right.as_int())
             && left.dtype() != DType::UINT64
         {
-            return Expr::bool(match op {
-                CompareOp::Eq => a == b,
-                CompareOp::Ne => a != b,
-                CompareOp::Lt => a < b,
-                CompareOp::Le => a <= b,
-                CompareOp::Gt => a > b,
-                CompareOp::Ge => a >= b,
-            });
+            return Expr::bool(op.holds(a, b));
         }
         Expr::Compare { op, left: Box::new(left), right: Box::new(right) }
     }

@@ -1,7 +1,7 @@
 //! Old spellings that the parser of a release refuses.
 
 use super::written::each_expr;
-use crate::file_context::{FileContext, Namespace};
+use crate::file_context::FileContext;
 use crate::function::ItemPlace;
 use rx_base::{Code, Diagnostic, Fix, Span, TvmVersion};
 use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange};
@@ -47,21 +47,9 @@ impl Reader<'_> {
         }
     }
 
-    /// A dotted name of TVMScript, as `R.…`, `T.…` or `I.…` whatever the namespace is called here.
-    fn path_of(&self, cursor: Cursor<'_>, expr: &Expr) -> Option<String> {
-        let source = cursor.source(expr.tokens);
-        let (head, rest) = source.split_once('.')?;
-        let namespace = match self.file.namespace(head)? {
-            Namespace::Relax => "R",
-            Namespace::Tir => "T",
-            Namespace::Ir => "I",
-        };
-        Some(format!("{namespace}.{}", rest.trim()))
-    }
-
     /// An old dotted name: `T.block`.
     fn path(&mut self, cursor: Cursor<'_>, expr: &Expr, last: u32) {
-        let Some(path) = self.path_of(cursor, expr) else { return };
+        let Some(path) = self.file.canonical_path(cursor.source(expr.tokens)) else { return };
         let Some(row) = refused(self.version, Place::Path, &path) else { return };
         let new = row.current.split('.').next_back().unwrap_or(row.current);
         self.outdated(&path, row.current, cursor.span(token(last)), new);
@@ -69,7 +57,7 @@ impl Reader<'_> {
 
     /// Old keywords: `out_sinfo=`.
     fn keywords(&mut self, cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument]) {
-        let Some(path) = self.path_of(cursor, callee) else { return };
+        let Some(path) = self.file.canonical_path(cursor.source(callee.tokens)) else { return };
         // It takes any keyword for an attribute.
         if path == "R.call_packed" {
             return;

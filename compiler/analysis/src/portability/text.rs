@@ -1,7 +1,7 @@
 //! Text in current spelling that the parser of a release refuses; much of it is what its own printer writes.
 
 use super::written::each_expr;
-use crate::file_context::{FileContext, Namespace};
+use crate::file_context::FileContext;
 use crate::function::ItemPlace;
 use rx_base::{Code, DType, Diagnostic, Fix, Name, Span, TvmVersion};
 use rx_ops::tvm::{is_readable, refused_keywords};
@@ -64,17 +64,6 @@ impl Reader<'_> {
         ItemPlace::Segment(self.segment, span)
     }
 
-    fn path_of(&self, cursor: Cursor<'_>, expr: &Expr) -> Option<String> {
-        let source = cursor.source(expr.tokens);
-        let (head, rest) = source.split_once('.')?;
-        let namespace = match self.file.namespace(head)? {
-            Namespace::Relax => "R",
-            Namespace::Tir => "T",
-            Namespace::Ir => "I",
-        };
-        Some(format!("{namespace}.{}", rest.trim()))
-    }
-
     fn refuse(&mut self, span: Span, what: &str, help: String, edits: Vec<(Span, String)>) {
         let message = format!("TVM {} does not read {what}", self.version);
         let mut diagnostic = Diagnostic::new(Code::TextNotParsed, self.place(span), message).with_help(help.clone());
@@ -92,7 +81,7 @@ impl Reader<'_> {
                 self.cast_annotation(cursor, target, annotation, value);
             }
             StatementKind::AnnAssign { annotation, value: None, .. }
-                if self.path_of(cursor, annotation).as_deref() == Some("R.Tuple") =>
+                if self.file.canonical_path(cursor.source(annotation.tokens)).as_deref() == Some("R.Tuple") =>
             {
                 let span = cursor.span(annotation.tokens);
                 let end = (Span::empty(span.end), " = R.tuple()".to_owned());
@@ -157,7 +146,7 @@ impl Reader<'_> {
 
     fn called<'e>(&self, cursor: Cursor<'e>, expr: &'e Expr) -> Option<Called<'e>> {
         let ExprKind::Call { callee, arguments } = &expr.kind else { return None };
-        Some(Called { cursor, path: self.path_of(cursor, callee)?, arguments })
+        Some(Called { cursor, path: self.file.canonical_path(cursor.source(callee.tokens))?, arguments })
     }
 
     fn expr(&mut self, cursor: Cursor<'_>, expr: &Expr) {
@@ -218,7 +207,7 @@ impl Reader<'_> {
             match &part.kind {
                 ExprKind::Tuple(items) | ExprKind::List(items) => open.extend(items),
                 ExprKind::Attribute { .. } => {
-                    let path = self.path_of(cursor, part).unwrap_or_default();
+                    let path = self.file.canonical_path(cursor.source(part.tokens)).unwrap_or_default();
                     let Some(dtype) = path.strip_prefix("T.").filter(|name| DType::parse(name).is_some()) else {
                         continue;
                     };
@@ -338,7 +327,9 @@ impl Reader<'_> {
                 _ => (expr, &[][..]),
             };
             let named = |argument: &Argument| argument.keyword.is_some_and(|token| cursor.text(token) == "s_tir");
-            if self.path_of(cursor, callee).as_deref() != Some("T.prim_func") || arguments.iter().any(named) {
+            if self.file.canonical_path(cursor.source(callee.tokens)).as_deref() != Some("T.prim_func")
+                || arguments.iter().any(named)
+            {
                 continue;
             }
             let says = |word: &str| segments.iter().any(|segment| segment.text().contains(word));

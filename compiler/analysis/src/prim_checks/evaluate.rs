@@ -1,7 +1,7 @@
 //! Integers of a kernel for given values of its variables, and the least and greatest they can be.
 
 use super::path::Step;
-use rx_tir::{BinaryOp, CompareOp, Expr, UnaryOp, VarId};
+use rx_tir::{BinaryOp, Expr, UnaryOp, VarId};
 
 /// Values of variables, by index; `None` for those that have none here.
 #[derive(Debug, Default)]
@@ -67,14 +67,7 @@ impl Values {
             Expr::Binary { op, left, right } => binary(*op, self.value(left)?, self.value(right)?),
             Expr::Compare { op, left, right } => {
                 let (a, b) = (self.value(left)?, self.value(right)?);
-                Some(i64::from(match op {
-                    CompareOp::Eq => a == b,
-                    CompareOp::Ne => a != b,
-                    CompareOp::Lt => a < b,
-                    CompareOp::Le => a <= b,
-                    CompareOp::Gt => a > b,
-                    CompareOp::Ge => a >= b,
-                }))
+                Some(i64::from(op.holds(a, b)))
             }
             Expr::Select { condition, then, otherwise } => match self.value(condition)? {
                 0 => self.value(otherwise),

@@ -116,14 +116,7 @@ impl Reader<'_> {
             _ => return self.unsupported(cursor, tokens, "`is` and `in` in a prim_func"),
         };
         if let (Some(a), Some(b)) = (number(&a), number(&b)) {
-            return Ok(Value::Bool(match op {
-                CompareOp::Eq => a == b,
-                CompareOp::Ne => a != b,
-                CompareOp::Lt => a < b,
-                CompareOp::Le => a <= b,
-                CompareOp::Gt => a > b,
-                CompareOp::Ge => a >= b,
-            }));
+            return Ok(Value::Bool(op.holds(a, b)));
         }
         // A number takes the other side's dtype here (TVM `tirx/script/parser/operation.py`).
         let (a, b) = match (a, b) {
