@@ -145,11 +145,11 @@ impl Elaborator<'_> {
         let (place, _) = self.anchor(anchor)?;
         let (title, text) = match anchor {
             Anchor::Return => {
-                let text = self.written_return(ty)?;
+                let text = self.written_in_signature(ty)?;
                 (format!("declare -> {text}"), text)
             }
             Anchor::TypeOf(variable) => {
-                let text = self.written_type(ty)?;
+                let text = self.written_in_signature(ty)?;
                 (format!("declare `{variable}` as {text}"), text)
             }
             Anchor::Purity | Anchor::Output(_) => return None,
@@ -159,7 +159,8 @@ impl Elaborator<'_> {
 
     /// Offers to write `text` in the place of a type to what was said of the type since the diagnostic number `since`.
     pub(super) fn offer_type(&mut self, since: usize, place: Span, title: &str, text: Option<String>) {
-        let Some(text) = text else { return };
+        let is_written = |text: &String| self.segment.text().get(place.range()) == Some(text);
+        let Some(text) = text.filter(|text| !is_written(text)) else { return };
         let guilty = |diagnostic: &Diagnostic<Place>| {
             let of_types = matches!(
                 diagnostic.code,
@@ -173,7 +174,11 @@ impl Elaborator<'_> {
                     | Code::ArgumentType
                     | Code::CallTirOutputMismatch
             );
-            of_types && matches!(diagnostic.primary, Place::Here(at) if place.start <= at.start && at.end <= place.end)
+            // A part that is wrong alone has its fix already.
+            let is_open = diagnostic.code != Code::CallTirOutputMismatch || diagnostic.fixes.is_empty();
+            of_types
+                && is_open
+                && matches!(diagnostic.primary, Place::Here(at) if place.start <= at.start && at.end <= place.end)
         };
         for diagnostic in self.diagnostics.iter_mut().skip(since).filter(|it| guilty(it)) {
             let fix = Fix { title: title.to_owned(), edits: vec![(Place::Here(place), text.clone())], safe: false };
