@@ -62,3 +62,9 @@ pub fn write_list(folder: &Path, name: &str, lines: &[String]) -> std::io::Resul
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join(name), lines.join("\n") + "\n")
 }
+
+/// The words of a message, without the quotes of code and without punctuation around them.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    let around = |c: char| matches!(c, '`' | ',' | ':' | ';' | '(' | ')' | '[' | ']' | '.');
+    text.split([' ', '=', '[', '(']).map(move |word| word.trim_matches(around)).filter(|word| !word.is_empty())
+}

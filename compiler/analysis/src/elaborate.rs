@@ -10,7 +10,6 @@ mod binding;
 mod branch;
 mod call;
 mod call_tir;
-mod call_tir_fixes;
 mod dim;
 mod explanation;
 mod expr;
@@ -230,6 +229,8 @@ pub(crate) struct Elaborator<'a> {
     requirements: Vec<Requirement>,
     index_sites: IndexSites,
     unresolved: Vec<Unresolved>,
+    /// The last call whose mistake was looked into.
+    tried: Option<Box<trial::Tried>>,
     /// The symbols that the parameters of the last header bind.
     signature_symbols: Vec<Name>,
     /// The index of the statement being elaborated.
@@ -271,6 +272,7 @@ impl<'a> Elaborator<'a> {
             requirements: Vec::new(),
             index_sites: IndexSites::default(),
             unresolved: Vec::new(),
+            tried: None,
             signature_symbols: Vec::new(),
             statement: 0,
             bounds: Arc::default(),

@@ -377,11 +377,17 @@ impl<'a> Run<'a> {
                     (diagnostic.code, &diagnostic.primary)
                     && let Some(wrong) = result.unresolved.iter().find(|unresolved| unresolved.span == *span)
                 {
+                    let all = |meant: &str| -> Vec<_> {
+                        let uses = state.uses(wrong, *at);
+                        // In quotes it is no token of its own.
+                        let uses = if uses.contains(&primary) { uses } else { vec![primary.clone()] };
+                        uses.into_iter().map(|place| (place, meant.to_owned())).collect()
+                    };
                     if let Some(near) = state.nearest(wrong, *at) {
-                        placed = suggest(placed, near, primary);
+                        placed = suggest(placed, near, all(near));
                     } else if let Some(meant) = state.meant(wrong, *at) {
                         let title = format!("use `{meant}`");
-                        placed = placed.with_fix(Fix { title, edits: vec![(primary, meant.to_string())], safe: false });
+                        placed = placed.with_fix(Fix { title, edits: all(&meant), safe: false });
                     }
                 }
                 if *at == 0 {

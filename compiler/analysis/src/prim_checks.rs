@@ -8,6 +8,7 @@ mod blocks;
 mod bounds;
 mod dtypes;
 mod evaluate;
+mod fixes;
 mod path;
 mod races;
 mod reductions;
@@ -20,6 +21,7 @@ use crate::function::ItemPlace;
 use crate::tir::trace::{Access, Event, Trace, trace};
 use blocks::{Blocks, Declared};
 use evaluate::Intervals;
+use fixes::Text;
 use path::{Searcher, Step};
 use rx_base::{Diagnostic, Name};
 use rx_syntax::Segment;
@@ -33,7 +35,7 @@ use symbolic::Start;
 pub fn check(segments: &[Arc<Segment>], context: &FileContext, name: Name) -> Vec<Diagnostic<ItemPlace>> {
     let Some(mut trace) = trace(segments, context, name) else { return Vec::new() };
     let mut found = std::mem::take(&mut trace.mistakes);
-    let mut walk = Walk::new(&trace);
+    let mut walk = Walk::new(&trace, Text::of(segments), context.spelled_namespace("T"));
     walk.run();
     found.append(&mut walk.found);
     found
@@ -42,6 +44,9 @@ pub fn check(segments: &[Arc<Segment>], context: &FileContext, name: Name) -> Ve
 /// A walk along a trace.
 struct Walk<'t> {
     trace: &'t Trace,
+    text: Text<'t>,
+    /// What the file calls `T`.
+    tir: &'t str,
     /// What holds.
     path: Vec<Step<'t>>,
     /// How long the path was at each [`Event::Open`] that is not closed.
@@ -61,7 +66,7 @@ struct Walk<'t> {
 }
 
 impl<'t> Walk<'t> {
-    fn new(trace: &'t Trace) -> Walk<'t> {
+    fn new(trace: &'t Trace, text: Text<'t>, tir: &'t str) -> Walk<'t> {
         let vars = trace.func.vars.len();
         let mut start = Start { fuel: Rc::new(Cell::new(path::FUEL)), ..Start::default() };
         start.extents.extend(&trace.func.symbols);
@@ -95,6 +100,8 @@ impl<'t> Walk<'t> {
         let free = (0u32..).zip(&bound).filter(|(_, bound)| !**bound).map(|(var, _)| VarId(var));
         Walk {
             trace,
+            text,
+            tir,
             path: Vec::new(),
             opened: Vec::new(),
             may_have_left: false,

@@ -176,7 +176,11 @@ impl Walk<'_> {
         let place = ItemPlace::Segment(self.segment, span);
         let (head, member) = (cursor.text(of.tokens.start), cursor.text(member));
         let message = format!("`{head}` has no `{member}`");
-        self.found.push(suggest(Diagnostic::new(Code::UnknownOperator, place.clone(), message), near, place));
+        self.found.push(suggest(
+            Diagnostic::new(Code::UnknownOperator, place.clone(), message),
+            near,
+            vec![(place, near.to_owned())],
+        ));
     }
 
     fn name(&mut self, used: Name, span: Span) {
@@ -200,7 +204,7 @@ impl Walk<'_> {
         let mut bound: Vec<&str> = self.bound.iter().map(|name| name.as_str()).collect();
         bound.sort_unstable();
         self.found.push(match nearest(&used, bound) {
-            Some(near) => suggest(diagnostic, near, place),
+            Some(near) => suggest(diagnostic, near, vec![(place, near.to_owned())]),
             None => diagnostic,
         });
     }

@@ -12,6 +12,9 @@ mod view;
 mod words;
 mod written;
 
+pub(crate) use calls::operator_words;
+pub(crate) use words::part_words;
+
 use crate::FileContext;
 use crate::function::{FunctionCheck, ItemPlace};
 use rx_base::Name;

@@ -9,13 +9,35 @@ use rx_base::{Dim, Name};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 use std::sync::Arc;
 
-/// What a symbol is bound to, and by which argument.
+/// The part of an argument a dim is given by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The index of the argument.
+    pub argument: usize,
+    /// The axis, of a tensor or shape.
+    pub axis: Option<usize>,
+}
+
+impl From<usize> for Given {
+    fn from(argument: usize) -> Given {
+        Given { argument, axis: None }
+    }
+}
+
+impl std::fmt::Display for Given {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "argument {}", self.argument)?;
+        self.axis.map_or(Ok(()), |axis| write!(f, ", axis {axis}"))
+    }
+}
+
+/// What a symbol is bound to, and by what.
 #[derive(Clone, Debug)]
 pub struct Bound {
     /// Its value in the caller.
     pub value: Dim,
-    /// The index of the argument that bound it.
-    pub argument: usize,
+    /// What bound it.
+    pub by: Given,
 }
 
 /// A callee's symbols and their values.
@@ -36,8 +58,8 @@ pub struct Equality {
     pub actual: Dim,
     /// Whether they are equal.
     pub answer: Answer,
-    /// For a bare symbol bound before: which argument bound it.
-    pub bound_by: Option<usize>,
+    /// For a bare symbol bound before: what bound it.
+    pub bound_by: Option<Given>,
 }
 
 impl Equality {
@@ -59,16 +81,29 @@ impl<'a> Bindings<'a> {
     }
 
     /// Binds a symbol unless it is bound.
-    pub fn bind(&mut self, symbol: Name, value: Dim, argument: usize) {
-        self.bound.entry(symbol).or_insert(Bound { value, argument });
+    pub fn bind(&mut self, symbol: Name, value: Dim, by: impl Into<Given>) {
+        self.bound.entry(symbol).or_insert(Bound { value, by: by.into() });
     }
 
-    /// Meets the callee's `wanted` with the caller's `actual`, given by argument `argument`: binds or compares.
-    pub fn meet(&mut self, wanted: &Dim, actual: &Dim, argument: usize) -> Equality {
+    /// How the symbols of a dim got their values: `n = 7 from argument 0, axis 1`.
+    pub fn origins(&self, dim: &Dim) -> Vec<String> {
+        let mut found: Vec<(Name, &Bound)> = Vec::new();
+        dim.for_each_symbol(&mut |symbol| {
+            if let Some(bound) = self.bound.get(&symbol)
+                && found.iter().all(|(other, _)| *other != symbol)
+            {
+                found.push((symbol, bound));
+            }
+        });
+        found.into_iter().map(|(symbol, bound)| format!("{symbol} = {} from {}", bound.value, bound.by)).collect()
+    }
+
+    /// Meets the callee's `wanted` with the caller's `actual`, given by `by`: binds or compares.
+    pub fn meet(&mut self, wanted: &Dim, actual: &Dim, by: impl Into<Given>) -> Equality {
         if let Some(symbol) = wanted.as_symbol() {
             match self.bound.get(&symbol) {
                 None => {
-                    self.bind(symbol, actual.clone(), argument);
+                    self.bind(symbol, actual.clone(), by);
                     return Equality {
                         wanted: wanted.clone(),
                         wanted_here: Some(actual.clone()),
@@ -84,7 +119,7 @@ impl<'a> Bindings<'a> {
                         wanted_here: Some(bound.value.clone()),
                         actual: actual.clone(),
                         answer,
-                        bound_by: Some(bound.argument),
+                        bound_by: Some(bound.by),
                     };
                 }
             }
@@ -175,12 +210,12 @@ impl<'a> Bindings<'a> {
         let (Some(wanted), Some(actual)) = (wanted.dims(), actual.dims()) else { return };
         if wanted.len() == actual.len() {
             // Bare symbols bind before compound dims are compared, wherever they stand in the shape.
-            let bare = |dim: &&Dim| dim.as_symbol().is_some();
-            for (wanted, actual) in wanted.iter().zip(actual).filter(|(wanted, _)| bare(wanted)) {
-                out.push(self.meet(wanted, actual, argument));
-            }
-            for (wanted, actual) in wanted.iter().zip(actual).filter(|(wanted, _)| !bare(wanted)) {
-                out.push(self.meet(wanted, actual, argument));
+            for bare in [true, false] {
+                for (axis, (wanted, actual)) in wanted.iter().zip(actual).enumerate() {
+                    if wanted.as_symbol().is_some() == bare {
+                        out.push(self.meet(wanted, actual, Given { argument, axis: Some(axis) }));
+                    }
+                }
             }
         }
     }

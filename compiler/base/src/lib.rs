@@ -4,6 +4,7 @@
 //! - [`DType`]: the element types Relax knows.
 //! - [`symbolic`]: symbolic integers in normal form, and a prover with three answers.
 //! - [`diagnostic`]: diagnostics as values, their codes, labels and fixes; [`fix`]: fixes applied to a text.
+//! - [`store`]: files written whole or not at all.
 //! - [`tvm`]: the releases of TVM whose limits rx knows.
 
 mod counted;
@@ -13,6 +14,7 @@ pub mod edit_distance;
 pub mod fix;
 pub mod name;
 pub mod span;
+pub mod store;
 pub mod symbolic;
 pub mod tvm;
 

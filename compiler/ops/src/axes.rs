@@ -1,7 +1,7 @@
 //! Axes: negative ones counted from the end, each in range, none named twice.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use rx_base::{Code, counted};
 
 /// The axis `axis` of a tensor with `ndim` dimensions, counted from the front (TVM's `NormalizeAxis`).
@@ -61,11 +61,11 @@ pub(crate) fn normalize_axes(
     axes: &[i64],
 ) -> Result<Vec<usize>, Problem> {
     let mut result = Vec::with_capacity(axes.len());
-    let mut seen = FxHashSet::default();
+    let mut seen = FxHashMap::default();
     for axis in axes {
         let from_front = normalize_axis(call, name, ndim, *axis)?;
-        if !seen.insert(from_front) {
-            let message = format_args!("{name} names axis {from_front} twice");
+        if let Some(before) = seen.insert(from_front, *axis) {
+            let message = format_args!("`{name}` names axis {from_front} twice, by {before} and {axis}");
             return Err(call.error(Code::AxisOutOfRange, ParamPlace::Param(name), message).into());
         }
         result.push(from_front);

@@ -40,6 +40,37 @@ impl From<Diagnostic<ParamPlace>> for Problem {
     }
 }
 
+/// How a dim of a call's result is computed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Derivation {
+    /// The field of a tuple it is of; without one it is of the result, and of every field.
+    pub field: Option<usize>,
+    /// The axis.
+    pub axis: usize,
+    /// The formula with the numbers put in.
+    pub formula: String,
+}
+
+impl Derivation {
+    /// Whether it is of the dim at `axis` of the part of the result that `path` leads to.
+    pub fn is_of(&self, path: &[usize], axis: usize) -> bool {
+        let field = match path {
+            [] => self.field.is_none(),
+            [field] => self.field.is_none_or(|of| of == *field),
+            _ => false,
+        };
+        field && self.axis == axis
+    }
+}
+
+/// A dim as an operand of a written-out formula.
+pub(crate) fn operand(dim: &Dim) -> String {
+    match dim.as_constant().is_some() || dim.as_symbol().is_some() {
+        true => dim.to_string(),
+        false => format!("({dim})"),
+    }
+}
+
 /// What a call passes for one parameter.
 #[derive(Clone, Debug)]
 pub enum Arg<'a> {
@@ -78,8 +109,8 @@ pub struct CallInfo<'a> {
     pub bounds: &'a Bounds,
     /// Findings that do not keep the call from having a type.
     pub findings: RefCell<Vec<Diagnostic<ParamPlace>>>,
-    /// Where somebody wants them: axes of the result with their formulas, the numbers put in.
-    pub derivations: Option<RefCell<Vec<(usize, String)>>>,
+    /// Where somebody wants them: the formulas of the result's dims, the numbers put in.
+    pub derivations: Option<RefCell<Vec<Derivation>>>,
 }
 
 impl<'a> CallInfo<'a> {
@@ -96,7 +127,14 @@ impl<'a> CallInfo<'a> {
     /// Says how axis `axis` of the result is computed, to whoever asks.
     pub fn derive(&self, axis: Option<usize>, formula: impl FnOnce() -> String) {
         if let (Some(derivations), Some(axis)) = (&self.derivations, axis) {
-            derivations.borrow_mut().push((axis, formula()));
+            derivations.borrow_mut().push(Derivation { field: None, axis, formula: formula() });
+        }
+    }
+
+    /// As [`CallInfo::derive`], of one field of a result that is a tuple.
+    pub fn derive_field(&self, field: usize, axis: Option<usize>, formula: impl FnOnce() -> String) {
+        if let (Some(derivations), Some(axis)) = (&self.derivations, axis) {
+            derivations.borrow_mut().push(Derivation { field: Some(field), axis, formula: formula() });
         }
     }
 

@@ -121,7 +121,11 @@ fn checkpoint(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         Some(ExprKind::Var(_)) => Ok(call.ty("input").clone()),
         Some(ExprKind::Error) | None => Err(Problem::Propagate),
         Some(_) => Err(call
-            .error(Code::ArgumentType, ParamPlace::Param("input"), format_args!("`input` must be a variable"))
+            .error(
+                Code::ArgumentType,
+                ParamPlace::Param("input"),
+                format_args!("`input` must be a variable, it is {}", call.ty("input")),
+            )
             .with_help("bind the value to a variable first")
             .into()),
     }

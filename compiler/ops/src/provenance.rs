@@ -152,7 +152,7 @@ pub fn provenance(
     let derived = || probe.derivation();
     let formula = match unchanged {
         true => None,
-        false => derived().or_else(|| written(&expression?, &sources, &fact)),
+        false => derived().or_else(|| written(&expression?, &sources, &fact)).or_else(|| rank_change(&sources, &fact)),
     };
     Some(Provenance { fact, sources, unchanged, formula })
 }
@@ -175,6 +175,19 @@ fn written(expression: &Dim, sources: &[Source], fact: &Fact) -> Option<String> 
     }
     let fact = fact.to_string();
     Some(if text == fact { text } else { format!("{text} = {fact}") })
+}
+
+/// A rank that follows from one other: what is added or taken away.
+fn rank_change(sources: &[Source], fact: &Fact) -> Option<String> {
+    let mut ranks = sources.iter().filter_map(|source| match source.fact {
+        Fact::Rank(rank) => Some(rank),
+        _ => None,
+    });
+    let (Fact::Rank(rank), Some(of), None) = (fact, ranks.next(), ranks.next()) else { return None };
+    match rank.checked_sub(of) {
+        Some(more) => Some(format!("{of} + {more} = {rank}")),
+        None => Some(format!("{of} - {} = {rank}", of - rank)),
+    }
 }
 
 /// Runs of a rule on changed arguments.
@@ -207,7 +220,7 @@ impl Probe<'_> {
         let call = CallInfo::explaining(self.schema, &args, self.bounds);
         (self.schema.infer)(&call).ok()?;
         let mut derived = call.derivations.as_ref()?.take().into_iter();
-        path.is_empty().then(|| derived.find(|(of, _)| of == axis).map(|(_, text)| text)).flatten()
+        derived.find(|derived| derived.is_of(path, *axis)).map(|derived| derived.formula)
     }
 
     fn set(&mut self, input: &Input, fact: &Fact) {

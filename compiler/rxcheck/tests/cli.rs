@@ -1,11 +1,12 @@
 //! The binary from outside: files in, exit status and output out.
 
+mod harness;
+
+use harness::{command, folder, rxcheck, stderr, stdout};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use tempfile::TempDir;
 
 /// A module without a mistake.
 const GOOD: &str = "\
@@ -24,26 +25,6 @@ fn bad() -> String {
     GOOD.replace("nn.relu", "nn.rellu")
 }
 
-fn folder(files: &[(&str, &str)]) -> TempDir {
-    let folder = TempDir::new().expect("a temporary folder");
-    for (path, text) in files {
-        let path = folder.path().join(path);
-        fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
-        fs::write(path, text).expect("a file");
-    }
-    folder
-}
-
-fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rxcheck"));
-    command.current_dir(folder).args(arguments).env_remove("NO_COLOR");
-    command
-}
-
-fn rxcheck(folder: &TempDir, arguments: &[&str]) -> Output {
-    command(folder.path(), arguments).output().expect("rxcheck runs")
-}
-
 fn with_stdin(arguments: &[&str], text: &[u8]) -> Output {
     let folder = folder(&[]);
     let mut child = command(folder.path(), arguments)
@@ -54,14 +35,6 @@ fn with_stdin(arguments: &[&str], text: &[u8]) -> Output {
         .expect("rxcheck starts");
     child.stdin.take().expect("a pipe").write_all(text).expect("rxcheck reads all");
     child.wait_with_output().expect("rxcheck ends")
-}
-
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).expect("UTF-8")
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).expect("UTF-8")
 }
 
 fn objects(output: &Output) -> Vec<Value> {

@@ -1,40 +1,27 @@
 //! `rx.toml` and the options that go before it.
 
+mod harness;
+
+use harness::{command, folder, stderr, stdout};
 use std::fs;
-use std::process::{Command, Output};
+use std::process::Output;
 use tempfile::TempDir;
 
 /// An unknown operator in line 3, a captured Python name in line 4 of the Python file.
 const NET: &str = "@R.function\ndef main(x: R.Tensor((4,), dtype=\"float32\")):\n    y = R.nn.rellu(x)\n    return y\n";
 const CAPTURED: &str = "size = 4\n@R.function\ndef main(x: R.Tensor((4,), dtype=\"float32\")):\n    y = R.reshape(x, (size,))\n    return y\n";
 
-fn folder(files: &[(&str, &str)]) -> TempDir {
-    let folder = TempDir::new().expect("a temporary folder");
-    for (path, text) in files {
-        let path = folder.path().join(path);
-        fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
-        fs::write(path, text).expect("a file");
-    }
-    folder
-}
-
 fn rxcheck(folder: &TempDir, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rxcheck"));
-    if !arguments.contains(&"--format") {
-        command.args(["--format", "concise"]);
+    match arguments.contains(&"--format") {
+        true => harness::rxcheck(folder, arguments),
+        false => harness::rxcheck(folder, &[&["--format", "concise"], arguments].concat()),
     }
-    command.current_dir(folder.path()).args(arguments).output().expect("rxcheck runs")
 }
 
 /// The lines on standard output without their messages, and the exit status.
 fn found(output: &Output) -> (Vec<String>, Option<i32>) {
-    let text = String::from_utf8(output.stdout.clone()).expect("UTF-8");
     let line = |line: &str| line.split(']').next().unwrap_or_default().to_owned();
-    (text.lines().map(line).collect(), output.status.code())
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+    (stdout(output).lines().map(line).collect(), output.status.code())
 }
 
 #[test]
@@ -73,10 +60,7 @@ fn the_nearest_settings_hold() {
     assert_eq!(found(&rxcheck(&folder, &["--isolated", "."])).0.len(), 2);
     assert_eq!(found(&rxcheck(&folder, &["--config", "rx.toml", "."])).0.len(), 0);
     let output = rxcheck(&folder, &["--config", "none.toml", "."]);
-    assert_eq!(
-        (stderr(&output).as_str(), output.status.code()),
-        ("rxcheck: none.toml: no such file or folder\n", Some(2))
-    );
+    assert_eq!((stderr(&output), output.status.code()), ("rxcheck: none.toml: no such file or folder\n", Some(2)));
 }
 
 #[test]
@@ -148,10 +132,9 @@ fn fixes_leave_alone_what_is_not_reported() {
 fn standard_input_goes_by_its_name() {
     let folder = folder(&[("sub/rx.toml", "severity = { RX0202 = 'off' }\n")]);
     let run = |name: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rxcheck"));
         let file = folder.path().join("stdin");
         fs::write(&file, NET).expect("a file");
-        command.current_dir(folder.path()).args(["--stdin-name", name, "-"]);
+        let mut command = command(folder.path(), &["--stdin-name", name, "-"]);
         command.stdin(fs::File::open(file).expect("a file")).output().expect("rxcheck runs").status.code()
     };
     assert_eq!((run("a.rx"), run("sub/a.rx")), (Some(1), Some(0)));

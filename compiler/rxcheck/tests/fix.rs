@@ -1,8 +1,11 @@
 //! `--fix`, `--unsafe-fixes`, `--annotate` and `--diff` from outside.
 
+mod harness;
+
+use harness::{command, folder, rxcheck, stderr, stdout};
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 use tempfile::TempDir;
 
 /// A shape without its comma, which is safe to mend, and a misspelt operator, whose name is a guess.
@@ -16,37 +19,13 @@ def main(x: R.Tensor((4), \"float32\")):
 const SAFE: &str = "(4,)";
 const GUESSED: &str = "R.nn.relu(x)";
 
-fn folder(text: &[u8]) -> TempDir {
-    let folder = TempDir::new().expect("a temporary folder");
-    fs::write(folder.path().join("a.rx"), text).expect("a file");
-    folder
-}
-
-fn rxcheck(folder: &TempDir, arguments: &[&str]) -> Output {
-    command(folder, arguments).output().expect("rxcheck runs")
-}
-
-fn command(folder: &TempDir, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rxcheck"));
-    command.current_dir(folder.path()).args(arguments).stdin(Stdio::null());
-    command
-}
-
 fn text_in(folder: &TempDir) -> String {
     fs::read_to_string(folder.path().join("a.rx")).expect("a file")
 }
 
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).expect("UTF-8")
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).expect("UTF-8")
-}
-
 #[test]
 fn safe_fixes_are_written_and_the_rest_is_reported() {
-    let folder = folder(TEXT.as_bytes());
+    let folder = folder(&[("a.rx", TEXT)]);
     let output = rxcheck(&folder, &["--fix", "--format", "concise", "a.rx"]);
     assert_eq!(text_in(&folder), TEXT.replace("(4)", SAFE));
     assert!(stdout(&output).starts_with("a.rx:3:9: error[RX0202]"), "{output:?}");
@@ -61,7 +40,7 @@ fn safe_fixes_are_written_and_the_rest_is_reported() {
 
 #[test]
 fn a_diff_is_shown_and_nothing_is_written() {
-    let folder = folder(TEXT.as_bytes());
+    let folder = folder(&[("a.rx", TEXT)]);
     let output = rxcheck(&folder, &["--diff", "a.rx"]);
     let diff = "\
 --- a.rx
@@ -84,15 +63,15 @@ fn a_diff_is_shown_and_nothing_is_written() {
 #[test]
 fn line_ends_and_marks_stay() {
     let text = format!("\u{feff}{}", TEXT.replace('\n', "\r\n"));
-    let folder = folder(text.as_bytes());
+    let folder = folder(&[("a.rx", &text)]);
     rxcheck(&folder, &["--fix", "a.rx"]);
     assert_eq!(text_in(&folder), text.replace("(4)", SAFE));
 }
 
 #[test]
 fn standard_input_is_mended_to_standard_output() {
-    let folder = folder(b"");
-    let mut child = command(&folder, &["--fix", "--format", "concise", "-"])
+    let folder = folder(&[("a.rx", "")]);
+    let mut child = command(folder.path(), &["--fix", "--format", "concise", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -106,7 +85,7 @@ fn standard_input_is_mended_to_standard_output() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_left_alone() {
-    let folder = folder(TEXT.as_bytes());
+    let folder = folder(&[("a.rx", TEXT)]);
     let path = folder.path().join("a.rx");
     let mut permissions = fs::metadata(&path).expect("a file").permissions();
     permissions.set_readonly(true);
@@ -120,7 +99,7 @@ fn a_file_that_cannot_be_written_is_left_alone() {
 
 #[test]
 fn unsafe_fixes_alone_are_a_mistake_of_usage() {
-    let folder = folder(TEXT.as_bytes());
+    let folder = folder(&[("a.rx", TEXT)]);
     let output = rxcheck(&folder, &["--unsafe-fixes", "a.rx"]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(text_in(&folder), TEXT);
@@ -129,7 +108,7 @@ fn unsafe_fixes_alone_are_a_mistake_of_usage() {
 #[test]
 fn types_are_written_where_they_are_missing() {
     let text = TEXT.replace("(4)", SAFE).replace("R.nn.rellu(x)", GUESSED);
-    let folder = folder(text.as_bytes());
+    let folder = folder(&[("a.rx", &text)]);
     let annotated = text
         .replace("\"float32\")):", "\"float32\")) -> R.Tensor((4,), dtype=\"float32\"):")
         .replace("y =", "y: R.Tensor((4,), dtype=\"float32\") =");
@@ -153,7 +132,7 @@ def main(x: R.Tensor((4,), \"float32\")) -> R.Tensor:
     z: R.Tensor = R.nn.relu(y)
     return z
 ";
-    let folder = folder(text.as_bytes());
+    let folder = folder(&[("a.rx", text)]);
     rxcheck(&folder, &["--annotate", "a.rx"]);
     assert_eq!(text_in(&folder), text);
     let output = rxcheck(&folder, &["--annotate=all", "a.rx"]);

@@ -2,10 +2,9 @@
 
 use crate::error::TensorError;
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A file that cannot be read or written. Its text leaves the path to whoever named the file.
 #[derive(Debug)]
@@ -91,8 +90,7 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// Writes a file so that it is there whole or not at all: beside it first, under a name of its own, and renamed when done.
-/// What was there before stays until then. A device or pipe is written to, not replaced.
+/// Writes a file so that it is there whole or not at all ([`rx_base::store::write`]).
 ///
 /// # Errors
 /// What `write` or the system says; nothing is left behind then.
@@ -100,72 +98,14 @@ pub fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), FileProblem>,
 ) -> Result<(), FileError> {
-    replace(path, write).map_err(|problem| FileError::new(path, problem))
-}
-
-fn replace(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), FileProblem>,
-) -> Result<(), FileProblem> {
-    let special = match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => return Err(FileProblem::Io(io::ErrorKind::IsADirectory.into())),
-        Ok(metadata) => !metadata.is_file(),
-        Err(_) => false,
-    };
-    let directory = match path.parent() {
-        _ if special => std::env::temp_dir(),
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    };
-    let mut temporary = Temporary::create(&directory)?;
-    write(&mut temporary.writer)?;
-    temporary.writer.flush()?;
-    if special {
-        let mut target = OpenOptions::new().write(true).open(path)?;
-        io::copy(&mut File::open(&temporary.path)?, &mut target)?;
-        return Ok(());
-    }
-    temporary.writer.get_ref().sync_all()?;
-    fs::rename(&temporary.path, path)?;
-    temporary.renamed = true;
-    Ok(())
-}
-
-/// A file that is removed again unless it was renamed.
-struct Temporary {
-    path: PathBuf,
-    writer: BufWriter<File>,
-    renamed: bool,
-}
-
-impl Temporary {
-    fn create(directory: &Path) -> io::Result<Temporary> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        loop {
-            let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            let path = directory.join(format!(".rx-{}-{count}.tmp", std::process::id()));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok(Temporary { path, writer: BufWriter::new(file), renamed: false }),
-                // Left behind by a process of the same number that was killed.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.renamed {
-            // Nothing more can be done about a file that cannot be removed.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
+    rx_base::store::write(path, write).map_err(|problem| FileError::new(path, problem))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::io::Write;
 
     #[test]
     fn a_file_is_replaced_whole_or_not_at_all() {

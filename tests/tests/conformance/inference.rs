@@ -1,6 +1,7 @@
 //! Single operators: the type rx infers against TVM's, and calls that TVM rejects.
 
 use crate::{Tally, findings};
+use rx_base::Code;
 use rx_db::{FileKind, RowKind};
 use rx_tests::cases;
 use rx_tests::check::{Checked, Found, check};
@@ -104,4 +105,83 @@ fn calls_that_tvm_rejects() {
     }
     rejected.must_be_complete();
     placed.must_be_complete();
+}
+
+/// Codes of mistakes in which two values clash, so that a message names both.
+const CLASHES: [Code; 18] = [
+    Code::DtypeMismatch,
+    Code::TensorNdimMismatch,
+    Code::BroadcastMismatch,
+    Code::MatmulReductionMismatch,
+    Code::ReshapeCountMismatch,
+    Code::ConcatShapeMismatch,
+    Code::ShapeMismatch,
+    Code::VDeviceMismatch,
+    Code::ArgumentType,
+    Code::ConvInChannelsMismatch,
+    Code::ConvGroupsNotDivisible,
+    Code::ConvOutputPaddingTooLarge,
+    Code::AttrOutOfRange,
+    Code::AxisOutOfRange,
+    Code::IndexDtype,
+    Code::AnnotationShapeMismatch,
+    Code::ReturnShapeMismatch,
+    Code::TooManyArguments,
+];
+
+/// What the message of a rejected call leaves out: the operator, the argument, one of two values.
+fn unnamed(operator: &str, found: &Found, text: &str) -> Vec<&'static str> {
+    let said: Vec<&str> = std::iter::once(&found.message).chain(&found.remarks).map(String::as_str).collect();
+    let has = |word: &str| said.iter().any(|text| cases::words(text).any(|part| part == word));
+    let short = operator.rsplit('.').next().unwrap_or(operator);
+    let params = rx_ops::find(rx_base::name::name(operator)).map_or(&[][..], |schema| schema.params);
+    let argument = params.iter().any(|param| has(param.name)) || has("argument") || has("arguments");
+    let is_symbol =
+        |word: &str| text.contains(&format!(" {word} = T.int64()")) || text.contains(&format!("{word} = TypeVar("));
+    let values = cases::words(&found.message).filter(|word| is_value(word) || is_symbol(word)).count();
+    let all = [
+        ("the operator", has(short)),
+        ("the argument", argument),
+        ("both values", values >= 2 || !CLASHES.contains(&found.code)),
+    ];
+    all.into_iter().filter(|(_, named)| !named).map(|(what, _)| what).collect()
+}
+
+/// Whether a word of a message is a value: a number, a dtype, a type, something in quotes, a number in words.
+fn is_value(word: &str) -> bool {
+    let in_words = [
+        "no", "one", "scalar", "tensor", "tuple", "float", "integer", "integers", "string", "shape", "positive",
+        "variable", "known", "unknown",
+    ];
+    word.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+        || word.starts_with(['"', '\''])
+        || word.starts_with("R.")
+        || word.starts_with("T.")
+        || rx_base::DType::parse(word).is_some()
+        || in_words.contains(&word)
+}
+
+#[test]
+fn messages_name_what_clashes() {
+    let Some(folder) = cases::folder() else { return };
+    let rows = cases::rows(&folder.join("cases/op_inference.jsonl")).unwrap_or_default();
+    let argued = findings::argued();
+    let mut named = Tally::new("negatives that name operator, argument and values");
+    for row in rows.iter().filter(|row| cases::is_true(row, "negative")) {
+        let Some(text) = cases::text(row, "text") else { continue };
+        let (id, call) = (cases::text(row, "id").unwrap_or_default(), cases::text(row, "call").unwrap_or_default());
+        let operator = cases::text(row, "op").unwrap_or_default().trim_start_matches("relax.").to_owned();
+        let line = text.lines().position(|line| line.contains(call)).map(|at| at + 1);
+        let checked = check(text, FileKind::Rx);
+        let Some(error) = checked.errors().find(|error| Some(error.line) == line) else { continue };
+        let missing = unnamed(&operator, error, text);
+        named.count(missing.is_empty() || argued.contains(id), || {
+            format!(
+                "{id} {call}: {} is not named\n    {error}\n    {}",
+                missing.join(", "),
+                error.remarks.join("\n    ")
+            )
+        });
+    }
+    named.must_be_complete();
 }

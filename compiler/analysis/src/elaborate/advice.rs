@@ -144,7 +144,7 @@ impl Elaborator<'_> {
     /// The fix that declares another return type of the function around.
     pub(super) fn return_type_fix(&mut self, ty: &StructInfo) -> Option<Fix<Place>> {
         let (place, _) = self.anchor(Anchor::Return)?;
-        let text = self.written_return(ty)?;
+        let text = self.written_in_signature(ty)?;
         Some(Fix { title: format!("declare -> {text}"), edits: vec![(place, text)], safe: false })
     }
 
@@ -154,7 +154,7 @@ impl Elaborator<'_> {
             Some((place, _)) => place,
             None => self.annotation_of(parameter)?,
         };
-        let text = self.written_type(ty)?;
+        let text = self.written_in_signature(ty)?;
         Some(Fix { title: format!("declare `{parameter}` as {text}"), edits: vec![(place, text)], safe: false })
     }
 
@@ -170,7 +170,8 @@ impl Elaborator<'_> {
 
     /// Offers to write `text` in the place of a type to what was said of the type since the diagnostic number `since`.
     pub(super) fn offer_type(&mut self, since: usize, place: Span, title: &str, text: Option<String>) {
-        let Some(text) = text else { return };
+        let is_written = |text: &String| self.segment.text().get(place.range()) == Some(text);
+        let Some(text) = text.filter(|text| !is_written(text)) else { return };
         let guilty = |diagnostic: &Diagnostic<Place>| {
             let of_types = matches!(
                 diagnostic.code,
@@ -184,7 +185,11 @@ impl Elaborator<'_> {
                     | Code::ArgumentType
                     | Code::CallTirOutputMismatch
             );
-            of_types && matches!(diagnostic.primary, Place::Here(at) if place.start <= at.start && at.end <= place.end)
+            // A part that is wrong alone has its fix already.
+            let is_open = diagnostic.code != Code::CallTirOutputMismatch || diagnostic.fixes.is_empty();
+            of_types
+                && is_open
+                && matches!(diagnostic.primary, Place::Here(at) if place.start <= at.start && at.end <= place.end)
         };
         for diagnostic in self.diagnostics.iter_mut().skip(since).filter(|it| guilty(it)) {
             let fix = Fix { title: title.to_owned(), edits: vec![(Place::Here(place), text.clone())], safe: false };

@@ -102,7 +102,7 @@ impl Elaborator<'_> {
     /// Notes the type of what the outermost function returns.
     pub(super) fn note_return(&mut self, ty: &StructInfo) {
         if self.annotated.is_some() && self.nesting == 0 {
-            let text = self.written_return(ty).map(|text| format!(" -> {text}"));
+            let text = self.written_in_signature(ty).map(|text| format!(" -> {text}"));
             if let Some(annotated) = &mut self.annotated {
                 annotated.returned = text;
             }
@@ -114,7 +114,7 @@ impl Elaborator<'_> {
         if self.annotated.is_some()
             && let Some(place) = return_place(self.segment.cursor(statement), statement)
         {
-            let text = self.written_return(ty).map(|text| format!(" -> {text}"));
+            let text = self.written_in_signature(ty).map(|text| format!(" -> {text}"));
             self.note(place, text);
         }
     }

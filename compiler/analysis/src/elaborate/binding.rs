@@ -153,6 +153,7 @@ impl<'a> Elaborator<'a> {
             let text = self.written_type(&value.ty);
             self.offer_type(before, cursor.span(annotation.tokens), "write the inferred type", text);
         }
+        self.try_again(value.span, &ty);
         if literal {
             adopt_dtype(&ty, &mut value);
         }

@@ -7,7 +7,7 @@ use super::{Elaborator, Role};
 use crate::entry::{Entry, Place};
 use crate::readings::{self, Reading};
 use crate::reconcile::{join, reconcile};
-use rx_base::{Code, Diagnostic, Name, Span};
+use rx_base::{Code, Diagnostic, Fix, Name, Span};
 use rx_ir::{Body, Expr as IrExpr, ExprKind as IrKind, Known, Shape, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, StatementKind};
@@ -69,7 +69,7 @@ impl<'a> Elaborator<'a> {
         };
         let (mut ending, otherwise) = otherwise.unwrap_or_else(|| {
             let (span, last) = arms.pop().unwrap_or_default();
-            self.missing_else(span);
+            self.missing_else(span, &last, at);
             (last, Body::default())
         });
         while let Some((span, then)) = arms.pop() {
@@ -100,15 +100,33 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    fn missing_else(&mut self, span: Span) {
-        self.report(
-            Diagnostic::new(
-                Code::MissingElse,
-                Place::Here(Span::new(span.start, span.start + 2)),
-                "an `if` in a Relax function is a value and needs an `else`",
-            )
-            .with_help("add an `else:` that binds the same variable"),
-        );
+    /// An `if` at `span`, followed by statement `next`, whose last branch ends in `last`.
+    fn missing_else(&mut self, span: Span, last: &Ending, next: usize) {
+        let mut diagnostic = Diagnostic::new(
+            Code::MissingElse,
+            Place::Here(Span::new(span.start, span.start + 2)),
+            "an `if` in a Relax function is a value and needs an `else`",
+        )
+        .with_help("add an `else:` that binds the same variable");
+        diagnostic.fixes.extend(self.else_fix(span, last, next));
+        self.report(diagnostic);
+    }
+
+    /// The fix that writes what an `if` without `else` means in Python: the variable keeps the value it had before.
+    fn else_fix(&mut self, header: Span, last: &Ending, next: usize) -> Option<Fix<Place>> {
+        let (variable, ty, _) = last.variable.as_ref()?;
+        let Some(Entry::Value { ty: before, dataflow: None, .. }) = self.lookup(*variable) else { return None };
+        if before.is_error() || reconcile(&before, ty, &self.bounds.clone()).clash.is_some() {
+            return None;
+        }
+        let text = self.segment.text();
+        let line = text.get(..header.range().start)?.rfind('\n').map_or(0, |at| at + 1);
+        let indent = text.get(line..header.range().start).filter(|indent| indent.trim().is_empty())?;
+        let end = self.statement_at(next.checked_sub(1)?)?.span.range().end;
+        let end = text.get(end..)?.find('\n').map_or(text.len(), |at| end + at);
+        let place = Place::Here(Span::empty(u32::try_from(end).ok()?));
+        let branch = format!("\n{indent}else:\n{indent}    {variable} = {variable}");
+        Some(Fix { title: format!("add `else: {variable} = {variable}`"), edits: vec![(place, branch)], safe: true })
     }
 
     fn check_condition(&mut self, condition: &IrExpr) {

@@ -144,7 +144,7 @@ impl Elaborator<'_> {
             }
             let at = match argument.keyword {
                 Some(keyword) => self.keyword_position(&mut bound, cursor, keyword),
-                None => self.positional_position(&mut bound, cursor, argument, &mut positional),
+                None => self.positional_position(&mut bound, cursor, arguments, argument, &mut positional),
             };
             let at = at.filter(|at| {
                 let twice = argument.keyword.is_none() && self.is_named_too(schema, *at, &by_keyword, cursor, argument);
@@ -248,6 +248,7 @@ impl Elaborator<'_> {
         &mut self,
         bound: &mut BoundCall,
         cursor: Cursor<'_>,
+        arguments: &[WrittenArgument],
         argument: &WrittenArgument,
         positional: &mut usize,
     ) -> Option<usize> {
@@ -262,8 +263,12 @@ impl Elaborator<'_> {
             None => {
                 if at == bound.schema.params.len() {
                     *positional += 1;
-                    let message =
-                        format!("{}: takes at most {}, more are passed", short(bound.schema), counted(at, "argument"));
+                    let message = format!(
+                        "{}: takes at most {}, {} are passed",
+                        short(bound.schema),
+                        counted(at, "argument"),
+                        arguments.len()
+                    );
                     self.report(
                         Diagnostic::new(
                             Code::TooManyArguments,
@@ -291,7 +296,9 @@ impl Elaborator<'_> {
         let shown = argument.keyword.map_or(cursor.source(argument.value.tokens), |keyword| cursor.text(keyword));
         let positional = arguments.iter().rposition(|other| other.keyword.is_none());
         let duplicate = self.diagnostics.iter().skip(since).any(|it| it.code == Code::DuplicateArgument);
-        let other = positional.filter(|_| duplicate).and_then(|at| Some((at, arguments.get(at)?)));
+        let by_name = |other: &&WrittenArgument| matches!((argument.keyword, other.keyword), (Some(a), Some(b)) if cursor.text(a) == cursor.text(b));
+        let is_named_twice = arguments.iter().filter(by_name).count() > 1;
+        let other = positional.filter(|_| duplicate && !is_named_twice).and_then(|at| Some((at, arguments.get(at)?)));
         let mut fixes = Vec::new();
         if let Some((at, other)) = other
             && let Some(span) = self.removal(cursor, arguments, at)
@@ -445,7 +452,8 @@ impl Elaborator<'_> {
             Err(Problem::Report(diagnostic)) => {
                 // An attribute that was reported as unreadable makes its call's complaints echoes of the same mistake.
                 let mut placed = self.place(bound, &diagnostic);
-                self.try_fixes(bound, &diagnostic, &mut placed);
+                self.keep_trial(bound, &diagnostic, &placed);
+                self.try_fixes(bound, &diagnostic, &mut placed, None);
                 self.report(placed);
                 StructInfo::Error
             }

@@ -5,9 +5,12 @@ use super::Elaborator;
 use crate::entry::{Entry, Place};
 use crate::readings::{self, Reading};
 use crate::reconcile::{Clash, ClashKind};
+use crate::trace;
+use rx_base::symbolic::Bounds;
 use rx_base::{Diagnostic, Dim, Name, Span};
 use rx_ir::{Call, Callee, Expr as IrExpr, ExprKind as IrKind, Shape, StructInfo};
-use rx_ops::{Arg, CallInfo};
+use rx_ops::provenance::{Facet, Part, provenance};
+use rx_ops::{Arg, CallInfo, Schema};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};
 
@@ -31,15 +34,14 @@ impl Elaborator<'_> {
         let Call { callee: Callee::Op(operator), arguments } = &**call else { return diagnostic };
         let Some(schema) = rx_ops::find(*operator) else { return diagnostic };
         let arguments = readings::of_arguments(arguments, Reading::Inferred);
-        let args: Vec<Arg<'_>> = arguments.iter().map(Arg::from).collect();
-        let call = CallInfo::explaining(schema, &args, &self.bounds);
+        let read = Call { callee: call.callee.clone(), arguments };
+        let args: Vec<Arg<'_>> = read.arguments.iter().map(Arg::from).collect();
+        let call = CallInfo::new(schema, &args, &self.bounds);
         if (schema.infer)(&call).is_err() {
             return diagnostic;
         }
-        if let (Some(axis), [], Some(derivations)) = (clash.axis, &clash.path[..], &call.derivations)
-            && let Some((_, formula)) = derivations.borrow().iter().find(|(of, _)| *of == axis)
-        {
-            diagnostic = diagnostic.with_note(format!("axis {axis}: {formula}"));
+        if let Some(origin) = origin(schema, &read, clash, &self.bounds) {
+            diagnostic = diagnostic.with_note(origin);
         }
         let gives = match (clash.axis, clash.kind) {
             (Some(_), _) | (_, ClashKind::Dtype) => clash.wanted.clone(),
@@ -82,6 +84,24 @@ impl Elaborator<'_> {
     }
 }
 
+/// How the part of a call's result comes about that is not as declared: the rule's formula with the numbers put in, or the
+/// part of an argument it is taken from.
+fn origin(schema: &'static Schema, call: &Call, clash: &Clash, bounds: &Bounds) -> Option<String> {
+    let part = match (clash.kind, clash.axis) {
+        (ClashKind::Shape, Some(axis)) => Part::Dim(axis),
+        (ClashKind::Shape, None) => Part::Rank,
+        (ClashKind::Dtype, _) => Part::Dtype,
+        _ => return None,
+    };
+    let facet = Facet { path: clash.path.clone(), part };
+    let found = provenance(schema, &call.arguments, bounds, &facet)?;
+    Some(match &found.formula {
+        Some(formula) => format!("{}: {formula}", trace::part_words(&facet)),
+        None if found.sources.is_empty() => return None,
+        None => trace::operator_words(schema, call, &facet, &found),
+    })
+}
+
 /// The part of an annotation that a clash is about: a dim, the dtype. The whole annotation where the part is not written.
 pub(super) fn guilty_part(cursor: Cursor<'_>, annotation: &Expr, clash: &Clash) -> Span {
     let mut ty = bare(annotation);
@@ -89,7 +109,13 @@ pub(super) fn guilty_part(cursor: Cursor<'_>, annotation: &Expr, clash: &Clash) 
         let Some(field) = field(ty, *index) else { return cursor.span(annotation.tokens) };
         ty = bare(field);
     }
-    let part = match (&ty.kind, clash.kind, clash.axis) {
+    part_of_type(cursor, ty, clash.kind, clash.axis)
+}
+
+/// The part of a written type that a clash of this kind is about; the whole type where the part is not written.
+pub(super) fn part_of_type(cursor: Cursor<'_>, ty: &Expr, kind: ClashKind, axis: Option<usize>) -> Span {
+    let ty = bare(ty);
+    let part = match (&ty.kind, kind, axis) {
         (ExprKind::Call { arguments, .. }, ClashKind::Shape, Some(axis)) => argument(cursor, arguments, "shape", 0)
             .or_else(|| argument(cursor, arguments, "values", 0))
             .and_then(|shape| match &shape.kind {

@@ -176,22 +176,26 @@ impl Elaborator<'_> {
                     && reconcile(field, &given, &bounds).clash.is_none()
                     && let IrKind::Var(variable) = arg.kind
                 {
-                    diagnostic = diagnostic.with_help(format!("pass a tuple of it: `({variable},)`"));
+                    let tuple = format!("({variable},)");
+                    diagnostic = diagnostic
+                        .with_help(format!("pass a tuple of it: `{tuple}`"))
+                        .with_fix(self.replace_fix(arg.span, format!("pass {tuple}"), tuple));
                 }
                 if let Some(item) = target.item {
                     diagnostic = self.with_weight_note(diagnostic, item, at, args, target.span);
                 }
                 if let IrKind::Var(variable) = arg.kind
+                    && diagnostic.fixes.is_empty()
                     && let Some(fix) = self.parameter_type_fix(variable, &wanted)
                 {
                     diagnostic = diagnostic.with_fix(fix);
                 }
                 if let Some(equality) = symbol_clash {
                     diagnostic = diagnostic.with_note(format!(
-                        "`{}` was bound to {} by argument {}",
+                        "`{}` was bound to {} by {}",
                         equality.wanted,
                         equality.wanted_here.clone().unwrap_or(rx_base::Dim::ERROR),
-                        equality.bound_by.unwrap_or(0)
+                        equality.bound_by.unwrap_or(0.into())
                     ));
                 }
                 let diagnostic = self.with_facts(diagnostic, &clash.dims());

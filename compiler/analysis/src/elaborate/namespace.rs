@@ -1,6 +1,7 @@
 //! Calls by what is called: `R.…`, `T.…`, `cls.f`, function values.
 
 use super::Elaborator;
+use super::call_tir::WrittenOutputs;
 use super::expr::{error, scalar, shape};
 use crate::entry::{Entry, Place};
 use crate::file_context::Namespace;
@@ -107,7 +108,9 @@ impl Elaborator<'_> {
             Some(schema) => {
                 let bound = self.bind(schema, cursor, call, callee, arguments);
                 match function {
-                    "call_tir" | "call_tir_inplace" | "call_tir_with_grad" => self.call_tir(bound),
+                    "call_tir" | "call_tir_inplace" | "call_tir_with_grad" => {
+                        self.call_tir(bound, &WrittenOutputs::of(schema, cursor, arguments))
+                    }
                     "assert_op" => {
                         let sound = self.diagnostics.len();
                         let value = self.infer(bound);

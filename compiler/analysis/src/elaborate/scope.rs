@@ -188,7 +188,7 @@ impl Elaborator<'_> {
                     safe: false,
                 });
         } else if let Some(near) = nearest(&wrong, known.iter().map(|name| name.as_str())) {
-            diagnostic = suggest(diagnostic, near, Place::Here(span));
+            diagnostic = suggest(diagnostic, near, vec![(Place::Here(span), near.to_owned())]);
         } else {
             let exports = u32::try_from(self.exports.len()).unwrap_or(u32::MAX);
             self.unresolved.push(Unresolved { name: wrong, span, exports, role: Role::Value });
@@ -227,11 +227,11 @@ pub(crate) fn captured_diagnostic<P>(captured: Name, place: P) -> Diagnostic<P> 
     Diagnostic::new(Code::CapturedPythonName, place, message)
 }
 
-/// Adds a "did you mean" to a diagnostic whose primary place is a misspelled name.
-pub(crate) fn suggest<P>(diagnostic: Diagnostic<P>, near: &str, place: P) -> Diagnostic<P> {
+/// Adds a "did you mean" to a diagnostic of a misspelled name, with the edits that spell it right.
+pub(crate) fn suggest<P>(diagnostic: Diagnostic<P>, near: &str, edits: Vec<(P, String)>) -> Diagnostic<P> {
     diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(rx_base::Fix {
         title: format!("change to {near}"),
-        edits: vec![(place, near.to_owned())],
+        edits,
         safe: false,
     })
 }

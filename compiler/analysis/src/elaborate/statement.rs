@@ -277,8 +277,11 @@ impl<'a> Elaborator<'a> {
                     Some(clash) => self.return_clash(&declared, &value, clash),
                     None => self.check_ways(&declared, &value),
                 }
-                if self.nesting == 0 && self.written_return(&declared).is_none() && !self.speaks_of_unbound(&value.ty) {
-                    self.return_text = self.written_return(&value.ty).map(String::into_boxed_str);
+                if self.nesting == 0
+                    && self.written_in_signature(&declared).is_none()
+                    && !self.speaks_of_unbound(&value.ty)
+                {
+                    self.return_text = self.written_in_signature(&value.ty).map(String::into_boxed_str);
                 }
                 declared
             }

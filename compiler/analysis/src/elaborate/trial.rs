@@ -4,6 +4,7 @@
 use super::Elaborator;
 use super::call::{BoundCall, default_text};
 use crate::entry::Place;
+use crate::reconcile::reconcile;
 use rx_base::name::name;
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, Span};
@@ -13,6 +14,14 @@ use rx_ops::{Arg, AttrKind, CallInfo, Param, ParamKind, ParamPlace};
 /// The most fixes offered for one mistake.
 const MOST_FIXES: usize = 3;
 
+/// A call that was reported, before its fixes were looked for.
+#[derive(Debug)]
+pub(super) struct Tried {
+    bound: BoundCall,
+    report: Diagnostic<ParamPlace>,
+    placed: Diagnostic<Place>,
+}
+
 /// A changed call: what to say of it, what each changed parameter gets, and how that is written.
 struct Candidate {
     title: String,
@@ -20,21 +29,24 @@ struct Candidate {
 }
 
 impl Elaborator<'_> {
-    /// Adds the fixes found by trying to a diagnostic of `bound`, and takes back those of the rule that do not mend it.
+    /// Adds the fixes found by trying to a diagnostic of `bound`, and takes back those of the rule that do not mend it. With
+    /// them the call must give what is `declared` of it.
     pub(super) fn try_fixes(
         &mut self,
         bound: &BoundCall,
         report: &Diagnostic<ParamPlace>,
         placed: &mut Diagnostic<Place>,
+        declared: Option<&StructInfo>,
     ) {
         let bounds = self.bounds.clone();
+        let fits = |ty: StructInfo| declared.is_none_or(|declared| reconcile(declared, &ty, &bounds).clash.is_none());
         placed.fixes.retain(|fix| fix.safe || !is_useless(bound, report, fix, &bounds));
         let before = placed.fixes.len();
         for candidate in candidates(bound, report) {
             if placed.fixes.len() >= before.max(1) + MOST_FIXES - 1 {
                 return;
             }
-            if !gives_type(bound, &candidate.changes, &bounds) {
+            if !type_with(bound, &candidate.changes, &bounds).is_some_and(fits) {
                 continue;
             }
             if let Some(fix) = self.written(bound, candidate)
@@ -42,6 +54,28 @@ impl Elaborator<'_> {
             {
                 placed.fixes.push(fix);
             }
+        }
+    }
+
+    /// Keeps what a call was reported of, until it is known what is declared of its result.
+    pub(super) fn keep_trial(
+        &mut self,
+        bound: &BoundCall,
+        report: &Diagnostic<ParamPlace>,
+        placed: &Diagnostic<Place>,
+    ) {
+        self.tried = Some(Box::new(Tried { bound: bound.clone(), report: report.clone(), placed: placed.clone() }));
+    }
+
+    /// Tries again, now that the call at `call` is known to be declared as `declared`.
+    pub(super) fn try_again(&mut self, call: Span, declared: &StructInfo) {
+        let Some(tried) = self.tried.take_if(|tried| tried.bound.call_span == call) else { return };
+        let Tried { bound, report, mut placed } = *tried;
+        let of_it = |it: &Diagnostic<Place>| it.primary == placed.primary && it.message == placed.message;
+        let Some(at) = self.diagnostics.iter().rposition(of_it) else { return };
+        self.try_fixes(&bound, &report, &mut placed, Some(declared));
+        if let Some(diagnostic) = self.diagnostics.get_mut(at) {
+            diagnostic.fixes = placed.fixes;
         }
     }
 
@@ -96,18 +130,18 @@ fn is_useless(bound: &BoundCall, report: &Diagnostic<ParamPlace>, fix: &Fix<Plac
     let at = bound.schema.params.iter().position(|other| other.name == *param);
     let (Some(string), Some(at)) = (string, at) else { return false };
     let change = (at, Argument::Attr(Attr::Str(string.into())), String::new());
-    !gives_type(bound, std::slice::from_ref(&change), bounds)
+    type_with(bound, std::slice::from_ref(&change), bounds).is_none()
 }
 
-/// Whether the rule gives a type with these arguments changed.
-fn gives_type(bound: &BoundCall, changes: &[(usize, Argument, String)], bounds: &Bounds) -> bool {
+/// The type the rule gives with these arguments changed.
+fn type_with(bound: &BoundCall, changes: &[(usize, Argument, String)], bounds: &Bounds) -> Option<StructInfo> {
     let mut slots = bound.slots.clone();
     for (at, argument, _) in changes {
         if let Some(slot) = slots.get_mut(*at) {
             *slot = argument.clone();
         }
     }
-    rule_type(bound.schema, &slots, bounds).is_some()
+    rule_type(bound.schema, &slots, bounds)
 }
 
 fn rule_type(schema: &'static rx_ops::Schema, slots: &[Argument], bounds: &Bounds) -> Option<StructInfo> {

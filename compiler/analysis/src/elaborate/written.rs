@@ -28,8 +28,15 @@ impl Elaborator<'_> {
         Some(spelled(&widened(ty, &names)?, self.file, self.dialect(), &Dim::to_string))
     }
 
-    /// The type as the return annotation of the function around says it.
-    pub(super) fn written_return(&mut self, ty: &StructInfo) -> Option<String> {
+    /// A dim as this place of a body says it; `None` where a symbol of it has no value here.
+    pub(super) fn written_dim(&mut self, dim: &Dim) -> Option<String> {
+        let mut names = NameSet::default();
+        dim.collect_symbols(&mut names);
+        (!dim.is_error() && names.iter().all(|name| self.is_bound(*name))).then(|| dim.to_string())
+    }
+
+    /// The type as the signature of the function around says it, in a parameter or the return annotation.
+    pub(super) fn written_in_signature(&mut self, ty: &StructInfo) -> Option<String> {
         let context = self.function_context()?;
         let dims = &context.dims;
         let visible = widened(ty, &dims.bound.iter().copied().collect())?;

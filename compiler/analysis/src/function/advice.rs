@@ -9,7 +9,8 @@ use rx_base::edit_distance::nearest;
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
 use rx_ir::StructInfo;
-use rx_syntax::Segment;
+use rx_syntax::ast::TokenRange;
+use rx_syntax::{Segment, Statement, TokenKind};
 use std::sync::Arc;
 
 impl State {
@@ -33,6 +34,39 @@ impl State {
         };
         let names = here.iter().rev().chain(earlier).take(LOOKED_AT).chain(params.take(LOOKED_AT)).filter(fits);
         nearest(&wrong.name, names.map(|export| export.name.as_str()))
+    }
+
+    /// Where a name that nothing defines stands, from its first use to what binds it: it is reported once, and a fix is of all.
+    pub(super) fn uses(&self, wrong: &Unresolved, at: u32) -> Vec<ItemPlace> {
+        const LOOKED_AT: usize = 256;
+        let mut found = Vec::new();
+        let segments = self.segments.iter().enumerate().skip(at as usize);
+        let statements = segments.flat_map(|(nth, segment)| {
+            let before = move |statement: &&Statement| nth == at as usize && statement.span.end <= wrong.span.start;
+            segment.tree().statements.iter().skip_while(before).map(move |statement| (nth, segment, statement))
+        });
+        for (nth, segment, statement) in statements.take(LOOKED_AT) {
+            let cursor = segment.cursor(statement);
+            let mut binds = false;
+            for token in 0..statement.token_count {
+                let kind = |token: Option<u32>| token.and_then(|token| cursor.kind(token));
+                if kind(Some(token)) != Some(TokenKind::Name) || cursor.text(token) != wrong.name.as_str() {
+                    continue;
+                }
+                let (before, after) = (kind(token.checked_sub(1)), kind(token.checked_add(1)));
+                binds |= before.is_none() && matches!(after, Some(TokenKind::Equal | TokenKind::Colon));
+                let is_own = before != Some(TokenKind::Dot) && after != Some(TokenKind::Equal);
+                let span = cursor.span(TokenRange { start: token, end: token + 1 });
+                let follows = nth > at as usize || span.start >= wrong.span.start;
+                if is_own && follows && !(binds && before.is_none()) {
+                    found.push(ItemPlace::Segment(u32::try_from(nth).unwrap_or(u32::MAX), span));
+                }
+            }
+            if binds {
+                break;
+            }
+        }
+        found
     }
 
     /// What may be meant by a name that nothing resembles, by what it is used for: the last value that could be returned,

@@ -32,7 +32,9 @@ impl<'t> Walk<'t> {
             let key = |place: &Values| place.get(it.var);
             let steps = &self.path.clone();
             if let Some(collision) = self.collision(access, steps, (step, it.var), &key) {
-                self.found.push(raced(access, it, &collision));
+                let mut found = raced(access, it, &collision);
+                found.fixes.extend(self.text.sequential(&it.place));
+                self.found.push(found);
                 return;
             }
         }

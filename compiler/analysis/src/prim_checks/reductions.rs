@@ -5,7 +5,20 @@ use super::blocks::Unwritten;
 use super::path::Step;
 use crate::tir::trace::{Access, Event, TracedAxis};
 use rx_base::{Code, Diagnostic};
-use rx_tir::{BufferId, Expr, IterKind};
+use rx_tir::{BinaryOp, BufferId, Expr, IterKind};
+
+/// What a reduction begins with that leaves the rest as it is: `float32(0)` for a sum.
+fn neutral(value: &Expr) -> Option<String> {
+    let Expr::Binary { op, .. } = value else { return None };
+    let dtype = value.dtype();
+    Some(match op {
+        BinaryOp::Add => format!("{dtype}(0)"),
+        BinaryOp::Mul => format!("{dtype}(1)"),
+        BinaryOp::Max => format!("min_value(\"{dtype}\")"),
+        BinaryOp::Min => format!("max_value(\"{dtype}\")"),
+        _ => return None,
+    })
+}
 
 impl<'t> Walk<'t> {
     /// Whether a store that adds to its own element is the first to write it.
@@ -32,9 +45,13 @@ impl<'t> Walk<'t> {
             false => "it begins with what the caller left there",
         };
         let message = format!("the reduction over `{}` adds to `{name}` without a first value: {whose}", axis.name);
-        let found = Diagnostic::new(Code::ReductionWithoutInit, access.place.clone(), message)
+        let mut found = Diagnostic::new(Code::ReductionWithoutInit, access.place.clone(), message)
             .with_label(axis.place.clone(), "the axis that is reduced")
             .with_help(format!("give it a first value in the block: `with T.init(): {name}[…] = T.float32(0)`"));
+        let in_loop = self.path.iter().skip(block.first_step).any(|step| matches!(step, Step::Loop(_)));
+        if let Some(first) = access.value.as_ref().and_then(neutral).filter(|_| !in_loop) {
+            found.fixes.extend(self.text.initial(&access.place, &first, self.tir));
+        }
         self.found.push(found);
         self.blocks.unwritten.remove(&access.buffer);
     }

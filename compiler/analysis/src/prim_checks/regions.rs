@@ -122,7 +122,10 @@ impl<'t> Walk<'t> {
                 break;
             }
         }
-        Some(told(access, declared, windows, shown?))
+        let mut found = told(access, declared, windows, shown?);
+        let call = if access.write { "T.writes" } else { "T.reads" };
+        found.fixes.extend(self.text.without(declared.place, format!("leave out {call}: it is inferred")));
+        Some(found)
     }
 }
 

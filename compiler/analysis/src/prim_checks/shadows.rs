@@ -18,9 +18,10 @@ impl Walk<'_> {
         });
         if let Some(hidden) = hidden {
             let message = format!("`{name}` hides the `{name}` of a loop around it");
-            let found = Diagnostic::new(Code::ShadowedLoopVariable, place.clone(), message)
+            let mut found = Diagnostic::new(Code::ShadowedLoopVariable, place.clone(), message)
                 .with_label(hidden.clone(), "hidden from here on")
                 .with_help("give one of them another name");
+            found.fixes.extend(self.text.renamed(place, name));
             self.found.push(found);
         }
     }

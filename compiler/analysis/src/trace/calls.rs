@@ -57,7 +57,7 @@ impl Tracer<'_> {
         step.callee = callee;
         step.formula.clone_from(&found.formula);
         step.unchanged = found.unchanged;
-        step.text = operator_words(&operator, schema, call, cursor, &found);
+        step.text = operator_words(schema, call, &cursor.facet, &found);
         if with_details && !found.unchanged {
             for source in others.iter().take(MAX_DETAILS) {
                 let detail = self.detail(cursor, schema, call, source);
@@ -286,12 +286,17 @@ fn operands(call: &Call) -> Rc<[Expr]> {
     call.arguments.iter().filter_map(operand).collect()
 }
 
-fn operator_words(operator: &str, schema: &Schema, call: &Call, cursor: &Cursor, found: &Provenance) -> String {
-    let part = part_words(&cursor.facet);
-    let Some(main) = found.sources.first() else { return operator.to_owned() };
+/// What an operator makes a part of its result of: `R.relu keeps axis 0 of `x``, `R.concat: 2 + 3 = 5`.
+pub(crate) fn operator_words(schema: &Schema, call: &Call, facet: &Facet, found: &Provenance) -> String {
+    let operator = format!("R.{}", schema.name);
+    let part = part_words(facet);
+    let Some(main) = found.sources.first() else { return operator };
     let name = schema.params.get(main.input.param()).map_or("", |param| param.name);
     let from = match &main.input {
         Input::Operand { param, facet } => match operand(call, *param, facet) {
+            Some((Expr { kind: ExprKind::Shape(_), .. }, Facet { part: Part::Dim(at), .. })) => {
+                format!("`{name}[{at}]`")
+            }
             Some((expr, facet)) => {
                 let value = value_words(expr, &format!("argument `{name}`"));
                 match (found.unchanged, part_words(&facet) == part) {

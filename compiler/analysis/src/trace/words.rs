@@ -4,7 +4,7 @@ use rx_ir::{Expr, ExprKind};
 use rx_ops::provenance::{Facet, Part};
 
 /// `axis 2`, `axis 0 of field 1`, `the dtype`.
-pub(super) fn part_words(facet: &Facet) -> String {
+pub(crate) fn part_words(facet: &Facet) -> String {
     let part = match facet.part {
         Part::Dim(axis) => format!("axis {axis}"),
         Part::Rank => "the rank".to_owned(),

@@ -1,8 +1,7 @@
 //! What is said of a convolution whose channels do not fit, and the layouts that would make them fit.
 
 use super::conv_rule::{Convolution, Direction};
-use super::window::operand;
-use crate::call::{CallInfo, ParamPlace};
+use crate::call::{CallInfo, ParamPlace, operand};
 use crate::layout::{Layout, layout_fix};
 use rx_base::{Answer, Code, Diagnostic, Dim};
 

@@ -1,8 +1,8 @@
 //! The struct-info rules of convolutions, for any number of spatial axes and any layout.
 
 use super::conv_advice;
-use super::window::{Window, hint_idle_dilation, operand, padding, per_axis, spatial_letters};
-use crate::call::{CallInfo, ParamPlace, Problem};
+use super::window::{Window, hint_idle_dilation, padding, per_axis, spatial_letters};
+use crate::call::{CallInfo, ParamPlace, Problem, operand};
 use crate::layout::{Layout, laid_out_dims, layout_attr};
 use crate::operands::{Element, computed_from, joined_element, joined_vdevice, rank_like, tensor_type};
 use rx_base::{Answer, Code, Dim};

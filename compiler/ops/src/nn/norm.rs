@@ -318,7 +318,7 @@ fn check_channel_axis(call: &CallInfo<'_>, data: &TensorInfo) -> Result<Option<u
     let Some(ndim) = data.shape.ndim() else { return Ok(None) };
     let channel_axis = normalize_axis(call, "channel_axis", ndim, channel_axis)?;
     if normalize_axes(call, "axes", ndim, &axes)?.contains(&channel_axis) {
-        let message = format_args!("axes must not name the channel axis, which is {channel_axis}");
+        let message = format_args!("`axes` = {axes:?} names axis {channel_axis}, which is the channel axis");
         return Err(call
             .error(Code::AxisOutOfRange, ParamPlace::Param("axes"), message)
             .with_label(ParamPlace::Param("channel_axis"), format!("axis {channel_axis}"))

@@ -1,7 +1,7 @@
 //! Padding, flattening and pixel shuffle.
 
 use super::loops::rearrange as loops;
-use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::call::{CallInfo, ParamPlace, Problem, operand};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{Element, rank_like, require_rank, tensor_like, tensor_type};
@@ -95,6 +95,9 @@ fn pad(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
                 .with_label(ParamPlace::Param("data"), format!("{}: axis {axis} is {dim}", call.ty("data")))
                 .into());
         }
+        if let [before, after] = sides {
+            call.derive(Some(axis), || format!("{before} + {} + {after} = {extent}", operand(dim)));
+        }
         padded.push(extent);
     }
     Ok(tensor_type(Shape::known(padded), Element::of(data), None))
@@ -149,6 +152,11 @@ fn pixel_shuffle(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
             .error(Code::AttrOutOfRange, ParamPlace::Param("upscale_factor"), message)
             .with_label(ParamPlace::Param("data"), format!("{}: axis {} is {channels}", call.ty("data"), lead.len()))
             .into());
+    }
+    let at = lead.len();
+    call.derive(Some(at), || format!("{} // ({factor}*{factor}) = {}", operand(channels), channels.floor_div(&square)));
+    for (axis, extent) in [(at + 1, height), (at + 2, width)] {
+        call.derive(Some(axis), || format!("{}*{factor} = {}", operand(extent), extent * &factor));
     }
     let mut dims = lead.to_vec();
     dims.extend([channels.floor_div(&square), height * &factor, width * &factor]);

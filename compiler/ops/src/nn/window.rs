@@ -1,6 +1,6 @@
 //! What convolutions and poolings share: attributes with one value per spatial axis, and the extents of outputs.
 
-use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::call::{CallInfo, ParamPlace, Problem, operand};
 use rx_base::{Answer, Code, Dim, counted, one_of};
 
 /// The spatial letters of a layout with `rank` of them.
@@ -148,14 +148,6 @@ impl Window {
             .with_note(format!("{} = {extent}", self.formula()))
             .with_help("more padding or a smaller window gives an output")
             .into()
-    }
-}
-
-/// A dim as an operand of a written-out formula.
-pub(crate) fn operand(dim: &Dim) -> String {
-    match dim.as_constant().is_some() || dim.as_symbol().is_some() {
-        true => dim.to_string(),
-        false => format!("({dim})"),
     }
 }
 

@@ -4,7 +4,7 @@ use super::elementwise::with_dtype;
 use super::loops::create as loops;
 use super::values::create as values;
 use crate::arguments::{Scalar, integer, negative_dim, new_shape, scalar};
-use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::call::{CallInfo, ParamPlace, Problem, operand};
 use crate::compute::{Compute, Lowering, Unsupported};
 use crate::cost::Cost;
 use crate::operands::{Element, require_known_ndim, require_ndim, tensor_type};
@@ -305,6 +305,16 @@ fn arange_count(call: &CallInfo<'_>, start: &Scalar, end: &Scalar, step: &Scalar
         let message = format_args!("the range ends before it starts, it would have {count} values");
         return Err(call.error(Code::AttrOutOfRange, ParamPlace::Param(place), message).into());
     }
+    call.derive(Some(0), || match (start, end, step) {
+        (Scalar::Int(start), Scalar::Int(end), Scalar::Int(step)) if step.as_constant() == Some(1) => {
+            format!("{} - {} = {count}", operand(end), operand(start))
+        }
+        (Scalar::Int(start), Scalar::Int(end), Scalar::Int(step)) => {
+            let (start, end, step) = (operand(start), operand(end), operand(step));
+            format!("({end} - {start} + {step} - 1) // {step} = {count}")
+        }
+        _ => format!("(end - start) / step, rounded up = {count}"),
+    });
     Ok(Some(count))
 }
 

@@ -4,7 +4,7 @@ use super::loops::join as loops;
 use super::operands::{ceil_div, common_vdevice, int_attr, ints_attr, tensors};
 use super::values::{arrange, join};
 use crate::axes::normalize_axis;
-use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::call::{CallInfo, ParamPlace, Problem, operand};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
@@ -154,7 +154,7 @@ fn element_label(call: &CallInfo<'_>, at: usize) -> String {
 }
 
 fn dtype_clash(call: &CallInfo<'_>, (first, a): (usize, DType), (second, b): (usize, DType)) -> Problem {
-    let message = format_args!("element {first} is {a}, element {second} is {b}; all must have one dtype");
+    let message = format_args!("element {first} of `tensors` is {a}, element {second} is {b}; all must have one dtype");
     call.error(Code::DtypeMismatch, ParamPlace::Element("tensors", second), message)
         .with_primary_label(element_label(call, second))
         .with_label(ParamPlace::Element("tensors", first), element_label(call, first))
@@ -165,12 +165,14 @@ fn rank_clash(call: &CallInfo<'_>, (first, a): (Option<usize>, usize), (second, 
     let place = ParamPlace::Element("tensors", second);
     let report = match first {
         Some(first) => {
-            let message = format_args!("element {first} has {}, element {second} has {b}", counted(a, "dimension"));
+            let message =
+                format_args!("element {first} of `tensors` has {}, element {second} has {b}", counted(a, "dimension"));
             call.error(Code::TensorNdimMismatch, place, message)
                 .with_label(ParamPlace::Element("tensors", first), element_label(call, first))
         }
         None => {
-            let message = format_args!("axis=None joins tensors of one dimension, element {second} has {b}");
+            let message =
+                format_args!("axis=None joins tensors of one dimension, element {second} of `tensors` has {b}");
             call.error(Code::TensorNdimMismatch, place, message).with_help("say along which axis to join: axis=0")
         }
     };
@@ -202,7 +204,7 @@ fn shared_dims(
 }
 
 fn shape_clash(call: &CallInfo<'_>, axis: usize, (first, a): (usize, &Dim), (second, b): (usize, &Dim)) -> Problem {
-    let message = format_args!("axis {axis} is {a} in element {first} and {b} in element {second}");
+    let message = format_args!("axis {axis} is {a} in element {first} of `tensors` and {b} in element {second}");
     call.error(Code::ConcatShapeMismatch, ParamPlace::Element("tensors", second), message)
         .with_primary_label(format!("{}: axis {axis} is {b}", element_label(call, second)))
         .with_label(
@@ -252,7 +254,8 @@ fn ranks_known(call: &CallInfo<'_>, tensors: &[&TensorInfo]) -> Result<Option<()
     if tensors.iter().any(|tensor| tensor.shape == Shape::Error) {
         return Ok(None);
     }
-    let message = format_args!("the rank of element {at} must be known, it is {}", element_label(call, at));
+    let message =
+        format_args!("the rank of element {at} of `tensors` must be known, it is {}", element_label(call, at));
     let report = call.error(Code::TensorNdimMismatch, ParamPlace::Element("tensors", at), message);
     Err(report.with_help("a match_cast states what is known when the program runs").into())
 }
@@ -271,6 +274,7 @@ fn stack(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         // As in TVM, a single tensor may have the shape of a variable.
         Some(mut dims) if axis <= dims.len() && shapes.len() == tensors.len() && (single || written) => {
             dims.insert(axis, Dim::constant(i64::try_from(tensors.len()).unwrap_or(i64::MAX)));
+            call.derive(Some(axis), || format!("as many as tensors: {}", tensors.len()));
             Shape::known(dims)
         }
         _ => Shape::Rank(ndim.saturating_add(1)),
@@ -286,16 +290,24 @@ fn split(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let (count, lengths) = match call.attr(ATTR) {
         Some(Attr::List(_)) => {
             let cuts = ints_attr(call, ATTR)?.unwrap_or_default();
-            (cuts.len().saturating_add(1), length.map(|length| lengths_between(&cuts, length)))
+            let lengths = length.map(|length| lengths_between(&cuts, length));
+            if let (Some(lengths), Some(length)) = (&lengths, length) {
+                derive_between(call, axis, &cuts, length, lengths);
+            }
+            (cuts.len().saturating_add(1), lengths)
         }
         _ => {
             let sections = int_attr(call, ATTR)?.ok_or(Problem::Propagate)?;
             if !(1..=MAX_SECTIONS).contains(&sections) {
-                let message = format_args!("{sections} parts; the number must be from 1 to {MAX_SECTIONS}");
+                let message = format_args!("`{ATTR}` is {sections}, it must be from 1 to {MAX_SECTIONS}");
                 return Err(call.error(Code::AttrOutOfRange, ParamPlace::Param(ATTR), message).into());
             }
             let count = usize::try_from(sections).unwrap_or(1);
-            (count, length.map(|length| equal_lengths(call, sections, length)))
+            let lengths = length.map(|length| equal_lengths(call, sections, length));
+            if let (Some(lengths), Some(length)) = (&lengths, length) {
+                derive_equal(call, axis, sections, length, lengths);
+            }
+            (count, lengths)
         }
     };
     if count == 1 {
@@ -340,13 +352,35 @@ fn equal_lengths(call: &CallInfo<'_>, sections: i64, length: &Dim) -> Vec<Dim> {
     lengths
 }
 
+/// Tells the lengths between cuts: `6 - 2 = 4`.
+fn derive_between(call: &CallInfo<'_>, axis: Option<usize>, cuts: &[i64], length: &Dim, lengths: &[Dim]) {
+    let cut = |at: usize| cuts.get(at).map_or_else(|| length.clone(), |cut| Dim::constant(*cut).minimum(length));
+    for (field, part) in lengths.iter().enumerate() {
+        let start = field.checked_sub(1).map_or(Dim::constant(0), cut);
+        call.derive_field(field, axis, || format!("{} - {} = {part}", operand(&cut(field)), operand(&start)));
+    }
+}
+
+/// Tells the lengths of equal parts: `6 // 2 = 3`, and of what is left of a length that does not divide.
+fn derive_equal(call: &CallInfo<'_>, axis: Option<usize>, sections: i64, length: &Dim, lengths: &[Dim]) {
+    let divides = lengths.first() == lengths.last();
+    let (last, whole) = (lengths.len().saturating_sub(1), operand(length));
+    for (field, part) in lengths.iter().enumerate() {
+        call.derive_field(field, axis, || match (divides, lengths.first()) {
+            (true, _) => format!("{whole} // {sections} = {part}"),
+            (false, Some(each)) if field == last => format!("{whole} - {last}*{} = {part}", operand(each)),
+            _ => format!("({whole} + {sections} - 1) // {sections} = {part}"),
+        });
+    }
+}
+
 fn meshgrid(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let tensors = tensors(call, "tensors")?;
     let common = Common::of(call, &tensors, None)?;
     for (at, tensor) in tensors.iter().enumerate() {
         if tensor.shape != Shape::Error && tensor.shape.ndim() != Some(1) {
             let label = element_label(call, at);
-            let message = format_args!("element {at} must have one dimension, it is {label}");
+            let message = format_args!("element {at} of `tensors` must have one dimension, it is {label}");
             return Err(call.error(Code::TensorNdimMismatch, ParamPlace::Element("tensors", at), message).into());
         }
     }

@@ -258,6 +258,7 @@ fn one_hot(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
             Some(dims) => {
                 let mut dims = dims.to_vec();
                 dims.insert(axis.min(dims.len()), Dim::constant(depth));
+                call.derive(Some(axis), || format!("depth = {depth}"));
                 Shape::known(dims)
             }
             None => Shape::Rank(ndim.saturating_add(1)),

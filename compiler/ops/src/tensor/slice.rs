@@ -4,7 +4,7 @@ use super::loops::slice as loops;
 use super::operands::{IndexKind, ceil_div, check_index_dtype, integer_value, scalar_dtype};
 use super::values::arrange;
 use crate::axes::normalize_axes;
-use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::call::{CallInfo, ParamPlace, Problem, operand};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
@@ -251,7 +251,17 @@ impl Slice<'_, '_> {
             true => ceil_div(&(&end - &begin), self.stride),
             false => ceil_div(&(&begin - &end), &-self.stride),
         };
-        Ok(if self.at_least(&length, &zero) == Answer::Refuted { zero } else { length })
+        let length = if self.at_least(&length, &zero) == Answer::Refuted { zero } else { length };
+        self.call.derive(Some(self.axis), || {
+            let (high, low, step) =
+                if forward { (&end, &begin, self.stride.clone()) } else { (&begin, &end, -self.stride) };
+            let places = format!("{} - {}", operand(high), operand(low));
+            match step.as_constant() {
+                Some(1) => format!("{places} = {length}"),
+                _ => format!("({places} + {step} - 1) // {} = {length}", operand(&step)),
+            }
+        });
+        Ok(length)
     }
 
     fn at_least(&self, a: &Dim, b: &Dim) -> Answer {

@@ -109,7 +109,8 @@ fn topk(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
                 && count > 0
                 && dim.as_constant().is_none_or(|length| count < length)
             {
-                *dim = Dim::constant(count);
+                let length = std::mem::replace(dim, Dim::constant(count));
+                call.derive(axis, || format!("the top k = {count} of {length}"));
             }
             Shape::known(dims)
         }

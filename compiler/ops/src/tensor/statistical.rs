@@ -126,6 +126,7 @@ fn reduced<'a>(call: &CallInfo<'a>) -> Result<Reduced<'a>, Problem> {
             for axis in axes.iter().flatten() {
                 // INVARIANT: `normalize_axes` gives axes below the rank.
                 reduce[*axis] = true;
+                call.derive(keepdims.then_some(*axis), || "keepdims=True leaves 1 of a reduced axis".to_owned());
             }
             let kept = std::iter::zip(dims, reduce).filter_map(|(dim, reduce)| match (reduce, keepdims) {
                 (false, _) => Some(dim.clone()),

@@ -1,10 +1,10 @@
 //! Fixes of `R.call_tir`: outputs as the prim_func's buffers have them, arguments that fit its parameters.
 
 use super::Elaborator;
-use super::call::BoundCall;
+use crate::elaborate::call::BoundCall;
 use crate::entry::Place;
 use crate::unify::Bindings;
-use rx_base::{Dim, Fix};
+use rx_base::{Dim, Fix, Span};
 use rx_ir::{
     BufferParam, Expr as IrExpr, ExprKind as IrKind, PrimFuncSignature, PrimParamKind, Shape, StructInfo, TensorInfo,
 };
@@ -32,6 +32,9 @@ impl Elaborator<'_> {
     pub(super) fn outputs_fix(&mut self, bound: &BoundCall, prim: &PrimFuncSignature) -> Option<Fix<Place>> {
         let place = bound.span("out_ty");
         let text = self.outputs_text(bound, prim, bound.types("out_ty")).filter(|_| place != bound.call_span)?;
+        if self.segment.text().get(place.range()) == Some(&text) {
+            return None;
+        }
         Some(self.replace_fix(place, "write the prim_func's outputs", text))
     }
 
@@ -46,7 +49,7 @@ impl Elaborator<'_> {
                 dims.for_each(|(wanted, actual)| drop(bindings.meet(wanted, actual, at)));
             }
         }
-        let aliased = super::call_tir::inplace_indices(bound, written.len());
+        let aliased = super::inplace_indices(bound, written.len());
         let indices: Vec<usize> = match aliased {
             Some(indices) => {
                 let mut fresh = arguments.len()..;
@@ -63,6 +66,10 @@ impl Elaborator<'_> {
             if !buffer.written || matches!(own, Some(StructInfo::DTensor(_))) {
                 return None;
             }
+            // What no argument binds, the first output that speaks of it does.
+            let own_dims = own.and_then(StructInfo::as_tensor).and_then(|tensor| tensor.shape.dims());
+            let dims = buffer.shape.iter().zip(own_dims.unwrap_or_default()).filter(|(_, own)| !own.is_error());
+            dims.for_each(|(wanted, own)| drop(bindings.meet(wanted, own, *index)));
             let dims = output_dims(buffer, own, &bindings)?;
             let tensor = TensorInfo {
                 shape: Shape::known(dims),
@@ -148,7 +155,7 @@ impl Elaborator<'_> {
         let IrKind::Tuple(items) = &bound.operand("args")?.kind else { return None };
         let [IrExpr { kind: IrKind::Global(_), .. }] = &items[..] else { return None };
         let (function, args) = (bound.operand("gvar").or_else(|| bound.operand("func"))?.span, bound.span("args"));
-        let source = |span: rx_base::Span| Some((Place::Here(span), self.segment.text().get(span.range())?.to_owned()));
+        let source = |span: Span| Some((Place::Here(span), self.segment.text().get(span.range())?.to_owned()));
         let ((first, text_of_first), (second, text_of_second)) = (source(function)?, source(args)?);
         let edits = vec![(first, text_of_second), (second, text_of_first)];
         Some(Fix { title: "exchange the function and its arguments".to_owned(), edits, safe: false })
@@ -164,22 +171,46 @@ impl Elaborator<'_> {
     ) -> Option<Fix<Place>> {
         if let Some(fields) = argument.ty.as_tuple() {
             let at = fields.iter().position(|field| field.as_tensor().is_some_and(|field| may_fit(field, buffer)))?;
-            let end = rx_base::Span::empty(argument.span.end);
+            let end = Span::empty(argument.span.end);
             return match argument.kind {
                 IrKind::Var(_) => Some(self.replace_fix(end, format!("pass field {at}"), format!("[{at}]"))),
                 _ => None,
             };
         }
         let IrKind::Var(variable) = argument.kind else { return None };
-        let dims: Option<Vec<Dim>> = buffer.shape.iter().map(|dim| bindings.substitute(dim)).collect();
-        let vdevice = argument.ty.as_tensor().and_then(|tensor| tensor.vdevice);
-        let shape = Shape::known(dims?);
-        let ty = TensorInfo { shape, dtype: Some(buffer.dtype), vdevice, dtype_error: false, readings: None };
-        self.parameter_type_fix(variable, &ty.into())
+        self.parameter_type_fix(variable, &needed_type(argument, buffer, bindings)?)
+    }
+
+    /// The fix that casts a variable to `ty` before the statement that passes it: what is open is checked there.
+    pub(super) fn cast_fix(&mut self, argument: &IrExpr, ty: &StructInfo) -> Option<Fix<Place>> {
+        let IrKind::Var(variable) = argument.kind else { return None };
+        let cast = rx_base::name::name(&format!("{variable}_cast"));
+        let statement = self.statement_at(self.statement as usize)?.span;
+        let before = self.segment.text().get(..statement.range().start)?;
+        let line = before.rfind('\n').map_or(0, |at| at + 1);
+        let indent = before.get(line..).filter(|indent| indent.trim().is_empty())?.to_owned();
+        if self.lookup(cast).is_some() {
+            return None;
+        }
+        let text = self.written_type(ty)?;
+        let relax = self.file.spelled_namespace("R");
+        let cast_to = format!("{indent}{cast} = {relax}.match_cast({variable}, {text})\n");
+        let place = Span::empty(u32::try_from(line).ok()?);
+        let edits = vec![(Place::Here(place), cast_to), (Place::Here(argument.span), cast.to_string())];
+        Some(Fix { title: format!("cast `{variable}` to {text}"), edits, safe: true })
     }
 }
 
-/// The dims of an output: the buffer's in the caller's terms. What the arguments leave open is as written.
+/// The type an argument must have to be passed for a buffer. Dims that other arguments do not settle are its own.
+pub(super) fn needed_type(argument: &IrExpr, buffer: &BufferParam, bindings: &Bindings<'_>) -> Option<StructInfo> {
+    let own = argument.ty.as_tensor();
+    let dims = output_dims(buffer, Some(&argument.ty), bindings)?;
+    let vdevice = own.and_then(|tensor| tensor.vdevice);
+    let shape = Shape::known(dims);
+    Some(TensorInfo { shape, dtype: Some(buffer.dtype), vdevice, dtype_error: false, readings: None }.into())
+}
+
+/// The buffer's dims in the caller's terms. What the arguments leave open is as the tensor has it.
 fn output_dims(buffer: &BufferParam, own: Option<&StructInfo>, bindings: &Bindings<'_>) -> Option<Vec<Dim>> {
     let own = own.and_then(StructInfo::as_tensor).and_then(|tensor| tensor.shape.dims());
     let dim = |(axis, dim): (usize, &Dim)| {

@@ -1,0 +1,160 @@
+//! Files written whole or not at all: beside the old one first, under a name of their own, then renamed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Puts what `write` writes in the place of the file at `path` at once, so that no reader sees half of it and nothing is lost
+/// on the way. Permissions stay; a link stays one and leads to the new contents.
+///
+/// # Errors
+/// What `write` or the system says, and a file that is read-only; the file is as it was then, and nothing is left beside it.
+pub fn replace<E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
+) -> Result<(), E> {
+    // A rename would put a file in the place of the link.
+    let path = fs::canonicalize(path)?;
+    let metadata = fs::metadata(&path)?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "no regular file, which cannot be replaced").into());
+    }
+    if metadata.permissions().readonly() {
+        return Err(io::Error::new(ErrorKind::PermissionDenied, "the file is read-only").into());
+    }
+    let mut temporary = Temporary::beside(&path)?;
+    write(&mut temporary.writer)?;
+    fs::set_permissions(&temporary.path, metadata.permissions())?;
+    Ok(temporary.rename(&path)?)
+}
+
+/// As [`replace`], whether there was a file before or not. A device or pipe is written to once all is there.
+///
+/// # Errors
+/// As of [`replace`].
+pub fn write<E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
+) -> Result<(), E> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => replace(path, write),
+        Ok(metadata) if metadata.is_dir() => Err(io::Error::from(ErrorKind::IsADirectory).into()),
+        Ok(_) => {
+            let mut temporary = Temporary::beside(&std::env::temp_dir().join("device"))?;
+            write(&mut temporary.writer)?;
+            temporary.writer.flush()?;
+            let mut target = OpenOptions::new().write(true).open(path)?;
+            io::copy(&mut File::open(&temporary.path)?, &mut target)?;
+            Ok(())
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let mut temporary = Temporary::beside(path)?;
+            write(&mut temporary.writer)?;
+            Ok(temporary.rename(path)?)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A file that is removed again unless it was renamed.
+struct Temporary {
+    path: PathBuf,
+    writer: BufWriter<File>,
+    renamed: bool,
+}
+
+impl Temporary {
+    fn beside(path: &Path) -> io::Result<Temporary> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let own = path.file_name().unwrap_or_default();
+        loop {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let mut name = std::ffi::OsString::from(".");
+            name.push(own);
+            name.push(format!(".rx-{}-{count}", std::process::id()));
+            let path = path.with_file_name(name);
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok(Temporary { path, writer: BufWriter::new(file), renamed: false }),
+                // Left behind by a process of the same number that was killed.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn rename(mut self, path: &Path) -> io::Result<()> {
+        self.writer.flush()?;
+        self.writer.get_ref().sync_all()?;
+        fs::rename(&self.path, path)?;
+        self.renamed = true;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.renamed {
+            // Nothing more can be done about a file that cannot be removed.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{replace, write};
+    use std::fs;
+    use std::io::{self, Write};
+    use std::path::{Path, PathBuf};
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("rx-base-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        folder
+    }
+
+    fn put(path: &Path, text: &str) -> io::Result<()> {
+        write(path, |writer| writer.write_all(text.as_bytes()))
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_or_not_at_all() {
+        let folder = folder("store");
+        let path = folder.join("a.rx");
+        put(&path, "new").expect("a new file");
+        put(&path, "newer").expect("a written file");
+        let failed = replace(&path, |writer| {
+            writer.write_all(b"half")?;
+            Err(io::Error::other("no more"))
+        });
+        assert_eq!(failed.expect_err("what the writer says").to_string(), "no more");
+        assert_eq!(fs::read_to_string(&path).ok().as_deref(), Some("newer"));
+        assert!(replace::<io::Error>(&folder, |_| Ok(())).is_err());
+        assert!(replace::<io::Error>(&folder.join("none.rx"), |_| Ok(())).is_err());
+        let mut permissions = fs::metadata(&path).expect("a file").permissions();
+        permissions.set_readonly(true);
+        fs::set_permissions(&path, permissions).expect("a read-only file");
+        assert_eq!(put(&path, "newest").expect_err("a read-only file stays").to_string(), "the file is read-only");
+        assert!(put(&folder.join("none/b.rx"), "new").is_err() && put(&folder, "new").is_err());
+        // Nothing is left beside it.
+        assert_eq!(fs::read_dir(&folder).map(Iterator::count).ok(), Some(1));
+        fs::remove_dir_all(&folder).expect("what was made");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_stay_links_and_permissions_stay() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = folder("link");
+        let (file, link) = (folder.join("a.rx"), folder.join("b.rx"));
+        fs::write(&file, "old").expect("a file");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o751)).expect("permissions");
+        symlink("a.rx", &link).expect("a link");
+        put(&link, "new").expect("a written file");
+        assert!(fs::symlink_metadata(&link).is_ok_and(|it| it.is_symlink()));
+        assert_eq!(fs::read_to_string(&file).ok().as_deref(), Some("new"));
+        assert_eq!(fs::metadata(&file).map(|it| it.permissions().mode() & 0o777).ok(), Some(0o751));
+        fs::remove_dir_all(&folder).expect("what was made");
+    }
+}
