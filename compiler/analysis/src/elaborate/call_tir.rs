@@ -6,6 +6,7 @@
 use super::Elaborator;
 use super::attribute::constant;
 use super::call::BoundCall;
+use super::vague::vague;
 use crate::entry::{ItemPart, Place};
 use crate::readings::Reading;
 use crate::unify::Bindings;
@@ -37,6 +38,10 @@ impl Elaborator<'_> {
         let signature = self.signature(function);
         let outputs = match signature.as_deref() {
             Some(Signature::Prim(prim)) if !bound.broken => {
+                if self.vague_output(&bound, &outputs) {
+                    self.offer_outputs(&bound, prim);
+                    return call_of(bound, outputs);
+                }
                 let checked = self.check_call_tir(&bound, function, prim, outputs);
                 self.offer_outputs(&bound, prim);
                 checked
@@ -254,8 +259,7 @@ impl Elaborator<'_> {
         state: &mut CallState,
     ) {
         match (param, &passed.expr.ty) {
-            (_, StructInfo::Error | StructInfo::Object) => {}
-            (PrimParamKind::Opaque, _) => {}
+            (_, StructInfo::Error) | (PrimParamKind::Opaque, _) | (PrimParamKind::Scalar(_), StructInfo::Object) => {}
             (PrimParamKind::Buffer(buffer), StructInfo::Tensor(tensor)) => {
                 self.check_buffer(function, at, buffer, tensor, passed, bindings, state);
             }
@@ -322,6 +326,11 @@ impl Elaborator<'_> {
                 "argument {at} of `{function}` has the wrong dtype: {dtype}, the buffer needs {}",
                 buffer.dtype
             );
+            self.buffer_mismatch(function, at, passed, message, buffer, bindings);
+            return;
+        }
+        if let Some(what) = vague(Some(buffer.shape.len()), Some(buffer.dtype), tensor) {
+            let message = format!("argument {at} of `{function}` does not fit: {what}");
             self.buffer_mismatch(function, at, passed, message, buffer, bindings);
             return;
         }
@@ -597,6 +606,20 @@ impl Elaborator<'_> {
 }
 
 /// What of the call was already complained of.
+impl Elaborator<'_> {
+    /// Reports an `out_ty` that does not say how much to allocate.
+    fn vague_output(&mut self, bound: &BoundCall, outputs: &[StructInfo]) -> bool {
+        let is_vague = |ty: &&StructInfo| match ty.as_tensor() {
+            Some(tensor) => tensor.shape.dims().is_none() && tensor.shape != rx_ir::Shape::Error,
+            None => !ty.is_error(),
+        };
+        let Some(vague) = outputs.iter().find(is_vague) else { return false };
+        let message = format!("{}: `out_ty` must be a tensor of known shape, it is {vague}", bound.schema.name);
+        self.error(Code::ArgumentType, bound.span("out_ty"), message);
+        true
+    }
+}
+
 #[derive(Default)]
 struct CallState {
     /// Symbols.
