@@ -611,6 +611,29 @@ def asserted(d):
     )
 
 
+def declared(d):
+    """A type as a call declares it."""
+    dims = d.dims()
+    shape = dims_text(dims, str)
+    return d.one(f'R.Tensor({shape}, "float32")', f"R.Tensor({shape})", f'R.Tensor(dtype="int8", ndim={len(dims)})', "R.Tensor", "R.Any")
+
+
+def packed(d):
+    args = [d.tensor(d.dims(), d.any_dtype()) for _ in range(d.one(1, 2))]
+    return ['"f"', *args], {"ty_args": d.one(declared(d), f"[{declared(d)}]", f"[{declared(d)}, {declared(d)}]")}
+
+
+def destination(d):
+    args = [d.tensor(d.dims(), d.any_dtype()) for _ in range(d.one(1, 2))]
+    return ['"f"', d.one(f"({', '.join(args)},)", args[0])], {"out_ty": d.one(declared(d), f"[{declared(d)}, {declared(d)}]")}
+
+
+def inplace(d):
+    dims, dtype = d.dims(), d.any_dtype()
+    result = f'R.Tensor({dims_text(d.spoil(dims) if d.slip() else dims, str)}, "{dtype}")'
+    return ['"f"', d.tensor(dims, dtype)], {"inplace_indices": d.one("[0]", "[0]", "[-1]", "[1]", "[0, 0]"), "ty_args": f"[{result}]"}
+
+
 RECIPES = {
     **{name: unary(lambda d: d.float()) for name in UNARY_FLOAT},
     **{name: unary(lambda d: d.any_dtype()) for name in UNARY_ANY},
@@ -706,4 +729,7 @@ RECIPES = {
     "print": printed,
     "assert_op": asserted,
     "null_value": lambda d: ([], {}),
+    "call_pure_packed": packed,
+    "call_dps_packed": destination,
+    "call_inplace_packed": inplace,
 }

@@ -217,36 +217,32 @@ pub fn python_names(segments: &[Arc<Segment>]) -> NameSet {
     let mut names = NameSet::default();
     for segment in segments {
         for statement in &segment.tree().statements {
-            let cursor = segment.cursor(statement);
-            match &statement.tree.kind {
-                StatementKind::Class { name, .. } => {
-                    names.insert(cursor.name(*name));
-                }
-                StatementKind::Def { name, params, .. } => {
-                    names.insert(cursor.name(*name));
-                    names
-                        .extend(params.iter().filter_map(|param| Some(cursor.parameter(param).name(param.tree.name?))));
-                }
-                StatementKind::Assign { targets, .. } => {
-                    targets.iter().for_each(|target| bound(cursor, target, &mut names))
-                }
-                StatementKind::AnnAssign { target, .. } | StatementKind::For { target, .. } => {
-                    bound(cursor, target, &mut names);
-                }
-                StatementKind::With(items) => {
-                    items
-                        .iter()
-                        .filter_map(|item| item.target.as_ref())
-                        .for_each(|target| bound(cursor, target, &mut names));
-                }
-                StatementKind::Import(imported) | StatementKind::FromImport { names: imported, .. } => {
-                    names.extend(imported.iter().map(|imported| name(bound_by_import(cursor, imported))));
-                }
-                _ => {}
-            }
+            bind_names(segment.cursor(statement), &statement.tree.kind, &mut names);
         }
     }
     names
+}
+
+/// Adds the names that one statement binds.
+pub(crate) fn bind_names(cursor: Cursor<'_>, kind: &StatementKind, names: &mut NameSet) {
+    match kind {
+        StatementKind::Class { name, .. } => {
+            names.insert(cursor.name(*name));
+        }
+        StatementKind::Def { name, params, .. } => {
+            names.insert(cursor.name(*name));
+            names.extend(params.iter().filter_map(|param| Some(cursor.parameter(param).name(param.tree.name?))));
+        }
+        StatementKind::Assign { targets, .. } => targets.iter().for_each(|target| bound(cursor, target, names)),
+        StatementKind::AnnAssign { target, .. } | StatementKind::For { target, .. } => bound(cursor, target, names),
+        StatementKind::With(items) => {
+            items.iter().filter_map(|item| item.target.as_ref()).for_each(|target| bound(cursor, target, names));
+        }
+        StatementKind::Import(imported) | StatementKind::FromImport { names: imported, .. } => {
+            names.extend(imported.iter().map(|imported| name(bound_by_import(cursor, imported))));
+        }
+        _ => {}
+    }
 }
 
 /// The names a target binds.

@@ -7,6 +7,7 @@
 
 pub mod annotate;
 pub mod body;
+pub mod decorators;
 pub mod elaborate;
 pub mod entry;
 pub mod file_context;
@@ -15,6 +16,7 @@ mod integer;
 pub mod metadata;
 pub mod operators;
 pub mod portability;
+pub mod prelude;
 pub mod prim_checks;
 pub mod prim_func;
 pub mod prim_names;

@@ -1,12 +1,15 @@
-//! Names in prim_funcs: each is bound somewhere in the function or known to the file.
+//! Names in prim_funcs: each is bound before it is used, or known to the file.
 //!
-//! TVM's scopes end with their blocks; here a name counts as bound in the whole function, as in Python. So nothing TVM reads
+//! TVM's scopes end with their blocks; here a name counts as bound in all that follows, as in Python. So nothing TVM reads
 //! is reported.
 
-mod members;
+mod forms;
+mod kinds;
+pub(crate) mod members;
+mod nest;
 
 use crate::elaborate::{captured_diagnostic, suggest};
-use crate::file_context::{FileContext, Namespace, python_names};
+use crate::file_context::{FileContext, Namespace, bind_names, python_names};
 use crate::function::ItemPlace;
 use rx_base::edit_distance::nearest;
 use rx_base::name::NameSet;
@@ -55,14 +58,35 @@ const BUILTINS: &[&str] = &[
     "TypeVar",
 ];
 
+/// Whether a name is one of Python's own that TVM's parser evaluates.
+pub(crate) fn is_builtin(name: &str) -> bool {
+    BUILTINS.contains(&name)
+}
+
 /// The names of a prim_func that nothing binds, each reported where it is first used; captured ones as warnings.
 pub fn unbound_names(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
-    let mut walk =
-        Walk { file, bound: python_names(segments), seen: NameSet::default(), segment: 0, found: Vec::new() };
+    let mut walk = Walk {
+        file,
+        bound: NameSet::default(),
+        in_header: false,
+        anywhere: python_names(segments),
+        seen: NameSet::default(),
+        out_of_reach: NameSet::default(),
+        segment: 0,
+        stated: Vec::new(),
+        kinds: kinds::Kinds::default(),
+        nest: nest::Nest::default(),
+        found: Vec::new(),
+    };
     for (at, segment) in segments.iter().enumerate() {
         walk.segment = u32::try_from(at).unwrap_or(u32::MAX);
         for statement in &segment.tree().statements {
-            walk.statement(segment.cursor(statement), &statement.tree.kind);
+            let cursor = segment.cursor(statement);
+            walk.nest.enter(cursor, statement);
+            walk.statement(cursor, &statement.tree.kind);
+            walk.forms(cursor, statement);
+            walk.kinds.bind(cursor, &statement.tree.kind);
+            walk.nest.leave(cursor, statement);
         }
     }
     walk.found
@@ -70,9 +94,19 @@ pub fn unbound_names(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagn
 
 struct Walk<'a> {
     file: &'a FileContext,
+    /// What has been bound so far.
     bound: NameSet,
+    /// Whether this is a header, whose types may name what the head of the body declares.
+    in_header: bool,
+    /// What the function binds, before or after.
+    anywhere: NameSet,
     seen: NameSet,
+    out_of_reach: NameSet,
     segment: u32,
+    /// What the open blocks have said once, each with its column: `T.reads`, axes, attributes.
+    stated: Vec<(u32, Name)>,
+    kinds: kinds::Kinds,
+    nest: nest::Nest,
     found: Vec<Diagnostic<ItemPlace>>,
 }
 
@@ -80,29 +114,44 @@ impl Walk<'_> {
     fn statement(&mut self, cursor: Cursor<'_>, kind: &StatementKind) {
         match kind {
             StatementKind::Def { type_params, params, ret, .. } => {
+                self.in_header = true;
+                bind_names(cursor, kind, &mut self.bound);
                 self.bound.extend(type_params.iter().map(|token| cursor.name(*token)));
                 for param in params {
                     let own = cursor.parameter(param);
                     let parts = param.tree.annotation.iter().chain(&param.tree.default);
                     parts.for_each(|part| self.expr(own, part));
+                    self.kinds.parameter(own, param);
                 }
                 ret.iter().for_each(|ret| self.expr(cursor, ret));
+                self.in_header = false;
             }
             StatementKind::Assign { targets, value } => {
+                if targets.iter().any(|target| matches!(target.kind, ExprKind::Subscript { .. })) {
+                    self.operand(cursor, value);
+                }
                 self.expr(cursor, value);
+                bind_names(cursor, kind, &mut self.bound);
                 targets.iter().for_each(|target| self.expr(cursor, target));
             }
             StatementKind::AnnAssign { target, annotation, value } => {
                 self.expr(cursor, annotation);
                 value.iter().for_each(|value| self.expr(cursor, value));
+                bind_names(cursor, kind, &mut self.bound);
                 self.expr(cursor, target);
             }
             StatementKind::AugAssign { target, value, .. } => {
                 self.expr(cursor, target);
                 self.expr(cursor, value);
             }
-            StatementKind::For { iter, .. } => self.expr(cursor, iter),
-            StatementKind::With(items) => items.iter().for_each(|item| self.expr(cursor, &item.context)),
+            StatementKind::For { iter, .. } => {
+                self.expr(cursor, iter);
+                bind_names(cursor, kind, &mut self.bound);
+            }
+            StatementKind::With(items) => {
+                items.iter().for_each(|item| self.expr(cursor, &item.context));
+                bind_names(cursor, kind, &mut self.bound);
+            }
             StatementKind::Assert { test, message } => {
                 self.expr(cursor, test);
                 message.iter().for_each(|message| self.expr(cursor, message));
@@ -112,7 +161,7 @@ impl Walk<'_> {
             | StatementKind::While(expr)
             | StatementKind::If(expr)
             | StatementKind::Elif(expr) => self.expr(cursor, expr),
-            _ => {}
+            _ => bind_names(cursor, kind, &mut self.bound),
         }
     }
 
@@ -126,11 +175,20 @@ impl Walk<'_> {
             ExprKind::Parenthesized(value) | ExprKind::Unary(_, value) | ExprKind::Starred { value, .. } => {
                 self.expr(cursor, value)
             }
-            ExprKind::Subscript { value, index } | ExprKind::Binary(_, value, index) => {
+            ExprKind::Subscript { value, index } => {
+                self.subscripted(cursor, value);
+                self.operand(cursor, index);
                 self.expr(cursor, value);
                 self.expr(cursor, index);
             }
+            ExprKind::Binary(_, left, right) => {
+                for operand in [left, right] {
+                    self.operand(cursor, operand);
+                    self.expr(cursor, operand);
+                }
+            }
             ExprKind::Call { callee, arguments } => {
+                self.dtype_call(cursor, expr, callee, arguments);
                 self.expr(cursor, callee);
                 arguments.iter().for_each(|argument| self.expr(cursor, &argument.value));
             }
@@ -171,21 +229,28 @@ impl Walk<'_> {
             let head = cursor.name(of.tokens.start);
             !self.bound.contains(&head) && self.file.namespace(&head) == Some(Namespace::Tir)
         };
-        let Some(near) = is_tir.then(|| members::meant(cursor.text(member))).flatten() else { return };
+        if !is_tir || members::is_member(cursor.text(member)) {
+            return;
+        }
         let span = cursor.span(TokenRange { start: member, end: member + 1 });
         let place = ItemPlace::Segment(self.segment, span);
         let (head, member) = (cursor.text(of.tokens.start), cursor.text(member));
-        let message = format!("`{head}` has no `{member}`");
-        self.found.push(suggest(
-            Diagnostic::new(Code::UnknownOperator, place.clone(), message),
-            near,
-            vec![(place, near.to_owned())],
-        ));
+        let diagnostic = Diagnostic::new(Code::UnknownOperator, place.clone(), format!("`{head}` has no `{member}`"));
+        self.found.push(match members::meant(member) {
+            Some(near) => suggest(diagnostic, near, vec![(place, near.to_owned())]),
+            None => diagnostic,
+        });
     }
 
     fn name(&mut self, used: Name, span: Span) {
         let file = self.file;
+        if self.nest.is_out_of_reach(used) && self.out_of_reach.insert(used) {
+            let message = format!("the loop variable `{used}` stands outside the block, which has axes of its own");
+            let report = Diagnostic::new(Code::UndefinedName, ItemPlace::Segment(self.segment, span), message);
+            self.found.push(report.with_help("use the axis that `T.axis` binds to it"));
+        }
         let known = self.bound.contains(&used)
+            || self.in_header && self.anywhere.contains(&used)
             || file.symbols.contains(&used)
             || file.modules.contains(&used)
             || file.api.contains(&used)
@@ -198,6 +263,11 @@ impl Walk<'_> {
         let place = ItemPlace::Segment(self.segment, span);
         if file.captured.contains(&used) {
             self.found.push(captured_diagnostic(used, place));
+            return;
+        }
+        if self.anywhere.contains(&used) {
+            let message = format!("`{used}` is used before it is bound");
+            self.found.push(Diagnostic::new(Code::UndefinedName, place, message));
             return;
         }
         let diagnostic = Diagnostic::new(Code::UndefinedName, place.clone(), format!("`{used}` is not defined"));
@@ -230,11 +300,11 @@ mod tests {
     }
 
     #[test]
-    fn names_bound_anywhere_in_the_function_or_by_the_file_are_known() {
+    fn names_bound_before_or_by_the_file_are_known() {
         let module = "from tvm.script import tirx as TX\nfrom tvm.tirx import layout\nn = TypeVar(\"n\")\n";
         let function = "def f(A: T.Buffer((n, 4), \"float32\"), b: T.handle):\n    B = TX.match_buffer(b, (n, layout.size))\n    \
-                        for i, j in T.grid(n, 4):\n        with T.sblock(\"B\") as block:\n            v = T.axis.spatial(4, i)\n            \
-                        B[v, j] = T.comm_reducer(lambda x, y: x + y)(A[v, j], len(block))\n    T.evaluate(v)\n";
+                        for i, j in T.grid(n, 4):\n        with T.sblock(\"B\") as block:\n            v, w = T.axis.remap(\"SS\", [i, j])\n            \
+                        B[v, w] = T.comm_reducer(lambda x, y: x + y)(A[v, w], len(block))\n    T.evaluate(v)\n";
         assert_eq!(found(module, function), Vec::<String>::new());
     }
 
@@ -245,6 +315,64 @@ mod tests {
         assert_eq!(
             found("M = 128\n", function),
             ["warning: `M` is a Python value", "error: `k` is not defined", "error: `Aa` is not defined"]
+        );
+    }
+
+    #[test]
+    fn what_is_bound_below_is_not_bound_yet() {
+        let function = "def f(A: T.Buffer((n, 4), \"float32\"), n: T.int32):\n    A[i] = A[0]\n    for i in range(n):\n        A[i] = A[0]\n";
+        assert_eq!(found("", function), ["error: `i` is used before it is bound"]);
+    }
+
+    #[test]
+    fn t_has_what_tvm_has() {
+        let function =
+            "def f(A: T.Buffer((4,), \"float32\")):\n    A[0] = T.exq(A[1]) + T.frobnicate(A[2]) + T.f32x4(0)\n";
+        assert_eq!(found("", function), ["error: `T` has no `exq`", "error: `T` has no `frobnicate`"]);
+    }
+
+    #[test]
+    fn buffers_have_elements_and_scalars_have_none() {
+        let function = "def f(A: T.Buffer((4,), \"float32\")):\n    for i in range(4):\n        A[i] = i[0] + A * 2.0\n        \
+                        A[T] = T.float32(1, 2)\n";
+        assert_eq!(
+            found("", function),
+            [
+                "error: `i` is a scalar, it has no elements",
+                "error: `A` is a buffer; an element of it is `A[…]`",
+                "error: T.float32: takes one value, more are passed",
+                "error: `T` is no value",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_block_with_axes_sees_no_loops_outside() {
+        let function = "def f(A: T.Buffer((4, 4), \"float32\")):\n    for i, j in T.grid(4, 4):\n        with T.sblock(\"a\"):\n            \
+                        v = T.axis.spatial(4, i)\n            T.where(j < 3)\n            for k in range(4):\n                \
+                        A[v, k] = A[j, k]\n        with T.sblock(\"opaque\"):\n            A[i, j] = 0.0\n    T.reads()\n";
+        assert_eq!(
+            found("", function),
+            [
+                "error: the loop variable `j` stands outside the block, which has axes of its own",
+                "error: `T.reads` stands outside a block",
+            ]
+        );
+    }
+
+    #[test]
+    fn forms_take_what_they_take() {
+        let function = "def f(A: T.Buffer((4, 4), \"float32\")):\n    T.func_attr()\n    for i, j in T.grid(4):\n        \
+                        with T.sblock(\"a\"):\n            v, w = T.axis.remap(\"SSS\", [i, j])\n            T.reads(A[v, w])\n            \
+                        T.reads(A[v, w])\n            A[v, w] = 0.0\n        with T.sblock(\"b\"):\n            T.reads()\n";
+        assert_eq!(
+            found("", function),
+            [
+                "error: T.func_attr: an argument is missing, it takes 1",
+                "error: the loop has 2 variables, `T.grid` has 1 extent",
+                "error: T.axis.remap: \"SSS\" names 3 axes, 2 are bound",
+                "error: the block has a `T.reads` already",
+            ]
         );
     }
 }

@@ -259,6 +259,17 @@ pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck
             None
         }
     };
+    match item.kind(db) {
+        ItemKind::Function(_) => {
+            let context = scope_context(db, item.scope(db));
+            diagnostics.extend(rx_analysis::decorators::check(&item.head(db), &context));
+        }
+        ItemKind::Prelude => {
+            let context = scope_context(db, item.scope(db));
+            diagnostics.extend(rx_analysis::prelude::check(&segments, &context));
+        }
+        _ => {}
+    }
     diagnostics.extend(duplicate(db, item));
     ItemCheck { function, diagnostics: diagnostics.into() }
 }

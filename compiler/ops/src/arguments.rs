@@ -36,7 +36,10 @@ pub(crate) fn scalar(call: &CallInfo<'_>, name: &'static str) -> Result<Option<S
         (ExprKind::Prim(PrimValue::Int(value)), _) => Ok(Some(Scalar::Int(value.clone()))),
         (ExprKind::Prim(PrimValue::Float(value)), _) => Ok(Some(Scalar::Float(*value))),
         (ExprKind::Prim(PrimValue::Bool(value)), _) => Ok(Some(Scalar::Int(i64::from(*value).into()))),
-        (_, StructInfo::Prim(PrimInfo { value: Some(value), .. })) => Ok(Some(Scalar::Int(value.clone()))),
+        // A float's variable is a symbol like others, but no integer.
+        (_, StructInfo::Prim(PrimInfo { value: Some(value), dtype })) if !dtype.is_some_and(DType::is_float) => {
+            Ok(Some(Scalar::Int(value.clone())))
+        }
         (_, StructInfo::Prim(prim)) => Ok(Some(Scalar::Unknown(prim.dtype))),
         (_, StructInfo::Error) => Err(Problem::Propagate),
         (_, ty) => Err(call.wrong_kind(ParamPlace::Param(name), name, "a scalar", ty)),

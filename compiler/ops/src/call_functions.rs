@@ -7,7 +7,7 @@ use crate::cost::Cost;
 use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rustc_hash::FxHashSet;
 use rx_base::{Answer, Code};
-use rx_ir::{Expr, StructInfo, TensorInfo};
+use rx_ir::{Expr, Shape, StructInfo, TensorInfo};
 
 const REFERENCE: &str = "TVM src/relax/op/op.cc";
 const GVAR: Param = Param::operand("gvar", ParamKind::Function, "The prim_func: `cls.f`.");
@@ -152,7 +152,7 @@ fn destination_passing(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let types = declared(call, "out_ty");
     for ty in types {
         let known = match ty.as_tensor() {
-            Some(tensor) => tensor.shape.dims().is_some() || tensor.shape == rx_ir::Shape::Error,
+            Some(tensor) => tensor.shape.dims().is_some() || tensor.shape == Shape::Error,
             None => ty.is_error(),
         };
         if !known {
@@ -212,6 +212,7 @@ fn call_inplace_packed(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         // INVARIANT: `inplace_arguments` gives indices of arguments.
         if let Some(index) = index {
             check_inplace(call, arguments[index], index, output)?;
+            check_given_back(call, arguments[index], index, output)?;
         }
     }
     Ok(result)
@@ -274,6 +275,29 @@ fn check_inplace(call: &CallInfo<'_>, argument: &StructInfo, index: usize, outpu
     let message = format_args!("argument {index} is {argument}, the output in its place is {output}");
     let report = call.error(Code::CallTirOutputMismatch, ParamPlace::Element("args", index), message);
     Err(report.with_note("an output in place has the shape and dtype of its argument").into())
+}
+
+/// What a packed function gives back in place is the argument itself: nothing may be said of it that is not known of that.
+fn check_given_back(
+    call: &CallInfo<'_>,
+    argument: &StructInfo,
+    index: usize,
+    output: &StructInfo,
+) -> Result<(), Problem> {
+    let (Some(given), Some(stated)) = (argument.as_tensor(), output.as_tensor()) else { return Ok(()) };
+    let shape_known = match (&stated.shape, given.shape.dims(), stated.shape.dims()) {
+        (Shape::Unknown | Shape::Error, ..) => true,
+        (_, Some(x), Some(y)) => std::iter::zip(x, y).all(|(x, y)| call.equal(x, y) == Answer::Proved),
+        (_, None, Some(_)) => given.shape == Shape::Error,
+        (_, _, None) => given.shape.ndim().is_some(),
+    };
+    if shape_known && (stated.dtype.is_none() || given.dtype.is_some() || given.dtype_error) {
+        return Ok(());
+    }
+    let message =
+        format_args!("argument {index} is {argument}, which is not known to be the output in its place, {output}");
+    let report = call.error(Code::CallTirOutputMismatch, ParamPlace::Element("args", index), message);
+    Err(report.with_help("say what the argument is before the call: `R.match_cast(…)`").into())
 }
 
 fn tensors_may_agree(call: &CallInfo<'_>, a: &TensorInfo, b: &TensorInfo) -> bool {
@@ -398,6 +422,8 @@ mod tests {
         assert_eq!(packed(&[1], &["3:int8"]), Ok(ty("3:int8")));
         assert!(packed(&[0, -1], &["2:int8", "9:int8"]).is_ok());
         assert_eq!(packed(&[0, 1], &["2:int8"]), Err(Some(Code::AttrBadValue)));
+        assert_eq!(packed(&[1], &["?1:int8"]), Ok(ty("?1:int8")));
+        assert_eq!(packed(&[1], &["n:int8"]), Err(Some(Code::CallTirOutputMismatch)));
         assert_eq!(packed(&[-7, -7], &["2:int8", "3:int8"]), Err(Some(Code::AttrOutOfRange)));
     }
 }

@@ -4,6 +4,7 @@ use super::explanation::guilty_part;
 use super::expr::error;
 use super::types::Binds;
 use super::{Elaborator, Role};
+use crate::decorators::decorator_mistakes;
 use crate::entry::{Entry, Place};
 use crate::readings::{self, Reading};
 use crate::reconcile::{join, reconcile};
@@ -311,11 +312,14 @@ impl<'a> Elaborator<'a> {
         let segment = self.segment;
         let cursor = segment.cursor(statement);
         let mut pure = true;
+        let mut mistakes = Vec::new();
         for decorator in (at..def).filter_map(|at| self.statement_at(at)) {
             if let StatementKind::Decorator(expr) = &decorator.tree.kind {
+                mistakes.extend(decorator_mistakes(segment.cursor(decorator), expr, self.file, Place::Here));
                 pure &= super::header::decorator_flag(segment.cursor(decorator), expr, "pure").unwrap_or(true);
             }
         }
+        mistakes.into_iter().for_each(|mistake| self.report(mistake));
         let function = cursor.name(*name);
         let span = cursor.span(rx_syntax::ast::TokenRange { start: *name, end: *name + 1 });
         let context = crate::file_context::FunctionContext {

@@ -50,6 +50,10 @@ impl Elaborator<'_> {
         let signature = self.signature(function);
         let outputs = match signature.as_deref() {
             Some(Signature::Prim(prim)) if !bound.broken => {
+                if self.vague_output(&bound, &outputs) {
+                    self.offer_outputs(&bound, prim);
+                    return call_of(bound, outputs);
+                }
                 let call = TirCall { bound: &bound, written, function, prim };
                 let checked = self.check_call_tir(&call, outputs);
                 self.offer_outputs(&bound, prim);
@@ -237,6 +241,18 @@ impl Elaborator<'_> {
         });
         let diagnostic = fix.into_iter().fold(diagnostic, Diagnostic::with_fix);
         self.report(diagnostic);
+    }
+
+    /// Reports an `out_ty` that does not say how much to allocate.
+    fn vague_output(&mut self, bound: &BoundCall, outputs: &[StructInfo]) -> bool {
+        let is_vague = |ty: &&StructInfo| match ty.as_tensor() {
+            Some(tensor) => tensor.shape.dims().is_none() && tensor.shape != rx_ir::Shape::Error,
+            None => !ty.is_error(),
+        };
+        let Some(vague) = outputs.iter().find(is_vague) else { return false };
+        let message = format!("{}: `out_ty` must be a tensor of known shape, it is {vague}", bound.schema.name);
+        self.error(Code::ArgumentType, bound.span("out_ty"), message);
+        true
     }
 }
 

@@ -5,15 +5,22 @@ use crate::entry::{Entry, Place};
 use crate::file_context::{FUNCTION_CONTEXT, FunctionContext};
 use rx_base::name::name;
 use rx_base::symbolic::Bounds;
-use rx_base::{Code, Diagnostic, Name, Span};
-use rx_ir::Attr;
+use rx_base::{Code, Diagnostic, Name, Span, counted};
+use rx_ir::{Attr, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};
 use std::sync::Arc;
 
 impl Elaborator<'_> {
-    pub(super) fn func_attr(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) {
-        let Some(argument) = arguments.first() else { return };
+    pub(super) fn func_attr(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) {
+        let Some(argument) = arguments.first() else {
+            self.error(Code::MissingArgument, span, "`R.func_attr` takes a dictionary, it is missing");
+            return;
+        };
+        if let Some(surplus) = arguments.get(1) {
+            let place = cursor.span(surplus.value.tokens);
+            self.error(Code::TooManyArguments, place, "`R.func_attr` takes one dictionary, more is passed");
+        }
         let Attr::Dict(entries) = self.attribute(cursor, &argument.value) else {
             self.error(Code::AttrType, cursor.span(argument.value.tokens), "`R.func_attr` takes a dictionary");
             return;
@@ -22,6 +29,10 @@ impl Elaborator<'_> {
         let mut context = FunctionContext::clone(&context);
         let mut bounds = Bounds::clone(&context.bounds);
         for (key, value) in &entries {
+            // Python keeps the last of two in one dictionary.
+            if !entries.iter().rev().skip_while(|(other, _)| other != key).skip(1).any(|(other, _)| other == key) {
+                self.stated_once(key, entry_span(cursor, argument, key));
+            }
             match (key.as_ref(), value) {
                 ("num_input", value) => {
                     self.check_num_input(value, context.params, entry_span(cursor, argument, key));
@@ -48,6 +59,15 @@ impl Elaborator<'_> {
         }
     }
 
+    /// TVM takes one statement of each attribute.
+    fn stated_once(&mut self, key: &str, place: Span) {
+        let marker = name(&format!("<attribute {key} at {}>", self.nesting));
+        if self.lookup(marker).is_some() {
+            self.error(Code::DuplicateDefinition, place, format!("the attribute `{key}` has a value already"));
+        }
+        self.define(marker, Entry::value(StructInfo::Error), place);
+    }
+
     /// `num_input` says how many leading parameters are inputs; the others are weights.
     fn check_num_input(&mut self, value: &Attr, params: usize, place: Span) {
         let given = match value {
@@ -69,7 +89,7 @@ impl Elaborator<'_> {
                 self.report(diagnostic);
             }
             Some(given) if !in_range(given) => {
-                let message = format!("`num_input` is {given}, the function has {params} parameters");
+                let message = format!("`num_input` is {given}, the function has {}", counted(params, "parameter"));
                 let nearest = if given < 0 { 0 } else { params };
                 self.report(
                     Diagnostic::new(Code::NumInputOutOfRange, Place::Here(place), message)

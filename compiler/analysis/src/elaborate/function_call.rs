@@ -2,6 +2,7 @@
 
 use super::Elaborator;
 use super::expr::error;
+use super::vague::vague_part;
 use crate::entry::{ItemPart, Place};
 use crate::readings::{self, Reading};
 use crate::reconcile::reconcile;
@@ -97,7 +98,7 @@ impl Elaborator<'_> {
         callee_span: Span,
     ) -> StructInfo {
         self.check_purity(signature.pure, &format!("cls.{function}"), callee_span);
-        if args.len() > signature.params.len() {
+        if args.len() != signature.params.len() {
             self.arity(&format!("`{function}`"), Some(function), signature.params.len(), args, callee_span);
         }
         self.check_direct_arguments(function, signature, args);
@@ -148,6 +149,11 @@ impl Elaborator<'_> {
             let symbol_clash =
                 equalities.iter().find(|equality| equality.answer == Answer::Refuted && equality.bound_by.is_some());
             let clash = reconcile(&wanted, &arg.ty, &bounds).clash;
+            if clash.is_none()
+                && let Some(what) = vague_part(&wanted, &arg.ty)
+            {
+                self.vague_argument(target, at, arg, &what);
+            }
             if let Some(clash) = clash {
                 let given = readings::of_type(&arg.ty, Reading::Inferred);
                 let mut diagnostic = Diagnostic::new(
@@ -205,6 +211,18 @@ impl Elaborator<'_> {
         let ret = bindings.substitute_type(ret);
         self.learn_all(&learned, target.span);
         ret
+    }
+
+    fn vague_argument(&mut self, target: &Target<'_>, at: usize, arg: &IrExpr, what: &str) {
+        let message = format!("argument {at} of {} does not fit: {what}", target.what);
+        let mut diagnostic = Diagnostic::new(Code::CallArgMismatch, Place::Here(arg.span), message)
+            .with_primary_label(arg.ty.to_string())
+            .with_help("say what it is before the call: `R.match_cast(…)`");
+        if let (Some(item), Some(param)) = (target.item, target.params.get(at)) {
+            let index = u32::try_from(at).unwrap_or(u32::MAX);
+            diagnostic = diagnostic.with_label(Place::Item(item, ItemPart::Param(index)), format!("declared {param}"));
+        }
+        self.report(diagnostic);
     }
 
     /// A call of a function value: a closure, a parameter, an external function.

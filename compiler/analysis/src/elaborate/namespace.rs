@@ -6,6 +6,7 @@ use super::expr::{error, scalar, shape};
 use crate::entry::{Entry, Place};
 use crate::file_context::Namespace;
 use crate::integer;
+use crate::prim_names::members;
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, Span};
@@ -131,7 +132,8 @@ impl Elaborator<'_> {
         error(span)
     }
 
-    /// An operator rx has no schema of: a misspelling is an error, anything else a note, and the annotation is trusted.
+    /// An operator rx has no schema of. What `R` itself has is known: another name there is a mistake, and so is a misspelling.
+    /// Namespaces below it are where builds of TVM add operators of their own: a note, and the annotation is trusted.
     fn unknown_operator(
         &mut self,
         cursor: Cursor<'_>,
@@ -169,6 +171,9 @@ impl Elaborator<'_> {
                         safe: false,
                     }),
                 );
+            }
+            None if !function.contains('.') && !BUILDER_FORMS.contains(&function) => {
+                self.error(Code::UnknownOperator, place, format!("there is no operator `{source}`"));
             }
             None => {
                 let marker = name(&format!("<no schema of {function}>"));
@@ -476,6 +481,10 @@ impl Elaborator<'_> {
                 }
             }
             _ => {
+                let member = function.split('.').next().unwrap_or(function);
+                if !members::is_member(member) {
+                    self.error(Code::UnknownOperator, span, format!("`T` has no `{member}`"));
+                }
                 for argument in arguments {
                     self.argument_of_unknown(cursor, argument);
                 }
@@ -506,6 +515,27 @@ pub(super) fn is_extension(wrong: &str, known: &str) -> bool {
 pub(crate) fn is_special_form(name: &str) -> bool {
     SPECIAL_FORMS.contains(&name) || super::sugar::FUNCTIONS.contains(&name)
 }
+
+/// Names of `R` that build programs in Python, and devices: TVM's parser evaluates them, rx does not.
+const BUILDER_FORMS: &[&str] = &[
+    "arg",
+    "device_mesh",
+    "emit_match_cast",
+    "emit_var_binding",
+    "ext_dev",
+    "func_name",
+    "func_ret_ty",
+    "func_ret_type",
+    "func_ret_value",
+    "hexagon",
+    "metal",
+    "opencl",
+    "rewriter",
+    "rocm",
+    "vpi",
+    "vulkan",
+    "webgpu",
+];
 
 /// Names of `R` that are no operators.
 const SPECIAL_FORMS: &[&str] = &[

@@ -80,6 +80,13 @@ impl<'a> Elaborator<'a> {
         let segment = self.segment;
         let cursor = segment.cursor(statement);
         let before = self.diagnostics.len();
+        if let StatementKind::Assign { .. } | StatementKind::AnnAssign { .. } = &statement.tree.kind
+            && self.state.dataflow.is_some()
+            && self.state.output_seen
+        {
+            let message = "a dataflow block ends with its `R.output`, this binding stands behind it";
+            self.error(Code::MisplacedStatement, statement.span, message);
+        }
         match &statement.tree.kind {
             StatementKind::Assign { targets, value } => self.assignment(cursor, targets, value),
             StatementKind::AnnAssign { target, annotation, value } => {
@@ -181,11 +188,15 @@ impl<'a> Elaborator<'a> {
         match &expr.kind {
             ExprKind::String | ExprKind::Ellipsis | ExprKind::Error => return,
             ExprKind::Call { arguments, .. } if self.is_relax_call(cursor, expr, "output") => {
+                let span = cursor.span(expr.tokens);
+                if self.state.dataflow.is_some() && self.state.output_seen {
+                    self.error(Code::MisplacedStatement, span, "the dataflow block has an `R.output` already");
+                }
                 self.anchor_output(cursor, expr, arguments);
-                return self.output(cursor, arguments, cursor.span(expr.tokens));
+                return self.output(cursor, arguments, span);
             }
             ExprKind::Call { arguments, .. } if self.is_relax_call(cursor, expr, "func_attr") => {
-                return self.func_attr(cursor, arguments);
+                return self.func_attr(cursor, arguments, cursor.span(expr.tokens));
             }
             _ => {}
         }

@@ -229,61 +229,6 @@ impl Elaborator<'_> {
         stated.and_then(|ndim| usize::try_from(ndim).ok())
     }
 
-    /// The argument for `wanted`, positional or by keyword; reports unknown keywords once, when asked for the first.
-    fn type_argument<'e>(
-        &mut self,
-        cursor: Cursor<'_>,
-        arguments: &'e [Argument],
-        order: &[&str],
-        wanted: &str,
-    ) -> Option<&'e Expr> {
-        let first = order.first() == Some(&wanted);
-        let mut positional = 0;
-        let mut found = None;
-        for argument in arguments {
-            match argument.keyword {
-                Some(keyword) => {
-                    let text = cursor.text(keyword);
-                    if text == wanted {
-                        found = Some(&argument.value);
-                    } else if first && !order.contains(&text) {
-                        let span = cursor.span(rx_syntax::ast::TokenRange { start: keyword, end: keyword + 1 });
-                        let mut diagnostic = Diagnostic::new(
-                            Code::UnknownArgument,
-                            Place::Here(span),
-                            format!("a type has no argument `{text}`"),
-                        );
-                        if let Some(near) = rx_base::edit_distance::nearest(text, order.iter().copied()) {
-                            let fix = self.replace_fix(span, format!("change to {near}"), near);
-                            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(fix);
-                        }
-                        if let Some(at) = arguments.iter().position(|other| std::ptr::eq(other, argument))
-                            && let Some(place) = self.removal(cursor, arguments, at)
-                        {
-                            diagnostic =
-                                diagnostic.with_fix(self.replace_fix(place, format!("leave out `{text}`"), ""));
-                        }
-                        self.report(diagnostic);
-                    }
-                }
-                None => {
-                    if order.get(positional) == Some(&wanted) {
-                        found = Some(&argument.value);
-                    } else if first && positional >= order.len() {
-                        let span = cursor.span(argument.value.tokens);
-                        self.error(
-                            Code::TooManyArguments,
-                            span,
-                            format!("a type takes {} arguments here", order.len()),
-                        );
-                    }
-                    positional += 1;
-                }
-            }
-        }
-        found.filter(|arg| !matches!(arg.kind, ExprKind::None))
-    }
-
     fn tensor_shape(&mut self, cursor: Cursor<'_>, arg: &Expr) -> Shape {
         match &arg.kind {
             ExprKind::Tuple(dims) | ExprKind::List(dims) => {

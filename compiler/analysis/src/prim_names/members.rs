@@ -1,4 +1,4 @@
-//! The names that `T` has.
+//! The names that `T` has; a namespace of a build's own is declared nowhere, and one of those is rare.
 
 use rx_base::DType;
 use rx_base::edit_distance::nearest;
@@ -25,7 +25,7 @@ const MEMBERS: &[&str] = &[
     "call_llvm_intrin", "call_llvm_pure_intrin", "call_packed", "call_packed_lowered", "call_pure_extern", "cast",
     "ceil", "ceildiv", "cluster", "cluster_id", "clz", "comm_reducer", "constexpr", "continue_loop",
     "cooperative_tensor_fill", "cooperative_tensor_load", "cooperative_tensor_multiply_accumulate",
-    "cooperative_tensor_store", "copysign", "cos", "cosh", "create_barriers", "cta", "cta_id", "cta_id_in_cluster",
+    "cooperative_tensor_store", "copysign", "cos", "cosh", "create_barriers", "cta", "custom_op", "cta_id", "cta_id_in_cluster",
     "cta_id_in_pair", "cuda", "decl_buffer", "decl_scalar", "device_entry", "div", "dma_copy", "dma_wait", "dp4a",
     "end_profile_intrinsic", "env_thread", "erf", "evaluate", "exp", "exp10", "exp2", "fabs", "floor", "floordiv",
     "floormod", "fma", "fmod", "func_attr", "func_name", "func_ret", "get_active_lane_mask", "grid", "handle",
@@ -56,13 +56,18 @@ const MEMBERS: &[&str] = &[
     "where", "writes",
 ];
 
-/// The member that a name no version of `T` has was meant to be. Of a name that resembles none it is not known whether some
-/// version has it.
-pub(super) fn meant(member: &str) -> Option<&'static str> {
-    if MEMBERS.contains(&member) || DType::parse(member).is_some() || is_short_dtype(member) {
-        return None;
-    }
-    nearest(member, MEMBERS.iter().copied())
+/// Whether some version of `T` has the name.
+pub(crate) fn is_member(member: &str) -> bool {
+    MEMBERS.contains(&member) || DType::parse(member).is_some() || is_short_dtype(member)
+}
+
+/// The member that a name no version of `T` has was meant to be.
+pub(crate) fn meant(member: &str) -> Option<&'static str> {
+    nearest(member, MEMBERS.iter().copied()).or_else(|| {
+        // A known name with something hung on: `reads_zz`.
+        let hung_on = |known: &&str| member.strip_prefix(known).is_some_and(|rest| rest.starts_with('_'));
+        MEMBERS.iter().copied().filter(hung_on).max_by_key(|known| known.len())
+    })
 }
 
 /// `f32`, `i64x4`: what TVM 0.27 also calls dtypes.

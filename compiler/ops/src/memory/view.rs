@@ -12,7 +12,8 @@ pub(super) fn view(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let data = call.tensor("data")?;
     let shape = match is_void(call, "shape") {
         true => match &data.shape {
-            Shape::Var { ndim, dims: None, .. } => Shape::of_rank(*ndim),
+            Shape::Var { dims: Some(dims), .. } => Shape::Known(dims.clone()),
+            Shape::Var { ndim, .. } => Shape::of_rank(*ndim),
             shape => shape.clone(),
         },
         false => match new_shape(call, "shape")? {

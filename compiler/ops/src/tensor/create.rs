@@ -224,8 +224,11 @@ fn dim(call: &CallInfo<'_>, name: &'static str, other: Option<Dim>) -> Result<Op
     }
 }
 
-/// Rejects a scalar of another dtype than dims have.
+/// Rejects a scalar of another dtype than dims have; a constant is made one of that.
 fn require_int64(call: &CallInfo<'_>, name: &'static str) -> Result<(), Problem> {
+    if integer(call, name).ok().flatten().is_some_and(|value| value.as_constant().is_some()) {
+        return Ok(());
+    }
     match call.ty(name) {
         StructInfo::Prim(PrimInfo { dtype: Some(dtype), .. }) if *dtype != DType::INT64 => {
             let message = format_args!("`{name}` is {dtype}, a dim is int64");

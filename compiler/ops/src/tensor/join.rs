@@ -248,22 +248,24 @@ fn concat(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     }))
 }
 
-/// Rejects a tensor whose rank is not known: TVM counts such a rank as another one.
-fn ranks_known(call: &CallInfo<'_>, tensors: &[&TensorInfo]) -> Result<Option<()>, Problem> {
-    let Some(at) = tensors.iter().position(|tensor| tensor.shape.ndim().is_none()) else { return Ok(Some(())) };
+/// Rejects a first tensor whose rank is not known: the axis is held against it, and TVM counts it as another rank than those
+/// of the others.
+fn rank_known(call: &CallInfo<'_>, tensors: &[&TensorInfo]) -> Result<Option<()>, Problem> {
+    if tensors.first().is_none_or(|tensor| tensor.shape.ndim().is_some()) {
+        return Ok(Some(()));
+    }
     if tensors.iter().any(|tensor| tensor.shape == Shape::Error) {
         return Ok(None);
     }
-    let message =
-        format_args!("the rank of element {at} of `tensors` must be known, it is {}", element_label(call, at));
-    let report = call.error(Code::TensorNdimMismatch, ParamPlace::Element("tensors", at), message);
+    let message = format_args!("the rank of element 0 of `tensors` must be known, it is {}", element_label(call, 0));
+    let report = call.error(Code::TensorNdimMismatch, ParamPlace::Element("tensors", 0), message);
     Err(report.with_help("a match_cast states what is known when the program runs").into())
 }
 
 fn stack(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let tensors = tensors(call, "tensors")?;
     let common = Common::of(call, &tensors, None)?;
-    let (Some(ndim), false) = (ranks_known(call, &tensors)?.and(common.ndim), common.shape_error) else {
+    let (Some(ndim), false) = (rank_known(call, &tensors)?.and(common.ndim), common.shape_error) else {
         return Ok(common.tensor(Shape::Unknown));
     };
     let axis = normalize_axis(call, "axis", ndim.saturating_add(1), int_attr(call, "axis")?.unwrap_or(0))?;
@@ -439,7 +441,8 @@ mod tests {
         assert_eq!(stack(&["n 3:int8", "n 3:int8"], -1), Ok(ty("n 3 2:int8")));
         assert_eq!(stack(&["n 3:int8", "m 3:int8"], 0), Ok(ty("?3:int8")));
         assert_eq!(stack(&["2 3:int8"], 1), Ok(ty("2 1 3:int8")));
-        assert_eq!(stack(&["?1:int8", "*:int8"], 0), Err(Some(Code::TensorNdimMismatch)));
+        assert_eq!(stack(&["?1:int8", "*:int8"], 0), Ok(ty("?2:int8")));
+        assert_eq!(stack(&["*:int8", "?1:int8"], 0), Err(Some(Code::TensorNdimMismatch)));
         assert_eq!(stack(&["2 3:int8", "2 4:int8"], 0), Err(Some(Code::ConcatShapeMismatch)));
         assert_eq!(stack(&["2:int8"], 2), Err(Some(Code::AxisOutOfRange)));
     }

@@ -2,7 +2,7 @@
 
 use super::loops::sort as loops;
 use super::operands::{int_attr, retyped};
-use super::values::{arrange, pick};
+use super::values::{pick, sort};
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, Problem};
 use crate::compute::Compute;
@@ -35,7 +35,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Uncounted,
         infer: sort,
         compute: Some(Compute::Loops(loops::sort)),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::reordered),
+        flow: Flow::OPAQUE.keeping("x").computing(sort::sort),
     },
     Schema {
         name: "argsort",
@@ -46,7 +46,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Uncounted,
         infer: argsort,
         compute: Some(Compute::Loops(loops::argsort)),
-        flow: Flow::OPAQUE.computing(pick::argsort),
+        flow: Flow::OPAQUE.computing(sort::argsort),
     },
     Schema {
         name: "topk",

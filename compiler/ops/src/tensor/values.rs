@@ -8,3 +8,4 @@ pub(crate) mod elementwise;
 pub(crate) mod join;
 pub(crate) mod pick;
 pub(crate) mod reduce;
+pub(crate) mod sort;

@@ -2,6 +2,7 @@
 
 use super::fixes::needed_type;
 use super::{CallState, Elaborator, Passed, shown};
+use crate::elaborate::vague::vague;
 use crate::entry::{ItemPart, Place};
 use crate::unify::{Bindings, Equality, Given};
 use rx_base::symbolic::Answer;
@@ -19,8 +20,7 @@ impl Elaborator<'_> {
         state: &mut CallState,
     ) {
         match (param, &passed.expr.ty) {
-            (_, StructInfo::Error | StructInfo::Object) => {}
-            (PrimParamKind::Opaque, _) => {}
+            (_, StructInfo::Error) | (PrimParamKind::Opaque, _) | (PrimParamKind::Scalar(_), StructInfo::Object) => {}
             (PrimParamKind::Buffer(buffer), StructInfo::Tensor(tensor)) => {
                 self.check_buffer(function, at, buffer, tensor, passed, bindings, state);
             }
@@ -87,6 +87,11 @@ impl Elaborator<'_> {
                 "argument {at} of `{function}` has the wrong dtype: {dtype}, the buffer needs {}",
                 buffer.dtype
             );
+            self.buffer_mismatch(function, at, passed, message, buffer, bindings);
+            return;
+        }
+        if let Some(what) = vague(Some(buffer.shape.len()), Some(buffer.dtype), tensor) {
+            let message = format!("argument {at} of `{function}` does not fit: {what}");
             self.buffer_mismatch(function, at, passed, message, buffer, bindings);
             return;
         }

@@ -29,7 +29,7 @@ pub(crate) fn some(call: &ValueCall<'_>) -> Option<Values> {
     call.moved(&source(call)?, true, None)
 }
 
-/// All elements in an order that is not followed: `sort`, `reverse_sequence`.
+/// All elements in an order that is not followed: `reverse_sequence`.
 pub(crate) fn reordered(call: &ValueCall<'_>) -> Option<Values> {
     let x = source(call)?;
     call.moved(&x, false, None)

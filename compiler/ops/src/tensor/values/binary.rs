@@ -37,6 +37,7 @@ pub(crate) fn binary(call: &ValueCall<'_>) -> Option<Values> {
         "minimum" => minimum(&left, &right, bounds),
         "maximum" => maximum(&left, &right, bounds),
         "bitwise_and" if is_int => mask(&left, &right)?,
+        "bitwise_or" | "bitwise_xor" if is_int => union_of_bits(name, &left, &right, bounds)?,
         "right_shift" => divide(&left, &power_of_two(&right)?, bounds)?,
         "left_shift" => multiply(&left, &power_of_two(&right)?, bounds)?,
         _ => return None,
@@ -239,6 +240,22 @@ fn mask(a: &Operand, b: &Operand) -> Option<TensorValues> {
     let constant = |operand: &Operand| operand.single().and_then(Dim::as_constant).filter(|mask| *mask >= 0);
     let mask = constant(b).or_else(|| constant(a))?;
     Some(TensorValues::between(Some(End::stated(0)), Some(End::stated(mask))))
+}
+
+/// Of what is not negative: no bit above those of the operands, and, of an or, no bit of them left out.
+fn union_of_bits(name: &str, a: &Operand, b: &Operand, bounds: &Bounds) -> Option<TensorValues> {
+    (is_positive(a, 0, bounds) && is_positive(b, 0, bounds)).then_some(())?;
+    let constant = |end: &Option<End>| end.as_ref().and_then(|end| end.value.as_constant());
+    let high = constant(&a.high).zip(constant(&b.high)).map(|(a, b)| {
+        // All bits up to the highest one; neither number has the sign's bit.
+        let unused = (a | b).leading_zeros().clamp(1, 64) - 1;
+        End { value: Dim::constant(i64::MAX.checked_shr(unused).unwrap_or(0)), basis: Basis::Loose }
+    });
+    let low = match name {
+        "bitwise_or" => maximum(a, b, bounds).low(),
+        _ => Some(End::stated(0)),
+    };
+    Some(TensorValues::between(low, high))
 }
 
 fn power_of_two(exponent: &Operand) -> Option<Operand> {

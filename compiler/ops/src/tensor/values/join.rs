@@ -103,8 +103,42 @@ pub(crate) fn overwritten(call: &ValueCall<'_>) -> Option<Values> {
     if combines || call.known(data).is_none() || call.known(updates).is_none() {
         return None;
     }
+    if let Some(elements) = scattered(call) {
+        return call.tensor(TensorValues::of(elements)?);
+    }
     let (data, updates) = (call.operand(data), call.operand(updates));
     let (low, high) = hull((data.low, data.high), (updates.low, updates.high), call.call.bounds);
     let may = |end: Option<End>| end.map(|end| end.at_most(Basis::Stated));
     call.tensor(TensorValues::between(may(low), may(high)))
+}
+
+/// The integers that `scatter_elements` leaves, where all it needs is known. Of two updates of one place, which one stays is the
+/// kernel's to say.
+fn scattered(call: &ValueCall<'_>) -> Option<Elements> {
+    let is_update = || call.call.str("reduction").is_none_or(|reduction| reduction == "update");
+    (call.call.schema.name == "scatter_elements" && is_update()).then_some(())?;
+    let ints = |param| match call.operand(param) {
+        Operand { elements: Some(Elements::Ints(values)), dims: Some(dims), .. } => Some((values, dims)),
+        _ => None,
+    };
+    let ((data, to), (indices, from), (updates, of_updates)) = (ints("data")?, ints("indices")?, ints("updates")?);
+    let axis = normalize_axis(call.call, "axis", to.len(), call.call.int("axis").unwrap_or(0)).ok()?;
+    let extent = i64::try_from(*to.get(axis)?).ok()?;
+    (from == of_updates).then_some(())?;
+    let mut left = indices.iter();
+    let targets = places(&from, &to, |at| {
+        let index = *left.next()?;
+        let mut place = at.to_vec();
+        *place.get_mut(axis)? = usize::try_from(if index < 0 { index + extent } else { index }).ok()?;
+        Some(place)
+    })?;
+    let mut result = data.to_vec();
+    let mut written = vec![false; result.len()];
+    for (place, value) in targets.into_iter().zip(updates.iter()) {
+        *result.get_mut(place)? = *value;
+        if std::mem::replace(written.get_mut(place)?, true) {
+            return None;
+        }
+    }
+    Some(Elements::Ints(result.into()))
 }

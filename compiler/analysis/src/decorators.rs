@@ -1,0 +1,110 @@
+//! Decorators of functions: what stands above a `def` makes it a function of Relax, a prim_func, or neither.
+
+use crate::elaborate::suggest;
+use crate::file_context::{FileContext, Namespace};
+use crate::function::ItemPlace;
+use rx_base::edit_distance::nearest;
+use rx_base::{Code, Diagnostic, Span};
+use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, TokenRange};
+use rx_syntax::{Cursor, Segment};
+
+/// What decorates functions: of `R`, of `T`, of `I` (TVM 0.27, and the classic spellings).
+const OF_RELAX: &[&str] = &["function", "macro"];
+const OF_TIR: &[&str] = &["prim_func", "macro", "inline", "jit", "meta_class", "constexpr"];
+const OF_IR: &[&str] = &["pyfunc", "ir_module"];
+
+/// The keywords of `R.function` and of `T.prim_func`.
+const FUNCTION: &[&str] = &["pure", "private", "check_well_formed"];
+const PRIM_FUNC: &[&str] = &["private", "check_well_formed", "s_tir", "persistent", "is_entry"];
+
+/// Reports decorators that make no function, keywords they do not have, and functions of a module without any. `head` is an
+/// item's first segment.
+pub fn check(head: &Segment, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
+    let (mut found, mut decorated) = (Vec::new(), false);
+    for statement in &head.tree().statements {
+        let cursor = head.cursor(statement);
+        match &statement.tree.kind {
+            StatementKind::Decorator(decorator) => {
+                decorated = true;
+                found.extend(decorator_mistakes(cursor, decorator, file, |span| ItemPlace::Segment(0, span)));
+            }
+            StatementKind::Def { name, .. } => {
+                // Python's own methods stand in modules that are Python classes, too.
+                if !decorated && statement.indent > 0 && !cursor.text(*name).starts_with("__") {
+                    found.push(undecorated(cursor, TokenRange { start: *name, end: *name + 1 }));
+                }
+                break;
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn undecorated(cursor: Cursor<'_>, name: TokenRange) -> Diagnostic<ItemPlace> {
+    let message = format!("`{}` has no decorator: what kind of function it is is not said", cursor.source(name));
+    Diagnostic::new(Code::UnsupportedConstruct, ItemPlace::Segment(0, cursor.span(name)), message)
+        .with_help("write `@R.function` or `@T.prim_func` above it")
+}
+
+/// What is wrong with one decorator.
+pub(crate) fn decorator_mistakes<P: Clone>(
+    cursor: Cursor<'_>,
+    decorator: &Expr,
+    file: &FileContext,
+    at: impl Fn(Span) -> P,
+) -> Vec<Diagnostic<P>> {
+    let (callee, arguments) = match &decorator.kind {
+        ExprKind::Call { callee, arguments } => (&**callee, arguments.as_slice()),
+        _ => (decorator, [].as_slice()),
+    };
+    let source = cursor.source(callee.tokens);
+    let Some((head, member)) = source.split_once('.') else { return Vec::new() };
+    let (members, keywords): (&[&str], &[&str]) = match file.namespace(head) {
+        Some(Namespace::Relax) => (OF_RELAX, FUNCTION),
+        Some(Namespace::Tir) => (OF_TIR, PRIM_FUNC),
+        Some(Namespace::Ir) => (OF_IR, &[]),
+        None => return Vec::new(),
+    };
+    if !members.contains(&member) {
+        let place = at(cursor.span(callee.tokens));
+        let message = format!("`{source}` decorates no function");
+        // The first of each is what functions are made with.
+        let usual = members.first().copied().unwrap_or_default();
+        let meant = format!("{head}.{}", nearest(member, members.iter().copied()).unwrap_or(usual));
+        let diagnostic = Diagnostic::new(Code::UnsupportedConstruct, place.clone(), message);
+        return vec![suggest(diagnostic, &meant, vec![(place, meant.clone())])];
+    }
+    match member {
+        "function" | "prim_func" => unknown_keywords(cursor, source, arguments, keywords, at),
+        _ => Vec::new(),
+    }
+}
+
+fn unknown_keywords<P: Clone>(
+    cursor: Cursor<'_>,
+    source: &str,
+    arguments: &[Argument],
+    keywords: &[&str],
+    at_span: impl Fn(Span) -> P,
+) -> Vec<Diagnostic<P>> {
+    let mut found = Vec::new();
+    for (at, argument) in arguments.iter().enumerate() {
+        let Some(keyword) = argument.keyword else { continue };
+        let written = cursor.text(keyword);
+        let place = at_span(cursor.span(TokenRange { start: keyword, end: keyword + 1 }));
+        let is_same = |other: &Argument| other.keyword.is_some_and(|other| cursor.text(other) == written);
+        if arguments.iter().take(at).any(is_same) {
+            let message = format!("{source}: `{written}` is passed twice");
+            found.push(Diagnostic::new(Code::DuplicateArgument, place, message));
+        } else if !keywords.contains(&written) {
+            let message = format!("{source}: there is no argument `{written}`");
+            let diagnostic = Diagnostic::new(Code::UnknownArgument, place.clone(), message);
+            found.push(match nearest(written, keywords.iter().copied()) {
+                Some(near) => suggest(diagnostic, near, vec![(place, near.to_owned())]),
+                None => diagnostic,
+            });
+        }
+    }
+    found
+}

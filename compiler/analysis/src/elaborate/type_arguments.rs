@@ -1,0 +1,78 @@
+//! Arguments of types: `R.Tensor((2, 3), dtype="float32")`, by position or by keyword.
+
+use super::Elaborator;
+use crate::entry::Place;
+use rx_base::edit_distance::nearest;
+use rx_base::{Code, Diagnostic};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr, ExprKind, TokenIndex, TokenRange};
+
+impl Elaborator<'_> {
+    /// The argument for `wanted` of a type whose arguments are `order`. Asked for the first, it also reports what the type
+    /// does not take and what is passed twice.
+    pub(super) fn type_argument<'e>(
+        &mut self,
+        cursor: Cursor<'_>,
+        arguments: &'e [Argument],
+        order: &[&str],
+        wanted: &str,
+    ) -> Option<&'e Expr> {
+        if order.first() == Some(&wanted) {
+            self.check_type_arguments(cursor, arguments, order);
+        }
+        let mut positional = 0;
+        let mut found = None;
+        for argument in arguments {
+            let is_wanted = match argument.keyword {
+                Some(keyword) => cursor.text(keyword) == wanted,
+                None => {
+                    positional += 1;
+                    order.get(positional - 1) == Some(&wanted)
+                }
+            };
+            if is_wanted {
+                found = Some(&argument.value);
+            }
+        }
+        found.filter(|arg| !matches!(arg.kind, ExprKind::None))
+    }
+
+    fn check_type_arguments(&mut self, cursor: Cursor<'_>, arguments: &[Argument], order: &[&str]) {
+        let mut seen = Vec::new();
+        for (at, argument) in arguments.iter().enumerate() {
+            let before = self.diagnostics.len();
+            let parameter = match argument.keyword {
+                Some(keyword) => {
+                    let text = cursor.text(keyword);
+                    if !order.contains(&text) {
+                        self.unknown_type_argument(cursor, keyword, order);
+                    }
+                    text
+                }
+                None => order.get(at).copied().unwrap_or_else(|| {
+                    let most = format!("a type takes {} arguments here", order.len());
+                    self.error(Code::TooManyArguments, cursor.span(argument.value.tokens), most);
+                    ""
+                }),
+            };
+            if !parameter.is_empty() && seen.contains(&parameter) {
+                let span = cursor.span(argument.value.tokens);
+                self.error(Code::DuplicateArgument, span, format!("`{parameter}` is passed twice"));
+            }
+            seen.push(parameter);
+            self.offer_removal(before, cursor, arguments, at);
+        }
+    }
+
+    fn unknown_type_argument(&mut self, cursor: Cursor<'_>, keyword: TokenIndex, order: &[&str]) {
+        let text = cursor.text(keyword);
+        let span = cursor.span(TokenRange { start: keyword, end: keyword + 1 });
+        let message = format!("a type has no argument `{text}`");
+        let mut diagnostic = Diagnostic::new(Code::UnknownArgument, Place::Here(span), message);
+        if let Some(near) = nearest(text, order.iter().copied()) {
+            let fix = self.replace_fix(span, format!("change to {near}"), near);
+            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(fix);
+        }
+        self.report(diagnostic);
+    }
+}
