@@ -233,6 +233,8 @@ pub(crate) struct Elaborator<'a> {
     unresolved: Vec<Unresolved>,
     /// The last call whose mistake was looked into.
     tried: Option<Box<trial::Tried>>,
+    /// The last field that a tuple does not have: where it and its index are written, and the tuple's type.
+    tried_field: Option<(Span, Span, StructInfo)>,
     /// The symbols that the parameters of the last header bind.
     signature_symbols: Vec<Name>,
     /// The index of the statement being elaborated.
@@ -275,6 +277,7 @@ impl<'a> Elaborator<'a> {
             index_sites: IndexSites::default(),
             unresolved: Vec::new(),
             tried: None,
+            tried_field: None,
             signature_symbols: Vec::new(),
             statement: 0,
             bounds: Arc::default(),

@@ -164,6 +164,7 @@ impl Elaborator<'_> {
                             );
                         }
                         self.report(diagnostic);
+                        self.keep_field(span, index_span, &tuple.ty);
                         error(span)
                     }
                 }

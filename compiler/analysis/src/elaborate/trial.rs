@@ -67,8 +67,31 @@ impl Elaborator<'_> {
         self.tried = Some(Box::new(Tried { bound: bound.clone(), report: report.clone(), placed: placed.clone() }));
     }
 
-    /// Tries again, now that the call at `call` is known to be declared as `declared`.
+    /// Keeps that `index`, of the field at `span` of a value of type `tuple`, was reported, until it is known what is declared
+    /// of the field.
+    pub(super) fn keep_field(&mut self, span: Span, index: Span, tuple: &StructInfo) {
+        self.tried_field = Some((span, index, tuple.clone()));
+    }
+
+    /// Offers the fields that are as declared, of a tuple whose field at `span` does not exist.
+    fn try_fields(&mut self, span: Span, declared: &StructInfo) {
+        let Some((_, index, tuple)) = self.tried_field.take_if(|(of, ..)| *of == span) else { return };
+        let bounds = self.bounds.clone();
+        let fits = |field: &StructInfo| reconcile(declared, field, &bounds).clash.is_none();
+        let fields = tuple.as_tuple().unwrap_or_default().iter().enumerate().filter(|(_, field)| fits(field));
+        let fixes: Vec<Fix<Place>> = fields
+            .take(MOST_FIXES)
+            .map(|(at, _)| self.replace_fix(index, format!("use field {at}"), at.to_string()))
+            .collect();
+        let of_it = |it: &Diagnostic<Place>| it.code == Code::TupleIndexOutOfRange && it.primary == Place::Here(index);
+        if let Some(diagnostic) = self.diagnostics.iter_mut().rev().find(|it| of_it(it)) {
+            diagnostic.fixes = fixes;
+        }
+    }
+
+    /// Tries again, now that the value at `call` is known to be declared as `declared`.
     pub(super) fn try_again(&mut self, call: Span, declared: &StructInfo) {
+        self.try_fields(call, declared);
         let Some(tried) = self.tried.take_if(|tried| tried.bound.call_span == call) else { return };
         let Tried { bound, report, mut placed } = *tried;
         let of_it = |it: &Diagnostic<Place>| it.primary == placed.primary && it.message == placed.message;
