@@ -42,7 +42,7 @@ fn order(call: &ValueCall<'_>, x: &Operand) -> Option<Order> {
     let count = elements.len();
     let mut found = Order { places: vec![0; count], along: vec![0; count], has_ties: false };
     // A line starts at each place whose index along the axis is 0.
-    for start in (0..count).filter(|place| (place / inner.max(1)) % extent.max(1) == 0) {
+    for start in (0..count).filter(|place| (place / inner.max(1)).is_multiple_of(extent.max(1))) {
         let mut line: Vec<usize> = (0..extent).map(|at| start + at * inner).collect();
         let mut ties = false;
         line.sort_by(|a, b| {
