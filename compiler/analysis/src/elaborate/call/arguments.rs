@@ -1,0 +1,330 @@
+//! A call's arguments, bound to the schema's parameters.
+
+use super::{BoundCall, default_slot, short, signature_text};
+use crate::elaborate::Elaborator;
+use crate::elaborate::expr::{shape, tuple};
+use crate::entry::{Entry, Place};
+use rx_base::edit_distance::nearest;
+use rx_base::{Code, Diagnostic, Dim, Fix, counted};
+use rx_ir::{Argument, Attr, Expr as IrExpr, StructInfo};
+use rx_ops::{AttrKind, Default, Param, ParamKind, Schema};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument as WrittenArgument, Expr, ExprKind, TokenRange};
+
+impl Elaborator<'_> {
+    /// Binds a call's arguments to the schema's parameters, elaborating each as its parameter wants it.
+    pub(in crate::elaborate) fn bind(
+        &mut self,
+        schema: &'static Schema,
+        cursor: Cursor<'_>,
+        call: &Expr,
+        callee: &Expr,
+        arguments: &[WrittenArgument],
+    ) -> BoundCall {
+        let count = schema.params.len();
+        let mut bound = BoundCall {
+            schema,
+            slots: (0..count).map(|_| Argument::Absent).collect(),
+            spans: vec![None; count],
+            call_span: cursor.span(call.tokens),
+            callee_span: cursor.span(callee.tokens),
+            broken: false,
+        };
+        let mut positional = 0;
+        let mut variadic: Option<(usize, Vec<IrExpr>)> = None;
+        let by_keyword = arguments.iter().filter_map(|argument| argument.keyword);
+        let by_keyword: Vec<&str> =
+            by_keyword.map(|keyword| crate::elaborate::current_keyword(cursor.text(keyword))).collect();
+        for (index, argument) in arguments.iter().enumerate() {
+            let before = self.diagnostics.len();
+            if let ExprKind::Starred { .. } = argument.value.kind {
+                self.starred(cursor, argument);
+                bound.broken = true;
+                continue;
+            }
+            if self.is_type_argument(schema, cursor, argument) {
+                continue;
+            }
+            let at = match argument.keyword {
+                Some(keyword) => self.keyword_position(&mut bound, cursor, keyword),
+                None => self.positional_position(&mut bound, cursor, arguments, argument, &mut positional),
+            };
+            let at = at.filter(|at| {
+                let twice = argument.keyword.is_none() && self.is_named_too(schema, *at, &by_keyword, cursor, argument);
+                bound.broken |= twice;
+                !twice
+            });
+            let Some((at, param)) = at.and_then(|at| Some((at, schema.params.get(at)?))) else {
+                bound.broken = true;
+                self.offer_removal(before, cursor, arguments, index);
+                self.argument_without_parameter(cursor, argument);
+                continue;
+            };
+            if param.kind == ParamKind::Variadic {
+                let value = self.expr(cursor, &argument.value);
+                variadic.get_or_insert_with(|| (at, Vec::new())).1.push(value);
+                continue;
+            }
+            let slot = self.argument(schema, param, cursor, &argument.value);
+            if let (Some(into), Some(span)) = (bound.slots.get_mut(at), bound.spans.get_mut(at)) {
+                *into = slot;
+                *span = Some(cursor.span(argument.value.tokens));
+            }
+        }
+        if let Some((at, values)) = variadic {
+            let span = values.first().zip(values.last()).map(|(first, last)| first.span.cover(last.span));
+            if let (Some(into), Some(known)) = (bound.slots.get_mut(at), bound.spans.get_mut(at)) {
+                *into = Argument::Operands(values);
+                *known = span;
+            }
+        }
+        self.complete(&mut bound);
+        bound
+    }
+
+    /// Reports an argument by position whose parameter is passed by name as well: the surplus one is the positional.
+    fn is_named_too(
+        &mut self,
+        schema: &Schema,
+        at: usize,
+        by_keyword: &[&str],
+        cursor: Cursor<'_>,
+        argument: &WrittenArgument,
+    ) -> bool {
+        let Some(param) = schema.params.get(at).filter(|param| by_keyword.contains(&param.name)) else { return false };
+        let message = format!("{}: `{}` is passed twice, here and by name", short(schema), param.name);
+        self.report(
+            Diagnostic::new(Code::DuplicateArgument, Place::Here(cursor.span(argument.value.tokens)), message)
+                .with_note(signature_text(schema)),
+        );
+        true
+    }
+
+    /// `ty_args=` on an operator without such a parameter: TVM prints it on any call that carries types.
+    fn is_type_argument(&mut self, schema: &Schema, cursor: Cursor<'_>, argument: &WrittenArgument) -> bool {
+        let is_types = argument
+            .keyword
+            .is_some_and(|keyword| crate::elaborate::current_keyword(cursor.text(keyword)) == "ty_args");
+        if !is_types || schema.params.iter().any(|param| param.name == "ty_args") {
+            return false;
+        }
+        match &argument.value.kind {
+            ExprKind::Tuple(types) | ExprKind::List(types) => {
+                types.iter().for_each(|ty| drop(self.type_of(cursor, ty)))
+            }
+            _ => drop(self.type_of(cursor, &argument.value)),
+        }
+        true
+    }
+
+    /// The parameter a keyword names; old spellings of a keyword name the same parameter.
+    fn keyword_position(&mut self, bound: &mut BoundCall, cursor: Cursor<'_>, keyword: u32) -> Option<usize> {
+        let written = cursor.text(keyword);
+        let canonical = crate::elaborate::current_keyword(written);
+        let span = cursor.span(TokenRange { start: keyword, end: keyword + 1 });
+        let Some(at) = bound.position(written).or_else(|| bound.position(canonical)) else {
+            let schema = bound.schema;
+            let names: Vec<&str> = schema.params.iter().map(|param| param.name).collect();
+            let mut diagnostic = Diagnostic::new(
+                Code::UnknownArgument,
+                Place::Here(span),
+                format!("{}: there is no argument `{written}`", short(schema)),
+            )
+            .with_note(signature_text(schema));
+            if let Some(near) = nearest(written, names) {
+                diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(Fix {
+                    title: format!("change to {near}"),
+                    edits: vec![(Place::Here(span), near.to_owned())],
+                    safe: false,
+                });
+            }
+            self.report(diagnostic);
+            return None;
+        };
+        if bound.spans.get(at).is_some_and(Option::is_some) {
+            self.error(Code::DuplicateArgument, span, format!("{}: `{written}` is passed twice", short(bound.schema)));
+            return None;
+        }
+        Some(at)
+    }
+
+    fn positional_position(
+        &mut self,
+        bound: &mut BoundCall,
+        cursor: Cursor<'_>,
+        arguments: &[WrittenArgument],
+        argument: &WrittenArgument,
+        positional: &mut usize,
+    ) -> Option<usize> {
+        let at = *positional;
+        match bound.schema.params.get(at) {
+            Some(param) => {
+                if param.kind != ParamKind::Variadic {
+                    *positional += 1;
+                }
+                Some(at)
+            }
+            None => {
+                if at == bound.schema.params.len() {
+                    *positional += 1;
+                    let message = format!(
+                        "{}: takes at most {}, {} are passed",
+                        short(bound.schema),
+                        counted(at, "argument"),
+                        arguments.len()
+                    );
+                    self.report(
+                        Diagnostic::new(
+                            Code::TooManyArguments,
+                            Place::Here(cursor.span(argument.value.tokens)),
+                            message,
+                        )
+                        .with_note(signature_text(bound.schema)),
+                    );
+                }
+                None
+            }
+        }
+    }
+
+    /// Offers to leave out argument `index` to what was said of it since the diagnostic number `since`. One that is passed
+    /// twice may also be meant as it stands the second time.
+    pub(in crate::elaborate) fn offer_removal(
+        &mut self,
+        since: usize,
+        cursor: Cursor<'_>,
+        arguments: &[WrittenArgument],
+        index: usize,
+    ) {
+        let Some(argument) = arguments.get(index) else { return };
+        let shown = argument.keyword.map_or(cursor.source(argument.value.tokens), |keyword| cursor.text(keyword));
+        let positional = arguments.iter().rposition(|other| other.keyword.is_none());
+        let duplicate = self.diagnostics.iter().skip(since).any(|it| it.code == Code::DuplicateArgument);
+        let by_name = |other: &&WrittenArgument| matches!((argument.keyword, other.keyword), (Some(a), Some(b)) if cursor.text(a) == cursor.text(b));
+        let is_named_twice = arguments.iter().filter(by_name).count() > 1;
+        let other = positional.filter(|_| duplicate && !is_named_twice).and_then(|at| Some((at, arguments.get(at)?)));
+        let mut fixes = Vec::new();
+        if let Some((at, other)) = other
+            && let Some(span) = self.removal(cursor, arguments, at)
+        {
+            let title = format!("leave out `{}`", cursor.source(other.value.tokens));
+            fixes.push(self.replace_fix(span, title, ""));
+        }
+        if let Some(span) = self.removal(cursor, arguments, index) {
+            fixes.push(self.replace_fix(span, format!("leave out `{shown}`"), ""));
+        }
+        for diagnostic in self.diagnostics.iter_mut().skip(since) {
+            diagnostic.fixes.extend(fixes.iter().cloned());
+        }
+    }
+
+    /// An argument no parameter takes is still looked at, so that mistakes inside it are found.
+    fn argument_without_parameter(&mut self, cursor: Cursor<'_>, argument: &WrittenArgument) {
+        let literal = matches!(
+            argument.value.kind,
+            ExprKind::None | ExprKind::Bool(_) | ExprKind::String | ExprKind::Dict(_) | ExprKind::Lambda { .. }
+        );
+        if !literal {
+            self.expr(cursor, &argument.value);
+        }
+    }
+
+    fn starred(&mut self, cursor: Cursor<'_>, argument: &WrittenArgument) {
+        let span = cursor.span(argument.value.tokens);
+        self.error(Code::UnsupportedConstruct, span, "spreading a Python sequence is not evaluated here");
+    }
+
+    /// Puts defaults in and reports what is missing.
+    fn complete(&mut self, bound: &mut BoundCall) {
+        let mut missing = Vec::new();
+        for (slot, param) in bound.slots.iter_mut().zip(bound.schema.params) {
+            if !matches!(slot, Argument::Absent) {
+                continue;
+            }
+            match (param.default, param.kind) {
+                (_, ParamKind::Variadic) => *slot = Argument::Operands(Vec::new()),
+                (Default::Required, ParamKind::Types) => {}
+                (Default::Required, _) => missing.push(param.name),
+                _ => *slot = default_slot(param),
+            }
+        }
+        if let ([first, ..], false) = (&missing[..], bound.broken) {
+            let names = missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            let place = Place::Here(bound.callee_span);
+            let message = match missing.len() {
+                1 => format!("{}: argument `{first}` is missing", short(bound.schema)),
+                _ => format!("{}: arguments {names} are missing", short(bound.schema)),
+            };
+            self.report(Diagnostic::new(Code::MissingArgument, place, message).with_note(signature_text(bound.schema)));
+        }
+        bound.broken |= !missing.is_empty();
+    }
+
+    pub(super) fn argument(
+        &mut self,
+        schema: &'static Schema,
+        param: &'static Param,
+        cursor: Cursor<'_>,
+        value: &Expr,
+    ) -> Argument {
+        let span = cursor.span(value.tokens);
+        if matches!(value.kind, ExprKind::None) && !param.is_attr() && param.default != Default::Required {
+            return Argument::Absent;
+        }
+        match param.kind {
+            ParamKind::Attr(kind) => {
+                if self.is_run_time_value(cursor, value) && kind != AttrKind::Any {
+                    let message = format!(
+                        "{}: `{}` must be known when the program is written, `{}` is computed",
+                        short(schema),
+                        param.name,
+                        cursor.source(value.tokens)
+                    );
+                    self.error(Code::AttrType, span, message);
+                    return Argument::Attr(Attr::Opaque(cursor.source(value.tokens).into()));
+                }
+                let attr = self.attribute(cursor, value);
+                match self.check_attribute(schema, param, kind, attr, span) {
+                    Attr::None => Argument::Attr(Attr::None),
+                    attr => Argument::Attr(attr),
+                }
+            }
+            ParamKind::Types => Argument::Types(match &value.kind {
+                ExprKind::Tuple(types) | ExprKind::List(types) => {
+                    types.iter().map(|ty| self.type_of(cursor, ty)).collect()
+                }
+                _ => vec![self.type_of(cursor, value)],
+            }),
+            ParamKind::Shape => Argument::Operand(self.shape_operand(cursor, value)),
+            ParamKind::Arguments => {
+                let inner = self.expr(cursor, value);
+                // TVM takes a lone argument for a tuple of one.
+                Argument::Operand(match inner.ty {
+                    StructInfo::Tuple(_) | StructInfo::Error => inner,
+                    _ => tuple(vec![inner], span),
+                })
+            }
+            _ => Argument::Operand(self.expr(cursor, value)),
+        }
+    }
+
+    /// Whether an expression names a tensor or a tuple.
+    fn is_run_time_value(&mut self, cursor: Cursor<'_>, value: &Expr) -> bool {
+        matches!(value.kind, ExprKind::Name)
+            && matches!(
+                self.lookup(cursor.name(value.tokens.start)),
+                Some(Entry::Value { ty: StructInfo::Tensor(_) | StructInfo::DTensor(_) | StructInfo::Tuple(_), .. })
+            )
+    }
+
+    fn shape_operand(&mut self, cursor: Cursor<'_>, value: &Expr) -> IrExpr {
+        match &value.kind {
+            ExprKind::Tuple(dims) | ExprKind::List(dims) => {
+                let span = cursor.span(value.tokens);
+                let dims: Vec<Dim> = dims.iter().map(|dim| self.dim(cursor, dim)).collect();
+                shape(dims, span)
+            }
+            _ => self.expr(cursor, value),
+        }
+    }
+}
