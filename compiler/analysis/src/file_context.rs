@@ -269,11 +269,12 @@ fn bound_by_import<'t>(cursor: Cursor<'t>, imported: &ImportedName) -> &'t str {
 
 /// Whether a call of this makes a symbolic dim: `TypeVar("n")`, `T.int64()`, `T.Var("n", "int64")`, `tir.Var(…)`.
 pub(crate) fn is_symbol_maker(cursor: Cursor<'_>, callee: &Expr) -> bool {
-    let source = cursor.source(callee.tokens);
-    let last = source.rsplit('.').next().unwrap_or(source);
-    match source.contains('.') {
-        false => matches!(last, "TypeVar" | "Var" | "SizeVar"),
-        true => matches!(last, "TypeVar" | "Var" | "SizeVar" | "var" | "size_var"),
+    match &callee.kind {
+        ExprKind::Name => matches!(cursor.text(callee.tokens.start), "TypeVar" | "Var" | "SizeVar"),
+        ExprKind::Attribute { name, .. } => {
+            matches!(cursor.text(*name), "TypeVar" | "Var" | "SizeVar" | "var" | "size_var")
+        }
+        _ => false,
     }
 }
 

@@ -48,10 +48,11 @@ impl<'a> Elaborator<'a> {
         if is_symbol_maker(cursor, callee) {
             return true;
         }
+        if arguments.iter().any(|argument| argument.keyword.is_none()) {
+            return false;
+        }
         let Some((head, rest)) = cursor.source(callee.tokens).split_once('.') else { return false };
-        let only_keywords = arguments.iter().all(|argument| argument.keyword.is_some());
-        only_keywords
-            && self.file.namespace(head) == Some(Namespace::Tir)
+        self.file.namespace(head) == Some(Namespace::Tir)
             && rx_base::DType::parse(rest).is_some_and(|dtype| dtype.is_int() || dtype.is_bool())
     }
 
