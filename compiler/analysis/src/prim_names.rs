@@ -332,6 +332,12 @@ mod tests {
     }
 
     #[test]
+    fn t_has_what_older_releases_had() {
+        let function = "def f(A: T.Buffer((4,), \"float32\")):\n    T.simdgroup_load(A.data, 0)\n    x = T.e4m3_float8x4()\n";
+        assert_eq!(found("", function), Vec::<String>::new());
+    }
+
+    #[test]
     fn buffers_have_elements_and_scalars_have_none() {
         let function = "def f(A: T.Buffer((4,), \"float32\")):\n    for i in range(4):\n        A[i] = i[0] + A * 2.0\n        \
                         A[T] = T.float32(1, 2)\n";

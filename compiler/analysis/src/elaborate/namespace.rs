@@ -65,7 +65,10 @@ impl Elaborator<'_> {
     ) -> IrExpr {
         let span = cursor.span(call.tokens);
         // `relax.op.add` is Python's name of `R.add`.
-        let function = function.strip_prefix("op.").unwrap_or(function);
+        let function = match function.strip_prefix("op.").unwrap_or(function) {
+            "stop_lift_params" => "builtin.stop_lift_params",
+            function => function,
+        };
         if function != "match_cast" {
             self.check_form(cursor, arguments, function);
         }
@@ -173,7 +176,12 @@ impl Elaborator<'_> {
                 );
             }
             None if !function.contains('.') && !BUILDER_FORMS.contains(&function) => {
-                self.error(Code::UnknownOperator, place, format!("there is no operator `{source}`"));
+                let message = format!("there is no operator `{source}`");
+                self.report(
+                    Diagnostic::new(Code::UnknownOperator, Place::Here(place), message).with_help(
+                        "an operator of your own build of TVM is declared in `rx.toml`, as one of `[[ops]]`",
+                    ),
+                );
             }
             None => {
                 let marker = name(&format!("<no schema of {function}>"));
