@@ -333,7 +333,8 @@ mod tests {
 
     #[test]
     fn t_has_what_older_releases_had() {
-        let function = "def f(A: T.Buffer((4,), \"float32\")):\n    T.simdgroup_load(A.data, 0)\n    x = T.e4m3_float8x4()\n";
+        let function =
+            "def f(A: T.Buffer((4,), \"float32\")):\n    T.simdgroup_load(A.data, 0)\n    x = T.e4m3_float8x4()\n";
         assert_eq!(found("", function), Vec::<String>::new());
     }
 
