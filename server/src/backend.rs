@@ -1,10 +1,12 @@
 //! The handlers tower-lsp calls. They hold no state and do no work: each turns its message into an [`Event`] before its
 //! first `await`, which keeps the client's order, and waits for the answer if there is one.
 
+use crate::commands::{self, Command};
 use crate::event::Event;
-use crate::lsp::{from_proto, to_proto};
+use crate::lsp::{Uri, actions, completions, edits, from_proto, hints, lenses, semantic, to_proto};
 use crate::parent;
-use crate::reads::{Failure, Question, Read};
+use crate::pull::Pull;
+use crate::reads::{Failure, Read, Subject};
 use std::borrow::Cow;
 use std::sync::mpsc::Sender;
 use tokio::sync::oneshot;
@@ -29,9 +31,18 @@ impl Backend {
 
     /// What the user set in the editor.
     fn configure(&self, settings: &serde_json::Value) {
-        self.send(Event::Settings(from_proto::settings(settings)));
-        let (choice, unknown) = from_proto::choice(settings);
-        self.send(Event::Choose(choice, unknown));
+        from_proto::configuration(settings).into_iter().for_each(|event| self.send(event));
+    }
+
+    /// Asks a worker about a document.
+    async fn read<T: Default + Send + 'static>(
+        &self,
+        uri: Uri,
+        ask: impl Fn(&Subject<'_>) -> T + Send + 'static,
+    ) -> Result<T> {
+        let (read, receiver) = Read::new(uri, ask);
+        self.send(Event::Read(read));
+        answer(receiver).await
     }
 
     /// `window/workDoneProgress/cancel`, which tower-lsp leaves to its users.
@@ -52,6 +63,13 @@ fn error(code: ErrorCode, why: &'static str) -> Error {
     Error { code, message: Cow::Borrowed(why), data: None }
 }
 
+/// A request that makes sense and cannot be granted.
+fn refused(why: String) -> Error {
+    /// The protocol's `RequestFailed`.
+    const REQUEST_FAILED: i64 = -32803;
+    Error { code: ErrorCode::ServerError(REQUEST_FAILED), message: Cow::Owned(why), data: None }
+}
+
 impl LanguageServer for Backend {
     async fn initialize(&self, params: proto::InitializeParams) -> Result<proto::InitializeResult> {
         let profile = from_proto::profile(&params.capabilities);
@@ -67,9 +85,9 @@ impl LanguageServer for Backend {
     }
 
     async fn did_change_configuration(&self, params: proto::DidChangeConfigurationParams) {
-        // Clients that push nothing are asked for nothing: what `initialize` said stays.
-        if !params.settings.is_null() {
-            self.configure(&params.settings);
+        match params.settings.is_null() {
+            true => self.send(Event::PullSettings),
+            false => self.configure(&params.settings),
         }
     }
 
@@ -98,25 +116,280 @@ impl LanguageServer for Backend {
         self.send(Event::Close { uri: params.text_document.uri });
     }
 
+    async fn diagnostic(
+        &self,
+        params: proto::DocumentDiagnosticParams,
+    ) -> Result<proto::DocumentDiagnosticReportResult> {
+        let (reply, receiver) = oneshot::channel();
+        let previous = params.previous_result_id;
+        self.send(Event::Pull(Pull { uri: params.text_document.uri, previous, reply }));
+        answer(receiver).await.map(to_proto::report)
+    }
+
     async fn hover(&self, params: proto::HoverParams) -> Result<Option<proto::Hover>> {
         let proto::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
-        let (reply, receiver) = oneshot::channel();
-        let question = Question::Hover(from_proto::point(position), reply);
-        self.send(Event::Read(Read { uri: text_document.uri, question }));
-        answer(receiver).await
+        let at = from_proto::point(position);
+        let hover = move |subject: &Subject<'_>| {
+            let found = rx_ide::hover(&subject.view, subject.offset(at));
+            found.map(|hover| to_proto::hover(subject, hover))
+        };
+        self.read(text_document.uri, hover).await
+    }
+
+    // What helps to read and write at a place.
+
+    async fn code_action(&self, params: proto::CodeActionParams) -> Result<Option<proto::CodeActionResponse>> {
+        let (range, only) = (actions::points(params.range), params.context.only);
+        let ask = move |subject: &Subject<'_>| actions::actions(subject, range, only.as_deref());
+        self.read(params.text_document.uri, ask).await.map(Some)
+    }
+
+    async fn code_action_resolve(&self, mut action: proto::CodeAction) -> Result<proto::CodeAction> {
+        if let Some(late) = actions::late(&action) {
+            let ask = {
+                let late = late.clone();
+                move |subject: &Subject<'_>| Some(actions::resolved(subject, &late))
+            };
+            action.edit = self.read(late.uri, ask).await?;
+        }
+        Ok(action)
+    }
+
+    async fn inlay_hint(&self, params: proto::InlayHintParams) -> Result<Option<Vec<proto::InlayHint>>> {
+        let range = actions::points(params.range);
+        self.read(params.text_document.uri, move |subject| hints::hints(subject, range)).await.map(Some)
+    }
+
+    async fn inlay_hint_resolve(&self, hint: proto::InlayHint) -> Result<proto::InlayHint> {
+        Ok(hints::resolved(hint))
+    }
+
+    async fn completion(&self, params: proto::CompletionParams) -> Result<Option<proto::CompletionResponse>> {
+        let proto::TextDocumentPositionParams { text_document, position } = params.text_document_position;
+        let at = from_proto::point(position);
+        let ask = move |subject: &Subject<'_>| Some(completions::completions(subject, at).into());
+        self.read(text_document.uri, ask).await
+    }
+
+    async fn completion_resolve(&self, mut item: proto::CompletionItem) -> Result<proto::CompletionItem> {
+        if let Some(late) = completions::late_of(&item) {
+            let ask = {
+                let late = late.clone();
+                move |subject: &Subject<'_>| completions::doc(subject, &late)
+            };
+            item.documentation = self.read(late.uri, ask).await?;
+        }
+        Ok(item)
+    }
+
+    async fn signature_help(&self, params: proto::SignatureHelpParams) -> Result<Option<proto::SignatureHelp>> {
+        let proto::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
+        let at = from_proto::point(position);
+        self.read(text_document.uri, move |subject| completions::signature_help(subject, at)).await
+    }
+
+    async fn formatting(&self, params: proto::DocumentFormattingParams) -> Result<Option<Vec<proto::TextEdit>>> {
+        let ask = |subject: &Subject<'_>| edits::text_edits(subject, rx_ide::format(subject.view.document(), None));
+        self.read(params.text_document.uri, ask).await.map(Some)
+    }
+
+    async fn range_formatting(
+        &self,
+        params: proto::DocumentRangeFormattingParams,
+    ) -> Result<Option<Vec<proto::TextEdit>>> {
+        let (from, to) = actions::points(params.range);
+        let ask = move |subject: &Subject<'_>| {
+            let range = subject.span(from, to).range();
+            edits::text_edits(subject, rx_ide::format(subject.view.document(), Some(range)))
+        };
+        self.read(params.text_document.uri, ask).await.map(Some)
     }
 
     async fn code_lens(&self, params: proto::CodeLensParams) -> Result<Option<Vec<proto::CodeLens>>> {
-        let (reply, receiver) = oneshot::channel();
-        self.send(Event::Read(Read { uri: params.text_document.uri, question: Question::CodeLens(reply) }));
-        answer(receiver).await.map(Some)
+        let ask = |subject: &Subject<'_>| {
+            let functions = subject.view.workspace().functions(subject.view.file());
+            lenses::lenses(subject, &functions)
+        };
+        self.read(params.text_document.uri, ask).await.map(Some)
+    }
+
+    async fn code_lens_resolve(&self, mut lens: proto::CodeLens) -> Result<proto::CodeLens> {
+        if let Some(late) = lenses::late(&lens) {
+            let ask = {
+                let late = late.clone();
+                move |subject: &Subject<'_>| Some(lenses::resolved(subject, &late))
+            };
+            lens.command = self.read(late.uri, ask).await?;
+        }
+        Ok(lens)
     }
 
     async fn execute_command(&self, params: proto::ExecuteCommandParams) -> Result<Option<proto::LSPAny>> {
+        if let Some(command) = Command::read(&params) {
+            let command = command.map_err(|why| error(ErrorCode::InvalidParams, why))?;
+            let ask = {
+                let command = command.clone();
+                move |subject: &Subject<'_>| commands::outcome(subject, &command)
+            };
+            let (answer, edit) = self.read(command.uri().clone(), ask).await?;
+            edit.into_iter().for_each(|edit| self.send(Event::ApplyEdit(edit)));
+            return Ok(Some(answer));
+        }
         let (reply, receiver) = oneshot::channel();
         let order = from_proto::order(params, reply).map_err(|why| error(ErrorCode::InvalidParams, why))?;
         self.send(Event::Run(order));
         let outcome = answer(async { receiver.await.map(Ok) }).await?;
         Ok(Some(to_proto::run_result(&outcome)))
+    }
+
+    // Names and structure.
+
+    async fn goto_definition(
+        &self,
+        params: proto::GotoDefinitionParams,
+    ) -> Result<Option<proto::GotoDefinitionResponse>> {
+        let (uri, at) = from_proto::place(params.text_document_position_params);
+        let definition = move |subject: &Subject<'_>| {
+            let found = rx_ide::definition(&subject.view, subject.offset(at))?;
+            Some(proto::GotoDefinitionResponse::Array(to_proto::locations(subject, found.targets)))
+        };
+        self.read(uri, definition).await
+    }
+
+    async fn references(&self, params: proto::ReferenceParams) -> Result<Option<Vec<proto::Location>>> {
+        let (uri, at) = from_proto::place(params.text_document_position);
+        let declarations = params.context.include_declaration;
+        let references = move |subject: &Subject<'_>| {
+            let found = rx_ide::references(&subject.view, subject.offset(at), declarations);
+            to_proto::locations(subject, found)
+        };
+        self.read(uri, references).await.map(Some)
+    }
+
+    async fn document_highlight(
+        &self,
+        params: proto::DocumentHighlightParams,
+    ) -> Result<Option<Vec<proto::DocumentHighlight>>> {
+        let (uri, at) = from_proto::place(params.text_document_position_params);
+        let highlights = move |subject: &Subject<'_>| {
+            to_proto::highlights(subject, rx_ide::highlights(&subject.view, subject.offset(at)))
+        };
+        self.read(uri, highlights).await.map(Some)
+    }
+
+    async fn prepare_rename(
+        &self,
+        params: proto::TextDocumentPositionParams,
+    ) -> Result<Option<proto::PrepareRenameResponse>> {
+        let (uri, at) = from_proto::place(params);
+        let prepare = move |subject: &Subject<'_>| {
+            let found = rx_ide::prepare_rename(&subject.view, subject.offset(at));
+            let found = found.map(|(span, name)| proto::PrepareRenameResponse::RangeWithPlaceholder {
+                range: subject.range(span),
+                placeholder: name.to_string(),
+            });
+            Some(found)
+        };
+        self.read(uri, prepare).await?.transpose().map_err(refused)
+    }
+
+    async fn rename(&self, params: proto::RenameParams) -> Result<Option<proto::WorkspaceEdit>> {
+        let (uri, at) = from_proto::place(params.text_document_position);
+        let new = params.new_name;
+        let rename = move |subject: &Subject<'_>| {
+            let edits = rx_ide::rename(&subject.view, subject.offset(at), &new);
+            Some(edits.map(|edits| to_proto::workspace_edit(subject, edits)))
+        };
+        self.read(uri, rename).await?.transpose().map_err(refused)
+    }
+
+    async fn document_symbol(
+        &self,
+        params: proto::DocumentSymbolParams,
+    ) -> Result<Option<proto::DocumentSymbolResponse>> {
+        let symbols = |subject: &Subject<'_>| Some(to_proto::document_symbols(subject, rx_ide::outline(&subject.view)));
+        self.read(params.text_document.uri, symbols).await
+    }
+
+    async fn symbol(&self, params: proto::WorkspaceSymbolParams) -> Result<Option<proto::WorkspaceSymbolResponse>> {
+        let query = params.query;
+        let (read, receiver) = Read::of_all(move |subject| to_proto::workspace_symbols(subject, &query));
+        self.send(Event::Read(read));
+        Ok(Some(proto::WorkspaceSymbolResponse::Flat(answer(receiver).await?)))
+    }
+
+    async fn folding_range(&self, params: proto::FoldingRangeParams) -> Result<Option<Vec<proto::FoldingRange>>> {
+        let folds = |subject: &Subject<'_>| to_proto::folds(subject, &rx_ide::folds(&subject.view));
+        self.read(params.text_document.uri, folds).await.map(Some)
+    }
+
+    async fn selection_range(&self, params: proto::SelectionRangeParams) -> Result<Option<Vec<proto::SelectionRange>>> {
+        let places: Vec<_> = params.positions.into_iter().map(from_proto::point).collect();
+        let selections = move |subject: &Subject<'_>| {
+            let around = |at| rx_ide::selections(&subject.view, subject.offset(at));
+            Some(places.iter().map(|at| to_proto::selection(subject, &around(*at))).collect())
+        };
+        self.read(params.text_document.uri, selections).await
+    }
+
+    async fn prepare_call_hierarchy(
+        &self,
+        params: proto::CallHierarchyPrepareParams,
+    ) -> Result<Option<Vec<proto::CallHierarchyItem>>> {
+        let (uri, at) = from_proto::place(params.text_document_position_params);
+        let functions = move |subject: &Subject<'_>| {
+            let found = rx_ide::function_at(&subject.view, subject.offset(at));
+            let items: Vec<_> = found.into_iter().map(|function| to_proto::call_item(subject, function)).collect();
+            (!items.is_empty()).then_some(items)
+        };
+        self.read(uri, functions).await
+    }
+
+    async fn incoming_calls(
+        &self,
+        params: proto::CallHierarchyIncomingCallsParams,
+    ) -> Result<Option<Vec<proto::CallHierarchyIncomingCall>>> {
+        let at = from_proto::point(params.item.selection_range.start);
+        let calls = move |subject: &Subject<'_>| {
+            to_proto::incoming(subject, rx_ide::incoming(&subject.view, subject.offset(at)))
+        };
+        self.read(params.item.uri, calls).await.map(Some)
+    }
+
+    async fn outgoing_calls(
+        &self,
+        params: proto::CallHierarchyOutgoingCallsParams,
+    ) -> Result<Option<Vec<proto::CallHierarchyOutgoingCall>>> {
+        let at = from_proto::point(params.item.selection_range.start);
+        let calls = move |subject: &Subject<'_>| {
+            to_proto::outgoing(subject, rx_ide::outgoing(&subject.view, subject.offset(at)))
+        };
+        self.read(params.item.uri, calls).await.map(Some)
+    }
+
+    async fn semantic_tokens_full(
+        &self,
+        params: proto::SemanticTokensParams,
+    ) -> Result<Option<proto::SemanticTokensResult>> {
+        let tokens = |subject: &Subject<'_>| Some(semantic::full(subject).into());
+        self.read(params.text_document.uri, tokens).await
+    }
+
+    async fn semantic_tokens_full_delta(
+        &self,
+        params: proto::SemanticTokensDeltaParams,
+    ) -> Result<Option<proto::SemanticTokensFullDeltaResult>> {
+        let since = params.previous_result_id;
+        let delta = move |subject: &Subject<'_>| Some(semantic::delta(subject, &since));
+        self.read(params.text_document.uri, delta).await
+    }
+
+    async fn semantic_tokens_range(
+        &self,
+        params: proto::SemanticTokensRangeParams,
+    ) -> Result<Option<proto::SemanticTokensRangeResult>> {
+        let (start, end) = (from_proto::point(params.range.start), from_proto::point(params.range.end));
+        let tokens = move |subject: &Subject<'_>| Some(semantic::range(subject, subject.span(start, end)).into());
+        self.read(params.text_document.uri, tokens).await
     }
 }

@@ -3,13 +3,16 @@
 //! A panic inside the database must not cost the user the session: every call into it is caught here, and after one the
 //! database is built anew from the texts. The file in which it happened may be checkable again after the next edit.
 
+use crate::lsp::semantic::Sent;
 use crate::lsp::{Change, Profile, Uri, to_proto};
 use crate::projects::{Known, Said};
+use crate::reads::Asked;
 use rx_db::{FileId, FileKind, Snapshot, Workspace};
 use rx_settings::Choice;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
 
 /// Texts longer than this are not checked: offsets have 32 bits, and clients give up long before.
 pub const MAX_BYTES: usize = 1 << 30;
@@ -25,6 +28,8 @@ pub struct Documents {
     workspace: Workspace,
     open: HashMap<Uri, Open>,
     settings: Known,
+    /// How many texts and settings there were so far: names what is said of each document.
+    states: u64,
     /// What went wrong since the last [`Documents::take_log`].
     log: Vec<String>,
 }
@@ -34,8 +39,12 @@ struct Open {
     text: Text,
     kind: FileKind,
     version: i32,
+    /// The number of its text and settings.
+    state: u64,
     /// What its settings file says.
     said: Said,
+    /// What was sent of its semantic tokens.
+    sent: Arc<Mutex<Option<Sent>>>,
 }
 
 /// Where the text of a document is.
@@ -67,7 +76,8 @@ impl Documents {
                 }
             }
         };
-        self.open.insert(uri, Open { text, kind, version, said });
+        self.states += 1;
+        self.open.insert(uri, Open { text, kind, version, state: self.states, said, sent: Arc::default() });
     }
 
     /// Reads the settings files of all documents anew.
@@ -85,10 +95,13 @@ impl Documents {
         failed.into_iter().for_each(|uri| self.rebuild(&uri));
     }
 
-    /// Sets the codes that the client's settings choose.
-    pub fn choose(&mut self, choice: Choice) {
-        self.settings.choose(choice);
-        self.read_settings();
+    /// Sets the codes that the client's settings choose. False: they are chosen already.
+    pub fn choose(&mut self, choice: Choice) -> bool {
+        let new = self.settings.choose(choice);
+        if new {
+            self.read_settings();
+        }
+        new
     }
 
     /// The documents.
@@ -105,6 +118,8 @@ impl Documents {
     pub fn change(&mut self, uri: &Uri, version: i32, changes: &[Change], profile: &Profile) -> bool {
         let Some(open) = self.open.get_mut(uri) else { return false };
         open.version = version;
+        self.states += 1;
+        open.state = self.states;
         for change in changes {
             self.apply(uri, change, profile);
         }
@@ -133,12 +148,39 @@ impl Documents {
         Some((version, diagnostics.unwrap_or_else(|| to_proto::not_checked(CRASHED))))
     }
 
-    /// What a worker needs to answer a question about a document. `None`: there is nothing to ask.
-    pub fn snapshot(&self, uri: &Uri) -> Option<(Snapshot, FileId)> {
-        match self.open.get(uri)?.text {
-            Text::Known(file) => Some((catch(|| self.workspace.snapshot())?, file)),
-            Text::Unknown(_) => None,
+    /// Names what is said of a document now: another text or other settings have another name. `None`: it is not open.
+    pub fn statement_id(&self, uri: &Uri) -> Option<String> {
+        self.open.get(uri).map(|open| open.state.to_string())
+    }
+
+    /// Gives every document's diagnostics a new name: the settings changed.
+    pub fn restate(&mut self) {
+        for open in self.open.values_mut() {
+            self.states += 1;
+            open.state = self.states;
         }
+    }
+
+    /// What a worker needs to answer a question about a document, or about all. `None`: there is nothing to ask.
+    pub fn snapshot(&self, uri: Option<&Uri>) -> Option<(Snapshot, Vec<Asked>)> {
+        let asked = |(uri, open): (&Uri, &Open)| match open.text {
+            Text::Known(file) => Some(Asked {
+                uri: uri.clone(),
+                file,
+                sent: Arc::clone(&open.sent),
+                version: open.version,
+                said: open.said.clone(),
+            }),
+            Text::Unknown(_) => None,
+        };
+        let documents: Vec<Asked> = match uri {
+            Some(uri) => self.open.get_key_value(uri).and_then(asked).into_iter().collect(),
+            None => self.open.iter().filter_map(asked).collect(),
+        };
+        if documents.is_empty() {
+            return None;
+        }
+        Some((catch(|| self.workspace.snapshot())?, documents))
     }
 
     /// A document's text and what it is.
@@ -244,7 +286,7 @@ impl Documents {
 }
 
 /// Adds a text with what is said of it.
-fn add(workspace: &mut Workspace, text: &str, kind: FileKind, said: &Said) -> FileId {
+pub fn add(workspace: &mut Workspace, text: &str, kind: FileKind, said: &Said) -> FileId {
     let file = workspace.add(text, kind);
     configure(workspace, file, said);
     file
@@ -300,13 +342,13 @@ mod tests {
             change(at(0, 1), at(0, 0), "\n"),
         ];
         assert!(documents.change(&uri, 2, &changes, &Profile::default()));
-        let (snapshot, file) = documents.snapshot(&uri).unwrap();
-        assert_eq!(snapshot.document(file).text(), "a\n\nbees\n# end");
+        let (snapshot, asked) = documents.snapshot(Some(&uri)).unwrap();
+        assert_eq!(snapshot.document(asked[0].file).text(), "a\n\nbees\n# end");
         drop(snapshot);
         let whole = Change { range: None, text: "c".into() };
         documents.change(&uri, 3, &[whole], &Profile::default());
-        let (snapshot, file) = documents.snapshot(&uri).unwrap();
-        assert_eq!(snapshot.document(file).text(), "c");
+        let (snapshot, asked) = documents.snapshot(Some(&uri)).unwrap();
+        assert_eq!(snapshot.document(asked[0].file).text(), "c");
     }
 
     #[test]
@@ -315,7 +357,7 @@ mod tests {
         let mut documents = Documents::default();
         assert!(!documents.change(&uri, 1, &[], &Profile::default()));
         assert!(!documents.close(&uri));
-        assert!(documents.snapshot(&uri).is_none());
+        assert!(documents.snapshot(Some(&uri)).is_none());
         assert!(documents.diagnostics(&uri, &Profile::default()).is_none());
     }
 }

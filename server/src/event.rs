@@ -1,6 +1,7 @@
 //! What the handlers tell the main loop.
 
-use crate::lsp::{Change, Profile, ProgressToken, Uri};
+use crate::lsp::{Change, Preferences, Profile, ProgressToken, Uri, WorkspaceEdit};
+use crate::pull::Pull;
 use crate::reads::Read;
 use crate::run::{Order, Settings};
 use rx_settings::Choice;
@@ -12,8 +13,12 @@ pub enum Event {
     Configure(Profile),
     /// The client can be asked for things now.
     Initialized,
+    /// The client says that settings changed, and not how.
+    PullSettings,
     /// The user decided something about runs.
     Settings(Settings),
+    /// The user decided what to be shown.
+    Prefer(Preferences),
     /// The user chose codes; with words that are none.
     Choose(Choice, Vec<String>),
     /// Files outside the editor changed, a settings file among them.
@@ -43,7 +48,9 @@ pub enum Event {
         /// Which.
         uri: Uri,
     },
-    /// A question about a document.
+    /// The mistakes of a document are asked for.
+    Pull(Pull),
+    /// A question about a document, or about all.
     Read(Read),
     /// A worker met an edit before it had the answer: the question is open again.
     ReadAgain(Read),
@@ -53,6 +60,8 @@ pub enum Event {
     Run(Order),
     /// A run has ended; the registry's number of it.
     RunEnded(u64),
+    /// The client is to apply this.
+    ApplyEdit(WorkspaceEdit),
     /// The client cancelled a progress of this name.
     CancelProgress(ProgressToken),
     /// No run is wanted any more.

@@ -7,6 +7,7 @@
 
 pub mod arguments;
 pub mod backend;
+pub mod commands;
 pub mod documents;
 pub mod event;
 pub mod frames;
@@ -15,6 +16,7 @@ pub mod main_loop;
 pub mod outbox;
 pub mod parent;
 pub mod projects;
+pub mod pull;
 pub mod reads;
 pub mod run;
 pub mod server;

@@ -5,8 +5,9 @@
 
 use crate::documents::Documents;
 use crate::event::Event;
-use crate::lsp::{Profile, Uri, from_proto};
+use crate::lsp::{Preferences, Profile, Uri, from_proto};
 use crate::outbox::Outbox;
+use crate::pull::{Pull, Report};
 use crate::reads::{Job, Read, WORKERS};
 use crate::run::registry::{Program, Runs};
 use crate::run::{Order, Outcome};
@@ -22,6 +23,7 @@ pub struct MainLoop {
     jobs: Sender<Job>,
     outbox: Outbox,
     profile: Profile,
+    preferences: Preferences,
     documents: Documents,
     runs: Runs,
     /// Questions no worker has yet. A worker gets one with a fresh snapshot only when it is free: an edit waits for every
@@ -30,6 +32,8 @@ pub struct MainLoop {
     busy: usize,
     /// Documents changed since they were last checked.
     touched: Vec<Uri>,
+    /// Requests for diagnostics, answered when the events that wait are done: typing cancels all but the last.
+    pulls: Vec<Pull>,
     /// The document that was opened or changed last.
     last: Option<Uri>,
 }
@@ -42,11 +46,13 @@ impl MainLoop {
             jobs,
             outbox,
             profile: Profile::default(),
+            preferences: Preferences::default(),
             documents: Documents::default(),
             runs,
             waiting: VecDeque::new(),
             busy: 0,
             touched: Vec::new(),
+            pulls: Vec::new(),
             last: None,
         }
     }
@@ -64,6 +70,7 @@ impl MainLoop {
             }
             self.start_reads();
             self.publish();
+            self.answer_pulls();
             self.documents.take_complaints().iter().for_each(|message| self.outbox.complain(message));
             self.documents.take_log().into_iter().for_each(|line| self.outbox.log(line));
         }
@@ -73,17 +80,21 @@ impl MainLoop {
     fn handle(&mut self, event: Event) -> bool {
         match event {
             Event::Configure(profile) => self.profile = profile,
-            Event::Initialized if self.profile.watches => self.outbox.watch_settings_files(),
-            Event::Initialized => {}
+            Event::Initialized => self.outbox.register(&self.profile),
+            Event::PullSettings if self.profile.settings => self.outbox.pull_settings(),
+            // Clients that push nothing and cannot be asked: what `initialize` said stays.
+            Event::PullSettings => {}
             Event::Settings(settings) => self.runs.configure(settings),
+            Event::Prefer(preferences) => self.preferences = preferences,
             Event::Choose(choice, unknown) => {
                 unknown.iter().for_each(|word| self.outbox.complain(&format!("setting rx.check: {word}")));
-                self.documents.choose(choice);
-                self.documents.uris().for_each(|uri| touch(&mut self.touched, uri));
+                if self.documents.choose(choice) {
+                    self.touch_all();
+                }
             }
             Event::SettingsFiles => {
                 self.documents.read_settings();
-                self.documents.uris().for_each(|uri| touch(&mut self.touched, uri));
+                self.touch_all();
             }
             Event::Open { uri, language, version, text } => {
                 let kind = from_proto::file_kind(&language, &uri);
@@ -100,10 +111,11 @@ impl MainLoop {
             Event::Close { uri } => {
                 self.touched.retain(|touched| *touched != uri);
                 self.last = self.last.take().filter(|last| *last != uri);
-                if self.documents.close(&uri) {
+                if self.documents.close(&uri) && !self.profile.pulls {
                     self.outbox.publish(uri, None, Vec::new());
                 }
             }
+            Event::Pull(pull) => self.pulls.push(pull),
             Event::Read(read) => self.waiting.push_back(read),
             // INVARIANT: each job that made a worker busy ends with one of these two.
             Event::ReadAgain(read) => {
@@ -115,6 +127,8 @@ impl MainLoop {
                 complaint.into_iter().for_each(|line| self.outbox.log(line));
             }
             Event::Run(order) => self.run_function(order),
+            Event::ApplyEdit(edit) if self.profile.writing.apply => self.outbox.apply(edit),
+            Event::ApplyEdit(_) => self.outbox.complain("this editor cannot apply edits for a command"),
             Event::RunEnded(id) => self.runs.ended(id),
             Event::CancelProgress(token) => self.runs.cancel(&token),
             Event::CancelRuns => self.runs.cancel_all(),
@@ -153,26 +167,58 @@ impl MainLoop {
         while self.busy < WORKERS
             && let Some(read) = self.waiting.pop_front()
         {
-            if read.is_abandoned() {
+            if read.question.is_abandoned() {
                 continue;
             }
-            let Some((snapshot, file)) = self.documents.snapshot(&read.uri) else {
-                read.answer_nothing();
+            let Some((snapshot, documents)) = self.documents.snapshot(read.uri.as_ref()) else {
+                read.question.answer();
                 continue;
             };
             // Workers end only when this loop does; were they gone, the dropped job would answer with an error.
-            if self.jobs.send(Job { read, snapshot, file, profile: self.profile }).is_ok() {
+            let (profile, preferences) = (self.profile, self.preferences);
+            if self.jobs.send(Job { read, snapshot, documents, profile, preferences }).is_ok() {
                 self.busy += 1;
             }
         }
     }
 
-    /// Checks what was touched and tells the client, also when nothing is new: it waits for the version.
+    /// The settings changed, and with them what is said of every document.
+    fn touch_all(&mut self) {
+        self.documents.uris().for_each(|uri| touch(&mut self.touched, uri));
+        if self.profile.pulls && !self.touched.is_empty() {
+            self.documents.restate();
+            self.outbox.refresh(&self.profile);
+        }
+    }
+
+    /// Checks what was touched and tells the client, also when nothing is new: it waits for the version. A client that asks
+    /// is not told.
     fn publish(&mut self) {
-        for uri in std::mem::take(&mut self.touched) {
+        let touched = std::mem::take(&mut self.touched);
+        if self.profile.pulls {
+            return;
+        }
+        for uri in touched {
             if let Some((version, diagnostics)) = self.documents.diagnostics(&uri, &self.profile) {
                 self.outbox.publish(uri, Some(version), diagnostics);
             }
+        }
+    }
+
+    /// Answers the requests for diagnostics, with the text as it is now.
+    fn answer_pulls(&mut self) {
+        for pull in std::mem::take(&mut self.pulls) {
+            if pull.reply.is_closed() {
+                continue;
+            }
+            let id = self.documents.statement_id(&pull.uri);
+            let known = pull.previous.is_some() && pull.previous == id;
+            let diagnostics = match known {
+                true => None,
+                false => Some(self.documents.diagnostics(&pull.uri, &self.profile).map(|it| it.1).unwrap_or_default()),
+            };
+            // An error is a client that does not wait any more.
+            let _ = pull.reply.send(Ok(Report { id, diagnostics }));
         }
     }
 }

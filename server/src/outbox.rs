@@ -1,7 +1,9 @@
 //! What the main loop sends without being asked.
 
-use crate::lsp::{Uri, to_proto};
+use crate::event::Event;
+use crate::lsp::{Profile, Uri, WorkspaceEdit, from_proto, to_proto};
 use futures::executor::block_on;
+use std::sync::mpsc::Sender;
 use tokio::runtime::Handle;
 use tower_lsp::Client;
 use tower_lsp::ls_types::MessageType;
@@ -11,19 +13,59 @@ pub struct Outbox {
     client: Client,
     /// Where answers of the client are waited for.
     runtime: Handle,
+    /// Where they go.
+    events: Sender<Event>,
 }
 
 impl Outbox {
-    /// To this client; its answers are waited for on `runtime`.
-    pub fn new(client: Client, runtime: Handle) -> Outbox {
-        Outbox { client, runtime }
+    /// To this client; its answers are waited for on `runtime` and become `events`.
+    pub fn new(client: Client, runtime: Handle, events: Sender<Event>) -> Outbox {
+        Outbox { client, runtime, events }
     }
 
-    /// Asks the client to tell of changed settings files.
-    pub fn watch_settings_files(&self) {
+    /// Asks the client for its settings, and to tell when they or settings files change, as far as it can.
+    pub fn register(&self, profile: &Profile) {
+        let watches = [
+            profile.watches.then(to_proto::settings_files_watch),
+            profile.tells_settings.then(to_proto::own_settings_watch),
+        ];
+        let registrations: Vec<_> = watches.into_iter().flatten().collect();
+        if !registrations.is_empty() {
+            let client = self.client.clone();
+            // A client that says no is one whose settings files are read when documents are opened.
+            self.runtime.spawn(async move { client.register_capability(registrations).await });
+        }
+        if profile.settings {
+            self.pull_settings();
+        }
+    }
+
+    /// Asks the client for its settings. One that has none keeps what `initialize` said.
+    pub fn pull_settings(&self) {
+        let (client, events) = (self.client.clone(), self.events.clone());
+        self.runtime.spawn(async move {
+            let answer = client.configuration(vec![to_proto::own_settings()]).await;
+            let settings = answer.ok().and_then(|all| all.into_iter().next()).filter(|settings| !settings.is_null());
+            for event in settings.iter().flat_map(from_proto::configuration) {
+                // An error is a main loop that is gone: the server ends.
+                let _ = events.send(event);
+            }
+        });
+    }
+
+    /// Asks the client to ask again for every document's diagnostics.
+    pub fn refresh(&self, profile: &Profile) {
+        if profile.refreshes {
+            let client = self.client.clone();
+            // A client that does not answer has been told all the same.
+            self.runtime.spawn(async move { client.workspace_diagnostic_refresh().await });
+        }
+    }
+
+    /// Asks the client to apply an edit; it says no where the text has changed meanwhile.
+    pub fn apply(&self, edit: WorkspaceEdit) {
         let client = self.client.clone();
-        // A client that says no is one whose settings files are read when documents are opened.
-        self.runtime.spawn(async move { client.register_capability(vec![to_proto::settings_files_watch()]).await });
+        self.runtime.spawn(async move { client.apply_edit(edit).await });
     }
 
     /// Replaces the diagnostics the client shows of a document; `version` says of which text they are.

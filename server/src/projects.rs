@@ -48,9 +48,11 @@ pub struct Known {
 }
 
 impl Known {
-    /// Codes that the client's settings choose, which go before every file.
-    pub fn choose(&mut self, choice: Choice) {
+    /// Codes that the client's settings choose, which go before every file. False: they are chosen already.
+    pub fn choose(&mut self, choice: Choice) -> bool {
+        let new = self.choice != choice;
         self.choice = choice;
+        new
     }
 
     /// A fresh look at the settings files, for several documents.

@@ -1,8 +1,12 @@
 //! Questions about documents, answered by workers on snapshots of the database while edits go on.
 
 use crate::event::Event;
-use crate::lsp::{self, Point, Profile, Uri, to_proto};
-use rx_db::{FileId, Snapshot};
+use crate::lsp::semantic::Sent;
+use crate::lsp::{self, Point, Preferences, Profile, Uri, to_proto};
+use crate::projects::Said;
+use rx_base::{Diagnostic, Span};
+use rx_db::{FileId, FileView, Snapshot};
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,63 +24,160 @@ pub type Failure = &'static str;
 /// Where an answer goes; closed when the client cancelled the request.
 pub type Reply<T> = oneshot::Sender<Result<T, Failure>>;
 
-/// A question about one document.
-#[derive(Debug)]
+/// A question about one document, or about all that are open.
 pub struct Read {
-    /// Which document.
-    pub uri: Uri,
+    /// Which document; all if there is none.
+    pub uri: Option<Uri>,
     /// What is asked.
-    pub question: Question,
+    pub question: Box<dyn Ask>,
 }
 
-/// What can be asked.
-#[derive(Debug)]
-pub enum Question {
-    /// What stands at a position.
-    Hover(Point, Reply<Option<lsp::Hover>>),
-    /// What can be run.
-    CodeLens(Reply<Vec<lsp::CodeLens>>),
+impl fmt::Debug for Read {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Read").field("uri", &self.uri).finish_non_exhaustive()
+    }
 }
 
 impl Read {
-    /// Whether nobody waits for the answer any more.
-    pub fn is_abandoned(&self) -> bool {
-        match &self.question {
-            Question::Hover(_, reply) => reply.is_closed(),
-            Question::CodeLens(reply) => reply.is_closed(),
-        }
+    /// A question that `ask` answers, and where the answer will be. A document that is not open, or cannot be checked, has the
+    /// default answer: nothing.
+    pub fn new<T: Default + Send + 'static>(
+        uri: Uri,
+        ask: impl Fn(&Subject<'_>) -> T + Send + 'static,
+    ) -> (Read, oneshot::Receiver<Result<T, Failure>>) {
+        let (reply, receiver) = oneshot::channel();
+        (Read { uri: Some(uri), question: Box::new(Question { ask, reply, answer: T::default() }) }, receiver)
     }
 
-    /// Answers that there is nothing: the document is not open, or cannot be checked.
-    pub fn answer_nothing(self) {
-        match self.question {
-            // A closed reply means a cancelled request: nobody misses the answer.
-            Question::Hover(_, reply) => drop(reply.send(Ok(None))),
-            Question::CodeLens(reply) => drop(reply.send(Ok(Vec::new()))),
-        }
-    }
-
-    fn fail(self, why: Failure) {
-        match self.question {
-            Question::Hover(_, reply) => drop(reply.send(Err(why))),
-            Question::CodeLens(reply) => drop(reply.send(Err(why))),
-        }
-    }
-
-    fn send(self, answer: Answer) {
-        match (self.question, answer) {
-            (Question::Hover(_, reply), Answer::Hover(hover)) => drop(reply.send(Ok(hover))),
-            (Question::CodeLens(reply), Answer::CodeLens(lenses)) => drop(reply.send(Ok(lenses))),
-            // INVARIANT: `answer` answers the question it is given. A dropped reply is an error to the client.
-            _ => {}
-        }
+    /// A question that `ask` answers for each open document; the answer is all of theirs.
+    pub fn of_all<T: Send + 'static>(
+        ask: impl Fn(&Subject<'_>) -> Vec<T> + Send + 'static,
+    ) -> (Read, oneshot::Receiver<Result<Vec<T>, Failure>>) {
+        let (reply, receiver) = oneshot::channel();
+        (Read { uri: None, question: Box::new(Survey { ask, reply, answer: Vec::new() }) }, receiver)
     }
 }
 
-/// Answers, one kind per kind of question.
-enum Answer {
-    Hover(Option<lsp::Hover>),
-    CodeLens(Vec<lsp::CodeLens>),
+/// A question of any kind. What is asked again after an edit is asked the same way.
+pub trait Ask: Send {
+    /// Whether nobody waits for the answer any more.
+    fn is_abandoned(&self) -> bool;
+    /// Forgets what was found before an edit.
+    fn begin(&mut self) {}
+    /// Finds the answer, or what one document has to say to it, and keeps it.
+    fn find(&mut self, subject: &Subject<'_>);
+    /// Gives the answer that was found, or nothing.
+    fn answer(self: Box<Self>);
+    /// Says that there will be no answer.
+    fn fail(self: Box<Self>, why: Failure);
+}
+
+struct Question<T, F> {
+    ask: F,
+    reply: Reply<T>,
+    answer: T,
+}
+
+impl<T: Default + Send, F: Fn(&Subject<'_>) -> T + Send> Ask for Question<T, F> {
+    fn is_abandoned(&self) -> bool {
+        self.reply.is_closed()
+    }
+
+    fn find(&mut self, subject: &Subject<'_>) {
+        self.answer = (self.ask)(subject);
+    }
+
+    fn answer(self: Box<Self>) {
+        // A closed reply means a cancelled request: nobody misses the answer.
+        drop(self.reply.send(Ok(self.answer)));
+    }
+
+    fn fail(self: Box<Self>, why: Failure) {
+        drop(self.reply.send(Err(why)));
+    }
+}
+
+struct Survey<T, F> {
+    ask: F,
+    reply: Reply<Vec<T>>,
+    answer: Vec<T>,
+}
+
+impl<T: Send, F: Fn(&Subject<'_>) -> Vec<T> + Send> Ask for Survey<T, F> {
+    fn is_abandoned(&self) -> bool {
+        self.reply.is_closed()
+    }
+
+    fn begin(&mut self) {
+        self.answer.clear();
+    }
+
+    fn find(&mut self, subject: &Subject<'_>) {
+        self.answer.extend((self.ask)(subject));
+    }
+
+    fn answer(self: Box<Self>) {
+        drop(self.reply.send(Ok(self.answer)));
+    }
+
+    fn fail(self: Box<Self>, why: Failure) {
+        drop(self.reply.send(Err(why)));
+    }
+}
+
+/// What a question is about: a document as it is now, and how the client wants its answer.
+pub struct Subject<'a> {
+    /// The document and what is known of it.
+    pub view: FileView<'a>,
+    /// The document's name.
+    pub uri: &'a Uri,
+    /// What the client can take.
+    pub profile: &'a Profile,
+    /// What the user wants to see.
+    pub preferences: &'a Preferences,
+    /// The client's number of the text.
+    pub version: i32,
+    /// What its settings file says.
+    pub said: &'a Said,
+    /// What was sent of its semantic tokens.
+    pub sent: &'a Mutex<Option<Sent>>,
+}
+
+impl Subject<'_> {
+    /// The byte at a position.
+    pub fn offset(&self, at: Point) -> usize {
+        self.view.document().offset_of(at.line, at.column, self.profile.encoding)
+    }
+
+    /// The bytes between two positions.
+    pub fn span(&self, start: Point, end: Point) -> Span {
+        let place = |at| u32::try_from(self.offset(at)).unwrap_or(u32::MAX);
+        Span::new(place(start), place(end))
+    }
+
+    /// The mistakes of the document as they are shown.
+    pub fn diagnostics(&self) -> Vec<Diagnostic<Span>> {
+        self.said.apply(self.view.workspace().diagnostics(self.view.file()))
+    }
+
+    /// Bytes of the document as the client counts.
+    pub fn range(&self, span: Span) -> lsp::Range {
+        to_proto::range(self.view.document(), span, self.profile.encoding)
+    }
+}
+
+/// A document that a question is about.
+pub struct Asked {
+    /// The document's name.
+    pub uri: Uri,
+    /// Its name in the database.
+    pub file: FileId,
+    /// What was sent of its semantic tokens.
+    pub sent: Arc<Mutex<Option<Sent>>>,
+    /// The client's number of the text.
+    pub version: i32,
+    /// What its settings file says.
+    pub said: Said,
 }
 
 /// A question with all that is needed to answer it.
@@ -85,10 +186,12 @@ pub struct Job {
     pub read: Read,
     /// The database as it is now.
     pub snapshot: Snapshot,
-    /// The document's name in it.
-    pub file: FileId,
+    /// The documents it is about.
+    pub documents: Vec<Asked>,
     /// How the client wants its answer.
     pub profile: Profile,
+    /// What the user wants to see.
+    pub preferences: Preferences,
 }
 
 /// Starts the workers. They end when the returned sender is dropped; each job ends with one [`Event::ReadDone`] or
@@ -117,34 +220,31 @@ fn work(inbox: &Mutex<Receiver<Job>>, events: &Sender<Event>) {
 
 /// Answers one question. The snapshot is gone when this returns, so that edits are not held up.
 fn run(job: Job) -> Event {
-    let Job { read, snapshot, file, profile } = job;
-    let answer = || snapshot.catch(|snapshot| answer(snapshot, file, &read, &profile));
-    let outcome = catch_unwind(AssertUnwindSafe(answer));
+    let Job { mut read, snapshot, documents, profile, preferences } = job;
+    let find = || {
+        snapshot.catch(|snapshot| {
+            read.question.begin();
+            for Asked { uri, file, sent, version, said } in &documents {
+                if let Some(view) = snapshot.view(*file) {
+                    let (profile, preferences, version) = (&profile, &preferences, *version);
+                    read.question.find(&Subject { view, uri, profile, preferences, version, said, sent });
+                }
+            }
+        })
+    };
+    let outcome = catch_unwind(AssertUnwindSafe(find));
     drop(snapshot);
     match outcome {
-        Ok(Ok(answer)) => {
-            read.send(answer);
+        Ok(Ok(())) => {
+            read.question.answer();
             Event::ReadDone(None)
         }
         Ok(Err(_cancelled)) => Event::ReadAgain(read),
         Err(_panic) => {
-            let message = format!("a request about {} failed: this is a bug in rx-lsp", read.uri.as_str());
-            read.fail("internal error");
+            let about = read.uri.as_ref().map_or("all documents", |uri| uri.as_str());
+            let message = format!("a request about {about} failed: this is a bug in rx-lsp");
+            read.question.fail("internal error");
             Event::ReadDone(Some(message))
-        }
-    }
-}
-
-fn answer(snapshot: &Snapshot, file: FileId, read: &Read, profile: &Profile) -> Answer {
-    let document = snapshot.document(file);
-    match &read.question {
-        Question::Hover(at, _) => {
-            let offset = document.offset_of(at.line, at.column, profile.encoding);
-            let hover = snapshot.hover(file, offset);
-            Answer::Hover(hover.map(|hover| to_proto::hover(document, hover, profile)))
-        }
-        Question::CodeLens(_) => {
-            Answer::CodeLens(to_proto::run_lenses(document, &read.uri, &snapshot.functions(file), profile))
         }
     }
 }

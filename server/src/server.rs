@@ -50,7 +50,7 @@ async fn serve(client_process: Option<u32>) -> io::Result<Ended> {
     let mut started = Ok(());
     let (service, socket) = LspService::build(|client| {
         let runs = Runs::new(runtime.clone(), client.clone(), events.clone());
-        let main_loop = MainLoop::new(inbox, jobs, Outbox::new(client, runtime), runs);
+        let main_loop = MainLoop::new(inbox, jobs, Outbox::new(client, runtime, events.clone()), runs);
         started = start_main_loop(main_loop, done);
         Backend::new(events.clone())
     })

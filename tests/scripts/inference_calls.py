@@ -1,6 +1,7 @@
-"""Random calls of Relax operators: right ones, and ones a little wrong.
+"""Random calls of Relax operators, and small programs: right ones, and ones a little wrong.
 
-`Draw(seed).call(operator)` gives a `Call`: parameters with their types, and the text of the call. A recipe draws operands and
+`Draw(seed).call(operator, recipe)` gives a `Call`: parameters with their types, and the text of the call; `program` one of several
+lines. A recipe draws operands and
 attributes that fit each other; drawing an operand may then forget its shape, rank or dtype, hand its shape over as a variable,
 change a dim, the rank or the dtype, or put something in its place that is no tensor.
 """
@@ -9,9 +10,11 @@ import dataclasses
 import random
 
 SYMBOLS = ["m", "n", "k"]
+CALLEE = {"m": "r0", "n": "r1", "k": "r2"}  # the symbols of functions that are called
 FLOATS = ["float32", "float16", "float64"]
 INTS = ["int64", "int32", "int8", "uint8"]
 DTYPES = [*FLOATS, *INTS, "bool"]
+MESHES = {"mesh[0]": ((2,), range(0, 2)), "mesh[1]": ((2, 2), range(4, 8))}  # shapes and devices
 VDEVICES = ["llvm:0:global", "cuda:0:global"]
 
 
@@ -66,6 +69,16 @@ class Other:
         return "R.Any" if self.what == "Any" else 'R.Callable((), R.Tensor((2, 3), dtype="float32"), True)'
 
 
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """A type that only programs have, as its text."""
+
+    spelled: str
+
+    def text(self):
+        return self.spelled
+
+
 def quote(text):
     """A string as text."""
     return f'"{text}"'
@@ -88,11 +101,13 @@ def dims_text(dims, of=quoted):
 
 @dataclasses.dataclass
 class Call:
-    """A call of an operator and the parameters it uses."""
+    """A call of an operator and the parameters it uses; or the lines of a function, and functions beside it."""
 
     operator: str
     params: list
-    text: str
+    text: str = ""
+    lines: list = None
+    helpers: list = dataclasses.field(default_factory=list)
 
 
 class Draw:
@@ -103,6 +118,9 @@ class Draw:
         self.often = wrong
         self.wrong = wrong
         self.params = []
+        self.helpers = []
+        self.named = 0
+        self.in_text = False
 
     # Chance.
 
@@ -156,6 +174,8 @@ class Draw:
     # Operands.
 
     def fresh(self, ty, stem="x"):
+        if self.in_text and ty == Shape([]):
+            ty = Shape(0)  # TVM reads `R.Shape([])` as one of unknown rank
         name = f"{stem}{len(self.params)}"
         self.params.append((name, ty))
         return name
@@ -169,6 +189,8 @@ class Draw:
             return len(shape)
         if r < 0.82:
             return -1
+        if self.in_text:  # a header does not see its own parameters
+            return shape
         what = Shape(shape if r < 0.92 else len(shape) if r < 0.97 else -1)
         return self.fresh(what, "s")
 
@@ -227,7 +249,22 @@ class Draw:
     def boolean(self):
         return self.one("True", "False")
 
+    def helper(self, text):
+        """Adds a function to the module, under a name of its own; the name."""
+        self.named += 1
+        name = f"h{self.named}"
+        self.helpers.append(text.replace("{name}", name))
+        return name
+
     # Calls.
+
+    def program(self, what, recipe):
+        """One function by a recipe, which gives its lines."""
+        self.params, self.helpers, self.in_text = [], [], True
+        self.wrong = self.one(0.0, 0.0, self.often, self.often * 2)
+        lines = recipe(self)
+        self.in_text = False
+        return Call(what, list(self.params), "\n".join(lines), lines, list(self.helpers))
 
     def call(self, operator, recipe):
         """One call by a recipe, which gives the arguments: positional ones, and named ones as a dict."""

@@ -1,54 +1,66 @@
 #!/usr/bin/env python3
-"""Asks TVM and rxcheck for the type of random calls of every operator, and reports where they disagree.
+"""Asks TVM and rxcheck for the types of random calls and programs, and reports where they disagree.
 
     tvm_inference.py RXCHECK [--count N] [--seed N] [--only OPERATOR]... [--show N] [--keep FOLDER]
 
-N calls of each operator (default 100) are drawn by inference_recipes.py, the same for the same seed (default 0). TVM normalizes
-the call that the text says, with parameters of the types that the text says; rxcheck reads one text of all of them. Dims
-are compared by their values at several points of the symbols. A disagreement is one of
+N calls of each operator (default 100) are drawn by inference_recipes.py, and N functions of each construct by
+inference_programs.py, the same for the same seed (default 0). TVM normalizes the call that the text says, with parameters of the
+types that the text says, or reads the function; rxcheck reads one text of all of them. Dims are compared by their values at
+several points of the symbols. A disagreement is one of
 
     type          both accept, with different types
     rx rejects    rx reports an error where TVM infers a type
-    tvm rejects   TVM raises an error where rx has none on the call's line
+    tvm rejects   TVM raises an error where rx has none on the call's line, or in the function
 
 Not every one is a mistake of rx: see docs/findings.md and the prose of each operator. Needs apache-tvm 0.27; says so and
 succeeds without it. The exit status says whether types differ.
 """
 
 import argparse
+import bisect
 import collections
-import json
+import functools
+import itertools
 import math
-import multiprocessing
-import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
+import textwrap
 
-from inference_calls import SYMBOLS, Draw, Other, Prim, Shape, Tensor
+import rx_diagnostics
+import tvm_workers  # before tvm: it says so where there is none
+from inference_calls import CALLEE, MESHES, SYMBOLS, Draw, Other, Prim, Shape, Tensor
+from inference_programs import PROGRAMS
 from inference_recipes import RECIPES
 
-try:
-    import tvm
-except ImportError:
-    print("skipped: apache-tvm is not installed")
-    sys.exit(0)
+import tvm
 
-SECONDS_PER_BATCH = 120
+SECONDS_PER_CALL = 120
 POINTS = [dict(zip(SYMBOLS, values)) for values in [(7, 11, 4), (16, 8, 12), (3, 5, 2), (1, 1, 1), (64, 97, 33), (2, 30, 9)]]
+SPELLED = {mesh: f"R.device_mesh({shape}, I.Range({of.start}, {of.stop}))" for mesh, (shape, of) in MESHES.items()}
 HEAD = (
-    "".join(f'{symbol} = TypeVar("{symbol}")\n' for symbol in SYMBOLS)
-    + """
+    "".join(f'{symbol} = TypeVar("{symbol}")\n' for symbol in [*SYMBOLS, *CALLEE.values()])
+    + f"""
 @I.ir_module
 class Module:
-    I.module_global_infos({"vdevice": [I.vdevice({"kind": "llvm"}, 0, "global"), I.vdevice({"kind": "cuda"}, 0, "global")]})
+    I.module_global_infos({{
+        "vdevice": [I.vdevice({{"kind": "llvm"}}, 0, "global"), I.vdevice({{"kind": "cuda"}}, 0, "global")],
+        "mesh": [{", ".join(SPELLED.values())}],
+    }})
 """
 )
 
 
 # TVM.
+
+
+class Inspect:
+    """`R.inspect`, whose operators TVM has without functions of that name."""
+
+    def __getattr__(self, name):
+        of = tvm.ir.Op.get(f"relax.inspect.{name}")
+        return lambda *args: tvm.ir.Call(of, [tvm.relax.utils.convert_to_expr(argument) for argument in args])
 
 
 class Tvm:
@@ -62,6 +74,7 @@ class Tvm:
 
         self.relax = relax
         self.symbols = {symbol: tirx.Var(symbol, "int64") for symbol in SYMBOLS}
+        R.inspect = Inspect()
         self.names = {"R": R, "T": T, **self.symbols}
         self.devices = {"llvm:0:global": VDevice("llvm", 0, "global"), "cuda:0:global": VDevice("cuda", 0, "global")}
 
@@ -92,80 +105,73 @@ class Tvm:
 
     def answer(self, call):
         """The type of a call as text, or what TVM raises."""
+        try:
+            return {"type": self.of_program(call) if call.lines else self.of_call(call)}
+        except Exception as error:  # whatever TVM raises is its way to say no
+            said = " ".join(str(error).split("--> <str>")[0].split())
+            return {"error": f"{type(error).__name__}: {said[-400:]}"}
+
+    def of_program(self, call):
+        """The type of `gv` where TVM reads the text."""
+        module = tvm.script.from_source(HEAD + function(0, call), check_well_formed=False)
+        self.relax.analysis.well_formed(module)
+        bound = [binding.var for block in module["f0"].body.blocks for binding in block.bindings]
+        return str(next(var.ty for var in reversed(bound) if var.name == "gv"))
+
+    def of_call(self, call):
+        """The type of the call, made of TVM's objects."""
         variables = {}
         for name, ty in call.params:
             of = self.type(ty, variables)
             variables[name] = tvm.tirx.Var(name, ty.dtype) if isinstance(ty, Prim) else self.relax.Var(name, of)
-        try:
-            value = eval(call.text, {**self.names, **variables})
-            if isinstance(value, (list, tuple)):
-                return {"type": None}
-            builder = self.relax.BlockBuilder()
-            with builder.testing_scope(def_vars=list(self.symbols.values())):
-                return {"type": str(builder.normalize(value).ty)}
-        except Exception as error:  # whatever TVM raises is its way to say no
-            return {"error": f"{type(error).__name__}: {' '.join(str(error).split())[-400:]}"}
+        value = eval(call.text, {**self.names, **variables})
+        if isinstance(value, (list, tuple)):
+            return None
+        builder = self.relax.BlockBuilder()
+        with builder.testing_scope(def_vars=list(self.symbols.values())):
+            return str(builder.normalize(value).ty)
 
 
-def answers(calls, connection):
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # warnings, and traces of crashes
-    peer = Tvm()
-    for call in calls:
-        connection.send(peer.answer(call))
-    connection.close()
+@functools.cache
+def peer():
+    """One TVM for all calls of a process."""
+    return Tvm()
+
+
+def answer(call):
+    yield peer().answer(call)
 
 
 def ask_tvm(calls):
-    """TVM's answer to each call, from a child; a crash costs the call it happened on."""
-    found = []
-    while len(found) < len(calls):
-        receiver, sender = multiprocessing.Pipe(duplex=False)
-        child = multiprocessing.get_context("fork").Process(target=answers, args=(calls[len(found) :], sender))
-        child.start()
-        sender.close()
-        try:
-            while len(found) < len(calls):
-                if not receiver.poll(SECONDS_PER_BATCH):
-                    raise EOFError
-                found.append(receiver.recv())
-        except EOFError:
-            found.append({"error": "crash"})
-        child.kill()
-        child.join()
-    return found
+    """TVM's answer to each call."""
+    return tvm_workers.first(tvm_workers.asked([calls], answer, SECONDS_PER_CALL), {"error": "crash"})
 
 
 # rxcheck.
 
 
 def function(number, call):
-    """A function of the call. Its first parameter binds the symbols, so that they stand alone somewhere."""
+    """A function of the call, and those beside it. Its first parameter binds the symbols, so that they stand alone somewhere."""
     params = [f"_: R.Shape([{', '.join(SYMBOLS)}])"] + [f"{name}: {ty.text()}" for name, ty in call.params]
-    return f"    @R.function(pure=False)\n    def f{number}({', '.join(params)}):\n        gv = {call.text}\n        return gv\n"
+    lines = ["cls = Module", *call.lines] if call.lines else [f"gv = {call.text}"]
+    body = "".join(f"        {line}\n" for line in [*lines, "return gv"])
+    return f"{''.join(call.helpers)}    @R.function(pure=False)\n    def f{number}({', '.join(params)}):\n{body}"
 
 
 def ask_rx(binary, calls, folder):
     """rx's answer to each call: the type, and the errors of its function."""
     path = folder / "calls.rx"
-    path.write_text(HEAD + "".join(function(number, call) for number, call in enumerate(calls)))
-
-    def lines(*options):
-        done = subprocess.run(
-            [binary, "--isolated", "--format", "json", *options, path], capture_output=True, text=True, check=False
-        )
-        if done.returncode > 1:
-            sys.exit(f"rxcheck: {done.stderr.strip()}")
-        return [json.loads(line) for line in done.stdout.splitlines()]
-
-    start = HEAD.count("\n")
+    functions = [function(number, call) for number, call in enumerate(calls)]
+    path.write_text(HEAD + "".join(functions))
+    ends = list(itertools.accumulate((text.count("\n") for text in functions), initial=HEAD.count("\n")))[1:]
     found = [{"type": None, "errors": []} for _ in calls]
-    for row in lines("--types"):
+    for row in rx_diagnostics.rows(binary, "--isolated", "--types", path):
         if row["kind"] == "binding" and row["name"] == "gv":
             found[int(row["function"][1:])]["type"] = row["struct_info"]
-    for row in lines():
-        number = (row["line"] - 1 - start) // 4
+    for row in rx_diagnostics.rows(binary, "--isolated", path):
+        number = bisect.bisect_left(ends, row["line"])
         if row["severity"] == "error":
-            found[number]["errors"].append({**row, "on_call": (row["line"] - 1 - start) % 4 == 2})
+            found[number]["errors"].append({**row, "on_call": bool(calls[number].lines) or row["line"] == ends[number] - 1})
     return found
 
 
@@ -201,8 +207,8 @@ class R:
         return ("prim", dtype)
 
     @staticmethod
-    def DTensor(*parts, **named):
-        return ("dtensor", parts, tuple(named.items()))
+    def DTensor(dims=None, dtype="", device_mesh="", placement="", ndim=-1):
+        return ("dtensor", R.Tensor(dims, dtype, ndim=ndim), device_mesh, placement)
 
 
 class T:
@@ -234,9 +240,11 @@ def value(text, point):
     text = "R.Tuple()" if text == "None" else text.replace("T.Tuple(", "R.Tuple(")
     text = re.sub(r"(?<![\w\"'.])(bool|u?int\d+|float\d+)(?![\w(])", r'R.Prim("\1")', text)
     text = re.sub(r"\bT\.(bool|u?int\d+|float\d+)\b(?!\()", r'R.Prim("\1")', text)
-    # Variables of the parameters: shapes stand for themselves, scalars have a value.
-    shapes = {name: f"${name}" for name in re.findall(r"\bs\d+\b", text)}
-    scalars = {name: 3 + int(name[1:]) for name in re.findall(r"\bp\d+\b", text)}
+    for name, mesh in SPELLED.items():  # TVM spells the mesh out where a type stands alone
+        text = re.sub(re.escape(mesh).replace("I\\.", r"\w\."), f'"{name}"', text)
+    # Variables: shapes stand for themselves, scalars and symbols of casts have a value.
+    shapes = {name: f"${name}" for name in re.findall(r"\b(?:s\d+|[su])\b", text)}
+    scalars = {name: 3 + int(name[1:]) for name in re.findall(r"\b[pc]\d+\b", text)}
     return eval(text, {"R": R, "T": T, **shapes, **scalars, **point})
 
 
@@ -277,8 +285,10 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="keep the text that rxcheck read")
     options = parser.parse_args()
     draw = Draw(options.seed)
-    names = [name for name in RECIPES if not options.only or name in options.only]
-    calls = [draw.call(name, RECIPES[name]) for name in names for _ in range(options.count)]
+    recipes = [(name, draw.call, recipe) for name, recipe in RECIPES.items()]
+    recipes += [(name, draw.program, recipe) for name, recipe in PROGRAMS.items()]
+    recipes = [row for row in recipes if not options.only or row[0] in options.only]
+    calls = [ask(name, recipe) for name, ask, recipe in recipes for _ in range(options.count)]
     with tempfile.TemporaryDirectory() as folder:
         by_rx = ask_rx(options.rxcheck, calls, options.keep or pathlib.Path(folder))
     by_tvm = ask_tvm(calls)
@@ -290,14 +300,15 @@ def main():
     for (kind, operator), cases in sorted(found.items()):
         print(f"## {kind}: {operator}: {len(cases)}")
         for call, tvm_says, rx_says in cases[: options.show]:
-            print(f"  {call.text}  with {', '.join(f'{name}: {ty.text()}' for name, ty in call.params)}")
+            said = f"{call.text}  with {', '.join(f'{name}: {ty.text()}' for name, ty in call.params)}"
+            print(textwrap.indent(function(0, call) if call.lines else said, "  "))
             print(f"    tvm {tvm_says.get('type') or tvm_says.get('error')}")
             print(f"    rx  {rx_says['type']}", *(f"[{error['name']}] {error['message']}" for error in rx_says["errors"]))
     rejected = sum("error" in says for says in by_tvm)
     kinds = collections.Counter()
     for (kind, _), cases in found.items():
         kinds[kind] += len(cases)
-    print(f"{len(calls)} calls of {len(names)} operators, {rejected} rejected by TVM; {dict(kinds)}")
+    print(f"{len(calls)} calls of {len(recipes)} operators and constructs, {rejected} rejected by TVM; {dict(kinds)}")
     return 1 if kinds["type"] else 0
 
 

@@ -18,20 +18,14 @@ without it.
 import argparse
 import collections
 import json
-import multiprocessing
-import os
 import pathlib
 import random
 import re
-import subprocess
-import sys
-import tempfile
 
-try:
-    import tvm
-except ImportError:
-    print("skipped: apache-tvm is not installed")
-    sys.exit(0)
+import rx_diagnostics
+import tvm_workers  # before tvm: it says so where there is none
+
+from tvm.script import from_source
 
 SECONDS = 60
 TOKEN = re.compile(r'"[^"\n]*"|\d+\.\d+(?:e-?\d+)?|\d+|[A-Za-z_]\w*|[\[\](){},]|\S')
@@ -139,50 +133,13 @@ def mutant(rng, text):
             return found[0], "\n".join(found[1]), None if at is not None and re.match(r"\s*def |.*TypeVar", lines[at]) else found[2]
 
 
-def answers(texts, connection):
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    from tvm.script import from_source
-
-    for text in texts:
-        try:
-            from_source(text)
-            connection.send(None)
-        except Exception as error:  # whatever TVM raises is its way to say no
-            connection.send(str(error))
-    connection.close()
-
-
-def ask_tvm(texts):
-    """What TVM says of each text: `None` when it is right."""
-    found = []
-    while len(found) < len(texts):
-        receiver, sender = multiprocessing.Pipe(duplex=False)
-        child = multiprocessing.get_context("fork").Process(target=answers, args=(texts[len(found) :], sender))
-        child.start()
-        sender.close()
-        try:
-            while len(found) < len(texts):
-                if not receiver.poll(SECONDS):
-                    raise EOFError
-                found.append(receiver.recv())
-        except EOFError:
-            found.append("crash")
-        child.kill()
-        child.join()
-    return found
-
-
-def ask_rx(binary, texts):
-    """The errors of each text."""
-    with tempfile.TemporaryDirectory() as folder:
-        for at, text in enumerate(texts):
-            (pathlib.Path(folder) / f"{at}.rx").write_text(text)
-        done = subprocess.run([binary, "--isolated", "--format", "json", folder], capture_output=True, text=True, check=False)
-    found = [[] for _ in texts]
-    for row in map(json.loads, done.stdout.splitlines()):
-        if row["severity"] == "error":
-            found[int(pathlib.Path(row["file"]).stem)].append(row)
-    return found
+def rejection(text):
+    """What TVM says of a text: `None` when it is right."""
+    try:
+        from_source(text)
+        yield None
+    except Exception as error:  # whatever TVM raises is its way to say no
+        yield str(error)
 
 
 def verdict(tvm_says, errors, changed):
@@ -211,8 +168,10 @@ def main():
     rows = [row for row in rows if row.get("roundtrip") and row.get("well_formed") and "metadata[" not in row["text"] and (not options.kind or row["kind"] in options.kind)]
     drawn = [(row["id"], *mutant(rng, row["text"])) for row in rng.choices(rows, k=options.count)]
     texts = [text for _, _, text, _ in drawn]
+    by_tvm = tvm_workers.first(tvm_workers.asked([texts], rejection, SECONDS), "crash")
+    by_rx = map(rx_diagnostics.errors, rx_diagnostics.of_texts(options.rxcheck, texts))
     found = collections.defaultdict(list)
-    for (base, kind, text, changed), tvm_says, errors in zip(drawn, ask_tvm(texts), ask_rx(options.rxcheck, texts), strict=True):
+    for (base, kind, text, changed), tvm_says, errors in zip(drawn, by_tvm, by_rx, strict=True):
         what = verdict(tvm_says, errors, changed)
         if what:
             found[what].append((base, kind, text, changed, tvm_says, errors))

@@ -11,28 +11,26 @@ texts. Passes run in child processes, since TVM can crash. Needs apache-tvm 0.27
 
 import argparse
 import collections
+import functools
 import hashlib
 import json
-import os
 import pathlib
 import re
-import signal
-import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 
-try:
-    import tvm
-    from tvm import relax
-    from tvm.script import from_source
-except ImportError:
-    print("skipped: apache-tvm is not installed")
-    sys.exit(0)
+import rx_diagnostics
+import tvm_workers  # before tvm: it says so where there is none
 
+import tvm
+from tvm import relax
+from tvm.script import from_source
+
+MODULES_PER_CHILD = 40
 SECONDS_PER_MODULE = 40
 
 
+@functools.cache
 def pipelines():
     """Passes by the name of what they do together."""
     t = relax.transform
@@ -80,15 +78,9 @@ def pipelines():
     }  # fmt: skip
 
 
-def silent():
-    """No output of this process from here on."""
-    silence = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silence, 1)
-    os.dup2(silence, 2)
-
-
-def printed(text, chosen):
-    """What the pipelines make of a text, as far as they accept it."""
+def printed(text, only):
+    """What the pipelines make of a text, as far as they accept it, with their names."""
+    chosen = {name: passes for name, passes in pipelines().items() if only in name}
     for name, passes in chosen.items():
         try:
             module = from_source(text, check_well_formed=False)
@@ -104,55 +96,13 @@ def printed(text, chosen):
             continue
 
 
-def work(rows, only, output):
-    """Runs in a child: one line for each text, and one for each module that is done."""
-    silent()
-    chosen = {name: passes for name, passes in pipelines().items() if only in name}
-    for identity, text in rows:
-        signal.alarm(SECONDS_PER_MODULE)
-        for name, result in printed(text, chosen):
-            os.write(output, (json.dumps([identity, name, result]) + "\n").encode())
-        os.write(output, (json.dumps([identity, None, None]) + "\n").encode())
-    os._exit(0)
-
-
-def in_children(rows, body):
-    """The lines that `body(rows, output)` writes, asked again without the row it crashed on."""
-    todo = list(rows)
-    while todo:
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(reader)
-            try:
-                body(todo, writer)
-            finally:
-                os._exit(1)
-        os.close(writer)
-        done = 0
-        with os.fdopen(reader, encoding="utf-8") as lines:
-            for line in lines:
-                if line.endswith("\n"):
-                    answer = json.loads(line)
-                    done += answer[1] is None
-                    if answer[1] is not None:
-                        yield answer
-        os.waitpid(child, 0)
-        todo = todo[done + 1 :]
-
-
-def accepted(rows, output):
-    """Runs in a child: which texts TVM reads and finds well-formed."""
-    silent()
-    for identity, text in rows:
-        signal.alarm(SECONDS_PER_MODULE)
-        try:
-            from_source(text, check_well_formed=True)
-            os.write(output, (json.dumps([identity, True, ""]) + "\n").encode())
-        except BaseException as error:  # TVM raises of every kind
-            os.write(output, (json.dumps([identity, False, str(error)[-200:]]) + "\n").encode())
-        os.write(output, (json.dumps([identity, None, None]) + "\n").encode())
-    os._exit(0)
+def accepted(text):
+    """Whether TVM reads a text and finds it well-formed."""
+    try:
+        from_source(text, check_well_formed=True)
+        yield True
+    except BaseException:  # TVM raises of every kind
+        yield False
 
 
 def inputs(cases):
@@ -169,27 +119,16 @@ def inputs(cases):
 
 def texts(rows, only, jobs, folder):
     """Writes what the pipelines print into the folder, each text once."""
-    parts = [rows[start : start + 40] for start in range(0, len(rows), 40)]
+    parts = tvm_workers.batches(rows, MODULES_PER_CHILD)
+    answers = tvm_workers.asked(parts, lambda row: printed(row[1], only), SECONDS_PER_MODULE, jobs)
     seen = set()
-    with ThreadPoolExecutor(jobs) as pool:
-        for answers in pool.map(lambda part: list(in_children(part, lambda r, o: work(r, only, o))), parts):
-            for identity, name, text in answers:
-                key = hashlib.sha256(text.encode()).hexdigest()
-                if key not in seen:
-                    seen.add(key)
-                    (folder / f"{identity}.{name}.rx").write_text(text, encoding="utf-8")
+    for (identity, _), (results, _) in zip(rows, answers, strict=True):
+        for name, text in results:
+            key = hashlib.sha256(text.encode()).hexdigest()
+            if key not in seen:
+                seen.add(key)
+                (folder / f"{identity}.{name}.rx").write_text(text, encoding="utf-8")
     return len(seen)
-
-
-def diagnostics(rxcheck, folder):
-    """rxcheck's diagnostics by file."""
-    done = subprocess.run([rxcheck, "--format", "json", str(folder)], capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1):
-        raise RuntimeError(f"rxcheck ended with {done.returncode}: {done.stderr[:2000]}")
-    found = collections.defaultdict(list)
-    for row in map(json.loads, done.stdout.splitlines()):
-        found[row["file"]].append(row)
-    return found
 
 
 def main():
@@ -210,10 +149,11 @@ def main():
         if not any(folder.iterdir()):
             rows = list(dict.fromkeys(inputs(args.cases)))[:: args.every]
             print(f"{len(rows)} modules, {texts(rows, args.only, args.jobs, folder)} texts", flush=True)
-        found = diagnostics(args.rxcheck, folder)
-        wrong = [file for file, rows in found.items() if any(row["severity"] == "error" for row in rows)]
-        asked = [(file, pathlib.Path(file).read_text(encoding="utf-8")) for file in wrong]
-        verdict = {file: answer for file, answer, _ in in_children(asked, accepted)}
+        found = rx_diagnostics.by_file(args.rxcheck, [folder])
+        wrong = [file for file, rows in found.items() if rx_diagnostics.errors(rows)]
+        asked = [pathlib.Path(file).read_text(encoding="utf-8") for file in wrong]
+        verdicts = tvm_workers.first(tvm_workers.asked([asked], accepted, SECONDS_PER_MODULE), False)
+        verdict = dict(zip(wrong, verdicts, strict=True))
     counts = collections.defaultdict(list)
     for file, rows in found.items():
         for row in rows:

@@ -12,20 +12,19 @@ still fails on are printed too. The exit status says whether any were printed.
 
 import argparse
 import collections
-import concurrent.futures
 import json
 import logging
-import os
 import pathlib
-import select
-import subprocess
 import sys
 import tempfile
-import threading
-import time
 
-os.environ.setdefault("TVM_NUM_THREADS", "1")
-FORKS = threading.Lock()
+import rx_diagnostics
+import tvm_workers  # before tvm: it says so where there is none
+
+import tvm
+import tvm.s_tir.dlight  # noqa: F401
+from tvm import relax
+
 STAGES = ("parse", "well_formed", "llvm", "cuda")
 CUDA = {
     "kind": "cuda",
@@ -38,8 +37,6 @@ CUDA = {
 
 def stages(text):
     """What TVM says of `text`, stage by stage: "ok" or an error, after which nothing follows."""
-    import tvm
-    from tvm import relax
 
     def read(text):
         module = tvm.script.from_source(text, check_well_formed=False)
@@ -62,46 +59,17 @@ def stages(text):
         yield "ok"
 
 
-def verdict(text, limit):
+def verdict(said, end):
     """The first stage that fails and what it says; None where TVM builds the text."""
-    with FORKS:  # A child that another thread forks would keep the pipe open.
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, 1)
-            os.dup2(null, 2)
-            for said in stages(text):
-                os.write(writer, (said + "\n").encode())
-            os._exit(0)
-        os.close(writer)
-    said, start, late = b"", time.monotonic(), False
-    while True:
-        left = limit - (time.monotonic() - start)
-        if left <= 0 or not select.select([reader], [], [], left)[0]:
-            os.kill(child, 9)
-            late = True
-            break
-        part = os.read(reader, 65536)
-        if not part:
-            break
-        said += part
-    os.close(reader)
-    _, status = os.waitpid(child, 0)
-    done = said.decode(errors="replace").splitlines()
-    if done and done[-1] != "ok":
-        return STAGES[len(done) - 1], done[-1]
-    if len(done) == len(STAGES):
-        return None
-    return STAGES[len(done)], "out of time" if late else f"signal {os.WTERMSIG(status)}"
+    if said and said[-1] != "ok":
+        return STAGES[len(said) - 1], said[-1]
+    return None if len(said) == len(STAGES) else (STAGES[len(said)], end)
 
 
 def flagged(rxcheck, folder):
     """By file name in `folder`: whether rx finds errors, and which RX10xx."""
-    command = [rxcheck, "--tvm", "0.27", "--format", "json", "--quiet", str(folder)]
-    rows = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
     errors, codes = set(), collections.defaultdict(set)
-    for row in (json.loads(row) for row in rows if row.startswith("{")):
+    for row in rx_diagnostics.rows(rxcheck, "--tvm", "0.27", folder):
         name = pathlib.Path(row["file"]).name
         if row.get("severity") == "error":
             errors.add(name)
@@ -148,8 +116,7 @@ def compare(args, folder, judged):
 def fixed(args, folder, judge):
     """Applies rx's fixes to the files in `folder` and builds what changed; how many still fail."""
     before = {path.name: path.read_text() for path in folder.iterdir()}
-    command = [args.rxcheck, "--tvm", "0.27", "--fix", "--unsafe-fixes", "--quiet", str(folder)]
-    subprocess.run(command, capture_output=True, check=False)
+    rx_diagnostics.rows(args.rxcheck, "--tvm", "0.27", "--fix", "--unsafe-fixes", folder)
     changed = {name: text for name, old in before.items() if (text := (folder / name).read_text()) != old}
     failures = {name: failure for name, failure in judge(changed).items() if failure}
     for name, failure in sorted(failures.items()):
@@ -169,22 +136,16 @@ def main():
     parser.add_argument("--verdicts", type=pathlib.Path, help="a JSON file that keeps what TVM said of texts")
     args = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    try:
-        import tvm
-        import tvm.s_tir.dlight  # noqa: F401
-    except ImportError:
-        print("skipped: TVM is not installed")
-        return 0
     print(f"TVM {tvm.__version__}")
     known = json.loads(args.verdicts.read_text()) if args.verdicts and args.verdicts.exists() else {}
 
     def judge(named):
-        new = {text for text in named.values() if text not in known}
-        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            for text, said in zip(new, pool.map(lambda text: verdict(text, args.limit), new)):
-                known[text] = said
-                if args.verdicts:
-                    args.verdicts.write_text(json.dumps(known))
+        new = list(dict.fromkeys(text for text in named.values() if text not in known))
+        answers = tvm_workers.asked(tvm_workers.batches(new, 1), stages, args.limit, args.jobs)
+        for text, answer in zip(new, answers, strict=True):
+            known[text] = verdict(*answer)
+            if args.verdicts:
+                args.verdicts.write_text(json.dumps(known))
         return {name: known[text] for name, text in named.items()}
 
     named = {f"{name}.rx": text for name, text in list(texts(args.sources))[:: args.sample]}

@@ -18,23 +18,16 @@ import argparse
 import ast
 import collections
 import json
-import os
 import pathlib
 import re
-import signal
-import subprocess
 import sys
-import tempfile
 import textwrap
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
-try:
-    import tvm  # noqa: F401
-    from tvm.script import from_source
-except ImportError:
-    print("skipped: apache-tvm is not installed")
-    sys.exit(0)
+import rx_diagnostics
+import tvm_workers  # before tvm: it says so where there is none
+
+from tvm.script import from_source
 
 DECORATORS = {"ir_module", "function", "prim_func"}
 NAMESPACES = {"I", "R", "T", "relax", "tir", "tirx", "ir", "script"}
@@ -94,45 +87,9 @@ def judge(region):
     """TVM's verdict: nothing if it accepts, else the reason."""
     try:
         from_source(region.text, check_well_formed=True)
-        return None
+        yield None
     except BaseException as error:  # TVM raises of every kind
-        return str(error).strip() or type(error).__name__
-
-
-def judge_in_child(regions, output):
-    """Judges one region after the other; a region that never answers ends the process."""
-    silence = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silence, 1)
-    os.dup2(silence, 2)
-    for region in regions:
-        signal.alarm(SECONDS_PER_REGION)
-        reason = judge(region)
-        os.write(output, (json.dumps([region.where, reason]) + "\n").encode())
-    os._exit(0)
-
-
-def verdicts(regions):
-    """TVM's verdicts by place. Each file is judged in a process of its own: TVM keeps state and can crash."""
-    found = {}
-    todo = list(regions)
-    while todo:
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(reader)
-            try:
-                judge_in_child(todo, writer)
-            finally:
-                os._exit(1)
-        os.close(writer)
-        with os.fdopen(reader, encoding="utf-8") as rows:
-            answered = [json.loads(row) for row in rows if row.endswith("\n")]
-        os.waitpid(child, 0)
-        found.update(answered)
-        todo = todo[len(answered) :]
-        if todo:
-            found[todo.pop(0).where] = "TVM crashed or did not answer"
-    return found
+        yield str(error).strip() or type(error).__name__
 
 
 def judged(files, jobs, cache):
@@ -140,36 +97,14 @@ def judged(files, jobs, cache):
     if cache and cache.is_file():
         return [Region(**row) for row in json.loads(cache.read_text(encoding="utf-8"))]
     by_file = [list(regions_of(str(file), text)) for file, text in files]
-    # Threads only wait for the processes that judge.
-    with ThreadPoolExecutor(jobs) as pool:
-        answers = pool.map(verdicts, by_file)
-        for regions, answer in zip(by_file, answers):
-            for region in regions:
-                reason = answer[region.where]
-                region.accepted, region.reason = reason is None, reason or ""
+    # Each file is judged in a process of its own: TVM keeps state.
+    answers = tvm_workers.asked(by_file, judge, SECONDS_PER_REGION, jobs)
     regions = [region for regions in by_file for region in regions]
+    for region, reason in zip(regions, tvm_workers.first(answers, "TVM crashed or did not answer"), strict=True):
+        region.accepted, region.reason = reason is None, reason or ""
     if cache:
         cache.write_text(json.dumps([asdict(region) for region in regions]), encoding="utf-8")
     return regions
-
-
-def diagnostics(rxcheck, paths):
-    """rxcheck's diagnostics by file."""
-    found = collections.defaultdict(list)
-    for start in range(0, len(paths), 500):
-        command = [rxcheck, "--format", "json", *map(str, paths[start : start + 500])]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode not in (0, 1):
-            raise RuntimeError(f"rxcheck ended with {done.returncode}: {done.stderr[:2000]}")
-        for row in done.stdout.splitlines():
-            row = json.loads(row)
-            found[row["file"]].append(row)
-    return found
-
-
-def errors(rows):
-    """Those of error severity."""
-    return [row for row in rows if row["severity"] == "error"]
 
 
 def shape_of(message):
@@ -198,23 +133,14 @@ def report(title, groups, show):
             print(f"           {place}")
 
 
-def standalone(rxcheck, regions):
-    """rxcheck's diagnostics of each region as a text of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [pathlib.Path(folder, f"{number}.rx") for number in range(len(regions))]
-        for path, region in zip(paths, regions):
-            path.write_text(region.text, encoding="utf-8")
-        found = diagnostics(rxcheck, paths)
-        return [found[str(path)] for path in paths]
-
-
 def check_standalone(rxcheck, regions, show):
     """Compares verdicts on the regions as texts of their own; the number of wrong errors."""
     wrong = collections.defaultdict(list)
     silent = collections.defaultdict(list)
     clean = 0
-    for region, rows in zip(regions, standalone(rxcheck, regions)):
-        failed = errors(rows)
+    found = rx_diagnostics.of_texts(rxcheck, [region.text for region in regions])
+    for region, rows in zip(regions, found, strict=True):
+        failed = rx_diagnostics.errors(rows)
         if region.accepted and failed:
             row = failed[0]
             place = f"{region.file}:{region.first + row['line'] - 1}:{row['column']}: {row['message']}"
@@ -232,7 +158,7 @@ def check_standalone(rxcheck, regions, show):
 
 def check_in_place(rxcheck, files, regions, show):
     """Checks whole Python files; the number of regions with wrong errors, and of diagnostics outside of regions."""
-    found = diagnostics(rxcheck, [file for file, _ in files])
+    found = rx_diagnostics.by_file(rxcheck, [file for file, _ in files])
     by_file = collections.defaultdict(list)
     for region in regions:
         by_file[region.file].append(region)

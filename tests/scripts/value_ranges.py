@@ -11,12 +11,10 @@ so and succeeds without it. The exit status says whether rx was wrong: an error 
 
 import argparse
 import collections
-import json
-import pathlib
 import random
-import subprocess
 import sys
-import tempfile
+
+import rx_diagnostics
 
 try:
     import numpy as np
@@ -242,15 +240,7 @@ def main():
     options = parser.parse_args()
     rng = random.Random(options.seed)
     drawn = [program(number, rng) for number in range(options.count)]
-    with tempfile.TemporaryDirectory() as folder:
-        for at, (text, _, _) in enumerate(drawn):
-            (pathlib.Path(folder) / f"{at}.rx").write_text(text)
-        done = subprocess.run(
-            [options.rxcheck, "--isolated", "--format", "json", folder], capture_output=True, text=True, check=False
-        )
-    said = collections.defaultdict(list)
-    for row in map(json.loads, done.stdout.splitlines()):
-        said[int(pathlib.Path(row["file"]).stem)].append(row)
+    said = rx_diagnostics.of_texts(options.rxcheck, [text for text, _, _ in drawn])
     found = collections.defaultdict(list)
     for at, (text, outside, known) in enumerate(drawn):
         sites = [row for row in said[at] if row["code"] in ("RX0601", "RX0651")]

@@ -59,12 +59,7 @@ pub(crate) fn each_segment(
 }
 
 /// What a checked segment does: elaborated again with the answers that its check recorded.
-pub(crate) fn recorded_segment(
-    segment: &Segment,
-    start: &BlockState,
-    file: &FileContext,
-    result: &SegmentResult,
-) -> Recorded {
+pub fn recorded_segment(segment: &Segment, start: &BlockState, file: &FileContext, result: &SegmentResult) -> Recorded {
     record(segment, start, file, &Answers::of(result))
 }
 

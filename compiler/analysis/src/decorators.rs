@@ -5,13 +5,15 @@ use crate::file_context::{FileContext, Namespace};
 use crate::function::ItemPlace;
 use rx_base::edit_distance::nearest;
 use rx_base::{Code, Diagnostic, Span};
-use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, TokenRange};
+use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind, TokenRange};
 use rx_syntax::{Cursor, Segment};
 
-/// What decorates functions: of `R`, of `T`, of `I` (TVM 0.27, and the classic spellings).
-const OF_RELAX: &[&str] = &["function", "macro"];
+/// What decorates functions, of `R` (TVM 0.27, and the classic spellings).
+pub const OF_RELAX: &[&str] = &["function", "macro"];
+/// What decorates them, of `T`.
 const OF_TIR: &[&str] = &["prim_func", "macro", "inline", "jit", "meta_class", "constexpr"];
-const OF_IR: &[&str] = &["pyfunc", "ir_module"];
+/// What decorates them and modules, of `I`.
+pub const OF_IR: &[&str] = &["pyfunc", "ir_module"];
 
 /// The keywords of `R.function` and of `T.prim_func`.
 const FUNCTION: &[&str] = &["pure", "private", "check_well_formed"];
@@ -28,10 +30,13 @@ pub fn check(head: &Segment, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
                 decorated = true;
                 found.extend(decorator_mistakes(cursor, decorator, file, |span| ItemPlace::Segment(0, span)));
             }
-            StatementKind::Def { name, .. } => {
-                // Python's own methods stand in modules that are Python classes, too.
-                if !decorated && statement.indent > 0 && !cursor.text(*name).starts_with("__") {
-                    found.push(undecorated(cursor, TokenRange { start: *name, end: *name + 1 }));
+            StatementKind::Def { name, params, ret, .. } => {
+                // Python's own methods stand in modules that are Python classes, too; beside a module stand functions of
+                // Python, which take no tensors of Relax.
+                let is_relax = statement.indent > 0 || is_of_relax(cursor, params, ret.as_ref(), file);
+                if !decorated && is_relax && !cursor.text(*name).starts_with("__") {
+                    let name = TokenRange { start: *name, end: *name + 1 };
+                    found.push(undecorated(cursor, name, |span| ItemPlace::Segment(0, span)));
                 }
                 break;
             }
@@ -41,9 +46,23 @@ pub fn check(head: &Segment, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
     found
 }
 
-fn undecorated(cursor: Cursor<'_>, name: TokenRange) -> Diagnostic<ItemPlace> {
+/// Whether the header says a type of Relax or a buffer: `R.Tensor(…)`, `T.Buffer(…)`.
+fn is_of_relax(cursor: Cursor<'_>, params: &[Parameter], ret: Option<&Expr>, file: &FileContext) -> bool {
+    let is_type = |cursor: Cursor<'_>, ty: &Expr| {
+        let call = matches!(ty.kind, ExprKind::Call { .. });
+        let head = cursor.source(ty.tokens).split_once('.').map(|(head, _)| head);
+        call && matches!(head.and_then(|head| file.namespace(head)), Some(Namespace::Relax | Namespace::Tir))
+    };
+    let of_param = |param: &Parameter| {
+        param.tree.annotation.as_ref().is_some_and(|annotation| is_type(cursor.parameter(param), annotation))
+    };
+    params.iter().any(of_param) || ret.is_some_and(|ret| is_type(cursor, ret))
+}
+
+/// That nothing says what kind of function this is.
+pub(crate) fn undecorated<P: Clone>(cursor: Cursor<'_>, name: TokenRange, at: impl Fn(Span) -> P) -> Diagnostic<P> {
     let message = format!("`{}` has no decorator: what kind of function it is is not said", cursor.source(name));
-    Diagnostic::new(Code::UnsupportedConstruct, ItemPlace::Segment(0, cursor.span(name)), message)
+    Diagnostic::new(Code::UnsupportedConstruct, at(cursor.span(name)), message)
         .with_help("write `@R.function` or `@T.prim_func` above it")
 }
 

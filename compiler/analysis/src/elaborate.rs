@@ -39,8 +39,10 @@ pub use annotate::{Annotate, Style, annotate, return_place};
 pub use call::signature_text;
 pub(crate) use header::{decorator_flag, elaborate_signature, extern_declarations};
 pub(crate) use namespace::is_special_form;
+pub use namespace::special_forms;
 pub(crate) use scope::{captured_diagnostic, suggest};
 pub(crate) use shared_types::SharedTypes;
+pub use types::TYPES;
 pub use written::SignatureDims;
 
 use crate::entry::{Entry, Outer, Place};

@@ -29,6 +29,8 @@ pub struct FunctionContext {
     pub ret: Option<StructInfo>,
     /// Whether impure calls are mistakes in it.
     pub pure: bool,
+    /// Whether it has no name outside its module.
+    pub private: bool,
     /// What its attributes say of its symbols.
     pub bounds: Arc<Bounds>,
     /// How many leading parameters are inputs and no weights, where its attributes say so.
@@ -67,6 +69,8 @@ pub struct FileContext {
     pub direct: NameSet,
     /// Virtual devices declared by `I.module_global_infos`; `None` when the module declares none.
     pub vdevices: Option<Vec<DeclaredVDevice>>,
+    /// How many axes the meshes have that `I.module_global_infos` declares, in order; `None` where one cannot be read.
+    pub meshes: Vec<Option<usize>>,
     /// Struct infos of the metadata section's constants, where there is one that could be read.
     pub constants: Option<Arc<Constants>>,
     /// Operators that the project declares; `None` where it declares none.
@@ -160,12 +164,22 @@ impl FileContext {
         }
         let Some(ExprKind::Dict(entries)) = arguments.first().map(|argument| &argument.value.kind) else { return };
         for (key, value) in entries {
-            let is_vdevice = key.as_ref().is_some_and(|key| cursor.string_value(key).as_deref() == Some("vdevice"));
-            if let (true, ExprKind::List(devices)) = (is_vdevice, &value.kind) {
-                let declared = devices.iter().filter_map(|device| declared_vdevice(cursor, device)).collect();
-                self.vdevices = Some(declared);
+            let (Some(key), ExprKind::List(infos)) = (key, &value.kind) else { continue };
+            match cursor.string_value(key).as_deref() {
+                Some("vdevice") => {
+                    let declared = infos.iter().filter_map(|device| declared_vdevice(cursor, device)).collect();
+                    self.vdevices = Some(declared);
+                }
+                Some("mesh") => self.meshes = infos.iter().map(declared_mesh).collect(),
+                _ => {}
             }
         }
+    }
+
+    /// How many axes the declared mesh has that a type names: `mesh[0]`.
+    pub fn mesh_ndim(&self, written: &str) -> Option<usize> {
+        let index = written.strip_prefix("mesh[")?.strip_suffix(']')?.trim().parse::<usize>().ok()?;
+        *self.meshes.get(index)?
     }
 
     /// The operator called `name`, without `R.`: one of Relax, or a declared one.
@@ -260,7 +274,7 @@ fn bound(cursor: Cursor<'_>, target: &Expr, into: &mut NameSet) {
 }
 
 /// The name under which an import is known: its alias, or what its path begins with.
-fn bound_by_import<'t>(cursor: Cursor<'t>, imported: &ImportedName) -> &'t str {
+pub fn bound_by_import<'t>(cursor: Cursor<'t>, imported: &ImportedName) -> &'t str {
     match imported.alias {
         Some(alias) => cursor.text(alias),
         None => cursor.source(imported.path).split('.').next().unwrap_or_default().trim(),
@@ -268,7 +282,7 @@ fn bound_by_import<'t>(cursor: Cursor<'t>, imported: &ImportedName) -> &'t str {
 }
 
 /// Whether a call of this makes a symbolic dim: `TypeVar("n")`, `T.int64()`, `T.Var("n", "int64")`, `tir.Var(…)`.
-pub(crate) fn is_symbol_maker(cursor: Cursor<'_>, callee: &Expr) -> bool {
+pub fn is_symbol_maker(cursor: Cursor<'_>, callee: &Expr) -> bool {
     match &callee.kind {
         ExprKind::Name => matches!(cursor.text(callee.tokens.start), "TypeVar" | "Var" | "SizeVar"),
         ExprKind::Attribute { name, .. } => {
@@ -295,6 +309,16 @@ fn declared_vdevice(cursor: Cursor<'_>, device: &Expr) -> Option<DeclaredVDevice
         index: i64::try_from(index).unwrap_or(0),
         scope: name(scope.as_deref().unwrap_or("global")),
     })
+}
+
+/// The number of axes of `R.device_mesh(shape, …)`.
+fn declared_mesh(mesh: &Expr) -> Option<usize> {
+    let ExprKind::Call { arguments, .. } = &mesh.kind else { return None };
+    let shape = arguments.first().filter(|argument| argument.keyword.is_none())?;
+    match &shape.value.kind {
+        ExprKind::Tuple(axes) | ExprKind::List(axes) => Some(axes.len()),
+        _ => None,
+    }
 }
 
 /// A span that covers nothing, for what no text says.

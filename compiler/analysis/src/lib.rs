@@ -6,6 +6,7 @@
 //! changed.
 
 pub mod annotate;
+pub mod before;
 pub mod body;
 pub mod decorators;
 pub mod elaborate;

@@ -1,4 +1,8 @@
-//! What stands above the functions of a file: the declarations of its symbolic dims.
+//! What stands around the functions of a file: the declarations of its symbolic dims, and of its module.
+
+mod declarations;
+
+pub use declarations::members;
 
 use crate::elaborate::suggest;
 use crate::file_context::{FileContext, is_symbol_maker};
@@ -31,6 +35,20 @@ pub fn check(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<It
                     Some(near) => suggest(diagnostic, near, vec![(ItemPlace::Segment(at, span), near.to_owned())]),
                     None => diagnostic,
                 });
+            }
+        }
+    }
+    found
+}
+
+/// Mistakes in what a module declares of itself, in statements that stand in its class.
+pub fn of_module(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
+    let mut declarations = declarations::Declarations::default();
+    let mut found = Vec::new();
+    for (at, segment) in (0..).zip(segments) {
+        for statement in &segment.tree().statements {
+            if let StatementKind::Expr(call) = &statement.tree.kind {
+                found.extend(declarations.statement(segment.cursor(statement), call, file, at));
             }
         }
     }

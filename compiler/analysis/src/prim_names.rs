@@ -1,12 +1,14 @@
 //! Names in prim_funcs: each is bound before it is used, or known to the file.
 //!
-//! TVM's scopes end with their blocks; here a name counts as bound in all that follows, as in Python. So nothing TVM reads
-//! is reported.
+//! TVM's scopes end with their blocks; here a name counts as bound in all that follows, as in Python. Where it is read behind
+//! its block, reading the function as loops (`tir`) says so; of `T.reads` and `T.writes`, which that leaves out, this does.
 
+mod arity;
 mod forms;
 mod kinds;
-pub(crate) mod members;
+pub mod members;
 mod nest;
+mod scopes;
 
 use crate::elaborate::{captured_diagnostic, suggest};
 use crate::file_context::{FileContext, Namespace, bind_names, python_names};
@@ -14,7 +16,7 @@ use crate::function::ItemPlace;
 use rx_base::edit_distance::nearest;
 use rx_base::name::NameSet;
 use rx_base::{Code, Diagnostic, Name, Span};
-use rx_syntax::ast::{Expr, ExprKind, StatementKind, TokenIndex, TokenRange};
+use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, TokenIndex, TokenRange};
 use rx_syntax::{Cursor, Segment};
 use std::sync::Arc;
 
@@ -76,6 +78,8 @@ pub fn unbound_names(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagn
         stated: Vec::new(),
         kinds: kinds::Kinds::default(),
         nest: nest::Nest::default(),
+        scopes: scopes::Scopes::default(),
+        without_blocks: None,
         found: Vec::new(),
     };
     for (at, segment) in segments.iter().enumerate() {
@@ -83,7 +87,9 @@ pub fn unbound_names(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagn
         for statement in &segment.tree().statements {
             let cursor = segment.cursor(statement);
             walk.nest.enter(cursor, statement);
+            walk.scopes.enter(cursor, statement);
             walk.statement(cursor, &statement.tree.kind);
+            walk.scopes.bind(cursor, statement);
             walk.forms(cursor, statement);
             walk.kinds.bind(cursor, &statement.tree.kind);
             walk.nest.leave(cursor, statement);
@@ -107,7 +113,18 @@ struct Walk<'a> {
     stated: Vec<(u32, Name)>,
     kinds: kinds::Kinds,
     nest: nest::Nest,
+    scopes: scopes::Scopes,
+    /// The `False` of `s_tir=False`, until a block shows that it is wrong.
+    without_blocks: Option<Span>,
     found: Vec<Diagnostic<ItemPlace>>,
+}
+
+/// The `False` of `@T.prim_func(s_tir=False)`.
+fn without_blocks(cursor: Cursor<'_>, decorator: &Expr) -> Option<Span> {
+    let ExprKind::Call { arguments, .. } = &decorator.kind else { return None };
+    let is_flag = |argument: &&Argument| argument.keyword.is_some_and(|keyword| cursor.text(keyword) == "s_tir");
+    let flag = arguments.iter().find(is_flag).filter(|flag| flag.value.kind == ExprKind::Bool(false))?;
+    Some(cursor.span(flag.value.tokens))
 }
 
 impl Walk<'_> {
@@ -156,6 +173,7 @@ impl Walk<'_> {
                 self.expr(cursor, test);
                 message.iter().for_each(|message| self.expr(cursor, message));
             }
+            StatementKind::Decorator(decorator) => self.without_blocks = without_blocks(cursor, decorator),
             StatementKind::Expr(expr)
             | StatementKind::Return(Some(expr))
             | StatementKind::While(expr)
@@ -189,6 +207,7 @@ impl Walk<'_> {
             }
             ExprKind::Call { callee, arguments } => {
                 self.dtype_call(cursor, expr, callee, arguments);
+                self.arity(cursor, expr, callee, arguments);
                 self.expr(cursor, callee);
                 arguments.iter().for_each(|argument| self.expr(cursor, &argument.value));
             }
@@ -223,8 +242,14 @@ impl Walk<'_> {
         }
     }
 
-    /// `T.exq`, which nobody has.
+    /// `T.exq`, which nobody has; `T.float32.exp`, since a dtype has nothing.
     fn member(&mut self, cursor: Cursor<'_>, of: &Expr, member: TokenIndex) {
+        if matches!(of.kind, ExprKind::Attribute { .. }) && self.is_dtype(cursor, of) {
+            let span = cursor.span(TokenRange { start: member, end: member + 1 });
+            let message = format!("`{}` is a dtype, it has no `{}`", cursor.source(of.tokens), cursor.text(member));
+            self.mistake(Code::UnknownOperator, span, message);
+            return;
+        }
         let is_tir = matches!(of.kind, ExprKind::Name) && {
             let head = cursor.name(of.tokens.start);
             !self.bound.contains(&head) && self.file.namespace(&head) == Some(Namespace::Tir)
@@ -248,6 +273,12 @@ impl Walk<'_> {
             let message = format!("the loop variable `{used}` stands outside the block, which has axes of its own");
             let report = Diagnostic::new(Code::UndefinedName, ItemPlace::Segment(self.segment, span), message);
             self.found.push(report.with_help("use the axis that `T.axis` binds to it"));
+        }
+        if self.scopes.is_gone(used) && self.seen.insert(used) {
+            let message = format!("`{used}` is used behind the block that binds it");
+            let report = Diagnostic::new(Code::UndefinedName, ItemPlace::Segment(self.segment, span), message);
+            self.found.push(report.with_help("a block reads and writes at its own axes"));
+            return;
         }
         let known = self.bound.contains(&used)
             || self.in_header && self.anywhere.contains(&used)
@@ -304,7 +335,7 @@ mod tests {
         let module = "from tvm.script import tirx as TX\nfrom tvm.tirx import layout\nn = TypeVar(\"n\")\n";
         let function = "def f(A: T.Buffer((n, 4), \"float32\"), b: T.handle):\n    B = TX.match_buffer(b, (n, layout.size))\n    \
                         for i, j in T.grid(n, 4):\n        with T.sblock(\"B\") as block:\n            v, w = T.axis.remap(\"SS\", [i, j])\n            \
-                        B[v, w] = T.comm_reducer(lambda x, y: x + y)(A[v, w], len(block))\n    T.evaluate(v)\n";
+                        B[v, w] = T.comm_reducer(lambda x, y: x + y, [0.0])(A[v, w], len(block))\n    T.evaluate(v)\n";
         assert_eq!(found(module, function), Vec::<String>::new());
     }
 

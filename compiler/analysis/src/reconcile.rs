@@ -81,11 +81,27 @@ pub struct Reconciled {
     pub open: bool,
 }
 
+impl Reconciled {
+    /// Whether the value is certainly of the declared type.
+    pub fn is_proved(&self) -> bool {
+        self.clash.is_none() && !self.open
+    }
+}
+
 /// Reconciles `declared` with `inferred`.
 pub fn reconcile(declared: &StructInfo, inferred: &StructInfo, bounds: &Bounds) -> Reconciled {
     let mut walk = Walk::new(bounds);
     let ty = walk.types(declared, inferred);
     Reconciled { ty, clash: walk.clash, open: walk.open }
+}
+
+/// Whether a type says more than another that it fits.
+pub fn says_more(ty: &StructInfo, than: &StructInfo, bounds: &Bounds) -> bool {
+    if *than == StructInfo::Object {
+        return *ty != StructInfo::Object;
+    }
+    let reconciled = reconcile(ty, than, bounds);
+    reconciled.clash.is_none() && reconciled.open
 }
 
 struct Walk<'a> {

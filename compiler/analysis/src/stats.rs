@@ -3,6 +3,7 @@
 //! Everything is an expression over the function's symbolic dims. What is counted how stands in `docs/stats.md`; what an
 //! operator costs stands in its schema ([`rx_ops::Cost`]).
 
+pub mod amount;
 mod memory;
 mod total;
 
@@ -136,6 +137,13 @@ pub fn function_stats(function: &Function, callees: &dyn Callees) -> FunctionSta
         peak,
         bounds: function.bounds.clone(),
     }
+}
+
+/// Counts the calls of one expression, one inside another.
+pub fn expression_stats(expr: &rx_ir::Expr, callees: &dyn Callees, bounds: &Bounds) -> CallStats {
+    let mut counter = total::Counter::new(callees, bounds);
+    counter.expr(expr);
+    counter.total
 }
 
 fn params(params: &[(Name, StructInfo)]) -> ParamStats {

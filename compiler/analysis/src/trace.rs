@@ -21,6 +21,7 @@ use rx_base::Name;
 use rx_ir::{FunctionSignature, Signature, StructInfo};
 use rx_ops::provenance::{Facet, Part};
 use rx_syntax::Segment;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// Steps of one chain; what is farther away is not followed.
@@ -37,6 +38,10 @@ pub trait World {
     fn signature(&self, name: Name) -> Option<Arc<Signature>>;
     /// The operator called `name`, declared ones included.
     fn operator(&self, name: Name) -> Option<&'static rx_ops::Schema>;
+    /// How far a chain is followed at most; one that is cut short tells no facts beside it.
+    fn most_steps(&self) -> usize {
+        MAX_STEPS
+    }
 }
 
 /// A Relax function: its text and what its check found.
@@ -72,6 +77,23 @@ pub enum Asked {
     Dtype(Vec<usize>),
     /// The rank of a field.
     Rank(Vec<usize>),
+}
+
+/// An axis, `dtype` or `rank`; of a field of a tuple, behind its index and a dot.
+impl FromStr for Asked {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Asked, String> {
+        let wrong = || format!("`{text}` is no axis, `dtype` or `rank`, nor one of a field, such as `1.dtype`");
+        let mut parts: Vec<&str> = text.split('.').collect();
+        let last = parts.pop().ok_or_else(wrong)?;
+        let path: Vec<usize> = parts.iter().map(|at| at.parse()).collect::<Result<_, _>>().map_err(|_| wrong())?;
+        Ok(match last {
+            "dtype" => Asked::Dtype(path),
+            "rank" => Asked::Rank(path),
+            axis => Asked::Axis(path, axis.parse().map_err(|_| wrong())?),
+        })
+    }
 }
 
 /// The answer for one position.

@@ -139,35 +139,46 @@ impl<'a> Bindings<'a> {
     /// The callee's type in the caller's terms. A shape with an unbound symbol keeps its rank only, as TVM's
     /// `EraseToWellDefined` does.
     pub fn substitute_type(&self, ty: &StructInfo) -> StructInfo {
+        self.type_with(ty, None)
+    }
+
+    /// As [`Bindings::substitute_type`], to compare with: a dim with an unbound symbol agrees with everything, and the others
+    /// stay.
+    pub fn wanted_type(&self, ty: &StructInfo) -> StructInfo {
+        self.type_with(ty, Some(&Dim::ERROR))
+    }
+
+    fn type_with(&self, ty: &StructInfo, unbound: Option<&Dim>) -> StructInfo {
         match ty {
             StructInfo::Tensor(tensor) => {
                 // Readings are in the callee's terms, and the mistake is the callee's.
-                let shape = self.substitute_shape(&tensor.shape);
+                let shape = self.shape_with(&tensor.shape, unbound);
                 TensorInfo { shape, readings: None, ..TensorInfo::clone(tensor) }.into()
             }
             StructInfo::DTensor(tensor) => {
                 let mut tensor = rx_ir::DTensorInfo::clone(tensor);
-                tensor.tensor.shape = self.substitute_shape(&tensor.tensor.shape);
+                tensor.tensor.shape = self.shape_with(&tensor.tensor.shape, unbound);
                 tensor.tensor.readings = None;
                 StructInfo::DTensor(Arc::new(tensor))
             }
-            StructInfo::Shape(shape) => StructInfo::Shape(self.substitute_shape(shape)),
+            StructInfo::Shape(shape) => StructInfo::Shape(self.shape_with(shape, unbound)),
             StructInfo::Prim(prim) => {
                 let value = prim.value.as_ref().and_then(|value| self.substitute(value));
                 StructInfo::Prim(rx_ir::PrimInfo { dtype: prim.dtype, value })
             }
             StructInfo::Tuple(fields) => {
-                let fields: Vec<StructInfo> = fields.iter().map(|field| self.substitute_type(field)).collect();
+                let fields: Vec<StructInfo> = fields.iter().map(|field| self.type_with(field, unbound)).collect();
                 StructInfo::tuple(fields)
             }
             other => other.clone(),
         }
     }
 
-    fn substitute_shape(&self, shape: &Shape) -> Shape {
+    fn shape_with(&self, shape: &Shape, unbound: Option<&Dim>) -> Shape {
         match shape {
             Shape::Known(dims) | Shape::Var { dims: Some(dims), .. } => {
-                match dims.iter().map(|dim| self.substitute(dim)).collect::<Option<Vec<Dim>>>() {
+                let here = |dim| self.substitute(dim).or_else(|| unbound.cloned());
+                match dims.iter().map(here).collect::<Option<Vec<Dim>>>() {
                     Some(dims) => Shape::known(dims),
                     None => Shape::Rank(dims.len()),
                 }

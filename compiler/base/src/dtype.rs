@@ -105,6 +105,25 @@ dtypes! {
 }
 
 impl DType {
+    /// The names of the dtypes that programs mostly have, the likelier first: for suggestions.
+    pub const USUAL: [&str; 15] = [
+        "float32",
+        "float16",
+        "bfloat16",
+        "float64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "bool",
+        "float8_e4m3fn",
+        "float8_e5m2",
+    ];
+
     /// Reads a dtype name as TVM spells it: `float32`, `int8x4`, `bool`, `uint1` (which is `bool`), `float8_e4m3fn`, `handle`.
     ///
     /// `None` for anything else, the empty string and `void` included: `void` means *no dtype* and is the caller's to treat.

@@ -17,17 +17,23 @@ impl Workspace {
         let Some((db, document, inputs)) = self.parts(file) else { return Vec::new() };
         let style = Style { which, dialect: Dialect::detect(document) };
         let mut edits = Vec::new();
+        let touched =
+            |start: usize, end: usize| range.as_ref().is_none_or(|range| range.start <= end && start <= range.end);
         for (at, (input, item)) in inputs.items.iter().zip(document.items()).enumerate() {
+            let start = document.item_start(at);
+            if !touched(start, start + item.byte_len()) {
+                continue;
+            }
             let Some(check) = check_item(db, *input).function else { continue };
             let context = scope_context(db, input.scope(db));
-            for annotation in annotations(&item.segments, &check, &context, style) {
+            let wanted =
+                |segment| touched(start + item.segment_start(segment), start + item.segment_start(segment + 1));
+            for annotation in annotations(&item.segments, &check, &context, style, wanted) {
                 let place = ItemPlace::Segment(annotation.segment, annotation.span);
                 edits.extend(absolute(document, at, &place).map(|span| (span, annotation.text)));
             }
         }
-        let wanted =
-            |span: &Range<usize>| range.as_ref().is_none_or(|range| range.start <= span.end && span.start <= range.end);
-        edits.retain(|(span, _)| wanted(&span.range()));
+        edits.retain(|(span, _)| touched(span.start as usize, span.end as usize));
         edits.sort();
         edits
     }

@@ -5,7 +5,6 @@
 //! are computed from the document when somebody asks.
 
 mod annotate;
-mod hover;
 mod module;
 mod owner;
 mod position;
@@ -14,15 +13,16 @@ mod queries;
 mod stats;
 mod suppress;
 mod sync;
+mod view;
 mod why;
 mod workspace;
 
-pub use hover::Hover;
 pub use module::FunctionRow;
-pub use owner::Declaration;
+pub use owner::{Declaration, declaration, prim_param};
 pub use project::{Project, Projects};
 pub use rx_analysis::annotate::Annotate;
 pub use rx_analysis::operators::declared_operators;
+pub use rx_analysis::stats::amount;
 pub use rx_analysis::stats::{CallStats, FunctionStats, ParamStats, PeakStats};
 pub use rx_analysis::trace::{Asked, Detail, Step, StepKind, Trace, Why};
 pub use rx_ir::{IndexSites, Origin, StructInfo};
@@ -30,4 +30,5 @@ pub use rx_ops::user::Operators;
 pub use rx_syntax::document::{Document, Encoding, FileKind, FunctionKind};
 pub use rx_tir::Count;
 pub use stats::{FunctionOrLoops, StatsRow};
+pub use view::FileView;
 pub use workspace::{Cancelled, FileId, RowKind, Snapshot, TypeRow, Workspace};

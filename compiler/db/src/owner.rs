@@ -5,7 +5,7 @@ use crate::queries::{check_item, full_signature};
 use crate::workspace::{FileId, Workspace};
 use rx_analysis::ItemPart;
 use rx_base::Name;
-use rx_ir::{PrimParamKind, Signature};
+use rx_ir::{PrimParam, PrimParamKind, Signature};
 use rx_syntax::document::{FunctionKind, ItemKind};
 
 /// A function of a file as others see it.
@@ -61,7 +61,8 @@ impl Workspace {
     }
 }
 
-fn declaration(function: Name, signature: &Signature) -> String {
+/// A signature in one line: `def main(x: R.Tensor((n,), dtype="float32")) -> …`.
+pub fn declaration(function: Name, signature: &Signature) -> String {
     match signature {
         Signature::Relax(signature) => {
             let params: Vec<String> = signature.params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
@@ -69,18 +70,23 @@ fn declaration(function: Name, signature: &Signature) -> String {
             format!("def {function}({}){ret}", params.join(", "))
         }
         Signature::Prim(prim) => {
-            let params = prim.params.iter().map(|param| match &param.kind {
-                PrimParamKind::Buffer(buffer) => {
-                    let dims: Vec<String> = buffer.shape.iter().map(ToString::to_string).collect();
-                    let comma = if dims.len() == 1 { "," } else { "" };
-                    format!("{}: T.Buffer(({}{comma}), \"{}\")", param.name, dims.join(", "), buffer.dtype)
-                }
-                PrimParamKind::Scalar(dtype) => format!("{}: T.{dtype}", param.name),
-                PrimParamKind::Opaque => format!("{}: T.handle", param.name),
-            });
+            let params = prim.params.iter().map(prim_param);
             format!("def {function}({})", params.collect::<Vec<_>>().join(", "))
         }
         Signature::Extern(ty) => format!("{function}: {ty}"),
         Signature::Opaque => format!("def {function}"),
+    }
+}
+
+/// A parameter of a prim_func: `x: T.Buffer((4, 8), "float32")`.
+pub fn prim_param(param: &PrimParam) -> String {
+    match &param.kind {
+        PrimParamKind::Buffer(buffer) => {
+            let dims: Vec<String> = buffer.shape.iter().map(ToString::to_string).collect();
+            let comma = if dims.len() == 1 { "," } else { "" };
+            format!("{}: T.Buffer(({}{comma}), \"{}\")", param.name, dims.join(", "), buffer.dtype)
+        }
+        PrimParamKind::Scalar(dtype) => format!("{}: T.{dtype}", param.name),
+        PrimParamKind::Opaque => format!("{}: T.handle", param.name),
     }
 }

@@ -268,6 +268,10 @@ pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck
             let context = scope_context(db, item.scope(db));
             diagnostics.extend(rx_analysis::prelude::check(&segments, &context));
         }
+        ItemKind::ModuleStatement => {
+            let context = scope_context(db, item.scope(db));
+            diagnostics.extend(rx_analysis::prelude::of_module(&segments, &context));
+        }
         _ => {}
     }
     diagnostics.extend(duplicate(db, item));

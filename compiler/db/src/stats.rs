@@ -1,13 +1,14 @@
 //! What the functions of a file hold and cost.
 
-use crate::position::absolute;
+use crate::view::FileView;
 use crate::workspace::{FileId, Snapshot, Workspace};
 use rx_analysis::ItemPart;
 use rx_analysis::function::ItemPlace;
-use rx_analysis::stats::{Callees, FunctionStats, function_stats};
+use rx_analysis::stats::{CallStats, Callees, FunctionStats, expression_stats, function_stats};
 use rx_base::name::{NameMap, NameSet};
+use rx_base::symbolic::Bounds;
 use rx_base::{Name, Span};
-use rx_ir::{IndexSites, Signature};
+use rx_ir::{Expr, IndexSites, Signature};
 use rx_ops::Schema;
 use rx_syntax::document::{FunctionKind, ItemKind};
 use rx_tir::Count;
@@ -43,24 +44,20 @@ impl Workspace {
     /// What each function of a file holds and costs, in order.
     pub fn stats(&self, file: FileId) -> Vec<StatsRow> {
         let Some((_, document, _)) = self.parts(file) else { return Vec::new() };
-        let module = Module {
-            workspace: self,
-            file,
-            functions: RefCell::default(),
-            loops: RefCell::default(),
-            inside: RefCell::default(),
-        };
-        let sites: NameMap<IndexSites> = self.index_sites(file).into_iter().collect();
-        let row = |(at, item): (usize, &rx_syntax::document::Item)| {
-            let (ItemKind::Function(kind), Some(name)) = (item.kind, item.name) else { return None };
-            let span = absolute(document, at, &ItemPlace::Item(name, ItemPart::Name)).unwrap_or_default();
-            let stats = match kind {
-                FunctionKind::Relax => FunctionOrLoops::Relax(module.function(name)?),
-                _ => FunctionOrLoops::Prim(module.prim_func(name)?),
-            };
-            Some(StatsRow { name, span, stats, index_sites: sites.get(&name).copied().unwrap_or_default() })
-        };
-        document.items().iter().enumerate().filter_map(row).collect()
+        let module = Module::new(self, file);
+        (0..document.items().len()).filter_map(|at| module.row(at)).collect()
+    }
+}
+
+impl FileView<'_> {
+    /// What the function that is item `at` holds and costs.
+    pub fn stats(&self, at: usize) -> Option<StatsRow> {
+        Module::new(self.workspace(), self.file()).row(at)
+    }
+
+    /// What the calls of one expression cost.
+    pub fn expression_stats(&self, expr: &Expr) -> CallStats {
+        expression_stats(expr, &Module::new(self.workspace(), self.file()), &Bounds::default())
     }
 }
 
@@ -79,6 +76,26 @@ struct Module<'a> {
     loops: RefCell<NameMap<Option<Count>>>,
     /// Functions being counted.
     inside: RefCell<NameSet>,
+}
+
+impl<'a> Module<'a> {
+    fn new(workspace: &'a Workspace, file: FileId) -> Module<'a> {
+        let (functions, loops, inside) = Default::default();
+        Module { workspace, file, functions, loops, inside }
+    }
+
+    fn row(&self, at: usize) -> Option<StatsRow> {
+        let view = self.workspace.view(self.file)?;
+        let item = view.document().items().get(at)?;
+        let (ItemKind::Function(kind), Some(name)) = (item.kind, item.name) else { return None };
+        let span = view.absolute(at, &ItemPlace::Item(name, ItemPart::Name)).unwrap_or_default();
+        let stats = match kind {
+            FunctionKind::Relax => FunctionOrLoops::Relax(self.function(name)?),
+            _ => FunctionOrLoops::Prim(self.prim_func(name)?),
+        };
+        let index_sites = view.check(at).map(|check| check.index_sites).unwrap_or_default();
+        Some(StatsRow { name, span, stats, index_sites })
+    }
 }
 
 impl Callees for Module<'_> {

@@ -3,7 +3,7 @@
 use crate::position::absolute;
 use crate::queries::{Database, check_item, item_signature, scope_context, scope_index, signature};
 use crate::workspace::{FileId, Snapshot, Workspace};
-use rx_analysis::trace::{self, Asked, FunctionText, TracePlace, Why, World};
+use rx_analysis::trace::{self, Asked, FunctionText, MAX_STEPS, TracePlace, Why, World};
 use rx_base::{Name, Span};
 use rx_ir::Signature;
 use rx_ops::Schema;
@@ -14,7 +14,12 @@ impl Workspace {
     /// Traces the value at `offset` bytes of a file back to what fixed it: a variable, call, parameter, or a dim of an
     /// annotation. `None` where no value of a Relax function stands.
     pub fn why(&self, file: FileId, offset: usize, asked: &Asked) -> Option<Why<Span>> {
-        self.why_at(file, offset, false, asked)
+        self.why_at(file, offset, false, asked, None)
+    }
+
+    /// As [`Workspace::why`], for a glance: each chain is cut off after so many steps, and tells no facts beside it.
+    pub fn why_briefly(&self, file: FileId, offset: usize, steps: usize) -> Option<Why<Span>> {
+        self.why_at(file, offset, false, &Asked::Everything, Some(steps))
     }
 
     /// As [`Workspace::why`], of what the statement on a line binds or returns; lines count from 0.
@@ -27,15 +32,22 @@ impl Workspace {
         let location = document.locate(start)?;
         let rest = document.segment(location)?.text().get(location.offset..)?;
         let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-        self.why_at(file, start + blanks, true, asked)
+        self.why_at(file, start + blanks, true, asked, None)
     }
 
-    fn why_at(&self, file: FileId, offset: usize, line_only: bool, asked: &Asked) -> Option<Why<Span>> {
+    fn why_at(
+        &self,
+        file: FileId,
+        offset: usize,
+        line_only: bool,
+        asked: &Asked,
+        steps: Option<usize>,
+    ) -> Option<Why<Span>> {
         let (db, document, inputs) = self.parts(file)?;
         let location = document.locate(offset)?;
         let item = document.items().get(location.item)?;
         let name = item.name.filter(|_| item.kind == ItemKind::Function(FunctionKind::Relax))?;
-        let world = Items { db, item: *inputs.items.get(location.item)? };
+        let world = Items { db, item: *inputs.items.get(location.item)?, steps: steps.unwrap_or(MAX_STEPS) };
         let segment = u32::try_from(location.segment).ok()?;
         let at = u32::try_from(location.offset).ok()?;
         let found = trace::why(&world, name, segment, at, line_only, asked)?;
@@ -68,6 +80,7 @@ fn placed(document: &Document, from: usize, place: &TracePlace) -> Option<Span> 
 struct Items<'a> {
     db: &'a Database,
     item: crate::queries::ItemInput,
+    steps: usize,
 }
 
 impl World for Items<'_> {
@@ -87,6 +100,10 @@ impl World for Items<'_> {
 
     fn signature(&self, name: Name) -> Option<Arc<Signature>> {
         item_signature(self.db, self.item, name)
+    }
+
+    fn most_steps(&self) -> usize {
+        self.steps
     }
 
     fn operator(&self, name: Name) -> Option<&'static Schema> {

@@ -1,6 +1,5 @@
 //! Documents and what can be asked of them.
 
-use crate::hover::{Hover, hover_at};
 use crate::module::FunctionRow;
 use crate::position::{absolute, place_diagnostic};
 use crate::queries::{Database, check_item, portability};
@@ -158,12 +157,6 @@ impl Workspace {
         self.file(file).map(|file| types(&self.db, file)).unwrap_or_default()
     }
 
-    /// What is known of the name at `offset` bytes.
-    pub fn hover(&self, file: FileId, offset: usize) -> Option<Hover> {
-        let file = self.file(file)?;
-        hover_at(&self.db, &file.document, &file.inputs, offset)
-    }
-
     /// A copy to read from on another thread. A later [`Workspace::edit`] waits until it is dropped, and cancels its
     /// queries: ask through [`Snapshot::catch`].
     pub fn snapshot(&self) -> Snapshot {
@@ -208,11 +201,6 @@ impl Snapshot {
     /// As [`Workspace::functions`].
     pub fn functions(&self, file: FileId) -> Vec<FunctionRow> {
         self.0.functions(file)
-    }
-
-    /// As [`Workspace::hover`].
-    pub fn hover(&self, file: FileId, offset: usize) -> Option<Hover> {
-        self.0.hover(file, offset)
     }
 }
 

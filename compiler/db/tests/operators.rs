@@ -56,14 +56,3 @@ fn the_same_declarations_are_one_value() {
     assert_eq!(one, other);
     assert_ne!(one, operators("R.Any"));
 }
-
-#[test]
-fn hover_tells_what_is_declared() {
-    let mut workspace = Workspace::new();
-    let file = workspace.add(TEXT, FileKind::Rx);
-    workspace.set_operators(file, operators("x"));
-    let hover = workspace.hover(file, TEXT.find("halve").unwrap_or_default()).map(|hover| hover.markdown);
-    let wanted = "```python\nR.my.halve(x, axis=0)\n```\nKeeps every other column. Gives `x`, where `m % 2 == 0`.\n\
-                  - `x` (operand): `R.Tensor((\"n\", \"m\"), dtype=\"d\")`.\n- `axis` (attribute): Which.\n";
-    assert_eq!(hover.as_deref(), Some(wanted));
-}

@@ -178,6 +178,11 @@ impl Placement {
         Some(format!("S[{axis}]"))
     }
 
+    /// For how many axes of a mesh it says something.
+    pub fn mesh_ndim(&self) -> usize {
+        self.0.as_str().split(',').count()
+    }
+
     /// The first axis it cuts that a tensor of `ndim` dimensions has not.
     pub fn axis_beyond(&self, ndim: usize) -> Option<usize> {
         let axis = |part: &str| part.strip_prefix("S[")?.strip_suffix(']')?.parse().ok();

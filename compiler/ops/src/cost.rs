@@ -40,6 +40,11 @@ pub struct Charge {
 }
 
 impl Cost {
+    /// Whether each element of the result is computed from the operands' elements at its place.
+    pub fn is_elementwise(&self) -> bool {
+        matches!(self, Cost::PerOutput(1..))
+    }
+
     /// The cost of a call whose result is of type `result`.
     pub fn charge(&self, call: &CallInfo<'_>, result: &StructInfo) -> Charge {
         let none = || Some(Dim::constant(0));

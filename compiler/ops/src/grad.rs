@@ -18,15 +18,20 @@ const ONES: Default = Default::Ints(&[1, 1]);
 const POOL_PARAMS: [Param; 10] = [
     OUTPUT_GRAD,
     DATA,
-    pool_size(ONES),
-    strides(ONES),
-    padding_param(Default::Ints(&[0, 0, 0, 0])),
-    dilation(ONES),
+    listed(pool_size(ONES)),
+    listed(strides(ONES)),
+    listed(padding_param(Default::Ints(&[0, 0, 0, 0]))),
+    listed(dilation(ONES)),
     CEIL_MODE,
     count_include_pad(false),
     layout("NCHW"),
     OUT_LAYOUT,
 ];
+
+/// A parameter of a pooling as its gradient takes it: TVM's gradients do not spread one integer over all axes.
+const fn listed(param: Param) -> Param {
+    Param { kind: ParamKind::Attr(AttrKind::IntList), ..param }
+}
 
 const fn schema(
     name: &'static str,

@@ -44,4 +44,4 @@ pub use cost::{Charge, Cost};
 pub use flow::{Flow, Part, Site};
 pub use registry::{all, find};
 pub use repair::{Repair, repairs};
-pub use schema::{AttrKind, Default, Param, ParamKind, Purity, Schema};
+pub use schema::{AttrKind, Default, Param, ParamKind, Purity, Schema, usual_layouts};

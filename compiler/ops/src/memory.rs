@@ -1,12 +1,13 @@
 //! `R.memory.*` and `R.builtin.*`: storage, tensors in it, views.
 
 use crate::arguments::{dtype, new_shape, scalar};
-use crate::call::{CallInfo, Problem};
+use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::cost::Cost;
 use crate::operands::tensor_type;
 use crate::schema::{Default, Flow, Param, ParamKind, Purity, Schema};
 use crate::tensor::values::arrange;
-use rx_ir::StructInfo;
+use rx_base::Code;
+use rx_ir::{ExprKind, StructInfo};
 
 mod view;
 
@@ -14,7 +15,8 @@ const REFERENCE: &str = "TVM src/relax/op/op.cc";
 const SCOPE: Param = Param::operand("storage_scope", ParamKind::Any, "The kind of memory, usually `\"global\"`.");
 pub(crate) const STORAGE: Param = Param::operand("storage", ParamKind::Any, "The storage.");
 pub(crate) const OFFSET: Param = Param::operand("offset", ParamKind::Prim, "Where in the storage it begins, in bytes.");
-pub(crate) const SHAPE: Param = Param::operand("shape", ParamKind::Shape, "The shape of the tensor.");
+pub(crate) const SHAPE: Param =
+    Param::operand("shape", ParamKind::ShapeValue, "The shape of the tensor, a shape value: `R.shape([…])`.");
 pub(crate) const DTYPE: Param = Param::operand("dtype", ParamKind::Any, "The dtype: `R.dtype(\"float32\")`.");
 pub(crate) const DEVICE_INDEX: Param = Param {
     name: "runtime_device_ind",
@@ -116,10 +118,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         doc: "A tensor with memory of its own and no values yet.",
         reference: REFERENCE,
         cost: Cost::Nothing,
-        infer: |call| {
-            scalar(call, "runtime_device_index")?;
-            Ok(tensor_type(new_shape(call, "shape")?, dtype(call, "dtype")?, None))
-        },
+        infer: builtin_alloc_tensor,
         compute: None,
         flow: Flow::OPAQUE,
     },
@@ -152,6 +151,18 @@ fn alloc_storage(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     scalar(call, "virtual_device_index")?;
     dtype(call, "dtype")?;
     Ok(StructInfo::Object)
+}
+
+/// TVM's `InferTypeAllocateTensor`: the shape must be written out.
+fn builtin_alloc_tensor(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    scalar(call, "runtime_device_index")?;
+    let shape = new_shape(call, "shape")?;
+    if let Some(ExprKind::Var(variable)) = call.operand("shape").map(|expr| &expr.kind) {
+        let message = format_args!("`shape` must be written out, `{variable}` is a variable");
+        let report = call.error(Code::ArgumentType, ParamPlace::Param("shape"), message);
+        return Err(report.with_help("write its dims: `R.shape([…])`").into());
+    }
+    Ok(tensor_type(shape, dtype(call, "dtype")?, None))
 }
 
 /// A tensor in a storage: its shape and dtype are the call's own arguments.

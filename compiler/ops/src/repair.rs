@@ -73,7 +73,7 @@ fn candidates(kind: AttrKind, given: &Attr, wanted: &StructInfo) -> Vec<(i64, At
         (AttrKind::Ints, Attr::Int(dim)) => dim.as_constant().map_or_else(Vec::new, |value| {
             near(value).map(|(distance, other)| (distance, Attr::Int(other.into()))).collect()
         }),
-        (AttrKind::Ints, Attr::List(items)) => lists(items),
+        (AttrKind::Ints | AttrKind::IntList, Attr::List(items)) => lists(items),
         _ => Vec::new(),
     }
 }

@@ -3,6 +3,7 @@
 use crate::call::Rule;
 use crate::compute::Compute;
 use crate::cost::Cost;
+use std::fmt;
 
 pub use crate::flow::Flow;
 
@@ -30,6 +31,17 @@ pub struct Schema {
 }
 
 impl Schema {
+    /// The part of its page's address that leads to it: headings without their dots.
+    pub fn anchor(&self) -> String {
+        format!("r{}", self.name.replace('.', "").to_lowercase())
+    }
+
+    /// The address of its documentation; one that a project declares has none.
+    pub fn url(&self) -> Option<String> {
+        let own = crate::find(rx_base::name::name(self.name)).is_some_and(|found| std::ptr::eq(found, self));
+        own.then(|| format!("{}/blob/main/docs/operators.md#{}", env!("CARGO_PKG_REPOSITORY"), self.anchor()))
+    }
+
     /// The same operator at another cost.
     pub(crate) const fn costing(self, cost: Cost) -> Schema {
         Schema { cost, ..self }
@@ -67,6 +79,8 @@ pub enum ParamKind {
     Tensors,
     /// A shape: `R.shape([…])`, a tuple of dims, or a shape-typed variable.
     Shape,
+    /// A shape that is a value: `R.shape([…])` or a shape-typed variable. A tuple stays a tuple, as TVM reads it here.
+    ShapeValue,
     /// A scalar: a number, an expression over symbolic dims, `R.prim_value(…)`, `T.float32(0.5)`.
     Prim,
     /// A tuple of scalars, in line or a variable: `begin` of `strided_slice`.
@@ -104,6 +118,8 @@ pub enum AttrKind {
     DType,
     /// An integer or a list of integers; a single one is broadcast by the rule.
     Ints,
+    /// A list of integers; a single one is none.
+    IntList,
     /// A list of floats.
     Floats,
     /// A layout string such as `NCHW`.
@@ -116,6 +132,17 @@ pub enum AttrKind {
     Dict,
     /// Any value; the rule looks at it.
     Any,
+}
+
+/// The usual layouts of a tensor that has the dims of this one: `NCHW` and `NHWC`, `OIHW` and its like.
+pub fn usual_layouts(like: &str) -> Vec<String> {
+    let spatial: String = like.chars().filter(|letter| matches!(letter, 'D' | 'H' | 'W')).collect();
+    let usual: &[&str] = match (like.contains('N'), like.contains('O')) {
+        (true, _) => &["NC_", "N_C"],
+        (_, true) => &["OI_", "IO_", "O_I", "_IO", "_OI", "I_O"],
+        _ => &[],
+    };
+    usual.iter().map(|layout| layout.replace('_', &spatial)).collect()
 }
 
 /// What stands for an argument that is left out.
@@ -137,6 +164,68 @@ pub enum Default {
     Ints(&'static [i64]),
     /// A list of floats.
     Floats(&'static [f64]),
+}
+
+/// What it takes, in words.
+impl fmt::Display for ParamKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ParamKind::Tensor => "tensor",
+            ParamKind::Tensors => "tuple of tensors",
+            ParamKind::Shape => "shape",
+            ParamKind::ShapeValue => "shape value",
+            ParamKind::Prim => "scalar",
+            ParamKind::Prims => "tuple of scalars",
+            ParamKind::Any => "any expression",
+            ParamKind::Variadic => "any number of expressions",
+            ParamKind::Function => "function",
+            ParamKind::Arguments => "tuple of arguments",
+            ParamKind::Types => "struct infos",
+            ParamKind::Attr(kind) => return kind.fmt(f),
+        })
+    }
+}
+
+/// What it takes, in words; of a choice, the choices.
+impl fmt::Display for AttrKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AttrKind::Int => "integer",
+            AttrKind::IntOrNone => "integer or `None`",
+            AttrKind::Float => "number",
+            AttrKind::Bool => "boolean",
+            AttrKind::Str => "string",
+            AttrKind::Choice(choices) => {
+                let choices: Vec<String> = choices.iter().map(|choice| format!("`\"{choice}\"`")).collect();
+                return f.write_str(&choices.join(" or "));
+            }
+            AttrKind::DType => "dtype",
+            AttrKind::Ints => "integer or integers",
+            AttrKind::IntList => "list of integers",
+            AttrKind::Floats => "numbers",
+            AttrKind::Layout => "layout",
+            AttrKind::Strs => "strings",
+            AttrKind::VDevice => "virtual device",
+            AttrKind::Dict => "dictionary",
+            AttrKind::Any => "any value",
+        })
+    }
+}
+
+impl Default {
+    /// As Python writes it; nothing where there is no default.
+    pub fn text(self) -> Option<String> {
+        Some(match self {
+            Default::Required => return None,
+            Default::Absent => "None".to_owned(),
+            Default::Bool(value) => if value { "True" } else { "False" }.to_owned(),
+            Default::Int(value) => value.to_string(),
+            Default::Float(value) => format!("{value:?}"),
+            Default::Str(value) => format!("\"{value}\""),
+            Default::Ints(values) => format!("{values:?}"),
+            Default::Floats(values) => format!("{values:?}"),
+        })
+    }
 }
 
 impl Schema {
@@ -165,6 +254,17 @@ impl Param {
     /// An attribute.
     pub const fn attr(name: &'static str, kind: AttrKind, default: Default, doc: &'static str) -> Param {
         Param { name, kind: ParamKind::Attr(kind), default, doc }
+    }
+
+    /// As a signature writes it: `axis=-1`, `*args`.
+    pub fn text(&self) -> String {
+        match self.default {
+            Default::Required if self.kind == ParamKind::Variadic => format!("*{}", self.name),
+            default => match default.text() {
+                Some(text) => format!("{}={text}", self.name),
+                None => self.name.to_owned(),
+            },
+        }
     }
 
     /// Whether it is an attribute.

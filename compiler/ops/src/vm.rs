@@ -82,8 +82,11 @@ fn alloc_storage(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
 }
 
 /// As `memory.alloc_tensor`, but a shape that is a variable gives its dims, or its rank where they are not known (TVM's
-/// `InferTypeVMAllocTensor`).
+/// `InferTypeVMAllocTensor`). Of a tuple it takes nothing, and says nothing.
 fn vm_alloc_tensor(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
+    if call.ty("shape").as_tuple().is_some() {
+        return Ok(tensor_type(Shape::of_rank(None), dtype(call, "dtype")?, None));
+    }
     let result = alloc_tensor(call)?;
     match result.as_tensor() {
         Some(tensor) => match &tensor.shape {

@@ -57,15 +57,7 @@ impl FromStr for Part {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Part, String> {
-        let wrong = || format!("`{text}` is no axis, `dtype` or `rank`, nor one of a field, such as `1.dtype`");
-        let mut parts: Vec<&str> = text.split('.').collect();
-        let last = parts.pop().ok_or_else(wrong)?;
-        let path: Vec<usize> = parts.iter().map(|at| at.parse()).collect::<Result<_, _>>().map_err(|_| wrong())?;
-        Ok(Part(match last {
-            "dtype" => Asked::Dtype(path),
-            "rank" => Asked::Rank(path),
-            axis => Asked::Axis(path, axis.parse().map_err(|_| wrong())?),
-        }))
+        text.parse().map(Part)
     }
 }
 

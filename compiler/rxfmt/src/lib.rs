@@ -13,8 +13,7 @@ use args::Args;
 use clap::Parser;
 use output::{Outcome, Output};
 use rx_syntax::dialect::Dialect;
-use rx_syntax::format::format;
-use rx_syntax::printer::tree_eq_as;
+use rx_syntax::format::checked;
 use source::Source;
 
 /// The binary: the process's arguments, standard streams and exit status.
@@ -43,10 +42,8 @@ fn run(file: &str, args: &Args, output: &Output) -> Outcome {
     }
     let own = Dialect::detect(&document);
     let dialect = args.dialect.unwrap_or(own);
-    let formatted = format(&document, dialect);
-    // The formatter changes no tree; should it ever, the file must not pay for it.
-    match tree_eq_as((&document, own), (&source.document_of(&formatted), dialect)) {
-        Ok(()) => output.formatted(&source, &formatted),
+    match checked(&document, own, dialect) {
+        Ok(formatted) => output.formatted(&source, &formatted),
         Err(difference) => {
             output.failed(&format!("{}: left as it is, for formatting changes it: {difference}", source.name))
         }

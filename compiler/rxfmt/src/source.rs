@@ -4,8 +4,9 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use rx_base::{Diagnostic, Severity, Span};
-use rx_syntax::{Document, Encoding, FileKind, ItemKind, syntax_diagnostics};
+use rx_base::{Diagnostic, Span};
+use rx_syntax::format::errors;
+use rx_syntax::{Document, Encoding, FileKind};
 
 /// A text, and where it came from.
 pub struct Source {
@@ -44,33 +45,16 @@ impl Source {
 
     /// The text as a document.
     pub fn document(&self) -> Document {
-        self.document_of(&self.text)
-    }
-
-    /// Another text as a document of the same kind.
-    pub fn document_of(&self, text: &str) -> Document {
-        Document::new(text, self.kind)
+        Document::new(&self.text, self.kind)
     }
 
     /// The syntax errors of a document that was made of this text, one line each.
     pub fn mistakes(&self, document: &Document) -> Vec<String> {
-        let mut mistakes = Vec::new();
-        for (at, item) in document.items().iter().enumerate() {
-            if item.kind == ItemKind::Foreign {
-                continue;
-            }
-            let segments = item.segments.iter().enumerate();
-            let syntax = segments.flat_map(|(segment, text)| {
-                syntax_diagnostics(text).into_iter().map(move |diagnostic| (segment, diagnostic))
-            });
-            let all = syntax.chain(item.indentation_diagnostics());
-            let errors = all.filter(|(_, diagnostic)| diagnostic.severity == Severity::Error);
-            mistakes.extend(errors.map(|(segment, diagnostic)| {
-                let start = document.segment_start(at, segment) + diagnostic.primary.start as usize;
-                self.mistake(document, start, &diagnostic)
-            }));
-        }
-        mistakes
+        let line = |(item, segment, diagnostic): (usize, usize, Diagnostic<Span>)| {
+            let start = document.segment_start(item, segment) + diagnostic.primary.start as usize;
+            self.mistake(document, start, &diagnostic)
+        };
+        errors(document).map(line).collect()
     }
 
     fn mistake(&self, document: &Document, start: usize, diagnostic: &Diagnostic<Span>) -> String {

@@ -5,6 +5,8 @@
 
 mod detect;
 
+pub(crate) use detect::Evidence;
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -2,6 +2,7 @@
 
 use crate::ast::{StatementKind, StatementTree, SyntaxError, TokenRange};
 use crate::cursor::Cursor;
+use crate::dialect::Evidence;
 use crate::directive::{self, Directive};
 use crate::line;
 use crate::shape::Reader;
@@ -19,6 +20,7 @@ pub struct Segment {
     line_starts: OnceLock<Box<[u32]>>,
     tree: OnceLock<SegmentTree>,
     directives: OnceLock<Box<[Directive]>>,
+    evidence: OnceLock<Evidence>,
 }
 
 /// The statements of a segment, in order; blocks follow from their indentation.
@@ -51,8 +53,8 @@ impl Segment {
     /// A segment of `text`.
     pub fn new(text: Arc<str>) -> Segment {
         let (newlines, ascii) = line::count_newlines(&text);
-        let (line_starts, tree, directives) = Default::default();
-        Segment { newlines, ascii, text, line_starts, tree, directives }
+        let (line_starts, tree, directives, evidence) = Default::default();
+        Segment { newlines, ascii, text, line_starts, tree, directives, evidence }
     }
 
     /// The text.
@@ -91,6 +93,11 @@ impl Segment {
             true => directive::directives(&self.text, self.tree()),
             false => Box::default(),
         })
+    }
+
+    /// What it says of the dialect it is written in.
+    pub(crate) fn evidence(&self) -> &Evidence {
+        self.evidence.get_or_init(|| Evidence::of(self))
     }
 
     /// Whether there may be one, by a look at the text alone.

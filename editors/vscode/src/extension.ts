@@ -1,83 +1,95 @@
-// Starts `rx-lsp` and connects it to the editor. No rule of the language lives here.
+// Puts the parts together. No rule of the language lives in the extension: it starts rx-lsp and shows what that says.
 
 import * as vscode from "vscode";
-import {
-  DidChangeConfigurationNotification,
-  LanguageClient,
-  type LanguageClientOptions,
-  type ServerOptions,
-} from "vscode-languageclient/node";
-import { runCommands, runSettings } from "./run";
+import { ANNOTATE, annotate } from "./annotate";
+import { serverCommands } from "./commands";
+import { wantsServer } from "./documents";
+import { offerHelp } from "./offer";
+import { Panel } from "./run/panel";
+import { RUN, Runner } from "./run/run";
+import { Server } from "./server/server";
+import { AT_START, pythonEnabled, WHILE_RUNNING } from "./settings";
+import { statusItem } from "./status";
+import { Tasks } from "./tasks/provider";
+import { explain, WHY } from "./why/explain";
 
-let client: LanguageClient | undefined;
-let results: vscode.OutputChannel;
+let server: Server | undefined;
 
-export async function activate(context: vscode.ExtensionContext): Promise<void> {
-  results = vscode.window.createOutputChannel("rx run");
-  context.subscriptions.push(
-    results,
-    vscode.commands.registerCommand("rx.restartServer", restart),
-    vscode.workspace.onDidChangeConfiguration(async (change) => {
-      if (change.affectsConfiguration("rx.server") || change.affectsConfiguration("rx.python")) {
-        await restart();
-      } else if (change.affectsConfiguration("rx.run")) {
-        await client?.sendNotification(DidChangeConfigurationNotification.type, { settings: runSettings() });
+// How much of a Python file says whether it is one of TVM's.
+const FIRST_LINES = new vscode.Range(0, 0, 500, 0);
+
+export function activate(context: vscode.ExtensionContext): void {
+  const panel = new Panel(context.extensionUri);
+  const runner = new Runner(context.workspaceState, panel, () => started.has(RUN));
+  const started: Server = new Server(context, {
+    executeCommand: (command, args, next) => {
+      switch (command) {
+        case RUN:
+          return runner.execute(args, next);
+        case WHY:
+          return explain(args, next);
+        case ANNOTATE:
+          return annotate(args, next);
+        default:
+          return next(command, args);
       }
-    }),
-    // Until then no lens is shown and the folder's settings do not count.
-    vscode.workspace.onDidGrantWorkspaceTrust(restart),
+    },
+    // Lenses run programs; a folder that is not trusted has none.
+    provideCodeLenses: (document, token, next) => (vscode.workspace.isTrusted ? next(document, token) : []),
+  });
+  server = started;
+  const register = vscode.commands.registerCommand;
+  context.subscriptions.push(
+    started,
+    panel,
+    runner,
+    statusItem(started),
+    offerHelp(started),
+    serverCommands(context, started),
+    register("rx.runAgain", () => runner.again()),
+    register("rx.runOnDevice", () => runner.onDevice()),
+    register("rx.runWithArguments", () => runner.withArguments()),
+    register("rx.saveOutputs", () => runner.saveOutputs()),
+    vscode.tasks.registerTaskProvider("rx", new Tasks(context)),
+    started.onDidChange(() => announce(started)),
+    vscode.workspace.onDidChangeConfiguration((change) => configurationChanged(started, change)),
+    // Until then no lens is shown, the folder's settings do not count, and its Python environment is not looked at.
+    vscode.workspace.onDidGrantWorkspaceTrust(() => started.restart()),
+    vscode.workspace.onDidOpenTextDocument((document) => startFor(started, [document])),
+    vscode.workspace.onDidChangeTextDocument(({ document }) => startFor(started, [document])),
   );
-  await start();
+  announce(started);
+  startFor(started, vscode.workspace.textDocuments);
 }
 
 export async function deactivate(): Promise<void> {
-  await stop();
+  await server?.stop();
 }
 
-async function restart(): Promise<void> {
-  await stop();
-  await start();
-}
-
-async function stop(): Promise<void> {
-  const running = client;
-  client = undefined;
-  // A server that is already gone is what we want.
-  await running?.dispose().catch(() => undefined);
-}
-
-async function start(): Promise<void> {
-  const settings = vscode.workspace.getConfiguration("rx");
-  const command = settings.get<string>("server.path", "rx-lsp");
-  const server: ServerOptions = { command, args: ["--stdio"] };
-  const options: LanguageClientOptions = {
-    documentSelector: selector(settings.get<boolean>("python.enabled", true)),
-    initializationOptions: runSettings(),
-    middleware: {
-      executeCommand: runCommands(results),
-      provideCodeLenses: (document, token, next) => (vscode.workspace.isTrusted ? next(document, token) : []),
-    },
+function startFor(server: Server, documents: readonly vscode.TextDocument[]): void {
+  const wants = (document: vscode.TextDocument): boolean => {
+    const { languageId, uri } = document;
+    return wantsServer({ languageId, uri, head: () => document.getText(FIRST_LINES) }, pythonEnabled());
   };
-  client = new LanguageClient("rx", "Relax (rx)", server, options);
-  try {
-    await client.start();
-  } catch (error) {
-    client = undefined;
-    await reportNoServer(command, error);
+  if (server.state.kind === "idle" && documents.some(wants)) {
+    void server.start();
   }
 }
 
-function selector(python: boolean): { scheme: string; language: string }[] {
-  const languages = python ? ["relax", "python"] : ["relax"];
-  // `untitled`: text pasted into a new editor is checked before it is saved.
-  return languages.flatMap((language) => ["file", "untitled"].map((scheme) => ({ scheme, language })));
+function configurationChanged(server: Server, change: vscode.ConfigurationChangeEvent): void {
+  if (server.state.kind === "idle") {
+    startFor(server, vscode.workspace.textDocuments);
+  } else if (AT_START.some((section) => change.affectsConfiguration(section))) {
+    void server.restart();
+  } else if (WHILE_RUNNING.some((section) => change.affectsConfiguration(section))) {
+    void server.configure();
+  }
 }
 
-async function reportNoServer(command: string, error: unknown): Promise<void> {
-  const reason = error instanceof Error ? error.message : String(error);
-  const open = "Open settings";
-  const message = `rx: cannot start the language server \`${command}\` (${reason}). Build it with \`cargo install --path server\` in rx's folder, or set rx.server.path.`;
-  if ((await vscode.window.showErrorMessage(message, open)) === open) {
-    await vscode.commands.executeCommand("workbench.action.openSettings", "rx.server.path");
+// Menus show what the server that runs can do, and nothing else.
+function announce(server: Server): void {
+  const can = { "rx.canRun": RUN, "rx.canExplain": WHY, "rx.canAnnotate": ANNOTATE };
+  for (const [key, command] of Object.entries(can)) {
+    void vscode.commands.executeCommand("setContext", key, server.has(command));
   }
 }

@@ -1,6 +1,7 @@
 //! From the protocol's types to ours.
 
-use super::{Change, Point, Profile, Uri};
+use super::{Change, Point, Preferences, Profile, Uri};
+use crate::event::Event;
 use crate::run::{COMMAND, Order, Outcome, Settings};
 use rx_db::{Encoding, FileKind};
 use rx_settings::{Choice, FILE_NAME, Selector};
@@ -10,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tower_lsp::ls_types::{
     ClientCapabilities, DiagnosticTag, ExecuteCommandParams, MarkupKind, Position, PositionEncodingKind,
-    TextDocumentContentChangeEvent,
+    TextDocumentContentChangeEvent, TextDocumentPositionParams,
 };
 
 /// What a client with these capabilities can take.
@@ -23,6 +24,9 @@ pub fn profile(capabilities: &ClientCapabilities) -> Profile {
     let window = capabilities.window.as_ref();
     let workspace = capabilities.workspace.as_ref();
     let watched = workspace.and_then(|workspace| workspace.did_change_watched_files.as_ref());
+    let symbols = document.and_then(|document| document.document_symbol.as_ref());
+    let rename = document.and_then(|document| document.rename.as_ref());
+    let folding = document.and_then(|document| document.folding_range.as_ref());
     let says = |flag: Option<bool>| flag == Some(true);
     Profile {
         encoding: encoding(capabilities),
@@ -31,8 +35,16 @@ pub fn profile(capabilities: &ClientCapabilities) -> Profile {
         data: says(diagnostics.and_then(|it| it.data_support)),
         unnecessary: tags.is_some_and(|tags| tags.value_set.contains(&DiagnosticTag::UNNECESSARY)),
         markdown: formats.is_some_and(|formats| formats.contains(&MarkupKind::Markdown)),
+        pulls: document.is_some_and(|document| document.diagnostic.is_some()),
+        refreshes: says(workspace.and_then(|it| it.diagnostics.as_ref()?.refresh_support)),
+        settings: says(workspace.and_then(|it| it.configuration)),
+        tells_settings: says(workspace.and_then(|it| it.did_change_configuration.as_ref()?.dynamic_registration)),
         watches: says(watched.and_then(|watched| watched.dynamic_registration)),
+        symbol_trees: says(symbols.and_then(|it| it.hierarchical_document_symbol_support)),
+        prepares_renames: says(rename.and_then(|it| it.prepare_support)),
+        folds_lines: says(folding.and_then(|it| it.line_folding_only)),
         progress: says(window.and_then(|window| window.work_done_progress)),
+        writing: super::writing::taken(capabilities),
     }
 }
 
@@ -52,6 +64,11 @@ fn encoding(capabilities: &ClientCapabilities) -> Encoding {
 /// A position.
 pub fn point(position: Position) -> Point {
     Point { line: position.line, column: position.character }
+}
+
+/// A document and a position in it.
+pub fn place(params: TextDocumentPositionParams) -> (Uri, Point) {
+    (params.text_document.uri, point(params.position))
 }
 
 /// One change of a `didChange`.
@@ -106,6 +123,19 @@ pub fn settings(value: &Value) -> Settings {
         arguments: run.get("arguments").and_then(words).unwrap_or(default.arguments),
         limit: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(default.limit),
     }
+}
+
+/// What the user set in the editor, as events.
+pub fn configuration(value: &Value) -> [Event; 3] {
+    let (choice, unknown) = choice(value);
+    [Event::Settings(settings(value)), Event::Prefer(preferences(value)), Event::Choose(choice, unknown)]
+}
+
+/// What `{"inlayHints": {"shapes": …, "dtypes": …}}` says of what is shown, in `rx` or not; by default all is.
+pub fn preferences(value: &Value) -> Preferences {
+    let hints = value.get("rx").unwrap_or(value).get("inlayHints").unwrap_or(&Value::Null);
+    let wanted = |key: &str| hints.get(key).and_then(Value::as_bool).unwrap_or(true);
+    Preferences { hints: rx_ide::HintParts { shapes: wanted("shapes"), dtypes: wanted("dtypes") } }
 }
 
 /// The codes that `{"check": {"select": […], "ignore": […]}}` chooses, in `rx` or not, and the words that are none.

@@ -1,16 +1,27 @@
 //! From our types to the protocol's.
 
-use super::{Profile, SOURCE, Uri};
-use crate::run::{COMMAND, Outcome};
+mod navigation;
+
+pub use navigation::{
+    call_item, document_symbols, folds, highlights, incoming, locations, outgoing, selection, workspace_edit,
+    workspace_symbols,
+};
+
+use super::{Profile, SOURCE, Uri, semantic, writing};
+use crate::pull::Report;
+use crate::reads::Subject;
+use crate::run::Outcome;
 use rx_base::{Code, Diagnostic, Fix, Severity, Span};
-use rx_db::{Document, Encoding, FunctionKind, FunctionRow};
+use rx_db::{Document, Encoding};
 use rx_settings::FILE_NAME;
 use serde_json::json;
-use std::collections::HashSet;
 use tower_lsp::ls_types as proto;
 
 /// What is published of one file.
 pub type Diagnostics = Vec<proto::Diagnostic>;
+
+/// The section of the client's settings that is rx's.
+const SECTION: &str = "rx";
 
 /// The most diagnostics shown of one file; an editor with more is of no use to anyone.
 pub const MAX_DIAGNOSTICS: usize = 1000;
@@ -27,18 +38,45 @@ pub fn initialize_result(profile: &Profile) -> proto::InitializeResult {
         change: Some(proto::TextDocumentSyncKind::INCREMENTAL),
         ..Default::default()
     };
-    proto::InitializeResult {
-        capabilities: proto::ServerCapabilities {
-            position_encoding: Some(encoding),
-            text_document_sync: Some(sync.into()),
-            hover_provider: Some(true.into()),
-            code_lens_provider: Some(proto::CodeLensOptions { resolve_provider: Some(false) }),
-            execute_command_provider: Some(proto::ExecuteCommandOptions {
-                commands: vec![COMMAND.to_owned()],
-                work_done_progress_options: proto::WorkDoneProgressOptions { work_done_progress: Some(true) },
+    let mut capabilities = proto::ServerCapabilities {
+        position_encoding: Some(encoding),
+        text_document_sync: Some(sync.into()),
+        diagnostic_provider: profile.pulls.then(|| {
+            proto::DiagnosticServerCapabilities::Options(proto::DiagnosticOptions {
+                identifier: Some(SOURCE.to_owned()),
+                ..Default::default()
+            })
+        }),
+        workspace: Some(proto::WorkspaceServerCapabilities {
+            workspace_folders: Some(proto::WorkspaceFoldersServerCapabilities {
+                supported: Some(true),
+                change_notifications: None,
             }),
             ..Default::default()
-        },
+        }),
+        // Names and structure.
+        definition_provider: Some(proto::OneOf::Left(true)),
+        references_provider: Some(proto::OneOf::Left(true)),
+        document_highlight_provider: Some(proto::OneOf::Left(true)),
+        rename_provider: Some(match profile.prepares_renames {
+            false => proto::OneOf::Left(true),
+            true => proto::OneOf::Right(proto::RenameOptions {
+                prepare_provider: Some(true),
+                work_done_progress_options: Default::default(),
+            }),
+        }),
+        document_symbol_provider: Some(proto::OneOf::Left(true)),
+        workspace_symbol_provider: Some(proto::OneOf::Left(true)),
+        folding_range_provider: Some(proto::FoldingRangeProviderCapability::Simple(true)),
+        selection_range_provider: Some(proto::SelectionRangeProviderCapability::Simple(true)),
+        call_hierarchy_provider: Some(true.into()),
+        semantic_tokens_provider: Some(semantic::options().into()),
+        hover_provider: Some(true.into()),
+        ..Default::default()
+    };
+    writing::offer(&mut capabilities, profile);
+    proto::InitializeResult {
+        capabilities,
         server_info: Some(proto::ServerInfo {
             name: "rx-lsp".to_owned(),
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
@@ -54,6 +92,40 @@ pub fn settings_files_watch() -> proto::Registration {
         method: "workspace/didChangeWatchedFiles".to_owned(),
         register_options: Some(json!({"watchers": [{"globPattern": format!("**/{FILE_NAME}")}]})),
     }
+}
+
+/// What asks the client to tell of changed settings of its own.
+pub fn own_settings_watch() -> proto::Registration {
+    proto::Registration {
+        id: "rx/configuration".to_owned(),
+        method: "workspace/didChangeConfiguration".to_owned(),
+        register_options: Some(json!({"section": SECTION})),
+    }
+}
+
+/// Which of the client's settings are asked for.
+pub fn own_settings() -> proto::ConfigurationItem {
+    proto::ConfigurationItem { scope_uri: None, section: Some(SECTION.to_owned()) }
+}
+
+/// The answer to a request for diagnostics.
+pub fn report(report: Report) -> proto::DocumentDiagnosticReportResult {
+    let report = match (report.diagnostics, report.id) {
+        (None, Some(result_id)) => {
+            proto::DocumentDiagnosticReport::Unchanged(proto::RelatedUnchangedDocumentDiagnosticReport {
+                unchanged_document_diagnostic_report: proto::UnchangedDocumentDiagnosticReport { result_id },
+                related_documents: None,
+            })
+        }
+        (items, result_id) => proto::DocumentDiagnosticReport::Full(proto::RelatedFullDocumentDiagnosticReport {
+            full_document_diagnostic_report: proto::FullDocumentDiagnosticReport {
+                result_id,
+                items: items.unwrap_or_default(),
+            },
+            related_documents: None,
+        }),
+    };
+    proto::DocumentDiagnosticReportResult::Report(report)
 }
 
 /// A byte span of `document` as the client counts.
@@ -103,39 +175,11 @@ fn remark(range: proto::Range, severity: proto::DiagnosticSeverity, message: Str
 }
 
 /// The answer to a hover request.
-pub fn hover(document: &Document, hover: rx_db::Hover, profile: &Profile) -> proto::Hover {
-    let (kind, value) = match profile.markdown {
-        true => (proto::MarkupKind::Markdown, hover.markdown),
-        false => (proto::MarkupKind::PlainText, without_fences(&hover.markdown)),
-    };
+pub fn hover(subject: &Subject<'_>, hover: rx_ide::Hover) -> proto::Hover {
     proto::Hover {
-        contents: proto::HoverContents::Markup(proto::MarkupContent { kind, value }),
-        range: Some(range(document, hover.span, profile.encoding)),
+        contents: proto::HoverContents::Markup(markup(hover.markdown, subject.profile.markdown)),
+        range: Some(subject.range(hover.span)),
     }
-}
-
-/// A "Run" over each function that can be called from outside. Of several of one name it is the last, as in Python.
-pub fn run_lenses(
-    document: &Document,
-    uri: &Uri,
-    functions: &[FunctionRow],
-    profile: &Profile,
-) -> Vec<proto::CodeLens> {
-    let mut names = HashSet::new();
-    let relax = functions.iter().rev().filter(|row| row.kind == FunctionKind::Relax);
-    let last = relax.filter(|row| names.insert(row.name)).filter(|row| !row.private);
-    let lens = |row: &FunctionRow| proto::CodeLens {
-        range: range(document, row.span, profile.encoding),
-        command: Some(proto::Command {
-            title: format!("▶ Run `{}`", row.name),
-            command: COMMAND.to_owned(),
-            arguments: Some(vec![json!(uri.as_str()), json!(row.name.as_str())]),
-        }),
-        data: None,
-    };
-    let mut lenses: Vec<_> = last.map(lens).collect();
-    lenses.reverse();
-    lenses
 }
 
 /// The answer to the command that runs a function.
@@ -148,6 +192,15 @@ pub fn run_result(outcome: &Outcome) -> proto::LSPAny {
         "outputs": outcome.outputs,
         "log": outcome.log,
     })
+}
+
+/// Markdown, or what is left of it for clients that show plain text.
+pub fn markup(text: String, markdown: bool) -> proto::MarkupContent {
+    let (kind, value) = match markdown {
+        true => (proto::MarkupKind::Markdown, text),
+        false => (proto::MarkupKind::PlainText, without_fences(&text)),
+    };
+    proto::MarkupContent { kind, value }
 }
 
 /// Markdown without the lines that open and close code blocks, for clients that show plain text.

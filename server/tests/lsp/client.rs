@@ -164,6 +164,11 @@ impl Client {
         }
     }
 
+    /// What came and nobody waited for.
+    pub fn unread(&self) -> impl Iterator<Item = &Value> {
+        self.seen.iter()
+    }
+
     /// Closes the server's input.
     pub fn hang_up(&mut self) {
         self.input = None;

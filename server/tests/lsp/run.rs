@@ -69,7 +69,8 @@ impl Bench {
         let run = json!({"program": stand_in(), "arguments": arguments, "timeoutSeconds": seconds});
         let mut client = Client::start(server_arguments);
         let result = client.initialize_with(capabilities, json!({"run": run}));
-        assert_eq!(result["capabilities"]["executeCommandProvider"]["commands"], json!(["rx.run"]));
+        let commands = &result["capabilities"]["executeCommandProvider"]["commands"];
+        assert!(commands.as_array().is_some_and(|all| all.contains(&json!("rx.run"))), "{commands}");
         Bench { client, listener }
     }
 
@@ -143,7 +144,9 @@ fn public_relax_functions_can_be_run_and_nothing_runs_unasked() {
     assert_eq!(bench.client.diagnostics(URI, Some(1)), Vec::<Value>::new());
     let lenses = bench.client.request("textDocument/codeLens", json!({"textDocument": {"uri": URI}}));
     let lenses = lenses.expect("lenses");
-    let [main, other] = &lenses.as_array().expect("a list")[..] else { panic!("two functions: {lenses}") };
+    let run = |it: &&Value| it["command"]["command"] == "rx.run";
+    let runs: Vec<&Value> = lenses.as_array().expect("a list").iter().filter(run).collect();
+    let [main, other] = runs[..] else { panic!("two functions: {lenses}") };
     let start = json!({"line": 15, "character": 8});
     assert_eq!(main["range"], json!({"start": start, "end": {"line": 15, "character": 12}}));
     let command = json!({"title": "▶ Run `main`", "command": "rx.run", "arguments": [URI, "main"]});
@@ -151,7 +154,11 @@ fn public_relax_functions_can_be_run_and_nothing_runs_unasked() {
     assert_eq!(other["range"]["start"]["line"], 21);
     bench.client.change(URI, 2, json!([change((15, 8), (15, 12), "first")]));
     let lenses = bench.client.request("textDocument/codeLens", json!({"textDocument": {"uri": URI}}));
-    assert_eq!(lenses.expect("lenses")[0]["command"]["arguments"][1], "first");
+    let lenses = lenses.expect("lenses");
+    assert_eq!(
+        lenses.as_array().and_then(|all| all.iter().find(run)).expect("a lens")["command"]["arguments"][1],
+        "first"
+    );
     // By now a child that was started for any of this would have been seen to start.
     bench.listener.set_nonblocking(true).expect("a listener");
     let nobody = bench.listener.accept().expect_err("nothing was run");

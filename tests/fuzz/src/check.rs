@@ -40,7 +40,7 @@ pub fn run(data: &[u8]) {
             bounded(&row.struct_info);
         }
         for part in 0..=16 {
-            if let Some(hover) = workspace.hover(file, text.len() * part / 16) {
+            if let Some(hover) = workspace.view(file).and_then(|view| rx_ide::hover(&view, text.len() * part / 16)) {
                 bounded(&hover.markdown);
             }
         }

@@ -3,7 +3,7 @@
 use super::{BlockState, Elaborator};
 use crate::entry::Outer;
 use crate::file_context::FileContext;
-use crate::reconcile::reconcile;
+use crate::reconcile::{reconcile, says_more};
 use rx_base::Span;
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
 use rx_syntax::ast::{ExprKind, StatementKind, TokenRange};
@@ -91,9 +91,8 @@ impl Elaborator<'_> {
             return;
         }
         let bounds = self.bounds.clone();
-        let (fits, says_more) = (reconcile(declared, &value.ty, &bounds), reconcile(&value.ty, declared, &bounds));
-        let is_object = *declared == StructInfo::Object && value.ty != StructInfo::Object;
-        if fits.clash.is_none() && !fits.open && (is_object || (says_more.clash.is_none() && says_more.open)) {
+        let fits = reconcile(declared, &value.ty, &bounds);
+        if fits.is_proved() && says_more(&value.ty, declared, &bounds) {
             let text = self.written_type(&value.ty);
             self.note(place, text);
         }

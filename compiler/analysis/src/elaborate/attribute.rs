@@ -146,7 +146,7 @@ impl Elaborator<'_> {
 
     /// With the fix that writes the default of an attribute, unless a likelier one is offered.
     fn with_default(&self, diagnostic: Diagnostic<Place>, param: &Param, span: Span) -> Diagnostic<Place> {
-        match super::call::default_text(param.default) {
+        match param.default.text() {
             Some(text) if diagnostic.fixes.is_empty() => {
                 diagnostic.with_fix(self.replace_fix(span, format!("use {}={text}", param.name), text))
             }
@@ -155,13 +155,13 @@ impl Elaborator<'_> {
     }
 }
 
-/// Python's `None` stands for "as if left out" wherever the operator has a way to go without; flags, integers and layouts
-/// with a default have none.
+/// Python's `None` stands for "as if left out" wherever the operator has a way to go without; what has a default of a
+/// kind of its own has none.
 fn accepts_none(param: &Param, kind: AttrKind) -> bool {
     match param.default {
         rx_ops::Default::Required => kind == AttrKind::IntOrNone,
         rx_ops::Default::Absent => true,
-        _ => !matches!(kind, AttrKind::Bool | AttrKind::Int | AttrKind::Ints | AttrKind::Layout),
+        _ => matches!(kind, AttrKind::IntOrNone | AttrKind::DType | AttrKind::VDevice | AttrKind::Dict | AttrKind::Any),
     }
 }
 
@@ -178,12 +178,15 @@ fn fits(kind: AttrKind, attr: &Attr) -> bool {
     if matches!(attr, Attr::Opaque(_)) {
         return true;
     }
+    // A symbolic dim is known when the program runs.
+    let is_constant = || matches!(attr, Attr::Int(value) if value.as_constant().is_some() || value.is_error());
     match kind {
-        AttrKind::Int | AttrKind::IntOrNone => matches!(attr, Attr::Int(_) | Attr::Bool(_)),
-        AttrKind::Float => matches!(attr, Attr::Int(_) | Attr::Float(_) | Attr::Bool(_)),
-        AttrKind::Bool => matches!(attr, Attr::Bool(_) | Attr::Int(_)),
+        AttrKind::Int | AttrKind::IntOrNone => is_constant() || matches!(attr, Attr::Bool(_)),
+        AttrKind::Float => is_constant() || matches!(attr, Attr::Float(_) | Attr::Bool(_)),
+        AttrKind::Bool => is_constant() || matches!(attr, Attr::Bool(_)),
         AttrKind::Str | AttrKind::Choice(_) | AttrKind::DType | AttrKind::Layout => matches!(attr, Attr::Str(_)),
-        AttrKind::Ints => matches!(attr, Attr::Int(_)) || each(AttrKind::Int),
+        AttrKind::Ints => is_constant() || each(AttrKind::Int),
+        AttrKind::IntList => each(AttrKind::Int),
         AttrKind::Floats => matches!(attr, Attr::Int(_) | Attr::Float(_)) || each(AttrKind::Float),
         AttrKind::Strs => each(AttrKind::Str),
         AttrKind::VDevice => matches!(attr, Attr::Str(_)),
@@ -202,6 +205,7 @@ fn describe(kind: AttrKind) -> &'static str {
         AttrKind::DType => "a dtype name",
         AttrKind::Layout => "a layout string",
         AttrKind::Ints => "an integer or a list of integers",
+        AttrKind::IntList => "a list of integers",
         AttrKind::Floats => "a list of numbers",
         AttrKind::Strs => "a list of strings",
         AttrKind::VDevice => "a virtual device",

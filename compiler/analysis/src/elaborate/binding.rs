@@ -5,9 +5,9 @@ use super::{Elaborator, Row, RowKind};
 use crate::entry::{Entry, Place};
 use crate::file_context::{Namespace, is_symbol_maker};
 use crate::readings::{self, Reading};
-use crate::reconcile::{Clash, ClashKind, reconcile};
+use crate::reconcile::{Clash, ClashKind, reconcile, says_more};
 use rx_base::{Code, DType, Diagnostic, Dim, Name, Span};
-use rx_ir::{Expr as IrExpr, Known, StructInfo};
+use rx_ir::{Expr as IrExpr, ExprKind as IrKind, Known, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Expr, ExprKind, UnaryOp};
 
@@ -213,9 +213,10 @@ impl<'a> Elaborator<'a> {
                 if let Some(clash) = &reconciled.clash {
                     self.annotation_clash(variable, &declared, &value, clash);
                 }
-                is_coarser = !reconciled.open && reconciled.clash.is_none();
+                is_coarser = reconciled.is_proved();
+                let hides = is_coarser && is_no_computation(&value.kind) && says_more(&value.ty, &declared.ty, &bounds);
                 checked = (reconciled.open && reconciled.clash.is_none()).then_some(declared);
-                reconciled.ty
+                if hides { value.ty.clone() } else { reconciled.ty }
             }
         };
         if let StructInfo::Prim(info) = &mut ty
@@ -282,6 +283,12 @@ impl<'a> Elaborator<'a> {
         }
         self.report(diagnostic);
     }
+}
+
+/// Whether a value is another name of what is there already. An annotation that says less hides nothing of it; of what a
+/// call gives it does; both as in TVM 0.27.
+fn is_no_computation(kind: &IrKind) -> bool {
+    !matches!(kind, IrKind::Call(_) | IrKind::MatchCast(_) | IrKind::Error)
 }
 
 /// What an annotation declares, and where it is written.

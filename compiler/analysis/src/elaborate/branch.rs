@@ -4,7 +4,7 @@ use super::explanation::guilty_part;
 use super::expr::error;
 use super::types::Binds;
 use super::{Elaborator, Role};
-use crate::decorators::decorator_mistakes;
+use crate::decorators::{decorator_mistakes, undecorated};
 use crate::entry::{Entry, Place};
 use crate::readings::{self, Reading};
 use crate::reconcile::{join, reconcile};
@@ -169,9 +169,13 @@ impl<'a> Elaborator<'a> {
         }
         let before = self.rows.len();
         self.block(from, to);
-        let variable = self.last_binding(before);
-        let (values, ways) = match variable.as_ref().map(|(variable, ..)| self.lookup(*variable)) {
-            Some(Some(Entry::Value { values, ways, .. })) => (values, ways),
+        let mut variable = self.last_binding(before);
+        let (values, ways) = match variable.as_mut().map(|variable| (self.lookup(variable.0), variable)) {
+            // The last row may stand in a branch of the branch; what the variable is behind that says its entry.
+            Some((Some(Entry::Value { ty, values, ways, .. }), variable)) => {
+                variable.1 = ty;
+                (values, ways)
+            }
             _ => (None, None),
         };
         let ways = match (&variable, &ways) {
@@ -319,6 +323,10 @@ impl<'a> Elaborator<'a> {
                 pure &= super::header::decorator_flag(segment.cursor(decorator), expr, "pure").unwrap_or(true);
             }
         }
+        if at == def {
+            let name = rx_syntax::ast::TokenRange { start: *name, end: *name + 1 };
+            mistakes.push(undecorated(cursor, name, Place::Here));
+        }
         mistakes.into_iter().for_each(|mistake| self.report(mistake));
         let function = cursor.name(*name);
         let span = cursor.span(rx_syntax::ast::TokenRange { start: *name, end: *name + 1 });
@@ -327,6 +335,7 @@ impl<'a> Elaborator<'a> {
             params: params.len(),
             ret: None,
             pure,
+            private: true,
             num_input: None,
             bounds: self.bounds.clone(),
             dims: super::SignatureDims::default(),
@@ -360,7 +369,7 @@ impl<'a> Elaborator<'a> {
         if !self.state.returned {
             self.error(Code::MissingReturn, span, format!("`{function}` ends without a `return`"));
         }
-        let ret = declared.or(self.returned.take()).unwrap_or(StructInfo::Error);
+        let ret = self.returned.take().or(declared).unwrap_or(StructInfo::Error);
         self.note_nested_return(statement, &ret);
         let body = self.end_body(outer);
         self.returned = saved_return;

@@ -8,13 +8,13 @@ use crate::entry::Place;
 use crate::readings::{self, Reading};
 use crate::reconcile::reconcile;
 use rx_base::name::name;
-use rx_base::{Code, Diagnostic, Span};
+use rx_base::{Code, Diagnostic, Fix, Span};
 use rx_ir::{
     Argument, Attr, Call, Callee, DTensorInfo, Expr as IrExpr, ExprKind as IrKind, Known, Placement, StructInfo,
     TensorInfo,
 };
 use rx_ops::values::ValueCall;
-use rx_ops::{Arg, CallInfo, Default, Param, ParamKind, ParamPlace, Problem, Purity, Schema};
+use rx_ops::{Arg, CallInfo, Param, ParamPlace, Problem, Purity, Schema};
 use rx_syntax::Cursor;
 use rx_syntax::ast::Expr;
 use std::sync::Arc;
@@ -187,7 +187,10 @@ impl Elaborator<'_> {
         let args: Vec<Arg<'_>> = bound.slots.iter().map(Arg::from).collect();
         let call = CallInfo::new(bound.schema, &args, &self.bounds);
         let result = (bound.schema.infer)(&call);
-        let result = result.map(|ty| distributed(ty, &bound.slots));
+        let result = result.and_then(|ty| match whole_beside_distributed(&call, bound) {
+            Some(problem) => Err(problem),
+            None => Ok(distributed(ty, bound.schema, &bound.slots)),
+        });
         (result, call.findings.take())
     }
 
@@ -255,9 +258,13 @@ impl Elaborator<'_> {
 
     /// Reports an impure call where effects may not happen.
     pub(super) fn check_purity(&mut self, pure: bool, what: &str, span: Span) {
-        if pure {
-            return;
+        if !pure {
+            self.impure_call(what, span, None);
         }
+    }
+
+    /// Reports a call that has effects where none may happen; `fix` makes it one without.
+    pub(super) fn impure_call(&mut self, what: &str, span: Span, fix: Option<Fix<Place>>) {
         if self.state.dataflow.is_some() {
             let mut diagnostic = Diagnostic::new(
                 Code::ImpureInDataflow,
@@ -265,7 +272,7 @@ impl Elaborator<'_> {
                 format!("`{what}` has effects and stands in a dataflow block"),
             )
             .with_help("move the call out of the `with R.dataflow()` block");
-            diagnostic.fixes.extend(self.pure_call_fix(span));
+            diagnostic.fixes.extend(fix);
             self.report(diagnostic);
         } else if self.function_context().is_some_and(|context| context.pure) {
             let mut diagnostic = Diagnostic::new(
@@ -274,8 +281,7 @@ impl Elaborator<'_> {
                 format!("`{what}` has effects, but the function is declared pure"),
             )
             .with_help("declare the function `@R.function(pure=False)`, or call through `R.call_pure_packed`");
-            let fixes = [self.impure_fix(), self.pure_call_fix(span)];
-            diagnostic.fixes.extend(fixes.into_iter().flatten());
+            diagnostic.fixes.extend(self.impure_fix().into_iter().chain(fix));
             self.report(diagnostic);
         }
     }
@@ -297,16 +303,35 @@ fn operand_types(slot: &Argument) -> impl Iterator<Item = &StructInfo> {
 }
 
 /// Operators work on distributed tensors as on whole ones; their result is distributed over the same mesh. How it is laid
-/// out is for sharding propagation to say, unless all operands of its shape agree (TVM src/relax/distributed).
-fn distributed(ty: StructInfo, slots: &[Argument]) -> StructInfo {
+/// out is for sharding propagation to say, unless elements stay in their places and all operands of its shape agree (TVM
+/// src/relax/distributed).
+fn distributed(ty: StructInfo, schema: &Schema, slots: &[Argument]) -> StructInfo {
     let types = || slots.iter().flat_map(operand_types);
     let parts = || types().filter_map(distributed_part);
     let Some(first) = parts().next() else { return ty };
     spread(ty, &|tensor| {
-        let mut alike = parts().filter(|part| part.tensor.shape == tensor.shape).map(|part| part.placement.clone());
+        let alike = |part: &&DTensorInfo| schema.cost.is_elementwise() && part.tensor.shape == tensor.shape;
+        let mut alike = parts().filter(alike).map(|part| part.placement.clone());
         let placement = alike.next().filter(|one| alike.all(|other| other == *one)).unwrap_or_else(Placement::unknown);
         DTensorInfo { tensor: tensor.clone(), device_mesh: first.device_mesh, placement }
     })
+}
+
+/// A whole tensor among the operands of an elementwise operator that has a distributed one, too. TVM: "Distributed operator
+/// must take DTensor instead of Tensor as input".
+fn whole_beside_distributed(call: &CallInfo<'_>, bound: &BoundCall) -> Option<Problem> {
+    let of = |wanted: fn(&StructInfo) -> bool| {
+        let mut slots = bound.schema.params.iter().zip(&bound.slots);
+        slots
+            .find(|(_, slot)| matches!(slot, Argument::Operand(operand) if wanted(&operand.ty)))
+            .map(|(param, _)| param)
+    };
+    let distributed = of(|ty| matches!(ty, StructInfo::DTensor(_)))?;
+    let whole = of(|ty| matches!(ty, StructInfo::Tensor(_))).filter(|_| bound.schema.cost.is_elementwise())?;
+    let message = format_args!("`{}` is a whole tensor, `{}` is distributed", whole.name, distributed.name);
+    let report = call.error(Code::ArgumentType, ParamPlace::Param(whole.name), message);
+    let report = report.with_label(ParamPlace::Param(distributed.name), call.ty(distributed.name).to_string());
+    Some(report.with_help("declare both `R.DTensor`, with a placement on the same mesh").into())
 }
 
 /// The first distributed tensor in a type.
@@ -349,32 +374,8 @@ fn operand_of(attr: Attr) -> IrExpr {
     }
 }
 
-/// A default as Python writes it; `None` where there is none.
-pub(super) fn default_text(default: Default) -> Option<String> {
-    Some(match default {
-        Default::Required => return None,
-        Default::Absent => "None".to_owned(),
-        Default::Bool(value) => if value { "True" } else { "False" }.to_owned(),
-        Default::Int(value) => value.to_string(),
-        Default::Float(value) => format!("{value:?}"),
-        Default::Str(value) => format!("\"{value}\""),
-        Default::Ints(values) => format!("{values:?}"),
-        Default::Floats(values) => format!("{values:?}"),
-    })
-}
-
 /// `R.nn.softmax(data, axis=-1)`, for notes.
 pub fn signature_text(schema: &Schema) -> String {
-    let params: Vec<String> = schema
-        .params
-        .iter()
-        .map(|param| match param.default {
-            Default::Required if param.kind == ParamKind::Variadic => format!("*{}", param.name),
-            default => match default_text(default) {
-                Some(text) => format!("{}={text}", param.name),
-                None => param.name.to_owned(),
-            },
-        })
-        .collect();
+    let params: Vec<String> = schema.params.iter().map(rx_ops::Param::text).collect();
     format!("R.{}({})", schema.name, params.join(", "))
 }

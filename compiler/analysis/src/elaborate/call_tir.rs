@@ -5,6 +5,7 @@
 
 mod arguments;
 mod fixes;
+mod inplace;
 mod outputs;
 
 use super::Elaborator;
@@ -115,7 +116,12 @@ impl Elaborator<'_> {
     fn check_read_call_tir(&mut self, call: &TirCall<'_>, outputs: Vec<StructInfo>) -> Vec<StructInfo> {
         let TirCall { bound, function, prim, .. } = *call;
         let Some(arguments) = self.passed(bound) else { return outputs };
-        let inplace = inplace_indices(bound, outputs.len());
+        let inplace = inplace::indices(bound, outputs.len());
+        if let Some(indices) = &inplace
+            && self.wrong_inplace_indices(bound, indices, arguments.len())
+        {
+            return outputs;
+        }
         let fresh = match &inplace {
             Some(indices) => indices.iter().filter(|index| **index < 0).count(),
             None => outputs.len(),
@@ -144,19 +150,13 @@ impl Elaborator<'_> {
                 next_fresh += 1;
                 next_fresh - 1
             });
-            if let Some(passed) = aliased.and_then(|at| arguments.get(at))
-                && passed.expr.ty == StructInfo::Object
-            {
-                let message = format!(
-                    "argument {index} of `{function}` is {}, the output in its place must be as large",
-                    passed.expr.ty
-                );
-                self.argument_mismatch(function, index, passed, message);
-            }
             if state.reported.contains(&index) {
                 // In place: the argument's mistake is the output's.
                 checked.push(output.clone());
                 continue;
+            }
+            if let Some(passed) = aliased.and_then(|at| arguments.get(at)) {
+                self.check_inplace_argument(function, index, passed, output);
             }
             let output = Output { nth: at, many: outputs.len() > 1, index, ty: output };
             checked.push(self.check_output(call, &output, &mut bindings, &state));
@@ -265,16 +265,6 @@ struct CallState {
     reported: Vec<usize>,
     /// Dims that are equal once the kernel runs.
     learned: Vec<(Dim, Dim)>,
-}
-
-fn inplace_indices(bound: &BoundCall, outputs: usize) -> Option<Vec<i64>> {
-    let attr = bound.attr("inplace_indices")?;
-    let mut indices = match attr {
-        rx_ir::Attr::List(items) => items.iter().map(|item| constant(item).unwrap_or(-1)).collect(),
-        other => vec![constant(other)?],
-    };
-    indices.resize(outputs, -1);
-    Some(indices)
 }
 
 fn parameter_list(prim: &PrimFuncSignature) -> String {

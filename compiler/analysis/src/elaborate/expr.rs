@@ -4,7 +4,7 @@ use super::Elaborator;
 use crate::entry::{Entry, Place};
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
-use rx_base::{Code, DType, Diagnostic, Fix, Name, Span};
+use rx_base::{Code, DType, Diagnostic, Fix, Name, Span, counted};
 use rx_ir::struct_info::{MAX_DEPTH, MAX_PARTS};
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, FunctionInfo, PrimInfo, PrimValue, Shape, Signature, StructInfo};
 use rx_syntax::Cursor;
@@ -170,7 +170,16 @@ impl Elaborator<'_> {
                 }
             }
             StructInfo::Shape(shape) => {
-                let at = self.dim(cursor, index).as_constant().and_then(|at| usize::try_from(at).ok());
+                let position = self.dim(cursor, index).as_constant();
+                let at = position.and_then(|at| usize::try_from(at).ok());
+                if let (Some(position), Some(ndim)) = (position, shape.ndim())
+                    && at.is_none_or(|at| at >= ndim)
+                {
+                    let message =
+                        format!("index {position} is out of range for a shape of {}", counted(ndim, "dimension"));
+                    self.error(Code::TupleIndexOutOfRange, index_span, message);
+                    return error(span);
+                }
                 let value = shape.dims().zip(at).and_then(|(dims, at)| dims.get(at)).cloned();
                 scalar(value.map_or(PrimValue::Opaque, PrimValue::Int), DType::INT64, span)
             }

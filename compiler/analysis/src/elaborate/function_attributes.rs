@@ -38,6 +38,14 @@ impl Elaborator<'_> {
                     self.check_num_input(value, context.params, entry_span(cursor, argument, key));
                     context.num_input = value.as_int();
                 }
+                ("global_symbol", Attr::Str(_)) if self.nesting == 0 && context.private => {
+                    let message = format!("`{}` is private, so it has no `global_symbol`", context.name);
+                    let place = entry_span(cursor, argument, key);
+                    self.report(
+                        Diagnostic::new(Code::AttrBadValue, Place::Here(place), message)
+                            .with_help("leave out the attribute, or `private=True`"),
+                    );
+                }
                 // A function by itself becomes a module under its symbol, whatever Python calls it.
                 ("global_symbol", Attr::Str(symbol)) if self.nesting == 0 && !self.file.modules.is_empty() => {
                     self.check_global_symbol(symbol, context.name, entry_span(cursor, argument, key));

@@ -145,12 +145,12 @@ impl Elaborator<'_> {
         for (at, (param, arg)) in target.params.iter().zip(args).enumerate() {
             let equalities = bindings.meet_types(param, &arg.ty, at);
             learned.extend(equalities.iter().filter_map(Equality::to_learn));
-            let wanted = bindings.substitute_type(param);
+            let wanted = bindings.wanted_type(param);
             let symbol_clash =
                 equalities.iter().find(|equality| equality.answer == Answer::Refuted && equality.bound_by.is_some());
             let clash = reconcile(&wanted, &arg.ty, &bounds).clash;
             if clash.is_none()
-                && let Some(what) = vague_part(&wanted, &arg.ty)
+                && let Some(what) = vague_part(&bindings.substitute_type(param), &arg.ty)
             {
                 self.vague_argument(target, at, arg, &what);
             }

@@ -49,6 +49,7 @@ impl<'a> Elaborator<'a> {
                         params: params.len(),
                         ret: ret_ty.clone(),
                         pure,
+                        private,
                         bounds: Arc::default(),
                         num_input: None,
                         dims: self.signature_dims(type_params),

@@ -424,6 +424,7 @@ impl Elaborator<'_> {
                         ExprKind::Tuple(types) | ExprKind::List(types) => {
                             types.iter().map(|ty| self.type_of(cursor, ty)).collect::<Vec<_>>()
                         }
+                        ExprKind::None => Vec::new(),
                         _ => vec![self.type_of(cursor, &argument.value)],
                     });
                 }
@@ -441,7 +442,10 @@ impl Elaborator<'_> {
         if arguments.first().is_none_or(|argument| argument.keyword.is_some()) {
             return self.missing(span, "R.call_packed(\"name\", …, ty_args=…)");
         }
-        self.check_purity(false, "call_packed", cursor.span(callee.tokens));
+        let callee = cursor.span(callee.tokens);
+        // `R.call_pure_packed` must be told a type.
+        let fix = types.is_some().then(|| self.pure_call_fix(callee)).flatten();
+        self.impure_call("call_packed", callee, fix);
         let ty = match types.as_deref() {
             None | Some([]) => StructInfo::Object,
             Some([one]) => one.clone(),
@@ -522,6 +526,11 @@ pub(super) fn is_extension(wrong: &str, known: &str) -> bool {
 /// Whether `R.name` has a meaning without being an operator.
 pub(crate) fn is_special_form(name: &str) -> bool {
     SPECIAL_FORMS.contains(&name) || super::sugar::FUNCTIONS.contains(&name)
+}
+
+/// The names of `R` that are no operators and have a meaning in a program.
+pub fn special_forms() -> impl Iterator<Item = &'static str> {
+    SPECIAL_FORMS.iter().chain(super::sugar::FUNCTIONS).copied()
 }
 
 /// Names of `R` that build programs in Python, and devices: TVM's parser evaluates them, rx does not.

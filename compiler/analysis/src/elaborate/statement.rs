@@ -4,7 +4,7 @@ use super::{BlockState, Elaborator, Role, Row, RowKind};
 use crate::entry::{Entry, Place};
 use crate::file_context::{FUNCTION_CONTEXT, Namespace};
 use crate::readings::{self, Reading};
-use crate::reconcile::{Clash, ClashKind, reconcile};
+use crate::reconcile::{Clash, ClashKind, reconcile, says_more};
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Span};
 use rx_ir::{Expr as IrExpr, StructInfo};
@@ -297,7 +297,11 @@ impl<'a> Elaborator<'a> {
                 declared
             }
         };
-        self.returned = Some(ty.clone());
+        // Callers of a nested function see its body, as in TVM 0.27.
+        let body = if self.nesting > 0 && !inferred { self.visible_outside(&value.ty) } else { None };
+        let says_more =
+            |body: &StructInfo| reconcile(&ty, body, &self.bounds).is_proved() && says_more(body, &ty, &self.bounds);
+        self.returned = Some(body.filter(says_more).unwrap_or_else(|| ty.clone()));
         if self.nesting == 0 {
             self.returned_values = self.values_of(&value);
         }

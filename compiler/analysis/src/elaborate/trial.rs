@@ -2,7 +2,7 @@
 //! give a type is offered. Only calls that are wrong pay for it.
 
 use super::Elaborator;
-use super::call::{BoundCall, default_text};
+use super::call::BoundCall;
 use crate::entry::Place;
 use crate::reconcile::reconcile;
 use rx_base::name::name;
@@ -184,7 +184,7 @@ fn candidates(bound: &BoundCall, report: &Diagnostic<ParamPlace>) -> Vec<Candida
     for (at, param) in own {
         match param.kind {
             ParamKind::Attr(kind) => of_attribute(bound, at, param, kind, &mut found),
-            ParamKind::Shape | ParamKind::Prims => of_elements(bound, at, param, &mut found),
+            ParamKind::Shape | ParamKind::ShapeValue | ParamKind::Prims => of_elements(bound, at, param, &mut found),
             _ => of_operand(bound, at, report.code, &mut found),
         }
     }
@@ -204,7 +204,7 @@ fn attribute(at: usize, param: &Param, value: Attr, text: String) -> Candidate {
 /// The default, where something else is given.
 fn of_default(bound: &BoundCall, at: usize, param: &Param, found: &mut Vec<Candidate>) {
     let written = bound.spans.get(at).copied().flatten().is_some();
-    if let (true, Some(value), Some(text)) = (written, param.default.to_attr(), default_text(param.default)) {
+    if let (true, Some(value), Some(text)) = (written, param.default.to_attr(), param.default.text()) {
         found.push(attribute(at, param, value, text));
     }
 }
@@ -221,8 +221,8 @@ fn of_attribute(bound: &BoundCall, at: usize, param: &Param, kind: AttrKind, fou
                 found.push(attribute(at, param, Attr::Str((*choice).into()), format!("\"{choice}\"")));
             }
         }
-        AttrKind::Int | AttrKind::IntOrNone | AttrKind::Ints | AttrKind::Any => {
-            let list = matches!(given, Some(Attr::List(_)));
+        AttrKind::Int | AttrKind::IntOrNone | AttrKind::Ints | AttrKind::IntList | AttrKind::Any => {
+            let list = kind == AttrKind::IntList || matches!(given, Some(Attr::List(_)));
             of_default(bound, at, param, found);
             for values in integers(bound, given) {
                 let value: Vec<Attr> = values.iter().map(|value| Attr::Int((*value).into())).collect();
@@ -330,12 +330,9 @@ fn layouts(bound: &BoundCall, found: &mut Vec<Candidate>) {
     let layouts_of = |wanted: &str| {
         let at = bound.schema.params.iter().position(|param| param.name == wanted)?;
         let Some(Argument::Attr(Attr::Str(text))) = bound.slots.get(at) else { return None };
-        let spatial: String = text.chars().filter(|letter| matches!(letter, 'D' | 'H' | 'W')).collect();
-        let usual: &[&str] = match wanted {
-            "data_layout" => &["NC_", "N_C"],
-            _ => &["OI_", "IO_", "O_I", "_IO", "_OI", "I_O"],
-        };
-        Some((at, usual.iter().map(|layout| layout.replace('_', &spatial)).collect::<Vec<_>>()))
+        // Whatever is given, it is meant as a layout of this operand.
+        let like = if wanted == "data_layout" { format!("N{text}") } else { format!("O{}", text.replace('N', "")) };
+        Some((at, rx_ops::usual_layouts(&like)))
     };
     let (Some((data, data_layouts)), Some((kernel, kernel_layouts))) =
         (layouts_of("data_layout"), layouts_of("kernel_layout"))

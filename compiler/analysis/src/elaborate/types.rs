@@ -30,6 +30,12 @@ fn is_constant(argument: &Expr) -> bool {
     }
 }
 
+/// The types that `R` names.
+pub const TYPES: [&str; 8] = ["Tensor", "Shape", "Tuple", "Any", "Object", "Callable", "Prim", "DTensor"];
+
+/// Types of `I` and `T` that may have been meant.
+const OTHER_TYPES: [&str; 2] = ["StringType", "int64"];
+
 impl Elaborator<'_> {
     /// The struct info a type expression stands for. Mistakes are reported and leave error parts.
     pub(super) fn type_of(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
@@ -120,11 +126,9 @@ impl Elaborator<'_> {
     }
 
     fn unknown_type(&mut self, wrong: &str, span: Span) {
-        const TYPES: [&str; 10] =
-            ["Tensor", "Shape", "Tuple", "Any", "Object", "Callable", "Prim", "DTensor", "StringType", "int64"];
         let mut diagnostic =
             Diagnostic::new(Code::MalformedType, Place::Here(span), format!("there is no type `{wrong}`"));
-        if let Some(near) = rx_base::edit_distance::nearest(wrong, TYPES) {
+        if let Some(near) = rx_base::edit_distance::nearest(wrong, TYPES.into_iter().chain(OTHER_TYPES)) {
             let head = self
                 .segment
                 .text()
@@ -342,26 +346,9 @@ impl Elaborator<'_> {
     }
 
     pub(super) fn unknown_dtype(&mut self, text: &str, span: Span) {
-        const USUAL: [&str; 15] = [
-            "float32",
-            "float16",
-            "bfloat16",
-            "float64",
-            "int8",
-            "int16",
-            "int32",
-            "int64",
-            "uint8",
-            "uint16",
-            "uint32",
-            "uint64",
-            "bool",
-            "float8_e4m3fn",
-            "float8_e5m2",
-        ];
         let mut diagnostic =
             Diagnostic::new(Code::UnknownDtype, Place::Here(span), format!("there is no dtype \"{text}\""));
-        if let Some(near) = rx_base::edit_distance::nearest(text, USUAL) {
+        if let Some(near) = rx_base::edit_distance::nearest(text, rx_base::DType::USUAL) {
             diagnostic = diagnostic.with_help(format!("did you mean \"{near}\"?")).with_fix(Fix {
                 title: format!("change to \"{near}\""),
                 edits: vec![(Place::Here(span), format!("\"{near}\""))],
@@ -371,6 +358,12 @@ impl Elaborator<'_> {
         self.report(diagnostic);
     }
 
+    /// The whole name of a virtual device that the module declares.
+    pub(super) fn declared_vdevice(&self, text: &str) -> Option<String> {
+        let (kind, index) = kind_and_index(text);
+        declared_device(self.file.vdevices.as_ref()?, kind, index)
+    }
+
     /// A virtual device as a type names it, checked against the module's; `None` after a mistake.
     pub(super) fn vdevice_of(&mut self, cursor: Cursor<'_>, arg: &Expr) -> Option<VDevice> {
         let text = match &arg.kind {
@@ -378,9 +371,7 @@ impl Elaborator<'_> {
             ExprKind::Call { .. } => return Some(VDevice(name(cursor.source(arg.tokens)))),
             _ => return None,
         };
-        let mut parts = text.split(':');
-        let kind = parts.next().unwrap_or_default();
-        let index = parts.next().and_then(|index| index.parse::<usize>().ok()).unwrap_or(0);
+        let (kind, index) = kind_and_index(&text);
         let span = cursor.span(arg.tokens);
         let Some(declared) = &self.file.vdevices else {
             let message = format!("the module declares no virtual devices, so \"{text}\" names none");
@@ -420,8 +411,13 @@ impl Elaborator<'_> {
             }))
         };
         let (device_mesh, placement) = (text("device_mesh"), text("placement"));
+        let mesh = self.file.mesh_ndim(&device_mesh);
         let wrong = match Placement::parse(&placement) {
             None => format!("\"{placement}\" is no placement: `R` or `S[axis]` for each axis of the mesh"),
+            Some(parsed) if mesh.is_some_and(|ndim| ndim != parsed.mesh_ndim()) => {
+                let axes = counted(mesh.unwrap_or_default(), "axis");
+                format!("\"{placement}\" is for {}, `{device_mesh}` has {axes}", counted(parsed.mesh_ndim(), "axis"))
+            }
             Some(parsed) => match tensor.shape.ndim().and_then(|ndim| Some((ndim, parsed.axis_beyond(ndim)?))) {
                 None => return StructInfo::DTensor(Arc::new(DTensorInfo { tensor, device_mesh, placement: parsed })),
                 Some((ndim, axis)) => {
@@ -547,6 +543,13 @@ impl Elaborator<'_> {
 /// `R.Callable` bare: takes anything, gives anything, may have effects.
 pub(super) fn opaque_callable() -> StructInfo {
     StructInfo::Function(Arc::new(FunctionInfo { params: None, ret: StructInfo::Object, pure: false }))
+}
+
+/// The parts of `cuda:1:global` that say which device is meant.
+fn kind_and_index(text: &str) -> (&str, usize) {
+    let mut parts = text.split(':');
+    let kind = parts.next().unwrap_or_default();
+    (kind, parts.next().and_then(|index| index.parse().ok()).unwrap_or(0))
 }
 
 /// The declared device that a type names by kind and index, as TVM prints it. The index counts the devices of the kind;

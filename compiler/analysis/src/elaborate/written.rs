@@ -49,6 +49,12 @@ impl Elaborator<'_> {
         Some(spelled(&visible, file, self.dialect(), &dim))
     }
 
+    /// The type without what only the function's body knows; `None` where part of it is an error.
+    pub(super) fn visible_outside(&mut self, ty: &StructInfo) -> Option<StructInfo> {
+        let context = self.function_context()?;
+        widened(ty, &context.dims.bound.iter().copied().collect())
+    }
+
     /// Whether a type speaks of a symbol that the module declares and no parameter of the function binds: it has no value
     /// anywhere in the function.
     pub(super) fn speaks_of_unbound(&mut self, ty: &StructInfo) -> bool {

@@ -1,6 +1,7 @@
 //! What the forms of `T` take: how many arguments, how many variables, and what a block states once.
 
 use super::Walk;
+use crate::elaborate::suggest;
 use crate::file_context::Namespace;
 use crate::function::ItemPlace;
 use rx_base::name::name;
@@ -27,6 +28,10 @@ const FORMS: &[(&str, usize, usize)] = &[
 /// What says something of the block it stands in.
 const BLOCK_FORMS: &[&str] = &["reads", "writes", "where", "init", "sblock_attr", "block_attr"];
 
+/// What makes no statement of a function: decorators and namespaces.
+const NO_STATEMENTS: &[&str] =
+    &["prim_func", "macro", "inline", "meta_class", "s_tir", "ptx", "cuda", "nvshmem", "metal"];
+
 /// What `T.axis` has.
 const AXES: &[&str] = &["spatial", "reduce", "scan", "opaque", "remap", "S", "R", "serial"];
 
@@ -44,6 +49,10 @@ impl Walk<'_> {
             }
             StatementKind::Expr(value) => {
                 if let Some((form, arguments)) = self.form(cursor, value) {
+                    if NO_STATEMENTS.contains(&form) {
+                        let message = format!("`{}` is no statement", cursor.source(value.tokens));
+                        self.mistake(Code::MisplacedStatement, cursor.span(value.tokens), message);
+                    }
                     self.statement_once(cursor, form, arguments, indent, cursor.span(value.tokens));
                 }
             }
@@ -85,6 +94,9 @@ impl Walk<'_> {
             let message = format!("{head}.{form}: takes one name, more are passed");
             self.mistake(Code::TooManyArguments, cursor.span(second.value.tokens), message);
         }
+        if matches!(form, "sblock" | "block") {
+            self.block(cursor, head, form, arguments);
+        }
         let is_open = arguments.iter().any(|argument| matches!(argument.value.kind, ExprKind::Starred { .. }));
         if let Some((_, least, most)) = FORMS.iter().find(|(name, ..)| *name == form && !is_open) {
             let positional = arguments.iter().filter(|argument| argument.keyword.is_none()).count();
@@ -99,12 +111,37 @@ impl Walk<'_> {
         Some((form, arguments))
     }
 
+    /// `T.sblock("name")`: the name is a string, and the function is one with blocks.
+    fn block(&mut self, cursor: Cursor<'_>, head: &str, form: &str, arguments: &[Argument]) {
+        if let Some(first) = arguments.first().filter(|first| first.keyword.is_none())
+            && matches!(first.value.kind, ExprKind::Subscript { .. } | ExprKind::Integer | ExprKind::Float)
+        {
+            let message = format!("{head}.{form}: a name is wanted, this is `{}`", cursor.source(first.value.tokens));
+            self.mistake(Code::ArgumentType, cursor.span(first.value.tokens), message);
+        }
+        if let Some(flag) = self.without_blocks.take() {
+            let message = "`s_tir=False` says a function without blocks, and this one has blocks".to_owned();
+            let place = ItemPlace::Segment(0, flag);
+            let report = Diagnostic::new(Code::UnsupportedConstruct, place.clone(), message);
+            self.found.push(suggest(report, "True", vec![(place, "True".to_owned())]));
+        }
+    }
+
     /// A block states once what it reads and what it writes, and a function each of its attributes.
     fn statement_once(&mut self, cursor: Cursor<'_>, form: &str, arguments: &[Argument], indent: u32, span: Span) {
         if matches!(form, "reads" | "writes") && !self.first_time(form, indent) {
             self.mistake(Code::MisplacedStatement, span, format!("the block has a `T.{form}` already"));
         }
-        let Some(ExprKind::Dict(entries)) = arguments.first().map(|argument| &argument.value.kind) else { return };
+        let Some(first) = arguments.first() else { return };
+        let ExprKind::Dict(entries) = &first.value.kind else {
+            use ExprKind::{Bool, Float, Integer, List, None, String, Tuple};
+            let is_other = matches!(first.value.kind, Bool(_) | Float | Integer | List(_) | None | String | Tuple(_));
+            if form == "func_attr" && is_other {
+                let place = cursor.span(first.value.tokens);
+                self.mistake(Code::AttrType, place, "`T.func_attr` takes a dictionary".to_owned());
+            }
+            return;
+        };
         for key in entries.iter().filter_map(|(key, _)| key.as_ref()).filter(|_| form == "func_attr") {
             if let Some(text) = cursor.string_value(key)
                 && !self.first_time(&text, indent)
@@ -195,7 +232,7 @@ impl Walk<'_> {
         }
     }
 
-    fn mistake(&mut self, code: Code, span: Span, message: String) {
+    pub(super) fn mistake(&mut self, code: Code, span: Span, message: String) {
         self.found.push(Diagnostic::new(code, ItemPlace::Segment(self.segment, span), message));
     }
 }

@@ -100,7 +100,7 @@ impl Walk<'_> {
     }
 
     /// Whether this is `T.int64`, whose call without a value declares a variable.
-    fn is_dtype(&self, cursor: Cursor<'_>, callee: &Expr) -> bool {
+    pub(super) fn is_dtype(&self, cursor: Cursor<'_>, callee: &Expr) -> bool {
         let Some((head, member)) = cursor.source(callee.tokens).split_once('.') else { return false };
         member != "handle" && DType::parse(member).is_some() && self.file.namespace(head) == Some(Namespace::Tir)
     }

@@ -56,6 +56,11 @@ const MEMBERS: &[&str] = &[
     "warp", "warp_id", "warp_id_in_wg", "warpgroup", "warpgroup_id", "webgpu", "wg", "wg_reg_tile", "where", "writes",
 ];
 
+/// The members of `T`, dtypes left out.
+pub fn all() -> impl Iterator<Item = &'static str> {
+    MEMBERS.iter().copied()
+}
+
 /// Whether some version of `T` has the name.
 pub(crate) fn is_member(member: &str) -> bool {
     MEMBERS.contains(&member) || DType::parse(member).is_some() || is_short_dtype(member) || is_old_dtype(member)
@@ -82,5 +87,6 @@ fn is_old_dtype(member: &str) -> bool {
 /// `f32`, `i64x4`: what TVM 0.27 also calls dtypes.
 fn is_short_dtype(member: &str) -> bool {
     let digits = member.trim_start_matches(['b', 'f', 'i', 'u']);
-    digits.len() < member.len() && digits.starts_with(|letter: char| letter.is_ascii_digit())
+    let width = digits.split(['x', '_']).next().unwrap_or_default();
+    digits.len() < member.len() && matches!(width, "1" | "4" | "6" | "8" | "16" | "32" | "64" | "128")
 }

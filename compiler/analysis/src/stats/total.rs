@@ -51,7 +51,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    fn expr(&mut self, expr: &Expr) {
+    pub(super) fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Tuple(items) => items.iter().for_each(|item| self.expr(item)),
             ExprKind::TupleGet(inner, _) | ExprKind::MatchCast(inner) => self.expr(inner),

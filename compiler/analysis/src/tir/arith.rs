@@ -58,7 +58,7 @@ impl Reader<'_> {
         b: Expr,
     ) -> Outcome<Expr> {
         let (a, b) = self.promoted(cursor, tokens, a, b)?;
-        use BinaryOp::{And, BitAnd, BitOr, BitXor, Or, ShiftLeft, ShiftRight, TruncDiv, TruncMod};
+        use BinaryOp::{And, BitAnd, BitOr, BitXor, FloorDiv, FloorMod, Or, ShiftLeft, ShiftRight, TruncDiv, TruncMod};
         let dtype = a.dtype();
         // As `R.mod` of floats is lowered.
         if op == TruncMod && dtype.is_float() {
@@ -66,6 +66,7 @@ impl Reader<'_> {
         }
         let wanted = match op {
             And | Or if !dtype.is_bool() => "bool",
+            FloorDiv | FloorMod if dtype.is_float() => "integers; of floats it is `T.floor(a / b)` and `T.fmod`",
             ShiftLeft | ShiftRight | TruncDiv | TruncMod if !dtype.is_int() => "integers",
             BitAnd | BitOr | BitXor if !dtype.is_int() && !dtype.is_bool() => "integers",
             _ => "",

@@ -92,7 +92,8 @@ impl<'w> Tracer<'w> {
             facet: facet.clone(),
             bound: target.bound.clone(),
         };
-        let steps = self.chain(cursor, MAX_STEPS, true);
+        let most = self.world.most_steps();
+        let steps = self.chain(cursor, most, most >= MAX_STEPS);
         Some(Trace { facet, part, fact: fact.to_string(), steps })
     }
 

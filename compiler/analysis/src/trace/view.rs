@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use rx_base::name::NameMap;
 use rx_base::{Name, Span};
 use rx_ir::{Binding, BindingKind, Body, Expr, Function, StructInfo};
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -16,10 +16,15 @@ use std::sync::Arc;
 pub(super) struct View {
     pub(super) name: Name,
     pub(super) text: FunctionText,
-    /// The segments that export each name, ascending.
-    exporters: NameMap<Vec<u32>>,
+    /// The segments that export each name, ascending; found when a chain goes far.
+    exporters: OnceCell<NameMap<Vec<u32>>>,
+    /// How often it was asked for them.
+    asked: Cell<usize>,
     recorded: RefCell<FxHashMap<u32, Rc<Recorded>>>,
 }
+
+/// How many names are looked for one by one before all are indexed.
+const FEW: usize = 24;
 
 /// A block inside a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,17 +66,23 @@ pub(super) enum Definition {
 
 impl View {
     pub(super) fn new(name: Name, text: FunctionText) -> View {
-        let mut exporters: NameMap<Vec<u32>> = NameMap::default();
-        for (at, result) in text.check.segments.iter().enumerate() {
-            let at = u32::try_from(at).unwrap_or(u32::MAX);
-            for export in &result.exports {
-                let segments = exporters.entry(export.name).or_default();
-                if segments.last() != Some(&at) {
-                    segments.push(at);
+        View { name, text, exporters: OnceCell::new(), asked: Cell::new(0), recorded: RefCell::default() }
+    }
+
+    fn all_exporters(&self) -> &NameMap<Vec<u32>> {
+        self.exporters.get_or_init(|| {
+            let mut exporters: NameMap<Vec<u32>> = NameMap::default();
+            for (at, result) in self.text.check.segments.iter().enumerate() {
+                let at = u32::try_from(at).unwrap_or(u32::MAX);
+                for export in &result.exports {
+                    let segments = exporters.entry(export.name).or_default();
+                    if segments.last() != Some(&at) {
+                        segments.push(at);
+                    }
                 }
             }
-        }
-        View { name, text, exporters, recorded: RefCell::default() }
+            exporters
+        })
     }
 
     /// What segment `at` does.
@@ -95,9 +106,19 @@ impl View {
 
     /// The segments before `at` that say something of `name`, the last one first.
     pub(super) fn exporters(&self, name: Name, at: u32) -> impl Iterator<Item = u32> + '_ {
-        let segments = self.exporters.get(&name).map(Vec::as_slice).unwrap_or_default();
-        let before = segments.partition_point(|segment| *segment < at);
-        segments.iter().take(before).rev().copied()
+        let asked = self.asked.replace(self.asked.get().saturating_add(1));
+        let known = (asked >= FEW).then(|| self.all_exporters().get(&name).map(Vec::as_slice).unwrap_or_default());
+        let from_index = known.into_iter().flat_map(move |segments| {
+            let before = segments.partition_point(|segment| *segment < at);
+            segments.iter().take(before).rev().copied()
+        });
+        // A short chain looks for a few names only, most of them near.
+        let searched = if asked < FEW { at } else { 0 };
+        let says = move |segment: &u32| {
+            let result = self.text.check.segments.get(*segment as usize);
+            result.is_some_and(|result| result.exports.iter().any(|export| export.name == name))
+        };
+        from_index.chain((0..searched).rev().filter(says))
     }
 
     pub(super) fn place(&self, segment: u32, span: Span) -> TracePlace {

@@ -82,7 +82,10 @@ fn check_bounds(
             (Some(from), Some(to)) if is_void(call, "dtype") && element == unknown => {
                 ("elements", element_count(from), element_count(to))
             }
-            _ => return check_element_size(call, data, element),
+            _ => {
+                check_moved(call, offset)?;
+                return check_element_size(call, data, element);
+            }
         },
     };
     if call.at_least(&available, &end) != Answer::Refuted {
@@ -93,6 +96,19 @@ fn check_bounds(
     let report = call.error(Code::SliceOutOfBounds, place, message);
     let report = report.with_note(format!("the view is {}", tensor_type(shape.clone(), element, None)));
     Err(report.with_label(ParamPlace::Param("data"), call.ty("data").to_string()).into())
+}
+
+/// Where shape and dtype stay, a view that begins later ends beyond the data.
+fn check_moved(call: &CallInfo<'_>, offset: Option<&Dim>) -> Result<(), Problem> {
+    let stays = is_void(call, "shape") && is_void(call, "dtype");
+    match offset.filter(|_| stays) {
+        Some(offset) if call.at_least(offset, &Dim::constant(1)) == Answer::Proved => {
+            let place = ParamPlace::Param("relative_byte_offset");
+            let message = format_args!("the view is as large as `data` and begins {offset} bytes after it");
+            Err(call.error(Code::SliceOutOfBounds, place, message).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Where the shape stays and is not known, larger elements reach beyond the data.
@@ -137,5 +153,11 @@ mod tests {
         assert_eq!(view("3 4:float32", vec![("relative_byte_offset", int("4"))]), outside);
         assert_eq!(view("n:float16", vec![("dtype", text("float32")), ("shape", shape("n+1"))]), outside);
         assert_eq!(view("?2:float16", vec![("dtype", text("float32"))]), outside);
+        assert_eq!(view("*:?", vec![("relative_byte_offset", int("16"))]), outside);
+        assert_eq!(view("*:?", vec![("relative_byte_offset", int("0"))]), Ok(ty("*:?")));
+        assert_eq!(
+            view("*:float32", vec![("relative_byte_offset", int("4")), ("dtype", text("int8"))]),
+            Ok(ty("*:int8"))
+        );
     }
 }

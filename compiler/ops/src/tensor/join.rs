@@ -44,7 +44,12 @@ pub(crate) static OPERATORS: &[Schema] = &[
         name: "stack",
         params: &[
             Param::operand("tensors", ParamKind::Tensors, "The tensors, all of one shape and dtype."),
-            Param::attr("axis", AttrKind::Int, Default::Int(0), "Where the new axis stands in the result."),
+            Param::attr(
+                "axis",
+                AttrKind::Int,
+                Default::Absent,
+                "Where the new axis stands in the result; in front when left out.",
+            ),
         ],
         purity: Purity::Pure,
         doc: "Joins tensors along a new axis.",
@@ -82,8 +87,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
             Param::attr(
                 "indexing",
                 AttrKind::Choice(&["ij", "xy"]),
-                Default::Str("ij"),
-                "`ij` for matrix order, `xy` for Cartesian order.",
+                Default::Absent,
+                "`ij` for matrix order, which it is when left out, `xy` for Cartesian order.",
             ),
         ],
         purity: Purity::Pure,

@@ -49,7 +49,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     },
     Schema {
         name: "shape_to_tensor",
-        params: &[Param::operand("expr", ParamKind::Shape, "The shape value.")],
+        params: &[Param::operand("expr", ParamKind::ShapeValue, "The shape value.")],
         purity: Purity::Pure,
         doc: "The dims of a shape value, as an `int64` vector.",
         reference: REFERENCE,

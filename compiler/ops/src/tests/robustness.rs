@@ -71,7 +71,7 @@ fn attr(dice: &mut Dice, kind: AttrKind) -> Given {
         AttrKind::Bool => flag(dice.roll(&[true, false])),
         AttrKind::Choice(choices) => text(dice.roll(choices)),
         AttrKind::DType => text(dice.roll(&["float32", "int8", "bool", "void", "float8_e4m3fn"])),
-        AttrKind::Ints => {
+        AttrKind::Ints | AttrKind::IntList => {
             let count = dice.roll(&[0, 1, 2, 3, 4, 6]);
             let values: Vec<i64> = (0..count).map(|_| dice.roll(INTS)).collect();
             if dice.roll(&[true, false]) { numbers(&values) } else { number(dice.roll(INTS)) }

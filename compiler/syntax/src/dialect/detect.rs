@@ -7,11 +7,11 @@ use crate::printer::signature::{Signature, has_quoted_name};
 use crate::{Cursor, Segment};
 
 /// What speaks for each dialect. `weak` marks are spellings that 0.27 still reads; they decide only where nothing else does.
-#[derive(Default)]
-struct Evidence {
-    current: usize,
-    classic: usize,
-    weak: usize,
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Evidence {
+    current: u32,
+    classic: u32,
+    weak: u32,
     type_params: bool,
 }
 
@@ -24,7 +24,7 @@ impl Dialect {
                 continue;
             }
             for segment in item.segments.iter() {
-                evidence.look_at(segment);
+                evidence.join(segment.evidence());
             }
         }
         evidence.verdict()
@@ -32,6 +32,20 @@ impl Dialect {
 }
 
 impl Evidence {
+    /// What one segment says.
+    pub(crate) fn of(segment: &Segment) -> Evidence {
+        let mut evidence = Evidence::default();
+        evidence.look_at(segment);
+        evidence
+    }
+
+    fn join(&mut self, other: &Evidence) {
+        self.current = self.current.saturating_add(other.current);
+        self.classic = self.classic.saturating_add(other.classic);
+        self.weak = self.weak.saturating_add(other.weak);
+        self.type_params |= other.type_params;
+    }
+
     fn verdict(&self) -> Dialect {
         if self.type_params && self.current >= self.classic {
             Dialect::Tvm027Py312
@@ -51,7 +65,7 @@ impl Evidence {
             match &statement.tree.kind {
                 StatementKind::Def { type_params, params, ret, .. } => {
                     self.type_params |= !type_params.is_empty();
-                    self.weak += usize::from(has_quoted_name(&Signature { params, ret: ret.as_ref(), cursor }));
+                    self.weak += u32::from(has_quoted_name(&Signature { params, ret: ret.as_ref(), cursor }));
                 }
                 StatementKind::FromImport { module, .. } if cursor.source(*module) == "__future__" => {
                     self.type_params = true;

@@ -243,7 +243,6 @@ impl Elaborator<'_> {
             }
             match (param.default, param.kind) {
                 (_, ParamKind::Variadic) => *slot = Argument::Operands(Vec::new()),
-                (Default::Required, ParamKind::Types) => {}
                 (Default::Required, _) => missing.push(param.name),
                 _ => *slot = default_slot(param),
             }
@@ -285,13 +284,21 @@ impl Elaborator<'_> {
                 }
                 let attr = self.attribute(cursor, value);
                 match self.check_attribute(schema, param, kind, attr, span) {
-                    Attr::None => Argument::Attr(Attr::None),
+                    Attr::Str(text) if kind == AttrKind::VDevice => {
+                        let device = self.declared_vdevice(&text).map(|device| Attr::Str(device.as_str().into()));
+                        Argument::Attr(device.unwrap_or(Attr::Str(text)))
+                    }
                     attr => Argument::Attr(attr),
                 }
             }
             ParamKind::Types => Argument::Types(match &value.kind {
                 ExprKind::Tuple(types) | ExprKind::List(types) => {
                     types.iter().map(|ty| self.type_of(cursor, ty)).collect()
+                }
+                ExprKind::None => {
+                    let message = format!("{}: `{}` must be a type, it is None", short(schema), param.name);
+                    self.error(Code::AttrType, span, message);
+                    vec![StructInfo::Error]
                 }
                 _ => vec![self.type_of(cursor, value)],
             }),

@@ -49,7 +49,7 @@ impl Elaborator<'_> {
                 dims.for_each(|(wanted, actual)| drop(bindings.meet(wanted, actual, at)));
             }
         }
-        let aliased = super::inplace_indices(bound, written.len());
+        let aliased = super::inplace::indices(bound, written.len());
         let indices: Vec<usize> = match aliased {
             Some(indices) => {
                 let mut fresh = arguments.len()..;

@@ -35,7 +35,7 @@ pub(crate) fn unary(call: &ValueCall<'_>) -> Option<Values> {
             TensorValues::between(low, high)
         }
         "abs" => absolute(&x, call.call.bounds),
-        "sign" => TensorValues::between(Some(End::stated(-1)), Some(End::stated(1))),
+        "sign" => sign(&x, call.call.bounds),
         // The ends are integers, and these are monotone.
         "floor" | "ceil" | "round" | "trunc" => TensorValues::between(x.low, x.high),
         _ => return None,
@@ -85,6 +85,16 @@ fn of_float(name: &str, value: f64) -> Option<f64> {
         "trunc" => Some(value.trunc()),
         _ => None,
     }
+}
+
+/// -1, 0 or 1, as far as the ends of `x` say which.
+fn sign(x: &Operand, bounds: &Bounds) -> TensorValues {
+    let least = |x: &Operand| match (is_positive(x, 1, bounds), is_positive(x, 0, bounds)) {
+        (true, _) => 1,
+        (_, true) => 0,
+        _ => -1,
+    };
+    TensorValues::between(Some(End::stated(least(x))), Some(End::stated(-least(&negated(x)))))
 }
 
 fn absolute(x: &Operand, bounds: &Bounds) -> TensorValues {

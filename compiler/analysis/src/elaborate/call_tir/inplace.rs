@@ -1,0 +1,74 @@
+//! Outputs of `R.call_tir_inplace` that take the memory of arguments (TVM src/relax/op/op.cc, `NormalizeCallTIRInPlace`).
+
+use super::{BoundCall, Elaborator, Passed, constant};
+use rx_base::symbolic::{Answer, prove};
+use rx_base::{Code, Name};
+use rx_ir::{StructInfo, TensorInfo};
+
+/// For each output the argument in whose memory it is written, -1 for one of its own; `None` where the call has no such
+/// list.
+pub(super) fn indices(bound: &BoundCall, outputs: usize) -> Option<Vec<i64>> {
+    let attr = bound.attr("inplace_indices")?;
+    let mut indices = match attr {
+        rx_ir::Attr::List(items) => items.iter().map(|item| constant(item).unwrap_or(-1)).collect(),
+        other => vec![constant(other)?],
+    };
+    indices.resize(outputs, -1);
+    Some(indices)
+}
+
+impl Elaborator<'_> {
+    /// Reports indices that name no argument, or one twice. True: there are such.
+    pub(super) fn wrong_inplace_indices(&mut self, bound: &BoundCall, indices: &[i64], arguments: usize) -> bool {
+        let outside = |index: &&i64| !(-1..i64::try_from(arguments).unwrap_or(i64::MAX)).contains(*index);
+        let (code, message) = if let Some(index) = indices.iter().find(outside) {
+            let message = format!(
+                "{}: `inplace_indices` names argument {index}, there are {arguments} (-1 is an output of its own)",
+                bound.schema.name
+            );
+            (Code::AttrOutOfRange, message)
+        } else if let Some((at, index)) =
+            indices.iter().enumerate().find(|(at, index)| **index >= 0 && indices[..*at].contains(index))
+        {
+            let message = format!(
+                "{}: `inplace_indices` gives argument {index} to output {at} and to one before it, which would write over it",
+                bound.schema.name
+            );
+            (Code::AttrBadValue, message)
+        } else {
+            return false;
+        };
+        self.error(code, bound.span("inplace_indices"), message);
+        true
+    }
+
+    /// An argument whose memory an output takes must be proved to be as large, and of the same dtype.
+    pub(super) fn check_inplace_argument(
+        &mut self,
+        function: Name,
+        index: usize,
+        passed: &Passed,
+        output: &StructInfo,
+    ) {
+        let fits = match (passed.expr.ty.as_tensor(), output.as_tensor()) {
+            (Some(argument), Some(output)) => self.is_as_large(argument, output),
+            _ => passed.expr.ty != StructInfo::Object,
+        };
+        if !fits {
+            let given = &passed.expr.ty;
+            let message = format!(
+                "argument {index} of `{function}` is {given}, the output in its place, {output}, must be as large"
+            );
+            self.argument_mismatch(function, index, passed, message);
+        }
+    }
+
+    fn is_as_large(&self, argument: &TensorInfo, output: &TensorInfo) -> bool {
+        let (Some(given), Some(wanted)) = (argument.shape.dims(), output.shape.dims()) else {
+            return argument.shape == rx_ir::Shape::Error || output.shape.dims().is_none();
+        };
+        // What is proved different was said of the buffer.
+        let open = |(given, wanted)| prove::equal(given, wanted, &self.bounds) == Answer::Open;
+        argument.dtype.is_some() && !given.iter().zip(wanted).any(open)
+    }
+}

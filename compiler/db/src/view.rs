@@ -1,0 +1,117 @@
+//! One file with what the queries know of its items, for those who answer questions about places in it.
+
+use crate::position::absolute;
+use crate::queries::{Database, check_item, full_signature, item_signature, scope_context, scope_index};
+use crate::sync::Inputs;
+use crate::workspace::{FileId, Snapshot, Workspace};
+use rx_analysis::before::{Before, suppose};
+use rx_analysis::body::recorded_segment;
+use rx_analysis::elaborate::{Recorded, SegmentResult};
+use rx_analysis::function::{FunctionCheck, ItemPlace};
+use rx_analysis::{Entry, FileContext, Outer};
+use rx_base::{Name, Span};
+use rx_ir::Signature;
+use rx_syntax::document::Document;
+use std::sync::Arc;
+
+/// A file of a [`Workspace`] and what is known of it. Items are named by their indices in [`Document::items`]; what is asked
+/// of an item that is not there has no answer.
+#[derive(Clone, Copy)]
+pub struct FileView<'a> {
+    workspace: &'a Workspace,
+    file: FileId,
+    db: &'a Database,
+    document: &'a Document,
+    inputs: &'a Inputs,
+}
+
+impl Workspace {
+    /// A view of a file; `None` of a removed one.
+    pub fn view(&self, file: FileId) -> Option<FileView<'_>> {
+        let (db, document, inputs) = self.parts(file)?;
+        Some(FileView { workspace: self, file, db, document, inputs })
+    }
+}
+
+impl Snapshot {
+    /// As [`Workspace::view`].
+    pub fn view(&self, file: FileId) -> Option<FileView<'_>> {
+        self.0.view(file)
+    }
+}
+
+impl<'a> FileView<'a> {
+    /// The workspace, for questions about whole files.
+    pub fn workspace(&self) -> &'a Workspace {
+        self.workspace
+    }
+
+    /// The file's name in its workspace.
+    pub fn file(&self) -> FileId {
+        self.file
+    }
+
+    /// Its text.
+    pub fn document(&self) -> &'a Document {
+        self.document
+    }
+
+    /// What the check of a Relax function found: struct info by segment.
+    pub fn check(&self, item: usize) -> Option<Arc<FunctionCheck>> {
+        check_item(self.db, *self.inputs.items.get(item)?).function
+    }
+
+    /// What the module level says to an item: aliases, captured names, operators.
+    pub fn context(&self, item: usize) -> Option<Arc<FileContext>> {
+        Some(scope_context(self.db, self.inputs.items.get(item)?.scope(self.db)))
+    }
+
+    /// What callers see of an item; an undeclared return type is inferred.
+    pub fn signature(&self, item: usize) -> Option<Arc<Signature>> {
+        Some(full_signature(self.db, *self.inputs.items.get(item)?))
+    }
+
+    /// What item `from` sees under the name of a function or external function of its module.
+    pub fn signature_of(&self, from: usize, name: Name) -> Option<Arc<Signature>> {
+        item_signature(self.db, *self.inputs.items.get(from)?, name)
+    }
+
+    /// The function that item `from` means by `name`: of several of its module the last, as in Python.
+    pub fn function(&self, from: usize, name: Name) -> Option<usize> {
+        let scope = self.inputs.items.get(from)?.scope(self.db);
+        let wanted = scope_index(self.db, scope).get(&name).copied()?;
+        self.inputs.items.iter().position(|input| *input == wanted)
+    }
+
+    /// What a segment of a checked Relax function does, as typed bindings.
+    pub fn recorded(&self, item: usize, segment: usize) -> Option<Recorded> {
+        let (check, context) = (self.check(item)?, self.context(item)?);
+        let text = self.document.items().get(item)?.segments.get(segment)?;
+        let before = check.segments.get(segment.checked_sub(1)?)?;
+        Some(recorded_segment(text, &before.end, &context, check.segments.get(segment)?))
+    }
+
+    /// What statements would be, were each written at byte `offset` of a segment of a Relax function, in the dataflow block of
+    /// this ordinal.
+    pub fn suppose(
+        &self,
+        (item, segment, offset): (usize, usize, u32),
+        dataflow: Option<u32>,
+        statements: &[String],
+    ) -> Option<SegmentResult> {
+        let (check, context) = (self.check(item)?, self.context(item)?);
+        let signatures = |name| self.signature_of(item, name);
+        Some(suppose(statements, &Before::new(&check, segment, offset, &signatures), dataflow, &context))
+    }
+
+    /// What a name stands for at byte `offset` of a segment of a Relax function.
+    pub fn entry(&self, item: usize, segment: usize, offset: u32, name: Name) -> Option<Entry> {
+        let check = self.check(item)?;
+        Before::new(&check, segment, offset, &|_| None).lookup(name)
+    }
+
+    /// A place of an item in bytes of the file.
+    pub fn absolute(&self, item: usize, place: &ItemPlace) -> Option<Span> {
+        absolute(self.document, item, place)
+    }
+}

@@ -1,0 +1,195 @@
+//! The call around a place, as far as it is written.
+//!
+//! Found by brackets, not by trees: a call that is being written has none yet.
+
+use rx_analysis::file_context::Namespace;
+use rx_base::Span;
+use rx_base::name::name;
+use rx_db::FileView;
+use rx_ops::{Param, ParamKind, Schema};
+use rx_syntax::document::Location;
+use rx_syntax::{Segment, Statement, TokenKind};
+
+/// A call and the place in it.
+pub(crate) struct CallSite<'a> {
+    pub(crate) location: Location,
+    /// What is called, without blanks: `R.nn.conv2d`.
+    pub(crate) callee: String,
+    /// Its bytes in the segment.
+    pub(crate) callee_span: Span,
+    /// What is passed, behind the place too.
+    pub(crate) arguments: Vec<Written<'a>>,
+    /// The argument that holds the place; the number of arguments where a new one begins.
+    pub(crate) active: usize,
+    /// Whether brackets stand between the call's and the place.
+    pub(crate) nested: bool,
+}
+
+/// An argument as it is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written<'a> {
+    pub(crate) keyword: Option<&'a str>,
+    /// The bytes of its value in the segment; empty where nothing is written yet.
+    pub(crate) span: Span,
+    /// Where it begins, keyword included.
+    pub(crate) from: u32,
+}
+
+impl<'a> CallSite<'a> {
+    /// The innermost call whose parentheses hold the byte at `offset` of a file.
+    pub(crate) fn at(view: &FileView<'a>, offset: usize) -> Option<CallSite<'a>> {
+        let document = view.document();
+        let location = document.locate(offset)?;
+        let segment: &'a Segment = document.items().get(location.item)?.segments.get(location.segment)?;
+        let at = u32::try_from(location.offset).ok()?;
+        let statement = statement_before(segment, at)?;
+        let (open, nested) = opening(segment, statement, at)?;
+        let tokens = &segment.tree().tokens;
+        let first = callee_start(segment, statement, open);
+        let callee_span = Span::new(tokens.span(first)?.start, tokens.span(open.checked_sub(1)?)?.end);
+        let callee: String =
+            segment.text().get(callee_span.range())?.chars().filter(|it| !it.is_whitespace()).collect();
+        let (arguments, active) = arguments(segment, statement, open, at);
+        Some(CallSite { location, callee, callee_span, arguments, active, nested })
+    }
+
+    /// The operator that is called.
+    pub(crate) fn operator(&self, view: &FileView<'_>) -> Option<&'static Schema> {
+        operator_of(view, self.location.item, &self.callee)
+    }
+
+    /// The parameter that the active argument is for.
+    pub(crate) fn param(&self, schema: &'static Schema) -> Option<(usize, &'static Param)> {
+        let params = schema.params;
+        let index = match self.arguments.get(self.active).and_then(|argument| argument.keyword) {
+            Some(keyword) => params.iter().position(|param| param.name == keyword)?,
+            None => {
+                let before = self.arguments.iter().take(self.active);
+                let position = before.filter(|argument| argument.keyword.is_none()).count();
+                let variadic = params.iter().position(|param| param.kind == ParamKind::Variadic);
+                variadic.map_or(position, |variadic| position.min(variadic))
+            }
+        };
+        params.get(index).map(|param| (index, param))
+    }
+
+    /// Whether something is passed for a parameter, the active argument left out.
+    pub(crate) fn passes(&self, index: usize, param: &str) -> bool {
+        let mut positional = 0;
+        for (at, argument) in self.arguments.iter().enumerate() {
+            let given = match argument.keyword {
+                Some(keyword) => keyword == param,
+                None => {
+                    positional += 1;
+                    positional - 1 == index
+                }
+            };
+            if given && at != self.active {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// The operator that item `item` means by `path`.
+pub(crate) fn operator_of(view: &FileView<'_>, item: usize, path: &str) -> Option<&'static Schema> {
+    let context = view.context(item)?;
+    let (head, rest) = path.split_once('.')?;
+    let relax = context.namespace(head) == Some(Namespace::Relax);
+    relax.then(|| context.operator(name(rest.strip_prefix("op.").unwrap_or(rest)))).flatten()
+}
+
+/// The statement that holds a byte of a segment, or the last before it.
+pub(crate) fn statement_before(segment: &Segment, at: u32) -> Option<&Statement> {
+    let statements = &segment.tree().statements;
+    statements.get(statements.partition_point(|statement| statement.span.start <= at).checked_sub(1)?)
+}
+
+/// The parenthesis of the innermost call open at a byte, by its token, and whether other brackets are open in it.
+fn opening(segment: &Segment, statement: &Statement, at: u32) -> Option<(u32, bool)> {
+    let tokens = &segment.tree().tokens;
+    let (mut depth, mut nested) = (0u32, false);
+    for token in (statement.first_token..tokens.at_or_after(at)).rev() {
+        let Some(kind) = tokens.kind(token) else { continue };
+        if kind.is_closer() && tokens.span(token).is_some_and(|span| span.end <= at) {
+            depth += 1;
+        } else if kind.is_opener() {
+            if depth > 0 {
+                depth -= 1;
+                continue;
+            }
+            let before = token.checked_sub(1).filter(|before| *before >= statement.first_token);
+            let called = before.and_then(|before| tokens.kind(before)) == Some(TokenKind::Name);
+            if kind == TokenKind::LeftParen && called {
+                return Some((token, nested));
+            }
+            nested = true;
+        }
+    }
+    None
+}
+
+/// The first token of the dotted name before a parenthesis.
+fn callee_start(segment: &Segment, statement: &Statement, open: u32) -> u32 {
+    let tokens = &segment.tree().tokens;
+    let mut first = open.saturating_sub(1);
+    while first >= statement.first_token + 2
+        && tokens.kind(first - 1) == Some(TokenKind::Dot)
+        && tokens.kind(first - 2) == Some(TokenKind::Name)
+    {
+        first -= 2;
+    }
+    first
+}
+
+/// The arguments behind a parenthesis, and which of them holds a byte.
+fn arguments<'a>(segment: &'a Segment, statement: &Statement, open: u32, at: u32) -> (Vec<Written<'a>>, usize) {
+    let tokens = &segment.tree().tokens;
+    let end = statement.first_token + statement.token_count;
+    let mut slots = Vec::new();
+    let (mut depth, mut first, mut closed) = (0u32, open + 1, false);
+    for token in open + 1..end {
+        let (Some(kind), Some(span)) = (tokens.kind(token), tokens.span(token)) else { break };
+        if kind.is_opener() {
+            depth += 1;
+        } else if kind.is_closer() {
+            let Some(outer) = depth.checked_sub(1) else {
+                slots.push((first, token, span.start));
+                closed = true;
+                break;
+            };
+            depth = outer;
+        } else if kind == TokenKind::Comma && depth == 0 {
+            slots.push((first, token, span.start));
+            first = token + 1;
+        }
+    }
+    if !closed {
+        slots.push((first, end, u32::MAX));
+    }
+    let (mut found, mut active) = (Vec::new(), None);
+    for (from, to, until) in slots {
+        if active.is_none() && at <= until {
+            active = Some(found.len());
+        }
+        if from < to {
+            found.extend(written(segment, from, to));
+        }
+    }
+    let active = active.unwrap_or(found.len());
+    (found, active)
+}
+
+fn written<'a>(segment: &'a Segment, from: u32, to: u32) -> Option<Written<'a>> {
+    let tokens = &segment.tree().tokens;
+    let text = |token: u32| segment.text().get(tokens.span(token)?.range());
+    let is_keyword = tokens.kind(from) == Some(TokenKind::Name) && tokens.kind(from + 1) == Some(TokenKind::Equal);
+    let start = tokens.span(from)?.start;
+    let last = tokens.span(to - 1)?.end;
+    if is_keyword && from + 1 < to {
+        let value = if from + 2 < to { tokens.span(from + 2)?.start } else { last };
+        return Some(Written { keyword: text(from), span: Span::new(value, last), from: start });
+    }
+    Some(Written { keyword: None, span: Span::new(start, last), from: start })
+}

@@ -1,0 +1,101 @@
+//! From one text to another by small edits.
+
+use rx_base::Span;
+use rx_base::fix::Edit;
+
+/// How many lines ahead equal ones are looked for.
+const WINDOW: usize = 24;
+
+/// The edits that make `old` into `new`: lines that are alike stay, and of those that differ what they begin and end with.
+/// Takes time linear in the texts.
+pub fn changes(old: &str, new: &str) -> Vec<Edit> {
+    let (old_lines, new_lines) = (lines(old), lines(new));
+    let mut edits = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    while i < old_lines.len() || j < new_lines.len() {
+        if let (Some(a), Some(b)) = (old_lines.get(i), new_lines.get(j))
+            && a.1 == b.1
+        {
+            (i, j) = (i + 1, j + 1);
+            continue;
+        }
+        let (to_i, to_j) = meeting(&old_lines, &new_lines, i, j);
+        // As many lines for as many are changed one by one.
+        let step = if to_i - i == to_j - j { 1 } else { (to_i - i).max(to_j - j).max(1) };
+        while i < to_i || j < to_j {
+            let (next_i, next_j) = ((i + step).min(to_i), (j + step).min(to_j));
+            let (from, until) = (offset(&old_lines, i, old), offset(&old_lines, next_i, old));
+            let (from_new, until_new) = (offset(&new_lines, j, new), offset(&new_lines, next_j, new));
+            let gone = old.get(from..until).unwrap_or_default();
+            let come = new.get(from_new..until_new).unwrap_or_default();
+            edits.extend(trimmed(from, gone, come));
+            (i, j) = (next_i, next_j);
+        }
+    }
+    edits
+}
+
+/// Lines with their ends and where they start.
+fn lines(text: &str) -> Vec<(usize, &str)> {
+    let mut at = 0;
+    let placed = text.split_inclusive('\n').map(|line| {
+        let start = at;
+        at += line.len();
+        (start, line)
+    });
+    placed.collect()
+}
+
+fn offset(lines: &[(usize, &str)], at: usize, text: &str) -> usize {
+    lines.get(at).map_or(text.len(), |(start, _)| *start)
+}
+
+/// Where the texts are alike again: the nearest pair of equal lines that say something, else a line further in both.
+fn meeting(old: &[(usize, &str)], new: &[(usize, &str)], i: usize, j: usize) -> (usize, usize) {
+    let rest = (old.len() - i, new.len() - j);
+    let alike = |a: usize, b: usize| match (old.get(i + a), new.get(j + b)) {
+        // Empty lines are all alike: they say where texts meet only where lines were changed one by one.
+        (Some((_, old)), Some((_, new))) => old == new && (a == b || !old.trim().is_empty()),
+        (None, None) => true,
+        _ => false,
+    };
+    for distance in 1..=WINDOW.min(rest.0 + rest.1) {
+        for a in distance.saturating_sub(rest.1)..=distance.min(rest.0) {
+            if alike(a, distance - a) {
+                return (i + a, j + distance - a);
+            }
+        }
+    }
+    (old.len().min(i + 1), new.len().min(j + 1))
+}
+
+/// One edit without what both texts begin and end with.
+fn trimmed(start: usize, old: &str, new: &str) -> Option<Edit> {
+    let same = |(a, b): &(char, char)| a == b;
+    let head: usize = old.chars().zip(new.chars()).take_while(same).map(|(a, _)| a.len_utf8()).sum();
+    let (old_rest, new_rest) = (old.get(head..)?, new.get(head..)?);
+    let pairs = old_rest.chars().rev().zip(new_rest.chars().rev());
+    let tail: usize = pairs.take_while(same).map(|(a, _)| a.len_utf8()).sum();
+    let gone = Span::new((start + head) as u32, (start + old.len() - tail) as u32);
+    let come = new_rest.get(..new_rest.len() - tail)?;
+    (!gone.is_empty() || !come.is_empty()).then(|| (gone, come.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::changes;
+    use rx_base::fix::apply;
+
+    #[test]
+    fn the_edits_make_the_new_text_and_are_small() {
+        let old = "a = 1\nb  = 2\n\n\nc = 3\nd = 4\n";
+        let new = "a = 1\nb = 2\n\nc = 3\nd = 5\ne = 6\n";
+        let edits = changes(old, new);
+        assert_eq!(apply(old, &edits), new);
+        assert!(edits.iter().map(|(span, _)| span.range().len()).sum::<usize>() <= 4, "{edits:?}");
+        for (old, new) in [("", ""), ("", "a"), ("é\r\n", "è\r\n"), ("a\nb\nc\n", "c\n"), ("x\n", "x"), ("ab", "a")] {
+            assert_eq!(apply(old, &changes(old, new)), new, "{old:?}");
+        }
+        assert_eq!(changes("x\n", "x\n"), []);
+    }
+}

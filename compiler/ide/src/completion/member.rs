@@ -1,0 +1,155 @@
+//! What stands behind a dot: operators, namespaces, members of `T`, functions of the module.
+
+use super::{CompletionKind, List, Subject};
+use crate::call_site::CallSite;
+use crate::hover::is_module;
+use rx_analysis::decorators::{OF_IR, OF_RELAX};
+use rx_analysis::elaborate::{TYPES, special_forms};
+use rx_analysis::file_context::Namespace;
+use rx_analysis::prelude;
+use rx_analysis::prim_names::members;
+use rx_base::name::name;
+use rx_db::{FunctionKind, declaration};
+use rx_ops::{Default, Schema};
+use rx_syntax::dialect::{Dialect, Place, SPELLINGS};
+use rx_syntax::document::ItemKind;
+use std::collections::BTreeSet;
+
+impl List<'_, '_> {
+    pub(super) fn members(&mut self, site: Option<&CallSite<'_>>) {
+        let Some(context) = self.view.context(self.location.item) else { return };
+        let (head, rest) = self.path.split_once('.').unwrap_or((self.path, ""));
+        let place = (self.location.item, self.location.segment, self.at);
+        match context.namespace(head) {
+            Some(Namespace::Relax) => self.operators(rest),
+            Some(Namespace::Tir) if rest.is_empty() => self.tir_members(),
+            Some(Namespace::Ir) if rest.is_empty() => {
+                for member in OF_IR.iter().copied().chain(prelude::members()) {
+                    if self.fits(member) {
+                        self.offer(member, CompletionKind::Function, 4);
+                    }
+                }
+            }
+            Some(_) => {}
+            None if rest.is_empty() && is_module(self.view, &context, place, name(head)) => self.functions(site),
+            None if rest.is_empty() && self.fits("astype") => {
+                self.offer("astype", CompletionKind::Operator, 4).subject =
+                    Some(Subject::Operator("astype".to_owned()));
+            }
+            None => {}
+        }
+    }
+
+    /// The operators of a namespace below `R`, and the namespaces in it; of what is written also those deeper down.
+    fn operators(&mut self, namespace: &str) {
+        let Some(context) = self.view.context(self.location.item) else { return };
+        let declared = context.operators.iter().flat_map(|all| all.all()).map(|operator| &operator.schema);
+        let mut inner: BTreeSet<&str> = BTreeSet::new();
+        for schema in rx_ops::all().chain(declared) {
+            let below = match namespace {
+                "" => Some(schema.name),
+                _ => schema.name.strip_prefix(namespace).and_then(|rest| rest.strip_prefix('.')),
+            };
+            let Some(below) = below else { continue };
+            match below.split_once('.') {
+                None if self.fits(below) => self.operator(schema, below, 2),
+                None => {}
+                Some((first, _)) => {
+                    inner.insert(first);
+                    let last = below.rsplit('.').next().unwrap_or(below);
+                    if !self.prefix.is_empty() && self.fits(last) {
+                        self.found.incomplete = true;
+                        self.operator(schema, below, 3);
+                    }
+                }
+            }
+        }
+        // Deeper ones come and go with what is written.
+        self.found.incomplete |= !inner.is_empty();
+        for namespace in inner {
+            if self.fits(namespace) {
+                self.offer(namespace, CompletionKind::Namespace, 2).detail = "namespace".to_owned();
+            }
+        }
+        let of_namespace = |form: &&str| match form.rsplit_once('.') {
+            Some((before, _)) => before == namespace,
+            None => namespace.is_empty(),
+        };
+        for form in special_forms().filter(of_namespace) {
+            let short = form.rsplit('.').next().unwrap_or(form);
+            if self.fits(short) {
+                self.offer(short, CompletionKind::Function, 4);
+            }
+        }
+        if namespace.is_empty() {
+            for ty in TYPES.iter().chain(OF_RELAX).copied() {
+                if self.fits(ty) {
+                    let group = if self.in_type_place() { 1 } else { 4 };
+                    let deprecated = self.is_old(&format!("R.{ty}"));
+                    self.offer(ty, CompletionKind::Type, group).deprecated = deprecated;
+                }
+            }
+        }
+    }
+
+    fn operator(&mut self, schema: &'static Schema, label: &str, group: u8) {
+        let called = self.segment.text().get(self.at as usize..).is_some_and(|rest| rest.starts_with('('));
+        let snippets = self.snippets && !called;
+        let detail = schema.doc.split_inclusive(". ").next().unwrap_or(schema.doc).trim_end().to_owned();
+        let completion = self.offer(label, CompletionKind::Operator, group);
+        completion.detail = detail;
+        completion.subject = Some(Subject::Operator(schema.name.to_owned()));
+        if snippets {
+            let required = schema.params.iter().filter(|param| param.default == Default::Required);
+            let places: Vec<String> =
+                required.enumerate().map(|(at, param)| format!("${{{}:{}}}", at + 1, param.name)).collect();
+            completion.insert = format!("{label}({})$0", places.join(", "));
+            completion.snippet = true;
+        }
+    }
+
+    fn tir_members(&mut self) {
+        for member in members::all() {
+            if self.fits(member) {
+                let deprecated = self.is_old(&format!("T.{member}"));
+                self.offer(member, CompletionKind::Function, 4).deprecated = deprecated;
+            }
+        }
+        for dtype in rx_base::DType::USUAL {
+            if self.fits(dtype) {
+                self.offer(dtype, CompletionKind::Type, 3);
+            }
+        }
+    }
+
+    /// Whether the file's dialect spells a name in another way.
+    fn is_old(&self, path: &str) -> bool {
+        let row = |row: &&rx_syntax::dialect::Spelling| row.place == Place::Path && row.classic == path;
+        SPELLINGS.iter().find(row).is_some_and(|row| !row.ambiguous)
+            && !Dialect::detect(self.view.document()).is_classic()
+    }
+
+    fn in_type_place(&self) -> bool {
+        self.in_annotation() || self.before_path().trim_end().ends_with(':')
+    }
+
+    /// The functions of the module; where one is called by `R.call_tir`, prim_funcs first.
+    fn functions(&mut self, site: Option<&CallSite<'_>>) {
+        let wanted = match site.map(|site| site.callee.contains("call_tir")) {
+            Some(true) => FunctionKind::Prim,
+            _ => FunctionKind::Relax,
+        };
+        let module = self.item.module;
+        let items = self.view.document().items().iter().enumerate();
+        for (at, item) in items.filter(|(_, item)| item.module == module) {
+            let (ItemKind::Function(kind), Some(function)) = (item.kind, item.name) else { continue };
+            if !self.fits(&function) {
+                continue;
+            }
+            let signature = self.view.signature(at);
+            let completion =
+                self.offer(function.as_str(), CompletionKind::Function, if kind == wanted { 1 } else { 2 });
+            completion.detail = signature.map(|it| declaration(function, &it)).unwrap_or_default();
+        }
+    }
+}

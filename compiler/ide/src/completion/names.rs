@@ -1,0 +1,196 @@
+//! Names that are known at a place.
+
+use super::{CompletionKind, List};
+use crate::call_site::{CallSite, Written};
+use rx_analysis::Entry;
+use rx_base::name::NameSet;
+use rx_base::{Name, Severity};
+use rx_ir::StructInfo;
+use rx_ops::ParamKind;
+use rx_syntax::ast::StatementKind;
+
+/// The most variables that are offered.
+const MOST_NAMES: usize = 120;
+
+/// The most variables that a call's rule is tried with.
+const MOST_TRIALS: usize = 32;
+
+impl List<'_, '_> {
+    /// Variables, symbolic dims, and the namespaces.
+    pub(super) fn names(&mut self, site: Option<&CallSite<'_>>) {
+        let known = self.known_names();
+        let fitting = site.map(|site| self.fitting(site, &known)).unwrap_or_default();
+        let in_shape = site.is_some_and(is_shape);
+        for (name, entry) in known {
+            let (kind, ty) = match &entry {
+                Entry::Value { ty, .. } => (CompletionKind::Variable, ty.to_string()),
+                Entry::Symbol { .. } => (CompletionKind::Symbol, "symbolic dim".to_owned()),
+                Entry::Module => (CompletionKind::Namespace, "the module".to_owned()),
+                _ => continue,
+            };
+            let group = match (fitting.contains(&name), kind, in_shape) {
+                (true, ..) | (_, CompletionKind::Symbol, true) => 1,
+                (_, CompletionKind::Symbol, _) => 6,
+                _ => 5,
+            };
+            self.offer(name.as_str(), kind, group).detail = ty;
+        }
+        for namespace in self.namespaces() {
+            if self.fits(&namespace) {
+                self.offer(namespace, CompletionKind::Namespace, 7);
+            }
+        }
+    }
+
+    /// What the file calls `R`, `T` and `I`.
+    fn namespaces(&self) -> Vec<String> {
+        let Some(context) = self.view.context(self.location.item) else { return Vec::new() };
+        ["R", "T", "I"].into_iter().map(|canonical| context.spelled_namespace(canonical).to_owned()).collect()
+    }
+
+    /// The names that begin like what is written, the nearest first, with what they stand for.
+    fn known_names(&mut self) -> Vec<(Name, Entry)> {
+        let mut found: Vec<(Name, Entry)> = Vec::new();
+        let mut seen = NameSet::default();
+        let block = self.dataflow();
+        if let Some(check) = self.view.check(self.location.item) {
+            let segments = check.segments.get(..=self.location.segment.min(check.segments.len().saturating_sub(1)));
+            for (back, result) in segments.unwrap_or_default().iter().rev().enumerate() {
+                for export in result.exports.iter().rev() {
+                    let behind = back == 0 && export.span.is_none_or(|span| span.end >= self.at);
+                    if behind || !self.fits(&export.name) || export.name.starts_with('<') || !seen.insert(export.name) {
+                        continue;
+                    }
+                    let visible = match &export.entry {
+                        Entry::Value { dataflow, .. } => dataflow.is_none() || *dataflow == block,
+                        _ => true,
+                    };
+                    if visible {
+                        found.push((export.name, export.entry.clone()));
+                    }
+                    if found.len() >= MOST_NAMES {
+                        self.found.incomplete = true;
+                        return found;
+                    }
+                }
+            }
+        }
+        if let Some(context) = self.view.context(self.location.item) {
+            let mut symbols: Vec<Name> =
+                context.symbols.iter().copied().filter(|name| self.fits(name) && seen.insert(*name)).collect();
+            symbols.sort_unstable();
+            found.extend(symbols.into_iter().map(|name| (name, Entry::Symbol { bound: false })));
+        }
+        found
+    }
+
+    /// The dataflow block around the place, by its ordinal.
+    fn dataflow(&self) -> Option<u32> {
+        let check = self.view.check(self.location.item)?;
+        let before = check.segments.get(self.location.segment.checked_sub(1)?)?;
+        let (mut open, mut count) = (before.end.dataflow, before.end.dataflow_count);
+        for statement in &self.segment.tree().statements {
+            if statement.span.start >= self.at {
+                break;
+            }
+            if open.is_some_and(|(indent, _)| statement.indent <= indent) {
+                open = None;
+            }
+            let is_block = match &statement.tree.kind {
+                StatementKind::With(_) => {
+                    self.segment.text().get(statement.span.range()).is_some_and(|text| text.contains("dataflow"))
+                }
+                _ => false,
+            };
+            if is_block {
+                open = Some((statement.indent, count));
+                count += 1;
+            }
+        }
+        let column = u32::try_from(self.before_path().chars().take_while(|it| *it == ' ').count()).ok()?;
+        open.filter(|(indent, _)| !self.begins_statement() || column > *indent).map(|(_, ordinal)| ordinal)
+    }
+
+    /// Those of some variables that the argument at the place may be: by what the parameter takes, and where that can be
+    /// decided by the rule.
+    fn fitting(&self, site: &CallSite<'_>, known: &[(Name, Entry)]) -> NameSet {
+        if site.nested {
+            return NameSet::default();
+        }
+        let schema = site.operator(self.view);
+        let param = schema.and_then(|schema| site.param(schema));
+        if schema.is_some() && param.is_none() {
+            return NameSet::default();
+        }
+        let kind = param.map(|(_, param)| param.kind);
+        let of_kind = known.iter().filter_map(|(name, entry)| match entry {
+            Entry::Value { ty, .. } if kind.is_none_or(|kind| may_be(kind, ty)) => Some(*name),
+            _ => None,
+        });
+        let tried: Vec<Name> = of_kind.take(MOST_TRIALS).collect();
+        let statements: Option<Vec<String>> = tried.iter().map(|name| self.call_with(site, *name)).collect();
+        let place = (self.location.item, self.location.segment, self.at);
+        let result = statements.and_then(|all| Some((self.view.suppose(place, self.dataflow(), &all)?, all)));
+        let Some((result, statements)) = result else { return tried.into_iter().collect() };
+        let mut from = 0u32;
+        let mut accepted = NameSet::default();
+        for (at, (name, statement)) in tried.iter().zip(&statements).enumerate() {
+            let end = from + 5 + u32::try_from(statement.len()).unwrap_or(0);
+            let wrong = result.diagnostics.iter().any(|it| {
+                let here =
+                    matches!(it.primary, rx_analysis::Place::Here(span) if span.start >= from && span.start < end);
+                here && it.severity == Severity::Error
+            });
+            let typed = result.rows.iter().any(|row| row.statement as usize == at && !row.ty.is_error());
+            if typed && !wrong {
+                accepted.insert(*name);
+            }
+            from = end;
+        }
+        // While arguments are missing no rule says anything.
+        if accepted.is_empty() { tried.into_iter().collect() } else { accepted }
+    }
+
+    /// The call with a variable in the place of the active argument, as a statement of its own.
+    fn call_with(&self, site: &CallSite<'_>, variable: Name) -> Option<String> {
+        let text = self.segment.text();
+        let mut arguments: Vec<String> = Vec::new();
+        let source = |argument: &Written<'_>| text.get(argument.from as usize..argument.span.end as usize);
+        for (at, argument) in site.arguments.iter().enumerate() {
+            arguments.push(match (at == site.active, argument.keyword) {
+                (true, Some(keyword)) => format!("{keyword}={variable}"),
+                (true, None) => variable.to_string(),
+                (false, _) => source(argument)?.to_owned(),
+            });
+        }
+        if site.active >= site.arguments.len() {
+            arguments.push(variable.to_string());
+        }
+        let call = format!("{}({})", site.callee, arguments.join(", "));
+        (!call.contains(['\n', '\r', '#'])).then(|| format!("fit = {call}"))
+    }
+}
+
+/// Whether a shape is being written: the first argument of a type, or an argument that is one.
+pub(super) fn is_shape(site: &CallSite<'_>) -> bool {
+    let last = site.callee.rsplit('.').next().unwrap_or_default();
+    match last {
+        "Tensor" | "DTensor" | "Buffer" => site.active == 0,
+        "Shape" | "shape" | "ShapeExpr" => true,
+        _ => false,
+    }
+}
+
+/// Whether a value of this type may be passed for a parameter.
+fn may_be(kind: ParamKind, ty: &StructInfo) -> bool {
+    match kind {
+        ParamKind::Tensor => ty.as_tensor().is_some(),
+        ParamKind::Tensors | ParamKind::Arguments => ty.as_tuple().is_some(),
+        ParamKind::Shape | ParamKind::ShapeValue => matches!(ty, StructInfo::Shape(_)),
+        ParamKind::Prim => matches!(ty, StructInfo::Prim(_)),
+        ParamKind::Prims => matches!(ty, StructInfo::Tuple(_) | StructInfo::Shape(_)),
+        ParamKind::Function => matches!(ty, StructInfo::Function(_)),
+        ParamKind::Any | ParamKind::Variadic => !ty.is_error(),
+        ParamKind::Types | ParamKind::Attr(_) => false,
+    }
+}

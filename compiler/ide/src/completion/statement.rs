@@ -1,0 +1,81 @@
+//! Statements and types as a whole.
+
+use super::{CompletionKind, List};
+use rx_db::FunctionKind;
+use rx_syntax::document::ItemKind;
+
+/// Statements of a Relax function's body: label, what it is, text with places to fill in.
+const BODY: [(&str, &str, &str); 5] = [
+    ("dataflow", "a dataflow block", "with R.dataflow():\n    ${1:lv} = $0\n    R.output(${1:lv})"),
+    (
+        "call_tir",
+        "a call of a prim_func",
+        "${1:y} = R.call_tir(cls.${2:f}, (${3:x},), out_ty=R.Tensor((${4:n},), dtype=\"${5:float32}\"))",
+    ),
+    (
+        "match_cast",
+        "a type that is checked when the program runs",
+        "${1:y} = R.match_cast(${2:x}, R.Tensor((${3:n},), dtype=\"${4:float32}\"))",
+    ),
+    ("if", "two branches", "if ${1:condition}:\n    ${2:y} = ${3:x}\nelse:\n    ${2:y} = $0"),
+    ("return", "the result", "return $0"),
+];
+
+/// Functions.
+const FUNCTIONS: [(&str, &str, &str); 3] = [
+    (
+        "function",
+        "a Relax function",
+        "@R.function\ndef ${1:main}(${2:x}: R.Tensor((${3:n},), dtype=\"${4:float32}\")):\n    $0\n    return ${2:x}",
+    ),
+    (
+        "prim_func",
+        "a prim_func",
+        "@T.prim_func\ndef ${1:f}(x: T.Buffer((${2:16},), \"${3:float32}\"), y: T.Buffer((${2:16},), \"${3:float32}\")):\n    \
+         for i in range(${2:16}):\n        with T.sblock(\"${1:f}\"):\n            vi = T.axis.spatial(${2:16}, i)\n            \
+         y[vi] = ${0:x[vi]}",
+    ),
+    ("ir_module", "a module", "@I.ir_module\nclass ${1:Module}:\n    $0"),
+];
+
+impl List<'_, '_> {
+    /// Statements that may begin at the place, for clients that fill in.
+    pub(super) fn statements(&mut self) {
+        if !self.snippets {
+            return;
+        }
+        let body = self.item.kind == ItemKind::Function(FunctionKind::Relax) && self.location.segment > 0;
+        let functions = self.item.kind != ItemKind::Function(FunctionKind::Prim);
+        let body = BODY.iter().filter(|_| body).map(|row| (row, 0));
+        let all = body.chain(FUNCTIONS.iter().filter(|_| functions).map(|row| (row, 8)));
+        for ((label, detail, text), group) in all {
+            if self.fits(label) {
+                let completion = self.offer(*label, CompletionKind::Snippet, group);
+                completion.detail = (*detail).to_owned();
+                completion.insert = (*text).to_owned();
+                completion.snippet = true;
+            }
+        }
+    }
+
+    /// Types that may stand behind a colon or an arrow.
+    pub(super) fn types(&mut self) {
+        let Some(context) = self.view.context(self.location.item) else { return };
+        let relax = context.spelled_namespace("R").to_owned();
+        for (label, text) in [
+            ("Tensor", "Tensor((${1:n},), dtype=\"${2:float32}\")"),
+            ("Shape", "Shape([${1:n}])"),
+            ("Tuple", "Tuple(${1})"),
+        ] {
+            let label = format!("{relax}.{label}");
+            if self.fits(&label) {
+                let snippets = self.snippets;
+                let completion = self.offer(label, CompletionKind::Type, 1);
+                if snippets {
+                    completion.insert = format!("{relax}.{text}");
+                    completion.snippet = true;
+                }
+            }
+        }
+    }
+}

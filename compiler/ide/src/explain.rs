@@ -1,0 +1,73 @@
+//! How the value of a binding comes about: its operator's rule with the numbers put in, and what it costs.
+
+use crate::word::Word;
+use rx_analysis::elaborate::Recorded;
+use rx_base::Name;
+use rx_base::symbolic::Bounds;
+use rx_db::FileView;
+use rx_db::amount::{Unit, plain};
+use rx_ir::{Binding, BindingKind, Callee, Expr, ExprKind};
+use rx_ops::CallInfo;
+
+/// The most formulas that are told.
+const MOST_FORMULAS: usize = 8;
+
+/// A variable's value.
+pub(crate) struct Bound {
+    /// What it is bound to.
+    pub(crate) value: Expr,
+}
+
+/// What the variable under the cursor is bound to: by the nearest binding before it, in its own segment or an earlier one.
+pub(crate) fn binding_of(view: &FileView<'_>, word: &Word<'_>) -> Option<Bound> {
+    let location = word.location;
+    let check = view.check(location.item)?;
+    let defines = |segment: usize, limit: u32| {
+        let result = check.segments.get(segment)?;
+        let row = result.rows.iter().rev().find(|row| row.name == word.name && row.span.start <= limit);
+        row.map(|row| (segment, row.statement))
+    };
+    let found = defines(location.segment, word.span.start)
+        .or_else(|| (1..location.segment).rev().find_map(|segment| defines(segment, u32::MAX)))?;
+    let recorded = view.recorded(location.item, found.0)?;
+    value_of(&recorded, found.1, word.name)
+}
+
+fn value_of(recorded: &Recorded, statement: u32, variable: Name) -> Option<Bound> {
+    let is_it = |binding: &&Binding| binding.origin.statement == statement;
+    recorded.bindings.iter().filter(is_it).find_map(|binding| match &binding.kind {
+        BindingKind::Value { variable: bound, value, .. } if *bound == variable => Some(Bound { value: value.clone() }),
+        _ => None,
+    })
+}
+
+/// The rule of the operator that a value is a call of, and what the call costs, as Markdown.
+pub(crate) fn rule_text(view: &FileView<'_>, item: usize, value: &Expr) -> Option<String> {
+    let ExprKind::Call(call) = &value.kind else { return None };
+    let mut lines = Vec::new();
+    if let Callee::Op(operator) = &call.callee
+        && let Some(schema) = view.context(item)?.operator(*operator)
+    {
+        let args: Vec<rx_ops::Arg<'_>> = call.arguments.iter().map(rx_ops::Arg::from).collect();
+        let bounds = Bounds::default();
+        let explaining = CallInfo::explaining(schema, &args, &bounds);
+        let known = (schema.infer)(&explaining).is_ok();
+        let derivations = explaining.derivations.map(std::cell::RefCell::into_inner).unwrap_or_default();
+        if known && !derivations.is_empty() {
+            lines.push(format!("`R.{}`:", schema.name));
+            lines.extend(derivations.iter().take(MOST_FORMULAS).map(|derivation| {
+                let field = derivation.field.map_or_else(String::new, |field| format!("field {field}, "));
+                format!("- {field}axis {}: `{}`", derivation.axis, derivation.formula)
+            }));
+        }
+    }
+    let stats = view.expression_stats(value);
+    if stats.calls > 0 && stats.uncounted < stats.calls {
+        lines.push(format!(
+            "\ncost: {} operations, {} moved",
+            plain(&stats.operations, Unit::Operations),
+            plain(&stats.bytes, Unit::Bytes)
+        ));
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}

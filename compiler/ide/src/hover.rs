@@ -1,0 +1,215 @@
+//! What is known of the thing under the cursor.
+
+use crate::call_site::{CallSite, operator_of};
+use crate::explain::{binding_of, rule_text};
+use crate::schema_text;
+use crate::word::{Literal, Word};
+use rx_analysis::elaborate::{Row, RowKind, special_forms};
+use rx_analysis::file_context::Namespace;
+use rx_analysis::{Entry, FileContext};
+use rx_base::{DType, Span};
+use rx_db::{FileView, Step, StepKind, declaration, prim_param};
+use rx_ir::Signature;
+use rx_syntax::TokenKind;
+use rx_syntax::document::{FunctionKind, ItemKind};
+
+/// The most steps of a chain that are told.
+const MOST_STEPS: usize = 4;
+
+/// How far a chain is followed.
+const MOST_FOLLOWED: usize = 48;
+
+/// What an editor shows beside the pointer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hover {
+    /// What it speaks of, in bytes of the file.
+    pub span: Span,
+    /// The text, as Markdown.
+    pub markdown: String,
+}
+
+/// What is known of the name or literal at `offset` bytes.
+pub fn hover(view: &FileView<'_>, offset: usize) -> Option<Hover> {
+    let Some(word) = Word::at(view, offset) else { return literal(view, offset) };
+    let markdown = keyword_text(view, &word, offset)
+        .or_else(|| path_text(view, &word))
+        .or_else(|| symbol_text(view, &word, offset))
+        .or_else(|| variable_text(view, &word))
+        .or_else(|| prim_text(view, &word))
+        .or_else(|| function_text(view, &word))?;
+    Some(Hover { span: word.file_span(), markdown })
+}
+
+/// `strides=` in a call.
+fn keyword_text(view: &FileView<'_>, word: &Word<'_>, offset: usize) -> Option<String> {
+    let tokens = &word.segment.tree().tokens;
+    let next = tokens.at_or_after(word.span.end);
+    if tokens.kind(next) != Some(TokenKind::Equal) {
+        return None;
+    }
+    let site = CallSite::at(view, offset)?;
+    let argument = site.arguments.iter().find(|argument| argument.from == word.span.start)?;
+    let schema = site.operator(view)?;
+    let param = schema.params.iter().find(|param| Some(param.name) == argument.keyword)?;
+    Some(schema_text::param(schema, param))
+}
+
+/// An operator or another dotted name of TVMScript.
+fn path_text(view: &FileView<'_>, word: &Word<'_>) -> Option<String> {
+    let path = word.path();
+    if let Some(schema) = operator_of(view, word.location.item, path) {
+        return Some(schema_text::operator(schema));
+    }
+    let context = view.context(word.location.item)?;
+    let (head, rest) = path.split_once('.')?;
+    let is_head = word.name.as_str() == head;
+    match context.namespace(head)? {
+        namespace if is_head => Some(namespace_text(namespace).to_owned()),
+        Namespace::Tir => DType::parse(rest).map(dtype_text),
+        Namespace::Relax if special_forms().any(|form| form == rest) => {
+            Some(format!("```python\nR.{rest}\n```\nA form of Relax that is no operator."))
+        }
+        _ => None,
+    }
+}
+
+fn namespace_text(namespace: Namespace) -> &'static str {
+    match namespace {
+        Namespace::Relax => "Relax: operators and types of graph-level programs.",
+        Namespace::Tir => "TIR: loops, buffers and scalar expressions.",
+        Namespace::Ir => "The module level: `I.ir_module`, attributes, global infos.",
+    }
+}
+
+fn dtype_text(dtype: DType) -> String {
+    let kind = match (dtype.is_float(), dtype.is_bool(), dtype.is_int()) {
+        (true, ..) => "floating point",
+        (_, true, _) => "boolean",
+        (.., true) => "integer",
+        _ => "opaque",
+    };
+    format!("`{dtype}`: {kind}, {} bytes an element", dtype.bytes())
+}
+
+/// A string or number that says something: a dtype, a symbol in quotes, a dim.
+fn literal(view: &FileView<'_>, offset: usize) -> Option<Hover> {
+    let found = Literal::at(view, offset)?;
+    let span = found.file_span();
+    if let Some(dtype) = found.content().and_then(DType::parse) {
+        return Some(Hover { span, markdown: dtype_text(dtype) });
+    }
+    let markdown = dim_text(view, offset)?;
+    Some(Hover { span, markdown })
+}
+
+/// A symbolic dim: what it is, and where its value comes from.
+fn symbol_text(view: &FileView<'_>, word: &Word<'_>, offset: usize) -> Option<String> {
+    let location = word.location;
+    let context = view.context(location.item)?;
+    let own = || view.entry(location.item, location.segment, word.span.start, word.name);
+    let known = match own() {
+        Some(Entry::Symbol { bound }) => Some(bound),
+        None if context.symbols.contains(&word.name) => Some(false),
+        _ => None,
+    }?;
+    let mut text = format!("```python\n{}: T.int64\n```\nA symbolic dim", word.name);
+    text.push_str(if known { "; its value is known from here on." } else { "." });
+    if let Some(why) = dim_text(view, offset) {
+        text.push_str("\n\n");
+        text.push_str(&why);
+    }
+    Some(text)
+}
+
+/// Why a dim of an annotation is what it is.
+fn dim_text(view: &FileView<'_>, offset: usize) -> Option<String> {
+    let why = view.workspace().why_briefly(view.file(), offset, MOST_FOLLOWED)?;
+    let [trace] = &why.traces[..] else { return None };
+    // Of a value that is no tensor there is nothing to tell.
+    let mut lines = vec![format!("{} of {} is {}", trace.part, why.subject, trace.fact)];
+    let is_cut = trace.steps.len() > MOST_STEPS && trace.steps.last().is_some_and(|it| it.kind == StepKind::Unknown);
+    let known = |step: &&Step<Span>| !(is_cut && step.kind == StepKind::Unknown);
+    // Of a long chain only what changes something, but at least where it begins.
+    let short = trace.steps.len() <= MOST_STEPS;
+    let tells = |(at, step): &(usize, &Step<Span>)| short || *at == 0 || !step.unchanged || step.kind.is_end();
+    let steps = trace.steps.iter().filter(known).enumerate();
+    let telling: Vec<&Step<Span>> = steps.filter(tells).map(|(_, step)| step).collect();
+    lines.extend(telling.iter().take(MOST_STEPS).map(|step| step_text(view, step)));
+    if let (Some(end), true) = (telling.last(), telling.len() > MOST_STEPS && !is_cut) {
+        lines.push("- …".to_owned());
+        lines.push(step_text(view, end));
+    } else if is_cut {
+        lines.push("- … (`rx.why` and `rxcheck --why` tell the whole chain)".to_owned());
+    }
+    Some(lines.join("\n"))
+}
+
+fn step_text(view: &FileView<'_>, step: &Step<Span>) -> String {
+    let line = view.document().line_column(step.place.start as usize, rx_db::Encoding::Utf8).0 + 1;
+    format!("- line {line}: {}", step.text)
+}
+
+/// A variable of a Relax function: its type, what was declared, how its value's dims are computed, what it costs.
+fn variable_text(view: &FileView<'_>, word: &Word<'_>) -> Option<String> {
+    let location = word.location;
+    let check = view.check(location.item)?;
+    let result = check.segments.get(location.segment)?;
+    let before = |row: &&Row| row.name == word.name && row.span.start <= word.span.start;
+    let row = result.rows.iter().rev().find(before);
+    let ty = match row {
+        Some(row) => row.ty.clone(),
+        None => match view.entry(location.item, location.segment, word.span.start, word.name)? {
+            Entry::Value { ty, .. } => ty,
+            Entry::Module => return Some(format!("```python\n{}\n```\nThe module.", word.name)),
+            Entry::Captured => {
+                return Some(format!("`{}`: a Python value that rx does not evaluate", word.name));
+            }
+            _ => return None,
+        },
+    };
+    let mut text = format!("```python\n{}: {ty}\n```", word.name);
+    if row.is_none_or(|row| row.kind == RowKind::Binding)
+        && let Some(value) = binding_of(view, word)
+    {
+        if value.value.ty != ty && !value.value.ty.is_error() && value.value.ty.to_string() != ty.to_string() {
+            text.push_str(&format!("\ninferred: `{}`", value.value.ty));
+        }
+        if let Some(rule) = rule_text(view, location.item, &value.value) {
+            text.push('\n');
+            text.push_str(&rule);
+        }
+    }
+    Some(text)
+}
+
+/// A buffer or scalar that a prim_func takes.
+fn prim_text(view: &FileView<'_>, word: &Word<'_>) -> Option<String> {
+    let item = view.document().items().get(word.location.item)?;
+    if item.kind != ItemKind::Function(FunctionKind::Prim) {
+        return None;
+    }
+    let signature = view.signature(word.location.item)?;
+    let Signature::Prim(prim) = &*signature else { return None };
+    let param = prim.params.iter().find(|param| param.name == word.name)?;
+    Some(format!("```python\n{}\n```", prim_param(param)))
+}
+
+fn function_text(view: &FileView<'_>, word: &Word<'_>) -> Option<String> {
+    let signature = match view.function(word.location.item, word.name) {
+        Some(declared) => view.signature(declared)?,
+        None => view.signature_of(word.location.item, word.name)?,
+    };
+    let decorator = if matches!(&*signature, Signature::Prim(_)) { "@T.prim_func\n" } else { "" };
+    Some(format!("```python\n{decorator}{}\n```", declaration(word.name, &signature)))
+}
+
+/// Whether a name means the module: `cls`, `Module`.
+pub(crate) fn is_module(
+    view: &FileView<'_>,
+    context: &FileContext,
+    at: (usize, usize, u32),
+    name: rx_base::Name,
+) -> bool {
+    let (item, segment, offset) = at;
+    context.modules.contains(&name) || matches!(view.entry(item, segment, offset, name), Some(Entry::Module))
+}

@@ -1,0 +1,30 @@
+//! What a function costs, in a line above it.
+
+use rx_db::amount::{Unit, plain, ranged};
+use rx_db::{FileView, FunctionOrLoops};
+
+/// Arithmetic operations, bytes moved and peak memory of the function that is item `item`; `None` where nothing is known.
+pub fn cost_line(view: &FileView<'_>, item: usize) -> Option<String> {
+    let row = view.stats(item)?;
+    let parts: Vec<String> = match &row.stats {
+        FunctionOrLoops::Relax(stats) => {
+            let not_counted = match stats.total.uncounted {
+                0 => String::new(),
+                1 => " (1 call not counted)".to_owned(),
+                calls => format!(" ({calls} calls not counted)"),
+            };
+            vec![
+                format!("{} operations{not_counted}", ranged(&stats.total.operations, stats, Unit::Operations)),
+                format!("{} moved", ranged(&stats.total.bytes, stats, Unit::Bytes)),
+                format!("peak {}", ranged(&stats.peak.bytes, stats, Unit::Bytes)),
+            ]
+        }
+        FunctionOrLoops::Prim(count) => {
+            let operations =
+                count.operations.as_ref().map(|dim| format!("{} operations", plain(dim, Unit::Operations)));
+            let bytes = count.bytes.as_ref().map(|dim| format!("{} moved", plain(dim, Unit::Bytes)));
+            operations.into_iter().chain(bytes).collect()
+        }
+    };
+    (!parts.is_empty()).then(|| parts.join(" · "))
+}

@@ -1,0 +1,45 @@
+//! What an editor asks of a place in a file, answered in bytes of the file.
+//!
+//! Each module answers one kind of question as a function of a [`FileView`] and a place. Nothing here knows a protocol:
+//! positions are byte offsets, texts are Markdown or source. Nothing here is kept between questions: what has to be fast
+//! after an edit asks the queries, which are, and looks at as little text as the answer needs.
+//!
+//! [`FileView`]: rx_db::FileView
+
+mod actions;
+mod call_site;
+mod calls;
+mod changes;
+mod completion;
+mod explain;
+mod folding;
+mod format;
+mod hints;
+mod hover;
+mod lens;
+mod names;
+mod navigate;
+mod outline;
+mod rename;
+mod schema_text;
+mod selection;
+mod semantic;
+mod signature_help;
+mod tree;
+mod word;
+
+pub use actions::{QuickFix, annotate, fix_all, function_around, quick_fixes};
+pub use calls::{Call, function_at, incoming, outgoing};
+pub use completion::{Completion, CompletionKind, Completions, Subject, completion_doc, completions};
+pub use folding::{Fold, FoldKind, folds};
+pub use format::format;
+pub use hints::{Hint, HintParts, hints};
+pub use hover::{Hover, hover};
+pub use lens::cost_line;
+pub use names::{Access, Occurrence, Symbol, SymbolKind, symbol_at};
+pub use navigate::{Definition, definition, highlights, references};
+pub use outline::{Outline, OutlineKind, functions, outline};
+pub use rename::{prepare_rename, rename};
+pub use selection::selections;
+pub use semantic::{SegmentKey, SemanticWord, WordKind, segment_keys};
+pub use signature_help::{SignatureHelp, signature_help};

@@ -1,0 +1,395 @@
+//! Where a statement writes a name, and what each time is for.
+
+use super::quoted::{Context, context, names_in};
+use crate::tree::{last_name, path_to};
+use rx_analysis::file_context::is_symbol_maker;
+use rx_base::{DType, Name, Span};
+use rx_syntax::ast::{Argument, Expr, ExprKind, ImportedName, Parameter, StatementKind};
+use rx_syntax::{Cursor, Segment, Statement, TokenKind};
+
+/// A name written in an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mention {
+    /// Which of the names that were asked for.
+    pub(crate) which: usize,
+    /// The segment's index in the item.
+    pub(crate) segment: usize,
+    /// The name's bytes in the segment; of a literal whose escapes hide them, the literal's.
+    pub(crate) span: Span,
+    /// What such a literal says.
+    pub(crate) literal: Option<Box<str>>,
+    /// What it is there for.
+    pub(crate) role: Role,
+}
+
+/// What a name is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// To be used.
+    Read,
+    /// To be changed: `A` of `A[i] = …`.
+    Write,
+    /// To be bound.
+    Bind(Bound),
+    /// The name of the item's own function or class.
+    Own,
+    /// As the function's name in quotes: `"global_symbol": "main"`.
+    OwnQuoted,
+    /// As a member: `f` of `cls.f`, with what stands before the dot.
+    Member(Name),
+    /// As a dim of a type, in quotes or not, which gives it a meaning if nothing else does.
+    Dim { quoted: bool },
+    /// In quotes, as the name of what the statement declares: `TypeVar("n")`.
+    Declared,
+}
+
+/// What a binding makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// A parameter that may be an integer.
+    Parameter,
+    /// Another: no dim speaks of it.
+    Operand,
+    Variable,
+    /// `n = T.int64()`, `TypeVar("n")`.
+    Symbol,
+    Buffer,
+    /// A variable with a cell of its own, which assignments change: `x: T.int32 = 0`.
+    Cell,
+    Loop,
+    Axis,
+    Function,
+    Class,
+    Import,
+}
+
+/// A place where the text has one of the names asked for, as a whole word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hit {
+    pub(crate) which: usize,
+    pub(crate) offset: u32,
+}
+
+/// What a statement's mentions are looked for with.
+pub(crate) struct Scanner<'a> {
+    pub(crate) wanted: &'a [Name],
+    /// Whether the statement is a prim_func's.
+    pub(crate) prim: bool,
+    pub(crate) segment: &'a Segment,
+    pub(crate) at: usize,
+}
+
+/// The mentions of a statement, apart by when they count.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) reads: Vec<Mention>,
+    pub(crate) binds: Vec<Mention>,
+    /// Of each lambda that binds a name asked for: its mentions, the parameter first.
+    pub(crate) lambdas: Vec<Vec<Mention>>,
+}
+
+impl Scanner<'_> {
+    /// What `statement` writes of the names, given the places in its text. `own` says that it is the item's own header.
+    pub(crate) fn mentions(&self, statement: &Statement, hits: &[Hit], own: bool) -> Found {
+        let mut found = Found::default();
+        if hits.is_empty() {
+            return found;
+        }
+        let bound = self.bound_tokens(statement, own);
+        let lambdas = self.lambdas(statement);
+        let mut inside: Vec<Vec<Mention>> = lambdas.iter().map(|_| Vec::new()).collect();
+        let mut last_string = None;
+        for hit in hits {
+            let tokens = &self.segment.tree().tokens;
+            let token = tokens.at_or_after(hit.offset);
+            let (Some(kind), Some(span)) = (tokens.kind(token), tokens.span(token)) else { continue };
+            match kind {
+                // One look at a literal finds all that it says of a name.
+                TokenKind::String
+                    if span.start < hit.offset
+                        && last_string.replace((token, hit.which)) != Some((token, hit.which)) =>
+                {
+                    self.string(statement, token, hit.which, &mut found);
+                }
+                kind if kind.is_name()
+                    && span.start == hit.offset
+                    && span.range().len() == self.wanted[hit.which].len() =>
+                {
+                    let of_lambda = lambdas.iter().any(|lambda| lambda.params.contains(&token));
+                    let role = match bound.iter().find(|(bound, _)| *bound == token) {
+                        Some((_, role)) => Some(*role),
+                        None if of_lambda => Some(Role::Bind(Bound::Parameter)),
+                        None => self.used_as(statement, token, own),
+                    };
+                    let Some(role) = role else { continue };
+                    let mention = self.mention(hit.which, span, role);
+                    let lambda = lambdas.iter().position(|lambda| {
+                        lambda.tokens.contains(&token) && lambda.names.contains(&self.wanted[hit.which])
+                    });
+                    match (lambda, role) {
+                        (Some(lambda), _) => inside[lambda].push(mention),
+                        (None, Role::Bind(_) | Role::Own) => found.binds.push(mention),
+                        (None, _) => found.reads.push(mention),
+                    }
+                }
+                _ => {}
+            }
+        }
+        found.lambdas = inside.into_iter().filter(|mentions| !mentions.is_empty()).collect();
+        found
+    }
+
+    fn mention(&self, which: usize, span: Span, role: Role) -> Mention {
+        Mention { which, segment: self.at, span, literal: None, role }
+    }
+
+    /// What a name is used for that its statement does not bind; `None` of a keyword, and of members of what has no name.
+    fn used_as(&self, statement: &Statement, token: u32, own: bool) -> Option<Role> {
+        let tokens = &self.segment.tree().tokens;
+        let kind = |token: u32| tokens.kind(token);
+        let before = |by: u32| token.checked_sub(by).filter(|token| *token >= statement.first_token);
+        if before(1).and_then(kind) == Some(TokenKind::Dot) {
+            let base = before(2).filter(|base| kind(*base).is_some_and(TokenKind::is_name))?;
+            let alone = before(3).and_then(kind) != Some(TokenKind::Dot);
+            let text = self.segment.text().get(tokens.span(base)?.range())?;
+            return alone.then(|| Role::Member(rx_base::name::name(text)));
+        }
+        if kind(token + 1) == Some(TokenKind::Equal) && self.in_brackets(statement, token) {
+            return None;
+        }
+        if own
+            && let Some((root, path)) = path_to(self.segment, statement, token)
+            && context(root.cursor, &path) == Context::Dim
+        {
+            return Some(Role::Dim { quoted: false });
+        }
+        let written = match &statement.tree.kind {
+            StatementKind::AugAssign { target, .. } => target.tokens.start + statement.first_token == token,
+            StatementKind::Assign { targets, .. } => {
+                let is_base = |target: &Expr| matches!(target.kind, ExprKind::Subscript { .. });
+                targets.iter().any(|target| is_base(target) && target.tokens.start + statement.first_token == token)
+            }
+            _ => false,
+        };
+        Some(if written { Role::Write } else { Role::Read })
+    }
+
+    fn in_brackets(&self, statement: &Statement, token: u32) -> bool {
+        let kinds = self.segment.tree().tokens.kinds();
+        let before = kinds.get(statement.first_token as usize..token as usize).unwrap_or_default();
+        let depth = before.iter().fold(0i32, |depth, kind| match kind {
+            kind if kind.is_opener() => depth + 1,
+            kind if kind.is_closer() => depth - 1,
+            _ => depth,
+        });
+        depth > 0
+    }
+
+    /// What a string says of a name, where it stands for a dim, for what the statement declares, or for its function.
+    fn string(&self, statement: &Statement, token: u32, which: usize, found: &mut Found) {
+        let Some((root, path)) = path_to(self.segment, statement, token) else { return };
+        let Some(literal) = path.last().filter(|literal| matches!(literal.kind, ExprKind::String)) else { return };
+        let role = match context(root.cursor, &path) {
+            Context::Dim => Role::Dim { quoted: true },
+            Context::Bounds => Role::Read,
+            Context::GlobalSymbol => Role::OwnQuoted,
+            Context::Declares => Role::Declared,
+            Context::Other => return,
+        };
+        let whole = !matches!(role, Role::Dim { .. });
+        let mut mentions = Vec::new();
+        for (span, literal) in names_in(self.segment, root.cursor, literal, self.wanted[which], whole) {
+            mentions.push(Mention { literal, ..self.mention(which, span, role) });
+        }
+        match role {
+            Role::Declared => {
+                // Only what bears the name of the variable speaks of it.
+                let target = match &statement.tree.kind {
+                    StatementKind::Assign { targets, .. } => targets.first(),
+                    StatementKind::AnnAssign { target, .. } => Some(target),
+                    _ => None,
+                };
+                let same = target.is_some_and(|target| {
+                    matches!(target.kind, ExprKind::Name) && root.cursor.name(target.tokens.start) == self.wanted[which]
+                });
+                if same {
+                    found.binds.extend(mentions);
+                }
+            }
+            _ => found.reads.extend(mentions),
+        }
+    }
+
+    /// The tokens a statement binds, by index in the segment's table.
+    fn bound_tokens(&self, statement: &Statement, own: bool) -> Vec<(u32, Role)> {
+        let cursor = self.segment.cursor(statement);
+        let base = statement.first_token;
+        let mut bound = Vec::new();
+        match &statement.tree.kind {
+            StatementKind::Class { name, .. } => bound.push((base + name, Role::Bind(Bound::Class))),
+            StatementKind::Def { name, type_params, params, .. } => {
+                bound.push((base + name, if own { Role::Own } else { Role::Bind(Bound::Function) }));
+                bound.extend(type_params.iter().map(|token| (base + token, Role::Bind(Bound::Symbol))));
+                bound.extend(params.iter().filter_map(|param| {
+                    let made = self.param_made(cursor.parameter(param), param);
+                    Some((parameter(base, param)?, Role::Bind(made)))
+                }));
+            }
+            StatementKind::Assign { targets, value } => {
+                targets.iter().for_each(|target| self.targets(base, cursor, target, value, &mut bound));
+            }
+            StatementKind::AnnAssign { target, value, .. } => {
+                let made = match value {
+                    _ if self.prim => Bound::Cell,
+                    Some(value) => self.made(cursor, value),
+                    None => Bound::Variable,
+                };
+                names(base, target, made, &mut bound);
+            }
+            StatementKind::For { target, .. } => names(base, target, Bound::Loop, &mut bound),
+            StatementKind::With(items) => {
+                let targets = items.iter().filter_map(|item| item.target.as_ref());
+                targets.for_each(|target| names(base, target, Bound::Variable, &mut bound));
+            }
+            StatementKind::Import(imported) | StatementKind::FromImport { names: imported, .. } => {
+                bound.extend(imported.iter().map(|imported| (base + import(imported), Role::Bind(Bound::Import))));
+            }
+            _ => {}
+        }
+        bound
+    }
+
+    /// What `target = value` binds; of several values, each target its own.
+    fn targets(&self, base: u32, cursor: Cursor<'_>, target: &Expr, value: &Expr, into: &mut Vec<(u32, Role)>) {
+        match (&target.kind, &value.kind) {
+            (ExprKind::Tuple(targets), ExprKind::Tuple(values)) if targets.len() == values.len() => {
+                let pairs = targets.iter().zip(values);
+                pairs.for_each(|(target, value)| self.targets(base, cursor, target, value, into));
+            }
+            _ => names(base, target, self.made(cursor, value), into),
+        }
+    }
+
+    /// What a parameter is.
+    fn param_made(&self, cursor: Cursor<'_>, param: &Parameter) -> Bound {
+        let Some(annotation) = &param.tree.annotation else { return Bound::Parameter };
+        let ExprKind::Call { callee, .. } = &annotation.kind else { return Bound::Parameter };
+        match last_name(cursor, callee) {
+            "Prim" | "prim" => Bound::Parameter,
+            _ if self.prim => Bound::Parameter,
+            _ => Bound::Operand,
+        }
+    }
+
+    /// What an assignment of this value makes.
+    fn made(&self, cursor: Cursor<'_>, value: &Expr) -> Bound {
+        let ExprKind::Call { callee, arguments } = &value.kind else { return Bound::Variable };
+        if makes_symbol(cursor, callee, arguments) {
+            return Bound::Symbol;
+        }
+        if !self.prim {
+            return Bound::Variable;
+        }
+        match last_name(cursor, callee) {
+            "match_buffer"
+            | "alloc_buffer"
+            | "sblock_alloc_buffer"
+            | "decl_buffer"
+            | "alloc_shared"
+            | "alloc_local"
+            | "buffer_decl"
+            | "Buffer"
+            | "smem"
+            | "allocate" => Bound::Buffer,
+            _ if cursor.source(callee.tokens).contains(".axis.") => Bound::Axis,
+            _ => Bound::Variable,
+        }
+    }
+
+    fn lambdas(&self, statement: &Statement) -> Vec<Lambda> {
+        let kinds = self.segment.tree().tokens.kinds();
+        let (first, count) = (statement.first_token as usize, statement.token_count as usize);
+        let own = kinds.get(first..first + count).unwrap_or_default();
+        if !own.contains(&TokenKind::Lambda) {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for root in crate::tree::roots(self.segment, statement) {
+            let mut left = vec![root.expr];
+            while let Some(expr) = left.pop() {
+                left.extend(expr.children());
+                let ExprKind::Lambda { params, .. } = &expr.kind else { continue };
+                let params: Vec<u32> = params.iter().filter_map(|param| parameter(root.base, param)).collect();
+                let tokens = &self.segment.tree().tokens;
+                let name =
+                    |token: &u32| Some(rx_base::name::name(self.segment.text().get(tokens.span(*token)?.range())?));
+                let names = params.iter().filter_map(name).collect();
+                let tokens = root.base + expr.tokens.start..root.base + expr.tokens.end;
+                found.push(Lambda { tokens, params, names });
+            }
+        }
+        // Inner ones first: a name belongs to the nearest.
+        found.sort_by_key(|lambda| lambda.tokens.len());
+        found
+    }
+}
+
+struct Lambda {
+    tokens: std::ops::Range<u32>,
+    /// The tokens of its parameters, and their names.
+    params: Vec<u32>,
+    names: Vec<Name>,
+}
+
+/// Whether a call declares a symbolic dim: `T.int64()`, `TypeVar("n")`.
+fn makes_symbol(cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument]) -> bool {
+    let of_dtype = arguments.is_empty() && matches!(callee.kind, ExprKind::Attribute { .. });
+    is_symbol_maker(cursor, callee) || of_dtype && DType::parse(last_name(cursor, callee)).is_some()
+}
+
+/// The names that a segment declares as symbolic dims, where their statements stand alone.
+pub(crate) fn declared_symbols(segment: &Segment) -> Vec<Name> {
+    let mut found = Vec::new();
+    for statement in &segment.tree().statements {
+        let StatementKind::Assign { targets, value } = &statement.tree.kind else { continue };
+        let cursor = segment.cursor(statement);
+        let mut left: Vec<(&Expr, &Expr)> = targets.iter().map(|target| (target, value)).collect();
+        while let Some((target, value)) = left.pop() {
+            match (&target.kind, &value.kind) {
+                (ExprKind::Tuple(targets), ExprKind::Tuple(values)) => left.extend(targets.iter().zip(values)),
+                (ExprKind::Name, ExprKind::Call { callee, arguments }) if makes_symbol(cursor, callee, arguments) => {
+                    found.push(cursor.name(target.tokens.start));
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// The token of a parameter's name.
+fn parameter(base: u32, param: &Parameter) -> Option<u32> {
+    Some(base + param.first_token + param.tree.name?)
+}
+
+/// The token of the name an import is known by.
+fn import(imported: &ImportedName) -> u32 {
+    imported.alias.unwrap_or(imported.path.start)
+}
+
+/// The names a target binds.
+fn names(base: u32, target: &Expr, made: Bound, into: &mut Vec<(u32, Role)>) {
+    match &target.kind {
+        ExprKind::Name => into.push((base + target.tokens.start, Role::Bind(made))),
+        ExprKind::Tuple(targets) | ExprKind::List(targets) => {
+            targets.iter().for_each(|target| names(base, target, made, into));
+        }
+        ExprKind::Parenthesized(inner) | ExprKind::Starred { value: inner, .. } => names(base, inner, made, into),
+        _ => {}
+    }
+}
+
+/// The argument of a call that holds `inner`, and its place among those without a keyword.
+pub(crate) fn argument_of<'e>(arguments: &'e [Argument], inner: &Expr) -> Option<(usize, &'e Argument)> {
+    arguments.iter().enumerate().find(|(_, argument)| std::ptr::eq(&argument.value, inner))
+}

@@ -1,0 +1,183 @@
+//! A new name for a thing, wherever it is spoken of.
+
+use crate::names::{
+    Access, Extent, File, Meaning, Mention, Occurrence, Reading, Symbol, SymbolKind, names_of_value, read, resolve,
+    symbol_at,
+};
+use rx_base::name::name;
+use rx_base::{Name, Span};
+use rx_db::FileView;
+use rx_syntax::TokenKind;
+use rx_syntax::document::ItemKind;
+use rx_syntax::token::tokens;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What can be renamed at `offset`: the name's bytes and the name.
+///
+/// # Errors
+/// Why nothing can be, as a sentence.
+pub fn prepare_rename(view: &FileView<'_>, offset: usize) -> Result<(Span, Name), String> {
+    let symbol = renamable(view, offset)?;
+    Ok((symbol.origin, symbol.name))
+}
+
+/// The edits that rename the thing at `offset`, in order: bytes of the file, and what they become.
+///
+/// # Errors
+/// Why it cannot be renamed so, as a sentence.
+pub fn rename(view: &FileView<'_>, offset: usize, new: &str) -> Result<Vec<(Span, String)>, String> {
+    let symbol = renamable(view, offset)?;
+    if !is_identifier(new) {
+        return Err(format!("`{new}` is no name: letters, digits and `_`, no digit first, and no keyword"));
+    }
+    if new == symbol.name.as_str() {
+        return Ok(Vec::new());
+    }
+    let new = name(new);
+    let taken = |item: usize| view.context(item).is_some_and(|context| context.namespace(&new).is_some());
+    if symbol.occurrences.iter().any(|found| taken(found.at.0)) {
+        return Err(format!("`{new}` is a namespace of TVMScript"));
+    }
+    if let Some(span) = used_by_python(view, &symbol) {
+        let line = line_of(view, span);
+        return Err(format!("`{}` is used by the Python of line {line}, which rx does not read", symbol.name));
+    }
+    if let Some(span) = conflict(view, &symbol, new) {
+        let line = line_of(view, span);
+        return Err(format!("`{new}` is taken: line {line} would mean something else"));
+    }
+    Ok(symbol.occurrences.iter().map(|found| (found.span, written(found, symbol.name, new))).collect())
+}
+
+fn renamable(view: &FileView<'_>, offset: usize) -> Result<Symbol, String> {
+    let symbol = symbol_at(view, offset).ok_or("there is nothing here that has a name of its own")?;
+    let Symbol { name, kind, declarations, occurrences, .. } = &symbol;
+    let namespace = |found: &Occurrence| view.context(found.at.0).is_some_and(|it| it.namespace(name).is_some());
+    if *kind == SymbolKind::Global && occurrences.iter().any(namespace) {
+        return Err(format!("`{name}` is a namespace of TVMScript: its name is TVM's"));
+    }
+    if declarations.is_empty() {
+        return Err(format!("`{name}` is not declared in this file, or outside what rx reads of it"));
+    }
+    if *kind == SymbolKind::Global {
+        return Err(format!("`{name}` is a name of Python: rx does not see all its uses"));
+    }
+    Ok(symbol)
+}
+
+/// What an occurrence becomes.
+fn written(found: &Occurrence, old: Name, new: Name) -> String {
+    let Some(value) = &found.literal else { return new.to_string() };
+    let mut value = value.to_string();
+    for place in names_of_value(&value.clone(), old, false).into_iter().rev() {
+        value.replace_range(place.range(), &new);
+    }
+    // What is neither letter, sign nor blank is written as Python escapes it.
+    let escaped = value.chars().map(|character| match character {
+        '"' | '\\' => format!("\\{character}"),
+        character if character.is_control() => format!("\\x{:02x}", u32::from(character)),
+        character => character.to_string(),
+    });
+    format!("\"{}\"", escaped.collect::<String>())
+}
+
+/// Whether a text is a name that Python gives no meaning of its own.
+fn is_identifier(text: &str) -> bool {
+    let mut tokens = tokens(text);
+    tokens.next().is_some_and(|only| only.kind == TokenKind::Name && only.span.range().len() == text.len())
+}
+
+/// The line of a place, from 1.
+fn line_of(view: &FileView<'_>, span: Span) -> u32 {
+    let (line, _) = view.document().line_column(span.start as usize, rx_db::Encoding::Utf8);
+    line.saturating_add(1)
+}
+
+/// A place where Python around modules and functions may speak of what they declare.
+fn used_by_python(view: &FileView<'_>, symbol: &Symbol) -> Option<Span> {
+    if let Extent::Item(_) = symbol.extent {
+        return None;
+    }
+    let file = File { view, wanted: symbol.name };
+    view.document().items().iter().enumerate().filter(|(_, item)| item.kind == ItemKind::Foreign).find_map(
+        |(at, item)| {
+            let reading = read(item, &[symbol.name], 0..item.segments.len());
+            file.span(at, reading.mentions.first()?)
+        },
+    )
+}
+
+/// A place whose meaning would change if the thing were called `new`: the first in an item that has one.
+fn conflict(view: &FileView<'_>, symbol: &Symbol, new: Name) -> Option<Span> {
+    let mut renamed: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for found in &symbol.occurrences {
+        renamed.entry(found.at.0).or_default().insert(found.at.1);
+    }
+    let items = view.document().items();
+    let file = File { view, wanted: new };
+    let global = !matches!(symbol.extent, Extent::Item(_));
+    if global {
+        // The module or the file has something of that name, or some item sees one.
+        let extents = [Extent::File, symbol.extent];
+        let declared = extents.into_iter().flat_map(|extent| file.outer(extent));
+        if let Some(found) = declared.into_iter().find(|found| found.access == Access::Declaration) {
+            return Some(found.span);
+        }
+    }
+    renamed.iter().find_map(|(at, own)| {
+        let item = items.get(*at)?;
+        // The item is read for both names at once. Read for the old one alone, its mentions have the same order.
+        let reading = read(item, &[symbol.name, new], 0..item.segments.len());
+        let old: Vec<usize> = (0..reading.mentions.len()).filter(|at| of(&reading, *at, 0)).collect();
+        let own: BTreeSet<usize> = own.iter().filter_map(|at| old.get(*at).copied()).collect();
+        let changed = changed_meaning(view, *at, &reading, &own, [symbol.name, new], global)?;
+        file.span(*at, reading.mentions.get(changed)?)
+    })
+}
+
+fn of(reading: &Reading, at: usize, which: usize) -> bool {
+    reading.mentions.get(at).is_some_and(|mention| mention.which == which)
+}
+
+/// A mention that means something else once `own` are written with the second name.
+fn changed_meaning(
+    view: &FileView<'_>,
+    item: usize,
+    reading: &Reading,
+    own: &BTreeSet<usize>,
+    names: [Name; 2],
+    global: bool,
+) -> Option<usize> {
+    let around = |which: usize| File { view, wanted: names[which] }.around(item);
+    let meanings = |which: usize, is_it: &dyn Fn(usize, &Mention) -> bool| {
+        let mut around = around(which)?;
+        // What is declared for the file keeps what it says under its new name.
+        around.symbol |= global && which == 1 && symbol_of(view, item, names[0]);
+        Some(resolve(reading, around, is_it))
+    };
+    let before = [meanings(0, &|_, mention| mention.which == 0)?, meanings(1, &|_, mention| mention.which == 1)?];
+    let after = [
+        meanings(0, &|at, mention| mention.which == 0 && !own.contains(&at))?,
+        meanings(1, &|at, mention| mention.which == 1 || own.contains(&at))?,
+    ];
+    // Each meaning before has one after, and no two have the same.
+    let (mut forth, mut back) = (HashMap::new(), HashMap::new());
+    for (at, mention) in reading.mentions.iter().enumerate() {
+        let which = mention.which.min(1);
+        let new = if own.contains(&at) { 1 } else { which };
+        let (was, is) = (before[which].rooted(at), after[new].rooted(at));
+        let kept = std::mem::discriminant(&was) == std::mem::discriminant(&is);
+        // A name outside may become the renamed thing only by being it.
+        let outer = was == Meaning::Outer && new == 1 && which == 1 && global;
+        let same_forth = *forth.entry((which, was)).or_insert((new, is)) == (new, is);
+        let same_back = *back.entry((new, is)).or_insert((which, was)) == (which, was);
+        if !kept || outer || !same_forth || !same_back {
+            return Some(at);
+        }
+    }
+    None
+}
+
+fn symbol_of(view: &FileView<'_>, item: usize, name: Name) -> bool {
+    view.context(item).is_some_and(|context| context.symbols.contains(&name))
+}

@@ -1,0 +1,348 @@
+//! What each word of a text is, for colouring.
+//!
+//! The words of a segment depend on its text, on its function's header, on what the file says and on what the check found its
+//! names to be. All four are shared values ([`SegmentKey`]): while they are the same, so are the words.
+
+use crate::names::{declared_symbols, symbols_in};
+use crate::tree::path_to;
+use rx_analysis::elaborate::SegmentResult;
+use rx_analysis::{Entry, FileContext};
+use rx_base::name::{NameSet, name};
+use rx_base::{DType, Name, Span};
+use rx_db::FileView;
+use rx_syntax::ast::StatementKind;
+use rx_syntax::document::{FunctionKind, Item, ItemKind};
+use rx_syntax::{Segment, Statement, TokenKind, TokenTable};
+use std::sync::Arc;
+
+/// What a word is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum WordKind {
+    Namespace,
+    Class,
+    Type,
+    Function,
+    /// An operator: a member of `R` or `T` that is called.
+    Operator,
+    Parameter,
+    Variable,
+    /// An attribute: a keyword of a call, a member of a value.
+    Property,
+    SymbolicDim,
+    Dtype,
+    Keyword,
+    Number,
+    Text,
+    Comment,
+}
+
+/// A word of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SemanticWord {
+    /// Its bytes in the segment; it may have several lines.
+    pub span: Span,
+    /// What it is.
+    pub kind: WordKind,
+    /// Whether it is declared here.
+    pub declaration: bool,
+    /// Whether it belongs to TVMScript.
+    pub library: bool,
+    /// Whether it is a variable of a dataflow block.
+    pub dataflow: bool,
+}
+
+/// What the words of a segment depend on. Equal keys have equal words.
+#[derive(Clone)]
+pub struct SegmentKey {
+    segment: Arc<Segment>,
+    head: Option<Arc<Segment>>,
+    context: Option<Arc<FileContext>>,
+    result: Option<Arc<SegmentResult>>,
+    kind: ItemKind,
+    /// The column of the function's body, where it is known.
+    body: Option<u32>,
+}
+
+impl PartialEq for SegmentKey {
+    fn eq(&self, other: &SegmentKey) -> bool {
+        fn same<T>(one: &Option<Arc<T>>, other: &Option<Arc<T>>) -> bool {
+            match (one, other) {
+                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+                (one, other) => one.is_none() && other.is_none(),
+            }
+        }
+        Arc::ptr_eq(&self.segment, &other.segment)
+            && same(&self.head, &other.head)
+            && same(&self.context, &other.context)
+            && same(&self.result, &other.result)
+            && (self.kind, self.body) == (other.kind, other.body)
+    }
+}
+
+/// The segments of a file in order, each with what its words depend on.
+pub fn segment_keys(view: &FileView<'_>) -> Vec<SegmentKey> {
+    let mut keys = Vec::new();
+    for (at, item) in view.document().items().iter().enumerate() {
+        let context = (item.kind != ItemKind::Foreign).then(|| view.context(at)).flatten();
+        let check = view.check(at);
+        let body = body_column(item);
+        keys.extend(item.segments.iter().enumerate().map(|(number, segment)| SegmentKey {
+            segment: Arc::clone(segment),
+            head: item.segments.first().filter(|_| number > 0).cloned(),
+            context: context.clone(),
+            result: check.as_ref().and_then(|check| check.segments.get(number).cloned()),
+            kind: item.kind,
+            body,
+        }));
+    }
+    keys
+}
+
+/// The column of a Relax function's body: that of its first statement.
+fn body_column(item: &Item) -> Option<u32> {
+    let of_relax = item.kind == ItemKind::Function(FunctionKind::Relax);
+    let first = item.segments.get(1).filter(|_| of_relax)?.tree().statements.first()?;
+    Some(first.indent)
+}
+
+impl SegmentKey {
+    /// The segment.
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// The words of the segment, in order, none over another.
+    pub fn words(&self) -> Vec<SemanticWord> {
+        if self.kind == ItemKind::Foreign {
+            return Vec::new();
+        }
+        let mut painter = Painter::new(self);
+        for statement in &self.segment.tree().statements {
+            painter.statement(statement);
+        }
+        painter.finish()
+    }
+}
+
+struct Painter<'a> {
+    key: &'a SegmentKey,
+    tokens: &'a TokenTable,
+    text: &'a str,
+    params: NameSet,
+    symbols: NameSet,
+    /// The column of the dataflow block that is open.
+    dataflow: Option<u32>,
+    words: Vec<SemanticWord>,
+}
+
+impl<'a> Painter<'a> {
+    fn new(key: &'a SegmentKey) -> Painter<'a> {
+        let segment = &key.segment;
+        let mut painter = Painter {
+            key,
+            tokens: &segment.tree().tokens,
+            text: segment.text(),
+            params: NameSet::default(),
+            symbols: NameSet::default(),
+            dataflow: None,
+            words: Vec::new(),
+        };
+        for head in key.head.iter().chain([segment]) {
+            painter.header(head);
+        }
+        painter.known_symbols();
+        // A segment that begins deeper than its function's body begins in a dataflow block: others are not cut.
+        let first = segment.tree().statements.first().map(|statement| statement.indent);
+        painter.dataflow = key.body.filter(|body| key.head.is_some() && first.is_some_and(|first| first > *body));
+        painter
+    }
+
+    /// Takes the parameters of the functions in a segment.
+    fn header(&mut self, head: &Segment) {
+        for statement in &head.tree().statements {
+            if let StatementKind::Def { params, .. } = &statement.tree.kind {
+                let cursor = head.cursor(statement);
+                let own = params.iter().filter_map(|param| Some(cursor.parameter(param).name(param.tree.name?)));
+                self.params.extend(own);
+            }
+        }
+    }
+
+    fn known_symbols(&mut self) {
+        if let Some(context) = &self.key.context {
+            self.symbols.extend(context.symbols.iter().copied());
+        }
+        let symbol = |entry: &Entry| matches!(entry, Entry::Symbol { .. });
+        if let Some(result) = &self.key.result {
+            let imports = result.imports.iter().filter(|(_, entry)| entry.as_ref().is_some_and(symbol));
+            self.symbols.extend(imports.map(|(name, _)| *name));
+            let exports = result.exports.iter().filter(|export| symbol(&export.entry));
+            self.symbols.extend(exports.map(|export| export.name));
+        }
+        // A prim_func is not elaborated: `n = T.int64()` says it in the text.
+        self.symbols.extend(declared_symbols(&self.key.segment));
+    }
+
+    fn statement(&mut self, statement: &Statement) {
+        if self.dataflow.is_some_and(|column| !statement.inline && statement.indent <= column) {
+            self.dataflow = None;
+        }
+        let targets = self.targets(statement);
+        let end = statement.first_token.saturating_add(statement.token_count);
+        for token in statement.first_token..end {
+            self.token(statement, token, &targets);
+        }
+        if let StatementKind::With(items) = &statement.tree.kind {
+            let cursor = self.key.segment.cursor(statement);
+            let dataflow = items.first().is_some_and(|item| cursor.source(item.context.tokens).ends_with("dataflow()"));
+            self.dataflow = self.dataflow.or(dataflow.then_some(statement.indent));
+        }
+    }
+
+    /// The tokens that a statement declares.
+    fn targets(&self, statement: &Statement) -> Vec<u32> {
+        let own = |kind: &StatementKind| match kind {
+            StatementKind::Assign { targets, .. } => {
+                let names = targets.iter().flat_map(|target| target.tokens.start..target.tokens.end);
+                names.collect()
+            }
+            StatementKind::AnnAssign { target, .. } | StatementKind::For { target, .. } => {
+                (target.tokens.start..target.tokens.end).collect()
+            }
+            StatementKind::Def { name, params, .. } => {
+                let params = params.iter().filter_map(|param| Some(param.first_token + param.tree.name?));
+                std::iter::once(*name).chain(params).collect()
+            }
+            StatementKind::Class { name, .. } => vec![*name],
+            _ => Vec::new(),
+        };
+        let tokens: Vec<u32> = own(&statement.tree.kind);
+        let has_index = |kinds: &[TokenKind]| kinds.contains(&TokenKind::LeftBracket);
+        // `A[i] = …` declares nothing.
+        let all: Vec<u32> = tokens.into_iter().map(|token| token + statement.first_token).collect();
+        let kinds: Vec<TokenKind> = all.iter().filter_map(|token| self.tokens.kind(*token)).collect();
+        if has_index(&kinds) { Vec::new() } else { all }
+    }
+
+    fn token(&mut self, statement: &Statement, token: u32, targets: &[u32]) {
+        let (Some(kind), Some(span)) = (self.tokens.kind(token), self.tokens.span(token)) else { return };
+        let word = |kind| SemanticWord { span, kind, declaration: false, library: false, dataflow: false };
+        match kind {
+            TokenKind::String => self.string(statement, token, span),
+            TokenKind::UnclosedString => self.words.push(word(WordKind::Text)),
+            TokenKind::Integer | TokenKind::Float => self.words.push(word(WordKind::Number)),
+            kind if kind.is_name() => {
+                let painted = self.name(statement, token, span, targets.contains(&token));
+                self.words.push(painted);
+            }
+            kind if kind.is_word() => self.words.push(word(WordKind::Keyword)),
+            _ => {}
+        }
+    }
+
+    fn name(&self, statement: &Statement, token: u32, span: Span, declaration: bool) -> SemanticWord {
+        let text = self.text.get(span.range()).unwrap_or_default();
+        let kind = |at: u32| self.tokens.kind(at);
+        let before = |by: u32| token.checked_sub(by).filter(|at| *at >= statement.first_token);
+        let (kind, library) = if before(1).and_then(kind) == Some(TokenKind::Dot) {
+            self.member(statement, token, text)
+        } else if kind(token + 1) == Some(TokenKind::Equal) && !declaration {
+            (WordKind::Property, false)
+        } else {
+            self.plain(statement, token, text, declaration)
+        };
+        let of_block = self.dataflow.is_some() && declaration && kind == WordKind::Variable;
+        SemanticWord { span, kind, declaration, library, dataflow: of_block }
+    }
+
+    /// A name that stands for itself.
+    fn plain(&self, statement: &Statement, token: u32, text: &str, declaration: bool) -> (WordKind, bool) {
+        let own = name(text);
+        let context = self.key.context.as_deref();
+        let first = token.saturating_sub(statement.first_token);
+        match &statement.tree.kind {
+            StatementKind::Def { name, .. } if *name == first => return (WordKind::Function, false),
+            StatementKind::Class { name, .. } if *name == first => return (WordKind::Class, false),
+            StatementKind::Import(_) | StatementKind::FromImport { .. } => return (WordKind::Namespace, false),
+            _ => {}
+        }
+        let says = |names: &dyn Fn(&FileContext) -> bool| context.is_some_and(names);
+        if self.symbols.contains(&own) {
+            (WordKind::SymbolicDim, false)
+        } else if self.params.contains(&own) {
+            (WordKind::Parameter, false)
+        } else if declaration {
+            (WordKind::Variable, false)
+        } else if says(&|context| context.namespace(text).is_some()) {
+            (WordKind::Namespace, true)
+        } else if says(&|context| context.modules.contains(&own)) {
+            (WordKind::Class, false)
+        } else if says(&|context| context.items.contains(&own)) {
+            (WordKind::Function, false)
+        } else {
+            (WordKind::Variable, false)
+        }
+    }
+
+    /// A name behind a dot.
+    fn member(&self, statement: &Statement, token: u32, text: &str) -> (WordKind, bool) {
+        let mut first = token;
+        while first >= statement.first_token.saturating_add(2) && self.tokens.kind(first - 1) == Some(TokenKind::Dot) {
+            first -= 2;
+        }
+        let head = self.tokens.span(first).and_then(|span| self.text.get(span.range())).unwrap_or_default();
+        let context = self.key.context.as_deref();
+        let library = context.is_some_and(|context| context.namespace(head).is_some());
+        let called = self.tokens.kind(token + 1) == Some(TokenKind::LeftParen);
+        let goes_on = self.tokens.kind(token + 1) == Some(TokenKind::Dot);
+        let of_module = || {
+            let own: Name = name(text);
+            first + 2 == token && context.is_some_and(|context| context.items.contains(&own))
+        };
+        let kind = match () {
+            () if !library && of_module() => WordKind::Function,
+            () if !library => WordKind::Property,
+            () if goes_on => WordKind::Namespace,
+            () if DType::parse(text).is_some() => WordKind::Dtype,
+            () if text.starts_with(char::is_uppercase) => WordKind::Type,
+            () if called || !text.is_empty() => WordKind::Operator,
+            () => WordKind::Property,
+        };
+        (kind, library)
+    }
+
+    /// A string: a dtype, symbols of a dim, or text.
+    fn string(&mut self, statement: &Statement, token: u32, span: Span) {
+        let text = self.text.get(span.range()).unwrap_or_default();
+        let word = |span, kind| SemanticWord { span, kind, declaration: false, library: false, dataflow: false };
+        if DType::parse(text.trim_matches(['"', '\''])).is_some() {
+            return self.words.push(word(span, WordKind::Dtype));
+        }
+        let segment = &self.key.segment;
+        let symbols =
+            path_to(segment, statement, token).and_then(|(root, path)| symbols_in(segment, root.cursor, &path));
+        match symbols.filter(|symbols| !symbols.is_empty()) {
+            // Of literals side by side each is asked for its own.
+            Some(symbols) => {
+                let own = symbols.into_iter().filter(|symbol| span.start <= symbol.start && symbol.end <= span.end);
+                self.words.extend(own.map(|symbol| word(symbol, WordKind::SymbolicDim)));
+            }
+            None => self.words.push(word(span, WordKind::Text)),
+        }
+    }
+
+    /// The words with the comments between them.
+    fn finish(mut self) -> Vec<SemanticWord> {
+        let comments = self.key.segment.comments();
+        self.words.extend(comments.map(|span| SemanticWord {
+            span,
+            kind: WordKind::Comment,
+            declaration: false,
+            library: false,
+            dataflow: false,
+        }));
+        self.words.sort_by_key(|word| word.span.start);
+        self.words
+    }
+}

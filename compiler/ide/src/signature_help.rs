@@ -1,0 +1,93 @@
+//! The signature of the call around a place.
+
+use crate::call_site::CallSite;
+use crate::hover::is_module;
+use crate::schema_text;
+use rx_base::name::name;
+use rx_db::{FileView, declaration, prim_param};
+use rx_ir::Signature;
+
+/// A signature, its parameters and the one that is being written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignatureHelp {
+    /// `R.nn.conv2d(data, weight, strides=[1, 1], …)`.
+    pub label: String,
+    /// The parameters in order: bytes of the label, and what is said of each, as Markdown.
+    pub params: Vec<(std::ops::Range<usize>, String)>,
+    /// Which of them is being written; none where there is no such parameter.
+    pub active: Option<usize>,
+    /// What is said of the whole, as Markdown.
+    pub doc: String,
+}
+
+/// The signature of the operator or function whose parentheses hold the byte at `offset`.
+pub fn signature_help(view: &FileView<'_>, offset: usize) -> Option<SignatureHelp> {
+    let site = CallSite::at(view, offset)?;
+    if let Some(schema) = site.operator(view) {
+        let params = schema.params.iter().map(|param| (param.text(), schema_text::param(schema, param))).collect();
+        let mut doc = schema.doc.to_owned();
+        if let Some(url) = schema.url() {
+            doc.push_str(&format!("\n\n[R.{}]({url})", schema.name));
+        }
+        let active = site.param(schema).map(|(index, _)| index);
+        return Some(assembled(&format!("R.{}", schema.name), params, "", active, doc));
+    }
+    function(view, &site)
+}
+
+fn function(view: &FileView<'_>, site: &CallSite<'_>) -> Option<SignatureHelp> {
+    let item = site.location.item;
+    let (head, called) = site.callee.split_once('.').unwrap_or(("", &site.callee));
+    let context = view.context(item)?;
+    let at = (item, site.location.segment, site.callee_span.start);
+    if !head.is_empty() && !is_module(view, &context, at, name(head)) {
+        return None;
+    }
+    let called = name(called);
+    let signature = match view.function(item, called) {
+        Some(declared) => view.signature(declared)?,
+        None => view.signature_of(item, called)?,
+    };
+    let positional = Some(site.active);
+    match &*signature {
+        Signature::Relax(relax) => {
+            let params: Vec<(String, String)> =
+                relax.params.iter().map(|(name, ty)| (format!("{name}: {ty}"), String::new())).collect();
+            let active = positional.filter(|active| *active < params.len());
+            let ret = relax.ret.as_ref().map_or_else(String::new, |ret| format!(" -> {ret}"));
+            Some(assembled(&format!("def {called}"), params, &ret, active, String::new()))
+        }
+        Signature::Prim(prim) => {
+            let params: Vec<(String, String)> =
+                prim.params.iter().map(|param| (prim_param(param), String::new())).collect();
+            let active = positional.filter(|active| *active < params.len());
+            Some(assembled(&format!("def {called}"), params, "", active, String::new()))
+        }
+        other => {
+            let label = declaration(called, other);
+            Some(SignatureHelp { label, params: Vec::new(), active: None, doc: String::new() })
+        }
+    }
+}
+
+fn assembled(
+    head: &str,
+    params: Vec<(String, String)>,
+    tail: &str,
+    active: Option<usize>,
+    doc: String,
+) -> SignatureHelp {
+    let mut label = format!("{head}(");
+    let mut placed = Vec::with_capacity(params.len());
+    for (at, (text, doc)) in params.into_iter().enumerate() {
+        if at > 0 {
+            label.push_str(", ");
+        }
+        let start = label.len();
+        label.push_str(&text);
+        placed.push((start..label.len(), doc));
+    }
+    label.push(')');
+    label.push_str(tail);
+    SignatureHelp { label, params: placed, active, doc }
+}

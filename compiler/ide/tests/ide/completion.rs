@@ -1,0 +1,151 @@
+use crate::fixture::Fixture;
+use rx_base::fix::apply;
+use rx_ide::{Completion, CompletionKind, Completions};
+
+fn at(fixture: &Fixture) -> Completions {
+    rx_ide::completions(&fixture.view(), fixture.cursor, false)
+}
+
+fn labels(body: &str) -> Vec<String> {
+    at(&Fixture::body(body)).items.into_iter().map(|item| item.label).collect()
+}
+
+fn has(body: &str, label: &str) -> bool {
+    labels(body).iter().any(|it| it == label)
+}
+
+fn position(labels: &[String], label: &str) -> usize {
+    labels.iter().position(|it| it == label).unwrap_or_else(|| panic!("{label} is among {labels:?}"))
+}
+
+/// The line of the cursor once the first offer of this label is taken.
+fn taken(body: &str, label: &str) -> String {
+    let fixture = Fixture::body(body);
+    let found = at(&fixture);
+    let item = found.items.into_iter().find(|it| it.label == label).unwrap_or_else(|| panic!("{label} is offered"));
+    let text = apply(&fixture.workspace.document(fixture.file).text(), &[(item.replace, item.insert)]);
+    let line = text[..fixture.cursor].matches('\n').count();
+    text.lines().nth(line).unwrap_or_default().trim().to_owned()
+}
+
+#[test]
+fn operators_stand_behind_the_dot_even_with_nothing_behind_it() {
+    assert!(has("y = R.nn.$0", "conv2d") && has("y = R.nn.$0\nz = x\nreturn z", "relu"));
+    assert!(!has("y = R.nn.$0", "add") && has("y = R.$0", "add") && has("y = R.$0", "nn"));
+    assert_eq!(taken("y = R.nn.co$0", "conv2d"), "y = R.nn.conv2d");
+    assert_eq!(taken("y = R.nn.re$0lu(x)", "relu"), "y = R.nn.relu(x)");
+    // What is deeper down is found by its own name.
+    assert_eq!(taken("y = R.conv2$0(x)", "nn.conv2d"), "y = R.nn.conv2d(x)");
+    assert!(has("y = T.fl$0", "float32") && has("y = R.con$0", "const"));
+    assert!(at(&Fixture::body("y = R.$0")).incomplete && !at(&Fixture::body("y = R.nn.$0")).incomplete);
+}
+
+#[test]
+fn old_spellings_are_marked() {
+    let found = at(&Fixture::body("y: R.Ob$0"));
+    assert!(found.items.iter().any(|it| it.label == "Object" && it.deprecated), "{found:?}");
+}
+
+#[test]
+fn docs_come_later() {
+    let fixture = Fixture::body("y = R.nn.rel$0");
+    let found = at(&fixture);
+    let relu = found.items.iter().find(|it| it.label == "relu").and_then(|it| it.subject.clone()).expect("a subject");
+    let item = fixture.workspace.document(fixture.file).locate(fixture.cursor).expect("a place").item;
+    let doc = rx_ide::completion_doc(&fixture.view(), item, &relu).expect("docs");
+    assert!(doc.contains("R.nn.relu(data)") && doc.contains("operators.md#rnnrelu"), "{doc}");
+}
+
+#[test]
+fn keywords_are_those_not_given_yet() {
+    let all = labels("y = R.nn.conv2d(x, w, strides=[1, 1], $0)");
+    assert!(
+        all.iter().any(|it| it == "padding=") && !all.iter().any(|it| it == "strides=" || it == "data="),
+        "{all:?}"
+    );
+    assert_eq!(taken("y = R.nn.conv2d(x, w, pad$0", "padding="), "y = R.nn.conv2d(x, w, padding=");
+    let fixture = Fixture::body("y = R.nn.conv2d(x, w, pad$0");
+    let padding = at(&fixture).items.into_iter().find(|it| it.label == "padding=").expect("it is offered");
+    assert!(padding.detail.contains("default [0, 0]"), "{padding:?}");
+}
+
+#[test]
+fn attributes_have_values() {
+    assert_eq!(
+        taken("y = R.nn.conv2d(x, w, data_layout=\"NH$0\")", "NHWC"),
+        "y = R.nn.conv2d(x, w, data_layout=\"NHWC\")"
+    );
+    assert_eq!(taken("y = R.nn.conv2d(x, w, data_layout=$0", "\"NHWC\""), "y = R.nn.conv2d(x, w, data_layout=\"NHWC\"");
+    assert_eq!(taken("y = R.astype(x, \"fl$0", "float16"), "y = R.astype(x, \"float16");
+    assert_eq!(taken("y: R.Tensor((2,), \"$0\") = x", "int8"), "y: R.Tensor((2,), \"int8\") = x");
+    assert!(has("y = R.sum(x, keepdims=$0)", "True"));
+}
+
+#[test]
+fn variables_that_fit_the_rule_come_first() {
+    let all = labels("v = R.astype(x, \"float32\")\ny = R.add(x, $0)");
+    assert!(position(&all, "v") < position(&all, "s"), "{all:?}");
+    assert!(position(&all, "x") < position(&all, "w"), "{all:?}");
+    // While other arguments are missing, what is no tensor comes later.
+    let all = labels("t = (x, x)\ny = R.nn.conv2d($0");
+    assert!(position(&all, "x") < position(&all, "t"), "{all:?}");
+    assert_eq!(taken("y = R.add(x, $0)", "s"), "y = R.add(x, s)");
+}
+
+#[test]
+fn names_of_a_dataflow_block_stay_in_it() {
+    let block = "with R.dataflow():\n    lv = R.abs(x)\n    gv = R.abs(lv)\n    R.output(gv)\n";
+    assert!(!has(&format!("{block}y = R.abs($0)"), "lv") && has(&format!("{block}y = R.abs($0)"), "gv"));
+    assert!(has("with R.dataflow():\n    lv = R.abs(x)\n    gv = R.abs($0)", "lv"));
+    assert!(!has("y = R.abs($0)\nz = x", "z"));
+}
+
+#[test]
+fn functions_and_symbols() {
+    assert_eq!(labels("y = cls.$0"), ["main", "relu"]);
+    assert_eq!(labels("y = R.call_tir(cls.$0"), ["relu", "main"]);
+    assert_eq!(taken("y = R.call_tir(cls.re$0, (x,))", "relu"), "y = R.call_tir(cls.relu, (x,))");
+    let all = labels("y: R.Tensor(($0), \"float32\") = x");
+    assert!(position(&all, "n") < position(&all, "x"), "{all:?}");
+}
+
+#[test]
+fn statements_are_offered_to_those_who_fill_in() {
+    let fixture = Fixture::body("y = x\n$0");
+    let with = rx_ide::completions(&fixture.view(), fixture.cursor, true);
+    let snippets: Vec<&Completion> = with.items.iter().filter(|it| it.kind == CompletionKind::Snippet).collect();
+    for label in ["dataflow", "call_tir", "match_cast", "function", "prim_func"] {
+        assert!(snippets.iter().any(|it| it.label == label && it.snippet), "{label}");
+    }
+    assert!(at(&fixture).items.iter().all(|it| !it.snippet));
+    let conv = Fixture::body("y = R.nn.conv2$0");
+    let conv = rx_ide::completions(&conv.view(), conv.cursor, true);
+    assert_eq!(conv.items[0].insert, "conv2d(${1:data}, ${2:weight})$0");
+}
+
+#[test]
+fn nothing_is_offered_in_comments_numbers_and_plain_strings() {
+    for body in ["y = x  # R.$0", "y = 12$0", "y = R.str(\"R.$0\")", "# é $0"] {
+        assert_eq!(labels(body), [""; 0], "{body}");
+    }
+}
+
+#[test]
+fn no_place_of_a_broken_text_is_too_strange() {
+    let text = "@R.function\ndef f(x: R.Tensor((\"é\", 3), \"float32\")):\r\n    y = R.add((x, \"a\n    with R.dataflow(:\n\t]z = R.nn.\r    q: R.";
+    for (at, _) in text.char_indices().chain([(text.len(), ' ')]) {
+        let mut with = text.to_owned();
+        with.insert_str(at, "$0");
+        let fixture = Fixture::new(&with);
+        let view = fixture.view();
+        let found = rx_ide::completions(&view, fixture.cursor, true);
+        for item in found.items {
+            assert!(text.get(item.replace.range()).is_some(), "{at}: {item:?}");
+        }
+        let _ = (rx_ide::hover(&view, at), rx_ide::signature_help(&view, at));
+        let diagnostics = fixture.workspace.diagnostics(fixture.file);
+        for fix in rx_ide::quick_fixes(&view, &diagnostics, rx_base::Span::empty(at as u32)) {
+            assert!(fix.edits.iter().all(|(span, _)| text.get(span.range()).is_some()), "{at}: {fix:?}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Texts with a cursor in them.
+
+use rx_base::fix::{Edit, apply};
+use rx_db::{FileId, FileKind, FileView, Workspace};
+
+/// A workspace of one file, and the place of `$0` in it.
+pub struct Fixture {
+    /// The workspace.
+    pub workspace: Workspace,
+    /// Its file.
+    pub file: FileId,
+    /// Where the cursor stood, in bytes.
+    pub cursor: usize,
+}
+
+impl Fixture {
+    /// A file of `text`, in which `$0` stands for the cursor.
+    pub fn new(text: &str) -> Fixture {
+        Fixture::of_kind(text, FileKind::Rx)
+    }
+
+    /// As [`Fixture::new`], of any kind of file.
+    pub fn of_kind(text: &str, kind: FileKind) -> Fixture {
+        let cursor = text.find("$0").expect("the text has a cursor");
+        let text = text.replacen("$0", "", 1);
+        let mut workspace = Workspace::new();
+        let file = workspace.add(&text, kind);
+        Fixture { workspace, file, cursor }
+    }
+
+    /// A Relax function whose body is these lines, in a module with a prim_func `relu`.
+    pub fn body(lines: &str) -> Fixture {
+        Fixture::new(&in_module(lines))
+    }
+
+    /// A file of a text without a cursor.
+    pub fn of(text: &str, kind: FileKind) -> Fixture {
+        let mut workspace = Workspace::new();
+        let file = workspace.add(text, kind);
+        Fixture { workspace, file, cursor: 0 }
+    }
+
+    /// The file's text.
+    pub fn text(&self) -> String {
+        self.workspace.document(self.file).text()
+    }
+
+    /// The file, to ask.
+    pub fn view(&self) -> FileView<'_> {
+        self.workspace.view(self.file).expect("the file is there")
+    }
+
+    /// The text with edits in it.
+    pub fn applied(&self, edits: &[Edit]) -> String {
+        apply(&self.workspace.document(self.file).text(), edits)
+    }
+}
+
+/// The module of [`Fixture::body`].
+pub fn in_module(lines: &str) -> String {
+    let body: String = lines.lines().map(|line| format!("        {line}\n")).collect();
+    format!("{MODULE}{body}")
+}
+
+const MODULE: &str = r#"n = TypeVar("n")
+@I.ir_module
+class Module:
+    @T.prim_func
+    def relu(x: T.Buffer((4, 8), "float32"), y: T.Buffer((4, 8), "float32")):
+        for i, j in T.grid(4, 8):
+            with T.sblock("relu"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                y[vi, vj] = T.max(x[vi, vj], T.float32(0))
+
+    @R.function
+    def main(x: R.Tensor((1, 3, 224, 224), "float32"), w: R.Tensor((64, 3, 7, 7), "float32"), s: R.Tensor((n, 8), "float16")):
+        cls = Module
+"#;
+
+/// `text` with these edits made, which do not overlap.
+pub fn edited(text: &str, edits: &[(rx_base::Span, String)]) -> String {
+    let mut edits = edits.to_vec();
+    edits.sort_by_key(|(span, _)| span.start);
+    let mut edited = text.to_owned();
+    for (span, new) in edits.into_iter().rev() {
+        edited.replace_range(span.range(), &new);
+    }
+    edited
+}

@@ -1,0 +1,13 @@
+use crate::fixture::Fixture;
+use rx_syntax::document::ItemKind;
+
+#[test]
+fn what_functions_cost_is_told_with_their_symbols() {
+    let text = "n = TypeVar(\"n\")\n@R.function$0\ndef f(x: R.Tensor((n, 8), \"float32\")):\n    y = R.add(x, x)\n    return y\n";
+    let fixture = Fixture::new(text);
+    let items = fixture.workspace.document(fixture.file).items();
+    let at = items.iter().position(|item| matches!(item.kind, ItemKind::Function(_))).expect("a function");
+    let line = rx_ide::cost_line(&fixture.view(), at);
+    assert_eq!(line.as_deref(), Some("n * 8 operations · n * 96 B moved · peak n * 32 B"));
+    assert_eq!(rx_ide::cost_line(&fixture.view(), 99), None);
+}

@@ -1,0 +1,16 @@
+//! What an editor gets for a place in a text.
+
+mod actions;
+mod completion;
+mod fixture;
+mod format;
+mod hints;
+mod hostile;
+mod hover;
+mod lens;
+mod names;
+mod rename;
+mod semantic;
+mod signature_help;
+mod structure;
+mod texts;

@@ -1,0 +1,82 @@
+use crate::fixture::Fixture;
+use rx_db::FileKind;
+use rx_ide::segment_keys;
+
+/// The words of a text, each with what it is and what is said of it.
+fn words(text: &str) -> Vec<String> {
+    let fixture = Fixture::of(text, FileKind::Rx);
+    let mut shown = Vec::new();
+    for key in segment_keys(&fixture.view()) {
+        for word in key.words() {
+            let marks = [(word.declaration, "="), (word.library, "~"), (word.dataflow, "&")];
+            let marks: String = marks.iter().filter(|(on, _)| *on).map(|(_, mark)| *mark).collect();
+            shown.push(format!("{}:{:?}{marks}", &key.segment().text()[word.span.range()], word.kind));
+        }
+    }
+    shown
+}
+
+#[test]
+fn words_of_a_function() {
+    let text = "@R.function
+def f(x: R.Tensor((\"n\", \"n * 2\"), \"float32\")):  # é
+    n = T.int64()
+    with R.dataflow():
+        y: R.Tensor = R.nn.softmax(x, axis=-1)
+        R.output(y)
+    return R.reshape(y, R.shape([n, 'a']))
+";
+    let expected = "R:Namespace~ function:Operator~ def:Keyword f:Function= x:Parameter= R:Namespace~ Tensor:Type~ n:SymbolicDim n:SymbolicDim \
+                    \"float32\":Dtype # é:Comment n:SymbolicDim= T:Namespace~ int64:Dtype~ with:Keyword R:Namespace~ \
+                    dataflow:Operator~ y:Variable=& R:Namespace~ Tensor:Type~ R:Namespace~ nn:Namespace~ softmax:Operator~ \
+                    x:Parameter axis:Property 1:Number R:Namespace~ output:Operator~ y:Variable return:Keyword R:Namespace~ \
+                    reshape:Operator~ y:Variable R:Namespace~ shape:Operator~ n:SymbolicDim a:SymbolicDim";
+    assert_eq!(words(text).join(" "), expected);
+}
+
+#[test]
+fn words_of_a_module() {
+    let text = "from tvm.script import relax as rx
+@I.ir_module
+class Module:
+    @T.prim_func
+    def p(A: T.Buffer((4,), \"float32\")):
+        A[0] = T.float32(1)
+    @rx.function
+    def main(x: rx.Any):
+        cls = Module
+        return cls.p(x)
+";
+    let shown = words(text);
+    for wanted in [
+        "Module:Class=",
+        "p:Function=",
+        "A:Parameter=",
+        "A:Parameter",
+        "Buffer:Type~",
+        "float32:Dtype~",
+        "rx:Namespace~",
+        "cls:Variable=",
+        "Module:Class",
+        "p:Function",
+    ] {
+        assert!(shown.iter().any(|word| word == wanted), "{wanted} in {shown:?}");
+    }
+}
+
+#[test]
+fn the_words_of_a_segment_are_known_by_its_key() {
+    let lines: String = (0..200).map(|at| format!("    y{at} = R.add(x, x)\n")).collect();
+    let text = format!("@R.function\ndef f(x: R.Tensor((4,), \"float32\")):\n{lines}    return x\n");
+    let mut fixture = Fixture::of(&text, FileKind::Rx);
+    let before = segment_keys(&fixture.view());
+    let place = text.find("y100").expect("a binding");
+    let _ = fixture.workspace.diagnostics(fixture.file);
+    fixture.workspace.edit(fixture.file, place..place, " ");
+    fixture.workspace.edit(fixture.file, place..place + 1, "");
+    let after = segment_keys(&fixture.view());
+    let same = before.iter().filter(|key| after.contains(key)).count();
+    assert!(same + 3 >= before.len(), "{same} of {} are the same", before.len());
+    let words = |keys: &[rx_ide::SegmentKey]| keys.iter().flat_map(|key| key.words()).count();
+    assert_eq!(words(&before), words(&after));
+}

@@ -1,0 +1,53 @@
+;;; relax.el --- Relax (rx) for Emacs 29 or later, by Eglot  -*- lexical-binding: t -*-
+
+;;; Commentary:
+
+;; Put this file into `load-path' and (require 'relax) into your init file; needs rx-lsp in PATH.
+
+;;; Code:
+
+(require 'eglot)
+(require 'python)
+
+(defgroup relax nil "Relax IR." :group 'languages)
+
+(defcustom relax-server '("rx-lsp" "--stdio")
+  "The language server and its arguments."
+  :type '(repeat string))
+
+(defcustom relax-run-arguments nil
+  "Arguments of rxrun in every run, such as (\"--dim\" \"n=4\")."
+  :type '(repeat string))
+
+;; Relax is written in Python's syntax: its colours, indentation and comments fit.
+;;;###autoload
+(define-derived-mode relax-mode python-mode "Relax"
+  "Major mode for Relax IR.")
+
+;;;###autoload
+(add-to-list 'auto-mode-alist '("\\.rx\\'" . relax-mode))
+
+;; Before Python's servers: `relax-mode' is derived from `python-mode'.
+(add-to-list 'eglot-server-programs
+             (cons '(relax-mode :language-id "relax")
+                   (lambda (&rest _)
+                     (append relax-server
+                             (list :initializationOptions
+                                   `(:run (:arguments ,(vconcat relax-run-arguments))))))))
+
+(add-hook 'relax-mode-hook #'eglot-ensure)
+
+(defun relax-run (&rest arguments)
+  "Run the program in this buffer with rxrun and ARGUMENTS; the server says how it went."
+  (interactive)
+  (jsonrpc-async-request
+   (eglot--current-server-or-lose) :workspace/executeCommand
+   (list :command "rx.run"
+         :arguments (vector (plist-get (eglot--TextDocumentIdentifier) :uri) nil (vconcat arguments)))
+   :timeout nil
+   :success-fn (lambda (outcome) (message "%s" (plist-get outcome :message)))
+   :error-fn (lambda (problem) (message "rx: %s" (plist-get problem :message)))))
+
+(provide 'relax)
+
+;;; relax.el ends here

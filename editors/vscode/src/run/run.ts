@@ -1,0 +1,196 @@
+// "Run": the server starts the child; here is who may ask for it, with which arguments, and what is done with the answer.
+
+import * as path from "node:path";
+import * as vscode from "vscode";
+import type { ExecuteCommandSignature } from "vscode-languageclient/node";
+import { line, missingDims, without, words } from "./arguments";
+import { readOutcome, type Outcome } from "./outcome";
+import type { Panel } from "./panel";
+import { lines } from "./words";
+
+export const RUN = "rx.run";
+
+// The function is the server's choice where it is not named.
+interface Target {
+  readonly uri: vscode.Uri;
+  readonly function: string | undefined;
+}
+
+interface Device extends vscode.QuickPickItem {
+  readonly device: string;
+}
+
+const DEVICES: Device[] = [
+  { device: "auto", label: "Best device", description: "a GPU where there is one, else the CPU" },
+  { device: "cpu", label: "CPU", description: "compiled for this machine" },
+  { device: "cuda", label: "CUDA", description: "a GPU" },
+  { device: "cuda-sim", label: "CUDA, simulated", description: "the CUDA text, run on the host by a C++ compiler" },
+  { device: "interp", label: "Interpreter", description: "the reference: slow, every index checked" },
+];
+
+export class Runner implements vscode.Disposable {
+  private readonly channel = vscode.window.createOutputChannel("rx run");
+  private last: Target | undefined;
+
+  constructor(
+    private readonly memory: vscode.Memento,
+    private readonly panel: Panel,
+    // Whether the server runs programs; its command is there only while it does.
+    private readonly available: () => boolean,
+  ) {}
+
+  dispose(): void {
+    this.channel.dispose();
+  }
+
+  // What the client does when a lens or a command asks for a run: `[uri, function, arguments]`, of which all may be missing.
+  async execute(given: readonly unknown[], next: ExecuteCommandSignature): Promise<unknown> {
+    if (!vscode.workspace.isTrusted) {
+      void vscode.window.showErrorMessage("rx: programs are not run in a folder you do not trust.");
+      return undefined;
+    }
+    const target = this.target(given);
+    if (target === undefined) {
+      void vscode.window.showErrorMessage("rx: open the program that is to be run.");
+      return undefined;
+    }
+    this.last = target;
+    const extra = Array.isArray(given[2]) ? given[2].filter((word) => typeof word === "string") : undefined;
+    const words = extra ?? this.remembered(target);
+    const outcome = await this.once(target, words, next);
+    if (outcome === undefined || outcome.cancelled) {
+      return outcome;
+    }
+    // A symbolic dim is asked for once.
+    const dims = await ask(missingDims(outcome.message));
+    if (dims.length === 0) {
+      return outcome;
+    }
+    await this.remember(target, [...this.remembered(target), ...dims]);
+    return this.once(target, [...words, ...dims], next);
+  }
+
+  async again(): Promise<void> {
+    const target = this.last ?? this.target([]);
+    await this.order(target);
+  }
+
+  async onDevice(): Promise<void> {
+    const choice = await vscode.window.showQuickPick(DEVICES, { title: "Run on", placeHolder: "The device" });
+    const target = this.target([]);
+    if (choice !== undefined && target !== undefined) {
+      const words = [...without("--device", this.remembered(target)), "--device", choice.device];
+      await this.order(target, words);
+    }
+  }
+
+  async withArguments(): Promise<void> {
+    const target = this.last ?? this.target([]);
+    if (target === undefined) {
+      return;
+    }
+    const text = await vscode.window.showInputBox({
+      title: `Arguments of rxrun for ${path.basename(target.uri.path)}`,
+      prompt: "They are remembered for this file. Nothing: as the settings say.",
+      placeHolder: "--dim n=4 --inputs data.npz --seed 7",
+      value: line(this.remembered(target)),
+      ignoreFocusOut: true,
+      validateInput: (text) => {
+        const read = split(text);
+        return Array.isArray(read) ? undefined : read.problem;
+      },
+    });
+    const read = text === undefined ? undefined : split(text);
+    if (Array.isArray(read)) {
+      await this.remember(target, read);
+      await this.order(target);
+    }
+  }
+
+  // A run tells of its outputs; written they are by a run that is asked to. The seed makes it the same run.
+  async saveOutputs(): Promise<void> {
+    const target = this.last;
+    if (target === undefined) {
+      return;
+    }
+    const beside = target.uri.scheme === "file" ? vscode.Uri.file(`${withoutExtension(target.uri.fsPath)}.out.npz`) : undefined;
+    const file = await vscode.window.showSaveDialog({
+      title: "Run again and save the outputs",
+      filters: { "NumPy archive": ["npz"] },
+      ...(beside && { defaultUri: beside }),
+    });
+    if (file !== undefined) {
+      const words = [...without("--output", this.remembered(target)), `--output=${file.fsPath}`];
+      await this.order(target, words);
+    }
+  }
+
+  // As if the user had clicked on a lens, so that the client's progress and cancelling apply.
+  private async order(target: Target | undefined, words?: readonly string[]): Promise<void> {
+    if (this.available()) {
+      await vscode.commands.executeCommand(RUN, target?.uri.toString(), target?.function, words);
+    } else {
+      void vscode.window.showErrorMessage("rx: the language server does not run, and it is what runs programs.");
+    }
+  }
+
+  private async once(target: Target, words: readonly string[], next: ExecuteCommandSignature): Promise<Outcome | undefined> {
+    const outcome = readOutcome(await next(RUN, [target.uri.toString(), target.function ?? null, words]));
+    if (outcome === undefined) {
+      return undefined;
+    }
+    this.channel.appendLine(`${new Date().toLocaleTimeString()}  ${lines(outcome).join("\n")}`);
+    if (!outcome.cancelled && vscode.workspace.getConfiguration("rx").get<boolean>("run.showReport", true)) {
+      const name = path.basename(target.uri.path);
+      this.panel.show({ title: target.function === undefined ? name : `${target.function} in ${name}`, arguments: words, outcome });
+    }
+    return outcome;
+  }
+
+  private target(given: readonly unknown[]): Target | undefined {
+    const name = typeof given[1] === "string" ? given[1] : undefined;
+    if (typeof given[0] === "string") {
+      return { uri: vscode.Uri.parse(given[0]), function: name };
+    }
+    const document = vscode.window.activeTextEditor?.document;
+    return document && { uri: document.uri, function: name };
+  }
+
+  private remembered(target: Target): string[] {
+    return this.memory.get<string[]>(key(target), []);
+  }
+
+  private async remember(target: Target, words: readonly string[]): Promise<void> {
+    await this.memory.update(key(target), words.length === 0 ? undefined : words);
+  }
+}
+
+function key(target: Target): string {
+  return `rx.run.arguments:${target.uri.toString()}`;
+}
+
+function split(text: string): ReturnType<typeof words> {
+  return words(text, process.platform === "win32");
+}
+
+function withoutExtension(file: string): string {
+  return file.slice(0, file.length - path.extname(file).length);
+}
+
+// Values of symbolic dims, one question each. Nothing when the user gives up on one.
+async function ask(dims: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const [at, dim] of dims.entries()) {
+    const value = await vscode.window.showInputBox({
+      title: dims.length > 1 ? `Symbolic dim ${at + 1} of ${dims.length}` : "Symbolic dim",
+      prompt: `The value of ${dim} in runs of this file. “Run with Arguments…” changes it.`,
+      ignoreFocusOut: true,
+      validateInput: (text) => (/^\d+$/.test(text.trim()) ? undefined : "a whole number, such as 4"),
+    });
+    if (value === undefined) {
+      return [];
+    }
+    found.push("--dim", `${dim}=${value.trim()}`);
+  }
+  return found;
+}

@@ -1,0 +1,183 @@
+// One language server at a time: started, watched, restarted, ended. Says at every moment how it is.
+
+import * as vscode from "vscode";
+import {
+  CloseAction,
+  DidChangeConfigurationNotification,
+  ErrorAction,
+  LanguageClient,
+  RevealOutputChannelOn,
+  type Middleware,
+  type ServerCapabilities,
+} from "vscode-languageclient/node";
+import { selector } from "../documents";
+import { pythonEnabled, serverSettings } from "../settings";
+import { isFound, type Found } from "./discovery";
+import { findServer } from "./places";
+import { Restarts } from "./restarts";
+import { watchFile } from "./watch";
+
+export type State =
+  | { readonly kind: "idle" }
+  | { readonly kind: "starting"; readonly program?: Found }
+  | { readonly kind: "running"; readonly program: Found; readonly version: string; readonly capabilities: ServerCapabilities }
+  | { readonly kind: "stopped" }
+  | { readonly kind: "waiting"; readonly seconds: number }
+  | { readonly kind: "failed"; readonly reason: string; readonly missing: boolean };
+
+export class Server implements vscode.Disposable {
+  readonly log = vscode.window.createOutputChannel("Relax (rx)", { log: true });
+  private readonly changed = new vscode.EventEmitter<State>();
+  readonly onDidChange = this.changed.event;
+  private readonly restarts = new Restarts();
+  private client: LanguageClient | undefined;
+  private watcher: vscode.Disposable | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private current: State = { kind: "idle" };
+  // Starts and stops come one after the other, however fast they are asked for.
+  private queue: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly middleware: Middleware,
+  ) {}
+
+  get state(): State {
+    return this.current;
+  }
+
+  // Starts what is not running yet.
+  start(): Promise<void> {
+    return this.enqueue(() => (this.client === undefined ? this.launch() : Promise.resolve()));
+  }
+
+  // The user wants a new one, or what it was started with has changed.
+  restart(): Promise<void> {
+    this.restarts.forget();
+    return this.enqueue(async () => {
+      await this.end();
+      await this.launch();
+    });
+  }
+
+  stop(): Promise<void> {
+    return this.enqueue(async () => {
+      await this.end();
+      this.become({ kind: "stopped" });
+    });
+  }
+
+  async configure(): Promise<void> {
+    await this.client?.sendNotification(DidChangeConfigurationNotification.type, { settings: serverSettings() });
+  }
+
+  has(command: string): boolean {
+    return (
+      this.current.kind === "running" &&
+      (this.current.capabilities.executeCommandProvider?.commands.includes(command) ?? false)
+    );
+  }
+
+  dispose(): void {
+    void this.enqueue(() => this.end()).finally(() => {
+      this.changed.dispose();
+      this.log.dispose();
+    });
+  }
+
+  private enqueue(step: () => Promise<void>): Promise<void> {
+    this.queue = this.queue.then(step, step);
+    return this.queue;
+  }
+
+  private async launch(): Promise<void> {
+    clearTimeout(this.timer);
+    this.become({ kind: "starting" });
+    const program = await findServer(this.context);
+    if (!isFound(program)) {
+      this.log.error(`${program.reason}. Looked at: ${program.places.join(", ") || "nothing else"}`);
+      this.become({ kind: "failed", reason: program.reason, missing: true });
+      return;
+    }
+    this.become({ kind: "starting", program });
+    this.log.info(`starting ${program.path} (${program.source})`);
+    const client = this.connect(program);
+    this.client = client;
+    try {
+      await client.start();
+    } catch (error) {
+      if (this.client === client) {
+        this.client = undefined;
+        await client.dispose().catch(() => undefined);
+        const reason = error instanceof Error ? error.message : String(error);
+        this.log.error(reason);
+        this.become({ kind: "failed", reason: `${program.path} cannot be started: ${reason}`, missing: false });
+      }
+      return;
+    }
+    const answer = client.initializeResult;
+    const version = answer?.serverInfo?.version ?? "of unknown version";
+    // A rebuilt or updated server takes over.
+    this.watcher = watchFile(program.path, () => {
+      this.log.info(`${program.path} has changed`);
+      void this.restart();
+    });
+    this.become({ kind: "running", program, version, capabilities: answer?.capabilities ?? {} });
+  }
+
+  private connect(program: Found): LanguageClient {
+    const rx = vscode.workspace.getConfiguration("rx");
+    const args = ["--stdio", ...rx.get<string[]>("server.extraArgs", [])];
+    const client: LanguageClient = new LanguageClient(
+      "rx",
+      "Relax (rx)",
+      { command: program.path, args },
+      {
+        documentSelector: selector(pythonEnabled()),
+        outputChannel: this.log,
+        revealOutputChannelOn: RevealOutputChannelOn.Never,
+        initializationOptions: serverSettings,
+        middleware: this.middleware,
+        errorHandler: {
+          error: () => ({ action: ErrorAction.Continue, handled: true }),
+          closed: () => {
+            this.crashed(client);
+            return { action: CloseAction.DoNotRestart, handled: true };
+          },
+        },
+      },
+    );
+    return client;
+  }
+
+  // A server that ended while it was running; one that does not get that far is a failed start.
+  private crashed(client: LanguageClient): void {
+    if (this.client !== client || this.current.kind !== "running") {
+      return;
+    }
+    this.client = undefined;
+    this.watcher?.dispose();
+    const wait = this.restarts.next(Date.now());
+    if (wait === undefined) {
+      this.become({ kind: "failed", reason: "the language server ended five times in three minutes", missing: false });
+      return;
+    }
+    this.log.warn(`the language server ended by itself; it is started again${wait > 0 ? ` in ${wait / 1000} s` : ""}`);
+    this.become({ kind: "waiting", seconds: wait / 1000 });
+    this.timer = setTimeout(() => void this.start(), wait);
+  }
+
+  private async end(): Promise<void> {
+    clearTimeout(this.timer);
+    this.watcher?.dispose();
+    const client = this.client;
+    this.client = undefined;
+    // A server that is already gone is what we want.
+    await client?.dispose().catch(() => undefined);
+  }
+
+  private become(state: State): void {
+    this.current = state;
+    this.changed.fire(state);
+  }
+}

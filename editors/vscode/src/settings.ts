@@ -1,0 +1,30 @@
+// What the server has to know of the user's settings.
+
+import * as vscode from "vscode";
+
+export interface ServerSettings {
+  readonly run: { readonly program: string; readonly arguments: readonly string[]; readonly timeoutSeconds: number };
+  readonly check: { readonly select: readonly string[]; readonly ignore: readonly string[] };
+  readonly inlayHints: { readonly shapes: boolean; readonly dtypes: boolean };
+}
+
+export function serverSettings(): ServerSettings {
+  const rx = vscode.workspace.getConfiguration("rx");
+  return {
+    run: {
+      program: rx.get<string>("run.program", ""),
+      arguments: rx.get<string[]>("run.arguments", []),
+      timeoutSeconds: rx.get<number>("run.timeoutSeconds", 600),
+    },
+    check: { select: rx.get<string[]>("check.select", []), ignore: rx.get<string[]>("check.ignore", []) },
+    inlayHints: { shapes: rx.get<boolean>("inlayHints.shapes", true), dtypes: rx.get<boolean>("inlayHints.dtypes", true) },
+  };
+}
+
+export function pythonEnabled(): boolean {
+  return vscode.workspace.getConfiguration("rx").get<boolean>("python.enabled", true);
+}
+
+// Settings that count only when the server starts, and those it is told of while it runs.
+export const AT_START = ["rx.server", "rx.python"];
+export const WHILE_RUNNING = ["rx.run", "rx.check", "rx.inlayHints"];

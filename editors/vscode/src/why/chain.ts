@@ -1,0 +1,79 @@
+// What the server's command `rx.why` answers: for each part of a value a chain of steps, back to what fixed it.
+
+import { number, record, text } from "../json";
+
+// Lines and columns from 0, as the editor counts.
+export interface Place {
+  readonly line: number;
+  readonly column: number;
+  readonly endLine: number;
+  readonly endColumn: number;
+}
+
+export interface Step {
+  readonly text: string;
+  readonly place: Place | undefined;
+  readonly details: readonly string[];
+  // The next step has the same value for the same reason.
+  readonly unchanged: boolean;
+}
+
+export interface Trace {
+  readonly part: string;
+  readonly value: string;
+  readonly steps: readonly Step[];
+}
+
+export interface Why {
+  readonly subject: string;
+  readonly structInfo: string;
+  readonly traces: readonly Trace[];
+}
+
+// Nothing where the answer is none: the cursor is on no value.
+export function readWhy(value: unknown): Why | undefined {
+  const fields = record(value);
+  return (
+    fields && {
+      subject: text(fields["subject"]),
+      structInfo: text(fields["structInfo"]),
+      traces: list(fields["traces"]).map((trace) => ({
+        part: text(trace["part"]),
+        value: text(trace["value"]),
+        steps: list(trace["steps"]).map((step) => ({
+          text: text(step["text"]),
+          place: place(step["range"]),
+          details: list(step["details"]).map((detail) => text(detail["text"])),
+          unchanged: step["unchanged"] === true,
+        })),
+      })),
+    }
+  );
+}
+
+// A line of the list that is shown: the head of a chain, or one of its steps.
+export type Row = { readonly head: string } | { readonly label: string; readonly description: string; readonly detail: string; readonly place: Place };
+
+export function rows(why: Why): Row[] {
+  return why.traces.flatMap((trace) => [{ head: `${trace.part} is ${trace.value}` }, ...trace.steps.flatMap((step) => row(step) ?? [])]);
+}
+
+// The place of a value, then what it comes from: the last step is the origin.
+function row(step: Step): Row | undefined {
+  if (step.place === undefined) {
+    return undefined;
+  }
+  const description = `line ${step.place.line + 1}${step.unchanged ? ", unchanged" : ""}`;
+  return { label: step.text, description, detail: step.details.join("; "), place: step.place };
+}
+
+function list(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.map(record).filter((item) => item !== undefined) : [];
+}
+
+function place(value: unknown): Place | undefined {
+  const [start, end] = [record(record(value)?.["start"]), record(record(value)?.["end"])];
+  const [line, column] = [number(start?.["line"]), number(start?.["character"])];
+  const [endLine, endColumn] = [number(end?.["line"]), number(end?.["character"])];
+  return line === null || column === null || endLine === null || endColumn === null ? undefined : { line, column, endLine, endColumn };
+}

@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { selector, wantsServer } from "../src/documents";
+
+const document = (languageId: string, text: string, scheme = "file") => ({ languageId, uri: { scheme }, head: () => text });
+
+test("a Relax file starts the server, a Python file only when it has something of TVM's", () => {
+  assert.ok(wantsServer(document("relax", ""), false));
+  assert.ok(wantsServer(document("relax", "", "untitled"), true));
+  for (const text of ["# from tvm.script import ir as I\n", "import os\nimport tvm\n", "@R.function\ndef f(): pass", "  @T.prim_func(private=True)"]) {
+    assert.ok(wantsServer(document("python", text), true), text);
+    assert.ok(!wantsServer(document("python", text), false), text);
+  }
+  for (const text of ["", "import torch\n", "x = 'import tvm'", "# see tvm"]) {
+    assert.ok(!wantsServer(document("python", text), true), text);
+  }
+});
+
+test("files of other places are left alone", () => {
+  assert.ok(!wantsServer(document("relax", "", "git"), true));
+  assert.deepEqual(selector(false), [{ scheme: "file", language: "relax" }, { scheme: "untitled", language: "relax" }]);
+  assert.equal(selector(true).length, 4);
+});

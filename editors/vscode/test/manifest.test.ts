@@ -1,0 +1,94 @@
+// package.json says what the extension has; here is that it has it.
+
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+
+const manifest = JSON.parse(readFileSync("package.json", "utf8"));
+const { contributes } = manifest;
+const sources = readdirSync("src", { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts"))
+  .map((name) => readFileSync(path.join("src", name), "utf8"))
+  .join("\n");
+const settings: Record<string, { scope?: string; description?: string; markdownDescription?: string; default?: unknown }> = Object.assign(
+  {},
+  ...contributes.configuration.map((section: { properties: object }) => section.properties),
+);
+
+test("every command is registered, by the extension or by the client for the server", () => {
+  const ofServer = ["rx.run", "rx.why", "rx.annotate"];
+  for (const { command } of contributes.commands) {
+    const registered = ofServer.includes(command) || sources.includes(`register("${command}"`);
+    assert.ok(registered, command);
+  }
+});
+
+test("what only a server can do is shown only while one says that it can", () => {
+  const entries = [...Object.values(contributes.menus).flat(), ...contributes.keybindings] as { command: string; when?: string }[];
+  for (const [command, key] of Object.entries({ "rx.run": "rx.canRun", "rx.why": "rx.canExplain", "rx.annotate": "rx.canAnnotate" })) {
+    const places = entries.filter((entry) => entry.command === command);
+    assert.ok(places.length > 0 && places.every((entry) => entry.when?.includes(key)), command);
+    assert.ok(sources.includes(`"${key}"`), key);
+  }
+});
+
+test("menus and keys name commands that are there", () => {
+  const commands = contributes.commands.map((entry: { command: string }) => entry.command);
+  const menus: { command: string }[] = Object.values(contributes.menus).flat() as { command: string }[];
+  for (const { command } of [...menus, ...contributes.keybindings]) {
+    assert.ok(commands.includes(command), command);
+  }
+});
+
+test("what runs a program is neither offered nor set where a folder is not trusted", () => {
+  const restricted: string[] = manifest.capabilities.untrustedWorkspaces.restrictedConfigurations;
+  for (const name of Object.keys(settings).filter((name) => /^rx\.(?:server|run)\./.test(name) && name !== "rx.run.showReport")) {
+    assert.ok(restricted.includes(name), name);
+  }
+  for (const { command, enablement } of contributes.commands.filter((entry: { command: string }) => /rx\.(?:run|save)/.test(entry.command))) {
+    assert.match(enablement, /isWorkspaceTrusted/, command);
+  }
+  for (const name of ["rx.server.path", "rx.server.extraArgs", "rx.run.program"]) {
+    assert.equal(settings[name]?.scope, "machine", name);
+  }
+});
+
+test("every setting is described, scoped, and read or documented as the client's", () => {
+  for (const [name, setting] of Object.entries(settings)) {
+    assert.ok(setting.scope, name);
+    assert.ok(setting.markdownDescription, name);
+    assert.ok(name === "rx.trace.server" || sources.includes(`"${name.slice("rx.".length)}"`) || sources.includes(`"${name}"`), name);
+  }
+});
+
+test("files that are named are there", () => {
+  const files = [
+    manifest.icon,
+    contributes.snippets[0].path,
+    contributes.languages[0].configuration,
+    ...Object.values(contributes.languages[0].icon),
+    ...contributes.walkthroughs[0].steps.map((step: { media: { image?: string; markdown?: string } }) => step.media.image ?? step.media.markdown),
+    "markdown.tmLanguage.json",
+  ];
+  for (const file of files) {
+    assert.ok(existsSync(file), file);
+  }
+});
+
+test("patterns are regular expressions, and do what they are for", () => {
+  const language = JSON.parse(readFileSync("language-configuration.json", "utf8"));
+  const outdents = new RegExp(language.onEnterRules[0].beforeText);
+  assert.match("    return gv", outdents);
+  assert.match("        R.output(gv)", outdents);
+  assert.doesNotMatch("    return (", outdents);
+  const indents = new RegExp(language.indentationRules.increaseIndentPattern);
+  assert.match("    with R.dataflow():", indents);
+  assert.match("def main(x: R.Tensor((1,), \"float32\")):  # entry", indents);
+  assert.doesNotMatch("    lv = R.add(x, y)", indents);
+  assert.deepEqual("R.nn.conv2d(x0, 1.5)".match(new RegExp(language.wordPattern, "g")), ["R", "nn", "conv2d", "x0", "1.5"]);
+  const first = new RegExp(contributes.languages[0].firstLine);
+  assert.match("# from tvm.script import ir as I", first);
+  assert.match("from tvm.script.parser import relax as R", first);
+  assert.doesNotMatch("from tvm import relax", first);
+});

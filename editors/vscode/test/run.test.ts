@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { line, missingDims, without, words } from "../src/run/arguments";
+import { readOutcome, type Outcome } from "../src/run/outcome";
+import { escaped, page } from "../src/run/report";
+import { lines, seconds, shape, value } from "../src/run/words";
+
+const ran: Outcome = {
+  ok: true,
+  cancelled: false,
+  message: "`main` ran in 1.9 ms",
+  seconds: 0.0019,
+  outputs: [
+    { name: "out0", dtype: "float32", shape: [1, 10], min: -1.5, mean: 0.25, max: 2, nan: 0 },
+    { name: "out1", dtype: "float16", shape: [3], min: null, mean: null, max: null, nan: 3 },
+  ],
+  log: "",
+};
+
+const of = (outcome: Outcome, args: string[] = []) =>
+  page({ title: "main in net.rx", arguments: args, outcome }, "webview:/media/report.css", "webview:");
+
+test("what the server answers is read; what is missing or odd is left out", () => {
+  assert.deepEqual(readOutcome({ ...ran, later: 1 }), ran);
+  const odd = readOutcome({ ok: "yes", message: "m", seconds: "fast", outputs: [7, { shape: ["n", 4] }], log: null });
+  assert.deepEqual(odd, {
+    ok: false,
+    cancelled: false,
+    message: "m",
+    seconds: null,
+    outputs: [{ name: "", dtype: "", shape: [4], min: null, mean: null, max: null, nan: 0 }],
+    log: "",
+  });
+  for (const nothing of [undefined, null, 7, "ran", {}, { message: 1 }]) {
+    assert.equal(readOutcome(nothing), undefined);
+  }
+});
+
+test("values are written as in a program, and as short as a glance needs", () => {
+  assert.deepEqual([[], [4], [1, 10]].map(shape), ["()", "(4,)", "(1, 10)"]);
+  assert.deepEqual([2, -1.5, 0.1234567, 1e-7, 2.5e9, null].map(value), ["2", "-1.50000", "0.123457", "1.0000e-7", "2.5000e+9", "not finite"]);
+  assert.deepEqual([2e-5, 0.0019, 1.234].map(seconds), ["20 µs", "1.9 ms", "1.23 s"]);
+});
+
+test("the report has a row per output, the time, the arguments, and what can be done next", () => {
+  const html = of(ran, ["--dim", "n=4"]);
+  assert.match(html, /<th scope="row">out0<\/th><td>float32<\/td><td>\(1, 10\)<\/td><td class="number">-1\.50000<\/td>/);
+  assert.match(html, /<td class="number bad">3<\/td>/);
+  assert.match(html, /class="state ok">Ran in 1\.9 ms/);
+  assert.match(html, /<dd>--dim n=4<\/dd>/);
+  assert.deepEqual(html.match(/command:rx\.\w+/g), ["command:rx.runAgain", "command:rx.runWithArguments", "command:rx.saveOutputs"]);
+});
+
+test("a run that failed has its message and log, no table, and nothing to save", () => {
+  const html = of({ ...ran, ok: false, seconds: null, outputs: [], message: "`main` failed: index 9", log: "line 1\nline 2\n" });
+  assert.match(html, /class="state failed">`main` failed: index 9</);
+  assert.match(html, /<pre>line 1\nline 2<\/pre>/);
+  assert.doesNotMatch(html, /<table>|saveOutputs/);
+});
+
+test("the report runs nothing: no script may, and words of the program stay words", () => {
+  const html = of({ ...ran, ok: false, message: `<script>alert("x")</script>`, log: "<img src=x onerror=y>" }, [`"'&`]);
+  assert.match(html, /Content-Security-Policy" content="default-src 'none'; style-src webview:"/);
+  assert.doesNotMatch(html, /<script|<img/);
+  assert.equal(escaped(`<a href="x">&'`), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
+});
+
+test("the log has what the report has", () => {
+  assert.deepEqual(lines({ ...ran, log: "built\n" }), [
+    "`main` ran in 1.9 ms",
+    "  out0: float32 (1, 10)  min -1.50000  mean 0.250000  max 2  nan 0",
+    "  out1: float16 (3,)  min not finite  mean not finite  max not finite  nan 3",
+    "built",
+  ]);
+});
+
+test("arguments are read as a shell reads them, and written so that they read the same", () => {
+  assert.deepEqual(words(`--dim n=4  --inputs "my data.npz" --input x='a b'.npy a\\ b ''`, false), [
+    "--dim", "n=4", "--inputs", "my data.npz", "--input", "x=a b.npy", "a b", "",
+  ]);
+  assert.deepEqual(words(`--inputs C:\\data\\x.npz`, true), ["--inputs", "C:\\data\\x.npz"]);
+  assert.deepEqual(words(`"open`, false), { problem: `the quote " is not closed` });
+  for (const given of [[], ["--dim", "n=4"], ["a b", `it's "so"`, "back\\slash", ""]]) {
+    assert.deepEqual(words(line(given), false), given);
+  }
+});
+
+test("rxrun's question for symbolic dims is understood, and nothing else is", () => {
+  // The sentence of compiler/rxrun/src/inputs.rs.
+  const asked = "main was not run: net.rx:4: the dim n*m of parameter `x` is not known: say --dim n=… --dim m=…, or give the parameter an array";
+  assert.deepEqual(missingDims(asked), ["n", "m"]);
+  assert.deepEqual(missingDims("`main` failed: index 9 (see --dim n=…)"), []);
+});
+
+test("an option can be taken back", () => {
+  assert.deepEqual(without("--device", ["--device", "cpu", "--seed", "7", "--device=cuda"]), ["--seed", "7"]);
+});

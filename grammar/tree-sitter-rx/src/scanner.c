@@ -1,0 +1,578 @@
+// Lines, blocks and strings of Relax IR text, for tree-sitter.
+//
+// What is remembered from token to token is the columns of the open blocks and, inside a string, its quotes: the same at every
+// line of a block, so that the parser may take over old nodes there.
+//
+// Columns are counted as Python does. A block's column is that of its first line. It goes on while lines are indented further
+// than the block around it, be that less than its first line: a line that lost a blank ends nothing.
+
+#include "tree_sitter/alloc.h"
+#include "tree_sitter/parser.h"
+
+#include <string.h>
+
+// The order of `externals` in grammar.js.
+enum TokenType {
+    NEWLINE_0,
+    NEWLINE_1,
+    NEWLINE_2,
+    END_0,
+    END_1,
+    END_2,
+    INDENT,
+    DEDENT,
+    NO_BLOCK,
+    STRAY_INDENT,
+    NO_COLON,
+    STRING_START,
+    STRING_CONTENT,
+    STRING_END,
+    CLOSE_PAREN,
+    CLOSE_BRACKET,
+    CLOSE_BRACE,
+    NEVER,
+    RECOVERING,
+};
+
+// As rx: blocks nest at most this deep. A deeper one is read as part of the last.
+#define MAX_DEPTH 256
+
+// A line further right stands at this column.
+#define MAX_COLUMN UINT16_MAX
+
+// A comment's block is that of the code after it, when that follows within so many lines.
+#define MAX_COMMENT_LINES 64
+
+// Flags of an open string; 0 outside strings.
+#define STRING_OPEN 1
+#define STRING_DOUBLE 2
+#define STRING_TRIPLE 4
+#define STRING_RAW 8
+
+typedef struct {
+    uint16_t depth;
+    uint16_t columns[MAX_DEPTH];
+    uint8_t string;
+} Scanner;
+
+_Static_assert(1 + 2 * MAX_DEPTH <= TREE_SITTER_SERIALIZATION_BUFFER_SIZE, "the state does not fit");
+
+static inline uint16_t block_column(const Scanner *scanner) {
+    return scanner->depth == 0 ? 0 : scanner->columns[scanner->depth - 1];
+}
+
+static inline void advance(TSLexer *lexer) { lexer->advance(lexer, false); }
+
+// The column of the block around the innermost one; no line is left of the file.
+static inline int32_t outer_column(const Scanner *scanner) {
+    if (scanner->depth == 0) return -1;
+    return scanner->depth == 1 ? 0 : scanner->columns[scanner->depth - 2];
+}
+
+static inline bool is_newline(int32_t c) { return c == '\n' || c == '\r'; }
+
+static inline bool is_word(int32_t c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c > 127;
+}
+
+static inline bool is_blank(int32_t c) { return c == ' ' || c == '\t' || c == '\f' || c == 0xFEFF; }
+
+static void pass_newline(TSLexer *lexer, bool leading) {
+    bool carriage_return = lexer->lookahead == '\r';
+    lexer->advance(lexer, leading);
+    if (carriage_return && lexer->lookahead == '\n') lexer->advance(lexer, leading);
+}
+
+// Passes blanks and returns the column behind them; `leading` ones are not part of the token.
+static uint32_t pass_blanks(TSLexer *lexer, uint32_t column, bool leading) {
+    for (;; lexer->advance(lexer, leading)) {
+        switch (lexer->lookahead) {
+            case ' ': column++; break;
+            case '\t': column = (column / 8 + 1) * 8; break;
+            case '\f': column = 0; break;
+            case 0xFEFF: break;
+            default: return column < MAX_COLUMN ? column : MAX_COLUMN;
+        }
+    }
+}
+
+static void pass_line(TSLexer *lexer) {
+    while (!is_newline(lexer->lookahead) && !lexer->eof(lexer)) advance(lexer);
+}
+
+// Passes blank lines and comments; returns the column of the code behind them, 0 at the text's end.
+static uint32_t pass_trivia(TSLexer *lexer, uint32_t column) {
+    uint32_t comments = 0;
+    for (;;) {
+        column = pass_blanks(lexer, column, false);
+        if (lexer->lookahead == '#' && comments < MAX_COMMENT_LINES) {
+            comments++;
+            pass_line(lexer);
+        }
+        if (lexer->eof(lexer)) return 0;
+        if (!is_newline(lexer->lookahead)) return column;
+        pass_newline(lexer, false);
+        column = 0;
+    }
+}
+
+// ------------------------------------------------------------------ where a list of statements is divided
+
+// The weight of the end of the statement before: it depends on the characters that follow, and on nothing else, so that
+// the same text is divided alike wherever it stands and whatever is edited around it. Of a decorated definition enough is
+// looked at to see its name.
+static int weight(TSLexer *lexer) {
+    uint32_t hash = 2166136261u;
+    int wanted = 0;
+    for (int seen = 0; seen <= wanted && !lexer->eof(lexer); advance(lexer)) {
+        if (is_blank(lexer->lookahead) || is_newline(lexer->lookahead)) continue;
+        if (seen == 0) wanted = lexer->lookahead == '@' ? 96 : 48;
+        hash = (hash ^ (uint32_t)lexer->lookahead) * 16777619u;
+        seen++;
+    }
+    hash ^= hash >> 15;
+    hash *= 0x85ebca6bu;
+    hash ^= hash >> 13;
+    return hash % 1024 == 0 ? 2 : hash % 32 == 0 ? 1 : 0;
+}
+
+static bool weighed(TSLexer *lexer, int kind) {
+    lexer->mark_end(lexer);
+    lexer->result_symbol = (TSSymbol)(kind + weight(lexer));
+    return true;
+}
+
+// ------------------------------------------------------------------ lines that cannot be meant as a continuation
+
+#define WORD_SIZE 12
+
+// Reads a word; of a longer one `word` holds nothing.
+static void read_word(TSLexer *lexer, char word[WORD_SIZE]) {
+    int length = 0;
+    for (; is_word(lexer->lookahead); advance(lexer), length++) {
+        if (length < WORD_SIZE - 1) word[length] = lexer->lookahead < 128 ? (char)lexer->lookahead : '?';
+    }
+    word[length < WORD_SIZE ? length : 0] = 0;
+}
+
+static bool is_one_of(const char *word, const char *const *words) {
+    for (; *words; words++) {
+        if (strcmp(word, *words) == 0) return true;
+    }
+    return false;
+}
+
+static const char *const STATEMENTS[] = {"def",   "class", "with",  "return",   "pass",   "assert",   "import", "while", "try",
+                                         "raise", "del",   "elif",  "break",    "continue", "global", "nonlocal", NULL};
+static const char *const HEADERS[] = {"if", "for", "else", "async", NULL};
+static const char *const OPERANDS[] = {"and",   "or",    "in",   "is",   "not",  "lambda",
+                                       "await", "yield", "None", "True", "False", NULL};
+static const char *const CLAUSES[] = {"else", "elif", "except", "finally", NULL};
+
+// Passes the rest of a string within a line; whether its closing quote was there.
+static bool closes(TSLexer *lexer, int32_t quote) {
+    while (lexer->lookahead != quote) {
+        bool escape = lexer->lookahead == '\\';
+        if (escape) advance(lexer);
+        if (lexer->eof(lexer) || (!escape && is_newline(lexer->lookahead))) return false;
+        if (is_newline(lexer->lookahead)) {
+            pass_newline(lexer, false);
+        } else {
+            advance(lexer);
+        }
+    }
+    advance(lexer);
+    return true;
+}
+
+// Passes a string within a line.
+static void pass_line_string(TSLexer *lexer) {
+    int32_t quote = lexer->lookahead;
+    advance(lexer);
+    closes(lexer, quote);
+}
+
+// Whether the line's last character that is no blank and in no comment is a colon.
+static bool ends_with_colon(TSLexer *lexer) {
+    int32_t last = 0;
+    while (!is_newline(lexer->lookahead) && !lexer->eof(lexer) && lexer->lookahead != '#') {
+        int32_t c = lexer->lookahead;
+        if (!is_blank(c)) last = c;
+        if (c == '"' || c == '\'') {
+            pass_line_string(lexer);
+        } else {
+            advance(lexer);
+        }
+    }
+    return last == ':';
+}
+
+// Whether a line that goes on so after a name declares or assigns: `name: …`, `name[i], other = …`. A tight `name=value`
+// is an argument.
+static bool binds(TSLexer *lexer) {
+    bool blank = false;
+    for (; is_blank(lexer->lookahead); advance(lexer)) blank = true;
+    if (lexer->lookahead == ':') {
+        advance(lexer);
+        return lexer->lookahead != '=';
+    }
+    if (lexer->lookahead == '.') {
+        // `R.output(…)` ends a dataflow block.
+        char word[WORD_SIZE];
+        advance(lexer);
+        read_word(lexer, word);
+        if (strcmp(word, "output") == 0 && lexer->lookahead == '(') return true;
+        blank = false;
+    }
+    for (int depth = 0; !is_newline(lexer->lookahead) && !lexer->eof(lexer);) {
+        int32_t c = lexer->lookahead;
+        switch (c) {
+            case '(': case '[': case '{': depth++; break;
+            case ')': case ']': case '}':
+                if (depth-- == 0) return false;
+                break;
+            case '#': return false;
+            case '"': case '\'':
+                pass_line_string(lexer);
+                blank = false;
+                continue;
+            case '=':
+                if (depth == 0) {
+                    advance(lexer);
+                    return lexer->lookahead != '=' && blank;
+                }
+                break;
+            case '!': case '<': case '>': case ':':
+                advance(lexer);
+                if (lexer->lookahead == '=') advance(lexer);
+                blank = false;
+                continue;
+            default: break;
+        }
+        blank = is_blank(c);
+        advance(lexer);
+    }
+    return false;
+}
+
+// Whether the code line at `column`, met where a statement has not ended, starts a statement of its own: rx's rule
+// (`compiler/syntax/src/line.rs`), so that one forgotten bracket costs one statement here as there.
+// `first` is the line's first character, `word` its first word, which has been read.
+static bool starts_statement(TSLexer *lexer, int32_t first, const char *word, uint32_t column, uint32_t block) {
+    if (is_one_of(word, STATEMENTS)) return true;
+    if (column > block) return false;
+    if (!is_word(first)) return first == '@';
+    if (strcmp(word, "from") == 0) return true;
+    if (is_one_of(word, HEADERS)) return ends_with_colon(lexer);
+    if (is_one_of(word, OPERANDS) || (first >= '0' && first <= '9')) return false;
+    return column < block || binds(lexer);
+}
+
+// ------------------------------------------------------------------ strings
+
+static inline bool is_prefix(int32_t c) { return c > 0 && c < 128 && memchr("rRbBfFuU", (int)c, 8); }
+
+static inline bool may_start_string(int32_t c) { return c == '"' || c == '\'' || is_prefix(c); }
+
+// Reads a string's quotes, if these follow and `word` is a prefix of strings.
+static bool scan_string_start(Scanner *scanner, TSLexer *lexer, const char *word) {
+    uint8_t string = STRING_OPEN;
+    for (int i = 0; word[i]; i++) {
+        if (i == 2 || !is_prefix(word[i])) return false;
+        if (word[i] == 'r' || word[i] == 'R') string |= STRING_RAW;
+    }
+    int32_t quote = lexer->lookahead;
+    if (quote != '"' && quote != '\'') return false;
+    if (quote == '"') string |= STRING_DOUBLE;
+    advance(lexer);
+    lexer->mark_end(lexer);
+    lexer->result_symbol = STRING_START;
+    if (lexer->lookahead == quote) {
+        advance(lexer);
+        // Empty, or the first quotes of three.
+        if (lexer->lookahead == quote) {
+            advance(lexer);
+            lexer->mark_end(lexer);
+            string |= STRING_TRIPLE;
+        }
+        scanner->string = string;
+        return true;
+    }
+    // A string that its line does not close is not remembered: what follows the line then finds the state it had before the
+    // quote was typed.
+    if (closes(lexer, quote)) scanner->string = string;
+    return true;
+}
+
+// Whether a line starts a decorated item, a function or a class no deeper than the statement: in a block, no string that lacks its
+// closing quotes goes on there.
+static bool starts_item(TSLexer *lexer, uint32_t block) {
+    if (pass_blanks(lexer, 0, false) > block) return false;
+    if (lexer->lookahead == '@') return true;
+    char word[WORD_SIZE];
+    read_word(lexer, word);
+    return lexer->lookahead == ' ' && (strcmp(word, "def") == 0 || strcmp(word, "class") == 0);
+}
+
+// The string is never closed: its statement ends.
+static bool give_up_string(Scanner *scanner, TSLexer *lexer) {
+    scanner->string = 0;
+    if (is_newline(lexer->lookahead)) pass_newline(lexer, false);
+    lexer->mark_end(lexer);
+    lexer->result_symbol = NEWLINE_0;
+    return true;
+}
+
+// The inside of a string that its line does not close.
+static bool scan_unclosed_string(Scanner *scanner, TSLexer *lexer) {
+    if (is_newline(lexer->lookahead) || lexer->eof(lexer)) return give_up_string(scanner, lexer);
+    pass_line(lexer);
+    lexer->mark_end(lexer);
+    lexer->result_symbol = STRING_CONTENT;
+    return true;
+}
+
+// Reads the inside of a string, or its end.
+static bool scan_string(Scanner *scanner, TSLexer *lexer) {
+    int32_t quote = scanner->string & STRING_DOUBLE ? '"' : '\'';
+    bool triple = scanner->string & STRING_TRIPLE;
+    bool raw = scanner->string & STRING_RAW;
+    bool content = false;
+    for (;; content = true) {
+        // The content ends here, unless it is found to go on.
+        lexer->mark_end(lexer);
+        int32_t c = lexer->lookahead;
+        if (lexer->eof(lexer)) {
+            if (content) break;
+            return give_up_string(scanner, lexer);
+        }
+        if (c == '\\') {
+            if (!raw) {
+                // The grammar reads the escape.
+                if (content) break;
+                return false;
+            }
+            advance(lexer);
+            if (lexer->eof(lexer)) continue;
+            if (is_newline(lexer->lookahead)) {
+                pass_newline(lexer, false);
+            } else {
+                advance(lexer);
+            }
+        } else if (c == quote) {
+            int quotes = 0;
+            while (quotes < (triple ? 3 : 1) && lexer->lookahead == quote) {
+                advance(lexer);
+                quotes++;
+            }
+            if (quotes < (triple ? 3 : 1)) continue;
+            if (content) break;
+            lexer->mark_end(lexer);
+            scanner->string = 0;
+            lexer->result_symbol = STRING_END;
+            return true;
+        } else if (is_newline(c)) {
+            if (!triple) {
+                if (content) break;
+                return give_up_string(scanner, lexer);
+            }
+            pass_newline(lexer, false);
+            lexer->mark_end(lexer);
+            if (scanner->depth > 0 && starts_item(lexer, block_column(scanner))) {
+                // Asked again at this very place, the scan would pass over the line.
+                scanner->string = 0;
+                lexer->result_symbol = NEWLINE_0;
+                return true;
+            }
+        } else {
+            advance(lexer);
+        }
+    }
+    lexer->result_symbol = STRING_CONTENT;
+    return true;
+}
+
+// ------------------------------------------------------------------ lines and blocks
+
+// Between two statements: ends a block, or the compound statement that a block has just ended.
+static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid) {
+    bool end = valid[END_0];
+    uint16_t block = block_column(scanner);
+    // A token made here is empty and stands before the lines it looks at.
+    lexer->mark_end(lexer);
+    uint32_t column = 0;
+    bool in_comment = false;
+    for (;;) {
+        column = pass_blanks(lexer, column, true);
+        if (!is_newline(lexer->lookahead)) break;
+        pass_newline(lexer, true);
+        column = 0;
+    }
+    if (lexer->lookahead == '#') {
+        // A comment outside the block stays in it if the code after it does.
+        if (column >= block && !end) return false;
+        in_comment = true;
+        column = pass_trivia(lexer, column);
+    }
+    bool at_eof = lexer->eof(lexer);
+    if (end) {
+        if (column >= block && !at_eof) {
+            int32_t first = lexer->lookahead;
+            if (first == 'e' || first == 'f') {
+                // The first characters are read twice: by `weight` they are not, which then sees the word's rest.
+                char word[WORD_SIZE] = {0};
+                read_word(lexer, word);
+                if (is_one_of(word, CLAUSES)) return false;
+            }
+        }
+        lexer->result_symbol = (TSSymbol)(END_0 + (at_eof ? 0 : weight(lexer)));
+        return true;
+    }
+    // Also where no block is open for the parser: an error swallowed the token that opened it.
+    if (scanner->depth > 0 && (at_eof || (int32_t)column <= outer_column(scanner))) {
+        scanner->depth--;
+        lexer->result_symbol = DEDENT;
+        return true;
+    }
+    if (valid[STRAY_INDENT] && !in_comment && column > block && !at_eof && scanner->depth < MAX_DEPTH) {
+        scanner->columns[scanner->depth++] = (uint16_t)column;
+        lexer->result_symbol = STRAY_INDENT;
+        return true;
+    }
+    return false;
+}
+
+// After a header's colon: a block on lines of its own, or none.
+static bool scan_block(Scanner *scanner, TSLexer *lexer) {
+    pass_blanks(lexer, 0, true);
+    bool newline = is_newline(lexer->lookahead);
+    if (!newline && !lexer->eof(lexer)) return false;
+    if (newline) pass_newline(lexer, false);
+    lexer->mark_end(lexer);
+    uint32_t column = pass_trivia(lexer, 0);
+    bool deeper = !lexer->eof(lexer) && column > block_column(scanner) && scanner->depth < MAX_DEPTH;
+    if (deeper) scanner->columns[scanner->depth++] = (uint16_t)column;
+    lexer->result_symbol = deeper ? INDENT : NO_BLOCK;
+    return true;
+}
+
+// Where the parser tries to recover: every token is wanted, so only what the text itself says is made.
+static bool scan_recovering(Scanner *scanner, TSLexer *lexer) {
+    scanner->string = 0;
+    lexer->mark_end(lexer);
+    bool line_start = lexer->get_column(lexer) == 0;
+    uint32_t column = pass_blanks(lexer, 0, true);
+    if (is_newline(lexer->lookahead)) {
+        pass_newline(lexer, false);
+        lexer->mark_end(lexer);
+        lexer->result_symbol = NEWLINE_0;
+        return true;
+    }
+    if (lexer->eof(lexer)) column = 0;
+    if (scanner->depth > 0 && (lexer->eof(lexer) || (line_start && lexer->lookahead != '#' && (int32_t)column <= outer_column(scanner)))) {
+        scanner->depth--;
+        lexer->result_symbol = DEDENT;
+        return true;
+    }
+    if (line_start && lexer->lookahead != '#' && column > block_column(scanner) && scanner->depth < MAX_DEPTH) {
+        scanner->columns[scanner->depth++] = (uint16_t)column;
+        lexer->result_symbol = STRAY_INDENT;
+        return true;
+    }
+    char word[WORD_SIZE];
+    read_word(lexer, word);
+    return scan_string_start(scanner, lexer, word);
+}
+
+// A line's end inside brackets, or where an operand is missing: nothing, unless the next line starts a statement.
+static bool scan_continuation(Scanner *scanner, TSLexer *lexer, const bool *valid) {
+    pass_newline(lexer, true);
+    lexer->mark_end(lexer);
+    uint32_t column = pass_blanks(lexer, 0, true);
+    while (is_newline(lexer->lookahead)) {
+        pass_newline(lexer, true);
+        column = pass_blanks(lexer, 0, true);
+    }
+    bool comment = lexer->lookahead == '#';
+    if (comment) column = pass_trivia(lexer, column);
+    int32_t first = lexer->lookahead;
+    char word[WORD_SIZE];
+    read_word(lexer, word);
+    if (!comment && valid[STRING_START] && (lexer->lookahead == '"' || lexer->lookahead == '\'')) {
+        return scan_string_start(scanner, lexer, word);
+    }
+    if (!lexer->eof(lexer) && !starts_statement(lexer, first, word, column, block_column(scanner))) return false;
+    lexer->result_symbol = NEWLINE_0;
+    return true;
+}
+
+bool tree_sitter_rx_external_scanner_scan(void *payload, TSLexer *lexer, const bool *valid) {
+    Scanner *scanner = (Scanner *)payload;
+    if (valid[RECOVERING]) return scan_recovering(scanner, lexer);
+    if (valid[STRING_CONTENT]) {
+        return scanner->string ? scan_string(scanner, lexer) : scan_unclosed_string(scanner, lexer);
+    }
+    scanner->string = 0;
+    if (valid[NO_COLON]) {
+        pass_blanks(lexer, 0, true);
+        if (!is_newline(lexer->lookahead) && !lexer->eof(lexer)) return false;
+        lexer->mark_end(lexer);
+        pass_trivia(lexer, 0);
+        // The rest of a header that was broken in two.
+        if (lexer->lookahead == ':' || lexer->lookahead == '-') return false;
+        lexer->result_symbol = NO_COLON;
+        return true;
+    }
+    if (valid[INDENT]) {
+        if (scan_block(scanner, lexer)) return true;
+    } else if (valid[STRAY_INDENT] || valid[END_0]) {
+        if (scan_boundary(scanner, lexer, valid)) return true;
+        if (valid[END_0]) return false;
+    } else {
+        pass_blanks(lexer, 0, true);
+        bool at_eof = lexer->eof(lexer);
+        if (valid[NEWLINE_0]) {
+            if (at_eof) {
+                lexer->mark_end(lexer);
+                lexer->result_symbol = NEWLINE_0;
+                return true;
+            }
+            if (is_newline(lexer->lookahead)) {
+                pass_newline(lexer, false);
+                return weighed(lexer, NEWLINE_0);
+            }
+        } else if (is_newline(lexer->lookahead)) {
+            return scan_continuation(scanner, lexer, valid);
+        }
+    }
+    if (!valid[STRING_START] || !may_start_string(lexer->lookahead)) return false;
+    char word[WORD_SIZE];
+    read_word(lexer, word);
+    return scan_string_start(scanner, lexer, word);
+}
+
+// ------------------------------------------------------------------ state
+
+void *tree_sitter_rx_external_scanner_create(void) { return ts_calloc(1, sizeof(Scanner)); }
+
+void tree_sitter_rx_external_scanner_destroy(void *payload) { ts_free(payload); }
+
+unsigned tree_sitter_rx_external_scanner_serialize(void *payload, char *buffer) {
+    const Scanner *scanner = (const Scanner *)payload;
+    unsigned size = 0;
+    buffer[size++] = (char)scanner->string;
+    for (uint16_t i = 0; i < scanner->depth; i++) {
+        buffer[size++] = (char)(scanner->columns[i] & 0xFF);
+        buffer[size++] = (char)(scanner->columns[i] >> 8);
+    }
+    return size;
+}
+
+void tree_sitter_rx_external_scanner_deserialize(void *payload, const char *buffer, unsigned length) {
+    Scanner *scanner = (Scanner *)payload;
+    scanner->depth = 0;
+    scanner->string = length > 0 ? (uint8_t)buffer[0] : 0;
+    for (unsigned at = 1; at + 1 < length && scanner->depth < MAX_DEPTH; at += 2) {
+        scanner->columns[scanner->depth++] = (uint16_t)((uint8_t)buffer[at] | (uint8_t)buffer[at + 1] << 8);
+    }
+}

@@ -1,0 +1,121 @@
+//! Commands beside `rx.run`: where a dim comes from, and types written into the text.
+
+use crate::lsp::{Point, Uri, edits, to_proto};
+use crate::reads::Subject;
+use rx_base::Span;
+use rx_db::{Asked, Detail, Step, Trace, Why};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tower_lsp::ls_types as proto;
+
+/// Tells where a dim, rank or dtype comes from.
+pub const WHY: &str = "rx.why";
+/// Writes inferred types into the text.
+pub const ANNOTATE: &str = "rx.annotate";
+
+/// A command about a document, read from its arguments (`docs/lsp-extensions.md`).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// `rx.why`.
+    Why(Uri, Point, Asked),
+    /// `rx.annotate`, of a function or of all.
+    Annotate(Uri, Option<Point>),
+}
+
+impl Command {
+    /// The document it is about.
+    pub fn uri(&self) -> &Uri {
+        match self {
+            Command::Why(uri, ..) | Command::Annotate(uri, _) => uri,
+        }
+    }
+
+    /// Reads a command; `None` where it is another.
+    ///
+    /// # Errors
+    /// What is wrong with the arguments: a sentence for the client's log.
+    pub fn read(params: &proto::ExecuteCommandParams) -> Option<Result<Command, &'static str>> {
+        let mut arguments = params.arguments.iter();
+        let mut next = || arguments.next().cloned().unwrap_or_default();
+        match params.command.as_str() {
+            WHY => Some(why_arguments(next(), next(), next())),
+            ANNOTATE => Some(annotate_arguments(next(), next())),
+            _ => None,
+        }
+    }
+}
+
+fn why_arguments(uri: Value, position: Value, part: Value) -> Result<Command, &'static str> {
+    let uri = Uri::deserialize(uri).map_err(|_| "rx.why: the first argument is the URI of a document")?;
+    let at = point(position).ok_or("rx.why: the second argument is a position")?;
+    let wrong =
+        "rx.why: the third argument is an axis, \"rank\", \"dtype\", or one of these behind a field: \"0.rank\"";
+    let asked = match part {
+        Value::Null => Asked::Everything,
+        Value::Number(axis) => Asked::Axis(Vec::new(), axis.as_i64().ok_or(wrong)?),
+        Value::String(part) => part.parse().map_err(|_| wrong)?,
+        _ => return Err(wrong),
+    };
+    Ok(Command::Why(uri, at, asked))
+}
+
+fn annotate_arguments(uri: Value, position: Value) -> Result<Command, &'static str> {
+    let uri = Uri::deserialize(uri).map_err(|_| "rx.annotate: the first argument is the URI of a document")?;
+    let at = match position {
+        Value::Null => None,
+        position => Some(point(position).ok_or("rx.annotate: the second argument is a position")?),
+    };
+    Ok(Command::Annotate(uri, at))
+}
+
+fn point(value: Value) -> Option<Point> {
+    let position = proto::Position::deserialize(value).ok()?;
+    Some(Point { line: position.line, column: position.character })
+}
+
+/// What a command gives: its answer, and an edit that the client is asked to apply.
+pub type Outcome = (Value, Option<proto::WorkspaceEdit>);
+
+/// Carries a command out.
+pub fn outcome(subject: &Subject<'_>, command: &Command) -> Outcome {
+    match command {
+        Command::Why(_, at, asked) => {
+            let found = subject.view.workspace().why(subject.view.file(), subject.offset(*at), asked);
+            (found.map_or(Value::Null, |why| why_value(subject, &why)), None)
+        }
+        Command::Annotate(_, at) => {
+            let found = rx_ide::annotate(&subject.view, at.map(|at| subject.offset(at)));
+            let answer = json!({ "edits": found.len() });
+            (answer, (!found.is_empty()).then(|| edits::workspace_edit(subject, found)))
+        }
+    }
+}
+
+fn why_value(subject: &Subject<'_>, why: &Why<Span>) -> Value {
+    let place = |span: Span| json!(to_proto::range(subject.view.document(), span, subject.profile.encoding));
+    let detail = |detail: &Detail<Span>| json!({"text": detail.text, "range": detail.place.map(place)});
+    let step = |step: &Step<Span>| {
+        json!({
+            "kind": step.kind.name(),
+            "text": step.text,
+            "range": place(step.place),
+            "variable": step.variable.map(|name| name.as_str()),
+            "callee": step.callee.map(|name| name.as_str()),
+            "part": step.part,
+            "value": step.fact,
+            "formula": step.formula,
+            "unchanged": step.unchanged,
+            "details": step.details.iter().map(detail).collect::<Vec<_>>(),
+        })
+    };
+    let trace = |trace: &Trace<Span>| {
+        let steps: Vec<Value> = trace.steps.iter().map(step).collect();
+        json!({"part": trace.part, "value": trace.fact, "steps": steps})
+    };
+    json!({
+        "subject": why.subject,
+        "range": place(why.place),
+        "structInfo": why.ty.to_string(),
+        "traces": why.traces.iter().map(trace).collect::<Vec<_>>(),
+    })
+}

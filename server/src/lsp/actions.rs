@@ -1,0 +1,158 @@
+//! Code actions: what can be done about mistakes, and with functions.
+
+use super::edits::workspace_edit;
+use super::{Point, Uri, from_proto, to_proto};
+use crate::documents;
+use crate::reads::Subject;
+use crate::run::COMMAND;
+use rx_base::fix::Edit;
+use rx_base::{Diagnostic, Span};
+use rx_db::Workspace;
+use rx_ide::QuickFix;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tower_lsp::ls_types as proto;
+
+/// Applies all safe fixes of a file.
+pub const FIX_ALL: &str = "source.fixAll.rx";
+/// Writes the inferred types of a file.
+pub const ANNOTATE: &str = "source.annotate.rx";
+/// Writes the inferred types of a function.
+pub const ANNOTATE_FUNCTION: &str = "refactor.rewrite.annotate.rx";
+
+/// An action whose edits are found when it is chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Late {
+    /// The document.
+    pub uri: Uri,
+    what: What,
+}
+
+/// What an action does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum What {
+    FixAll,
+    Annotate,
+    /// Of the function at a position.
+    AnnotateFunction(u32, u32),
+}
+
+/// The actions of a range; those whose kind is under one of `only`, where it says something.
+pub fn actions(
+    subject: &Subject<'_>,
+    (from, to): (Point, Point),
+    only: Option<&[proto::CodeActionKind]>,
+) -> proto::CodeActionResponse {
+    let writing = &subject.profile.writing;
+    let wanted = |kind: &str| only.is_none_or(|only| only.iter().any(|only| is_under(kind, only.as_str())));
+    let mut found: proto::CodeActionResponse = Vec::new();
+    let range = subject.span(from, to);
+    let function = rx_ide::function_around(&subject.view, range.start as usize);
+    if let (Some((name, true)), true) = (function, only.is_none()) {
+        let command = proto::Command {
+            title: format!("Run `{name}`"),
+            command: COMMAND.to_owned(),
+            arguments: Some(vec![json!(subject.uri.as_str()), json!(name.as_str())]),
+        };
+        found.push(match writing.actions {
+            true => action(command.title.clone(), None, |it| it.command = Some(command)),
+            false => command.into(),
+        });
+    }
+    if !writing.actions {
+        return found;
+    }
+    let diagnostics = subject.diagnostics();
+    if wanted("quickfix") {
+        let fixes = rx_ide::quick_fixes(&subject.view, &diagnostics, range);
+        found.splice(0..0, fixes.into_iter().map(|fix| quick_fix(subject, &diagnostics, fix)));
+    }
+    // What looks at the whole file is asked for by name, or done when it is chosen.
+    let asked = |kind: &str| wanted(kind) && (only.is_some() || writing.late_actions);
+    let fixable = || diagnostics.iter().any(|it| rx_base::fix::preferred(it, false).is_some());
+    if asked(FIX_ALL) && fixable() {
+        found.extend(whole(subject, "Fix all that is safely fixed".to_owned(), FIX_ALL, What::FixAll));
+    }
+    if asked(ANNOTATE) {
+        found.extend(whole(subject, "Write all inferred types".to_owned(), ANNOTATE, What::Annotate));
+    }
+    if let (Some((name, _)), true) = (function, asked(ANNOTATE_FUNCTION)) {
+        let what = What::AnnotateFunction(from.line, from.column);
+        found.extend(whole(subject, format!("Write the inferred types of `{name}`"), ANNOTATE_FUNCTION, what));
+    }
+    found
+}
+
+/// What is to be done late, if an action says so.
+pub fn late(action: &proto::CodeAction) -> Option<Late> {
+    serde_json::from_value(action.data.clone()?).ok()
+}
+
+/// The edit of an action that was chosen.
+pub fn resolved(subject: &Subject<'_>, late: &Late) -> proto::WorkspaceEdit {
+    workspace_edit(subject, edits(subject, late.what))
+}
+
+/// Whether a kind is `of` or below it.
+fn is_under(kind: &str, of: &str) -> bool {
+    of.is_empty() || kind.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// A fix's title as menus write them: it begins with a capital.
+fn headline(title: &str) -> String {
+    let mut letters = title.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn action(title: String, kind: Option<&str>, fill: impl FnOnce(&mut proto::CodeAction)) -> proto::CodeActionOrCommand {
+    let kind = kind.map(|kind| proto::CodeActionKind::from(kind.to_owned()));
+    let mut action = proto::CodeAction { title, kind, ..Default::default() };
+    fill(&mut action);
+    action.into()
+}
+
+fn quick_fix(subject: &Subject<'_>, diagnostics: &[Diagnostic<Span>], fix: QuickFix) -> proto::CodeActionOrCommand {
+    let of = diagnostics.get(fix.diagnostic).map(std::slice::from_ref).unwrap_or_default();
+    let document = subject.view.document();
+    let linked = to_proto::diagnostics(document, subject.uri, of, subject.profile);
+    action(headline(&fix.title), Some("quickfix"), |it| {
+        it.diagnostics = Some(linked);
+        it.is_preferred = (fix.preferred && subject.profile.writing.preferred).then_some(true);
+        it.edit = Some(workspace_edit(subject, fix.edits));
+    })
+}
+
+/// An action on a whole file or function; one that would change nothing is none, where that is known.
+fn whole(subject: &Subject<'_>, title: String, kind: &str, what: What) -> Option<proto::CodeActionOrCommand> {
+    if subject.profile.writing.late_actions {
+        let data = serde_json::to_value(Late { uri: subject.uri.clone(), what }).ok();
+        return Some(action(title, Some(kind), |it| it.data = data));
+    }
+    let edits = edits(subject, what);
+    (!edits.is_empty()).then(|| action(title, Some(kind), |it| it.edit = Some(workspace_edit(subject, edits))))
+}
+
+fn edits(subject: &Subject<'_>, what: What) -> Vec<Edit> {
+    match what {
+        What::FixAll => rx_ide::fix_all(&subject.view, &mut |text| check(subject, text)),
+        What::Annotate => rx_ide::annotate(&subject.view, None),
+        What::AnnotateFunction(line, column) => {
+            rx_ide::annotate(&subject.view, Some(subject.offset(Point { line, column })))
+        }
+    }
+}
+
+/// The mistakes of another text in the place of the subject's, hints left out as by `rxcheck --fix`.
+fn check(subject: &Subject<'_>, text: &str) -> Vec<Diagnostic<Span>> {
+    // A query of the snapshot: an edit that waits for it ends this here.
+    let _ = subject.view.context(0);
+    let mut workspace = Workspace::new();
+    let file = documents::add(&mut workspace, text, subject.view.document().kind(), subject.said);
+    let found = subject.said.apply(workspace.diagnostics(file));
+    found.into_iter().filter(|it| it.severity < rx_base::Severity::Hint).collect()
+}
+
+/// The range of a request.
+pub fn points(range: proto::Range) -> (Point, Point) {
+    (from_proto::point(range.start), from_proto::point(range.end))
+}

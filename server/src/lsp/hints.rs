@@ -1,0 +1,43 @@
+//! Inlay hints.
+
+use super::edits::text_edits;
+use super::{Point, to_proto};
+use crate::reads::Subject;
+use rx_base::Span;
+use rx_ide::Hint;
+use serde_json::json;
+use tower_lsp::ls_types as proto;
+
+/// The hints of a range.
+pub fn hints(subject: &Subject<'_>, (from, to): (Point, Point)) -> Vec<proto::InlayHint> {
+    let range = subject.span(from, to).range();
+    let found = rx_ide::hints(&subject.view, range, subject.preferences.hints);
+    found.into_iter().map(|it| hint(subject, it)).collect()
+}
+
+fn hint(subject: &Subject<'_>, hint: Hint) -> proto::InlayHint {
+    let late = subject.profile.writing.late_hints;
+    let position = to_proto::range(subject.view.document(), Span::empty(hint.offset), subject.profile.encoding).start;
+    proto::InlayHint {
+        position,
+        label: proto::InlayHintLabel::String(hint.label),
+        kind: Some(proto::InlayHintKind::TYPE),
+        text_edits: hint.edit.map(|edit| text_edits(subject, vec![edit])),
+        tooltip: (!late).then(|| tooltip(hint.full.clone())),
+        padding_left: None,
+        padding_right: None,
+        data: late.then(|| json!(hint.full)),
+    }
+}
+
+fn tooltip(full: String) -> proto::InlayHintTooltip {
+    proto::InlayHintTooltip::String(full)
+}
+
+/// The hint with what is shown beside it.
+pub fn resolved(mut hint: proto::InlayHint) -> proto::InlayHint {
+    if let Some(serde_json::Value::String(full)) = hint.data.take() {
+        hint.tooltip = Some(tooltip(full));
+    }
+    hint
+}

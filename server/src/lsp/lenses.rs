@@ -1,0 +1,62 @@
+//! Code lenses: run a function, and what it costs.
+
+use super::Uri;
+use crate::reads::Subject;
+use crate::run::COMMAND;
+use rx_db::{FunctionKind, FunctionRow};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::collections::HashSet;
+use tower_lsp::ls_types as proto;
+
+/// The command of a lens that says something and does nothing.
+const NOTHING: &str = "";
+
+/// A lens whose text is found when it is seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Late {
+    /// The document.
+    pub uri: Uri,
+    /// The function.
+    cost_of: String,
+}
+
+/// A "Run" over each function that can be called from outside, and beside it what it costs, as over every other function. Of
+/// several of one name it is the last, as in Python.
+pub fn lenses(subject: &Subject<'_>, functions: &[FunctionRow]) -> Vec<proto::CodeLens> {
+    let mut names = HashSet::new();
+    let last: Vec<&FunctionRow> = functions.iter().rev().filter(|row| names.insert(row.name)).collect();
+    last.into_iter().rev().flat_map(|row| [run_lens(subject, row), Some(cost_lens(subject, row))]).flatten().collect()
+}
+
+fn run_lens(subject: &Subject<'_>, row: &FunctionRow) -> Option<proto::CodeLens> {
+    let can_run = row.kind == FunctionKind::Relax && !row.private;
+    can_run.then(|| proto::CodeLens {
+        range: subject.range(row.span),
+        command: Some(proto::Command {
+            title: format!("▶ Run `{}`", row.name),
+            command: COMMAND.to_owned(),
+            arguments: Some(vec![json!(subject.uri.as_str()), json!(row.name.as_str())]),
+        }),
+        data: None,
+    })
+}
+
+fn cost_lens(subject: &Subject<'_>, row: &FunctionRow) -> proto::CodeLens {
+    let late = Late { uri: subject.uri.clone(), cost_of: row.name.to_string() };
+    proto::CodeLens { range: subject.range(row.span), command: None, data: serde_json::to_value(late).ok() }
+}
+
+/// What is to be found of a lens.
+pub fn late(lens: &proto::CodeLens) -> Option<Late> {
+    serde_json::from_value(lens.data.clone()?).ok()
+}
+
+/// What a lens says.
+pub fn resolved(subject: &Subject<'_>, late: &Late) -> proto::Command {
+    let items = subject.view.document().items();
+    let item = items.iter().rposition(|item| item.name.is_some_and(|name| name.as_str() == late.cost_of));
+    let text = item.and_then(|item| rx_ide::cost_line(&subject.view, item));
+    let title = text.unwrap_or_else(|| "cost not known".to_owned());
+    proto::Command { title, command: NOTHING.to_owned(), arguments: None }
+}

@@ -1,0 +1,185 @@
+//! Places and trees of a document as the protocol has them.
+
+use crate::reads::Subject;
+use rx_base::Span;
+use rx_ide::{Access, Call, Fold, FoldKind, Outline, OutlineKind};
+use tower_lsp::ls_types as proto;
+
+/// Places of a document.
+pub fn locations(subject: &Subject<'_>, spans: Vec<Span>) -> Vec<proto::Location> {
+    let location = |span| proto::Location { uri: subject.uri.clone(), range: subject.range(span) };
+    spans.into_iter().map(location).collect()
+}
+
+/// Places with what is done there.
+pub fn highlights(subject: &Subject<'_>, found: Vec<(Span, Access)>) -> Vec<proto::DocumentHighlight> {
+    let highlight = |(span, access)| {
+        let kind = match access {
+            Access::Read => proto::DocumentHighlightKind::READ,
+            Access::Write | Access::Declaration => proto::DocumentHighlightKind::WRITE,
+        };
+        proto::DocumentHighlight { range: subject.range(span), kind: Some(kind) }
+    };
+    found.into_iter().map(highlight).collect()
+}
+
+/// Edits of one document.
+pub fn workspace_edit(subject: &Subject<'_>, edits: Vec<(Span, String)>) -> proto::WorkspaceEdit {
+    let edits = edits.into_iter().map(|(span, text)| proto::TextEdit { range: subject.range(span), new_text: text });
+    proto::WorkspaceEdit {
+        changes: Some([(subject.uri.clone(), edits.collect())].into_iter().collect()),
+        ..Default::default()
+    }
+}
+
+/// What a document declares: as a tree, or in a row for clients without trees.
+pub fn document_symbols(subject: &Subject<'_>, found: Vec<Outline>) -> proto::DocumentSymbolResponse {
+    if subject.profile.symbol_trees {
+        let tree = found.into_iter().map(|part| document_symbol(subject, part)).collect();
+        return proto::DocumentSymbolResponse::Nested(tree);
+    }
+    let mut row = Vec::new();
+    for part in &found {
+        flatten(subject, part, None, &mut row);
+    }
+    proto::DocumentSymbolResponse::Flat(row)
+}
+
+#[allow(deprecated, reason = "the type has a field that is")]
+fn document_symbol(subject: &Subject<'_>, part: Outline) -> proto::DocumentSymbol {
+    let children: Vec<_> = part.children.into_iter().map(|child| document_symbol(subject, child)).collect();
+    proto::DocumentSymbol {
+        name: part.name,
+        detail: part.detail,
+        kind: symbol_kind(part.kind),
+        tags: None,
+        deprecated: None,
+        range: subject.range(part.span),
+        selection_range: subject.range(part.selection),
+        children: (!children.is_empty()).then_some(children),
+    }
+}
+
+#[allow(deprecated, reason = "the type has a field that is")]
+fn flatten(subject: &Subject<'_>, part: &Outline, container: Option<&str>, row: &mut Vec<proto::SymbolInformation>) {
+    row.push(proto::SymbolInformation {
+        name: part.name.clone(),
+        kind: symbol_kind(part.kind),
+        tags: None,
+        deprecated: None,
+        location: proto::Location { uri: subject.uri.clone(), range: subject.range(part.span) },
+        container_name: container.map(str::to_owned),
+    });
+    part.children.iter().for_each(|child| flatten(subject, child, Some(&part.name), row));
+}
+
+fn symbol_kind(kind: OutlineKind) -> proto::SymbolKind {
+    match kind {
+        OutlineKind::Module => proto::SymbolKind::MODULE,
+        OutlineKind::Function | OutlineKind::PrimFunc => proto::SymbolKind::FUNCTION,
+        OutlineKind::Block => proto::SymbolKind::NAMESPACE,
+        OutlineKind::Binding => proto::SymbolKind::VARIABLE,
+        OutlineKind::Global => proto::SymbolKind::CONSTANT,
+    }
+}
+
+/// The modules and functions of a document whose names have the letters of `query` in this order, in capitals or not.
+pub fn workspace_symbols(subject: &Subject<'_>, query: &str) -> Vec<proto::SymbolInformation> {
+    let mut row = Vec::new();
+    for part in &rx_ide::functions(&subject.view) {
+        flatten(subject, part, None, &mut row);
+    }
+    row.retain(|symbol| has_letters(&symbol.name, query));
+    row
+}
+
+fn has_letters(name: &str, query: &str) -> bool {
+    let mut letters = name.chars().flat_map(char::to_lowercase);
+    query.chars().flat_map(char::to_lowercase).all(|wanted| letters.any(|letter| letter == wanted))
+}
+
+/// The folds of a document.
+pub fn folds(subject: &Subject<'_>, found: &[Fold]) -> Vec<proto::FoldingRange> {
+    let fold = |fold: &Fold| {
+        let range = subject.range(fold.span);
+        let columns = !subject.profile.folds_lines;
+        // Where only whole lines fold, the line of a closing bracket stays.
+        let end = subject.view.document().offset_of(range.end.line, 0, subject.profile.encoding);
+        let closes = subject.profile.folds_lines && is_blank(subject, end, fold.span.end as usize);
+        let end_line = range.end.line - u32::from(closes && range.end.line > range.start.line);
+        (range.start.line < end_line).then(|| proto::FoldingRange {
+            start_line: range.start.line,
+            start_character: columns.then_some(range.start.character),
+            end_line,
+            end_character: columns.then_some(range.end.character),
+            kind: match fold.kind {
+                FoldKind::Comment => Some(proto::FoldingRangeKind::Comment),
+                FoldKind::Imports => Some(proto::FoldingRangeKind::Imports),
+                FoldKind::Region => None,
+            },
+            collapsed_text: None,
+        })
+    };
+    found.iter().filter_map(fold).collect()
+}
+
+/// Whether there is nothing but blanks between two places of a line.
+fn is_blank(subject: &Subject<'_>, start: usize, end: usize) -> bool {
+    let document = subject.view.document();
+    let Some((from, to)) = document.locate(start).zip(document.locate(end)) else { return false };
+    let text = document.segment(from).map_or("", |segment| segment.text());
+    let same = (from.item, from.segment) == (to.item, to.segment);
+    same && text.get(from.offset..to.offset).is_some_and(|line| line.trim().is_empty())
+}
+
+/// The parts of the text around a place, the innermost first in a chain.
+pub fn selection(subject: &Subject<'_>, spans: &[Span]) -> proto::SelectionRange {
+    let mut parent: Option<Box<proto::SelectionRange>> = None;
+    for span in spans.iter().rev() {
+        parent = Some(Box::new(proto::SelectionRange { range: subject.range(*span), parent: parent.take() }));
+    }
+    parent.map_or_else(|| proto::SelectionRange { range: subject.range(Span::default()), parent: None }, |inner| *inner)
+}
+
+/// A function as calls speak of it.
+pub fn call_item(subject: &Subject<'_>, function: Outline) -> proto::CallHierarchyItem {
+    proto::CallHierarchyItem {
+        name: function.name,
+        kind: symbol_kind(function.kind),
+        tags: None,
+        detail: function.detail,
+        uri: subject.uri.clone(),
+        range: subject.range(function.span),
+        selection_range: subject.range(function.selection),
+        data: None,
+    }
+}
+
+/// The calls of a function.
+pub fn incoming(subject: &Subject<'_>, calls: Vec<Call>) -> Vec<proto::CallHierarchyIncomingCall> {
+    let call = |call: Call| proto::CallHierarchyIncomingCall {
+        from: call_item(subject, call.function),
+        from_ranges: call.places.into_iter().map(|place| subject.range(place)).collect(),
+    };
+    calls.into_iter().map(call).collect()
+}
+
+/// The calls in a function.
+pub fn outgoing(subject: &Subject<'_>, calls: Vec<Call>) -> Vec<proto::CallHierarchyOutgoingCall> {
+    let call = |call: Call| proto::CallHierarchyOutgoingCall {
+        to: call_item(subject, call.function),
+        from_ranges: call.places.into_iter().map(|place| subject.range(place)).collect(),
+    };
+    calls.into_iter().map(call).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_letters;
+
+    #[test]
+    fn letters_are_found_in_order() {
+        assert!(has_letters("conv2d_relu", "CVR") && has_letters("main", ""));
+        assert!(!has_letters("relu", "ur"));
+    }
+}

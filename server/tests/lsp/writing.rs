@@ -1,0 +1,253 @@
+//! Sessions of somebody who reads and writes: every request is answered by the real server, and the edits it returns are
+//! applied.
+
+use crate::client::Client;
+use serde_json::{Value, json};
+
+const URI: &str = "file:///net.rx";
+
+const NET: &str = "n = TypeVar(\"n\")
+@R.function
+def main(x: R.Tensor((n, 8), \"float32\"), w: R.Tensor((8, 4), \"float32\")):
+    é = R.matmul(x, w)
+    y = R.nn.relo(é)
+    return y
+";
+
+/// A client that takes everything.
+fn client() -> Client {
+    start(json!({
+        "workspace": {"workspaceEdit": {"documentChanges": true}, "applyEdit": true},
+        "textDocument": {
+            "codeAction": {
+                "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix", "source", "refactor"]}},
+                "isPreferredSupport": true, "dataSupport": true, "resolveSupport": {"properties": ["edit"]},
+            },
+            "completion": {"completionItem": {
+                "snippetSupport": true, "documentationFormat": ["markdown"],
+                "resolveSupport": {"properties": ["documentation"]}, "tagSupport": {"valueSet": [1]},
+            }},
+            "signatureHelp": {"signatureInformation": {
+                "documentationFormat": ["markdown"], "activeParameterSupport": true,
+                "parameterInformation": {"labelOffsetSupport": true},
+            }},
+            "inlayHint": {"resolveSupport": {"properties": ["tooltip"]}},
+        },
+    }))
+}
+
+/// A client that says nothing but that it knows actions.
+fn plain() -> Client {
+    start(json!({"textDocument": {"codeAction": {
+        "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix"]}},
+    }}}))
+}
+
+fn start(capabilities: Value) -> Client {
+    let mut client = Client::start(&["--stdio"]);
+    client.initialize(capabilities);
+    client
+}
+
+/// Opens a text and waits until it is checked.
+fn open(client: &mut Client, text: &str) -> Vec<Value> {
+    client.open(URI, 1, text);
+    client.diagnostics(URI, Some(1))
+}
+
+fn at(line: u32, column: u32) -> Value {
+    json!({"textDocument": {"uri": URI}, "position": {"line": line, "character": column}})
+}
+
+fn range(from: (u32, u32), to: (u32, u32)) -> Value {
+    let position = |(line, column)| json!({"line": line, "character": column});
+    json!({"start": position(from), "end": position(to)})
+}
+
+/// The byte of a UTF-16 position.
+fn byte(text: &str, position: &Value) -> usize {
+    let number = |key: &str| position[key].as_u64().expect("a number") as usize;
+    let start: usize = text.split_inclusive('\n').take(number("line")).map(str::len).sum();
+    let mut left = number("character");
+    let inside = text[start..].chars().take_while(|it| {
+        let fits = left > 0;
+        left = left.saturating_sub(it.len_utf16());
+        fits
+    });
+    start + inside.map(char::len_utf8).sum::<usize>()
+}
+
+fn apply(text: &str, edits: &Value) -> String {
+    let mut edits: Vec<(usize, usize, &str)> = edits
+        .as_array()
+        .expect("edits")
+        .iter()
+        .map(|it| {
+            (byte(text, &it["range"]["start"]), byte(text, &it["range"]["end"]), it["newText"].as_str().unwrap_or(""))
+        })
+        .collect();
+    edits.sort();
+    let mut text = text.to_owned();
+    for (from, to, new) in edits.into_iter().rev() {
+        text.replace_range(from..to, new);
+    }
+    text
+}
+
+fn actions(client: &mut Client, range: Value, only: Value) -> Vec<Value> {
+    let mut context = json!({"diagnostics": []});
+    if !only.is_null() {
+        context["only"] = only;
+    }
+    let params = json!({"textDocument": {"uri": URI}, "range": range, "context": context});
+    client.request("textDocument/codeAction", params).expect("actions").as_array().expect("a list").clone()
+}
+
+fn titled<'a>(actions: &'a [Value], title: &str) -> &'a Value {
+    actions.iter().find(|it| it["title"] == title).unwrap_or_else(|| panic!("{title} is among {actions:?}"))
+}
+
+#[test]
+fn a_mistake_is_fixed_by_an_action() {
+    let mut client = client();
+    let diagnostics = open(&mut client, NET);
+    let found = actions(&mut client, range((4, 10), (4, 10)), Value::Null);
+    let fix = titled(&found, "Change to R.nn.relu");
+    assert_eq!(fix["kind"], "quickfix");
+    assert_eq!(fix["diagnostics"][0]["code"], diagnostics[0]["code"]);
+    let edit = &fix["edit"]["documentChanges"][0];
+    assert_eq!(edit["textDocument"], json!({"uri": URI, "version": 1}));
+    let text = apply(NET, &edit["edits"]);
+    assert!(text.contains("y = R.nn.relu(é)"), "{text}");
+    client.change(URI, 2, json!([{"text": text}]));
+    assert_eq!(client.diagnostics(URI, Some(2)), Vec::<Value>::new());
+    assert_eq!(actions(&mut client, range((4, 10), (4, 10)), json!(["quickfix"])), Vec::<Value>::new());
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn actions_on_functions_and_files_are_filled_in_when_they_are_chosen() {
+    let mut client = client();
+    let text = NET.replace("relo", "relu");
+    let unused = text.replace("relu(é)", "relu(é)  # rx: ignore");
+    open(&mut client, &unused);
+    let found = actions(&mut client, range((2, 5), (2, 5)), Value::Null);
+    assert_eq!(titled(&found, "Run `main`")["command"]["command"], "rx.run");
+    let all = titled(&found, "Write all inferred types").clone();
+    assert!(all["edit"].is_null() && all["kind"] == "source.annotate.rx");
+    let all = client.request("codeAction/resolve", all).expect("resolved");
+    let annotated = apply(&unused, &all["edit"]["documentChanges"][0]["edits"]);
+    assert!(annotated.contains("é: R.Tensor((n, 4), dtype=\"float32\") = R.matmul(x, w)"), "{annotated}");
+    let fixes = actions(&mut client, range((0, 0), (0, 0)), json!(["source.fixAll"]));
+    let [fix] = &fixes[..] else { panic!("one action: {fixes:?}") };
+    let fix = client.request("codeAction/resolve", fix.clone()).expect("resolved");
+    assert_eq!(apply(&unused, &fix["edit"]["documentChanges"][0]["edits"]), text);
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn a_client_that_takes_little_gets_plain_edits() {
+    let mut client = plain();
+    open(&mut client, NET);
+    let found = actions(&mut client, range((4, 10), (4, 10)), Value::Null);
+    let fix = titled(&found, "Change to R.nn.relu");
+    assert!(apply(NET, &fix["edit"]["changes"][URI]).contains("y = R.nn.relu(é)"));
+    assert!(found.iter().all(|it| it["kind"] != "source.fixAll.rx"), "{found:?}");
+    let asked = actions(&mut client, range((2, 5), (2, 5)), json!(["source.annotate"]));
+    let text = apply(NET, &asked[0]["edit"]["changes"][URI]);
+    assert!(text.contains("é: R.Tensor("), "{text}");
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn hints_write_themselves() {
+    let mut client = client();
+    open(&mut client, &NET.replace("relo", "relu"));
+    let params = json!({"textDocument": {"uri": URI}, "range": range((3, 0), (4, 0))});
+    let hints = client.request("textDocument/inlayHint", params).expect("hints");
+    let hint = &hints[0];
+    assert_eq!(hint["label"], ": R.Tensor((n, 4), dtype=\"float32\")");
+    assert_eq!(hint["position"], json!({"line": 3, "character": 5}));
+    let text = apply(NET, &hint["textEdits"]);
+    assert!(text.contains("    é: R.Tensor((n, 4), dtype=\"float32\") = R.matmul"), "{text}");
+    let resolved = client.request("inlayHint/resolve", hint.clone()).expect("resolved");
+    assert_eq!(resolved["tooltip"], "R.Tensor((n, 4), dtype=\"float32\")");
+    let settings = json!({"settings": {"rx": {"inlayHints": {"shapes": false}}}});
+    client.notify("workspace/didChangeConfiguration", settings);
+    let params = json!({"textDocument": {"uri": URI}, "range": range((3, 0), (4, 0))});
+    let hints = client.request("textDocument/inlayHint", params).expect("hints");
+    assert_eq!(hints[0]["label"], ": \"float32\"");
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn what_may_be_written_is_offered_and_documented() {
+    let mut client = client();
+    let text = NET.replace("R.nn.relo(é)", "R.nn.");
+    open(&mut client, &text);
+    let list = client.request("textDocument/completion", at(4, 13)).expect("a list");
+    assert_eq!(list["isIncomplete"], false);
+    let items = list["items"].as_array().expect("items");
+    let relu = items.iter().find(|it| it["label"] == "relu").expect("relu");
+    assert_eq!(relu["textEdit"]["newText"], "relu(${1:data})$0");
+    assert_eq!(relu["textEdit"]["range"], range((4, 13), (4, 13)));
+    assert!(relu["documentation"].is_null());
+    let relu = client.request("completionItem/resolve", relu.clone()).expect("resolved");
+    assert!(relu["documentation"]["value"].as_str().expect("docs").contains("R.nn.relu(data)"));
+    let help = client.request("textDocument/signatureHelp", at(3, 20)).expect("help");
+    let signature = &help["signatures"][0];
+    assert_eq!(signature["label"], "R.matmul(x1, x2, out_dtype=None)");
+    assert_eq!((&help["activeParameter"], &signature["parameters"][1]["label"]), (&json!(1), &json!([13, 15])));
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn a_text_is_formatted() {
+    let mut client = client();
+    let text = NET.replace("relo(é)", "relu( é )").replace("y = ", "y=");
+    open(&mut client, &text);
+    let options = json!({"tabSize": 4, "insertSpaces": true});
+    let params = json!({"textDocument": {"uri": URI}, "options": options});
+    let edits = client.request("textDocument/formatting", params).expect("edits");
+    assert!(apply(&text, &edits).contains("    y = R.nn.relu(é)\n"));
+    let params = json!({"textDocument": {"uri": URI}, "options": options, "range": range((3, 0), (3, 5))});
+    let edits = client.request("textDocument/rangeFormatting", params).expect("edits");
+    assert!(apply(&text, &edits).contains("    y=R.nn.relu( é )\n"));
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn lenses_tell_what_a_function_costs() {
+    let mut client = client();
+    open(&mut client, &NET.replace("relo", "relu"));
+    let params = json!({"textDocument": {"uri": URI}});
+    let lenses = client.request("textDocument/codeLens", params).expect("lenses");
+    let lenses = lenses.as_array().expect("a list");
+    assert_eq!(lenses[0]["command"]["command"], "rx.run");
+    let cost = client.request("codeLens/resolve", lenses[1].clone()).expect("resolved");
+    assert_eq!(cost["command"]["title"], "n * 68 operations · n * 80 + 128 B (at least 128 B) moved · peak n * 32 B");
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn commands_explain_and_annotate() {
+    let mut client = client();
+    let text = NET.replace("relo", "relu");
+    open(&mut client, &text);
+    let position = json!({"line": 4, "character": 4});
+    let why = |client: &mut Client, part: Value| {
+        client.request("workspace/executeCommand", json!({"command": "rx.why", "arguments": [URI, position, part]}))
+    };
+    let found = why(&mut client, json!(1)).expect("an answer");
+    assert_eq!(found["traces"][0]["value"], "4");
+    let steps = found["traces"][0]["steps"].as_array().expect("steps");
+    assert_eq!(steps.last().expect("an end")["kind"], "parameter");
+    assert!(steps[0]["range"]["start"]["line"] == 4 && why(&mut client, json!("oops")).is_err());
+    let ask = client.ask("workspace/executeCommand", json!({"command": "rx.annotate", "arguments": [URI]}));
+    let request = client.message("workspace/applyEdit");
+    let edits = &request["params"]["edit"]["documentChanges"][0]["edits"];
+    assert!(apply(&text, edits).contains("y: R.Tensor((n, 4), dtype=\"float32\") = R.nn.relu(é)"));
+    client.respond(&request["id"], json!({"applied": true}));
+    assert_eq!(client.answer(ask).expect("an answer")["edits"], 3);
+    assert_eq!(client.quit(), Some(0));
+}

@@ -1,0 +1,132 @@
+//! A text read again after edits has the tree of the same text read anew.
+
+use rx_bench::generate::{Scale, scale};
+use rx_grammar_tests::{edit, folder, parser, workspace};
+use tree_sitter::{Node, Tree};
+
+/// A small generator of numbers that look random; the same ones in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % bound.max(1)
+    }
+}
+
+/// What people type.
+const TYPED: [&str; 24] = [
+    " ",
+    "\n",
+    "x",
+    "(",
+    ")",
+    "[",
+    "]",
+    "\"",
+    "'",
+    "\"\"\"",
+    ":",
+    ",",
+    "=",
+    "#",
+    "    ",
+    "\t",
+    "if x:\n",
+    "else:\n",
+    "def f(x):\n",
+    "@",
+    "\\",
+    "é",
+    "R.",
+    "1",
+];
+
+/// Every node, with its place.
+fn describe(tree: &Tree) -> Vec<(String, std::ops::Range<usize>, bool)> {
+    let mut nodes = Vec::new();
+    let mut cursor = tree.walk();
+    loop {
+        let node: Node<'_> = cursor.node();
+        nodes.push((node.kind().to_owned(), node.byte_range(), node.is_missing()));
+        if cursor.goto_first_child() || cursor.goto_next_sibling() {
+            continue;
+        }
+        loop {
+            if !cursor.goto_parent() {
+                return nodes;
+            }
+            if cursor.goto_next_sibling() {
+                break;
+            }
+        }
+    }
+}
+
+/// Edits the text `edits` times; where the text is free of errors afterwards, the trees have to be equal. A tree with an
+/// error may differ: which of several equal repairs is found depends on what could be reused.
+fn check(name: &str, text: &str, edits: usize, random: &mut Random) -> usize {
+    let mut parser = parser().expect("INVARIANT: the committed parser is of this library's version");
+    let mut text = text.to_owned();
+    let mut tree = parser.parse(&text, None).expect("INVARIANT: no time limit is set");
+    let mut compared = 0;
+    let mut undo: Option<(usize, usize, String)> = None;
+    for step in 0..edits {
+        let (at, old, new) = match undo.take() {
+            Some(undo) => undo,
+            None => {
+                let mut at = random.below(text.len() + 1);
+                while !text.is_char_boundary(at) {
+                    at -= 1;
+                }
+                let mut end = (at + [0, 0, 1, 4, 30][random.below(5)]).min(text.len());
+                while !text.is_char_boundary(end) {
+                    end += 1;
+                }
+                let new = if end > at && random.below(2) == 0 { "" } else { TYPED[random.below(TYPED.len())] };
+                undo = Some((at, new.len(), text.get(at..end).unwrap_or_default().to_owned()));
+                (at, end - at, new.to_owned())
+            }
+        };
+        edit(&mut text, &mut tree, at, old, &new);
+        tree = parser.parse(&text, Some(&tree)).expect("INVARIANT: no time limit is set");
+        let fresh = parser.parse(&text, None).expect("INVARIANT: no time limit is set");
+        if !fresh.root_node().has_error() {
+            compared += 1;
+            assert_eq!(describe(&tree), describe(&fresh), "{name}, edit {step}: {new:?} at {at}\n{text}");
+        }
+        // Every few edits stay.
+        if step % 7 == 6 && !fresh.root_node().has_error() {
+            undo = None;
+        }
+    }
+    compared
+}
+
+#[test]
+fn read_again_is_read_anew() {
+    let mut random = Random(7);
+    let mut compared = 0;
+    for path in rx_tests::cases::files(&workspace().join("examples"), "rx") {
+        let text = std::fs::read_to_string(&path).expect("INVARIANT: the file was just listed");
+        if text.len() < 8_000 {
+            compared += check(&path.display().to_string(), &text, 100, &mut random);
+        }
+    }
+    for path in rx_tests::cases::files(&folder().join("test/corpus"), "txt") {
+        let text = std::fs::read_to_string(&path).expect("INVARIANT: the file was just listed");
+        compared += check(&path.display().to_string(), &text, 100, &mut random);
+    }
+    // Long enough that lists are divided twice.
+    compared += check("one function", &scale(&Scale::new(600)), 16, &mut random);
+    compared += check("many functions", &scale(&Scale::new(600).split(60)), 16, &mut random);
+    println!("{compared} trees compared");
+    assert!(compared > 200, "most edits are taken back");
+}
+
+#[test]
+fn lines_that_are_all_alike_are_read() {
+    let text = "@R.function\ndef f(x):\n".to_owned() + &"    R.print(x)\n".repeat(3_000);
+    let mut random = Random(3);
+    assert!(check("alike", &text, 6, &mut random) > 0);
+}

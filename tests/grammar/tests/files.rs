@@ -1,0 +1,55 @@
+//! The grammar's files agree with one another.
+
+use rx_grammar_tests::{folder, language};
+use std::path::Path;
+use std::process::Command;
+use tree_sitter::Query;
+
+#[test]
+fn queries_name_nodes_of_the_grammar() {
+    let files = rx_tests::cases::files(&folder().join("queries"), "scm");
+    assert!(files.len() >= 7, "the queries are there");
+    for path in files {
+        let query = std::fs::read_to_string(&path).expect("INVARIANT: the file was just listed");
+        if let Err(error) = Query::new(&language(), &query) {
+            panic!("{}: {error}", path.display());
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &target)?,
+            false => drop(std::fs::copy(entry.path(), &target)?),
+        }
+    }
+    Ok(())
+}
+
+/// With the program `tree-sitter` in PATH: parser.c is what grammar.js makes, and the program's own tests pass.
+#[test]
+fn the_parser_is_generated_from_the_grammar() {
+    if Command::new("tree-sitter").arg("--version").output().is_err() {
+        return println!("skipped: no program tree-sitter in PATH (cargo install tree-sitter-cli)");
+    }
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tree-sitter-rx");
+    copy(&folder(), &scratch).expect("INVARIANT: the target folder is writable");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new("tree-sitter");
+        command.args(arguments).current_dir(&scratch).env("XDG_CACHE_HOME", scratch.join("cache"));
+        let output = command.output().expect("INVARIANT: the program was found above");
+        let said = [output.stdout, output.stderr].concat();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&said));
+    };
+    run(&["generate"]);
+    for file in ["src/parser.c", "src/grammar.json", "src/node-types.json"] {
+        let ours = std::fs::read(folder().join(file)).unwrap_or_default();
+        let made = std::fs::read(scratch.join(file)).unwrap_or_default();
+        assert!(ours == made, "{file} is stale: run `tree-sitter generate` in grammar/tree-sitter-rx");
+    }
+    run(&["test"]);
+}

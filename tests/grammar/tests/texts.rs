@@ -1,0 +1,109 @@
+//! What rx reads without a word, the grammar reads without an error node: the project's texts, and those `RX_CASES` and
+//! `RX_MODELS` name.
+
+use rx_grammar_tests::{first_error, parse, workspace};
+use rx_syntax::{Document, FileKind, ItemKind, syntax_diagnostics};
+use rx_tests::{cases, mdtest};
+use std::path::{Path, PathBuf};
+
+/// Whether rx finds no mistake of syntax or indentation in the text.
+fn rx_reads(text: &str, kind: FileKind) -> bool {
+    let document = Document::new(text, kind);
+    document.items().iter().filter(|item| item.kind != ItemKind::Foreign).all(|item| {
+        item.indentation_diagnostics().next().is_none()
+            && item.segments.iter().all(|segment| syntax_diagnostics(segment).is_empty())
+    })
+}
+
+#[derive(Default)]
+struct Tally {
+    texts: usize,
+    bytes: usize,
+    broken: usize,
+    failures: Vec<String>,
+}
+
+impl Tally {
+    /// Reads a text; one that rx complains about is not counted.
+    fn read(&mut self, name: &str, text: &str, kind: FileKind) {
+        if !rx_reads(text, kind) {
+            self.broken += 1;
+            return;
+        }
+        self.texts += 1;
+        self.bytes += text.len();
+        match parse(text) {
+            Err(error) => self.failures.push(format!("{name}: {error}")),
+            Ok(tree) => {
+                if let Some((line, what)) = first_error(&tree) {
+                    self.failures.push(format!("{name}:{line}: {}", what.chars().take(300).collect::<String>()));
+                }
+            }
+        }
+    }
+
+    fn read_files(&mut self, folder: &Path) {
+        for (extension, kind) in [("rx", FileKind::Rx), ("py", FileKind::Python)] {
+            for path in cases::files(folder, extension) {
+                if let Ok(text) = std::fs::read_to_string(&path) {
+                    self.read(&path.display().to_string(), &text, kind);
+                }
+            }
+        }
+    }
+
+    fn finish(self, what: &str) {
+        println!("{what}: {} texts, {} bytes; {} broken for rx, too", self.texts, self.bytes, self.broken);
+        let shown = self.failures.iter().take(20).map(String::as_str).collect::<Vec<_>>().join("\n");
+        assert!(self.failures.is_empty(), "{} of {}:\n{shown}", self.failures.len(), self.texts);
+    }
+}
+
+#[test]
+fn examples_and_test_documents() {
+    let root = workspace();
+    let mut tally = Tally::default();
+    tally.read_files(&root.join("examples"));
+    tally.read_files(&root.join("tests/fuzz/seeds"));
+    for path in cases::files(&root.join("tests/mdtest"), "md") {
+        let document = std::fs::read_to_string(&path).expect("INVARIANT: the file was just listed");
+        for block in mdtest::blocks(&document) {
+            let mdtest::Language::File(kind) = block.language else { continue };
+            tally.read(&format!("{}:{}", path.display(), block.line), &block.code, kind);
+        }
+    }
+    assert!(tally.texts > 100, "the project has texts");
+    tally.finish("project");
+}
+
+#[test]
+fn conformance_cases() {
+    let Some(folder) = cases::folder() else { return };
+    let mut tally = Tally::default();
+    let files = ["modules", "modules_noroundtrip", "tir_modules", "op_inference", "mutants"];
+    for file in files {
+        let Ok(rows) = cases::rows(&folder.join(format!("cases/{file}.jsonl"))) else { continue };
+        for (line, row) in rows.iter().enumerate() {
+            for field in ["text", "text_pep695", "text_min", "text_meta", "text_bare"] {
+                if let Some(text) = cases::text(row, field) {
+                    tally.read(&format!("{file}:{}:{field}", line + 1), text, FileKind::Rx);
+                }
+            }
+        }
+    }
+    tally.finish("cases");
+}
+
+#[test]
+fn models() {
+    let folders =
+        [std::env::var_os("RX_MODELS").map(PathBuf::from), cases::folder().map(|folder| folder.join("models"))];
+    let mut tally = Tally::default();
+    for folder in folders.into_iter().flatten() {
+        tally.read_files(&folder);
+    }
+    if tally.texts == 0 {
+        return println!("skipped: no models; RX_MODELS names a folder of some");
+    }
+    tally.finish("models");
+}

@@ -1,0 +1,107 @@
+"""TVM asked in child processes, which it may crash or hang: the mistake costs one text.
+
+Importing this says so and ends the program with success where apache-tvm is missing.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+os.environ.setdefault("TVM_NUM_THREADS", "1")
+try:
+    import tvm  # noqa: F401: children are forked with TVM loaded
+except ImportError:
+    print("skipped: apache-tvm is not installed")
+    sys.exit(0)
+
+FORKS = threading.Lock()
+
+
+def batches(items, size):
+    """Items in lists of at most so many."""
+    items = list(items)
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def asked(some, answer, seconds, jobs=1):
+    """What `answer(item)` yields, for every item of some batches, in order: pairs of its values and how it ended.
+
+    Values pass through JSON. The end is "" where nothing went wrong, else what was raised, "out of time" after so many seconds,
+    or "signal N"; values yielded before that are kept. A batch has a process of its own, in which nothing is printed, and a new one
+    after a crash; `jobs` of them run at once.
+    """
+    # Threads only wait for the processes.
+    with ThreadPoolExecutor(jobs) as pool:
+        for found in pool.map(lambda items: list(_batch(items, answer, seconds)), some):
+            yield from found
+
+
+def first(found, otherwise):
+    """Of each pair of `asked`, the one value, or `otherwise` where the child did not get that far."""
+    return [said[0] if said else otherwise for said, _ in found]
+
+
+def _batch(items, answer, seconds):
+    """`asked` for one batch."""
+    done = 0
+    while done < len(items):
+        reader, child = _fork(items[done:], answer, seconds)
+        said = []
+        with os.fdopen(reader, encoding="utf-8") as lines:
+            for kind, value in (json.loads(line) for line in lines if line.endswith("\n")):
+                if kind == "value":
+                    said.append(value)
+                else:
+                    yield said, value
+                    said, done = [], done + 1
+        _, status = os.waitpid(child, 0)
+        if done < len(items):
+            yield said, _died_of(status)
+            done += 1
+
+
+def _died_of(status):
+    """How a child ended that had not done its work, in words."""
+    if not os.WIFSIGNALED(status):
+        return "the process ended"
+    number = os.WTERMSIG(status)
+    return "out of time" if number == signal.SIGALRM else f"signal {number}"
+
+
+def _fork(items, answer, seconds):
+    """Starts a child; the end to read from, and its number."""
+    with FORKS:  # A child that another thread forks would keep the pipe open.
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                _work(items, answer, seconds, writer)
+            finally:
+                os._exit(0)
+        os.close(writer)
+    return reader, child
+
+
+def _work(items, answer, seconds, writer):
+    """Runs in the child: a line for each value, and one for each item that is done."""
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+
+    def send(kind, value):
+        left = (json.dumps([kind, value]) + "\n").encode()
+        while left:
+            left = left[os.write(writer, left) :]
+
+    for item in items:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        end = ""
+        try:
+            for value in answer(item):
+                send("value", value)
+        except Exception as error:  # whatever TVM raises
+            end = f"{type(error).__name__}: {error}"
+        send("end", end)
