@@ -1,13 +1,15 @@
-//! The handlers tower-lsp calls. They hold no state and do no work: each turns its message into an [`Event`] before its
+//! The handlers tower-lsp calls. They do no work, and keep nothing but the client's folders: each turns its message into an [`Event`] before its
 //! first `await`, which keeps the client's order, and waits for the answer if there is one.
 
 use crate::commands::{self, Command};
 use crate::event::Event;
+use crate::folders::{Folders, MAX_SYMBOLS};
 use crate::lsp::{Uri, actions, completions, edits, from_proto, hints, lenses, semantic, to_proto};
 use crate::parent;
 use crate::pull::Pull;
 use crate::reads::{Failure, Read, Subject};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
@@ -16,12 +18,13 @@ use tower_lsp::{LanguageServer, ls_types as proto};
 /// The handlers, and where they send their events.
 pub struct Backend {
     events: Sender<Event>,
+    folders: Folders,
 }
 
 impl Backend {
     /// Handlers that send to `events`.
     pub fn new(events: Sender<Event>) -> Backend {
-        Backend { events }
+        Backend { events, folders: Folders::default() }
     }
 
     fn send(&self, event: Event) {
@@ -74,6 +77,7 @@ impl LanguageServer for Backend {
     async fn initialize(&self, params: proto::InitializeParams) -> Result<proto::InitializeResult> {
         let profile = from_proto::profile(&params.capabilities);
         self.send(Event::Configure(profile));
+        self.folders.set(&from_proto::folders(&params), profile.encoding);
         self.configure(&params.initialization_options.unwrap_or_default());
         params.process_id.into_iter().for_each(|id| parent::watch(id, &self.events));
         Ok(to_proto::initialize_result(&profile))
@@ -93,6 +97,11 @@ impl LanguageServer for Backend {
 
     async fn initialized(&self, _: proto::InitializedParams) {
         self.send(Event::Initialized);
+    }
+
+    async fn did_change_workspace_folders(&self, params: proto::DidChangeWorkspaceFoldersParams) {
+        let uris = |folders: Vec<proto::WorkspaceFolder>| folders.into_iter().map(|it| it.uri).collect::<Vec<_>>();
+        self.folders.change(&uris(params.event.added), &uris(params.event.removed));
     }
 
     async fn did_change_watched_files(&self, params: proto::DidChangeWatchedFilesParams) {
@@ -312,10 +321,18 @@ impl LanguageServer for Backend {
     }
 
     async fn symbol(&self, params: proto::WorkspaceSymbolParams) -> Result<Option<proto::WorkspaceSymbolResponse>> {
-        let query = params.query;
-        let (read, receiver) = Read::of_all(move |subject| to_proto::workspace_symbols(subject, &query));
+        let all = |subject: &Subject<'_>| {
+            let symbols = to_proto::file_symbols(&subject.view, subject.uri, subject.profile.encoding);
+            vec![(subject.uri.clone(), symbols)]
+        };
+        let (read, receiver) = Read::of_all(all);
         self.send(Event::Read(read));
-        Ok(Some(proto::WorkspaceSymbolResponse::Flat(answer(receiver).await?)))
+        let (open, symbols): (HashSet<Uri>, Vec<Vec<_>>) = answer(receiver).await?.into_iter().unzip();
+        let fits = |symbol: &proto::SymbolInformation| to_proto::has_letters(&symbol.name, &params.query);
+        let mut found: Vec<_> = symbols.into_iter().flatten().filter(fits).collect();
+        found.extend(self.folders.symbols(open, params.query).await);
+        found.truncate(MAX_SYMBOLS);
+        Ok(Some(proto::WorkspaceSymbolResponse::Flat(found)))
     }
 
     async fn folding_range(&self, params: proto::FoldingRangeParams) -> Result<Option<Vec<proto::FoldingRange>>> {

@@ -10,6 +10,7 @@ pub mod backend;
 pub mod commands;
 pub mod documents;
 pub mod event;
+pub mod folders;
 pub mod frames;
 pub mod lsp;
 pub mod main_loop;

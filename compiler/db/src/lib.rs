@@ -5,6 +5,7 @@
 //! are computed from the document when somebody asks.
 
 mod annotate;
+pub mod files;
 mod module;
 mod owner;
 mod position;

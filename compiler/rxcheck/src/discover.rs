@@ -2,15 +2,14 @@
 
 use crate::args::Args;
 use crate::output::Failure;
+use rx_db::files::{Visit, is_source, kind_of, walk};
 use rx_db::{FileKind, Project, Projects};
 use rx_report::load::Place;
 use rx_settings::Settings;
 use std::collections::HashSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Folders never searched.
-const PASSED_OVER: [&str; 3] = ["target", "node_modules", "__pycache__"];
 
 /// A text to check.
 #[derive(Clone, Debug)]
@@ -69,9 +68,9 @@ pub fn discover(args: &Args, paths: &[PathBuf]) -> Found {
         if path.as_os_str() == "-" {
             search.add(args.stdin_name.clone(), Place::Stdin, true);
         } else if path.is_dir() {
-            search.folder(path);
+            walk(path, &mut search);
         } else {
-            search.file(path.clone(), true);
+            search.one(path.clone(), true);
         }
     }
     search.found
@@ -99,7 +98,7 @@ impl Search {
         let settings = &project.file.settings;
         let taken = match named {
             true => !(self.force_exclude && settings.excludes(&path)),
-            false => settings.takes(&path, matches!(extension(&path), Some("rx" | "py"))),
+            false => settings.takes(&path, is_source(&path)),
         };
         if taken {
             self.found.inputs.push(Input { shown, place, kind: kind_of(&path), named, project });
@@ -108,10 +107,24 @@ impl Search {
         }
     }
 
-    fn file(&mut self, path: PathBuf, named: bool) {
+    fn one(&mut self, path: PathBuf, named: bool) {
         // `./a.rx` and `a.rx` are one file, and `-` behind `./` is no standard input.
         let path = path.strip_prefix(".").map(Path::to_owned).unwrap_or(path);
         self.add(path.to_string_lossy().into_owned(), Place::File(path), named);
+    }
+}
+
+impl Visit for Search {
+    fn file(&mut self, path: PathBuf) {
+        self.one(path, false);
+    }
+
+    fn excluded(&mut self) {
+        self.found.excluded = true;
+    }
+
+    fn unreadable(&mut self, folder: &Path, error: &io::Error) {
+        self.found.failures.push(Failure::new(folder, error));
     }
 
     /// What speaks of the files in a folder; none when it is wrong or unreadable, which is said once.
@@ -133,60 +146,4 @@ impl Search {
             }
         }
     }
-
-    /// The files below `root`, by an explicit stack: folders may nest deeper than the program's.
-    fn folder(&mut self, root: &Path) {
-        let mut pending = vec![root.to_owned()];
-        while let Some(path) = pending.pop() {
-            if !path.is_dir() {
-                self.file(path, false);
-                continue;
-            }
-            let Some(project) = self.project(&path) else { continue };
-            let settings = &project.file.settings;
-            if path != root && settings.excludes(&path) {
-                self.found.excluded = true;
-                continue;
-            }
-            // Children go on the stack in reverse, so that they come off it sorted.
-            match children(&path, settings.include.is_some()) {
-                Ok(children) => pending.extend(children.into_iter().rev()),
-                Err(error) => self.found.failures.push(Failure::new(&path, &error)),
-            }
-        }
-    }
-}
-
-/// What is worth a look in one folder: subfolders that are no links, and regular files (links to them too) of Relax text
-/// or Python, or of `any` name; sorted by name.
-fn children(folder: &Path, any: bool) -> std::io::Result<Vec<PathBuf>> {
-    let mut children = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let path = entry.path();
-        // A file that vanished meanwhile is no mistake of the user's.
-        let Ok(kind) = entry.file_type() else { continue };
-        let wanted = if kind.is_dir() {
-            !PASSED_OVER.contains(&&*name)
-        } else {
-            // A pipe or device of that name would block; a link to a folder may lead round in a circle.
-            (any || matches!(extension(&path), Some("rx" | "py"))) && path.is_file()
-        };
-        if wanted && !name.starts_with('.') {
-            children.push(path);
-        }
-    }
-    children.sort();
-    Ok(children)
-}
-
-fn extension(path: &Path) -> Option<&str> {
-    path.extension().and_then(|extension| extension.to_str())
-}
-
-/// `.py` is Python, everything else plain Relax text.
-fn kind_of(path: &Path) -> FileKind {
-    if extension(path) == Some("py") { FileKind::Python } else { FileKind::Rx }
 }

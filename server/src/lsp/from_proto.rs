@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tower_lsp::ls_types::{
-    ClientCapabilities, DiagnosticTag, ExecuteCommandParams, MarkupKind, Position, PositionEncodingKind,
-    TextDocumentContentChangeEvent, TextDocumentPositionParams,
+    ClientCapabilities, DiagnosticTag, ExecuteCommandParams, InitializeParams, MarkupKind, Position,
+    PositionEncodingKind, TextDocumentContentChangeEvent, TextDocumentPositionParams,
 };
 
 /// What a client with these capabilities can take.
@@ -104,6 +104,15 @@ pub fn path_or_name(uri: &Uri) -> String {
 /// Whether a file has the name of settings files.
 pub fn is_settings_file(uri: &Uri) -> bool {
     path(uri).is_some_and(|path| path.file_name().is_some_and(|name| name == FILE_NAME))
+}
+
+/// The folders a client works in; older clients have one at most.
+#[allow(deprecated, reason = "what older clients say")]
+pub fn folders(params: &InitializeParams) -> Vec<Uri> {
+    match &params.workspace_folders {
+        Some(folders) => folders.iter().map(|folder| folder.uri.clone()).collect(),
+        None => params.root_uri.iter().cloned().collect(),
+    }
 }
 
 /// The folder a document is stored in.

@@ -3,8 +3,8 @@
 mod navigation;
 
 pub use navigation::{
-    call_item, document_symbols, folds, highlights, incoming, locations, outgoing, selection, workspace_edit,
-    workspace_symbols,
+    call_item, document_symbols, file_symbols, folds, has_letters, highlights, incoming, locations, outgoing,
+    selection, workspace_edit,
 };
 
 use super::{Profile, SOURCE, Uri, semantic, writing};
@@ -50,7 +50,7 @@ pub fn initialize_result(profile: &Profile) -> proto::InitializeResult {
         workspace: Some(proto::WorkspaceServerCapabilities {
             workspace_folders: Some(proto::WorkspaceFoldersServerCapabilities {
                 supported: Some(true),
-                change_notifications: None,
+                change_notifications: Some(proto::OneOf::Left(true)),
             }),
             ..Default::default()
         }),

@@ -251,3 +251,41 @@ fn broken_text_has_answers_too() {
     }
     assert_eq!(client.quit(), Some(0));
 }
+
+#[test]
+fn symbols_of_files_that_are_not_open_are_found_in_the_client_s_folders() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder"))
+            .and_then(|()| std::fs::write(&path, text))
+            .expect("written");
+        path
+    };
+    let function = |name: &str| format!("@R.function\ndef {name}(x: R.Any):\n    return x\n");
+    write("rx.toml", "exclude = [\"old\"]\n");
+    write("first.rx", &function("attention"));
+    write("nested/second.py", &format!("from tvm.script import relax as R\n{}", function("attend")));
+    write("old/third.rx", &function("attention_before"));
+    let open = write("open.rx", &function("attended_on_disk"));
+    let uri = |path: &std::path::Path| format!("file://{}", path.display());
+
+    let mut client = Client::start(&[]);
+    let folders = json!([{"uri": uri(folder.path()), "name": "models"}]);
+    client
+        .request("initialize", json!({"processId": null, "capabilities": {}, "workspaceFolders": folders}))
+        .expect("initialized");
+    client.notify("initialized", json!({}));
+    client.open(&uri(&open), 1, &function("attended_in_the_editor"));
+    let find = |client: &mut Client| -> Vec<String> {
+        let found = client.request("workspace/symbol", json!({"query": "atten"})).expect("symbols");
+        found.as_array().expect("a row").iter().map(|symbol| symbol["name"].as_str().unwrap_or("").to_owned()).collect()
+    };
+    assert_eq!(find(&mut client), ["attended_in_the_editor", "attention", "attend"]);
+    write("first.rx", &function("attention_again"));
+    client.close(&uri(&open));
+    assert_eq!(find(&mut client), ["attention_again", "attend", "attended_on_disk"]);
+    client.notify("workspace/didChangeWorkspaceFolders", json!({"event": {"added": [], "removed": folders}}));
+    assert_eq!(find(&mut client), Vec::<String>::new());
+    assert_eq!(client.quit(), Some(0));
+}

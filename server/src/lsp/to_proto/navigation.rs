@@ -1,7 +1,9 @@
 //! Places and trees of a document as the protocol has them.
 
+use crate::lsp::Uri;
 use crate::reads::Subject;
 use rx_base::Span;
+use rx_db::{Encoding, FileView};
 use rx_ide::{Access, Call, Fold, FoldKind, Outline, OutlineKind};
 use tower_lsp::ls_types as proto;
 
@@ -39,9 +41,8 @@ pub fn document_symbols(subject: &Subject<'_>, found: Vec<Outline>) -> proto::Do
         return proto::DocumentSymbolResponse::Nested(tree);
     }
     let mut row = Vec::new();
-    for part in &found {
-        flatten(subject, part, None, &mut row);
-    }
+    let range = |span| subject.range(span);
+    found.iter().for_each(|part| flatten(subject.uri, &range, part, None, &mut row));
     proto::DocumentSymbolResponse::Flat(row)
 }
 
@@ -61,16 +62,22 @@ fn document_symbol(subject: &Subject<'_>, part: Outline) -> proto::DocumentSymbo
 }
 
 #[allow(deprecated, reason = "the type has a field that is")]
-fn flatten(subject: &Subject<'_>, part: &Outline, container: Option<&str>, row: &mut Vec<proto::SymbolInformation>) {
+fn flatten(
+    uri: &Uri,
+    range: &impl Fn(Span) -> proto::Range,
+    part: &Outline,
+    container: Option<&str>,
+    row: &mut Vec<proto::SymbolInformation>,
+) {
     row.push(proto::SymbolInformation {
         name: part.name.clone(),
         kind: symbol_kind(part.kind),
         tags: None,
         deprecated: None,
-        location: proto::Location { uri: subject.uri.clone(), range: subject.range(part.span) },
+        location: proto::Location { uri: uri.clone(), range: range(part.span) },
         container_name: container.map(str::to_owned),
     });
-    part.children.iter().for_each(|child| flatten(subject, child, Some(&part.name), row));
+    part.children.iter().for_each(|child| flatten(uri, range, child, Some(&part.name), row));
 }
 
 fn symbol_kind(kind: OutlineKind) -> proto::SymbolKind {
@@ -83,17 +90,16 @@ fn symbol_kind(kind: OutlineKind) -> proto::SymbolKind {
     }
 }
 
-/// The modules and functions of a document whose names have the letters of `query` in this order, in capitals or not.
-pub fn workspace_symbols(subject: &Subject<'_>, query: &str) -> Vec<proto::SymbolInformation> {
+/// The modules and functions of a file, open or not.
+pub fn file_symbols(view: &FileView<'_>, uri: &Uri, encoding: Encoding) -> Vec<proto::SymbolInformation> {
     let mut row = Vec::new();
-    for part in &rx_ide::functions(&subject.view) {
-        flatten(subject, part, None, &mut row);
-    }
-    row.retain(|symbol| has_letters(&symbol.name, query));
+    let range = |span| super::range(view.document(), span, encoding);
+    rx_ide::functions(view).iter().for_each(|part| flatten(uri, &range, part, None, &mut row));
     row
 }
 
-fn has_letters(name: &str, query: &str) -> bool {
+/// Whether a name has the letters of `query` in this order, in capitals or not.
+pub fn has_letters(name: &str, query: &str) -> bool {
     let mut letters = name.chars().flat_map(char::to_lowercase);
     query.chars().flat_map(char::to_lowercase).all(|wanted| letters.any(|letter| letter == wanted))
 }

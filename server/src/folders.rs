@@ -1,0 +1,173 @@
+//! Modules and functions of the files in the client's folders, open or not.
+//!
+//! Files are read when somebody looks for a symbol, on a thread of their own and without the database of the open documents,
+//! so that no edit waits for them. What was read is kept until the file changes.
+
+use crate::lsp::{Uri, from_proto, to_proto};
+use crate::reads::STACK_SIZE;
+use rx_db::files::{Visit, is_source, kind_of, walk};
+use rx_db::{Encoding, Project, Projects, Workspace};
+use rx_settings::Finder;
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+use tokio::sync::oneshot;
+use tower_lsp::ls_types::SymbolInformation;
+
+/// The most files that are looked into for one question.
+const MAX_FILES: usize = 20_000;
+
+/// Longer files are passed over: their text is weights.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// The most symbols in one answer; a client shows a few dozen, and asks again with more letters.
+pub const MAX_SYMBOLS: usize = 2_000;
+
+/// The client's folders. Clones are the same.
+#[derive(Clone)]
+pub struct Folders(Arc<Mutex<State>>);
+
+struct State {
+    roots: Vec<PathBuf>,
+    encoding: Encoding,
+    files: HashMap<PathBuf, Known>,
+}
+
+/// What a file declared when it was last read.
+struct Known {
+    modified: Option<SystemTime>,
+    bytes: u64,
+    symbols: Vec<SymbolInformation>,
+}
+
+impl Default for Folders {
+    fn default() -> Folders {
+        Folders(Arc::new(Mutex::new(State { roots: Vec::new(), encoding: Encoding::Utf16, files: HashMap::new() })))
+    }
+}
+
+impl Folders {
+    /// Sets the folders and how columns are counted.
+    pub fn set(&self, roots: &[Uri], encoding: Encoding) {
+        let mut state = self.state();
+        state.roots = roots.iter().filter_map(from_proto::path).collect();
+        state.encoding = encoding;
+        state.files.clear();
+    }
+
+    /// Folders that came and went.
+    pub fn change(&self, added: &[Uri], removed: &[Uri]) {
+        let gone: Vec<PathBuf> = removed.iter().filter_map(from_proto::path).collect();
+        let mut state = self.state();
+        state.roots.retain(|root| !gone.contains(root));
+        state.files.retain(|file, _| !gone.iter().any(|root| file.starts_with(root)));
+        state.roots.extend(added.iter().filter_map(from_proto::path));
+    }
+
+    /// The symbols with the letters of `query` in files that are not `open`, at most [`MAX_SYMBOLS`].
+    pub async fn symbols(&self, open: HashSet<Uri>, query: String) -> Vec<SymbolInformation> {
+        let (reply, receiver) = oneshot::channel();
+        let folders = self.clone();
+        let look = move || {
+            let open: HashSet<PathBuf> = open.iter().filter_map(from_proto::path).collect();
+            let found = folders.state().search(&open, &query, &reply);
+            // A closed reply means a cancelled request.
+            let _ = reply.send(found);
+        };
+        let thread = std::thread::Builder::new().name("symbols".into()).stack_size(STACK_SIZE).spawn(look);
+        match thread {
+            Ok(_) => receiver.await.unwrap_or_default(),
+            // A system without threads left has other worries.
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn search(
+        &mut self,
+        open: &HashSet<PathBuf>,
+        query: &str,
+        reply: &oneshot::Sender<Vec<SymbolInformation>>,
+    ) -> Vec<SymbolInformation> {
+        let mut found = Vec::new();
+        let mut seen = HashSet::new();
+        for root in &self.roots {
+            let mut listing = Listing { projects: Projects::new(Finder::nearest()), files: Vec::new(), reply };
+            walk(root, &mut listing);
+            for file in listing.files {
+                if reply.is_closed() || found.len() >= MAX_SYMBOLS {
+                    return found;
+                }
+                // Folders may lie in each other.
+                if open.contains(&file) || !seen.insert(file.clone()) {
+                    continue;
+                }
+                let symbols = symbols_of(&mut self.files, &file, self.encoding);
+                found.extend(symbols.iter().filter(|symbol| to_proto::has_letters(&symbol.name, query)).cloned());
+            }
+        }
+        found.truncate(MAX_SYMBOLS);
+        found
+    }
+}
+
+/// What a file declares: as it was read, where it has not changed.
+fn symbols_of<'a>(known: &'a mut HashMap<PathBuf, Known>, file: &Path, encoding: Encoding) -> &'a [SymbolInformation] {
+    let Some(state) = std::fs::metadata(file).ok().filter(|state| state.len() <= MAX_BYTES) else { return &[] };
+    let (modified, bytes) = (state.modified().ok(), state.len());
+    let fresh = |known: &Known| known.modified == modified && known.bytes == bytes && modified.is_some();
+    if !known.get(file).is_some_and(fresh) {
+        // What makes rx fail is seen when the file is opened.
+        let symbols = catch_unwind(AssertUnwindSafe(|| read(file, encoding))).ok().flatten().unwrap_or_default();
+        known.insert(file.to_owned(), Known { modified, bytes, symbols });
+    }
+    known.get(file).map_or(&[], |known| &known.symbols)
+}
+
+/// `None`: the file cannot be read, or has nothing of TVMScript in it.
+fn read(file: &Path, encoding: Encoding) -> Option<Vec<SymbolInformation>> {
+    let text = String::from_utf8(std::fs::read(file).ok()?).ok()?;
+    // Every module says where its names come from, but for a file of functions alone.
+    if file.extension().is_some_and(|extension| extension == "py") && !text.contains("tvm") {
+        return None;
+    }
+    let uri = Uri::from_file_path(file)?;
+    let mut workspace = Workspace::new();
+    let id = workspace.add(&text, kind_of(file));
+    Some(to_proto::file_symbols(&workspace.view(id)?, &uri, encoding))
+}
+
+/// The files of a folder that its settings take.
+struct Listing<'a> {
+    projects: Projects,
+    files: Vec<PathBuf>,
+    reply: &'a oneshot::Sender<Vec<SymbolInformation>>,
+}
+
+impl Visit for Listing<'_> {
+    fn project(&mut self, folder: &Path) -> Option<Arc<Project>> {
+        // A settings file that is wrong says nothing; the user is told of it when a file is opened.
+        Some(self.projects.of_folder(folder).unwrap_or_default())
+    }
+
+    fn file(&mut self, path: PathBuf) {
+        let project = self.projects.of_file(&path).unwrap_or_default();
+        if project.file.settings.takes(&path, is_source(&path)) {
+            self.files.push(path);
+        }
+    }
+
+    fn unreadable(&mut self, _: &Path, _: &io::Error) {}
+
+    fn goes_on(&self) -> bool {
+        self.files.len() < MAX_FILES && !self.reply.is_closed()
+    }
+}
