@@ -1,7 +1,8 @@
 //! The thread that owns the documents and decides what is done when.
 //!
 //! Events come in the client's order. Those that wait are taken together: edits are applied one after the other, then the
-//! touched documents are checked once, so that fast typing costs one check and not one per key.
+//! touched documents are checked once, so that fast typing costs one check and not one per key. What is found of a text that
+//! a change on its way has overtaken is not sent.
 
 use crate::documents::Documents;
 use crate::event::Event;
@@ -13,13 +14,19 @@ use crate::run::registry::{Program, Runs};
 use crate::run::{Order, Outcome};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
 
 /// The most events taken together, so that a client that never pauses still gets diagnostics.
 const MAX_BATCH: usize = 1024;
 
+/// How long diagnostics may be held back because the next change is there already; then a client that never pauses is told.
+const HOLD: Duration = Duration::from_millis(50);
+
 /// The main loop's state.
 pub struct MainLoop {
     inbox: Receiver<Event>,
+    /// Events that were looked at and are not handled yet.
+    ahead: VecDeque<Event>,
     jobs: Sender<Job>,
     outbox: Outbox,
     profile: Profile,
@@ -36,6 +43,8 @@ pub struct MainLoop {
     pulls: Vec<Pull>,
     /// The document that was opened or changed last.
     last: Option<Uri>,
+    /// Since when diagnostics are held back.
+    held: Option<Instant>,
 }
 
 impl MainLoop {
@@ -43,6 +52,7 @@ impl MainLoop {
     pub fn new(inbox: Receiver<Event>, jobs: Sender<Job>, outbox: Outbox, runs: Runs) -> MainLoop {
         MainLoop {
             inbox,
+            ahead: VecDeque::new(),
             jobs,
             outbox,
             profile: Profile::default(),
@@ -54,17 +64,18 @@ impl MainLoop {
             touched: Vec::new(),
             pulls: Vec::new(),
             last: None,
+            held: None,
         }
     }
 
     /// Runs until [`Event::Stop`].
     pub fn run(mut self) {
         let mut running = true;
-        while running && let Ok(first) = self.inbox.recv() {
+        while running && let Some(first) = self.ahead.pop_front().or_else(|| self.inbox.recv().ok()) {
             running = self.handle(first);
             for _ in 1..MAX_BATCH {
-                match self.inbox.try_recv() {
-                    Ok(event) if running => running = self.handle(event),
+                match self.ahead.pop_front().or_else(|| self.inbox.try_recv().ok()) {
+                    Some(event) if running => running = self.handle(event),
                     _ => break,
                 }
             }
@@ -199,10 +210,25 @@ impl MainLoop {
             return;
         }
         for uri in touched {
-            if let Some((version, diagnostics)) = self.documents.diagnostics(&uri, &self.profile) {
+            let found = self.documents.diagnostics(&uri, &self.profile);
+            if let Some((version, diagnostics)) = found
+                && !self.is_overtaken(&uri)
+            {
+                self.held = None;
                 self.outbox.publish(uri, Some(version), diagnostics);
             }
         }
+    }
+
+    /// Whether a change of the document is there already, so that what was found of it can wait for that.
+    fn is_overtaken(&mut self, uri: &Uri) -> bool {
+        while self.ahead.len() < MAX_BATCH
+            && let Ok(event) = self.inbox.try_recv()
+        {
+            self.ahead.push_back(event);
+        }
+        let changes = |event: &Event| matches!(event, Event::Change { uri: changed, .. } if changed == uri);
+        self.ahead.iter().any(changes) && self.held.get_or_insert_with(Instant::now).elapsed() < HOLD
     }
 
     /// Answers the requests for diagnostics, with the text as it is now.

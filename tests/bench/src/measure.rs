@@ -1,4 +1,4 @@
-//! Measuring: thread CPU time, peak memory, medians.
+//! Measuring: CPU time, memory, medians.
 //!
 //! Benchmarks that are held to a bar use the CPU time of one thread: on a shared machine it varies far less than wall time.
 
@@ -13,13 +13,34 @@ pub fn thread_cpu_time<T>(work: impl FnOnce() -> T) -> (T, Duration) {
 
 /// The most memory this process ever held, in bytes: `VmHWM` of `/proc/self/status`. `None` where there is no such file.
 pub fn peak_memory() -> Option<u64> {
-    high_water_mark(&std::fs::read_to_string("/proc/self/status").ok()?)
+    kibibytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
-fn high_water_mark(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+/// A row of the kernel's table, in bytes.
+fn kibibytes(status: &str, row: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(row))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
     kibibytes.checked_mul(1024)
+}
+
+/// The memory another process holds, in bytes: `VmRSS` of its `/proc/…/status`. `None` where there is no such file.
+pub fn resident_memory(process: u32) -> Option<u64> {
+    kibibytes(&std::fs::read_to_string(format!("/proc/{process}/status")).ok()?, "VmRSS:")
+}
+
+/// The CPU time all threads of another process have used: `/proc/…/stat`, in steps of 10 ms. `None` where there is no such
+/// file.
+pub fn process_cpu_time(process: u32) -> Option<Duration> {
+    ticks(&std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
+        .map(|ticks| Duration::from_millis(10 * ticks))
+}
+
+/// User and system time; the second field is the program's name, which may hold blanks and parentheses.
+fn ticks(stat: &str) -> Option<u64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    user.checked_add(system)
 }
 
 /// Samples of one quantity, sorted.
@@ -52,14 +73,16 @@ impl Samples {
 
 #[cfg(test)]
 mod tests {
-    use super::{Samples, high_water_mark, thread_cpu_time};
+    use super::{Samples, kibibytes, thread_cpu_time, ticks};
     use std::time::Duration;
 
     #[test]
     fn reads_the_kernel_s_table() {
-        assert_eq!(high_water_mark("VmPeak:\t 9 kB\nVmHWM:\t    1040 kB\nVmRSS:\t 7 kB\n"), Some(1_064_960));
-        assert_eq!(high_water_mark("VmRSS: 7 kB\n"), None);
-        assert_eq!(high_water_mark("VmHWM: much\n"), None);
+        assert_eq!(kibibytes("VmPeak:\t 9 kB\nVmHWM:\t    1040 kB\nVmRSS:\t 7 kB\n", "VmHWM:"), Some(1_064_960));
+        assert_eq!(kibibytes("VmRSS: 7 kB\n", "VmHWM:"), None);
+        assert_eq!(kibibytes("VmHWM: much\n", "VmHWM:"), None);
+        assert_eq!(ticks("7 (a) b) S 1 7 7 0 -1 4 9 0 0 0 25 17 0 0 20"), Some(42));
+        assert_eq!(ticks("7 (a) S 1"), None);
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Writes a generated program to standard output.
 
-use rx_bench::generate::{Kind, Scale, network, scale};
+use rx_bench::generate::{Kind, Language, Scale, network, scale};
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: generate scale N [--kind resnet|transformer|mixed] [--split K] [--no-main] [--dyn]
-       generate network N
+       generate network N [--language relax|mlir|python]
 
   scale     about N bindings of residual blocks and transformer layers
   network   N operators, a chain of convolutions and activations
@@ -36,7 +36,20 @@ fn generate(arguments: &[String]) -> Option<String> {
     let size = size.parse().ok()?;
     match what.as_str() {
         "scale" => Some(scale(&scale_options(size, flags)?)),
-        "network" if flags.is_empty() => Some(network(size)),
+        "network" => Some(network(size, language(flags)?)),
+        _ => None,
+    }
+}
+
+fn language(flags: &[String]) -> Option<Language> {
+    match flags {
+        [] => Some(Language::Relax),
+        [flag, language] if flag == "--language" => match language.as_str() {
+            "relax" => Some(Language::Relax),
+            "mlir" => Some(Language::Mlir),
+            "python" => Some(Language::Python),
+            _ => None,
+        },
         _ => None,
     }
 }

@@ -1,0 +1,400 @@
+//! Language servers on the same network, side by side: opening, edits, bursts of edits, requests right after an edit.
+//!
+//! ```text
+//! servers --server rx-lsp [--mlir mlir-lsp-server] [--python "ruff server"] [--operators 1000,10000,100000] [--edits 60]
+//! ```
+//! Every server gets the network in its own language ([`rx_bench::generate::network`]) and the same kinds of edits, in turns.
+//! Figures are wall time from the first byte sent to the last byte read, and the CPU time of the server's process. The bars
+//! of issue 5 stand beside rx's figures. Ratios are a peer's figure over rx's.
+
+use rx_bench::generate::{Language, network};
+use rx_bench::lsp::{Edit, Server};
+use rx_bench::measure::{Samples, process_cpu_time, resident_memory};
+use serde_json::{Value, json};
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// How many edits are sent at once.
+const BURST: usize = 10;
+/// How many bursts are sent.
+const BURSTS: usize = 9;
+/// How many requests of a kind are sent, each right after an edit.
+const REQUESTS: usize = 50;
+/// Lines of a screen.
+const SCREEN: usize = 60;
+/// The first edits warm caches up and are left out.
+const WARM_UP: usize = 2;
+
+fn main() -> ExitCode {
+    let options = match Options::read(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(why) => {
+            eprintln!("servers: {why}");
+            return ExitCode::from(2);
+        }
+    };
+    for operators in &options.operators {
+        if let Err(error) = compare(&options, *operators) {
+            eprintln!("servers: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+struct Options {
+    /// rx first.
+    servers: Vec<(Language, String)>,
+    operators: Vec<usize>,
+    edits: usize,
+}
+
+impl Options {
+    fn read(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
+        let mut options = Options { servers: Vec::new(), operators: vec![1_000, 10_000, 100_000], edits: 60 };
+        while let Some(word) = words.next() {
+            let value = words.next().ok_or_else(|| format!("{word} needs a value"))?;
+            let number = |text: &str| text.parse::<usize>().map_err(|_| format!("{word}: `{text}` is no number"));
+            match word.as_str() {
+                "--server" => options.servers.insert(0, (Language::Relax, value)),
+                "--mlir" => options.servers.push((Language::Mlir, value)),
+                "--python" => options.servers.push((Language::Python, value)),
+                "--operators" => options.operators = value.split(',').map(number).collect::<Result<_, _>>()?,
+                "--edits" => options.edits = number(&value)?,
+                _ => return Err(format!("unknown option {word}")),
+            }
+        }
+        match options.servers.first() {
+            Some((Language::Relax, _)) => Ok(options),
+            _ => Err("say --server target/release/rx-lsp".to_owned()),
+        }
+    }
+}
+
+/// A kind of edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Space,
+    Break,
+    Shape,
+}
+
+impl Kind {
+    const ALL: [Kind; 3] = [Kind::Space, Kind::Break, Kind::Shape];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Space => "a space",
+            Kind::Break => "a breaking `(`",
+            Kind::Shape => "another padding",
+        }
+    }
+
+    /// What is replaced by what, in a line that has it; the empty text stands at the line's end.
+    fn change(self, language: Language) -> (&'static str, &'static str) {
+        match (self, language) {
+            (Kind::Space, _) => ("", " "),
+            (Kind::Break, _) => ("", "("),
+            (Kind::Shape, Language::Mlir) => ("pad = array<i64: 1", "pad = array<i64: 2"),
+            (Kind::Shape, _) => ("padding=[1", "padding=[2"),
+        }
+    }
+}
+
+/// A server with its document.
+struct Contestant {
+    language: Language,
+    name: String,
+    server: Server,
+    document: PathBuf,
+    text: String,
+    open: Duration,
+    resident: Option<u64>,
+    /// A convolution in the middle: its line.
+    line: usize,
+    /// By kind of edit.
+    edits: Vec<Figures>,
+    burst: Vec<Duration>,
+    publications: usize,
+    requests: Vec<(&'static str, Vec<Duration>)>,
+}
+
+/// The samples of one kind of edit.
+#[derive(Default)]
+struct Figures {
+    wall: Vec<Duration>,
+    cpu: Duration,
+}
+
+fn compare(options: &Options, operators: usize) -> io::Result<()> {
+    let mut all = Vec::new();
+    for (language, command) in &options.servers {
+        all.push(Contestant::start(*language, command, operators)?);
+    }
+    for kind in Kind::ALL {
+        for contestant in &mut all {
+            contestant.edits.push(Figures::default());
+        }
+        for round in 0..WARM_UP + options.edits {
+            for contestant in &mut all {
+                contestant.there_and_back(kind, round >= WARM_UP)?;
+            }
+        }
+    }
+    for contestant in &mut all {
+        contestant.bursts()?;
+        contestant.requests()?;
+    }
+    print(operators, &all);
+    Ok(())
+}
+
+impl Drop for Contestant {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system.
+        let _ = std::fs::remove_file(&self.document);
+    }
+}
+
+impl Contestant {
+    fn start(language: Language, command: &str, operators: usize) -> io::Result<Contestant> {
+        let (extension, id) = match language {
+            Language::Relax => ("rx", "rx"),
+            Language::Mlir => ("mlir", "mlir"),
+            Language::Python => ("py", "python"),
+        };
+        let document = std::env::temp_dir().join(format!("rx_bench_{}_{operators}.{extension}", std::process::id()));
+        let text = network(operators, language);
+        std::fs::write(&document, &text)?;
+        let mut server = Server::start(command, &document)?;
+        let open = server.open(id, &text)?;
+        let middle = text.lines().count() / 2;
+        let is_convolution = |line: &str| line.contains("conv2d") && line.contains("pad");
+        let line = text.lines().enumerate().skip(middle).find(|(_, line)| is_convolution(line)).map(|(at, _)| at);
+        let line = line.ok_or_else(|| io::Error::other("a network of two operators at least"))?;
+        let program = command.split_whitespace().next().unwrap_or_default();
+        let name = std::path::Path::new(program).file_name().map_or_else(String::new, |it| it.to_string_lossy().into());
+        let resident = resident_memory(server.process());
+        Ok(Contestant {
+            language,
+            name,
+            server,
+            document,
+            text,
+            open,
+            resident,
+            line,
+            edits: Vec::new(),
+            burst: Vec::new(),
+            publications: 0,
+            requests: Vec::new(),
+        })
+    }
+
+    /// Replaces `old` in the line of the convolution, or appends to the line, and gives the whole new text.
+    fn edit(&self, old: &str, new: &str) -> io::Result<(usize, String)> {
+        let line = self.text.lines().nth(self.line).unwrap_or_default();
+        let column = if old.is_empty() { Some(line.len()) } else { line.find(old) };
+        let column = column.ok_or_else(|| io::Error::other(format!("no `{old}` in `{line}`")))?;
+        // INVARIANT: `line` is a piece of the text.
+        let start = line.as_ptr() as usize - self.text.as_ptr() as usize + column;
+        let mut after = self.text.clone();
+        after.replace_range(start..start + old.len(), new);
+        Ok((column, after))
+    }
+
+    /// One edit and the same undone, each with its diagnostics waited for.
+    fn there_and_back(&mut self, kind: Kind, counts: bool) -> io::Result<()> {
+        let (old, new) = kind.change(self.language);
+        let (column, after) = self.edit(old, new)?;
+        let line = self.line;
+        let before = std::mem::take(&mut self.text);
+        let edits =
+            [Edit { line, column, old, new, after: &after }, Edit { line, column, old: new, new: old, after: &before }];
+        for edit in &edits {
+            let spent = process_cpu_time(self.server.process());
+            let message = self.server.change(edit);
+            let start = Instant::now();
+            self.server.send(&message)?;
+            let (end, _) = self.server.diagnostics()?;
+            let spent = process_cpu_time(self.server.process()).zip(spent).map(|(now, then)| now - then);
+            if counts && let Some(figures) = self.edits.last_mut() {
+                figures.wall.push(end.duration_since(start));
+                figures.cpu += spent.unwrap_or_default();
+            }
+        }
+        self.text = before;
+        Ok(())
+    }
+
+    /// Edits sent at once; the time from the last of them to its diagnostics.
+    fn bursts(&mut self) -> io::Result<()> {
+        let (column, after) = self.edit("", " ")?;
+        let (line, before) = (self.line, std::mem::take(&mut self.text));
+        for _ in 0..BURSTS {
+            let mut messages = Vec::new();
+            for step in 0..BURST {
+                let edit = match step % 2 {
+                    0 => Edit { line, column, old: "", new: " ", after: &after },
+                    _ => Edit { line, column, old: " ", new: "", after: &before },
+                };
+                messages.push(self.server.change(&edit));
+            }
+            for message in &messages {
+                self.server.send(message)?;
+            }
+            let start = Instant::now();
+            let (end, publications) = self.server.diagnostics()?;
+            self.burst.push(end.saturating_duration_since(start));
+            self.publications = self.publications.max(publications);
+        }
+        self.text = before;
+        Ok(())
+    }
+
+    /// Requests about the edited line, each sent right behind an edit.
+    fn requests(&mut self) -> io::Result<()> {
+        let text = self.text.lines().nth(self.line).unwrap_or_default();
+        let column = |word: &str| text.find(word).map_or(0, |at| at + word.len());
+        let at = |character: usize| json!({"line": self.line, "character": character});
+        // The operator, its first operand, and the place where the operand begins.
+        let (operator, operand) = match self.language {
+            Language::Relax => (column("R.nn.con"), column("R.nn.conv2d(") + 1),
+            Language::Mlir => (column("tosa.con"), column("tosa.conv2d %") + 1),
+            Language::Python => (column("= con"), column("conv2d(") + 1),
+        };
+        let first = self.line.saturating_sub(SCREEN / 2);
+        let screen = json!({"start": {"line": first, "character": 0}, "end": {"line": first + SCREEN, "character": 0}});
+        let asked: [(&'static str, &str, Value); 5] = [
+            ("hover", "textDocument/hover", json!({"position": at(operator)})),
+            ("definition", "textDocument/definition", json!({"position": at(operand)})),
+            ("completion", "textDocument/completion", json!({"position": at(operand - 1)})),
+            ("inlay hints of a screen", "textDocument/inlayHint", json!({"range": screen})),
+            ("semantic tokens, delta", "textDocument/semanticTokens/full/delta", json!({})),
+        ];
+        for (name, method, mut params) in asked {
+            if !self.offers(method) {
+                continue;
+            }
+            if name.starts_with("semantic") {
+                let full = self.server.ask("textDocument/semanticTokens/full", json!({}))?;
+                params["previousResultId"] = full.message["result"]["resultId"].clone();
+            }
+            let samples = self.right_after_edits(method, &params)?;
+            self.requests.push((name, samples));
+        }
+        Ok(())
+    }
+
+    fn right_after_edits(&mut self, method: &str, params: &Value) -> io::Result<Vec<Duration>> {
+        let (column, after) = self.edit("", " ")?;
+        let (line, before) = (self.line, std::mem::take(&mut self.text));
+        let mut samples = Vec::new();
+        let mut params = params.clone();
+        for step in 0..REQUESTS {
+            let edit = match step % 2 {
+                0 => Edit { line, column, old: "", new: " ", after: &after },
+                _ => Edit { line, column, old: " ", new: "", after: &before },
+            };
+            let message = self.server.change(&edit);
+            self.server.send(&message)?;
+            let start = Instant::now();
+            let answer = self.server.ask(method, params.clone())?;
+            samples.push(answer.at.duration_since(start));
+            if let Some(id) = answer.message["result"].get("resultId") {
+                params["previousResultId"] = id.clone();
+            }
+        }
+        self.text = before;
+        Ok(samples)
+    }
+
+    fn offers(&self, method: &str) -> bool {
+        let provider = match method {
+            "textDocument/hover" => "/hoverProvider",
+            "textDocument/definition" => "/definitionProvider",
+            "textDocument/completion" => "/completionProvider",
+            "textDocument/inlayHint" => "/inlayHintProvider",
+            _ => "/semanticTokensProvider/full/delta",
+        };
+        self.server.capabilities.pointer(provider).is_some_and(|it| !it.is_null() && *it != false)
+    }
+}
+
+/// Milliseconds: p50 and p99 of an edit, for networks of at most so many operators.
+const EDIT_BARS: [(usize, f64, f64); 3] = [(1_000, 1.0, 3.0), (10_000, 1.5, 5.0), (100_000, 3.0, 15.0)];
+
+fn print(operators: usize, all: &[Contestant]) {
+    println!("\n{operators} operators");
+    let rows = rows(operators, all);
+    for (name, cells, bar) in rows {
+        let first = cells.first().copied().flatten();
+        let mut line = format!("  {name:<48}");
+        for (contestant, cell) in all.iter().zip(&cells) {
+            let text = match cell {
+                None => format!("{} –", contestant.name),
+                Some(value) => format!("{} {}", contestant.name, shown(*value)),
+            };
+            let ratio = match (cell, first) {
+                (Some(value), Some(first))
+                    if contestant.language != Language::Relax && first > 0.0 && name.ends_with("ms") =>
+                {
+                    format!(" ({:.1}×)", value / first)
+                }
+                _ => String::new(),
+            };
+            line.push_str(&format!("  {:<32}", text + &ratio));
+        }
+        if let (Some(bar), Some(value)) = (bar, first) {
+            let verdict = if value <= bar { "met" } else { "NOT MET" };
+            line.push_str(&format!("bar {}: {verdict}", shown(bar)));
+        }
+        println!("{}", line.trim_end());
+    }
+}
+
+/// A line of the table: what it is, a figure for each server, the bar of rx's.
+type Row = (String, Vec<Option<f64>>, Option<f64>);
+
+fn rows(operators: usize, all: &[Contestant]) -> Vec<Row> {
+    let large = operators >= 100_000;
+    let bars = EDIT_BARS.iter().find(|(size, ..)| operators <= *size);
+    let mut rows: Vec<Row> = Vec::new();
+    let mut row = |name: String, figure: &dyn Fn(&Contestant) -> Option<f64>, bar: Option<f64>| {
+        rows.push((name, all.iter().map(figure).collect(), bar));
+    };
+    row("text, MB".to_owned(), &|it| Some(it.text.len() as f64 / 1e6), None);
+    row("open → diagnostics, ms".to_owned(), &|it| Some(millis(it.open)), large.then_some(500.0));
+    row("resident after it, MB".to_owned(), &|it| Some(it.resident? as f64 / 1e6), large.then_some(250.0));
+    for (at, kind) in Kind::ALL.iter().enumerate() {
+        let samples = move |it: &Contestant| Samples::new(it.edits[at].wall.clone());
+        let name = kind.name();
+        row(format!("{name}: p50, ms"), &|it| Some(millis(samples(it).median())), bars.map(|it| it.1));
+        row(format!("{name}: p99, ms"), &|it| Some(millis(samples(it).percentile(99))), bars.map(|it| it.2));
+        let cpu = |it: &Contestant| {
+            let figures = &it.edits[at];
+            Some(millis(figures.cpu) / figures.wall.len().max(1) as f64)
+        };
+        row(format!("{name}: CPU an edit, ms"), &cpu, None);
+    }
+    let two_edits = all.first().map(|rx| 2.0 * millis(Samples::new(rx.edits[0].wall.clone()).median()));
+    let last = |it: &Contestant| Some(millis(Samples::new(it.burst.clone()).median()));
+    row(format!("{BURST} edits at once: the last, ms"), &last, two_edits);
+    row("    publications, at most".to_owned(), &|it| Some(it.publications as f64), Some(3.0));
+    for name in ["hover", "definition", "completion", "inlay hints of a screen", "semantic tokens, delta"] {
+        let samples = |it: &Contestant| it.requests.iter().find(|(kind, _)| *kind == name).map(|it| it.1.clone());
+        let p99 = |it: &Contestant| Some(millis(Samples::new(samples(it)?).percentile(99)));
+        row(format!("{name} after an edit: p99, ms"), &p99, large.then_some(5.0));
+    }
+    rows
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn shown(value: f64) -> String {
+    if value.fract() == 0.0 || value >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+}
