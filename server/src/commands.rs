@@ -1,6 +1,6 @@
-//! Commands beside `rx.run`: where a dim comes from, and types written into the text.
+//! Commands beside `rx.run`: where a dim comes from, types written into the text, how the text is read.
 
-use crate::lsp::{Point, Uri, edits, to_proto};
+use crate::lsp::{Point, Uri, actions, edits, to_proto};
 use crate::reads::Subject;
 use rx_base::Span;
 use rx_db::{Asked, Detail, Step, Trace, Why};
@@ -12,6 +12,8 @@ use tower_lsp::ls_types as proto;
 pub const WHY: &str = "rx.why";
 /// Writes inferred types into the text.
 pub const ANNOTATE: &str = "rx.annotate";
+/// Shows the syntax tree.
+pub const SYNTAX_TREE: &str = "rx.syntaxTree";
 
 /// A command about a document, read from its arguments (`docs/lsp-extensions.md`).
 #[derive(Clone, Debug, PartialEq)]
@@ -20,13 +22,15 @@ pub enum Command {
     Why(Uri, Point, Asked),
     /// `rx.annotate`, of a function or of all.
     Annotate(Uri, Option<Point>),
+    /// `rx.syntaxTree`, of a range or of all.
+    SyntaxTree(Uri, Option<(Point, Point)>),
 }
 
 impl Command {
     /// The document it is about.
     pub fn uri(&self) -> &Uri {
         match self {
-            Command::Why(uri, ..) | Command::Annotate(uri, _) => uri,
+            Command::Why(uri, ..) | Command::Annotate(uri, _) | Command::SyntaxTree(uri, _) => uri,
         }
     }
 
@@ -40,6 +44,7 @@ impl Command {
         match params.command.as_str() {
             WHY => Some(why_arguments(next(), next(), next())),
             ANNOTATE => Some(annotate_arguments(next(), next())),
+            SYNTAX_TREE => Some(syntax_tree_arguments(next(), next())),
             _ => None,
         }
     }
@@ -68,6 +73,13 @@ fn annotate_arguments(uri: Value, position: Value) -> Result<Command, &'static s
     Ok(Command::Annotate(uri, at))
 }
 
+fn syntax_tree_arguments(uri: Value, range: Value) -> Result<Command, &'static str> {
+    let uri = Uri::deserialize(uri).map_err(|_| "rx.syntaxTree: the first argument is the URI of a document")?;
+    let range =
+        Option::<proto::Range>::deserialize(range).map_err(|_| "rx.syntaxTree: the second argument is a range")?;
+    Ok(Command::SyntaxTree(uri, range.map(actions::points)))
+}
+
 fn point(value: Value) -> Option<Point> {
     let position = proto::Position::deserialize(value).ok()?;
     Some(Point { line: position.line, column: position.character })
@@ -83,12 +95,18 @@ pub fn outcome(subject: &Subject<'_>, command: &Command) -> Outcome {
             let found = subject.view.workspace().why(subject.view.file(), subject.offset(*at), asked);
             (found.map_or(Value::Null, |why| why_value(subject, &why)), None)
         }
+        Command::SyntaxTree(_, range) => (syntax_tree(subject, *range), None),
         Command::Annotate(_, at) => {
             let found = rx_ide::annotate(&subject.view, at.map(|at| subject.offset(at)));
             let answer = json!({ "edits": found.len() });
             (answer, (!found.is_empty()).then(|| edits::workspace_edit(subject, found)))
         }
     }
+}
+
+/// The tree's text.
+fn syntax_tree(subject: &Subject<'_>, range: Option<(Point, Point)>) -> Value {
+    rx_ide::syntax_tree(&subject.view, range.map(|(start, end)| subject.span(start, end))).into()
 }
 
 fn why_value(subject: &Subject<'_>, why: &Why<Span>) -> Value {

@@ -7,9 +7,10 @@
 use crate::documents::Documents;
 use crate::event::Event;
 use crate::lsp::{Preferences, Profile, Uri, from_proto};
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, Progress};
 use crate::pull::{Pull, Report};
 use crate::reads::{Job, Read, WORKERS};
+use crate::run::child::file_name;
 use crate::run::registry::{Program, Runs};
 use crate::run::{Order, Outcome};
 use std::collections::VecDeque;
@@ -21,6 +22,9 @@ const MAX_BATCH: usize = 1024;
 
 /// How long diagnostics may be held back because the next change is there already; then a client that never pauses is told.
 const HOLD: Duration = Duration::from_millis(50);
+
+/// Texts of this many bytes are checked for the first time under a progress: it may take a second on a slow machine.
+const LONG: usize = 4 << 20;
 
 /// The main loop's state.
 pub struct MainLoop {
@@ -43,6 +47,8 @@ pub struct MainLoop {
     pulls: Vec<Pull>,
     /// The document that was opened or changed last.
     last: Option<Uri>,
+    /// Long documents that were opened and not checked yet.
+    checking: Vec<(Uri, Progress)>,
     /// Since when diagnostics are held back.
     held: Option<Instant>,
 }
@@ -64,6 +70,7 @@ impl MainLoop {
             touched: Vec::new(),
             pulls: Vec::new(),
             last: None,
+            checking: Vec::new(),
             held: None,
         }
     }
@@ -109,6 +116,10 @@ impl MainLoop {
             }
             Event::Open { uri, language, version, text } => {
                 let kind = from_proto::file_kind(&language, &uri);
+                if text.len() >= LONG && self.profile.progress {
+                    let title = format!("Checking {}", file_name(&from_proto::path_or_name(&uri)));
+                    self.checking.push((uri.clone(), self.outbox.progress(title)));
+                }
                 self.documents.open(uri.clone(), kind, version, &text);
                 self.touch(uri);
             }
@@ -120,6 +131,7 @@ impl MainLoop {
                 }
             }
             Event::Close { uri } => {
+                self.checked(&uri);
                 self.touched.retain(|touched| *touched != uri);
                 self.last = self.last.take().filter(|last| *last != uri);
                 if self.documents.close(&uri) && !self.profile.pulls {
@@ -211,6 +223,7 @@ impl MainLoop {
         }
         for uri in touched {
             let found = self.documents.diagnostics(&uri, &self.profile);
+            self.checked(&uri);
             if let Some((version, diagnostics)) = found
                 && !self.is_overtaken(&uri)
             {
@@ -218,6 +231,11 @@ impl MainLoop {
                 self.outbox.publish(uri, Some(version), diagnostics);
             }
         }
+    }
+
+    /// Ends the progress of a document's first check.
+    fn checked(&mut self, uri: &Uri) {
+        self.checking.retain(|(checking, _)| checking != uri);
     }
 
     /// Whether a change of the document is there already, so that what was found of it can wait for that.
@@ -243,6 +261,7 @@ impl MainLoop {
                 true => None,
                 false => Some(self.documents.diagnostics(&pull.uri, &self.profile).map(|it| it.1).unwrap_or_default()),
             };
+            self.checked(&pull.uri);
             // An error is a client that does not wait any more.
             let _ = pull.reply.send(Ok(Report { id, diagnostics }));
         }

@@ -1,10 +1,11 @@
 //! What the main loop sends without being asked.
 
 use crate::event::Event;
-use crate::lsp::{Profile, Uri, WorkspaceEdit, from_proto, to_proto};
+use crate::lsp::{Profile, ProgressToken, Uri, WorkspaceEdit, from_proto, to_proto};
 use futures::executor::block_on;
 use std::sync::mpsc::Sender;
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tower_lsp::Client;
 use tower_lsp::ls_types::MessageType;
 
@@ -15,12 +16,19 @@ pub struct Outbox {
     runtime: Handle,
     /// Where they go.
     events: Sender<Event>,
+    /// How often a progress was begun.
+    shown: u64,
+}
+
+/// Something that goes on while this lives.
+pub struct Progress {
+    _guard: oneshot::Sender<()>,
 }
 
 impl Outbox {
     /// To this client; its answers are waited for on `runtime` and become `events`.
     pub fn new(client: Client, runtime: Handle, events: Sender<Event>) -> Outbox {
-        Outbox { client, runtime, events }
+        Outbox { client, runtime, events, shown: 0 }
     }
 
     /// Asks the client for its settings, and to tell when they or settings files change, as far as it can.
@@ -60,6 +68,23 @@ impl Outbox {
             // A client that does not answer has been told all the same.
             self.runtime.spawn(async move { client.workspace_diagnostic_refresh().await });
         }
+    }
+
+    /// Shows that `title` goes on until the guard is dropped, to a client that shows such things.
+    pub fn progress(&mut self, title: String) -> Progress {
+        self.shown += 1;
+        let token = ProgressToken::String(format!("rx/progress/{}", self.shown));
+        let (guard, done) = oneshot::channel();
+        let client = self.client.clone();
+        self.runtime.spawn(async move {
+            if client.create_work_done_progress(token.clone()).await.is_ok() {
+                let progress = client.progress(token, title).begin().await;
+                // The error is the dropped guard.
+                let _ = done.await;
+                progress.finish().await;
+            }
+        });
+        Progress { _guard: guard }
     }
 
     /// Asks the client to apply an edit; it says no where the text has changed meanwhile.

@@ -25,6 +25,7 @@ mod schema_text;
 mod selection;
 mod semantic;
 mod signature_help;
+mod syntax_tree;
 mod tree;
 mod word;
 
@@ -43,3 +44,4 @@ pub use rename::{prepare_rename, rename};
 pub use selection::selections;
 pub use semantic::{SegmentKey, SemanticWord, WordKind, segment_keys};
 pub use signature_help::{SignatureHelp, signature_help};
+pub use syntax_tree::syntax_tree;

@@ -154,3 +154,34 @@ fn a_burst_of_edits_ends_where_a_fresh_start_would() {
     assert_eq!(edited, client.diagnostics(URI, Some(1000)), "{text}");
     assert_eq!(client.quit(), Some(0));
 }
+
+#[test]
+fn the_first_check_of_a_long_document_is_shown() {
+    let mut client = Client::start(&[]);
+    client.initialize(json!({"window": {"workDoneProgress": true}}));
+    let uri = "file:///folder/long.rx";
+    let line = "    y = R.add(x, x)\n";
+    let body = line.repeat((4 << 20) / line.len() + 1);
+    client.open(uri, 1, &format!("@R.function\ndef main(x: R.Tensor((4,), \"float32\")):\n{body}    return y\n"));
+    let created = client.message("window/workDoneProgress/create");
+    client.respond(&created["id"], Value::Null);
+    let begun = client.message("$/progress");
+    assert_eq!(begun["params"]["token"], created["params"]["token"]);
+    assert_eq!(begun["params"]["value"]["title"], "Checking long.rx");
+    assert_eq!(client.message("$/progress")["params"]["value"]["kind"], "end");
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn the_syntax_tree_is_shown() {
+    let mut client = Client::initialized("utf-16");
+    client.open("file:///net.rx", 1, "@R.function\ndef main(x: R.Any):\n    return x\n");
+    let range = json!({"start": {"line": 2, "character": 0}, "end": {"line": 2, "character": 4}});
+    let arguments = json!(["file:///net.rx", range]);
+    let asked = json!({"command": "rx.syntaxTree", "arguments": arguments});
+    let tree = client.request("workspace/executeCommand", asked).expect("a tree");
+    assert_eq!(tree, "Function(Relax) `main` 1:1-4:1\n  Return 3:5-3:13\n    Name 3:12-3:13  x\n");
+    let wrong = json!({"command": "rx.syntaxTree", "arguments": ["file:///net.rx", "here"]});
+    assert_eq!(client.request("workspace/executeCommand", wrong).expect_err("no range")["code"], -32602);
+    assert_eq!(client.quit(), Some(0));
+}

@@ -137,3 +137,31 @@ fn calls_go_both_ways() {
     assert_eq!(rx_ide::function_at(&view, at("relu, (x"))[0].selection, span("def relu", "relu"));
     assert_eq!(rx_ide::function_at(&view, at("y = ")), []);
 }
+
+#[test]
+fn the_syntax_tree_says_how_a_text_is_read() {
+    let text = "@R.function\ndef f(x: R.Tensor((n, 4), \"float32\")):\n    y = R.add(x, -x\n    return (y, 2)\n";
+    let fixture = Fixture::of(text, FileKind::Rx);
+    let all = rx_ide::syntax_tree(&fixture.view(), None);
+    let tree = "\
+Function(Relax) `f` 1:1-5:1
+  Decorator 1:1-1:12
+    Attribute 1:2-1:12  .function
+      Name 1:2-1:3  R
+  Def 2:1-2:39
+    Call 2:10-2:37
+      Attribute 2:10-2:18  .Tensor
+        Name 2:10-2:11  R
+      Tuple 2:19-2:25
+        Name 2:20-2:21  n
+        Integer 2:23-2:24  4
+      String 2:27-2:36  \"float32\"
+";
+    assert_eq!(all.get(..tree.len()), Some(tree), "{all}");
+    let start = text.find("    y").expect("it is there");
+    let line = Span::new(start as u32 + 5, start as u32 + 6);
+    let binding = rx_ide::syntax_tree(&fixture.view(), Some(line));
+    let shown: Vec<&str> = binding.lines().map(str::trim_start).collect();
+    assert!(shown[1].starts_with("Assign 3:5-3:20  ! RX0102"), "{binding}");
+    assert!(shown.contains(&"Unary 3:18-3:20  Neg"), "{binding}");
+}
