@@ -166,7 +166,10 @@ impl MainLoop {
             return self.refuse(order, "no document is open");
         };
         match self.documents.text(&uri) {
-            Ok((text, kind)) => self.runs.start(Program { uri, text, kind }, order, self.profile.progress),
+            Ok((text, kind)) => {
+                let program = Program { uri, text, kind, encoding: self.profile.encoding };
+                self.runs.start(program, order, self.profile.progress);
+            }
             Err(why) => self.refuse(order, why),
         }
     }

@@ -2,9 +2,10 @@
 //!
 //! The child is `rxrun`, so whatever a program does to it (a crash, a hang, no memory left) costs the child and not the
 //! server. The [`registry`] belongs to the main loop and knows what is running; [`child`] starts, follows and ends one
-//! process; [`transcript`] reads what it writes. Only [`crate::event::Event::Run`] gets here: opening and checking do not.
+//! process; [`transcript`] reads what it writes, [`observed`] what it saw. Only [`crate::event::Event::Run`] gets here: opening and checking do not.
 
 pub mod child;
+pub mod observed;
 pub mod registry;
 pub mod transcript;
 
@@ -41,11 +42,13 @@ pub struct Settings {
     pub arguments: Vec<String>,
     /// How long a run may take.
     pub limit: Duration,
+    /// Whether values and times of kernels are asked for.
+    pub values: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { program: None, arguments: Vec::new(), limit: Duration::from_secs(600) }
+        Settings { program: None, arguments: Vec::new(), limit: Duration::from_secs(600), values: true }
     }
 }
 
@@ -62,6 +65,10 @@ pub struct Outcome {
     pub seconds: Option<f64>,
     /// The `output` events of `rxrun` (`docs/json.md`).
     pub outputs: Vec<Value>,
+    /// What variables were bound to, and how long kernels took (`docs/lsp-extensions.md`).
+    pub values: Vec<Value>,
+    /// See `values`.
+    pub kernels: Vec<Value>,
     /// The last of what the child wrote on standard error.
     pub log: String,
 }

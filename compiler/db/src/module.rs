@@ -3,6 +3,7 @@
 use crate::position::{absolute, place_diagnostic};
 use crate::queries::{check_item, full_signature, scope_context};
 use crate::workspace::{FileId, Workspace};
+use rx_analysis::elaborate::{Row, RowKind};
 use rx_analysis::function::ItemPlace;
 use rx_analysis::metadata::{self, ConstantData};
 use rx_analysis::{ItemPart, body, tir};
@@ -98,17 +99,36 @@ impl Workspace {
 
     /// Where the statement stands that `origin` names, in bytes of the file.
     pub fn origin_span(&self, file: FileId, origin: Origin) -> Option<Span> {
-        let relax = self.item(file, origin.item, FunctionKind::Relax);
-        let at = relax.or_else(|| self.item(file, origin.item, FunctionKind::Prim))?;
+        let (item, segment, statement) = self.statement(file, origin)?;
         let (_, document, _) = self.parts(file)?;
-        let mut left = origin.statement as usize;
-        for (segment, part) in document.items().get(at)?.segments.iter().enumerate() {
-            let statements = &part.tree().statements;
-            if let Some(statement) = statements.get(left) {
-                let segment = u32::try_from(segment).ok()?;
-                return absolute(document, at, &ItemPlace::Segment(segment, statement.span));
+        let part = document.items().get(item)?.segments.get(segment as usize)?;
+        let span = part.tree().statements.get(statement as usize)?.span;
+        absolute(document, item, &ItemPlace::Segment(segment, span))
+    }
+
+    /// Where the statement that `origin` names binds `variable`, in bytes of the file.
+    pub fn binding_span(&self, file: FileId, origin: Origin, variable: Name) -> Option<Span> {
+        let (item, segment, statement) = self.statement(file, origin)?;
+        let (db, document, inputs) = self.parts(file)?;
+        let check = check_item(db, *inputs.items.get(item)?).function?;
+        let binds =
+            |row: &&Row| row.statement == statement && row.name == variable && matches!(row.kind, RowKind::Binding);
+        let row = check.segments.get(segment as usize)?.rows.iter().find(binds)?;
+        absolute(document, item, &ItemPlace::Segment(segment, row.span))
+    }
+
+    /// The item and the segment of the statement that `origin` names, and its index there.
+    fn statement(&self, file: FileId, origin: Origin) -> Option<(usize, u32, u32)> {
+        let relax = self.item(file, origin.item, FunctionKind::Relax);
+        let item = relax.or_else(|| self.item(file, origin.item, FunctionKind::Prim))?;
+        let (_, document, _) = self.parts(file)?;
+        let mut left = origin.statement;
+        for (segment, part) in (0..).zip(document.items().get(item)?.segments.iter()) {
+            let count = u32::try_from(part.tree().statements.len()).ok()?;
+            match left.checked_sub(count) {
+                Some(behind) => left = behind,
+                None => return Some((item, segment, left)),
             }
-            left -= statements.len();
         }
         None
     }

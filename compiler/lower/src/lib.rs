@@ -10,7 +10,7 @@ mod optimize;
 pub mod plan;
 pub mod program;
 
-pub use lower::{Module, Problem, lower};
+pub use lower::{Module, Problem, lower, lower_watched};
 pub use optimize::optimize;
 pub use program::{
     Constant, ConstantId, Instruction, Kernel, KernelId, Operation, Output, Procedure, ProcedureId, Program, Register,

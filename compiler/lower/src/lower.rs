@@ -36,7 +36,21 @@ pub struct Problem {
 /// # Errors
 /// Everything in it that has no lowering.
 pub fn lower(module: &dyn Module, entry: Name) -> Result<Program, Vec<Problem>> {
-    let mut lowerer = Lowerer { module, program: Program::default(), ids: NameMap::default(), problems: Vec::new() };
+    program(module, entry, false)
+}
+
+/// As [`lower`], and every variable that is bound to a value, or to a tuple of some, is said to be ([`Operation::Bound`]).
+/// Functions have no value, and `_` is no variable. That of an `if` is bound in its branches.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_watched(module: &dyn Module, entry: Name) -> Result<Program, Vec<Problem>> {
+    program(module, entry, true)
+}
+
+fn program(module: &dyn Module, entry: Name, watched: bool) -> Result<Program, Vec<Problem>> {
+    let (program, ids, problems) = (Program::default(), NameMap::default(), Vec::new());
+    let mut lowerer = Lowerer { module, program, ids, problems, watched };
     if lowerer.procedure(entry).is_none() {
         let message = format!("the module has no Relax function `{entry}`");
         return Err(vec![Problem { origin: None, message }]);
@@ -52,6 +66,8 @@ struct Lowerer<'m> {
     program: Program,
     ids: NameMap<ProcedureId>,
     problems: Vec<Problem>,
+    /// Whether bindings are said.
+    watched: bool,
 }
 
 impl Lowerer<'_> {
@@ -171,6 +187,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
             BindingKind::Value { variable, ty, value } => {
                 let known = self.expression(value);
                 let known = self.narrowed(known, *variable, &value.ty, ty);
+                self.bound(*variable, &known);
                 self.names.insert(*variable, known);
             }
             BindingKind::Unpack { variables, value } => {
@@ -178,6 +195,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
                 for (at, variable) in variables.iter().enumerate() {
                     let field = self.field(tuple.clone(), at);
                     if let Some(variable) = variable {
+                        self.bound(*variable, &field);
                         self.names.insert(*variable, field);
                     }
                 }
@@ -189,6 +207,15 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
                 }
             }
             BindingKind::Function(function) => self.nested(function),
+        }
+    }
+
+    /// Says what a variable is bound to, where somebody watches.
+    fn bound(&mut self, variable: Name, known: &Known) {
+        let has_value = !matches!(known, Known::Broken | Known::Global(_) | Known::Closure(..));
+        if self.lowerer.watched && has_value && variable.as_str() != "_" {
+            let value = self.materialize(known.clone());
+            self.emit(Operation::Bound { variable, value });
         }
     }
 

@@ -109,7 +109,8 @@ impl Lifetimes {
             | Operation::Shape { .. }
             | Operation::Scalar { .. }
             | Operation::String { .. }
-            | Operation::Match { .. } => {}
+            | Operation::Match { .. }
+            | Operation::Bound { .. } => {}
             flows @ (Operation::If { .. }
             | Operation::Call { .. }
             | Operation::Closure { .. }

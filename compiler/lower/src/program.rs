@@ -190,6 +190,13 @@ pub enum Operation {
         /// What the value is, for the message: ``parameter `x` ``.
         what: String,
     },
+    /// Says that a variable of the text is bound to the value: for those who watch a run. Only [`crate::lower_watched`] writes it.
+    Bound {
+        /// The variable.
+        variable: Name,
+        /// Its value.
+        value: Register,
+    },
     /// Runs the first of `arms` whose condition holds, else `otherwise`; then `to` is the register it ends in.
     If {
         /// Code that computes a condition, the condition, and what is done.
@@ -289,7 +296,7 @@ impl Operation {
             }
             Operation::View { from, .. } | Operation::Copy { from, .. } | Operation::Field { from, .. } => visit(*from),
             Operation::Tuple { fields, .. } => fields.iter().for_each(|field| visit(*field)),
-            Operation::Match { value, .. } => visit(*value),
+            Operation::Match { value, .. } | Operation::Bound { value, .. } => visit(*value),
             Operation::Scalar { value: Scalar::Register(register), .. } => visit(*register),
             Operation::Call { arguments, .. } | Operation::Closure { captured: arguments, .. } => {
                 arguments.iter().for_each(|argument| visit(*argument));

@@ -115,8 +115,8 @@ fn edit<'a>(source: &Source<'_>, span: Span, new_text: &'a str) -> EditRecord<'a
     EditRecord { line, column, end_line, end_column, new_text }
 }
 
-/// Line and column of both ends.
-fn place(source: &Source<'_>, span: Span) -> [u32; 4] {
+/// Line and column of both ends, from 1, columns in characters.
+pub fn place(source: &Source<'_>, span: Span) -> [u32; 4] {
     let start = source.position(span.start as usize);
     let end = source.position(span.end.max(span.start) as usize);
     [start.line, start.column, end.line, end.column]

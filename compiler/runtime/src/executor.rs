@@ -2,14 +2,16 @@
 
 use crate::backend::{Argument, Backend, Stage};
 use crate::error::{BuildError, RunError};
+use crate::observer::Observer;
 use crate::types::{Symbols, bind, check, evaluate, evaluate_shape};
 use crate::value::{Closure, DeviceTensor, Output, Place, Value};
 use rx_base::DType;
 use rx_base::Name;
 use rx_lower::program::{Branch, StorageSize};
-use rx_lower::{Instruction, Operation, Procedure, ProcedureId, Program, Register, Scalar, StorageId};
+use rx_lower::{Instruction, KernelId, Operation, Procedure, ProcedureId, Program, Register, Scalar, StorageId};
 use rx_tensor::{Scalar as Number, Tensor};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The most calls inside one another; a recursion without end is an error before it is an overflow.
 const MAX_DEPTH: usize = 1000;
@@ -27,6 +29,9 @@ pub struct Executor<B: Backend> {
 
 /// A frame's memory: each with its size in bytes.
 type Storages<B> = Vec<Option<(<B as Backend>::Memory, usize)>>;
+
+/// Who is told of the run, if anybody.
+type Watch<'a> = Option<&'a mut dyn Observer>;
 
 /// A running procedure.
 struct Frame<B: Backend> {
@@ -80,8 +85,30 @@ impl<B: Backend> Executor<B> {
     /// # Errors
     /// Where an argument does not fit its parameter, or something fails on the way.
     pub fn run(&mut self, arguments: Vec<Value<B::Memory>>, symbols: &Symbols) -> Result<Value<B::Memory>, RunError> {
+        self.start(arguments, symbols, &mut None)
+    }
+
+    /// As [`Executor::run`], with `observer` told of kernels and bindings on the way.
+    ///
+    /// # Errors
+    /// As [`Executor::run`], and where a value cannot be brought back from the device.
+    pub fn run_observed(
+        &mut self,
+        arguments: Vec<Value<B::Memory>>,
+        symbols: &Symbols,
+        observer: &mut dyn Observer,
+    ) -> Result<Value<B::Memory>, RunError> {
+        self.start(arguments, symbols, &mut Some(observer))
+    }
+
+    fn start(
+        &mut self,
+        arguments: Vec<Value<B::Memory>>,
+        symbols: &Symbols,
+        watch: &mut Watch<'_>,
+    ) -> Result<Value<B::Memory>, RunError> {
         self.depth = 0;
-        let result = self.call(ProcedureId(0), arguments, symbols.clone());
+        let result = self.call(ProcedureId(0), arguments, symbols.clone(), watch);
         self.backend.finish()?;
         result
     }
@@ -91,19 +118,25 @@ impl<B: Backend> Executor<B> {
     /// # Errors
     /// Where the device has failed.
     pub fn download(&mut self, value: &Value<B::Memory>) -> Result<Output, RunError> {
+        // The plan keeps what is returned out of frames.
+        self.bring_back(value, &Vec::new())
+    }
+
+    /// A value of a frame, or of none, brought back from the device.
+    fn bring_back(&mut self, value: &Value<B::Memory>, storages: &Storages<B>) -> Result<Output, RunError> {
         Ok(match value {
-            Value::Tensor(DeviceTensor { place: Place::Shared(memory), shape, dtype }) => {
-                Output::Tensor(self.backend.download(memory, *dtype, shape)?)
+            Value::Tensor(tensor) => {
+                let memory = memory_of::<B>(tensor, storages)?;
+                Output::Tensor(self.backend.download(memory, tensor.dtype, &tensor.shape)?)
             }
             Value::Shape(shape) => Output::Shape(shape.to_vec()),
             Value::Scalar(scalar) => Output::Scalar(*scalar),
             Value::String(text) => Output::String(text.clone()),
             Value::Tuple(fields) => {
-                Output::Tuple(fields.iter().map(|field| self.download(field)).collect::<Result<_, _>>()?)
+                Output::Tuple(fields.iter().map(|field| self.bring_back(field, storages)).collect::<Result<_, _>>()?)
             }
             Value::Closure(closure) => Output::Function(self.program.procedure(closure.procedure).name),
-            // The plan keeps what is returned out of frames.
-            Value::Tensor(_) | Value::Unset => return Err(RunError::other("the program returned no value")),
+            Value::Unset => return Err(RunError::other("the program returned no value")),
         })
     }
 
@@ -112,6 +145,7 @@ impl<B: Backend> Executor<B> {
         id: ProcedureId,
         arguments: Vec<Value<B::Memory>>,
         mut symbols: Symbols,
+        watch: &mut Watch<'_>,
     ) -> Result<Value<B::Memory>, RunError> {
         let program = self.program.clone();
         let procedure = program.procedure(id);
@@ -131,16 +165,22 @@ impl<B: Backend> Executor<B> {
         let storages = storages.unwrap_or_else(|| procedure.storages.iter().map(|_| None).collect());
         let mut frame = Frame { registers, symbols, storages };
         self.depth += 1;
-        let done = self.code(&procedure.code, procedure, &mut frame);
+        let done = self.code(&procedure.code, procedure, &mut frame, watch);
         self.depth -= 1;
         let result = done.map(|()| frame.registers[procedure.result.0 as usize].clone());
         self.idle[id.0 as usize].push(frame.storages);
         result
     }
 
-    fn code(&mut self, code: &[Instruction], procedure: &Procedure, frame: &mut Frame<B>) -> Result<(), RunError> {
+    fn code(
+        &mut self,
+        code: &[Instruction],
+        procedure: &Procedure,
+        frame: &mut Frame<B>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), RunError> {
         for instruction in code {
-            self.instruction(instruction, procedure, frame).map_err(|error| error.at(instruction.origin))?;
+            self.instruction(instruction, procedure, frame, watch).map_err(|error| error.at(instruction.origin))?;
         }
         Ok(())
     }
@@ -150,9 +190,16 @@ impl<B: Backend> Executor<B> {
         instruction: &Instruction,
         procedure: &Procedure,
         frame: &mut Frame<B>,
+        watch: &mut Watch<'_>,
     ) -> Result<(), RunError> {
         let (to, value) = match &instruction.operation {
-            Operation::Kernel { .. } => return self.kernel(&instruction.operation, procedure, frame),
+            Operation::Kernel { .. } => return self.kernel(instruction, procedure, frame, watch),
+            Operation::Bound { variable, value } => {
+                let (Some(observer), Some(origin)) = (watch, instruction.origin) else { return Ok(()) };
+                let value = self.bring_back(frame.get(*value), &frame.storages)?;
+                observer.bound(origin, *variable, value);
+                return Ok(());
+            }
             Operation::View { to, from, shape } => (to, self.view(frame.get(*from), shape, &frame.symbols)?),
             Operation::Copy { to, from } => (to, frame.get(*from).clone()),
             Operation::Constant { to, constant } => (to, self.constant(constant.0 as usize)?),
@@ -172,18 +219,18 @@ impl<B: Backend> Executor<B> {
             Operation::If { arms, otherwise, to } => {
                 let mut chosen: &Branch = otherwise;
                 for (code, condition, branch) in arms {
-                    self.code(code, procedure, frame)?;
+                    self.code(code, procedure, frame, watch)?;
                     if self.truth(frame.get(*condition).clone(), frame)? {
                         chosen = branch;
                         break;
                     }
                 }
-                self.code(&chosen.code, procedure, frame)?;
+                self.code(&chosen.code, procedure, frame, watch)?;
                 (to, frame.get(chosen.result).clone())
             }
             Operation::Call { to, procedure, arguments } => {
                 let arguments = arguments.iter().map(|argument| frame.get(*argument).clone()).collect();
-                (to, self.call(*procedure, arguments, Symbols::default())?)
+                (to, self.call(*procedure, arguments, Symbols::default(), watch)?)
             }
             Operation::Closure { to, procedure, captured } => {
                 let captured = captured.iter().map(|captured| frame.get(*captured).clone()).collect();
@@ -196,7 +243,7 @@ impl<B: Backend> Executor<B> {
                 };
                 let arguments = arguments.iter().map(|argument| frame.get(*argument).clone());
                 let arguments = arguments.chain(closure.captured.iter().cloned()).collect();
-                (to, self.call(closure.procedure, arguments, closure.symbols.clone())?)
+                (to, self.call(closure.procedure, arguments, closure.symbols.clone(), watch)?)
             }
         };
         frame.registers[to.0 as usize] = value;
@@ -227,8 +274,14 @@ impl<B: Backend> Executor<B> {
         Ok(Value::Tensor(DeviceTensor { place: tensor.place.clone(), shape: shape.into(), dtype: tensor.dtype }))
     }
 
-    fn kernel(&mut self, operation: &Operation, procedure: &Procedure, frame: &mut Frame<B>) -> Result<(), RunError> {
-        let Operation::Kernel { kernel, inputs, outputs, scalars } = operation else { return Ok(()) };
+    fn kernel(
+        &mut self,
+        instruction: &Instruction,
+        procedure: &Procedure,
+        frame: &mut Frame<B>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), RunError> {
+        let Operation::Kernel { kernel, inputs, outputs, scalars } = &instruction.operation else { return Ok(()) };
         let scalars: Vec<Number> = scalars.iter().map(|scalar| self.scalar(scalar, frame)).collect::<Result<_, _>>()?;
         // Outputs are taken out of the frame while the kernel runs: the plan keeps them apart from its inputs.
         let mut written = Vec::with_capacity(outputs.len());
@@ -247,16 +300,16 @@ impl<B: Backend> Executor<B> {
             let Value::Tensor(tensor) = &frame.registers[input.0 as usize] else {
                 return Err(RunError::other("a kernel takes tensors"));
             };
-            let place = match &tensor.place {
-                Place::Shared(memory) => Some(&**memory),
-                Place::Storage(storage) => {
-                    frame.storages.get(storage.0 as usize).and_then(Option::as_ref).map(|(memory, _)| memory)
-                }
-            };
-            let Some(place) = place else { return Err(RunError::other("a tensor's memory is gone")) };
+            let place = memory_of::<B>(tensor, &frame.storages)?;
             arguments.push(Argument { memory: place, shape: &tensor.shape, dtype: tensor.dtype });
         }
-        let done = self.backend.run(*kernel, &arguments, &mut memory, &scalars);
+        let done = match watch {
+            None => self.backend.run(*kernel, &arguments, &mut memory, &scalars),
+            Some(observer) => {
+                let time = self.timed(*kernel, &arguments, &mut memory, &scalars);
+                time.map(|time| observer.kernel(*kernel, instruction.origin, time))
+            }
+        };
         for ((output, (memory, shape, dtype)), size) in outputs.iter().zip(memory).zip(sizes) {
             let place = match output.storage {
                 Some(storage) => {
@@ -268,6 +321,21 @@ impl<B: Backend> Executor<B> {
             frame.registers[output.to.0 as usize] = Value::Tensor(DeviceTensor { place, shape: shape.into(), dtype });
         }
         done
+    }
+
+    /// Runs a kernel while nothing else runs; gives its time.
+    fn timed(
+        &mut self,
+        kernel: KernelId,
+        inputs: &[Argument<'_, B::Memory>],
+        outputs: &mut [(B::Memory, Vec<i64>, DType)],
+        scalars: &[Number],
+    ) -> Result<Duration, RunError> {
+        self.backend.finish()?;
+        let start = Instant::now();
+        self.backend.run(kernel, inputs, outputs, scalars)?;
+        self.backend.finish()?;
+        Ok(start.elapsed())
     }
 
     /// The memory of a storage, at least `bytes` of it, with its size.
@@ -306,13 +374,7 @@ impl<B: Backend> Executor<B> {
         match &value {
             Value::Scalar(scalar) => Ok(*scalar),
             Value::Tensor(tensor) => {
-                let memory = match &tensor.place {
-                    Place::Shared(memory) => Some(&**memory),
-                    Place::Storage(storage) => {
-                        frame.storages.get(storage.0 as usize).and_then(Option::as_ref).map(|(memory, _)| memory)
-                    }
-                };
-                let Some(memory) = memory else { return Err(RunError::other("a tensor's memory is gone")) };
+                let memory = memory_of::<B>(tensor, &frame.storages)?;
                 let tensor = self.backend.download(memory, tensor.dtype, &tensor.shape)?;
                 tensor.get(0).ok_or_else(|| RunError::other("a tensor without elements has no value"))
             }
@@ -333,6 +395,18 @@ impl<B: Backend> Frame<B> {
         // Registers are numbered by the procedure, which says how many there are.
         &self.registers[register.0 as usize]
     }
+}
+
+/// The memory of a tensor, which may be its frame's.
+fn memory_of<'a, B: Backend>(
+    tensor: &'a DeviceTensor<B::Memory>,
+    storages: &'a Storages<B>,
+) -> Result<&'a B::Memory, RunError> {
+    let memory = match &tensor.place {
+        Place::Shared(memory) => Some(&**memory),
+        Place::Storage(storage) => storages.get(storage.0 as usize).and_then(Option::as_ref).map(|(memory, _)| memory),
+    };
+    memory.ok_or_else(|| RunError::other("a tensor's memory is gone"))
 }
 
 fn field<M>(tuple: &Value<M>, index: usize) -> Result<Value<M>, RunError> {

@@ -10,10 +10,12 @@ mod distinct;
 mod error;
 mod executor;
 pub mod interp;
+mod observer;
 mod types;
 mod value;
 
 pub use backend::{Argument, Backend, Stage};
 pub use error::{BuildError, Fault, RunError};
 pub use executor::Executor;
+pub use observer::Observer;
 pub use value::{Output, Value};

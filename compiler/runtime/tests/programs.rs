@@ -4,13 +4,14 @@ use proptest::prelude::*;
 use rx_base::Name;
 use rx_base::name::{NameMap, name};
 use rx_db::{FileId, FileKind, Workspace};
-use rx_ir::Function;
-use rx_lower::{Module, Operation, Program};
-use rx_runtime::{Backend, Executor, Value};
+use rx_ir::{Function, Origin};
+use rx_lower::{KernelId, Module, Operation, Program};
+use rx_runtime::{Backend, Executor, Observer, Output};
 use rx_tensor::{Tensor, compare, random};
 use rx_tir::PrimFunc;
 use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A module's text, checked.
 struct Text(Workspace, FileId);
@@ -38,6 +39,11 @@ impl Text {
 
     /// What `main` returns for arguments drawn from a seed, with `n` as given.
     fn run(&self, program: Program, backend: impl Backend, n: i64) -> Vec<Tensor> {
+        self.observed(program, backend, n).0
+    }
+
+    /// As [`Text::run`], and what an observer is told.
+    fn observed(&self, program: Program, backend: impl Backend, n: i64) -> (Vec<Tensor>, Told) {
         let params = program.procedures[0].params.clone();
         let mut executor =
             Executor::new(Arc::new(program), backend, &[], &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
@@ -50,12 +56,37 @@ impl Text {
             let drawn = random::draw(7, at as u64, dtype, &shape, Some(4)).expect("drawn");
             arguments.push(executor.upload(&drawn).expect("memory"));
         }
-        // Twice: memory is used again.
-        let mut result = Value::Unset;
-        for _ in 0..2 {
-            result = executor.run(arguments.clone(), &NameMap::default()).unwrap_or_else(|error| panic!("{error}"));
-        }
-        executor.download(&result).expect("a result").tensors()
+        // Twice: memory is used again, and who observes changes nothing.
+        let mut result = |observer: Option<&mut dyn Observer>| {
+            let result = match observer {
+                None => executor.run(arguments.clone(), &NameMap::default()),
+                Some(observer) => executor.run_observed(arguments.clone(), &NameMap::default(), observer),
+            };
+            executor.download(&result.unwrap_or_else(|error| panic!("{error}"))).expect("a result").tensors()
+        };
+        let mut told = Told::default();
+        let (plain, observed) = (result(None), result(Some(&mut told)));
+        assert_eq!(plain.len(), observed.len());
+        assert!(plain.iter().zip(&observed).all(|(plain, observed)| plain.bytes() == observed.bytes()));
+        (observed, told)
+    }
+}
+
+/// What an observer is told.
+#[derive(Default)]
+struct Told {
+    /// Kernels, and the statements they are run for.
+    kernels: Vec<(KernelId, Option<Origin>)>,
+    bound: Vec<(Origin, Name, Output)>,
+}
+
+impl Observer for Told {
+    fn kernel(&mut self, kernel: KernelId, origin: Option<Origin>, _: Duration) {
+        self.kernels.push((kernel, origin));
+    }
+
+    fn bound(&mut self, origin: Origin, variable: Name, value: Output) {
+        self.bound.push((origin, variable, value));
     }
 }
 
@@ -103,6 +134,60 @@ fn a_chain_of_elements_is_one_kernel() {
     let mut stores = 0;
     program.kernels[0].func.body.walk(&mut |stmt| stores += usize::from(matches!(stmt, rx_tir::Stmt::Store { .. })));
     assert_eq!(stores, 1, "no temporary is left");
+}
+
+#[test]
+fn an_observer_is_told_of_every_kernel_that_ran() {
+    let text =
+        Text::new(&block(&["a = R.add(x, y)", "b = R.nn.relu(a)", "c = R.sum(b, axis=[1])", "d = R.tanh(c)"], "d"));
+    for optimized in [false, true] {
+        let program = text.program(optimized);
+        let count = program.kernels.len() as u32;
+        let (_, told) = text.observed(program, rx_runtime::interp::Interpreter::default(), 2);
+        let kernels: Vec<u32> = told.kernels.iter().map(|(kernel, _)| kernel.0).collect();
+        assert_eq!(kernels, (0..count).collect::<Vec<_>>());
+        assert!(told.kernels.iter().all(|(_, origin)| origin.is_some_and(|origin| origin.item == name("main"))));
+        assert!(told.bound.is_empty(), "nothing in the program says what is bound");
+    }
+}
+
+/// Names, aliases, tuples and shapes are bound without an instruction that computes them; memory is used again while the
+/// values are looked at.
+#[test]
+fn an_observer_is_told_of_every_binding() {
+    let lines = [
+        "a = R.add(R.multiply(x, y), x)",
+        "b = a",
+        "pair = R.nn.relu(a), y",
+        "c, d = R.split(pair[0], 2, axis=1)",
+        "size = R.shape([n, 4])",
+        "e = R.tanh(R.add(c, d))",
+        "f = R.multiply(R.add(e, d), e)",
+    ];
+    let text =
+        Text::new(&block(&lines, "f").replace("with R.dataflow():", "n = T.int64()\n        with R.dataflow():"));
+    let mut program = rx_lower::lower_watched(&text, name("main")).unwrap_or_else(|problems| panic!("{problems:#?}"));
+    program.procedures.iter_mut().for_each(rx_lower::plan::plan);
+    let (result, told) = text.observed(program, rx_runtime::interp::Interpreter::default(), 2);
+    let joined = text.run(text.program(true), rx_runtime::cpu::Cpu::default(), 2);
+    assert!(compare(&result[0], &joined[0], 1e-5, 1e-6).is_ok_and(|compared| compared.ok));
+    let names: Vec<&str> = told.bound.iter().map(|(_, variable, _)| variable.as_str()).collect();
+    assert_eq!(names, ["a", "b", "pair", "c", "d", "size", "e", "f"]);
+    let tensor = |of: &str| match &told.bound.iter().find(|(_, variable, _)| variable.as_str() == of).expect("bound").2
+    {
+        Output::Tensor(tensor) => tensor,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(tensor("a").bytes(), tensor("b").bytes());
+    assert_eq!(tensor("f").bytes(), result[0].bytes());
+    assert!(matches!(&told.bound[2].2, Output::Tuple(fields) if fields.len() == 2));
+    assert_eq!(tensor("c").shape(), [2, 2, 6]);
+    assert!(matches!(&told.bound[5].2, Output::Shape(shape) if *shape == [2, 4]));
+    // A kernel and the binding it computes are of one statement.
+    let of =
+        |variable: &str| told.bound.iter().find(|(_, name, _)| name.as_str() == variable).map(|(origin, ..)| *origin);
+    assert_eq!(told.kernels.iter().filter(|(_, origin)| *origin == of("a")).count(), 2);
+    assert_eq!(of("c"), of("d"));
 }
 
 #[test]

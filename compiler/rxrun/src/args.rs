@@ -9,6 +9,10 @@ Arrays are matched to parameters by name: exactly, else after every character th
 `out0`, `out1`, … are passed over. Parameters without an array are drawn from the seed (docs/random.md). Symbolic dims get
 their values from the arrays, or from --dim.
 
+--profile and --values observe runs of their own, in which the device finishes one kernel before it begins the next. The
+times printed by --profile are sums over one such run, whatever --repeat says. What an observed run fails at is said and is
+no failure of the run before it.
+
 Exit status:
   0  it ran (and what --check compares is equal)
   1  the program is wrong, cannot be run, or failed; or a comparison did
@@ -65,6 +69,15 @@ pub struct Args {
     /// Run K times; the time printed is the fastest's, beside the median.
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
+
+    /// After the runs, run once more and tell how long each kernel took, and which statements it computes.
+    #[arg(long, overrides_with = "profile")]
+    pub profile: bool,
+
+    /// After the runs, run once more without joining kernels and describe what each variable was bound to, the last time
+    /// it was.
+    #[arg(long, overrides_with = "values")]
+    pub values: bool,
 
     /// Print a stage of the program and run nothing.
     #[arg(long, value_enum, value_name = "STAGE")]

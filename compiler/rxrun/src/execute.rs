@@ -1,20 +1,23 @@
 //! Building and running the program, and what comes out.
 
 use crate::args::{Args, Device};
+use crate::describe::Described;
 use crate::failure::Failure;
 use crate::inputs::{Input, Inputs, inputs};
-use crate::report::Report;
+use crate::profile::Profile;
+use crate::report::{Report, What};
 use crate::session::Session;
+use crate::values::Values;
 use rx_base::{DType, Name};
 use rx_ir::Literal;
 use rx_lower::{Constant, Program};
 use rx_runtime::{Backend, BuildError, Executor, RunError, Value};
-use rx_tensor::{Scalar, Stats, Tensor, TensorError, compare, npz};
+use rx_tensor::{Scalar, Tensor, TensorError, compare, npz};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Runs the program on the device asked for.
+/// Runs the program on the device asked for, and observes it where that is asked for.
 pub fn execute(
     session: &Session,
     entry: Name,
@@ -29,43 +32,26 @@ pub fn execute(
         None => None,
     };
     let inputs = inputs(session, &function, args)?;
-    let outputs = on_device(session, Arc::new(program), inputs, args, report)?;
-    for (at, tensor) in outputs.iter().enumerate() {
-        describe(at, tensor, report);
+    let job = Job::new(session, program, &inputs, args)?;
+    let equal = job.on_device(Task::Run { expected: expected.as_deref() }, report)?;
+    if args.values {
+        report.observing(What::Values);
+        let program = session.lower_watched(entry);
+        let job = program.and_then(|program| Job::new(session, program, &inputs, args));
+        if let Err(failure) = job.and_then(|job| job.on_device(Task::Values, report)) {
+            report.not_observed(What::Values, &failure);
+        }
     }
-    if let Some(path) = &args.output {
-        let named: Vec<(String, &Tensor)> =
-            outputs.iter().enumerate().map(|(at, tensor)| (format!("out{at}"), tensor)).collect();
-        npz::write(path, &named).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
-    }
-    match expected {
-        Some(expected) => check(&outputs, &expected, args, report),
-        None => Ok(()),
-    }
+    if equal { Ok(()) } else { Err(Failure::Reported(1)) }
 }
 
-fn on_device(
-    session: &Session,
-    program: Arc<Program>,
-    inputs: Inputs,
-    args: &Args,
-    report: &mut Report,
-) -> Result<Vec<Tensor>, Failure> {
-    let constants = constants(session, &program)?;
-    let job = Job { session, program, constants, inputs, args };
-    match args.device {
-        Device::Interp => job.run(rx_runtime::interp::Interpreter::default(), "the interpreter", report),
-        Device::CudaSim => job.run(rx_runtime::cuda::Simulated::default(), "simulated CUDA", report),
-        Device::Cpu => job.run(rx_runtime::cpu::Cpu::default(), "the CPU", report),
-        Device::Cuda => {
-            let device = rx_runtime::cuda::Cuda::probe().map_err(|error| Failure::usage(error.to_string()))?;
-            job.on_cuda(device, report)
-        }
-        Device::Auto => match rx_runtime::cuda::Cuda::probe() {
-            Ok(device) if rx_cuda::nvrtc::probe().is_ok() => job.on_cuda(device, report),
-            _ => job.run(rx_runtime::cpu::Cpu::default(), "the CPU", report),
-        },
-    }
+/// What is done with a program on a device.
+#[derive(Clone, Copy)]
+enum Task<'a> {
+    /// It is run as often as asked for; what it returns is described, written, and compared with what is expected.
+    Run { expected: Option<&'a [(String, Tensor)]> },
+    /// It is run once and asked for its values.
+    Values,
 }
 
 /// A program with everything it needs but a device.
@@ -73,30 +59,59 @@ struct Job<'a> {
     session: &'a Session,
     program: Arc<Program>,
     constants: Vec<Tensor>,
-    inputs: Inputs,
+    inputs: &'a Inputs,
     args: &'a Args,
 }
 
-impl Job<'_> {
-    fn on_cuda(self, device: rx_runtime::cuda::Cuda, report: &mut Report) -> Result<Vec<Tensor>, Failure> {
-        let name = device.name().to_owned();
-        self.run(device, &name, report)
+impl<'a> Job<'a> {
+    fn new(session: &'a Session, program: Program, inputs: &'a Inputs, args: &'a Args) -> Result<Job<'a>, Failure> {
+        let constants = constants(session, &program)?;
+        Ok(Job { session, program: Arc::new(program), constants, inputs, args })
     }
 
-    /// Builds, runs as often as asked, and brings back the tensors of the result.
-    fn run<B: Backend>(self, backend: B, device: &str, report: &mut Report) -> Result<Vec<Tensor>, Failure> {
+    /// Does the task on the device asked for. False: what was returned is not what is expected.
+    fn on_device(self, task: Task<'_>, report: &mut Report) -> Result<bool, Failure> {
+        match self.args.device {
+            Device::Interp => self.on(rx_runtime::interp::Interpreter::default(), "the interpreter", task, report),
+            Device::CudaSim => self.on(rx_runtime::cuda::Simulated::default(), "simulated CUDA", task, report),
+            Device::Cpu => self.on(rx_runtime::cpu::Cpu::default(), "the CPU", task, report),
+            Device::Cuda => {
+                let device = rx_runtime::cuda::Cuda::probe().map_err(|error| Failure::usage(error.to_string()))?;
+                self.on_cuda(device, task, report)
+            }
+            Device::Auto => match rx_runtime::cuda::Cuda::probe() {
+                Ok(device) if rx_cuda::nvrtc::probe().is_ok() => self.on_cuda(device, task, report),
+                _ => self.on(rx_runtime::cpu::Cpu::default(), "the CPU", task, report),
+            },
+        }
+    }
+
+    fn on_cuda(self, device: rx_runtime::cuda::Cuda, task: Task<'_>, report: &mut Report) -> Result<bool, Failure> {
+        let name = device.name().to_owned();
+        self.on(device, &name, task, report)
+    }
+
+    fn on<B: Backend>(self, backend: B, device: &str, task: Task<'_>, report: &mut Report) -> Result<bool, Failure> {
+        match task {
+            Task::Run { expected } => self.run(backend, device, expected, report),
+            Task::Values => self.values(backend, report).map(|()| true),
+        }
+    }
+
+    /// Builds, runs as often as asked, says what came out, and then which kernels took how long.
+    fn run<B: Backend>(
+        self,
+        backend: B,
+        device: &str,
+        expected: Option<&[(String, Tensor)]>,
+        report: &mut Report,
+    ) -> Result<bool, Failure> {
         let start = Instant::now();
-        let kernels = self.program.kernels.len();
-        let built = Executor::new(self.program, backend, &self.constants, &mut |stage| {
-            report.building(stage.done, stage.total, start.elapsed());
-        });
-        let mut executor = built.map_err(|error| build_failure(self.session, &error))?;
-        report.built(kernels, device, start.elapsed());
+        let mut executor = self.build(backend, report)?;
+        report.built(self.program.kernels.len(), device, start.elapsed());
         executor.remarks().iter().for_each(|remark| report.remark(remark));
+        let arguments = self.arguments(&mut executor)?;
         let failed = |error: RunError| run_failure(self.session, &error);
-        let values = self.inputs.values.iter();
-        let arguments: Vec<Value<B::Memory>> =
-            values.map(|input| upload(&mut executor, input)).collect::<Result<_, _>>().map_err(failed)?;
         let mut times: Vec<Duration> = Vec::new();
         let mut result = Value::Unset;
         for _ in 0..self.args.repeat {
@@ -105,7 +120,45 @@ impl Job<'_> {
             times.push(start.elapsed());
         }
         report.ran(&times);
-        Ok(executor.download(&result).map_err(failed)?.tensors())
+        let outputs = executor.download(&std::mem::replace(&mut result, Value::Unset)).map_err(failed)?.tensors();
+        let equal = deliver(&outputs, expected, self.args, report)?;
+        drop(outputs);
+        if self.args.profile {
+            report.observing(What::Profile);
+            let mut profile = Profile::of(&self.program);
+            match executor.run_observed(arguments, &self.inputs.symbols, &mut profile) {
+                Ok(_) => profile.tell(self.session, &self.program, report),
+                Err(error) => report.not_observed(What::Profile, &failed(error)),
+            }
+        }
+        Ok(equal)
+    }
+
+    /// Builds, runs once, and says what variables were bound to.
+    fn values<B: Backend>(self, backend: B, report: &mut Report) -> Result<(), Failure> {
+        let mut executor = self.build(backend, report)?;
+        report.built_again();
+        let arguments = self.arguments(&mut executor)?;
+        let mut values = Values::default();
+        let done = executor.run_observed(arguments, &self.inputs.symbols, &mut values);
+        // What was bound before something failed is worth as much.
+        values.tell(self.session, report);
+        done.map(drop).map_err(|error| run_failure(self.session, &error))
+    }
+
+    fn build<B: Backend>(&self, backend: B, report: &mut Report) -> Result<Executor<B>, Failure> {
+        let start = Instant::now();
+        let built = Executor::new(self.program.clone(), backend, &self.constants, &mut |stage| {
+            report.building(stage.done, stage.total, start.elapsed());
+        });
+        built.map_err(|error| build_failure(self.session, &error))
+    }
+
+    /// The inputs, in the device's memory.
+    fn arguments<B: Backend>(&self, executor: &mut Executor<B>) -> Result<Vec<Value<B::Memory>>, Failure> {
+        let inputs = self.inputs.values.iter();
+        let uploaded: Result<_, _> = inputs.map(|input| upload(executor, input)).collect();
+        uploaded.map_err(|error| run_failure(self.session, &error))
     }
 }
 
@@ -173,33 +226,27 @@ fn run_failure(session: &Session, error: &RunError) -> Failure {
     Failure::Run(error.to_string(), error.origin.and_then(|origin| session.span(origin)))
 }
 
-/// `out0: float32 (1, 10)  min -1.5  mean 0.1  max 2.5  nan 0`.
-fn describe(at: usize, tensor: &Tensor, report: &mut Report) {
-    let stats = Stats::of(tensor);
-    let comma = if tensor.shape().len() == 1 { "," } else { "" };
-    let shape = tensor.shape().iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-    let text = format!(
-        "out{at}: {} ({shape}{comma})  min {:.6}  mean {:.6}  max {:.6}  nan {}",
-        tensor.dtype(),
-        stats.min,
-        stats.mean,
-        stats.max,
-        stats.nan_count
-    );
-    let fields = json!({
-        "name": format!("out{at}"),
-        "dtype": tensor.dtype().to_string(),
-        "shape": tensor.shape(),
-        "min": stats.min,
-        "mean": stats.mean,
-        "max": stats.max,
-        "nan": stats.nan_count,
-    });
-    report.result("output", &text, fields);
+/// Says what was returned, writes it and compares it. False: it is not what is expected.
+fn deliver(
+    outputs: &[Tensor],
+    expected: Option<&[(String, Tensor)]>,
+    args: &Args,
+    report: &mut Report,
+) -> Result<bool, Failure> {
+    for (at, tensor) in outputs.iter().enumerate() {
+        let (name, described) = (format!("out{at}"), Described::of(tensor));
+        report.result("output", &described.line(&name), described.fields(&name));
+    }
+    if let Some(path) = &args.output {
+        let named: Vec<(String, &Tensor)> =
+            outputs.iter().enumerate().map(|(at, tensor)| (format!("out{at}"), tensor)).collect();
+        npz::write(path, &named).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+    }
+    expected.map_or(Ok(true), |expected| check(outputs, expected, args, report))
 }
 
 /// Compares the outputs with `out0`, `out1`, … of a file.
-fn check(outputs: &[Tensor], expected: &[(String, Tensor)], args: &Args, report: &mut Report) -> Result<(), Failure> {
+fn check(outputs: &[Tensor], expected: &[(String, Tensor)], args: &Args, report: &mut Report) -> Result<bool, Failure> {
     let mut equal = true;
     let count = expected.iter().filter(|(name, _)| name.strip_prefix("out").is_some_and(is_number)).count();
     if count != outputs.len() {
@@ -219,7 +266,7 @@ fn check(outputs: &[Tensor], expected: &[(String, Tensor)], args: &Args, report:
         let text = format!("{name}: {result}");
         report.result("compared", &text, json!({ "name": name, "ok": result.ok, "text": result.to_string() }));
     }
-    if equal { Ok(()) } else { Err(Failure::Reported(1)) }
+    Ok(equal)
 }
 
 fn is_number(text: &str) -> bool {

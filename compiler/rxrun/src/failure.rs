@@ -23,6 +23,19 @@ impl Failure {
         Failure::Usage(message.into())
     }
 
+    /// What is wrong, in words, and where in the text.
+    pub fn reason(&self) -> (String, Option<Span>) {
+        match self {
+            Failure::Reported(_) => ("the reason stands above".to_owned(), None),
+            Failure::Program(diagnostics) => match diagnostics.first() {
+                Some(first) => (first.message.clone(), Some(first.primary)),
+                None => ("the program cannot be run".to_owned(), None),
+            },
+            Failure::Run(message, span) | Failure::Input(message, span) => (message.clone(), *span),
+            Failure::Usage(message) => (message.clone(), None),
+        }
+    }
+
     /// The exit status.
     pub fn status(&self) -> u8 {
         match self {

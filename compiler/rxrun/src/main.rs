@@ -1,17 +1,21 @@
 //! `rxrun`: checks, compiles and runs a function of a Relax module.
 //!
 //! A face: it loads and checks the program ([`session`]), finds or draws the inputs ([`inputs`]), has it lowered, built and
-//! run ([`execute`]), or prints a stage of it ([`emit`]), and says how it went ([`report`]). No rule of the language lives
-//! here.
+//! run ([`execute`]) and watched ([`profile`], [`values`]), or prints a stage of it ([`emit`]), and says how it went
+//! ([`report`]). No rule of the language lives here.
 
 mod args;
+mod describe;
 mod emit;
 mod execute;
 mod failure;
 mod inputs;
 mod limits;
+mod profile;
 mod report;
 mod session;
+mod table;
+mod values;
 
 use args::Args;
 use clap::Parser;

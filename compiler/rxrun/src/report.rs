@@ -2,6 +2,7 @@
 
 use crate::args::{Args, Format};
 use crate::failure::Failure;
+use crate::table::Table;
 use rx_base::{Code, Diagnostic, Span};
 use rx_report::Source;
 use serde_json::json;
@@ -16,6 +17,30 @@ pub struct Report {
     /// The program's name and text once it is loaded, for failures at places.
     program: Option<(String, String)>,
     progress_shown: bool,
+}
+
+/// What an observed run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    Profile,
+    Values,
+}
+
+impl What {
+    fn name(self) -> &'static str {
+        match self {
+            What::Profile => "profile",
+            What::Values => "values",
+        }
+    }
+
+    /// What is said where the run failed.
+    fn missing(self) -> &'static str {
+        match self {
+            What::Profile => "no profile",
+            What::Values => "not all values",
+        }
+    }
 }
 
 impl Report {
@@ -58,10 +83,15 @@ impl Report {
         }
     }
 
-    pub fn built(&mut self, kernels: usize, device: &str, took: Duration) {
+    /// Ends the progress of a build that nothing else is said of.
+    pub fn built_again(&mut self) {
         if std::mem::take(&mut self.progress_shown) {
             eprint!("\r\u{1b}[2K");
         }
+    }
+
+    pub fn built(&mut self, kernels: usize, device: &str, took: Duration) {
+        self.built_again();
         let text = format!("built {kernels} kernels for {device} in {}", shown(took));
         self.event("built", &text, json!({ "kernels": kernels, "device": device, "seconds": took.as_secs_f64() }));
     }
@@ -69,6 +99,27 @@ impl Report {
     /// What the user should know of a build.
     pub fn remark(&mut self, text: &str) {
         self.event("remark", text, json!({ "message": text }));
+    }
+
+    /// The run is over; what follows observes another.
+    pub fn observing(&mut self, what: What) {
+        if self.format == Format::Json {
+            self.object("observing", json!({ "what": what.name() }));
+        }
+    }
+
+    /// An observed run came to nothing, which is no failure of the run before it.
+    pub fn not_observed(&mut self, what: What, failure: &Failure) {
+        if std::mem::take(&mut self.progress_shown) {
+            eprintln!();
+        }
+        let (message, span) = failure.reason();
+        let program = self.program.clone();
+        let source = program.as_ref().map(|(name, text)| Source::new(name, text));
+        let mut fields = json!({ "what": what.name(), "message": message });
+        let place = insert_place(&mut fields, span, source.as_ref());
+        let place = place.map(|(file, line, column)| format!("{file}:{line}:{column}: ")).unwrap_or_default();
+        self.event("remark", &format!("rxrun: {}: {place}{message}", what.missing()), fields);
     }
 
     pub fn ran(&mut self, times: &[Duration]) {
@@ -92,6 +143,18 @@ impl Report {
     pub fn out(&mut self, text: &str) {
         // A closed pipe is the reader's to choose; there is nobody left to tell.
         let _ = writeln!(io::stdout(), "{text}");
+    }
+
+    /// Results as a table with its heading for people, an object each, which `fields` are, for machines.
+    pub fn table<const N: usize>(&mut self, event: &str, table: &Table<N>, fields: Vec<serde_json::Value>) {
+        match self.format {
+            Format::Text if fields.is_empty() => {}
+            Format::Text => {
+                self.out("");
+                table.lines().iter().for_each(|line| self.out(line));
+            }
+            Format::Json => fields.into_iter().for_each(|fields| self.object(event, fields)),
+        }
     }
 
     /// A result: words for people, an object for machines.
@@ -143,18 +206,10 @@ impl Report {
 
     /// An error at a place of the text: `file:line:column: error: …`, the line under it.
     fn at(&mut self, code: Code, message: &str, span: Option<Span>, source: Option<&Source<'_>>) {
-        let place = span.zip(source).map(|(span, source)| {
-            let position = source.position(span.start as usize);
-            (source.name().to_owned(), position.line, position.column)
-        });
         match self.format {
             Format::Json => {
                 let mut fields = json!({ "message": message });
-                if let (Some((file, line, column)), Some(object)) = (&place, fields.as_object_mut()) {
-                    object.insert("file".to_owned(), file.as_str().into());
-                    object.insert("line".to_owned(), (*line).into());
-                    object.insert("column".to_owned(), (*column).into());
-                }
+                insert_place(&mut fields, span, source);
                 self.object(code.slug(), fields);
             }
             Format::Text => match (span, source) {
@@ -167,6 +222,20 @@ impl Report {
             },
         }
     }
+}
+
+/// Says in `fields` where it is, where that is known: file, line and column.
+fn insert_place(
+    fields: &mut serde_json::Value,
+    span: Option<Span>,
+    source: Option<&Source<'_>>,
+) -> Option<(String, u32, u32)> {
+    let (span, source, object) = (span?, source?, fields.as_object_mut()?);
+    let position = source.position(span.start as usize);
+    object.insert("file".to_owned(), source.name().into());
+    object.insert("line".to_owned(), position.line.into());
+    object.insert("column".to_owned(), position.column.into());
+    Some((source.name().to_owned(), position.line, position.column))
 }
 
 /// What the system says of a file, in its usual words.

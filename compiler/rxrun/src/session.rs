@@ -6,7 +6,7 @@ use crate::report::Report;
 use rx_base::{Code, Diagnostic, Name, Severity, Span};
 use rx_db::{FileId, FileKind, Project, Projects, Workspace};
 use rx_ir::{Function, Origin};
-use rx_lower::{Module, Program};
+use rx_lower::{Module, Problem, Program};
 use rx_report::Source;
 use rx_report::load::{Loaded, Place, load};
 use rx_settings::{Choice, Finder, Severities, Unreadable};
@@ -97,19 +97,7 @@ impl Session {
     /// The program of `entry`, with its memory planned. `optimized` joins kernels; without, each operator is one, as the
     /// interpreter wants them, which is to judge the joining.
     pub fn lower(&self, entry: Name, optimized: bool) -> Result<Program, Failure> {
-        let items = Items { session: self, prim_funcs: RefCell::default(), mistakes: RefCell::default() };
-        let lowered = rx_lower::lower(&items, entry);
-        let mut mistakes = items.mistakes.into_inner();
-        let mut program = match lowered {
-            Ok(program) => program,
-            Err(problems) => {
-                for problem in problems {
-                    let span = problem.origin.and_then(|origin| self.span(origin));
-                    mistakes.push(Diagnostic::new(Code::NoLowering, span.unwrap_or_default(), problem.message));
-                }
-                return Err(Failure::Program(mistakes));
-            }
-        };
+        let mut program = self.lowered(entry, rx_lower::lower)?;
         if optimized {
             rx_lower::optimize(&mut program);
         }
@@ -117,11 +105,39 @@ impl Session {
         Ok(program)
     }
 
+    /// The program of `entry` that says what variables are bound to. Kernels are not joined: every value is there.
+    pub fn lower_watched(&self, entry: Name) -> Result<Program, Failure> {
+        let mut program = self.lowered(entry, rx_lower::lower_watched)?;
+        program.procedures.iter_mut().for_each(rx_lower::plan::plan);
+        Ok(program)
+    }
+
+    fn lowered(&self, entry: Name, lower: Lower) -> Result<Program, Failure> {
+        let items = Items { session: self, prim_funcs: RefCell::default(), mistakes: RefCell::default() };
+        let lowered = lower(&items, entry);
+        let mut mistakes = items.mistakes.into_inner();
+        lowered.map_err(|problems| {
+            for problem in problems {
+                let span = problem.origin.and_then(|origin| self.span(origin));
+                mistakes.push(Diagnostic::new(Code::NoLowering, span.unwrap_or_default(), problem.message));
+            }
+            Failure::Program(mistakes)
+        })
+    }
+
     /// Where a statement stands.
     pub fn span(&self, origin: Origin) -> Option<Span> {
         self.workspace.origin_span(self.file, origin)
     }
+
+    /// Where a statement binds a variable.
+    pub fn binding_span(&self, origin: Origin, variable: Name) -> Option<Span> {
+        self.workspace.binding_span(self.file, origin, variable).or_else(|| self.span(origin))
+    }
 }
+
+/// One of the ways of `rx_lower` from a module to the program of a function.
+type Lower = fn(&dyn Module, Name) -> Result<Program, Vec<Problem>>;
 
 /// What speaks of the program.
 fn project(program: &Path, args: &Args, report: &mut Report) -> Result<Arc<Project>, Failure> {

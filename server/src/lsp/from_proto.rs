@@ -131,6 +131,7 @@ pub fn settings(value: &Value) -> Settings {
         program: program.map(PathBuf::from),
         arguments: run.get("arguments").and_then(words).unwrap_or(default.arguments),
         limit: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(default.limit),
+        values: run.get("values").and_then(Value::as_bool).unwrap_or(default.values),
     }
 }
 
@@ -218,15 +219,17 @@ mod tests {
 
     #[test]
     fn settings_are_taken_as_far_as_they_make_sense() {
-        let run = json!({"program": "/bin/rxrun", "arguments": ["--dim", "n=4"], "timeoutSeconds": 2.5});
+        let run =
+            json!({"program": "/bin/rxrun", "arguments": ["--dim", "n=4"], "timeoutSeconds": 2.5, "values": false});
         let said = Settings {
             program: Some("/bin/rxrun".into()),
             arguments: vec!["--dim".into(), "n=4".into()],
             limit: std::time::Duration::from_millis(2500),
+            values: false,
         };
         assert_eq!(settings(&json!({"run": run})), said);
         assert_eq!(settings(&json!({"rx": {"run": run}})), said);
-        let strange = json!({"run": {"program": "", "arguments": [1], "timeoutSeconds": -1}});
+        let strange = json!({"run": {"program": "", "arguments": [1], "timeoutSeconds": -1, "values": 0}});
         for strange in [strange, json!({"run": {"timeoutSeconds": 1e300}}), json!({"run": 1}), json!(null), json!([])] {
             assert_eq!(settings(&strange), Settings::default(), "{strange}");
         }

@@ -190,6 +190,8 @@ pub fn run_result(outcome: &Outcome) -> proto::LSPAny {
         "message": outcome.message,
         "seconds": outcome.seconds,
         "outputs": outcome.outputs,
+        "values": outcome.values,
+        "kernels": outcome.kernels,
         "log": outcome.log,
     })
 }

@@ -3,7 +3,7 @@
 use super::Outcome;
 use super::transcript::Transcript;
 use crate::lsp::progress::RunView;
-use rx_db::FileKind;
+use rx_db::{Encoding, FileKind};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,12 @@ pub struct Call {
     pub folder: Option<PathBuf>,
     /// The text.
     pub text: String,
+    /// What it is.
+    pub kind: FileKind,
+    /// How the client counts columns in it.
+    pub encoding: Encoding,
+    /// Whether values and times of kernels are asked for.
+    pub values: bool,
     /// How long it may take.
     pub limit: Duration,
     /// What is run, in the user's words.
@@ -90,7 +96,10 @@ pub async fn run(call: Call, view: &mut RunView, stop: impl Future<Output = Stop
     if !matches!(ended, Ended::Itself(Ok(_))) {
         let _ = timeout(GRACE, child.kill()).await;
     }
-    transcript.conclude(&call.label, &ended, String::from_utf8_lossy(&log).into_owned())
+    let observed = std::mem::take(&mut transcript.observed);
+    let mut outcome = transcript.conclude(&call.label, &ended, String::from_utf8_lossy(&log).into_owned());
+    (outcome.values, outcome.kernels) = observed.placed(&call.text, call.kind, call.encoding);
+    outcome
 }
 
 /// The program to start.
@@ -109,6 +118,9 @@ fn command(program: &Path, call: &Call) -> Command {
     command.arg("-").arg(joined("--stdin-name=", &call.name)).args(["--format", "json"]);
     if let Some(function) = &call.function {
         command.arg(joined("--entry=", function));
+    }
+    if call.values {
+        command.args(["--values", "--profile"]);
     }
     command.args(&call.arguments);
     if let Some(folder) = call.folder.as_deref().filter(|folder| folder.is_dir()) {

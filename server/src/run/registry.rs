@@ -5,7 +5,7 @@ use super::{Order, Outcome, Settings};
 use crate::event::Event;
 use crate::lsp::progress::RunView;
 use crate::lsp::{ProgressToken, Uri, from_proto};
-use rx_db::FileKind;
+use rx_db::{Encoding, FileKind};
 use std::sync::mpsc::Sender;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -37,6 +37,8 @@ pub struct Program {
     pub text: String,
     /// What the text is.
     pub kind: FileKind,
+    /// How its client counts columns.
+    pub encoding: Encoding,
 }
 
 impl Runs {
@@ -75,6 +77,9 @@ impl Runs {
             folder: from_proto::folder(&program.uri),
             name: child::name_of_kind(name, program.kind),
             text: program.text,
+            kind: program.kind,
+            encoding: program.encoding,
+            values: self.settings.values,
             limit: self.settings.limit,
             label,
         };

@@ -2,6 +2,7 @@
 
 use super::Outcome;
 use super::child::{Ended, Stop, file_name};
+use super::observed::Observed;
 use serde_json::Value;
 use std::process::ExitStatus;
 
@@ -37,7 +38,38 @@ pub struct Transcript {
     mistakes: usize,
     /// The first output that is not as `--check` wants it.
     difference: Option<String>,
+    /// What it told of kernels and values.
+    pub observed: Observed,
+    /// What is being observed; the run itself is over and its outputs are told.
+    observing: Option<What>,
+    /// What could not be observed, and why.
+    unobserved: Vec<String>,
     noise: Option<String>,
+}
+
+/// What an observed run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Profile,
+    Values,
+}
+
+impl What {
+    fn read(event: &Value) -> Option<What> {
+        match event.get("what")?.as_str()? {
+            "profile" => Some(What::Profile),
+            "values" => Some(What::Values),
+            _ => None,
+        }
+    }
+
+    /// That it came to nothing.
+    fn unknown(self, why: &str) -> String {
+        match self {
+            What::Profile => format!("the times of its kernels are not known: {why}"),
+            What::Values => format!("not all of its values are known: {why}"),
+        }
+    }
 }
 
 impl Transcript {
@@ -64,11 +96,27 @@ impl Transcript {
                 let (done, total) = (count("done")?, count("total")?);
                 // At most 100, so it fits.
                 let percent = (u128::from(done.min(total)) * 100 / u128::from(total.max(1))) as u32;
+                // Progress does not go back where more is built to be observed.
+                let percent = if self.observing.is_some() { 100 } else { percent };
                 return step(format!("building {done}/{total}"), percent);
             }
             Some("built") => {
                 let device = event.get("device").and_then(Value::as_str).map(|device| format!(" on {}", words(device)));
                 return step(format!("running{}", device.unwrap_or_default()), 100);
+            }
+            Some("observing") => {
+                self.observing = What::read(&event).or(self.observing);
+                let doing = match self.observing? {
+                    What::Profile => "timing kernels",
+                    What::Values => "running for values",
+                };
+                return step(doing.to_owned(), 100);
+            }
+            Some("value") => self.observed.value(&event),
+            Some("kernel") => self.observed.kernel(&event),
+            Some("remark") => {
+                let unobserved = What::read(&event).map(|what| what.unknown(&placed(&event, "message")));
+                self.unobserved.extend(unobserved.filter(|_| self.unobserved.len() < SHOWN));
             }
             Some("ran") => self.seconds = median(event.get("seconds")).or(self.seconds),
             Some("output") if self.outputs.len() < MAX_OUTPUTS => self.outputs.push(event),
@@ -82,7 +130,9 @@ impl Transcript {
                 self.failure.get_or_insert(message);
             }
             Some("usage") => {
-                self.failure.get_or_insert_with(|| format!("was not run: {}", placed(&event, "message")));
+                // A file that cannot be written is found out when the function has returned.
+                let how = if self.seconds.is_some() { "failed" } else { "was not run" };
+                self.failure.get_or_insert_with(|| format!("{how}: {}", placed(&event, "message")));
             }
             Some("run-failed") => {
                 self.failure.get_or_insert_with(|| format!("failed: {}", placed(&event, "message")));
@@ -99,8 +149,12 @@ impl Transcript {
     }
 
     /// What came of the run of `label`, once the child has `ended`; `log` is what it wrote on standard error.
-    pub fn conclude(self, label: &str, ended: &Ended, log: String) -> Outcome {
+    pub fn conclude(mut self, label: &str, ended: &Ended, log: String) -> Outcome {
         let mut outcome = Outcome { log, ..Outcome::default() };
+        if let (Some(what), Some(why)) = (self.observing, self.cut_short(ended, &outcome.log)) {
+            self.unobserved.push(what.unknown(&why));
+            return self.returned(label, outcome);
+        }
         outcome.message = match ended {
             Ended::Stopped(stop) => {
                 outcome.cancelled = true;
@@ -113,15 +167,38 @@ impl Transcript {
                 format!("{label} was ended after {} (setting rx.run.timeoutSeconds)", shown(limit.as_secs_f64()))
             }
             Ended::Itself(Err(error)) => format!("{label} failed: rx lost track of rxrun: {error}"),
-            Ended::Itself(Ok(status)) => match (self.failed(label), self.seconds) {
-                (Some(message), _) => message,
-                (None, Some(seconds)) if status.success() => {
-                    outcome.ok = true;
-                    self.success(label, seconds)
-                }
-                _ => self.crash(label, *status, &outcome.log),
+            Ended::Itself(Ok(status)) => match self.failed(label) {
+                None if status.success() && self.seconds.is_some() => return self.returned(label, outcome),
+                Some(message) => message,
+                None if is_older(&outcome.log) => format!(
+                    "{label} was not run: this rxrun is older than rx-lsp and tells no values: update it, or set rx.run.values to false"
+                ),
+                None => format!("{label} failed: {}", self.crash(*status, &outcome.log)),
             },
         };
+        self.filled(outcome)
+    }
+
+    /// Why an observed run has no end, where the run before it has one: nothing says that it failed.
+    fn cut_short(&self, ended: &Ended, log: &str) -> Option<String> {
+        self.seconds.filter(|_| self.failed("").is_none())?;
+        match ended {
+            Ended::TimedOut(limit) => {
+                Some(format!("rxrun was ended after {} (setting rx.run.timeoutSeconds)", shown(limit.as_secs_f64())))
+            }
+            Ended::Itself(Ok(status)) if !status.success() => Some(self.crash(*status, log)),
+            _ => None,
+        }
+    }
+
+    /// The function returned, whatever came of observing it.
+    fn returned(self, label: &str, mut outcome: Outcome) -> Outcome {
+        outcome.ok = true;
+        outcome.message = self.success(label, self.seconds.unwrap_or_default());
+        self.filled(outcome)
+    }
+
+    fn filled(self, mut outcome: Outcome) -> Outcome {
         outcome.seconds = self.seconds;
         outcome.outputs = self.outputs;
         outcome
@@ -153,14 +230,17 @@ impl Transcript {
         if more > 0 {
             message.push_str(&format!("; and {more} more"));
         }
+        for unobserved in &self.unobserved {
+            message.push_str(&format!("; {unobserved}"));
+        }
         message
     }
 
     /// A child that ended without a word on how it went.
-    fn crash(&self, label: &str, status: ExitStatus, log: &str) -> String {
+    fn crash(&self, status: ExitStatus, log: &str) -> String {
         let mut message = match status.success() {
-            true => format!("{label} failed: rxrun ended without a result"),
-            false => format!("{label} failed: rxrun ended early ({status})"),
+            true => "rxrun ended without a result".to_owned(),
+            false => format!("rxrun ended early ({status})"),
         };
         if killed(status) {
             message.push_str("; the system may be out of memory");
@@ -171,6 +251,11 @@ impl Transcript {
         }
         message
     }
+}
+
+/// Whether the child does not know the options that ask for values.
+fn is_older(log: &str) -> bool {
+    ["--values", "--profile"].iter().any(|option| log.contains(&format!("unexpected argument '{option}'")))
 }
 
 /// Whether something sent SIGKILL, as Linux does to who uses up the memory.
@@ -305,6 +390,10 @@ mod tests {
         let input = r#"{"event":"bad-input","message":"the dim n is not known"}"#;
         let message = ended(&[input], 512, "").message;
         assert!(message.starts_with("`main` was not run: the dim n is not known (arguments"), "{message}");
+        let unwritten = r#"{"event":"usage","message":"out.npz: permission denied"}"#;
+        assert_eq!(ended(&[unwritten], 512, "").message, "`main` was not run: out.npz: permission denied");
+        let late = ended(&[r#"{"event":"ran","seconds":[1]}"#, unwritten], 512, "");
+        assert_eq!((late.ok, &late.message[..]), (false, "`main` failed: out.npz: permission denied"));
         // A result before the failure does not make it a success.
         assert!(!ended(&[r#"{"event":"ran","seconds":[1]}"#, failed], 0, "").ok);
     }
@@ -318,6 +407,51 @@ mod tests {
         let abort = message(&[], 6, "memory allocation of 9 bytes failed\n\n");
         assert!(abort.ends_with(": memory allocation of 9 bytes failed"), "{abort}");
         assert!(message(&[r#"{"event":"ran","seconds":[1]}"#], 3 * 256, "").contains("exit status: 3"));
+    }
+
+    #[test]
+    fn what_is_observed_after_a_run_does_not_undo_it() {
+        let ran = r#"{"event":"ran","seconds":[0.002]}"#;
+        let output = r#"{"event":"output","name":"out0","dtype":"int64","shape":[],"min":1,"mean":1,"max":1,"nan":0}"#;
+        let timing = r#"{"event":"observing","what":"profile"}"#;
+        let values = r#"{"event":"observing","what":"values"}"#;
+        let ok = "`main` ran in 2.0 ms: out0 int64 (), min 1, mean 1, max 1";
+        assert_eq!(ended(&[ran, output, timing, values], 0, "").message, ok);
+        let killed = ended(&[ran, output, timing, values], 9, "");
+        assert!(killed.ok && killed.outputs.len() == 1);
+        let why = "rxrun ended early (signal: 9 (SIGKILL)); the system may be out of memory";
+        assert_eq!(killed.message, format!("{ok}; not all of its values are known: {why}"));
+        let failed = r#"{"event":"remark","what":"values","message":"no memory","file":"a.rx","line":3,"column":1}"#;
+        let outcome = ended(&[ran, output, values, failed], 0, "");
+        assert_eq!(
+            (outcome.ok, outcome.message),
+            (true, format!("{ok}; not all of its values are known: a.rx:3: no memory"))
+        );
+        let late = Ended::TimedOut(Duration::from_secs(5));
+        let outcome = told(&[ran, output, timing]).conclude("`main`", &late, String::new());
+        let why = "rxrun was ended after 5.00 s (setting rx.run.timeoutSeconds)";
+        assert_eq!(outcome.message, format!("{ok}; the times of its kernels are not known: {why}"));
+        // What did not return, or returned something else, stays a failure; so does what was cancelled.
+        assert!(!ended(&[values], 9, "").ok);
+        let differs = r#"{"event":"compared","name":"out0","ok":false,"text":"1 elements differ"}"#;
+        assert!(!ended(&[ran, output, differs, values], 256, "").ok);
+        let cancelled = Ended::Stopped(Stop::Cancelled);
+        assert!(!told(&[ran, output, values]).conclude("`main`", &cancelled, String::new()).ok);
+    }
+
+    #[test]
+    fn progress_stays_where_it_is_while_more_is_built() {
+        let mut transcript = told(&[r#"{"event":"ran","seconds":[1]}"#, r#"{"event":"observing","what":"values"}"#]);
+        let step = transcript.line(br#"{"event":"building","done":1,"total":4}"#);
+        assert_eq!(step, Some(Step { message: "building 1/4".into(), percent: 100 }));
+    }
+
+    #[test]
+    fn an_older_rxrun_is_told_from_a_broken_one() {
+        let log = "error: unexpected argument '--values' found\n\nUsage: rxrun [OPTIONS] <FILE>\n";
+        let message = ended(&[], 2 * 256, log).message;
+        let wanted = "`main` was not run: this rxrun is older than rx-lsp and tells no values";
+        assert!(message.starts_with(wanted) && message.ends_with("set rx.run.values to false"), "{message}");
     }
 
     #[test]

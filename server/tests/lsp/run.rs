@@ -182,7 +182,7 @@ fn the_text_as_it_is_now_is_run_with_progress() {
     let arguments: Vec<&str> =
         report["arguments"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
     let name = format!("--stdin-name={}", path.display());
-    assert_eq!(arguments[..5], ["-", &name, "--format", "json", "--entry=main"]);
+    assert_eq!(arguments[..7], ["-", &name, "--format", "json", "--entry=main", "--values", "--profile"]);
     assert_eq!(arguments[arguments.len() - 2..], ["--dim", "n=4"]);
 
     let begin = bench.state();
@@ -199,6 +199,66 @@ fn the_text_as_it_is_now_is_run_with_progress() {
     assert_eq!((&result["ok"], &result["seconds"]), (&json!(true), &json!(0.0019)));
     assert_eq!(result["outputs"][0]["shape"], json!([1, 10]));
     assert_eq!(result["message"], message);
+    assert_eq!((&result["values"], &result["kernels"]), (&json!([]), &json!([])));
+    bench.goes_on();
+}
+
+#[test]
+fn what_was_observed_stands_in_the_answer() {
+    let mut bench = Bench::plain("observed");
+    bench.client.open(URI, 1, TEXT);
+    let id = bench.run(json!([URI, "other"]));
+    let result = bench.client.answer(id).expect("a result");
+    assert_eq!(result["message"], "`other` ran in 1.9 ms");
+    let range = |end| json!({"start": {"line": 22, "character": 8}, "end": {"line": 22, "character": end}});
+    let value = &result["values"][0];
+    assert_eq!((&value["name"], &value["range"], &value["mean"]), (&json!("y"), &range(9), &json!(0.5)));
+    let kernel = json!({"name": "relu", "calls": 1, "seconds": 0.5, "ranges": [range(24)]});
+    assert_eq!(result["kernels"], json!([kernel]));
+    bench.goes_on();
+}
+
+#[test]
+fn a_run_whose_observation_fails_has_run() {
+    let mut bench = Bench::plain("observed-crash");
+    bench.client.open(URI, 1, TEXT);
+    let id = bench.run(json!([URI, "main"]));
+    let (error, message) = bench.shown();
+    assert!(
+        !error && message.contains("ran in 1.9 ms; not all of its values are known: rxrun ended early"),
+        "{message}"
+    );
+    assert_eq!(bench.client.answer(id).expect("a result")["ok"], true);
+    bench.goes_on();
+}
+
+#[test]
+fn an_observed_run_can_be_cancelled() {
+    let mut bench = Bench::progress("observed-hang");
+    bench.client.open(URI, 1, TEXT);
+    let id = bench.run(json!([URI, "main"]));
+    let token = bench.accept_progress();
+    let mut running = bench.running();
+    while bench.state()["message"] != "running for values" {}
+    bench.client.notify("window/workDoneProgress/cancel", json!({"token": token}));
+    let result = bench.client.answer(id).expect("a result");
+    assert_eq!((&result["ok"], &result["cancelled"]), (&json!(false), &json!(true)));
+    running.is_gone();
+    bench.goes_on();
+}
+
+#[test]
+fn an_older_rxrun_runs_where_no_values_are_asked_for() {
+    let mut bench = Bench::plain("old");
+    bench.client.open(URI, 1, TEXT);
+    let id = bench.run(json!([URI, "main"]));
+    let (error, message) = bench.shown();
+    assert!(error && message.contains("older than rx-lsp") && message.contains("rx.run.values"), "{message}");
+    assert_eq!(bench.client.answer(id).expect("a result")["ok"], false);
+    let run = json!({"program": stand_in(), "arguments": ["--behave=old"], "values": false});
+    bench.client.notify("workspace/didChangeConfiguration", json!({"settings": {"rx": {"run": run}}}));
+    let id = bench.run(json!([URI, "main"]));
+    assert_eq!(bench.client.answer(id).expect("a result")["ok"], true);
     bench.goes_on();
 }
 
@@ -357,6 +417,25 @@ fn the_real_rxrun_runs_what_is_in_the_editor() {
     assert_eq!(result["ok"], true, "{result}");
     assert_eq!(result["outputs"][0]["dtype"], "float32");
     assert_eq!(result["outputs"][0]["shape"], json!([4]));
+    let values = result["values"].as_array().expect("a list");
+    let lines: Vec<_> = values.iter().map(|value| value["range"]["start"]["line"].as_u64()).collect();
+    assert_eq!(lines, [Some(11), Some(17)], "{result}");
+    assert_eq!(result["kernels"][0]["ranges"].as_array().map(Vec::len), Some(1), "{result}");
+    // What it returns is written whole, or not at all.
+    let folder = tempfile::tempdir().expect("a folder");
+    let saved = |client: &mut Client, name: &str| {
+        let path = folder.path().join(name);
+        let arguments = json!([URI, "main", ["--output", path]]);
+        let command = json!({"command": "rx.run", "arguments": arguments});
+        (client.request("workspace/executeCommand", command).expect("a result"), std::fs::read(&path).ok())
+    };
+    let (result, written) = saved(&mut client, "out.npz");
+    let written = written.expect("a file");
+    assert_eq!(result["ok"], true, "{result}");
+    assert!(written.starts_with(b"PK") && written.windows(4).any(|bytes| bytes == b"PK\x05\x06"), "a whole archive");
+    let (result, written) = saved(&mut client, "no such folder/out.npz");
+    assert_eq!((&result["ok"], written), (&json!(false), None));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing else is left");
     // Unsaved and wrong.
     client.change(URI, 2, json!([change((17, 22), (17, 23), "z")]));
     let result = client.request("workspace/executeCommand", run).expect("a result");

@@ -31,6 +31,28 @@ fn main() -> Result<(), Box<dyn Error>> {
                 r#"{{"event":"output","name":"out0","dtype":"float32","shape":[1,10],"min":-1,"mean":0,"max":1,"nan":0}}"#
             );
         }
+        // Runs, is observed, and then: tells, waits until the test goes away, or falls over.
+        "observed" | "observed-hang" | "observed-crash" => {
+            println!(r#"{{"event":"ran","seconds":[0.0019]}}"#);
+            println!(r#"{{"event":"observing","what":"values"}}"#);
+            match behave.as_str() {
+                "observed" => {
+                    println!(
+                        r#"{{"event":"kernel","name":"relu","calls":1,"seconds":0.5,"places":[{{"line":23,"column":9,"end_line":23,"end_column":25}}]}}"#
+                    );
+                    println!(
+                        r#"{{"event":"value","name":"y","function":"other","dtype":"float32","shape":[4],"text":null,"min":0,"mean":0.5,"max":1,"nan":0,"seconds":0.5,"line":23,"column":9,"end_line":23,"end_column":10}}"#
+                    );
+                }
+                "observed-crash" => std::process::abort(),
+                _ => drop(test.map(|mut socket| drop(socket.read(&mut [0])))),
+            }
+        }
+        "old" if arguments.iter().any(|argument| argument == "--values") => {
+            eprintln!("error: unexpected argument '--values' found\n\nFor more information, try '--help'.");
+            std::process::exit(2);
+        }
+        "old" => println!(r#"{{"event":"ran","seconds":[0.0019]}}"#),
         "fail" => {
             println!(r#"{{"event":"run-failed","message":"index 9 of 4","file":"/a/net.rx","line":3,"column":9}}"#);
             std::process::exit(1);

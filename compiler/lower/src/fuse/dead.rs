@@ -54,8 +54,11 @@ fn block(code: Vec<Instruction>, read: &mut Vec<bool>, program: &mut Program) ->
                     *condition = block(std::mem::take(condition), read, program);
                 }
             }
-            // Checks and calls stay: they may end the run.
-            Operation::Match { .. } | Operation::Call { .. } | Operation::CallClosure { .. } => {}
+            // Checks and calls stay: they may end the run. So does what somebody watches.
+            Operation::Match { .. }
+            | Operation::Bound { .. }
+            | Operation::Call { .. }
+            | Operation::CallClosure { .. } => {}
         }
         instruction.operation.for_each_read(&mut |register| read[register.0 as usize] = true);
         kept.push(instruction);

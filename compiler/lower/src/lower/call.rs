@@ -118,9 +118,7 @@ impl FunctionLowering<'_, '_> {
             inputs.push(self.materialize(known));
         }
         let scalars = symbols_of(&kernel.func);
-        let mut func = kernel.func;
-        func.origins.extend(self.origin);
-        self.run_kernel(Arc::new(func), inputs, ty, scalars)
+        self.run_kernel(Arc::new(kernel.func), inputs, ty, scalars)
     }
 
     /// Emits a kernel whose outputs are the tensors of `ty`.
@@ -135,7 +133,9 @@ impl FunctionLowering<'_, '_> {
         let Some(result) = self.outputs(ty, &mut outputs) else {
             return self.problem(format!("the shape of a result is not known: it is {ty}"));
         };
-        let kernel = self.lowerer.kernel(Arc::new(self.guarded(&func)), inputs.len());
+        let mut func = self.guarded(&func);
+        func.origins.extend(self.origin);
+        let kernel = self.lowerer.kernel(Arc::new(func), inputs.len());
         self.emit(Operation::Kernel { kernel, inputs, outputs, scalars });
         result
     }

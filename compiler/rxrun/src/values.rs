@@ -1,0 +1,145 @@
+//! `--values`: what the variables of a run were bound to.
+
+use crate::describe::{Described, dims};
+use crate::report::{Report, shown};
+use crate::session::Session;
+use crate::table::{Align, Table};
+use rx_base::{Name, Span};
+use rx_ir::Origin;
+use rx_lower::KernelId;
+use rx_report::{Source, place};
+use rx_runtime::{Observer, Output};
+use rx_tensor::Scalar;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// What was seen of bindings. Tensors are described as they come and not kept.
+#[derive(Debug, Default)]
+pub struct Values {
+    /// What each variable of each statement was bound to the last time.
+    bindings: HashMap<(Origin, Name), Vec<Part>>,
+    /// How long the kernels of each statement took, all in all.
+    times: HashMap<Origin, Duration>,
+}
+
+/// A value without parts of its own, or a field of a tuple.
+#[derive(Debug)]
+struct Part {
+    /// Behind the variable's name: nothing, or `.0.1` for field 1 of field 0.
+    path: String,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Tensor(Described),
+    /// What is no tensor, as the text would write it.
+    Text(String),
+}
+
+impl Values {
+    /// Tells of the bindings, in the order of the text.
+    pub fn tell(&self, session: &Session, report: &mut Report) {
+        let text = session.workspace.document(session.file).text();
+        let source = Source::new(&session.name, &text);
+        let mut bindings: Vec<(Option<Span>, Origin, Name, &Vec<Part>)> = Vec::with_capacity(self.bindings.len());
+        for ((origin, variable), parts) in &self.bindings {
+            bindings.push((session.binding_span(*origin, *variable), *origin, *variable, parts));
+        }
+        bindings.sort_by_key(|(span, origin, variable, _)| (*span, origin.statement, variable.as_str()));
+        let (left, right) = (Align::Left, Align::Right);
+        let mut table = Table::new([
+            ("line", right),
+            ("name", left),
+            ("dtype", left),
+            ("shape or value", left),
+            ("min", right),
+            ("mean", right),
+            ("max", right),
+            ("nan", right),
+            ("time", right),
+        ]);
+        let mut events = Vec::new();
+        let mut timed = None;
+        for (span, origin, variable, parts) in bindings {
+            let place = span.map(|span| place(&source, span));
+            for part in parts {
+                // The time is the statement's: it is said once, of the first value that the statement binds.
+                let time = if timed == Some(origin) { None } else { self.times.get(&origin).copied() };
+                timed = Some(origin);
+                let name = format!("{variable}{}", part.path);
+                table.row(row(place, &name, &part.content, time));
+                events.push(event(place, &name, origin.item, &part.content, time));
+            }
+        }
+        report.table("value", &table, events);
+    }
+}
+
+fn row(place: Option<[u32; 4]>, name: &str, content: &Content, time: Option<Duration>) -> [String; 9] {
+    let line = place.map(|[line, ..]| line.to_string()).unwrap_or_default();
+    let time = time.map(shown).unwrap_or_default();
+    let empty = String::new;
+    match content {
+        Content::Tensor(tensor) => {
+            let number = |value: f64| format!("{value:.6}");
+            let stats = &tensor.stats;
+            let (min, mean, max) = (number(stats.min), number(stats.mean), number(stats.max));
+            let (dtype, nan) = (tensor.dtype.to_string(), stats.nan_count.to_string());
+            [line, name.to_owned(), dtype, tensor.shape(), min, mean, max, nan, time]
+        }
+        Content::Text(text) => [line, name.to_owned(), empty(), text.clone(), empty(), empty(), empty(), empty(), time],
+    }
+}
+
+fn event(place: Option<[u32; 4]>, name: &str, function: Name, content: &Content, time: Option<Duration>) -> Value {
+    let (mut fields, text) = match content {
+        Content::Tensor(tensor) => (tensor.fields(name), None),
+        Content::Text(text) => {
+            let none =
+                json!({ "name": name, "dtype": null, "shape": null, "min": null, "mean": null, "max": null, "nan": 0 });
+            (none, Some(text.as_str()))
+        }
+    };
+    if let Some(object) = fields.as_object_mut() {
+        object.insert("text".to_owned(), text.into());
+        object.insert("seconds".to_owned(), time.map(|time| time.as_secs_f64()).into());
+        object.insert("function".to_owned(), function.as_str().into());
+        if let Some(Value::Object(place)) = place.map(crate::profile::place_fields) {
+            object.extend(place);
+        }
+    }
+    fields
+}
+
+impl Observer for Values {
+    fn kernel(&mut self, _: KernelId, origin: Option<Origin>, time: Duration) {
+        if let Some(origin) = origin {
+            *self.times.entry(origin).or_default() += time;
+        }
+    }
+
+    fn bound(&mut self, origin: Origin, variable: Name, value: Output) {
+        let mut parts = Vec::new();
+        describe(value, String::new(), &mut parts);
+        self.bindings.insert((origin, variable), parts);
+    }
+}
+
+/// Describes what is in a value, tuples by their fields. Functions have no value.
+fn describe(value: Output, path: String, parts: &mut Vec<Part>) {
+    let content = match value {
+        Output::Tensor(tensor) => Content::Tensor(Described::of(&tensor)),
+        Output::Shape(shape) => Content::Text(format!("R.shape([{}])", dims(&shape))),
+        Output::Scalar(Scalar::Int(value)) => Content::Text(value.to_string()),
+        Output::Scalar(Scalar::Float(value)) => Content::Text(format!("{value:?}")),
+        Output::String(text) => Content::Text(format!("{text:?}")),
+        Output::Function(_) => return,
+        Output::Tuple(fields) => {
+            let fields = fields.into_iter().enumerate();
+            return fields.for_each(|(at, field)| describe(field, format!("{path}.{at}"), parts));
+        }
+    };
+    parts.push(Part { path, content });
+}
