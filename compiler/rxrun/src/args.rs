@@ -22,7 +22,7 @@ pub struct Args {
     /// The program: Relax text, or `-` for standard input.
     pub file: PathBuf,
 
-    /// The function to call [default: `main`, else the only public Relax function].
+    /// The function to call [default: `main`, else the only public Relax function]; with --emit a prim_func, too.
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
 

@@ -117,6 +117,18 @@ impl Session {
         Ok(program)
     }
 
+    /// The program that is the prim_func of this name alone, as [`Session::lower`] would make its loops. `None`: there is
+    /// none, or a Relax function is called so.
+    pub fn kernel(&self, wanted: &str, optimized: bool) -> Option<Result<Program, Failure>> {
+        let functions = self.workspace.functions(self.file);
+        let mut called = functions.iter().filter(|function| function.name.as_str() == wanted);
+        if called.clone().any(|function| function.kind == FunctionKind::Relax) {
+            return None;
+        }
+        let read = self.workspace.prim_func(self.file, called.next()?.name)?;
+        Some(read.map(|func| rx_lower::alone(&func, optimized)).map_err(Failure::Program))
+    }
+
     /// Where a statement stands.
     pub fn span(&self, origin: Origin) -> Option<Span> {
         self.workspace.origin_span(self.file, origin)
