@@ -1,4 +1,4 @@
-//! Commands beside `rx.run`: where a dim comes from, and types written into the text.
+//! Commands that the database answers: where a dim comes from, and types written into the text.
 
 use crate::lsp::{Point, Uri, edits, to_proto};
 use crate::reads::Subject;
@@ -68,7 +68,8 @@ fn annotate_arguments(uri: Value, position: Value) -> Result<Command, &'static s
     Ok(Command::Annotate(uri, at))
 }
 
-fn point(value: Value) -> Option<Point> {
+/// A position, if the value is one.
+pub fn point(value: Value) -> Option<Point> {
     let position = proto::Position::deserialize(value).ok()?;
     Some(Point { line: position.line, column: position.character })
 }

@@ -2,6 +2,7 @@
 
 use super::Outcome;
 use super::child::{Ended, Stop, file_name};
+use super::stage::Stage;
 use serde_json::Value;
 use std::process::ExitStatus;
 
@@ -26,6 +27,10 @@ pub struct Step {
 /// What a child has said so far.
 #[derive(Default)]
 pub struct Transcript {
+    /// The stage it was asked to show; none of a run.
+    stage: Option<Stage>,
+    /// The stage as it is shown.
+    emitted: Option<Value>,
     /// The median of the runs.
     seconds: Option<f64>,
     outputs: Vec<Value>,
@@ -41,6 +46,11 @@ pub struct Transcript {
 }
 
 impl Transcript {
+    /// Of a child that has said nothing yet, asked for a run or to show a stage.
+    pub fn of(stage: Option<Stage>) -> Transcript {
+        Transcript { stage, ..Transcript::default() }
+    }
+
     /// Takes in a line; what it says of the progress, if anything.
     pub fn line(&mut self, line: &[u8]) -> Option<Step> {
         let line = line.trim_ascii();
@@ -71,6 +81,7 @@ impl Transcript {
                 return step(format!("running{}", device.unwrap_or_default()), 100);
             }
             Some("ran") => self.seconds = median(event.get("seconds")).or(self.seconds),
+            Some("emitted") => self.emitted = Some(event),
             Some("output") if self.outputs.len() < MAX_OUTPUTS => self.outputs.push(event),
             Some("output") => self.left_out += 1,
             Some("compared") if event.get("ok") == Some(&Value::Bool(false)) => {
@@ -82,7 +93,8 @@ impl Transcript {
                 self.failure.get_or_insert(message);
             }
             Some("usage") => {
-                self.failure.get_or_insert_with(|| format!("was not run: {}", placed(&event, "message")));
+                let undone = self.undone();
+                self.failure.get_or_insert_with(|| format!("{undone}: {}", placed(&event, "message")));
             }
             Some("run-failed") => {
                 self.failure.get_or_insert_with(|| format!("failed: {}", placed(&event, "message")));
@@ -106,25 +118,45 @@ impl Transcript {
                 outcome.cancelled = true;
                 match stop {
                     Stop::Cancelled => format!("{label} was cancelled"),
-                    Stop::Replaced => format!("{label} was cancelled: another run of this file began"),
+                    Stop::Replaced => format!("{label} was cancelled: another {} of this file began", self.what()),
                 }
             }
             Ended::TimedOut(limit) => {
                 format!("{label} was ended after {} (setting rx.run.timeoutSeconds)", shown(limit.as_secs_f64()))
             }
-            Ended::Itself(Err(error)) => format!("{label} failed: rx lost track of rxrun: {error}"),
+            Ended::Itself(Err(error)) => format!("{label} {}: rx lost track of rxrun: {error}", self.broken()),
             Ended::Itself(Ok(status)) => match (self.failed(label), self.seconds) {
                 (Some(message), _) => message,
                 (None, Some(seconds)) if status.success() => {
                     outcome.ok = true;
                     self.success(label, seconds)
                 }
+                (None, None) if status.success() && self.emitted.is_some() => {
+                    outcome.ok = true;
+                    String::new()
+                }
                 _ => self.crash(label, *status, &outcome.log),
             },
         };
         outcome.seconds = self.seconds;
         outcome.outputs = self.outputs;
+        outcome.emitted = self.emitted;
         outcome
+    }
+
+    /// What it was asked for.
+    fn what(&self) -> &'static str {
+        if self.stage.is_some() { "stage" } else { "run" }
+    }
+
+    /// What became of it where the program is at fault.
+    fn undone(&self) -> &'static str {
+        if self.stage.is_some() { "cannot be shown" } else { "was not run" }
+    }
+
+    /// What became of it where the child is.
+    fn broken(&self) -> &'static str {
+        if self.stage.is_some() { "cannot be shown" } else { "failed" }
     }
 
     /// What the child itself says is wrong.
@@ -138,7 +170,7 @@ impl Transcript {
                 2 => " (and 1 more error)".to_owned(),
                 mistakes => format!(" (and {} more errors)", mistakes - 1),
             };
-            return Some(format!("{label} was not run: {mistake}{more}"));
+            return Some(format!("{label} {}: {mistake}{more}", self.undone()));
         }
         self.difference.as_ref().map(|difference| format!("{label} returned other values: {difference}"))
     }
@@ -159,8 +191,8 @@ impl Transcript {
     /// A child that ended without a word on how it went.
     fn crash(&self, label: &str, status: ExitStatus, log: &str) -> String {
         let mut message = match status.success() {
-            true => format!("{label} failed: rxrun ended without a result"),
-            false => format!("{label} failed: rxrun ended early ({status})"),
+            true => format!("{label} {}: rxrun ended without a result", self.broken()),
+            false => format!("{label} {}: rxrun ended early ({status})", self.broken()),
         };
         if killed(status) {
             message.push_str("; the system may be out of memory");
