@@ -7,7 +7,7 @@ use std::path::PathBuf;
 const AFTER: &str = "\
 Arrays are matched to parameters by name: exactly, else after every character that no identifier has is replaced by `_`;
 `out0`, `out1`, … are passed over. Parameters without an array are drawn from the seed (docs/random.md). Symbolic dims get
-their values from the arrays, or from --dim.
+their values from the arrays, or from --dim. What the command line does not say, [run] in rx.toml may.
 
 Exit status:
   0  it ran (and what --check compares is equal)
@@ -30,13 +30,13 @@ pub struct Args {
     #[arg(long = "input", value_name = "NAME=FILE", value_parser = name_and_path)]
     pub input: Vec<(String, PathBuf)>,
 
-    /// Parameters' values, by name.
-    #[arg(long, value_name = "FILE.npz")]
+    /// Parameters' values, by name: an .npz or .safetensors file.
+    #[arg(long, value_name = "FILE")]
     pub inputs: Vec<PathBuf>,
 
-    /// Seed of the values of parameters that have no array.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub seed: u64,
+    /// Seed of the values of parameters that have no array [default: 0].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
 
     /// A symbolic dim's value: n=4.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim)]
@@ -58,9 +58,9 @@ pub struct Args {
     #[arg(long, value_name = "X", default_value_t = 1e-4)]
     pub rtol: f64,
 
-    /// Where to run.
-    #[arg(long, value_enum, default_value_t = Device::Auto)]
-    pub device: Device,
+    /// Where to run [default: auto].
+    #[arg(long, value_enum)]
+    pub device: Option<Device>,
 
     /// Run K times; the time printed is the fastest's, beside the median.
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

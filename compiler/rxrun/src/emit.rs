@@ -1,6 +1,6 @@
 //! `--emit`: a stage of the program as text, kernel by kernel, with the statements each comes from.
 
-use crate::args::{Args, Emit, Format};
+use crate::args::{Args, Device, Emit, Format};
 use crate::failure::Failure;
 use crate::report::{Part, Report};
 use crate::session::Session;
@@ -26,7 +26,7 @@ pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -
 
 /// The kernels of the function asked for, or the one that a prim_func of this name is.
 fn program(session: &Session, args: &Args) -> Result<Program, Failure> {
-    let optimized = args.device != crate::args::Device::Interp;
+    let optimized = session.choices.device != Device::Interp;
     let alone = args.entry.as_deref().and_then(|wanted| session.kernel(wanted, optimized));
     alone.unwrap_or_else(|| session.lower(session.entry(args.entry.as_deref())?, optimized))
 }

@@ -53,7 +53,7 @@ fn on_device(
 ) -> Result<Vec<Tensor>, Failure> {
     let constants = constants(session, &program)?;
     let job = Job { session, program, constants, inputs, args };
-    match args.device {
+    match session.choices.device {
         Device::Interp => job.run(rx_runtime::interp::Interpreter::default(), "the interpreter", report),
         Device::CudaSim => job.run(rx_runtime::cuda::Simulated::default(), "simulated CUDA", report),
         Device::Cpu => job.run(rx_runtime::cpu::Cpu::default(), "the CPU", report),

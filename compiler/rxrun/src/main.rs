@@ -5,6 +5,7 @@
 //! here.
 
 mod args;
+mod choices;
 mod emit;
 mod execute;
 mod failure;
@@ -52,6 +53,6 @@ fn work(args: &Args, report: &mut Report) -> Result<(), Failure> {
         return emit::stage(stage, &session, args, report);
     }
     let entry = session.entry(args.entry.as_deref())?;
-    let program = session.lower(entry, args.device != args::Device::Interp)?;
+    let program = session.lower(entry, session.choices.device != args::Device::Interp)?;
     execute::execute(&session, entry, program, args, report)
 }

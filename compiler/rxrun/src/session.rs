@@ -1,6 +1,7 @@
 //! The program: loaded, checked, lowered.
 
 use crate::args::Args;
+use crate::choices::Choices;
 use crate::failure::Failure;
 use crate::report::Report;
 use rx_base::{Code, Diagnostic, Name, Severity, Span};
@@ -23,6 +24,8 @@ pub struct Session {
     pub name: String,
     pub workspace: Workspace,
     pub file: FileId,
+    /// What a run of it takes.
+    pub choices: Choices,
 }
 
 impl Session {
@@ -59,7 +62,8 @@ impl Session {
             return Err(Failure::Reported(1));
         }
         report.checked(&name, checked);
-        Ok(Session { name, workspace, file })
+        let choices = Choices::new(args, &project.file, path);
+        Ok(Session { workspace, file, choices, name })
     }
 
     /// The function to call.

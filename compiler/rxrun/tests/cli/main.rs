@@ -1,5 +1,6 @@
 //! The real binary: what it prints, writes and returns, and how it says no.
 
+mod inputs;
 mod stages;
 
 use rx_base::DType;
