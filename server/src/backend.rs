@@ -8,6 +8,7 @@ use crate::lsp::{Uri, actions, completions, edits, from_proto, hints, lenses, se
 use crate::parent;
 use crate::pull::Pull;
 use crate::reads::{Failure, Read, Subject};
+use crate::run::stage;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::mpsc::Sender;
@@ -243,6 +244,13 @@ impl LanguageServer for Backend {
             let (answer, edit) = self.read(command.uri().clone(), ask).await?;
             edit.into_iter().for_each(|edit| self.send(Event::ApplyEdit(edit)));
             return Ok(Some(answer));
+        }
+        if params.command == stage::COMMAND {
+            let (reply, receiver) = oneshot::channel();
+            let order = from_proto::stage_order(params.arguments, reply);
+            self.send(Event::Stage(order.map_err(|why| error(ErrorCode::InvalidParams, why))?));
+            let shown = answer(async { receiver.await.map(Ok) }).await?;
+            return Ok(Some(shown.as_ref().map_or(proto::LSPAny::Null, to_proto::stage)));
         }
         let (reply, receiver) = oneshot::channel();
         let order = from_proto::order(params, reply).map_err(|why| error(ErrorCode::InvalidParams, why))?;

@@ -1,4 +1,4 @@
-//! Commands beside `rx.run`: where a dim comes from, types written into the text, how the text is read.
+//! Commands that the database answers: where a dim comes from, types written into the text, how the text is read.
 
 use crate::lsp::{Point, Uri, actions, edits, to_proto};
 use crate::reads::Subject;
@@ -80,7 +80,8 @@ fn syntax_tree_arguments(uri: Value, range: Value) -> Result<Command, &'static s
     Ok(Command::SyntaxTree(uri, range.map(actions::points)))
 }
 
-fn point(value: Value) -> Option<Point> {
+/// A position, if the value is one.
+pub fn point(value: Value) -> Option<Point> {
     let position = proto::Position::deserialize(value).ok()?;
     Some(Point { line: position.line, column: position.character })
 }

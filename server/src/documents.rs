@@ -4,10 +4,11 @@
 //! database is built anew from the texts. The file in which it happened may be checkable again after the next edit.
 
 use crate::lsp::semantic::Sent;
-use crate::lsp::{Change, Profile, Uri, to_proto};
+use crate::lsp::{Change, Point, Profile, Uri, to_proto};
 use crate::projects::{Known, Said};
 use crate::reads::Asked;
-use rx_db::{FileId, FileKind, Snapshot, Workspace};
+use crate::run::stage::Subject;
+use rx_db::{Encoding, FileId, FileKind, Snapshot, Workspace};
 use rx_settings::Choice;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -198,6 +199,17 @@ impl Documents {
         }
     }
 
+    /// The function at a place of a document. `None`: there is none, or the document is not open.
+    pub fn function(&self, uri: &Uri, at: Point, encoding: Encoding) -> Option<Subject> {
+        let Text::Known(file) = self.open.get(uri)?.text else { return None };
+        catch(|| {
+            let document = self.workspace.document(file);
+            let offset = document.offset_of(at.line, at.column, encoding);
+            let (function, _) = rx_ide::function_in(document, offset)?;
+            Some(Subject { function: function.to_string(), document: document.clone(), encoding })
+        })?
+    }
+
     /// What went wrong since it was asked last, for the client's log.
     pub fn take_log(&mut self) -> Vec<String> {
         std::mem::take(&mut self.log)
@@ -257,7 +269,7 @@ impl Documents {
         let document = self.workspace.document(file);
         let length = document.len();
         let Some((start, end)) = change.range else { return (0..length, length) };
-        let offset = |point: crate::lsp::Point| document.offset_of(point.line, point.column, profile.encoding);
+        let offset = |point: Point| document.offset_of(point.line, point.column, profile.encoding);
         let start = offset(start);
         (start..offset(end).max(start), length)
     }

@@ -3,7 +3,7 @@
 use crate::lsp::{Change, Preferences, Profile, ProgressToken, Uri, WorkspaceEdit};
 use crate::pull::Pull;
 use crate::reads::Read;
-use crate::run::{Order, Settings};
+use crate::run::{Order, Settings, stage};
 use rx_settings::Choice;
 
 /// One thing for the main loop to do, in the order of the client's messages.
@@ -58,7 +58,9 @@ pub enum Event {
     ReadDone(Option<String>),
     /// A function is to be run.
     Run(Order),
-    /// A run has ended; the registry's number of it.
+    /// A stage of a function is to be shown.
+    Stage(stage::Order),
+    /// A run, or what shows a stage, has ended; the registry's number of it.
     RunEnded(u64),
     /// The client is to apply this.
     ApplyEdit(WorkspaceEdit),

@@ -12,7 +12,7 @@ use crate::pull::{Pull, Report};
 use crate::reads::{Job, Read, WORKERS};
 use crate::run::child::file_name;
 use crate::run::registry::{Program, Runs};
-use crate::run::{Order, Outcome};
+use crate::run::{Order, Outcome, stage};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
@@ -150,6 +150,7 @@ impl MainLoop {
                 complaint.into_iter().for_each(|line| self.outbox.log(line));
             }
             Event::Run(order) => self.run_function(order),
+            Event::Stage(order) => self.show_stage(order),
             Event::ApplyEdit(edit) if self.profile.writing.apply => self.outbox.apply(edit),
             Event::ApplyEdit(_) => self.outbox.complain("this editor cannot apply edits for a command"),
             Event::RunEnded(id) => self.runs.ended(id),
@@ -171,6 +172,20 @@ impl MainLoop {
                 self.runs.start(program, order, self.profile.progress);
             }
             Err(why) => self.refuse(order, why),
+        }
+    }
+
+    /// Hands the text as it is now to a child that makes a stage of the function at a place.
+    fn show_stage(&mut self, order: stage::Order) {
+        let found = self.documents.function(&order.uri, order.at, self.profile.encoding);
+        let text = self.documents.text(&order.uri);
+        match found.zip(text.ok()) {
+            Some((subject, (text, kind))) => {
+                let program = Program { uri: order.uri.clone(), text, kind };
+                self.runs.show(program, subject, order);
+            }
+            // An error is a client that does not wait any more.
+            None => drop(order.reply.send(None)),
         }
     }
 

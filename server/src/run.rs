@@ -1,4 +1,5 @@
-//! "Run `main`": a child process compiles and runs the text of a document, with the call a user would type.
+//! "Run `main`": a child process compiles and runs the text of a document, with the call a user would type, or shows a
+//! [`stage`] of it.
 //!
 //! The child is `rxrun`, so whatever a program does to it (a crash, a hang, no memory left) costs the child and not the
 //! server. The [`registry`] belongs to the main loop and knows what is running; [`child`] starts, follows and ends one
@@ -7,6 +8,7 @@
 pub mod child;
 pub mod observed;
 pub mod registry;
+pub mod stage;
 pub mod transcript;
 
 use crate::lsp::{ProgressToken, Uri};
@@ -63,6 +65,8 @@ pub struct Outcome {
     pub message: String,
     /// The time of the run itself, in seconds.
     pub seconds: Option<f64>,
+    /// The `emitted` event of `rxrun`, of a call for a stage.
+    pub emitted: Option<Value>,
     /// The `output` events of `rxrun` (`docs/json.md`).
     pub outputs: Vec<Value>,
     /// What variables were bound to, and how long kernels took (`docs/lsp-extensions.md`).

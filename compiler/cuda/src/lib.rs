@@ -5,7 +5,7 @@
 //! is shared between threads, so what is printed can be read against the loops it comes from. A nest that the analysis
 //! cannot show independent runs in one thread.
 //!
-//! - [`module`] prints functions; [`CudaFunction::plan`] says what is launched for given extents.
+//! - [`module`] prints functions, [`listing`] for people; [`CudaFunction::plan`] says what is launched for given extents.
 //! - [`nvrtc`] compiles the text for an architecture.
 //! - [`device`] runs it on a GPU.
 //! - [`simulator`] runs the same text on the CPU, compiled by a C++ compiler.
@@ -25,8 +25,8 @@ pub mod simulator;
 mod source;
 
 pub use nests::Unsupported;
-pub use printer::module;
+pub use printer::{listing, module};
 pub use source::{
-    Argument, ArgumentValue, BLOCK_SIZE, Check, CheckSite, CudaFunction, CudaSource, Fault, KernelInfo, Launch, Plan,
-    PlanError, Temporary,
+    Argument, ArgumentValue, BLOCK_SIZE, Check, CheckSite, CudaFunction, CudaSource, Fault, KernelInfo, Launch,
+    Listing, Plan, PlanError, Temporary,
 };

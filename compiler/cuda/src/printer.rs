@@ -10,7 +10,7 @@ use crate::injective::Loop;
 use crate::names::{Names, identifier};
 use crate::nests::{Nest, Unsupported, nests};
 use crate::prelude;
-use crate::source::{Argument, BLOCK_SIZE, CudaFunction, CudaSource, KernelInfo, Sites, Temporary};
+use crate::source::{Argument, BLOCK_SIZE, CudaFunction, CudaSource, KernelInfo, Listing, Sites, Temporary};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::DType;
 use rx_tir::{Buffer, BufferId, Expr, Param, PrimFunc, Site, Stmt, VarId};
@@ -30,15 +30,27 @@ pub fn module(funcs: &[&PrimFunc]) -> Result<CudaSource, Unsupported> {
         let unsupported = |what| Unsupported { function: func.name, what };
         functions.push(module.function(number, func).map_err(unsupported)?);
     }
-    let helpers = prelude::text(&module.helpers);
-    let mut text = String::from("// CUDA C by rx: one thread per element. It needs no header.\n\n");
-    text.push_str(&helpers);
-    if !helpers.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(module.kernels.trim_end());
-    text.push('\n');
+    let text = format!("{}{}\n", module.head(), module.kernels.trim_end());
     Ok(CudaSource { text, functions, sites: module.sites.list })
+}
+
+/// Functions as text to be read: what [`module`] prints, function by function, and without those it has no words for.
+pub fn listing(funcs: &[&PrimFunc]) -> Listing {
+    let mut module = Module::default();
+    let mut functions = Vec::with_capacity(funcs.len());
+    for (number, func) in funcs.iter().enumerate() {
+        let helpers = module.helpers.len();
+        let printed = module.function(number, func);
+        let text = std::mem::take(&mut module.kernels);
+        functions.push(match printed {
+            Ok(_) => Ok(text),
+            Err(what) => {
+                module.helpers.truncate(helpers);
+                Err(Unsupported { function: func.name, what })
+            }
+        });
+    }
+    Listing { head: module.head(), functions }
 }
 
 /// What all kernels of a text share.
@@ -51,6 +63,13 @@ struct Module {
 }
 
 impl Module {
+    /// What stands before the kernels: the first line, and the helpers they use.
+    fn head(&self) -> String {
+        let helpers = prelude::text(&self.helpers);
+        let space = if helpers.is_empty() { "" } else { "\n" };
+        format!("// CUDA C by rx: one thread per element. It needs no header.\n\n{helpers}{space}")
+    }
+
     fn function(&mut self, number: usize, func: &PrimFunc) -> Result<CudaFunction, String> {
         let parts = nests(func);
         let mut result = CudaFunction {

@@ -1,5 +1,6 @@
 //! What is printed, and what a host must know to launch it.
 
+use crate::nests::Unsupported;
 use rustc_hash::FxHashMap;
 use rx_base::{DType, Name};
 use rx_tir::{Expr, Param, Site, VarId, evaluate_index};
@@ -17,6 +18,15 @@ pub struct CudaSource {
     pub functions: Vec<CudaFunction>,
     /// The checks in the text, by the number a failed one writes.
     pub sites: Vec<CheckSite>,
+}
+
+/// The CUDA C of some functions, to be read.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// What stands before the kernels, with the helpers that are used.
+    pub head: String,
+    /// The kernels of each function given, in order; or why it has none.
+    pub functions: Vec<Result<String, Unsupported>>,
 }
 
 /// How a function is run: temporaries are allocated, then its kernels launched in order.

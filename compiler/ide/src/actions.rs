@@ -4,7 +4,7 @@ use crate::changes::changes;
 use rx_analysis::suppression::is_suppressible;
 use rx_base::fix::{self, Edit};
 use rx_base::{Code, Diagnostic, Span};
-use rx_db::{Annotate, FileView, FunctionKind};
+use rx_db::{Annotate, Document, FileView, FunctionKind};
 use rx_syntax::Segment;
 use rx_syntax::directive::{DirectiveKind, Named, Target};
 use rx_syntax::document::{ItemKind, Location};
@@ -85,10 +85,18 @@ pub fn annotate(view: &FileView<'_>, function: Option<usize>) -> Vec<Edit> {
 
 /// The name of the Relax function at a byte of a file, and whether the byte stands in its header.
 pub fn function_around(view: &FileView<'_>, offset: usize) -> Option<(rx_base::Name, bool)> {
+    let (name, kind) = function_in(view.document(), offset)?;
     let location = view.document().locate(offset)?;
-    let item = view.document().items().get(location.item)?;
-    let relax = item.kind == ItemKind::Function(FunctionKind::Relax);
-    relax.then_some((item.name?, location.segment == 0))
+    (kind == FunctionKind::Relax).then_some((name, location.segment == 0))
+}
+
+/// The name and kind of the function of a module at a byte of a text.
+pub fn function_in(document: &Document, offset: usize) -> Option<(rx_base::Name, FunctionKind)> {
+    let item = document.items().get(document.locate(offset)?.item)?;
+    match item.kind {
+        ItemKind::Function(kind) => Some((item.name?, kind)),
+        _ => None,
+    }
 }
 
 /// The edit that keeps a diagnostic from being reported: its code behind those that a comment of its line names already, else

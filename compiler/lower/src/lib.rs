@@ -11,7 +11,7 @@ pub mod plan;
 pub mod program;
 
 pub use lower::{Module, Problem, lower, lower_watched};
-pub use optimize::optimize;
+pub use optimize::{alone, optimize};
 pub use program::{
     Constant, ConstantId, Instruction, Kernel, KernelId, Operation, Output, Procedure, ProcedureId, Program, Register,
     Scalar, StorageId,

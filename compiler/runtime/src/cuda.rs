@@ -27,6 +27,12 @@ pub fn source(program: &Program) -> Result<(CudaSource, Functions), BuildError> 
     Ok((source, Functions { index, funcs }))
 }
 
+/// The CUDA C of some kernels' functions as it is built, to be read.
+pub fn listing(funcs: &[&PrimFunc]) -> rx_cuda::Listing {
+    let guarded: Vec<PrimFunc> = funcs.iter().map(|func| rx_schedule::guards(func).0).collect();
+    rx_cuda::listing(&guarded.iter().collect::<Vec<_>>())
+}
+
 /// The functions of a CUDA source, and the function of each kernel.
 #[derive(Default)]
 pub struct Functions {

@@ -6,7 +6,7 @@ use rx_lower::Program;
 use rx_tir::PrimFunc;
 
 /// The functions of a program's kernels, each once; and for each kernel the index of its function.
-pub(crate) fn distinct(program: &Program) -> (Vec<usize>, Vec<&PrimFunc>) {
+pub fn distinct(program: &Program) -> (Vec<usize>, Vec<&PrimFunc>) {
     let mut funcs: Vec<&PrimFunc> = Vec::new();
     let mut by_name: FxHashMap<Name, Vec<usize>> = FxHashMap::default();
     let mut index = Vec::with_capacity(program.kernels.len());

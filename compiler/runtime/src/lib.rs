@@ -15,6 +15,7 @@ mod types;
 mod value;
 
 pub use backend::{Argument, Backend, Stage};
+pub use distinct::distinct;
 pub use error::{BuildError, Fault, RunError};
 pub use executor::Executor;
 pub use observer::Observer;

@@ -22,7 +22,10 @@ Exit status:
   3  a fault of rxcheck itself
 
 Folders are searched for .rx files, and for .py files with a decorated Relax or TIR part; hidden files, folders named
-target, node_modules or __pycache__, and links to folders are passed over.";
+target, node_modules or __pycache__, and links to folders are passed over.
+
+`rxcheck lsp [ARGS]...` starts the language server, the rx-lsp beside rxcheck or in PATH, with these arguments; a file or
+folder of that name is `./lsp`.";
 
 /// Checks Relax IR text and reports every mistake.
 #[derive(Parser, Debug)]

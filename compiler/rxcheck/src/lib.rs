@@ -2,7 +2,7 @@
 //!
 //! A face: it finds the files (`discover`), reads them (`rx_report::load`), asks the database for diagnostics or types
 //! (`check`), mends texts where that is asked for (`rewrite`), several files at once (`pool`), and prints what comes
-//! back in the order asked (`output`). No rule of the language lives here. A library, so that the Python wheel's binary
+//! back in the order asked (`output`); or it makes room for the language server (`lsp`). No rule of the language lives here. A library, so that the Python wheel's binary
 //! of the same name is this one.
 
 mod args;
@@ -10,6 +10,7 @@ mod check;
 mod discover;
 mod explain;
 mod kept;
+mod lsp;
 mod output;
 mod panics;
 mod pool;
@@ -31,6 +32,9 @@ use std::process::ExitCode;
 
 /// The binary: the process's arguments, standard streams and exit status.
 pub fn main() -> ExitCode {
+    if let Some(arguments) = lsp::asked(std::env::args_os()) {
+        return lsp::serve(arguments);
+    }
     let args = Args::of_process();
     panics::record();
     let status = match (&args.explain, args.completions, &args.why) {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 const AFTER: &str = "\
 Arrays are matched to parameters by name: exactly, else after every character that no identifier has is replaced by `_`;
 `out0`, `out1`, … are passed over. Parameters without an array are drawn from the seed (docs/random.md). Symbolic dims get
-their values from the arrays, or from --dim.
+their values from the arrays, or from --dim. What the command line does not say, [run] in rx.toml may.
 
 --profile and --values observe runs of their own, in which the device finishes one kernel before it begins the next. The
 times printed by --profile are sums over one such run, whatever --repeat says. What an observed run fails at is said and is
@@ -26,7 +26,7 @@ pub struct Args {
     /// The program: Relax text, or `-` for standard input.
     pub file: PathBuf,
 
-    /// The function to call [default: `main`, else the only public Relax function].
+    /// The function to call [default: `main`, else the only public Relax function]; with --emit a prim_func, too.
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
 
@@ -34,13 +34,13 @@ pub struct Args {
     #[arg(long = "input", value_name = "NAME=FILE", value_parser = name_and_path)]
     pub input: Vec<(String, PathBuf)>,
 
-    /// Parameters' values, by name.
-    #[arg(long, value_name = "FILE.npz")]
+    /// Parameters' values, by name: an .npz or .safetensors file.
+    #[arg(long, value_name = "FILE")]
     pub inputs: Vec<PathBuf>,
 
-    /// Seed of the values of parameters that have no array.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub seed: u64,
+    /// Seed of the values of parameters that have no array [default: 0].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
 
     /// A symbolic dim's value: n=4.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim)]
@@ -62,9 +62,9 @@ pub struct Args {
     #[arg(long, value_name = "X", default_value_t = 1e-4)]
     pub rtol: f64,
 
-    /// Where to run.
-    #[arg(long, value_enum, default_value_t = Device::Auto)]
-    pub device: Device,
+    /// Where to run [default: auto].
+    #[arg(long, value_enum)]
+    pub device: Option<Device>,
 
     /// Run K times; the time printed is the fastest's, beside the median.
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

@@ -1,55 +1,147 @@
-//! `--emit`: a stage of the program as text.
+//! `--emit`: a stage of the program as text, kernel by kernel, with the statements each comes from.
 
-use crate::args::{Args, Emit};
+use crate::args::{Args, Device, Emit, Format};
 use crate::failure::Failure;
-use crate::report::Report;
+use crate::report::{Part, Report};
 use crate::session::Session;
+use rx_base::Span;
 use rx_lower::Program;
+use rx_tir::{PrimFunc, Stmt};
+
+/// Prints a stage.
+pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -> Result<(), Failure> {
+    let listing = match stage {
+        Emit::Relax => Listing::whole(relax(session)),
+        Emit::Ptx => Listing::whole(ptx(&program(session, args)?, args)?),
+        Emit::Tir | Emit::Cuda | Emit::Cpu => {
+            let program = program(session, args)?;
+            // The text of a device has equal kernels once; so has a document.
+            let joined = stage == Emit::Cuda || args.format == Format::Json;
+            kernels(stage, groups(&program, joined), session)
+        }
+    };
+    report.emitted(stage, listing.text.trim_end(), &listing.parts);
+    Ok(())
+}
+
+/// The kernels of the function asked for, or the one that a prim_func of this name is.
+fn program(session: &Session, args: &Args) -> Result<Program, Failure> {
+    let optimized = session.choices.device != Device::Interp;
+    let alone = args.entry.as_deref().and_then(|wanted| session.kernel(wanted, optimized));
+    alone.unwrap_or_else(|| session.lower(session.entry(args.entry.as_deref())?, optimized))
+}
 
 /// The module as rx prints it.
-pub fn relax(session: &Session, report: &mut Report) -> Result<(), Failure> {
+fn relax(session: &Session) -> String {
     let document = session.workspace.document(session.file);
-    report.out(rx_syntax::format::format(document, rx_syntax::dialect::Dialect::Tvm027).trim_end());
-    Ok(())
+    rx_syntax::format::format(document, rx_syntax::dialect::Dialect::Tvm027)
 }
 
-/// The program's kernels at a stage.
-pub fn stage(stage: Emit, program: &Program, args: &Args, report: &mut Report) -> Result<(), Failure> {
-    match stage {
-        Emit::Relax => {}
-        Emit::Tir => report.out(tir(program).trim_end()),
-        Emit::Cuda => report.out(cuda(program)?.trim_end()),
-        Emit::Ptx => {
-            let number = args.arch.strip_prefix("sm_").and_then(|number| number.parse::<u32>().ok());
-            let arch = number.ok_or_else(|| Failure::usage(format!("--arch {}: write sm_80", args.arch)))?;
-            let ptx = rx_cuda::nvrtc::compile(&cuda(program)?, arch, rx_cuda::nvrtc::Output::Ptx);
-            let ptx = ptx.map_err(|error| Failure::usage(error.to_string()))?;
-            report.out(String::from_utf8_lossy(&ptx).trim_end_matches(['\0', '\n']));
-        }
-        Emit::Cpu => report.out(cpu(program).trim_end()),
-    }
-    Ok(())
-}
-
-/// The kernels, one function each.
-fn tir(program: &Program) -> String {
-    program.kernels.iter().map(|kernel| rx_tir::print::script(&kernel.func) + "\n").collect()
-}
-
-fn cuda(program: &Program) -> Result<String, Failure> {
+fn ptx(program: &Program, args: &Args) -> Result<String, Failure> {
+    let number = args.arch.strip_prefix("sm_").and_then(|number| number.parse::<u32>().ok());
+    let arch = number.ok_or_else(|| Failure::usage(format!("--arch {}: write sm_80", args.arch)))?;
     let (source, _) = rx_runtime::cuda::source(program).map_err(|error| Failure::usage(error.to_string()))?;
-    Ok(source.text)
+    let ptx = rx_cuda::nvrtc::compile(&source.text, arch, rx_cuda::nvrtc::Output::Ptx);
+    let ptx = ptx.map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(String::from_utf8_lossy(&ptx).trim_end_matches(['\0', '\n']).to_owned())
 }
 
-/// The kernels' machine code.
-fn cpu(program: &Program) -> String {
-    let mut text = String::new();
-    for kernel in &program.kernels {
-        match rx_cpu::CpuModule::listing(&kernel.func) {
-            Ok(listing) => text.push_str(&listing),
-            Err(error) => text.push_str(&format!("; {} is interpreted: {error}\n", kernel.func.name)),
-        }
-        text.push('\n');
+/// A text, and which lines of it are which kernel.
+struct Listing {
+    text: String,
+    lines: usize,
+    parts: Vec<Part>,
+}
+
+impl Listing {
+    fn whole(text: String) -> Listing {
+        Listing { lines: 0, text, parts: Vec::new() }
     }
-    text
+
+    /// Adds a kernel's text, and an empty line.
+    fn push(&mut self, name: String, text: &str, places: Vec<Span>) {
+        let text = text.trim_end();
+        let start = self.lines;
+        let end = start + text.lines().count();
+        self.text.push_str(text);
+        self.text.push_str("\n\n");
+        self.lines = end + 1;
+        self.parts.push(Part { name, lines: start..end, places });
+    }
+}
+
+/// Kernels that do the same.
+struct Group<'p> {
+    func: &'p PrimFunc,
+    /// All of them.
+    kernels: Vec<&'p PrimFunc>,
+}
+
+/// The kernels of a program, equal ones together if they are to be `joined`.
+fn groups(program: &Program, joined: bool) -> Vec<Group<'_>> {
+    let kernels = program.kernels.iter().map(|kernel| &*kernel.func);
+    if !joined {
+        return kernels.map(|func| Group { func, kernels: vec![func] }).collect();
+    }
+    let (index, funcs) = rx_runtime::distinct(program);
+    let mut groups: Vec<Group<'_>> = funcs.into_iter().map(|func| Group { func, kernels: Vec::new() }).collect();
+    for (func, at) in kernels.zip(index) {
+        groups.get_mut(at).into_iter().for_each(|group| group.kernels.push(func));
+    }
+    groups
+}
+
+/// The text of kernels at a stage. One that cannot be made is a comment that says why.
+fn kernels(stage: Emit, groups: Vec<Group<'_>>, session: &Session) -> Listing {
+    let funcs: Vec<&PrimFunc> = groups.iter().map(|group| group.func).collect();
+    let (head, texts) = match stage {
+        Emit::Cuda => cuda(&funcs),
+        Emit::Cpu => (String::new(), funcs.into_iter().map(cpu).collect()),
+        _ => (String::new(), funcs.into_iter().map(rx_tir::print::script).collect()),
+    };
+    let mut listing = Listing { lines: head.lines().count(), text: head, parts: Vec::new() };
+    for (group, text) in groups.iter().zip(texts) {
+        listing.push(group.func.name.to_string(), &text, places(group, session));
+    }
+    listing
+}
+
+fn cuda(funcs: &[&PrimFunc]) -> (String, Vec<String>) {
+    let listing = rx_runtime::cuda::listing(funcs);
+    let text = |text: Result<String, rx_cuda::Unsupported>| text.unwrap_or_else(|why| comment("//", &why.to_string()));
+    (listing.head, listing.functions.into_iter().map(text).collect())
+}
+
+/// The machine code, under the kernel's name.
+fn cpu(func: &PrimFunc) -> String {
+    match rx_cpu::CpuModule::listing(func) {
+        Ok(listing) => format!("{}{listing}", comment(";", &func.name)),
+        Err(error) => comment(";", &format!("{} is interpreted: {error}", func.name)),
+    }
+}
+
+/// A line of a comment; names and reasons may hold anything.
+fn comment(mark: &str, text: &str) -> String {
+    let clean = |letter: char| if letter.is_control() || letter == '\\' { ' ' } else { letter };
+    format!("{mark} {}\n", text.chars().map(clean).collect::<String>())
+}
+
+/// The statements that kernels come from, in the order of the text: those that call them, and those of prim_funcs that
+/// stand in their loops.
+fn places(group: &Group<'_>, session: &Session) -> Vec<Span> {
+    let mut origins = Vec::new();
+    for func in &group.kernels {
+        origins.extend_from_slice(&func.origins);
+        func.body.walk(&mut |stmt| {
+            if let Stmt::Store { site, .. } = stmt {
+                origins.extend(site.origin);
+            }
+        });
+    }
+    origins.sort_unstable();
+    origins.dedup();
+    let mut places: Vec<Span> = origins.into_iter().filter_map(|origin| session.span(origin)).collect();
+    places.sort_unstable();
+    places.dedup();
+    places
 }

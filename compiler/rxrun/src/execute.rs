@@ -71,7 +71,7 @@ impl<'a> Job<'a> {
 
     /// Does the task on the device asked for. False: what was returned is not what is expected.
     fn on_device(self, task: Task<'_>, report: &mut Report) -> Result<bool, Failure> {
-        match self.args.device {
+        match self.session.choices.device {
             Device::Interp => self.on(rx_runtime::interp::Interpreter::default(), "the interpreter", task, report),
             Device::CudaSim => self.on(rx_runtime::cuda::Simulated::default(), "simulated CUDA", task, report),
             Device::Cpu => self.on(rx_runtime::cpu::Cpu::default(), "the CPU", task, report),

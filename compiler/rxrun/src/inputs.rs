@@ -1,13 +1,14 @@
 //! The entry's arguments: from files, else drawn from the seed.
 
 use crate::args::Args;
+use crate::choices::Source;
 use crate::failure::Failure;
 use crate::limits::indexed_dims;
 use crate::session::Session;
 use rx_base::name::{NameMap, name};
 use rx_base::{DType, Dim, Name, Span};
 use rx_ir::{Function, StructInfo};
-use rx_tensor::{Tensor, npz, random};
+use rx_tensor::{FileError, Tensor, npy, npz, random, safetensors};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -33,9 +34,9 @@ pub struct Inputs {
 
 /// Reads and draws the arguments of `function`.
 pub fn inputs(session: &Session, function: &Function, args: &Args) -> Result<Inputs, Failure> {
-    let mut given = arrays(args)?;
-    let mut inputs = Reader { session, function, symbols: NameMap::default(), seed: args.seed };
-    for (symbol, value) in &args.dims {
+    let mut given = arrays(&session.choices.arrays)?;
+    let mut inputs = Reader { session, function, symbols: NameMap::default(), seed: session.choices.seed };
+    for (symbol, value) in &session.choices.dims {
         inputs.symbols.insert(name(symbol), *value);
     }
     let mut taken: Vec<Option<Tensor>> = Vec::with_capacity(function.params.len());
@@ -91,26 +92,28 @@ impl Given {
     }
 }
 
-fn arrays(args: &Args) -> Result<Given, Failure> {
+fn arrays(sources: &[Source]) -> Result<Given, Failure> {
     let mut exact = HashMap::new();
-    let shown = |path: &Path| path.display().to_string();
-    for path in &args.inputs {
-        let arrays = npz::read(path).map_err(|error| Failure::usage(format!("{}: {error}", shown(path))))?;
-        for (name, array) in arrays {
-            let is_result = name
-                .strip_prefix("out")
-                .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()));
-            if !is_result {
-                exact.insert(name, (shown(path), array));
-            }
-        }
-    }
-    for (name, path) in &args.input {
-        let array =
-            rx_tensor::npy::read_file(path).map_err(|error| Failure::usage(format!("{}: {error}", shown(path))))?;
-        exact.insert(name.clone(), (shown(path), array));
+    for source in sources {
+        let (Source::Many(path) | Source::One(_, path)) = source;
+        let shown = path.display().to_string();
+        let read = match source {
+            Source::Many(path) => many(path),
+            Source::One(name, path) => npy::read_file(path).map(|array| vec![(name.clone(), array)]),
+        };
+        let arrays = read.map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+        exact.extend(arrays.into_iter().map(|(name, array)| (name, (shown.clone(), array))));
     }
     Ok(Given { exact })
+}
+
+/// The arrays of a file, without the results that stand beside them.
+fn many(path: &Path) -> Result<Vec<(String, Tensor)>, FileError> {
+    let is_safetensors = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("safetensors"));
+    let mut arrays = if is_safetensors { safetensors::read(path)? } else { npz::read(path)? };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    arrays.retain(|(name, _)| !name.strip_prefix("out").is_some_and(is_number));
+    Ok(arrays)
 }
 
 struct Reader<'s> {

@@ -5,6 +5,7 @@
 //! ([`report`]). No rule of the language lives here.
 
 mod args;
+mod choices;
 mod describe;
 mod emit;
 mod execute;
@@ -52,13 +53,10 @@ fn run(args: &Args) -> u8 {
 
 fn work(args: &Args, report: &mut Report) -> Result<(), Failure> {
     let session = Session::open(args, report)?;
-    if args.emit == Some(args::Emit::Relax) {
-        return emit::relax(&session, report);
+    if let Some(stage) = args.emit {
+        return emit::stage(stage, &session, args, report);
     }
     let entry = session.entry(args.entry.as_deref())?;
-    let program = session.lower(entry, args.device != args::Device::Interp)?;
-    if let Some(stage) = args.emit {
-        return emit::stage(stage, &program, args, report);
-    }
+    let program = session.lower(entry, session.choices.device != args::Device::Interp)?;
     execute::execute(&session, entry, program, args, report)
 }

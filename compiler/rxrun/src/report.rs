@@ -1,12 +1,14 @@
 //! What is said, and where: results on standard output, everything else on standard error.
 
-use crate::args::{Args, Format};
+use crate::args::{Args, Emit, Format};
 use crate::failure::Failure;
 use crate::table::Table;
+use clap::ValueEnum;
 use rx_base::{Code, Diagnostic, Span};
 use rx_report::Source;
 use serde_json::json;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::ops::Range;
 use std::time::Duration;
 
 /// Prints as `--format` says.
@@ -41,6 +43,16 @@ impl What {
             What::Values => "not all values",
         }
     }
+}
+
+/// A kernel of a stage's text.
+pub struct Part {
+    /// What it is called.
+    pub name: String,
+    /// Its lines of the text, from 0.
+    pub lines: Range<usize>,
+    /// The statements of the program that it comes from.
+    pub places: Vec<Span>,
 }
 
 impl Report {
@@ -132,6 +144,30 @@ impl Report {
         };
         let seconds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
         self.event("ran", &text, json!({ "seconds": seconds }));
+    }
+
+    /// The text of a stage, and what its parts come from.
+    pub fn emitted(&mut self, stage: Emit, text: &str, parts: &[Part]) {
+        let source = self.program.as_ref().map(|(name, text)| Source::new(name, text));
+        let place = |span: &Span| {
+            let source = source.as_ref()?;
+            let (start, end) = (source.position(span.start as usize), source.position(span.end as usize));
+            Some(json!({
+                "line": start.line, "column": start.column, "end_line": end.line, "end_column": end.column,
+            }))
+        };
+        let part = |part: &Part| {
+            json!({
+                "name": part.name,
+                "start_line": part.lines.start + 1,
+                "end_line": part.lines.end + 1,
+                "places": part.places.iter().filter_map(place).collect::<Vec<_>>(),
+            })
+        };
+        let parts: Vec<_> = parts.iter().map(part).collect();
+        let stage = stage.to_possible_value();
+        let stage = stage.as_ref().map_or("", |value| value.get_name());
+        self.result("emitted", text, json!({ "stage": stage, "text": format!("{text}\n"), "parts": parts }));
     }
 
     /// A remark on standard error.

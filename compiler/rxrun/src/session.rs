@@ -1,6 +1,7 @@
 //! The program: loaded, checked, lowered.
 
 use crate::args::Args;
+use crate::choices::Choices;
 use crate::failure::Failure;
 use crate::report::Report;
 use rx_base::{Code, Diagnostic, Name, Severity, Span};
@@ -23,6 +24,8 @@ pub struct Session {
     pub name: String,
     pub workspace: Workspace,
     pub file: FileId,
+    /// What a run of it takes.
+    pub choices: Choices,
 }
 
 impl Session {
@@ -59,7 +62,8 @@ impl Session {
             return Err(Failure::Reported(1));
         }
         report.checked(&name, checked);
-        Ok(Session { name, workspace, file })
+        let choices = Choices::new(args, &project.file, path);
+        Ok(Session { workspace, file, choices, name })
     }
 
     /// The function to call.
@@ -123,6 +127,18 @@ impl Session {
             }
             Failure::Program(mistakes)
         })
+    }
+
+    /// The program that is the prim_func of this name alone, as [`Session::lower`] would make its loops. `None`: there is
+    /// none, or a Relax function is called so.
+    pub fn kernel(&self, wanted: &str, optimized: bool) -> Option<Result<Program, Failure>> {
+        let functions = self.workspace.functions(self.file);
+        let mut called = functions.iter().filter(|function| function.name.as_str() == wanted);
+        if called.clone().any(|function| function.kind == FunctionKind::Relax) {
+            return None;
+        }
+        let read = self.workspace.prim_func(self.file, called.next()?.name)?;
+        Some(read.map(|func| rx_lower::alone(&func, optimized)).map_err(Failure::Program))
     }
 
     /// Where a statement stands.

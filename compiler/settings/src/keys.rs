@@ -24,6 +24,16 @@ pub enum Kind {
     Severities,
     /// A version of TVM, `"0.27"`.
     Version,
+    /// An array of paths.
+    Paths,
+    /// A table from names to paths.
+    NamedPaths,
+    /// An integer of 0 or more.
+    Natural,
+    /// A table from names to integers of 0 or more.
+    NamedNaturals,
+    /// One of these words.
+    Word(&'static [&'static str]),
     /// A table with keys of its own.
     Table(&'static [Key]),
     /// An array of tables.
@@ -37,9 +47,13 @@ impl Kind {
     pub const fn words(self) -> &'static str {
         match self {
             Kind::Bool => "`true` or `false`",
-            Kind::Patterns => "an array of strings",
+            Kind::Patterns | Kind::Paths => "an array of strings",
             Kind::Severities => "a table of severities",
             Kind::Version => "a version in a string, like `\"0.27\"`",
+            Kind::NamedPaths => "a table of paths",
+            Kind::Natural => "an integer of 0 or more",
+            Kind::NamedNaturals => "a table of integers of 0 or more",
+            Kind::Word(_) => "a word in a string",
             Kind::Table(_) => "a table",
             Kind::Tables(_) | Kind::RawTables => "an array of tables",
         }
@@ -75,6 +89,7 @@ pub const KEYS: &[Key] = &[
     key("hints", Kind::Bool, "Whether `rxcheck` prints hints in every format; default `false`."),
     SEVERITY,
     key("tvm", Kind::Table(TVM), "The TVM that is to build the modules."),
+    RUN_KEY,
     key(
         "overrides",
         Kind::Tables(OVERRIDES),
@@ -89,7 +104,25 @@ const TVM: &[Key] = &[key(
     "Report also what this TVM cannot read, lower or build (`RX10xx`): as `--tvm` on the command line.",
 )];
 
+const RUN_KEY: Key = key(
+    "run",
+    Kind::Table(RUN),
+    "What `rxrun` takes where its command line says nothing; paths start from the folder of `rx.toml`.",
+);
+
+const RUN: &[Key] = &[
+    key("inputs", Kind::Paths, "Files with values of parameters, by name: `.npz` or `.safetensors`. As `--inputs`."),
+    key("input", Kind::NamedPaths, "The file of a parameter's value: `x = \"x.npy\"`. As `--input`."),
+    key("seed", Kind::Natural, "The seed of the values of parameters that have no array. As `--seed`."),
+    key("dims", Kind::NamedNaturals, "Values of symbolic dims: `n = 4`. As `--dim`."),
+    key("device", Kind::Word(DEVICES), "Where to run. As `--device`."),
+];
+
+/// Where `rxrun` runs a program.
+pub const DEVICES: &[&str] = &["auto", "cpu", "cuda", "interp", "cuda-sim"];
+
 const OVERRIDES: &[Key] = &[
     Key { name: "files", kind: Kind::Patterns, required: true, doc: "The files the table speaks of, as in `include`." },
     SEVERITY,
+    RUN_KEY,
 ];

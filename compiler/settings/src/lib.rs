@@ -12,6 +12,7 @@ pub mod keys;
 mod pattern;
 mod raw;
 mod read;
+mod run;
 mod selector;
 mod severities;
 
@@ -19,6 +20,7 @@ pub use find::{FILE_NAME, Finder, SettingsFile, Unreadable};
 pub use pattern::FilePattern;
 pub use raw::{RawEntry, RawTable, RawValue};
 pub use read::read;
+pub use run::Run;
 pub use selector::{Selector, UnknownSelector};
 pub use severities::{Choice, Level, Levels, Severities};
 
@@ -42,6 +44,8 @@ pub struct Settings {
     pub tvm_version: Option<TvmVersion>,
     /// Severities of all files.
     pub severity: Levels,
+    /// What a run takes.
+    pub run: Run,
     /// Settings of some files; of two that speak of the same, the later holds.
     pub overrides: Vec<Override>,
     /// Declared operators, as written.
@@ -55,6 +59,8 @@ pub struct Override {
     pub files: Vec<FilePattern>,
     /// Their severities.
     pub severity: Levels,
+    /// What a run of them takes.
+    pub run: Run,
 }
 
 impl Settings {
@@ -75,6 +81,13 @@ impl Settings {
         let file = self.relative(file);
         let overrides = self.overrides.iter().filter(|it| any(&it.files, &file)).map(|it| &it.severity);
         Severities::new(std::iter::once(&self.severity).chain(overrides), choice)
+    }
+
+    /// What a run of this file takes.
+    pub fn run(&self, file: &Path) -> Run {
+        let file = self.relative(file);
+        let overrides = self.overrides.iter().filter(|it| any(&it.files, &file));
+        overrides.fold(self.run.clone(), |run, it| run.with(&it.run))
     }
 
     /// A path as patterns see it: from [`Settings::root`] where it lies below, else absolute.

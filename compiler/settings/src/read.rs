@@ -5,10 +5,11 @@ use crate::pattern::FilePattern;
 use crate::raw::RawTable;
 use crate::selector::Selector;
 use crate::severities::{Level, Levels};
-use crate::{Override, Settings};
+use crate::{Override, Run, Settings};
 use rx_base::edit_distance::nearest;
 use rx_base::{Code, Diagnostic, Fix, Span, TvmVersion};
-use std::path::Path;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -37,6 +38,7 @@ fn settings(mut fields: Fields, root: &Path) -> Settings {
     let overrides = fields.tables("overrides").into_iter().map(|mut fields| Override {
         files: fields.patterns("files").unwrap_or_default(),
         severity: fields.severities("severity"),
+        run: run(fields.table("run")),
     });
     Settings {
         root: root.to_owned(),
@@ -47,7 +49,18 @@ fn settings(mut fields: Fields, root: &Path) -> Settings {
         hints: fields.bool("hints"),
         tvm_version: tvm.version("version"),
         severity: fields.severities("severity"),
+        run: run(fields.table("run")),
         ops: fields.raw("ops"),
+    }
+}
+
+fn run(mut fields: Fields) -> Run {
+    Run {
+        inputs: fields.paths("inputs"),
+        input: fields.named_paths("input"),
+        seed: fields.natural("seed"),
+        dims: fields.named_naturals("dims"),
+        device: fields.word("device"),
     }
 }
 
@@ -57,6 +70,11 @@ enum Value {
     Patterns(Vec<FilePattern>),
     Severities(Levels),
     Version(TvmVersion),
+    Paths(Vec<PathBuf>),
+    NamedPaths(Vec<(String, PathBuf)>),
+    Natural(i64),
+    NamedNaturals(Vec<(String, i64)>),
+    Word(&'static str),
     Table(Fields),
     Tables(Vec<Fields>),
     Raw(Vec<RawTable>),
@@ -86,6 +104,26 @@ impl Fields {
 
     fn version(&mut self, name: &str) -> Option<TvmVersion> {
         if let Some(Value::Version(version)) = self.take(name) { Some(version) } else { None }
+    }
+
+    fn paths(&mut self, name: &str) -> Option<Vec<PathBuf>> {
+        if let Some(Value::Paths(paths)) = self.take(name) { Some(paths) } else { None }
+    }
+
+    fn named_paths(&mut self, name: &str) -> Vec<(String, PathBuf)> {
+        if let Some(Value::NamedPaths(paths)) = self.take(name) { paths } else { Vec::new() }
+    }
+
+    fn natural(&mut self, name: &str) -> Option<u64> {
+        if let Some(Value::Natural(number)) = self.take(name) { u64::try_from(number).ok() } else { None }
+    }
+
+    fn named_naturals(&mut self, name: &str) -> Vec<(String, i64)> {
+        if let Some(Value::NamedNaturals(numbers)) = self.take(name) { numbers } else { Vec::new() }
+    }
+
+    fn word(&mut self, name: &str) -> Option<&'static str> {
+        if let Some(Value::Word(word)) = self.take(name) { Some(word) } else { None }
     }
 
     fn table(&mut self, name: &str) -> Fields {
@@ -167,6 +205,25 @@ impl Reader {
                     None
                 }
             },
+            (Kind::Paths, DeValue::Array(items)) => {
+                Some(Value::Paths(items.iter().filter_map(|item| self.path(path, "strings", item)).collect()))
+            }
+            (Kind::NamedPaths, DeValue::Table(table)) => {
+                let one = |(name, item): (&Spanned<Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
+                    let name = name.get_ref().to_string();
+                    Some((name.clone(), self.path(&join(path, &name), "a string", item)?))
+                };
+                Some(Value::NamedPaths(table.iter().filter_map(one).collect()))
+            }
+            (Kind::Natural, DeValue::Integer(_)) => self.natural(path, value).map(Value::Natural),
+            (Kind::NamedNaturals, DeValue::Table(table)) => {
+                let one = |(name, item): (&Spanned<Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
+                    let name = name.get_ref().to_string();
+                    Some((name.clone(), self.natural(&join(path, &name), item)?))
+                };
+                Some(Value::NamedNaturals(table.iter().filter_map(one).collect()))
+            }
+            (Kind::Word(words), DeValue::String(word)) => self.word(path, place, word, words).map(Value::Word),
             (Kind::Table(keys), DeValue::Table(table)) => Some(Value::Table(self.table(path, place, table, keys))),
             (Kind::Tables(keys), DeValue::Array(items)) => {
                 let tables = self.tables(path, kind, items);
@@ -181,6 +238,46 @@ impl Reader {
                 None
             }
         }
+    }
+
+    fn path(&mut self, path: &str, takes: &str, item: &Spanned<DeValue<'_>>) -> Option<PathBuf> {
+        let place = self.place(item.span());
+        match item.get_ref() {
+            DeValue::String(text) if text.is_empty() => {
+                self.wrong(place, format!("`{path}`: a path has at least one character"));
+                None
+            }
+            DeValue::String(text) => Some(PathBuf::from(text.as_ref())),
+            value => {
+                self.mistyped(place, path, takes, value);
+                None
+            }
+        }
+    }
+
+    fn natural(&mut self, path: &str, item: &Spanned<DeValue<'_>>) -> Option<i64> {
+        let place = self.place(item.span());
+        let DeValue::Integer(digits) = item.get_ref() else {
+            self.mistyped(place, path, Kind::Natural.words(), item.get_ref());
+            return None;
+        };
+        let number = i64::from_str_radix(digits.as_str(), digits.radix()).ok().filter(|number| *number >= 0);
+        if number.is_none() {
+            let digits = digits.as_str();
+            self.wrong(place, format!("`{path}` takes {} that fits 64 bits; this is {digits}", Kind::Natural.words()));
+        }
+        number
+    }
+
+    fn word(&mut self, path: &str, place: Span, word: &str, words: &'static [&'static str]) -> Option<&'static str> {
+        let known = words.iter().copied().find(|known| *known == word);
+        if known.is_none() {
+            let all: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
+            let message = format!("`{path}` takes {}; this is `\"{word}\"`", one_of(&all));
+            let mistake = Diagnostic::new(Code::InvalidSetting, place, message);
+            self.mistakes.push(with_nearest(mistake, word, words.iter().copied(), place));
+        }
+        known
     }
 
     fn mistyped(&mut self, place: Span, path: &str, takes: &str, value: &DeValue<'_>) {
@@ -246,12 +343,7 @@ impl Reader {
                 None => {
                     let mistake = format!("`{}` takes {takes}; this is `\"{word}\"`", join(path, selector.get_ref()));
                     let mistake = Diagnostic::new(Code::InvalidSetting, place, mistake);
-                    self.mistakes.push(match nearest(word, Level::WORDS) {
-                        Some(near) => mistake
-                            .with_help(format!("did you mean `{near}`?"))
-                            .with_fix(rename(&format!("\"{near}\""), place)),
-                        None => mistake,
-                    });
+                    self.mistakes.push(with_nearest(mistake, word, Level::WORDS, place));
                     None
                 }
             },
@@ -268,6 +360,29 @@ impl Reader {
 pub(crate) fn place(range: std::ops::Range<usize>, mark: usize) -> Span {
     let at = |offset: usize| u32::try_from(offset + mark).unwrap_or(u32::MAX);
     Span::new(at(range.start), at(range.end))
+}
+
+/// A mistake in a word, with the nearest of those that are right.
+fn with_nearest(
+    mistake: Diagnostic<Span>,
+    word: &str,
+    words: impl IntoIterator<Item = &'static str>,
+    place: Span,
+) -> Diagnostic<Span> {
+    match nearest(word, words) {
+        Some(near) => {
+            mistake.with_help(format!("did you mean `{near}`?")).with_fix(rename(&format!("\"{near}\""), place))
+        }
+        None => mistake,
+    }
+}
+
+/// `a, b or c`.
+fn one_of(words: &[String]) -> String {
+    match words {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        words => words.join(""),
+    }
 }
 
 fn rename(to: &str, place: Span) -> Fix<Span> {

@@ -57,6 +57,42 @@ fn every_key_is_read() {
 }
 
 #[test]
+fn what_a_run_takes_is_read() {
+    let text = "[run]\ninputs = ['d.npz']\ninput = { x = 'x.npy', y = 'y.npy' }\nseed = 7\ndims = { n = 4 }\ndevice = 'cuda-sim'\n\
+                [[overrides]]\nfiles = ['nets']\n[overrides.run]\ninput = { y = 'z.npy' }\nseed = 0\n";
+    let settings = settings(text);
+    let all = settings.run(Path::new("/project/a.rx"));
+    assert_eq!((all.inputs, all.seed, all.device), (Some(vec!["d.npz".into()]), Some(7), Some("cuda-sim")));
+    assert_eq!(all.dims, [("n".to_owned(), 4)]);
+    let some = settings.run(Path::new("/project/nets/a.rx"));
+    assert_eq!(some.input, [("x".to_owned(), "x.npy".into()), ("y".to_owned(), "z.npy".into())]);
+    assert_eq!((some.inputs.map(|files| files.len()), some.seed), (Some(1), Some(0)));
+}
+
+#[test]
+fn mistakes_in_what_a_run_takes_have_places() {
+    let cases = [
+        ("run = 3", "RX0003 `3`: `run` takes a table; this is an integer"),
+        ("run.seed = -1", "RX0003 `-1`: `run.seed` takes an integer of 0 or more that fits 64 bits; this is -1"),
+        ("run.seed = '7'", "RX0003 `'7'`: `run.seed` takes an integer of 0 or more; this is a string"),
+        ("run.inputs = 'd.npz'", "RX0003 `'d.npz'`: `run.inputs` takes an array of strings; this is a string"),
+        ("run.inputs = ['']", "RX0003 `''`: `run.inputs`: a path has at least one character"),
+        ("run.input = { x = 1 }", "RX0003 `1`: `run.input.x` takes a string; this is an integer"),
+        ("run.dims = { n = 1.5 }", "RX0003 `1.5`: `run.dims.n` takes an integer of 0 or more; this is a number"),
+        (
+            "run.device = 'gpu'",
+            "RX0003 `'gpu'`: `run.device` takes `\"auto\"`, `\"cpu\"`, `\"cuda\"`, `\"interp\"` or `\"cuda-sim\"`; this is `\"gpu\"` \
+             (did you mean `cpu`?)",
+        ),
+        ("run.devise = 'cpu'", "RX0002 `devise`: `run` has no key `devise` (did you mean `device`?)"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(mistakes(text), [expected], "{text}");
+    }
+    assert_eq!(mistakes("run.dims = { n = 99999999999999999999 }").len(), 1);
+}
+
+#[test]
 fn what_is_no_toml_is_one_mistake() {
     let found = mistakes("include = [\nseverity = 1\n");
     assert_eq!(found.len(), 1, "{found:?}");

@@ -24,7 +24,7 @@ pub enum FileProblem {
     Io(io::Error),
     /// The contents are not what such a file has.
     Corrupt(String),
-    /// Arrays of this NumPy type code are not read.
+    /// Arrays of this type, in the file's words, are not read.
     UnsupportedType(String),
     /// Arrays of this size or dtype cannot be held.
     Tensor(TensorError),
@@ -72,7 +72,7 @@ impl fmt::Display for FileProblem {
         match self {
             FileProblem::Io(error) => write!(f, "{error}"),
             FileProblem::Corrupt(reason) => write!(f, "corrupt: {reason}"),
-            FileProblem::UnsupportedType(code) => write!(f, "arrays of NumPy type {code} are not read"),
+            FileProblem::UnsupportedType(code) => write!(f, "arrays of type {code} are not read"),
             FileProblem::Tensor(error) => write!(f, "{error}"),
             FileProblem::NoSuchArray => write!(f, "there is no such array in the file"),
         }

@@ -1,8 +1,8 @@
 //! Tensors in memory, as every way of running a function takes and gives them.
 //!
 //! A [`Tensor`] is a dtype, a shape and dense row-major bytes, aligned to 64. [`Element`] is what a dtype's bytes mean:
-//! how an integer wraps, how a float rounds. Around it: NumPy's files ([`npy`], [`npz`]), what is said of a result
-//! ([`stats`]), and tensors drawn from a seed ([`random`]).
+//! how an integer wraps, how a float rounds. Around it: NumPy's files ([`npy`], [`npz`]), [`mod@safetensors`], what is said of a
+//! result ([`stats`]), and tensors drawn from a seed ([`random`]).
 
 pub mod element;
 mod error;
@@ -11,6 +11,7 @@ mod minifloat;
 pub mod npy;
 pub mod npz;
 pub mod random;
+pub mod safetensors;
 pub mod stats;
 mod storage;
 mod tensor;

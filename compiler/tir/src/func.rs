@@ -31,7 +31,7 @@ pub struct PrimFunc {
     pub buffers: Vec<Buffer>,
     /// What it does.
     pub body: Stmt,
-    /// The Relax statements it computes; one before fusion, none for a function of the module.
+    /// The Relax statements it computes; one before fusion, none for a function of the module that nobody called yet.
     pub origins: Vec<Origin>,
 }
 

@@ -1,8 +1,9 @@
 //! From the protocol's types to ours.
 
 use super::{Change, Point, Preferences, Profile, Uri};
+use crate::commands;
 use crate::event::Event;
-use crate::run::{COMMAND, Order, Outcome, Settings};
+use crate::run::{COMMAND, Order, Outcome, Settings, stage};
 use rx_db::{Encoding, FileKind};
 use rx_settings::{Choice, FILE_NAME, Selector};
 use serde_json::Value;
@@ -164,6 +165,24 @@ pub fn choice(value: &Value) -> (Choice, Vec<String>) {
 /// An array of strings.
 fn words(value: &Value) -> Option<Vec<String>> {
     value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
+}
+
+/// A wish to see a stage, from a command's arguments.
+///
+/// # Errors
+/// What is wrong with the arguments: a sentence for the client's log.
+pub fn stage_order(
+    arguments: Vec<Value>,
+    reply: oneshot::Sender<Option<stage::Shown>>,
+) -> Result<stage::Order, &'static str> {
+    let mut arguments = arguments.into_iter();
+    let mut next = || arguments.next().unwrap_or_default();
+    let uri = next().as_str().and_then(|uri| uri.parse().ok());
+    let uri = uri.ok_or("rx.stage: the first argument is the URI of a document")?;
+    let at = commands::point(next()).ok_or("rx.stage: the second argument is a position")?;
+    let stage = next().as_str().and_then(stage::Stage::of_word);
+    let stage = stage.ok_or("rx.stage: the third argument is \"tir\", \"cuda\" or \"cpu\"")?;
+    Ok(stage::Order { uri, at, stage, reply })
 }
 
 /// What `workspace/executeCommand` asks for: `[uri, function, arguments]`, of which the last ones may be missing or null.

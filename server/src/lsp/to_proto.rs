@@ -11,6 +11,7 @@ use super::{Profile, SOURCE, Uri, semantic, writing};
 use crate::pull::Report;
 use crate::reads::Subject;
 use crate::run::Outcome;
+use crate::run::stage::{Part, Shown};
 use rx_base::{Code, Diagnostic, Fix, Severity, Span};
 use rx_db::{Document, Encoding};
 use rx_settings::FILE_NAME;
@@ -193,6 +194,19 @@ pub fn run_result(outcome: &Outcome) -> proto::LSPAny {
         "values": outcome.values,
         "kernels": outcome.kernels,
         "log": outcome.log,
+    })
+}
+
+/// The answer to a request to show a stage.
+pub fn stage(shown: &Shown) -> proto::LSPAny {
+    let part = |part: &Part| json!({"name": part.name, "lines": [part.lines.0, part.lines.1], "ranges": part.ranges});
+    json!({
+        "function": shown.function,
+        "stage": shown.stage.word(),
+        "language": shown.stage.language(),
+        "text": shown.text.as_ref().ok(),
+        "message": shown.text.as_ref().err(),
+        "parts": shown.parts.iter().map(part).collect::<Vec<_>>(),
     })
 }
 

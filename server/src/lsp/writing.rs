@@ -2,7 +2,7 @@
 
 use super::{Profile, Writing, actions};
 use crate::commands;
-use crate::run::COMMAND;
+use crate::run::{COMMAND, stage};
 use tower_lsp::ls_types::{self as proto, ClientCapabilities, MarkupKind};
 
 /// What a client with these capabilities can do with answers that help to write.
@@ -72,7 +72,9 @@ pub fn offer(capabilities: &mut proto::ServerCapabilities, profile: &Profile) {
     capabilities.document_range_formatting_provider = Some(proto::OneOf::Left(true));
     capabilities.code_lens_provider = Some(proto::CodeLensOptions { resolve_provider: Some(true) });
     capabilities.execute_command_provider = Some(proto::ExecuteCommandOptions {
-        commands: [COMMAND, commands::WHY, commands::ANNOTATE, commands::SYNTAX_TREE].map(str::to_owned).to_vec(),
+        commands: [COMMAND, stage::COMMAND, commands::WHY, commands::ANNOTATE, commands::SYNTAX_TREE]
+            .map(str::to_owned)
+            .to_vec(),
         work_done_progress_options: proto::WorkDoneProgressOptions { work_done_progress: Some(true) },
     });
 }

@@ -1,6 +1,7 @@
 //! One `rxrun` process: started, fed, followed, ended.
 
 use super::Outcome;
+use super::stage::Stage;
 use super::transcript::Transcript;
 use crate::lsp::progress::RunView;
 use rx_db::{Encoding, FileKind};
@@ -13,8 +14,11 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{sleep, timeout};
 
-/// The longest line that is read as one; longer ones are no event of `rxrun`.
+/// The longest line that is read as one; longer ones are no event of a run.
 const MAX_LINE: u64 = 1 << 20;
+
+/// The same where the text of a stage is one line; no editor takes more.
+const MAX_STAGE_LINE: u64 = 1 << 26;
 
 /// How much of standard error is kept, from its end.
 const MAX_LOG: usize = 8 << 10;
@@ -31,6 +35,8 @@ pub struct Call {
     pub arguments: Vec<String>,
     /// The function; `None` is `rxrun`'s choice.
     pub function: Option<String>,
+    /// The stage to show in place of a run.
+    pub stage: Option<Stage>,
     /// What the text is called in messages.
     pub name: String,
     /// Where the process runs; `None` is where the server does.
@@ -45,7 +51,7 @@ pub struct Call {
     pub values: bool,
     /// How long it may take.
     pub limit: Duration,
-    /// What is run, in the user's words.
+    /// What is run or shown, in the user's words.
     pub label: String,
 }
 
@@ -54,7 +60,7 @@ pub struct Call {
 pub enum Stop {
     /// The user, or the end of the session.
     Cancelled,
-    /// Another run of the document.
+    /// Another call for the same of the document.
     Replaced,
 }
 
@@ -78,12 +84,13 @@ pub async fn run(call: Call, view: &mut RunView, stop: impl Future<Output = Stop
     };
     die_first(&child);
     let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let mut transcript = Transcript::default();
+    let mut transcript = Transcript::of(call.stage);
+    let longest = if call.stage.is_some() { MAX_STAGE_LINE } else { MAX_LINE };
     let mut log = Vec::new();
     let follow = async {
         let listen = async {
             view.begin().await;
-            listen(output, &mut transcript, view).await;
+            listen(output, longest, &mut transcript, view).await;
         };
         tokio::join!(feed(input, call.text.as_bytes()), listen, keep_end(errors, &mut log));
         child.wait().await
@@ -123,6 +130,9 @@ fn command(program: &Path, call: &Call) -> Command {
         command.args(["--values", "--profile"]);
     }
     command.args(&call.arguments);
+    if let Some(stage) = call.stage {
+        command.arg(joined("--emit=", stage.word()));
+    }
     if let Some(folder) = call.folder.as_deref().filter(|folder| folder.is_dir()) {
         command.current_dir(folder);
     }
@@ -164,11 +174,11 @@ async fn feed(input: Option<ChildStdin>, text: &[u8]) {
 }
 
 /// Reads what the child says, line by line, to its end.
-async fn listen(output: Option<ChildStdout>, transcript: &mut Transcript, view: &RunView) {
+async fn listen(output: Option<ChildStdout>, longest: u64, transcript: &mut Transcript, view: &RunView) {
     let Some(output) = output else { return };
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
-    while let Ok(1..) = (&mut output).take(MAX_LINE).read_until(b'\n', &mut line).await {
+    while let Ok(1..) = (&mut output).take(longest).read_until(b'\n', &mut line).await {
         if let Some(step) = transcript.line(&line) {
             view.step(&step).await;
         }

@@ -1,6 +1,7 @@
-//! What is running: one run per document.
+//! What is running: one run per document, and one child that shows a stage of it.
 
 use super::child::{self, Call, Stop};
+use super::stage::{self, Stage, Subject};
 use super::{Order, Outcome, Settings};
 use crate::event::Event;
 use crate::lsp::progress::RunView;
@@ -24,9 +25,18 @@ pub struct Runs {
 
 struct Running {
     id: u64,
+    kind: Kind,
     uri: Uri,
-    token: ProgressToken,
+    /// The name of its progress; none shows no progress.
+    token: Option<ProgressToken>,
     stop: oneshot::Sender<Stop>,
+}
+
+/// What a child is for: a new one ends the older of the same kind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Run,
+    Stage,
 }
 
 /// A document as it is when a run of it starts.
@@ -55,36 +65,18 @@ impl Runs {
     /// Starts a run; an earlier one of the same document is ended. `may_create` says whether the client shows progress that
     /// it did not ask for.
     pub fn start(&mut self, program: Program, order: Order, may_create: bool) {
-        self.stop(Stop::Replaced, |running| running.uri == program.uri);
-        self.started += 1;
-        let id = self.started;
+        let id = self.next(Kind::Run, &program.uri);
         let Order { function, token, mut reply, arguments, .. } = order;
         let asked_for = token.is_some();
         let token = token.unwrap_or_else(|| ProgressToken::String(format!("rx/run/{id}")));
-        let name = from_proto::path_or_name(&program.uri);
-        let label = match &function {
-            Some(function) => format!("`{function}`"),
-            None => child::file_name(&name),
-        };
-        let mut view = RunView::new(self.client.clone(), &label);
+        let uri = program.uri.clone();
+        let call = self.call(program, function, arguments, None);
+        let mut view = RunView::new(self.client.clone(), &call.label);
         if asked_for || may_create {
             view = view.with_progress(token.clone(), asked_for);
         }
-        let call = Call {
-            program: self.settings.program.clone(),
-            arguments: self.settings.arguments.iter().cloned().chain(arguments).collect(),
-            function,
-            folder: from_proto::folder(&program.uri),
-            name: child::name_of_kind(name, program.kind),
-            text: program.text,
-            kind: program.kind,
-            encoding: program.encoding,
-            values: self.settings.values,
-            limit: self.settings.limit,
-            label,
-        };
         let (stop, stopped) = oneshot::channel();
-        self.running.push(Running { id, uri: program.uri, token, stop });
+        self.running.push(Running { id, kind: Kind::Run, uri, token: Some(token), stop });
         let events = self.events.clone();
         self.runtime.spawn(async move {
             let outcome = follow(call, &mut view, stopped, &mut reply).await;
@@ -95,9 +87,56 @@ impl Runs {
         });
     }
 
+    /// Shows a stage; an earlier child that was to show one of the same document is ended.
+    pub fn show(&mut self, program: Program, subject: Subject, order: stage::Order) {
+        let stage::Order { uri, stage, mut reply, .. } = order;
+        let id = self.next(Kind::Stage, &uri);
+        let call = self.call(program, Some(subject.function.clone()), Vec::new(), Some(stage));
+        let mut view = RunView::new(self.client.clone(), &call.label);
+        let (stop, stopped) = oneshot::channel();
+        self.running.push(Running { id, kind: Kind::Stage, uri, token: None, stop });
+        let events = self.events.clone();
+        self.runtime.spawn(async move {
+            let outcome = follow(call, &mut view, stopped, &mut reply).await;
+            // Errors are as above. The view is not ended: the answer says everything.
+            let _ = reply.send(Some(stage::shown(&subject, stage, outcome)));
+            let _ = events.send(Event::RunEnded(id));
+        });
+    }
+
+    /// A number for a new child; an earlier one of the same kind and document is ended.
+    fn next(&mut self, kind: Kind, uri: &Uri) -> u64 {
+        self.stop(Stop::Replaced, |running| running.kind == kind && running.uri == *uri);
+        self.started += 1;
+        self.started
+    }
+
+    /// What a child is called with; `arguments` come behind those of the settings.
+    fn call(&self, program: Program, function: Option<String>, arguments: Vec<String>, stage: Option<Stage>) -> Call {
+        let name = from_proto::path_or_name(&program.uri);
+        let label = match &function {
+            Some(function) => format!("`{function}`"),
+            None => child::file_name(&name),
+        };
+        Call {
+            program: self.settings.program.clone(),
+            arguments: self.settings.arguments.iter().cloned().chain(arguments).collect(),
+            function,
+            stage,
+            folder: from_proto::folder(&program.uri),
+            name: child::name_of_kind(name, program.kind),
+            text: program.text,
+            kind: program.kind,
+            encoding: program.encoding,
+            values: stage.is_none() && self.settings.values,
+            limit: self.settings.limit,
+            label,
+        }
+    }
+
     /// Ends the run whose progress the client cancelled; another's progress is none of ours.
     pub fn cancel(&mut self, token: &ProgressToken) {
-        self.stop(Stop::Cancelled, |running| running.token == *token);
+        self.stop(Stop::Cancelled, |running| running.token.as_ref() == Some(token));
     }
 
     /// Ends all runs.
@@ -119,11 +158,11 @@ impl Runs {
 }
 
 /// Runs the child until it ends, somebody ends it, or nobody waits for it.
-async fn follow(
+async fn follow<T>(
     call: Call,
     view: &mut RunView,
     stopped: oneshot::Receiver<Stop>,
-    reply: &mut oneshot::Sender<Outcome>,
+    reply: &mut oneshot::Sender<T>,
 ) -> Outcome {
     let stop = async {
         tokio::select! {

@@ -3,6 +3,7 @@
 use super::Outcome;
 use super::child::{Ended, Stop, file_name};
 use super::observed::Observed;
+use super::stage::Stage;
 use serde_json::Value;
 use std::process::ExitStatus;
 
@@ -27,6 +28,10 @@ pub struct Step {
 /// What a child has said so far.
 #[derive(Default)]
 pub struct Transcript {
+    /// The stage it was asked to show; none of a run.
+    stage: Option<Stage>,
+    /// The stage as it is shown.
+    emitted: Option<Value>,
     /// The median of the runs.
     seconds: Option<f64>,
     outputs: Vec<Value>,
@@ -73,6 +78,11 @@ impl What {
 }
 
 impl Transcript {
+    /// Of a child that has said nothing yet, asked for a run or to show a stage.
+    pub fn of(stage: Option<Stage>) -> Transcript {
+        Transcript { stage, ..Transcript::default() }
+    }
+
     /// Takes in a line; what it says of the progress, if anything.
     pub fn line(&mut self, line: &[u8]) -> Option<Step> {
         let line = line.trim_ascii();
@@ -119,6 +129,7 @@ impl Transcript {
                 self.unobserved.extend(unobserved.filter(|_| self.unobserved.len() < SHOWN));
             }
             Some("ran") => self.seconds = median(event.get("seconds")).or(self.seconds),
+            Some("emitted") => self.emitted = Some(event),
             Some("output") if self.outputs.len() < MAX_OUTPUTS => self.outputs.push(event),
             Some("output") => self.left_out += 1,
             Some("compared") if event.get("ok") == Some(&Value::Bool(false)) => {
@@ -131,7 +142,7 @@ impl Transcript {
             }
             Some("usage") => {
                 // A file that cannot be written is found out when the function has returned.
-                let how = if self.seconds.is_some() { "failed" } else { "was not run" };
+                let how = if self.seconds.is_some() { "failed" } else { self.undone() };
                 self.failure.get_or_insert_with(|| format!("{how}: {}", placed(&event, "message")));
             }
             Some("run-failed") => {
@@ -160,20 +171,24 @@ impl Transcript {
                 outcome.cancelled = true;
                 match stop {
                     Stop::Cancelled => format!("{label} was cancelled"),
-                    Stop::Replaced => format!("{label} was cancelled: another run of this file began"),
+                    Stop::Replaced => format!("{label} was cancelled: another {} of this file began", self.what()),
                 }
             }
             Ended::TimedOut(limit) => {
                 format!("{label} was ended after {} (setting rx.run.timeoutSeconds)", shown(limit.as_secs_f64()))
             }
-            Ended::Itself(Err(error)) => format!("{label} failed: rx lost track of rxrun: {error}"),
+            Ended::Itself(Err(error)) => format!("{label} {}: rx lost track of rxrun: {error}", self.broken()),
             Ended::Itself(Ok(status)) => match self.failed(label) {
                 None if status.success() && self.seconds.is_some() => return self.returned(label, outcome),
+                None if status.success() && self.emitted.is_some() => {
+                    outcome.ok = true;
+                    String::new()
+                }
                 Some(message) => message,
                 None if is_older(&outcome.log) => format!(
                     "{label} was not run: this rxrun is older than rx-lsp and tells no values: update it, or set rx.run.values to false"
                 ),
-                None => format!("{label} failed: {}", self.crash(*status, &outcome.log)),
+                None => format!("{label} {}: {}", self.broken(), self.crash(*status, &outcome.log)),
             },
         };
         self.filled(outcome)
@@ -201,7 +216,23 @@ impl Transcript {
     fn filled(self, mut outcome: Outcome) -> Outcome {
         outcome.seconds = self.seconds;
         outcome.outputs = self.outputs;
+        outcome.emitted = self.emitted;
         outcome
+    }
+
+    /// What it was asked for.
+    fn what(&self) -> &'static str {
+        if self.stage.is_some() { "stage" } else { "run" }
+    }
+
+    /// What became of it where the program is at fault.
+    fn undone(&self) -> &'static str {
+        if self.stage.is_some() { "cannot be shown" } else { "was not run" }
+    }
+
+    /// What became of it where the child is.
+    fn broken(&self) -> &'static str {
+        if self.stage.is_some() { "cannot be shown" } else { "failed" }
     }
 
     /// What the child itself says is wrong.
@@ -215,7 +246,7 @@ impl Transcript {
                 2 => " (and 1 more error)".to_owned(),
                 mistakes => format!(" (and {} more errors)", mistakes - 1),
             };
-            return Some(format!("{label} was not run: {mistake}{more}"));
+            return Some(format!("{label} {}: {mistake}{more}", self.undone()));
         }
         self.difference.as_ref().map(|difference| format!("{label} returned other values: {difference}"))
     }

@@ -7,4 +7,5 @@ mod robustness;
 mod run;
 mod session;
 mod settings;
+mod stage;
 mod writing;

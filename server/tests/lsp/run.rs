@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const TEXT: &str = r#"@I.ir_module
+pub const TEXT: &str = r#"@I.ir_module
 class Module:
     @T.prim_func
     def copy(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
@@ -34,7 +34,7 @@ class Module:
         return y
 "#;
 
-const URI: &str = "untitled:net";
+pub const URI: &str = "untitled:net";
 
 /// The stand-in, which cargo builds beside the server as an example.
 fn stand_in() -> PathBuf {
@@ -46,15 +46,15 @@ fn stand_in() -> PathBuf {
 }
 
 /// A server whose `rxrun` is the stand-in, and where the stand-in reports.
-struct Bench {
-    client: Client,
+pub struct Bench {
+    pub client: Client,
     listener: TcpListener,
 }
 
 /// A stand-in that has reported.
-struct Running {
+pub struct Running {
     socket: BufReader<TcpStream>,
-    report: Value,
+    pub report: Value,
 }
 
 impl Bench {
@@ -75,7 +75,7 @@ impl Bench {
     }
 
     /// With a client that shows nothing but messages.
-    fn plain(behave: &str) -> Bench {
+    pub fn plain(behave: &str) -> Bench {
         Bench::new(behave, json!({}), 600.0)
     }
 
@@ -84,12 +84,12 @@ impl Bench {
         Bench::new(behave, json!({"window": {"workDoneProgress": true}}), 600.0)
     }
 
-    fn run(&mut self, arguments: Value) -> i64 {
+    pub fn run(&mut self, arguments: Value) -> i64 {
         self.client.ask("workspace/executeCommand", json!({"command": "rx.run", "arguments": arguments}))
     }
 
     /// Waits for a stand-in to report.
-    fn running(&mut self) -> Running {
+    pub fn running(&mut self) -> Running {
         let (socket, _) = self.listener.accept().expect("a stand-in");
         // A stand-in reports at once; only a broken one runs into this.
         socket.set_read_timeout(Some(Duration::from_secs(120))).expect("a deadline");
@@ -112,14 +112,14 @@ impl Bench {
     }
 
     /// The next message to the user: whether it is an error, and its text.
-    fn shown(&mut self) -> (bool, String) {
+    pub fn shown(&mut self) -> (bool, String) {
         let message = self.client.message("window/showMessage");
         let text = message["params"]["message"].as_str().expect("a text").to_owned();
         (message["params"]["type"] == 1, text)
     }
 
     /// The server is there and answers; nothing of it is lost.
-    fn goes_on(mut self) {
+    pub fn goes_on(mut self) {
         let lenses = self.client.request("textDocument/codeLens", json!({"textDocument": {"uri": URI}}));
         assert!(lenses.is_ok_and(|lenses| lenses.is_array()));
         assert_eq!(self.client.quit(), Some(0));
@@ -128,7 +128,7 @@ impl Bench {
 
 impl Running {
     /// Waits until the stand-in is gone: the system closes what a process held.
-    fn is_gone(&mut self) {
+    pub fn is_gone(&mut self) {
         match self.socket.read(&mut [0]) {
             Ok(0) => {}
             Err(error) if error.kind() == ErrorKind::ConnectionReset => {}

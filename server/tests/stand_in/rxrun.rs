@@ -53,6 +53,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             std::process::exit(2);
         }
         "old" => println!(r#"{{"event":"ran","seconds":[0.0019]}}"#),
+        "emit" => {
+            let part = r#"{"name":"relu","start_line":1,"end_line":3,"places":[{"line":23,"column":9,"end_line":23,"end_column":25}]}"#;
+            println!(r#"{{"event":"checked","seconds":0.001}}"#);
+            println!(r#"{{"event":"emitted","stage":"tir","text":"{}\n","parts":[{part}]}}"#, "x".repeat(3 << 20));
+        }
         "fail" => {
             println!(r#"{{"event":"run-failed","message":"index 9 of 4","file":"/a/net.rx","line":3,"column":9}}"#);
             std::process::exit(1);

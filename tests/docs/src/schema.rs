@@ -39,10 +39,23 @@ fn value(kind: Kind) -> Value {
             let known: Vec<String> = TvmVersion::ALL.iter().map(|version| version.name().replace('.', "\\.")).collect();
             json!({ "type": "string", "pattern": format!("^({})(\\..+)?$", known.join("|")) })
         }
+        Kind::Paths => json!({ "type": "array", "items": path() }),
+        Kind::NamedPaths => json!({ "type": "object", "additionalProperties": path() }),
+        Kind::Natural => natural(),
+        Kind::NamedNaturals => json!({ "type": "object", "additionalProperties": natural() }),
+        Kind::Word(words) => json!({ "enum": words }),
         Kind::Table(keys) => table(keys),
         Kind::Tables(keys) => json!({ "type": "array", "items": table(keys) }),
         Kind::RawTables => json!({ "type": "array", "items": { "type": "object" } }),
     }
+}
+
+fn path() -> Value {
+    json!({ "type": "string", "minLength": 1 })
+}
+
+fn natural() -> Value {
+    json!({ "type": "integer", "minimum": 0, "maximum": i64::MAX })
 }
 
 /// Every code by number and by name, groups by their first digits, and `all`.

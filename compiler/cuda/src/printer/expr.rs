@@ -152,7 +152,11 @@ impl Kernel<'_> {
     }
 
     fn no_such_buffer(&self, id: BufferId) -> String {
-        format!("the buffer {} is neither passed nor allocated", self.func.buffer(id).name)
+        let buffer = self.func.buffer(id);
+        match types::storage(buffer.dtype) {
+            Some(_) => format!("the buffer {} is neither passed nor allocated", buffer.name),
+            None => format!("the buffer {} has dtype {}", buffer.name, buffer.dtype),
+        }
     }
 
     /// A conversion. Between floats that are computed as `float` nothing changes but the rounding.

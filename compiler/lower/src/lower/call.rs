@@ -118,33 +118,27 @@ impl FunctionLowering<'_, '_> {
             inputs.push(self.materialize(known));
         }
         let scalars = symbols_of(&kernel.func);
-        self.run_kernel(Arc::new(kernel.func), inputs, ty, scalars)
+        self.run_kernel(&kernel.func, inputs, ty, scalars)
     }
 
     /// Emits a kernel whose outputs are the tensors of `ty`.
-    fn run_kernel(
-        &mut self,
-        func: Arc<PrimFunc>,
-        inputs: Vec<Register>,
-        ty: &StructInfo,
-        scalars: Vec<Scalar>,
-    ) -> Known {
+    fn run_kernel(&mut self, func: &PrimFunc, inputs: Vec<Register>, ty: &StructInfo, scalars: Vec<Scalar>) -> Known {
         let mut outputs = Vec::new();
         let Some(result) = self.outputs(ty, &mut outputs) else {
             return self.problem(format!("the shape of a result is not known: it is {ty}"));
         };
-        let mut func = self.guarded(&func);
-        func.origins.extend(self.origin);
-        let kernel = self.lowerer.kernel(Arc::new(func), inputs.len());
+        let kernel = self.lowerer.kernel(Arc::new(self.guarded(func)), inputs.len());
         self.emit(Operation::Kernel { kernel, inputs, outputs, scalars });
         result
     }
 
     /// The function with its unproved indices marked, now that each still stands in its own operator's loops: what is said
-    /// of one out of range is said of that operator and this statement, whatever loops it ends up in.
+    /// of one out of range is said of that operator and this statement, whatever loops it ends up in. It comes from this
+    /// statement.
     fn guarded(&self, func: &PrimFunc) -> PrimFunc {
         let (mut guarded, _) = rx_schedule::guards(func);
         let origin = self.origin;
+        guarded.origins.extend(origin);
         guarded.body = map_stmt(&guarded.body, &mut |expr| {
             map_expr(expr, &mut |part| match part {
                 TirExpr::Checked { index, extent, buffer, axis, mut site } => {
@@ -202,7 +196,7 @@ impl FunctionLowering<'_, '_> {
             },
             None => func,
         };
-        self.run_kernel(func, inputs, &result, scalars)
+        self.run_kernel(&func, inputs, &result, scalars)
     }
 
     /// Splits a call's arguments into buffers and scalars, as the prim_func's parameters take them. A shape stands for its

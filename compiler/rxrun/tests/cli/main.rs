@@ -1,5 +1,8 @@
 //! The real binary: what it prints, writes and returns, and how it says no.
 
+mod inputs;
+mod stages;
+
 use rx_base::DType;
 use rx_tensor::{Scalar, Tensor, npy, npz};
 use std::path::{Path, PathBuf};
@@ -230,17 +233,6 @@ fn what_has_no_lowering_is_reported_at_its_place() {
     let run = folder.run(&["f.rx"]);
     assert!(run.stderr().contains("f.rx:3:5"), "{}", run.stderr());
     run.fails(1, "RX0801");
-}
-
-#[test]
-fn stages_are_printed() {
-    let folder = Folder::new();
-    folder.write("take.rx", TAKE);
-    let emit = |stage: &str| folder.run(&["take.rx", "--emit", stage]).succeeds().stdout();
-    assert!(emit("relax").contains("def main("));
-    assert!(emit("tir").contains("@T.prim_func(private=True, s_tir=True)"));
-    assert!(emit("cuda").contains("extern \"C\" __global__"));
-    assert!(emit("cpu").contains("ret"));
 }
 
 #[test]

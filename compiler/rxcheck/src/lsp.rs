@@ -1,0 +1,73 @@
+//! `rxcheck lsp`: the language server, for editors that know one program only. It is `rx-lsp`; nothing of it is in here.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+/// The word that asks for it, as the first argument. A file or folder of that name is checked as `./lsp`.
+const WORD: &str = "lsp";
+
+/// The arguments of the language server, if the process's own ask for it.
+pub fn asked(mut arguments: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
+    arguments.nth(1).filter(|first| first == WORD)?;
+    Some(arguments.collect())
+}
+
+/// Becomes the language server; where a process cannot become another, waits for it.
+pub fn serve(arguments: Vec<OsString>) -> ExitCode {
+    let server = server();
+    let mut command = Command::new(&server);
+    command.args(arguments);
+    match run(&mut command) {
+        Ok(status) => status,
+        Err(error) => {
+            let why = match error.kind() {
+                io::ErrorKind::NotFound => {
+                    "`rx-lsp`, the language server, was found neither beside rxcheck nor in PATH: install it".to_owned()
+                }
+                _ => format!("{} cannot be started: {error}", server.display()),
+            };
+            // Nothing is left to do when stderr is closed.
+            let _ = writeln!(io::stderr(), "rxcheck: {why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The `rx-lsp` beside this program; else a bare name, which the system looks up in PATH.
+fn server() -> PathBuf {
+    let name = format!("rx-lsp{}", std::env::consts::EXE_SUFFIX);
+    let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join(&name)));
+    beside.filter(|path| path.is_file()).unwrap_or_else(|| name.into())
+}
+
+/// Comes back with an error alone.
+#[cfg(unix)]
+fn run(command: &mut Command) -> io::Result<ExitCode> {
+    Err(std::os::unix::process::CommandExt::exec(command))
+}
+
+#[cfg(not(unix))]
+fn run(command: &mut Command) -> io::Result<ExitCode> {
+    let status = command.status()?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(ExitCode::from(code.unwrap_or(if status.success() { 0 } else { 1 })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asked;
+
+    #[test]
+    fn the_first_argument_asks() {
+        let of = |words: &[&str]| asked(words.iter().map(Into::into));
+        assert_eq!(of(&["rxcheck", "lsp", "--stdio"]), Some(vec!["--stdio".into()]));
+        assert_eq!(of(&["rxcheck", "lsp"]), Some(Vec::new()));
+        for files in
+            [&["rxcheck", "./lsp"][..], &["rxcheck", "a.rx", "lsp"], &["rxcheck", "--quiet", "lsp"], &["lsp"], &[]]
+        {
+            assert_eq!(of(files), None, "{files:?}");
+        }
+    }
+}

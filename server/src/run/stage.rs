@@ -1,0 +1,166 @@
+//! What a function becomes, as a document: `rxrun --emit` in a child makes it. Nothing of the program is executed.
+
+use super::Outcome;
+use crate::lsp::{Point, Range, Uri, to_proto};
+use rx_base::Span;
+use rx_db::{Document, Encoding};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+/// The command that shows a stage.
+pub const COMMAND: &str = "rx.stage";
+
+/// A stage of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Its kernels as loops.
+    Tir,
+    /// Its kernels as CUDA C.
+    Cuda,
+    /// Its kernels as machine code of the host.
+    Cpu,
+}
+
+impl Stage {
+    /// The stage of this name.
+    pub fn of_word(word: &str) -> Option<Stage> {
+        [Stage::Tir, Stage::Cuda, Stage::Cpu].into_iter().find(|stage| stage.word() == word)
+    }
+
+    /// Its name, as `rxrun --emit` takes it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Stage::Tir => "tir",
+            Stage::Cuda => "cuda",
+            Stage::Cpu => "cpu",
+        }
+    }
+
+    /// The language of its text, as editors name it.
+    pub fn language(self) -> &'static str {
+        match self {
+            Stage::Tir => "python",
+            Stage::Cuda => "cuda-cpp",
+            Stage::Cpu => "rx-cpu",
+        }
+    }
+}
+
+/// A client's wish to see a stage.
+#[derive(Debug)]
+pub struct Order {
+    /// The document.
+    pub uri: Uri,
+    /// A place in the function.
+    pub at: Point,
+    /// What to show.
+    pub stage: Stage,
+    /// Where the answer goes, `None` where no function stands at the place; closed when the client cancelled the request.
+    pub reply: oneshot::Sender<Option<Shown>>,
+}
+
+/// The function that is to be shown, in the text as it is when the child starts.
+#[derive(Debug)]
+pub struct Subject {
+    /// Its name.
+    pub function: String,
+    /// The text with its statements.
+    pub document: Document,
+    /// What a column counts for the client.
+    pub encoding: Encoding,
+}
+
+/// A stage of a function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// The function.
+    pub function: String,
+    /// Which stage.
+    pub stage: Stage,
+    /// The text, or a sentence on why there is none.
+    pub text: Result<String, String>,
+    /// The kernels in the text.
+    pub parts: Vec<Part>,
+}
+
+/// A kernel in the text of a stage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// Its lines, from 0; the end is exclusive.
+    pub lines: (u64, u64),
+    /// The statements it comes from.
+    pub ranges: Vec<Range>,
+}
+
+/// What came of a call of `rxrun --emit`.
+pub fn shown(subject: &Subject, stage: Stage, outcome: Outcome) -> Shown {
+    let shown = |text, parts| Shown { function: subject.function.clone(), stage, text, parts };
+    let Some(event) = outcome.emitted.filter(|_| outcome.ok) else {
+        return shown(Err(outcome.message), Vec::new());
+    };
+    let parts = event.get("parts").and_then(Value::as_array);
+    let parts = parts.into_iter().flatten().filter_map(|value| part(subject, value)).collect();
+    match event.get("text").and_then(Value::as_str) {
+        Some(text) => shown(Ok(text.to_owned()), parts),
+        None => shown(Err("rxrun gave no text".to_owned()), Vec::new()),
+    }
+}
+
+/// A part as `docs/json.md` has it; lines and columns there count from 1, columns in characters.
+fn part(subject: &Subject, value: &Value) -> Option<Part> {
+    let number = |value: &Value, field: &str| value.get(field)?.as_u64()?.checked_sub(1);
+    let offset = |value: &Value, line: &str, column: &str| {
+        let line = u32::try_from(number(value, line)?).ok()?;
+        let column = u32::try_from(number(value, column)?).ok()?;
+        u32::try_from(subject.document.offset_of(line, column, Encoding::Utf32)).ok()
+    };
+    let range = |value: &Value| {
+        let span = Span::new(offset(value, "line", "column")?, offset(value, "end_line", "end_column")?);
+        Some(to_proto::range(&subject.document, span, subject.encoding))
+    };
+    Some(Part {
+        name: value.get("name")?.as_str()?.to_owned(),
+        lines: (number(value, "start_line")?, number(value, "end_line")?),
+        ranges: value.get("places")?.as_array()?.iter().filter_map(range).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Stage, Subject, shown};
+    use crate::run::Outcome;
+    use rx_db::{Document, Encoding, FileKind};
+    use serde_json::json;
+
+    fn subject() -> Subject {
+        let document = Document::new("# x\né = '𝄞' + 1\n", FileKind::Rx);
+        Subject { function: "main".to_owned(), document, encoding: Encoding::Utf16 }
+    }
+
+    #[test]
+    fn places_are_in_the_clients_columns() {
+        let place = json!({"line": 2, "column": 5, "end_line": 2, "end_column": 12});
+        let strange = json!({"line": 0, "column": "5"});
+        let parts =
+            json!([{"name": "k", "start_line": 1, "end_line": 3, "places": [place, strange]}, 7, {"name": "j"}]);
+        let emitted = Some(json!({"event": "emitted", "stage": "tir", "text": "a\nb\n", "parts": parts}));
+        let shown = shown(&subject(), Stage::Tir, Outcome { ok: true, emitted, ..Outcome::default() });
+        assert_eq!(shown.text.as_deref(), Ok("a\nb\n"));
+        let [part] = &shown.parts[..] else { panic!("{shown:?}") };
+        assert_eq!((part.name.as_str(), part.lines), ("k", (0, 2)));
+        let [range] = &part.ranges[..] else { panic!("{part:?}") };
+        assert_eq!((range.start.line, range.start.character, range.end.character), (1, 4, 12));
+    }
+
+    #[test]
+    fn a_failure_is_a_message() {
+        let outcome =
+            Outcome { message: "it failed".to_owned(), emitted: Some(json!({"text": "x"})), ..Outcome::default() };
+        let shown = shown(&subject(), Stage::Cuda, outcome);
+        assert_eq!((shown.text, shown.parts), (Err("it failed".to_owned()), Vec::new()));
+        assert!(["tir", "cuda", "cpu"].iter().all(|word| Stage::of_word(word).is_some_and(|it| it.word() == *word)));
+        assert_eq!(Stage::of_word("relax"), None);
+    }
+}

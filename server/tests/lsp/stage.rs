@@ -1,0 +1,141 @@
+//! What a function becomes, shown in an editor: with the stand-in for `rxrun`, and with the real one.
+
+use crate::client::{Client, change};
+use crate::run::{Bench, TEXT, URI};
+use serde_json::{Value, json};
+use std::path::Path;
+
+fn stage(arguments: Value) -> Value {
+    json!({"command": "rx.stage", "arguments": arguments})
+}
+
+fn at(line: u32) -> Value {
+    json!({"line": line, "character": 4})
+}
+
+impl Bench {
+    fn stage(&mut self, arguments: Value) -> i64 {
+        self.client.ask("workspace/executeCommand", stage(arguments))
+    }
+}
+
+#[test]
+fn the_function_around_a_position_is_shown_as_it_stands_in_the_editor() {
+    let mut bench = Bench::plain("emit");
+    bench.client.open(URI, 1, TEXT);
+    bench.client.change(URI, 2, json!([change((21, 8), (21, 13), "last")]));
+    let id = bench.stage(json!([URI, at(22), "tir"]));
+    let report = bench.running().report;
+    assert!(report["text"].as_str().is_some_and(|text| text.contains("def last(")), "{report}");
+    let arguments: Vec<&str> =
+        report["arguments"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    assert!(arguments.contains(&"--entry=last") && arguments.contains(&"--emit=tir"), "{arguments:?}");
+    let shown = bench.client.answer(id).expect("an answer");
+    assert_eq!(
+        (&shown["function"], &shown["stage"], &shown["language"]),
+        (&json!("last"), &json!("tir"), &json!("python"))
+    );
+    // A text may be longer than any event of a run.
+    assert_eq!(shown["text"].as_str().map(str::len), Some((3 << 20) + 1));
+    let range = json!({"start": {"line": 22, "character": 8}, "end": {"line": 22, "character": 24}});
+    assert_eq!(shown["parts"], json!([{"name": "relu", "lines": [0, 2], "ranges": [range]}]));
+    assert_eq!(shown["message"], Value::Null);
+    // Where no function stands, and in what is not open, there is nothing to show.
+    assert_eq!(bench.client.request("workspace/executeCommand", stage(json!([URI, at(0), "cpu"]))), Ok(Value::Null));
+    let other = stage(json!(["untitled:other", at(0), "cpu"]));
+    assert_eq!(bench.client.request("workspace/executeCommand", other), Ok(Value::Null));
+    for strange in [json!([]), json!([URI]), json!([URI, at(0)]), json!([URI, at(0), "relax"]), json!([URI, 3, "tir"])]
+    {
+        let id = bench.stage(strange);
+        assert_eq!(bench.client.answer(id).expect_err("strange")["code"], -32602);
+    }
+    bench.goes_on();
+}
+
+#[test]
+fn what_goes_wrong_is_the_message_of_the_answer() {
+    let endings = [
+        ("fail", "`main` failed: net.rx:3: index 9 of 4"),
+        ("crash", "memory allocation of 99 bytes failed"),
+        ("garbage", "`main` cannot be shown: rxrun ended without a result"),
+    ];
+    for (behave, expected) in endings {
+        let mut bench = Bench::plain(behave);
+        bench.client.open(URI, 1, TEXT);
+        let id = bench.stage(json!([URI, at(16), "cuda"]));
+        bench.running();
+        let shown = bench.client.answer(id).expect("an answer");
+        let message = shown["message"].as_str().expect("a message");
+        assert!(message.contains(expected) && message.len() < 2000, "{behave}: {message}");
+        assert_eq!((&shown["text"], &shown["parts"]), (&Value::Null, &json!([])));
+        bench.goes_on();
+    }
+    let mut client = Client::start(&[]);
+    client.initialize_with(json!({}), json!({"run": {"program": "/no/such/rxrun"}}));
+    client.open(URI, 1, TEXT);
+    let shown = client.request("workspace/executeCommand", stage(json!([URI, at(16), "tir"]))).expect("an answer");
+    let message = shown["message"].as_str().expect("a message");
+    assert!(message.starts_with("/no/such/rxrun cannot be started: "), "{message}");
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn a_newer_request_ends_an_older_one_and_no_run() {
+    let mut bench = Bench::plain("hang");
+    bench.client.open(URI, 1, TEXT);
+    let run = bench.run(json!([URI, "main"]));
+    let mut running = bench.running();
+    let first = bench.stage(json!([URI, at(16), "tir"]));
+    let mut first_child = bench.running();
+    let second = bench.stage(json!([URI, at(16), "cuda"]));
+    let shown = bench.client.answer(first).expect("an answer");
+    assert_eq!(shown["message"], "`main` was cancelled: another stage of this file began");
+    first_child.is_gone();
+    let mut second_child = bench.running();
+    bench.client.notify("$/cancelRequest", json!({"id": second}));
+    assert_eq!(bench.client.answer(second).expect_err("cancelled")["code"], -32800);
+    second_child.is_gone();
+    // The run goes on until the client leaves, and so does what shows a stage.
+    let third = bench.stage(json!([URI, at(16), "cpu"]));
+    let mut third_child = bench.running();
+    assert_eq!(bench.client.request("shutdown", Value::Null), Ok(Value::Null));
+    assert_eq!(bench.client.answer(run).expect("a result")["cancelled"], true);
+    assert!(bench.client.answer(third).expect("an answer")["message"].is_string());
+    running.is_gone();
+    third_child.is_gone();
+    bench.client.notify("exit", Value::Null);
+    assert_eq!(bench.client.status(), Some(0));
+}
+
+#[test]
+fn the_real_rxrun_shows_every_stage() {
+    let beside =
+        Path::new(env!("CARGO_BIN_EXE_rx-lsp")).with_file_name(format!("rxrun{}", std::env::consts::EXE_SUFFIX));
+    if !beside.is_file() {
+        println!("skipped: rxrun is not built beside rx-lsp");
+        return;
+    }
+    let mut client = Client::start(&[]);
+    client.initialize_with(json!({}), json!({}));
+    client.open(URI, 1, TEXT);
+    let shown = |client: &mut Client, line: u32, stage_name: &str| {
+        let shown = client.request("workspace/executeCommand", stage(json!([URI, at(line), stage_name])));
+        shown.expect("an answer")
+    };
+    for (name, language) in [("tir", "python"), ("cuda", "cuda-cpp"), ("cpu", "rx-cpu")] {
+        // A Relax function, a private one, a prim_func: each has the line its kernel comes from.
+        for (line, function, origin) in [(22, "other", 22), (11, "twice", 11), (4, "copy", 7)] {
+            let shown = shown(&mut client, line, name);
+            assert_eq!((&shown["function"], &shown["language"]), (&json!(function), &json!(language)), "{shown}");
+            assert_eq!(shown["parts"][0]["ranges"][0]["start"]["line"], origin, "{shown}");
+            let lines = shown["text"].as_str().expect("a text").lines().count();
+            assert_eq!(shown["parts"][0]["lines"][1], lines, "{shown}");
+        }
+    }
+    // Unsaved and wrong.
+    client.change(URI, 2, json!([change((22, 22), (22, 23), "z")]));
+    let shown = shown(&mut client, 22, "tir");
+    let message = shown["message"].as_str().expect("a message");
+    assert!(message.starts_with("`other` cannot be shown: net:23: "), "{message}");
+    assert_eq!(client.quit(), Some(0));
+}
