@@ -1,4 +1,6 @@
-//! Commands beside `rx.run`: where a dim comes from, and types written into the text.
+//! Commands beside `rx.run`: where a dim comes from, types written into the text, a function as a graph.
+
+mod graph;
 
 use crate::lsp::{Point, Uri, edits, to_proto};
 use crate::reads::Subject;
@@ -12,6 +14,8 @@ use tower_lsp::ls_types as proto;
 pub const WHY: &str = "rx.why";
 /// Writes inferred types into the text.
 pub const ANNOTATE: &str = "rx.annotate";
+/// Tells a function as a graph of its values.
+pub const GRAPH: &str = "rx.graph";
 
 /// A command about a document, read from its arguments (`docs/lsp-extensions.md`).
 #[derive(Clone, Debug, PartialEq)]
@@ -20,13 +24,15 @@ pub enum Command {
     Why(Uri, Point, Asked),
     /// `rx.annotate`, of a function or of all.
     Annotate(Uri, Option<Point>),
+    /// `rx.graph`, of the function at a place.
+    Graph(Uri, Point),
 }
 
 impl Command {
     /// The document it is about.
     pub fn uri(&self) -> &Uri {
         match self {
-            Command::Why(uri, ..) | Command::Annotate(uri, _) => uri,
+            Command::Why(uri, ..) | Command::Annotate(uri, _) | Command::Graph(uri, _) => uri,
         }
     }
 
@@ -40,6 +46,7 @@ impl Command {
         match params.command.as_str() {
             WHY => Some(why_arguments(next(), next(), next())),
             ANNOTATE => Some(annotate_arguments(next(), next())),
+            GRAPH => Some(graph_arguments(next(), next())),
             _ => None,
         }
     }
@@ -68,6 +75,12 @@ fn annotate_arguments(uri: Value, position: Value) -> Result<Command, &'static s
     Ok(Command::Annotate(uri, at))
 }
 
+fn graph_arguments(uri: Value, position: Value) -> Result<Command, &'static str> {
+    let uri = Uri::deserialize(uri).map_err(|_| "rx.graph: the first argument is the URI of a document")?;
+    let at = point(position).ok_or("rx.graph: the second argument is a position")?;
+    Ok(Command::Graph(uri, at))
+}
+
 fn point(value: Value) -> Option<Point> {
     let position = proto::Position::deserialize(value).ok()?;
     Some(Point { line: position.line, column: position.character })
@@ -87,6 +100,10 @@ pub fn outcome(subject: &Subject<'_>, command: &Command) -> Outcome {
             let found = rx_ide::annotate(&subject.view, at.map(|at| subject.offset(at)));
             let answer = json!({ "edits": found.len() });
             (answer, (!found.is_empty()).then(|| edits::workspace_edit(subject, found)))
+        }
+        Command::Graph(_, at) => {
+            let found = rx_ide::graph(&subject.view, subject.offset(*at), &subject.diagnostics());
+            (found.map_or(Value::Null, |graph| graph::value(subject, &graph)), None)
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Scripted sessions with the real server over its pipes.
 
 mod client;
+mod graph;
 mod navigation;
 mod pull;
 mod robustness;
