@@ -146,6 +146,11 @@ impl LanguageServer for Backend {
         self.read(text_document.uri, hover).await
     }
 
+    async fn document_link(&self, params: proto::DocumentLinkParams) -> Result<Option<Vec<proto::DocumentLink>>> {
+        let links = |subject: &Subject<'_>| to_proto::links(subject, rx_ide::links(&subject.view));
+        self.read(params.text_document.uri, links).await.map(Some)
+    }
+
     // What helps to read and write at a place.
 
     async fn code_action(&self, params: proto::CodeActionParams) -> Result<Option<proto::CodeActionResponse>> {

@@ -1,4 +1,7 @@
-//! Commands that the database answers: where a dim comes from, types written into the text, how the text is read.
+//! Commands that the database answers: where a dim comes from, types written into the text, a function as a graph, how the text
+//! is read.
+
+mod graph;
 
 use crate::lsp::{Point, Uri, actions, edits, to_proto};
 use crate::reads::Subject;
@@ -14,6 +17,8 @@ pub const WHY: &str = "rx.why";
 pub const ANNOTATE: &str = "rx.annotate";
 /// Shows the syntax tree.
 pub const SYNTAX_TREE: &str = "rx.syntaxTree";
+/// Tells a function as a graph of its values.
+pub const GRAPH: &str = "rx.graph";
 
 /// A command about a document, read from its arguments (`docs/lsp-extensions.md`).
 #[derive(Clone, Debug, PartialEq)]
@@ -24,13 +29,18 @@ pub enum Command {
     Annotate(Uri, Option<Point>),
     /// `rx.syntaxTree`, of a range or of all.
     SyntaxTree(Uri, Option<(Point, Point)>),
+    /// `rx.graph`, of the function at a place.
+    Graph(Uri, Point),
 }
 
 impl Command {
     /// The document it is about.
     pub fn uri(&self) -> &Uri {
         match self {
-            Command::Why(uri, ..) | Command::Annotate(uri, _) | Command::SyntaxTree(uri, _) => uri,
+            Command::Why(uri, ..)
+            | Command::Annotate(uri, _)
+            | Command::SyntaxTree(uri, _)
+            | Command::Graph(uri, _) => uri,
         }
     }
 
@@ -45,6 +55,7 @@ impl Command {
             WHY => Some(why_arguments(next(), next(), next())),
             ANNOTATE => Some(annotate_arguments(next(), next())),
             SYNTAX_TREE => Some(syntax_tree_arguments(next(), next())),
+            GRAPH => Some(graph_arguments(next(), next())),
             _ => None,
         }
     }
@@ -80,6 +91,12 @@ fn syntax_tree_arguments(uri: Value, range: Value) -> Result<Command, &'static s
     Ok(Command::SyntaxTree(uri, range.map(actions::points)))
 }
 
+fn graph_arguments(uri: Value, position: Value) -> Result<Command, &'static str> {
+    let uri = Uri::deserialize(uri).map_err(|_| "rx.graph: the first argument is the URI of a document")?;
+    let at = point(position).ok_or("rx.graph: the second argument is a position")?;
+    Ok(Command::Graph(uri, at))
+}
+
 /// A position, if the value is one.
 pub fn point(value: Value) -> Option<Point> {
     let position = proto::Position::deserialize(value).ok()?;
@@ -101,6 +118,10 @@ pub fn outcome(subject: &Subject<'_>, command: &Command) -> Outcome {
             let found = rx_ide::annotate(&subject.view, at.map(|at| subject.offset(at)));
             let answer = json!({ "edits": found.len() });
             (answer, (!found.is_empty()).then(|| edits::workspace_edit(subject, found)))
+        }
+        Command::Graph(_, at) => {
+            let found = rx_ide::graph(&subject.view, subject.offset(*at), &subject.diagnostics());
+            (found.map_or(Value::Null, |graph| graph::value(subject, &graph)), None)
         }
     }
 }

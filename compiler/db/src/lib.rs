@@ -30,6 +30,6 @@ pub use rx_ir::{IndexSites, Origin, StructInfo};
 pub use rx_ops::user::Operators;
 pub use rx_syntax::document::{Document, Encoding, FileKind, FunctionKind};
 pub use rx_tir::Count;
-pub use stats::{FunctionOrLoops, StatsRow};
+pub use stats::{Costs, FunctionOrLoops, StatsRow};
 pub use view::FileView;
 pub use workspace::{Cancelled, FileId, RowKind, Snapshot, TypeRow, Workspace};

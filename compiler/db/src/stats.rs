@@ -55,9 +55,9 @@ impl FileView<'_> {
         Module::new(self.workspace(), self.file()).row(at)
     }
 
-    /// What the calls of one expression cost.
-    pub fn expression_stats(&self, expr: &Expr) -> CallStats {
-        expression_stats(expr, &Module::new(self.workspace(), self.file()), &Bounds::default())
+    /// What calls in the file cost.
+    pub fn costs(&self) -> Costs<'_> {
+        Costs(Module::new(self.workspace(), self.file()))
     }
 }
 
@@ -65,6 +65,16 @@ impl Snapshot {
     /// As [`Workspace::stats`].
     pub fn stats(&self, file: FileId) -> Vec<StatsRow> {
         self.0.stats(file)
+    }
+}
+
+/// What calls cost: a function that several of them call is counted once.
+pub struct Costs<'a>(Module<'a>);
+
+impl Costs<'_> {
+    /// What the calls of one expression cost.
+    pub fn of(&self, expr: &Expr) -> CallStats {
+        expression_stats(expr, &self.0, &Bounds::default())
     }
 }
 

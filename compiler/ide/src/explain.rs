@@ -4,8 +4,8 @@ use crate::word::Word;
 use rx_analysis::elaborate::Recorded;
 use rx_base::Name;
 use rx_base::symbolic::Bounds;
-use rx_db::FileView;
 use rx_db::amount::{Unit, plain};
+use rx_db::{Costs, FileView};
 use rx_ir::{Binding, BindingKind, Callee, Expr, ExprKind};
 use rx_ops::CallInfo;
 
@@ -61,13 +61,15 @@ pub(crate) fn rule_text(view: &FileView<'_>, item: usize, value: &Expr) -> Optio
             }));
         }
     }
-    let stats = view.expression_stats(value);
-    if stats.calls > 0 && stats.uncounted < stats.calls {
-        lines.push(format!(
-            "\ncost: {} operations, {} moved",
-            plain(&stats.operations, Unit::Operations),
-            plain(&stats.bytes, Unit::Bytes)
-        ));
-    }
+    lines.extend(cost_text(&view.costs(), value).map(|cost| format!("\ncost: {cost}")));
     (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// What the calls of a value cost; `None` where nothing of them is known.
+pub(crate) fn cost_text(costs: &Costs<'_>, value: &Expr) -> Option<String> {
+    let stats = costs.of(value);
+    (stats.calls > 0 && stats.uncounted < stats.calls).then(|| {
+        let (operations, bytes) = (plain(&stats.operations, Unit::Operations), plain(&stats.bytes, Unit::Bytes));
+        format!("{operations} operations, {bytes} moved")
+    })
 }

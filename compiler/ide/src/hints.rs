@@ -91,7 +91,8 @@ fn short(ty: Option<&StructInfo>, full: &str, parts: HintParts) -> Option<String
     }
 }
 
-fn shape(shape: &Shape) -> Option<String> {
+/// A shape as people write it; its rank where that is all that is known.
+pub(crate) fn shape(shape: &Shape) -> Option<String> {
     match shape.dims() {
         Some(dims) => {
             let comma = if dims.len() == 1 { "," } else { "" };

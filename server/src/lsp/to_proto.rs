@@ -73,6 +73,10 @@ pub fn initialize_result(profile: &Profile) -> proto::InitializeResult {
         call_hierarchy_provider: Some(true.into()),
         semantic_tokens_provider: Some(semantic::options().into()),
         hover_provider: Some(true.into()),
+        document_link_provider: Some(proto::DocumentLinkOptions {
+            resolve_provider: Some(false),
+            work_done_progress_options: Default::default(),
+        }),
         ..Default::default()
     };
     writing::offer(&mut capabilities, profile);
@@ -181,6 +185,17 @@ pub fn hover(subject: &Subject<'_>, hover: rx_ide::Hover) -> proto::Hover {
         contents: proto::HoverContents::Markup(markup(hover.markdown, subject.profile.markdown)),
         range: Some(subject.range(hover.span)),
     }
+}
+
+/// The answer to a request for links.
+pub fn links(subject: &Subject<'_>, links: Vec<rx_ide::Link>) -> Vec<proto::DocumentLink> {
+    let link = |link: rx_ide::Link| proto::DocumentLink {
+        range: subject.range(link.span),
+        target: link.target.parse().ok(),
+        tooltip: None,
+        data: None,
+    };
+    links.into_iter().map(link).collect()
 }
 
 /// The answer to the command that runs a function.

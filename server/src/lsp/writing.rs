@@ -72,7 +72,7 @@ pub fn offer(capabilities: &mut proto::ServerCapabilities, profile: &Profile) {
     capabilities.document_range_formatting_provider = Some(proto::OneOf::Left(true));
     capabilities.code_lens_provider = Some(proto::CodeLensOptions { resolve_provider: Some(true) });
     capabilities.execute_command_provider = Some(proto::ExecuteCommandOptions {
-        commands: [COMMAND, stage::COMMAND, commands::WHY, commands::ANNOTATE, commands::SYNTAX_TREE]
+        commands: [COMMAND, stage::COMMAND, commands::WHY, commands::ANNOTATE, commands::GRAPH, commands::SYNTAX_TREE]
             .map(str::to_owned)
             .to_vec(),
         work_done_progress_options: proto::WorkDoneProgressOptions { work_done_progress: Some(true) },

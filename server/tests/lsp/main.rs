@@ -1,6 +1,8 @@
 //! Scripted sessions with the real server over its pipes.
 
 mod client;
+mod every_request;
+mod graph;
 mod navigation;
 mod pull;
 mod robustness;

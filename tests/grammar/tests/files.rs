@@ -17,6 +17,27 @@ fn queries_name_nodes_of_the_grammar() {
     }
 }
 
+/// Zed calls some captures otherwise; its queries are the grammar's but for that, or name its nodes.
+#[test]
+fn zeds_queries_are_the_grammars() {
+    fn read(path: &Path) -> String {
+        std::fs::read_to_string(path).expect("INVARIANT: the file is part of the project")
+    }
+    let zed = folder().join("../../editors/zed/languages/rx");
+    for path in rx_tests::cases::files(&zed, "scm") {
+        if let Err(error) = Query::new(&language(), &read(&path)) {
+            panic!("{}: {error}", path.display());
+        }
+    }
+    let renamed = read(&folder().join("queries/highlights.scm"))
+        .replace("@module.builtin", "@namespace")
+        .replace("@module", "@namespace")
+        .replace("@variable.builtin", "@variable.special")
+        .replace("@comment.documentation", "@comment.doc");
+    assert!(read(&zed.join("highlights.scm")).ends_with(&renamed), "highlights.scm is stale: editors/zed/README.md");
+    assert_eq!(read(&zed.join("injections.scm")), read(&folder().join("queries/injections.scm")));
+}
+
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {

@@ -37,6 +37,11 @@ fn ask(fixture: &Fixture, text: &str, offset: usize) {
     rx_ide::selections(&view, offset).into_iter().for_each(whole);
     let calls = rx_ide::incoming(&view, offset).into_iter().chain(rx_ide::outgoing(&view, offset));
     calls.flat_map(|call| call.places).for_each(whole);
+    for node in
+        rx_ide::graph(&view, offset, &fixture.workspace.diagnostics(fixture.file)).into_iter().flat_map(|it| it.nodes)
+    {
+        whole(node.span);
+    }
     rx_ide::function_at(&view, offset).into_iter().for_each(|function| whole(function.selection));
 }
 
@@ -51,6 +56,7 @@ fn ask_whole(fixture: &Fixture, text: &str) {
         whole(part.selection);
         left.extend(part.children);
     }
+    rx_ide::links(&view).into_iter().for_each(|link| whole(link.span));
     rx_ide::folds(&view).into_iter().for_each(|fold| whole(fold.span));
     let mut start = 0;
     for key in rx_ide::segment_keys(&view) {
