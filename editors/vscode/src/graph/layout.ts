@@ -36,7 +36,7 @@ export interface Layout {
 // Of a letter in the fonts of editors, 12 and 10 pixels high; a little more than the widest of them has.
 const LETTER = 7.4;
 const SMALL_LETTER = 6.2;
-const LINE = 16;
+export const LINE = 16;
 const LONGEST = 40;
 // A better order costs time that grows with the square of the graph.
 const MANY = 150;
@@ -45,19 +45,23 @@ export function layout(graph: Graph): Layout {
   const { Graph: Dagre } = dagre.graphlib;
   const drawn = new Dagre({ multigraph: true });
   const ranker = graph.nodes.length > MANY ? "tight-tree" : "network-simplex";
-  drawn.setGraph({ rankdir: "TB", nodesep: 24, edgesep: 12, ranksep: 36, marginx: 16, marginy: 16, ranker });
+  drawn.setGraph({ rankdir: "TB", nodesep: 24, edgesep: 12, ranksep: 44, marginx: 16, marginy: 16, ranker });
   const written = new Map(graph.nodes.map((node) => [node.id, lines(node)]));
   for (const [id, text] of written) {
     const width = Math.max(...text.map((line) => line.length)) * LETTER + 24;
     drawn.setNode(String(id), { width, height: text.length * LINE + 14 });
   }
   for (const [key, { from, to, label }] of graph.edges.entries()) {
-    const size = label === "" ? { width: 0, height: 0 } : { width: cut(label).length * SMALL_LETTER + 8, height: 14, labelpos: "c" as const };
+    const size = label === "" ? { width: 0, height: 0 } : { ...labelSize(cut(label)), labelpos: "c" as const };
     drawn.setEdge(String(from), String(to), size, String(key));
   }
   dagre.layout(drawn);
   const { width = 0, height = 0 } = drawn.graph();
   return { width, height, boxes: boxes(drawn, written), wires: wires(drawn, graph) };
+}
+
+export function labelSize(label: string): { readonly width: number; readonly height: number } {
+  return { width: label.length * SMALL_LETTER + 6, height: 14 };
 }
 
 type Drawn = InstanceType<typeof dagre.graphlib.Graph>;

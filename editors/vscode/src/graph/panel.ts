@@ -160,6 +160,7 @@ export class GraphPanel implements vscode.Disposable {
 async function reveal(program: vscode.Uri, where: vscode.Range): Promise<void> {
   const [shown] = editorsOf(program);
   const editor = shown ?? (await vscode.window.showTextDocument(program, { viewColumn: vscode.ViewColumn.One, preserveFocus: true }));
-  editor.selection = new vscode.Selection(where.start, where.end);
-  editor.revealRange(where, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+  // The cursor at its start: a long line is not scrolled to its end.
+  editor.selection = new vscode.Selection(where.end, where.start);
+  editor.revealRange(new vscode.Range(where.start, where.start), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
 }

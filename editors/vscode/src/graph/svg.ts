@@ -2,9 +2,7 @@
 
 import { escaped } from "../html";
 import type { Graph, Node } from "./graph";
-import type { Box, Layout, Wire, Xy } from "./layout";
-
-const LINE = 16;
+import { labelSize, LINE, type Box, type Layout, type Wire, type Xy } from "./layout";
 
 export function svg(graph: Graph, { boxes, wires }: Layout): string {
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
@@ -12,13 +10,22 @@ export function svg(graph: Graph, { boxes, wires }: Layout): string {
     const node = nodes.get(box.id);
     return node === undefined ? [] : [drawNode(node, box)];
   });
-  const arrow = `<marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path class="head" d="M0 0L8 4L0 8z"/></marker>`;
-  return `<svg role="group" aria-label="${escaped(`Graph of ${graph.function}`)}"><defs>${arrow}</defs><g id="view">${wires.map(drawWire).join("")}${drawn.join("")}</g></svg>`;
+  const arrow = `<marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path class="head" d="M0 0L8 4L0 8z"/></marker>`;
+  return `<svg role="group" aria-label="${escaped(`Graph of ${graph.function}`)}"><defs>${arrow}</defs><g id="view">${wires.map(drawWire).join("")}${wires.map(drawLabel).join("")}${drawn.join("")}</g></svg>`;
 }
 
-function drawWire({ from, to, points, label, at }: Wire): string {
-  const text = at === undefined ? "" : `<text x="${round(at.x)}" y="${round(at.y + 3)}">${escaped(label)}</text>`;
-  return `<g class="edge" data-from="${from}" data-to="${to}"><path marker-end="url(#arrow)" d="${curve(points)}"/>${text}</g>`;
+function drawWire({ from, to, points }: Wire): string {
+  return `<path class="edge" data-from="${from}" data-to="${to}" marker-end="url(#arrow)" d="${curve(points)}"/>`;
+}
+
+// Above all wires, so that none runs through the letters.
+function drawLabel({ label, at }: Wire): string {
+  if (at === undefined) {
+    return "";
+  }
+  const { width, height } = labelSize(label);
+  const back = `<rect x="${round(at.x - width / 2)}" y="${round(at.y - height / 2)}" width="${round(width)}" height="${height}"/>`;
+  return `<g class="flow">${back}<text x="${round(at.x)}" y="${round(at.y + 3.5)}">${escaped(label)}</text></g>`;
 }
 
 function drawNode(node: Node, box: Box): string {
