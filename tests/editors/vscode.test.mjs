@@ -328,7 +328,9 @@ test(`${CLIENT} generated code stands beside the program and follows the cursor`
     await page.keyboard.press("End");
     await page.keyboard.type(" + nothing");
     await page.locator(".view-line", { hasText: /^#\s.*nothing/ }).waitFor();
-    await page.keyboard.press("Control+Z");
+    for (const _ of " + nothing") {
+      await page.keyboard.press("Backspace");
+    }
     await page.locator(".view-line", { hasText: /def\s\w*(?:add|multiply)/ }).first().waitFor();
   });
 });
@@ -385,10 +387,10 @@ test(`${CLIENT} a graph is bound to the text both ways`, { skip, timeout: 6 * WA
   });
 });
 
-// The lines of the editor with what stands behind them, which is no text of the page.
+// The lines of the editor, from the top, with what stands behind them, which is no text of the page.
 function lines(page) {
   return page.evaluate(() =>
-    [...document.querySelectorAll(".view-line")].map((line) => {
+    [...document.querySelectorAll(".view-line")].toSorted((one, other) => parseFloat(one.style.top) - parseFloat(other.style.top)).map((line) => {
       const behind = [...line.querySelectorAll("span")].map((part) => getComputedStyle(part, "::after").content);
       return [line.textContent, ...behind.filter((content) => content.startsWith('"'))].join(" ").replaceAll("\u00a0", " ");
     }),
@@ -416,7 +418,7 @@ test(`${CLIENT} values stand behind their bindings after a run, and the report s
 
   await t.test("the hover has the whole", async () => {
     const box = await page.locator(".view-line", { hasText: /lv\s=/ }).locator("> span > span").last().boundingBox();
-    await page.mouse.move(box.x + box.width - 60, box.y + box.height / 2);
+    await page.mouse.move(box.x + 60, box.y + box.height / 2);
     await page.locator(".monaco-hover:visible", { hasText: "in the last run" }).first().waitFor();
     await shot(page, "values-hover");
     await page.keyboard.press("Escape");
@@ -451,7 +453,7 @@ test(`${CLIENT} values stand behind their bindings after a run, and the report s
 });
 
 test(`${CLIENT} a program is run and its report is shown`, { skip, timeout: 6 * WAIT }, async (t) => {
-  const { page } = await start(t, ["classifier.rx", "conv_relu.rx"]);
+  const { page, opened } = await start(t, ["classifier.rx", "conv_relu.rx"]);
   await open(page, "classifier.rx");
   await page.locator(".codelens-decoration a", { hasText: "Run" }).click();
   const report = page.frameLocator("iframe.webview").frameLocator("#active-frame");
@@ -469,6 +471,21 @@ test(`${CLIENT} a program is run and its report is shown`, { skip, timeout: 6 * 
     await input.fill("--seed '7'");
     await page.keyboard.press("Enter");
     await report.locator("dd", { hasText: "--seed 7" }).waitFor();
+  });
+
+  await t.test("inputs are chosen from files beside the program, and remembered", async () => {
+    const values = Buffer.alloc(4 * 16 * 4);
+    const head = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 16), }".padEnd(117) + "\n";
+    writeFileSync(path.join(path.dirname(opened[0]), "x.npy"), Buffer.concat([Buffer.from("\x93NUMPY\x01\x00\x76\x00", "latin1"), Buffer.from(head), values]));
+    await report.locator("a", { hasText: "Choose inputs" }).click();
+    const files = page.locator(".quick-input-list .monaco-list-row");
+    await files.filter({ hasText: "Seeded" }).waitFor();
+    await files.filter({ hasText: "x.npy" }).locator("input[type=checkbox], .monaco-checkbox").first().click();
+    await shot(page, "inputs");
+    await page.keyboard.press("Enter");
+    await report.locator("dd", { hasText: /^x\.npy$/ }).waitFor();
+    await report.locator(".state.ok").waitFor();
+    await report.locator("table tbody tr", { hasText: "0.1" }).first().waitFor();
   });
 
   await t.test("a task checks files that are not open", async () => {

@@ -2,7 +2,7 @@
 //
 // usage: node scripts/build.mjs [--production | --watch | --tests]
 
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build, context } from "esbuild";
 
@@ -11,10 +11,20 @@ const has = (flag) => process.argv.includes(flag);
 
 const common = { absWorkingDir: root, bundle: true, format: "cjs", platform: "node", target: "node20", logLevel: "warning" };
 const made = { ...common, minify: has("--production"), sourcemap: !has("--production") };
+const licence = readFileSync(`${root}/node_modules/@dagrejs/dagre/LICENSE`, "utf8");
 const bundles = [
   { ...made, entryPoints: ["src/extension.ts"], outfile: "out/extension.js", external: ["vscode"] },
   // What runs in the page of a graph.
-  { ...made, entryPoints: ["src/graph/page/script.ts"], outfile: "out/graph.js", format: "iife", platform: "browser", target: "es2023", legalComments: "inline" },
+  {
+    ...made,
+    entryPoints: ["src/graph/page/script.ts"],
+    outfile: "out/graph.js",
+    format: "iife",
+    platform: "browser",
+    target: "es2023",
+    legalComments: "none",
+    banner: { js: `/*! With @dagrejs/dagre.\n${licence}*/` },
+  },
 ];
 
 if (has("--tests")) {

@@ -146,11 +146,13 @@ export class StageDocuments implements vscode.TextDocumentContentProvider, vscod
     const cursor = editor.selection.active;
     views.forEach((view) => view.moved(cursor));
     const name = await this.functions.at(editor.document, cursor);
-    for (const view of views.filter((view) => view.visible)) {
-      if (name !== undefined && name !== view.made?.function) {
+    for (const view of views) {
+      if (name === undefined || name === view.made?.function) {
+        this.link(view);
+      } else if (view.visible) {
         view.soon(RESTS_MS);
       } else {
-        this.link(view);
+        view.stale = true;
       }
     }
   }
