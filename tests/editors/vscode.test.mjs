@@ -248,6 +248,12 @@ test(`${CLIENT} a mistake is seen, explained and mended`, { skip, timeout: 6 * W
   });
 });
 
+// The pointer where it is over nothing.
+async function rest(page) {
+  await page.mouse.move(5, 5);
+  await page.locator(".workbench-hover").first().waitFor({ state: "hidden" });
+}
+
 // What leaves room for two documents beside each other.
 const NARROW = { "editor.inlayHints.enabled": "offUnlessPressed", "editor.lineNumbersMinChars": 3, "editor.fontSize": 13 };
 
@@ -292,6 +298,7 @@ test(`${CLIENT} generated code stands beside the program and follows the cursor`
     await page.locator(".tab", { hasText: loops }).waitFor();
     await page.locator(".view-line", { hasText: /main\sin\stwo_layers\.rx:\sloop-level\sIR/ }).waitFor();
     await until(page, async () => (await linked(page, loops)).some((line) => /def \w*matmul/.test(line)));
+    await rest(page);
     await shot(page, "loops");
   });
 
@@ -316,6 +323,7 @@ test(`${CLIENT} generated code stands beside the program and follows the cursor`
     await until(page, async () => (await linked(page, cuda)).some((line) => /matmul/.test(line)));
     await theme(page, "Dark Modern");
     await onto(page, "lv");
+    await rest(page);
     await shot(page, "cuda-dark");
     await onto(page, "doubled");
     await page.locator(".view-line", { hasText: /twice\sin\stwo_layers\.rx:\sCUDA\sC/ }).waitFor();
@@ -354,7 +362,7 @@ test(`${CLIENT} a graph is bound to the text both ways`, { skip, timeout: 6 * WA
     await node("relu").locator(".badge.error").waitFor();
     assert.match((await node("relu").locator("title").first().textContent()) ?? "", /224/);
     assert.ok((await graph.locator(".flow text").allTextContents()).some((text) => text.includes("(1, 3, 224, 224)")));
-    await page.mouse.move(5, 5);
+    await rest(page);
     await shot(page, "graph");
   });
 
@@ -375,6 +383,7 @@ test(`${CLIENT} a graph is bound to the text both ways`, { skip, timeout: 6 * WA
   await t.test("an edit takes the mistake away, here too", async () => {
     await theme(page, "Dark Modern");
     await node("conv2d").waitFor();
+    await rest(page);
     await shot(page, "graph-dark");
     await theme(page, "Dark High Contrast");
     await shot(page, "graph-contrast");
@@ -412,7 +421,7 @@ test(`${CLIENT} values stand behind their bindings after a run, and the report s
   await t.test("a line per binding", async () => {
     await show("lv", "lv1", "gv");
     await kernel("matmul").waitFor();
-    await page.mouse.move(5, 5);
+    await rest(page);
     await shot(page, "values");
   });
 
@@ -422,12 +431,13 @@ test(`${CLIENT} values stand behind their bindings after a run, and the report s
     await page.locator(".monaco-hover:visible", { hasText: "in the last run" }).first().waitFor();
     await shot(page, "values-hover");
     await page.keyboard.press("Escape");
-    await page.mouse.move(5, 5);
+    await rest(page);
   });
 
   await t.test("kernels lead to their statements", async () => {
     await theme(page, "Dark Modern");
     await kernel("softmax").waitFor();
+    await rest(page);
     await shot(page, "values-dark");
     await kernel("softmax").locator("td a").last().click();
     await page.locator(".statusbar-item", { hasText: /Ln 1[34],/ }).waitFor();

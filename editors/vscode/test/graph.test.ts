@@ -35,7 +35,7 @@ const ANSWER = {
   nodes: [
     node(0, "parameter", "x", 4, { name: "x", range: range(4, 9, 10), block: null }),
     node(1, "parameter", "w", 4, { name: "w", range: range(4, 30, 31), block: null }),
-    node(2, "operator", "nn.conv2d", 6, { cost: "236 MFLOP" }),
+    node(2, "operator", "nn.conv2d", 6, { cost: "236 MFLOP, 4 MiB moved" }),
     node(3, "operator", "nn.relu", 7, { errors: 1, warnings: 2, notes: ["224 is not 112 <here>"] }),
     node(4, "output", "return", 9, { name: null, block: null }),
   ],
@@ -114,6 +114,7 @@ test("a graph with other mistakes or places keeps its layout, one with another o
 test("each node is drawn with its name and its cost, each edge with what flows", () => {
   const drawn = svg(graph, layout(graph));
   assert.match(drawn, /<text class="label"[^>]*>nn\.conv2d<\/text><text class="below"[^>]*>v2 · 236 MFLOP<\/text>/);
+  assert.match(drawn, /<title>v2 = nn\.conv2d\n[^<]*\n236 MFLOP, 4 MiB moved\nin a dataflow block<\/title>/);
   assert.match(drawn, /class="edge" data-from="0" data-to="2"/);
   assert.match(drawn, /class="flow"><rect[^>]*\/><text[^>]*>\(1, 3, 224, 224\) float32<\/text>/);
   assert.equal(drawn.match(/class="edge"/g)?.length, 4);

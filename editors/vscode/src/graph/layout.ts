@@ -38,14 +38,11 @@ const LETTER = 7.4;
 const SMALL_LETTER = 6.2;
 export const LINE = 16;
 const LONGEST = 40;
-// A better order costs time that grows with the square of the graph.
-const MANY = 150;
 
 export function layout(graph: Graph): Layout {
   const { Graph: Dagre } = dagre.graphlib;
   const drawn = new Dagre({ multigraph: true });
-  const ranker = graph.nodes.length > MANY ? "tight-tree" : "network-simplex";
-  drawn.setGraph({ rankdir: "TB", nodesep: 24, edgesep: 12, ranksep: 44, marginx: 16, marginy: 16, ranker });
+  drawn.setGraph({ rankdir: "TB", nodesep: 24, edgesep: 12, ranksep: 44, marginx: 16, marginy: 16 });
   const written = new Map(graph.nodes.map((node) => [node.id, lines(node)]));
   for (const [id, text] of written) {
     const width = Math.max(...text.map((line) => line.length)) * LETTER + 24;
@@ -81,10 +78,11 @@ function wires(drawn: Drawn, graph: Graph): Wire[] {
   });
 }
 
-// The operator; below it the variable, and what the call costs.
+// The operator; below it the variable, and what the call computes. The rest of its cost is told where the pointer rests.
 function lines(node: Node): string[] {
   const name = node.name === node.label ? "" : node.name;
-  const below = [name, node.cost].filter((part) => part !== "").join(" · ");
+  const [computed = ""] = node.cost.split(",");
+  const below = [name, /^0\b/.test(computed) ? "" : computed].filter((part) => part !== "").join(" · ");
   return [cut(node.label || node.name || node.kind), ...(below === "" ? [] : [cut(below)])];
 }
 

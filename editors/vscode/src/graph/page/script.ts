@@ -110,6 +110,10 @@ function idOf(target: EventTarget | null): number | undefined {
 }
 
 function pressed(event: KeyboardEvent): void {
+  // Those are the editor's.
+  if (event.ctrlKey || event.metaKey || event.altKey) {
+    return;
+  }
   const here = idOf(event.target) ?? selected;
   const arrow = ARROWS[event.key];
   const button = event.target instanceof HTMLButtonElement;
