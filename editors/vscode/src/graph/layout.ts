@@ -38,11 +38,14 @@ const LETTER = 7.4;
 const SMALL_LETTER = 6.2;
 export const LINE = 16;
 const LONGEST = 40;
+// The best layers of a larger graph take three times as long to find as good ones.
+const MANY = 200;
 
 export function layout(graph: Graph): Layout {
   const { Graph: Dagre } = dagre.graphlib;
   const drawn = new Dagre({ multigraph: true });
-  drawn.setGraph({ rankdir: "TB", nodesep: 24, edgesep: 12, ranksep: 44, marginx: 16, marginy: 16 });
+  const ranker = graph.nodes.length > MANY ? "tight-tree" : "network-simplex";
+  drawn.setGraph({ rankdir: "TB", nodesep: 24, edgesep: 12, ranksep: 44, marginx: 16, marginy: 16, ranker });
   const written = new Map(graph.nodes.map((node) => [node.id, lines(node)]));
   for (const [id, text] of written) {
     const width = Math.max(...text.map((line) => line.length)) * LETTER + 24;
