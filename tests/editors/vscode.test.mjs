@@ -409,6 +409,7 @@ function lines(page) {
 test(`${CLIENT} values stand behind their bindings after a run, and the report says where the time went`, { skip, timeout: 6 * WAIT }, async (t) => {
   const { page } = await start(t, ["two_layers.rx"], NARROW);
   await open(page, "two_layers.rx");
+  await page.setViewportSize({ width: 1600, height: 700 });
   await page.keyboard.press("Control+B");
   await page.locator(".codelens-decoration a", { hasText: "Run `main`" }).click();
   const report = page.frameLocator("iframe.webview").frameLocator("#active-frame");

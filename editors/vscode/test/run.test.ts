@@ -75,7 +75,7 @@ test("values of bindings and times of kernels are read", () => {
   const values = [{ name: "lv", range, dtype: "float32", shape: [4], min: 1, mean: null, max: 2, nan: 1, seconds: 0.5 }, { name: "nowhere" }];
   const read = readOutcome({ message: "", values, kernels: [{ name: "k", calls: 2, seconds: 0.25, ranges: [range, null] }] });
   const place = { line: 2, column: 4, endLine: 2, endColumn: 6 };
-  assert.deepEqual(read?.values, [{ name: "lv", place, dtype: "float32", shape: [4], min: 1, mean: null, max: 2, nan: 1, seconds: 0.5 }]);
+  assert.deepEqual(read?.values, [{ name: "lv", place, dtype: "float32", shape: [4], text: "", min: 1, mean: null, max: 2, nan: 1, seconds: 0.5 }]);
   assert.deepEqual(read?.kernels, [{ name: "k", calls: 2, seconds: 0.25, places: [place] }]);
 });
 

@@ -15,6 +15,7 @@ const value = (name: string, line: number, column = 4): Value => ({
   name,
   dtype: "float32",
   shape: [1, 64, 56, 56],
+  text: "",
   min: -1.2345,
   mean: 0.03,
   max: 4.1,
@@ -79,7 +80,13 @@ test("behind a line stands what a glance needs", () => {
   const broken = { ...value("lv", 2), min: null, mean: null, max: null, nan: 7, seconds: null };
   assert.equal(brief(broken), "(1, 64, 56, 56) float32  7 NaN");
   assert.equal(brief({ ...broken, dtype: "int64", shape: [], min: 3e9, mean: 3e9, max: 3e9, nan: 0 }), "() int64  min 3.00e+9  mean 3.00e+9  max 3.00e+9");
-  assert.equal(brief({ ...value("s", 2), min: null, mean: null, max: null, dtype: "", shape: [4], nan: 0, seconds: null }), "(4,)");
+});
+
+test("what is no tensor is its text", () => {
+  const dims = { ...value("s", 2), shape: undefined, text: "R.shape([4, 16])", dtype: "", min: null, mean: null, max: null, seconds: null };
+  assert.equal(brief(dims), "R.shape([4, 16])");
+  assert.match(whole(dims), /\| value \| `R\.shape\(\[4, 16\]\)` \|/);
+  assert.doesNotMatch(whole(dims), /min|shape \|/);
 });
 
 test("the hover has the whole", () => {

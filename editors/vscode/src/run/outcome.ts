@@ -17,8 +17,9 @@ export interface Output {
 // What a binding of the function was.
 export interface Value extends Omit<Output, "shape"> {
   readonly place: Place;
-  // Nothing: it is no tensor.
+  // Nothing: it is no tensor, and `text` is what it is.
   readonly shape: readonly number[] | undefined;
+  readonly text: string;
   // What the binding's own kernels took, where kernels are not joined.
   readonly seconds: number | null;
 }
@@ -75,7 +76,7 @@ function readOutput(fields: Record<string, unknown>): Output {
 
 function readValue(fields: Record<string, unknown>): Value | undefined {
   const where = place(fields["range"]);
-  return where && { ...readOutput(fields), shape: dims(fields["shape"]), place: where, seconds: number(fields["seconds"]) };
+  return where && { ...readOutput(fields), shape: dims(fields["shape"]), text: text(fields["text"]), place: where, seconds: number(fields["seconds"]) };
 }
 
 function readKernel(fields: Record<string, unknown>): Kernel {

@@ -94,7 +94,7 @@ export function difference(before: readonly string[], after: readonly string[]):
 
 // What stands behind the line.
 export function brief(value: Value): string {
-  const kind = value.shape === undefined ? value.dtype : `${shape(value.shape)} ${value.dtype}`;
+  const kind = value.shape === undefined ? `${value.text} ${value.dtype}` : `${shape(value.shape)} ${value.dtype}`;
   const numbers = [
     ["min", value.min],
     ["mean", value.mean],
@@ -108,13 +108,17 @@ export function brief(value: Value): string {
 
 // The whole, as Markdown.
 export function whole(value: Value): string {
-  const rows = [
-    ["dtype", value.dtype],
+  const numbers = [
     ["shape", value.shape === undefined ? "" : shape(value.shape)],
     ["min", number(value.min)],
     ["mean", number(value.mean)],
     ["max", number(value.max)],
     ["NaN", String(value.nan)],
+  ];
+  const rows = [
+    ["value", value.text],
+    ["dtype", value.dtype],
+    ...(value.shape === undefined ? [] : numbers),
     ["time of its kernels", value.seconds === null ? "" : seconds(value.seconds)],
   ].filter(([, text]) => text !== "");
   return [`\`${value.name}\` in the last run`, "", "| | |", "|---|---|", ...rows.map(([name, text]) => `| ${name} | \`${text}\` |`)].join("\n");

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import { point, range } from "../positions";
 import { activeProgram, editorsOf, isProgram, onDidSettle } from "../programs";
 import type { Server } from "../server/server";
+import { Turns } from "../turns";
 import { Functions } from "./functions";
 import { KINDS, linesOf, placesOf, readAddress, tab, type Lines, type Stage } from "./stage";
 import { STAGE, View } from "./view";
@@ -18,6 +19,7 @@ export class StageDocuments implements vscode.TextDocumentContentProvider, vscod
   readonly onDidChange = this.changed.event;
   private readonly views = new Map<string, View>();
   private readonly functions = new Functions();
+  private readonly turns = new Turns();
   private readonly linked = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
     backgroundColor: new vscode.ThemeColor("rx.linkedBackground"),
@@ -77,7 +79,7 @@ export class StageDocuments implements vscode.TextDocumentContentProvider, vscod
     }
     const program = vscode.Uri.parse(address.program);
     const cursor = editorsOf(program)[0]?.selection.active ?? new vscode.Position(0, 0);
-    const view = new View(uri, program, address.stage, cursor, this.server, (view) => this.made(view));
+    const view = new View(uri, program, address.stage, cursor, this.server, this.turns, (view) => this.made(view));
     this.views.set(uri.toString(), view);
     return view;
   }

@@ -5,6 +5,7 @@ import { Latest } from "../latest";
 import { editorsOf } from "../programs";
 import { position } from "../positions";
 import type { Server } from "../server/server";
+import type { Turns } from "../turns";
 import { commented, document, KINDS, readStage, type Made, type Stage } from "./stage";
 
 export const STAGE = "rx.stage";
@@ -23,6 +24,8 @@ export class View implements vscode.Disposable {
     // Where the user was last in the program.
     private cursor: vscode.Position,
     private readonly server: Server,
+    // The server makes one stage of a program at a time: a newer question ends an older one.
+    private readonly turns: Turns,
     private readonly changed: (view: View) => void,
   ) {
     this.text = commented(stage, `The ${KINDS[stage].title} is being made.`);
@@ -50,8 +53,7 @@ export class View implements vscode.Disposable {
   }
 
   async make(): Promise<void> {
-    const args = [this.program.toString(), position(this.cursor), this.stage];
-    const asked = await this.latest.ask((token) => this.server.ask(STAGE, args, token));
+    const asked = await this.latest.ask((token) => this.turns.take(() => this.question(token)));
     if (asked === undefined) {
       return;
     }
@@ -64,6 +66,11 @@ export class View implements vscode.Disposable {
       this.text = commented(this.stage, this.nothing(asked.answer));
     }
     this.changed(this);
+  }
+
+  private async question(token: vscode.CancellationToken): Promise<unknown> {
+    const args = [this.program.toString(), position(this.cursor), this.stage];
+    return token.isCancellationRequested ? undefined : this.server.ask(STAGE, args, token);
   }
 
   private nothing(answer: unknown): string {
