@@ -40,6 +40,11 @@ export function onLines(place: Place, line: number): boolean {
 export function at<T>(all: readonly T[], point: Point, of: (item: T) => readonly Place[]): T[] {
   const inside = all.filter((item) => of(item).some((place) => contains(place, point)));
   const found = inside.length > 0 ? inside : all.filter((item) => of(item).some((place) => onLines(place, point.line)));
-  const size = (item: T): number => Math.min(...of(item).map((place) => place.endLine - place.line));
+  const size = (item: T): number => Math.min(...of(item).map(length));
   return found.toSorted((one, other) => size(one) - size(other));
+}
+
+// Lines count more than any column does.
+function length({ line, column, endLine, endColumn }: Place): number {
+  return (endLine - line) * 100_000 + endColumn - column;
 }

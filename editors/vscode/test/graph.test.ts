@@ -86,6 +86,9 @@ test("the node at the cursor is the innermost, else the one of its line", () => 
   assert.equal(nodeAt(graph, { line: 4, column: 30 }), 1);
   assert.equal(nodeAt(graph, { line: 7, column: 0 }), 3);
   assert.equal(nodeAt(graph, { line: 5, column: 0 }), undefined);
+  assert.equal(nodeAt(graph, { line: 8, column: 12 }), 3, "a call over several lines");
+  const inner = readGraph({ ...ANSWER, nodes: [...ANSWER.nodes, node(5, "operator", "exp", 7, { range: range(7, 20, 30) })] }) ?? assert.fail();
+  assert.equal(nodeAt(inner, { line: 7, column: 25 }), 5, "a call inside another");
   assert.ok(within(graph, { line: 9, column: 0 }) && !within(graph, { line: 10, column: 0 }));
 });
 

@@ -74,9 +74,12 @@ function readNode(fields: Record<string, unknown>): Node | undefined {
   };
 }
 
-// The node at a point of the program: the innermost one, else the first of the line.
+// The node at a point of the program: the innermost one, else the first of the line, else that of the binding which goes on there. A node's
+// place is its variable, so that one which is bound to a call over several lines ends before them.
 export function nodeAt(graph: Graph, point: Point): number | undefined {
-  return at(graph.nodes, point, (node) => [node.place])[0]?.id;
+  const [here] = at(graph.nodes, point, (node) => [node.place]);
+  const above = graph.nodes.filter(({ kind, place }) => kind !== "parameter" && place.line < point.line);
+  return (here ?? above.toSorted((one, other) => other.place.line - one.place.line)[0])?.id;
 }
 
 export function within(graph: Graph, { line }: Point): boolean {
