@@ -255,7 +255,7 @@ async function rest(page) {
 }
 
 // What leaves room for two documents beside each other.
-const NARROW = { "editor.inlayHints.enabled": "offUnlessPressed", "editor.lineNumbersMinChars": 3, "editor.fontSize": 13 };
+const NARROW = { "editor.inlayHints.enabled": "offUnlessPressed", "editor.lineNumbersMinChars": 3, "editor.fontSize": 12 };
 
 // Puts the cursor on the first token that is `text`.
 async function onto(page, text) {
@@ -493,7 +493,7 @@ test(`${CLIENT} a program is run and its report is shown`, { skip, timeout: 6 * 
     await files.filter({ hasText: "Seeded" }).waitFor();
     await files.filter({ hasText: "x.npy" }).locator("input[type=checkbox], .monaco-checkbox").first().click();
     await shot(page, "inputs");
-    await page.keyboard.press("Enter");
+    await page.locator(".quick-input-widget a.monaco-button", { hasText: "OK" }).click();
     await report.locator("dd", { hasText: /^x\.npy$/ }).waitFor();
     await report.locator(".state.ok").waitFor();
     await report.locator("table tbody tr", { hasText: "0.1" }).first().waitFor();

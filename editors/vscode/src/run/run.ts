@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { ExecuteCommandSignature } from "vscode-languageclient/node";
 import type { Place } from "../place";
 import { range } from "../positions";
-import { activeProgram, editorsOf } from "../programs";
+import { activeProgram, editorsOf, isProgram } from "../programs";
 import { line, missingDims, without, words } from "./arguments";
 import { chooseInputs } from "./choose";
 import type { InlineValues } from "./inline";
@@ -96,7 +96,7 @@ export class Runner implements vscode.Disposable {
   }
 
   async withArguments(): Promise<void> {
-    const target = this.last ?? this.target([]);
+    const target = this.current();
     if (target === undefined) {
       return;
     }
@@ -119,7 +119,7 @@ export class Runner implements vscode.Disposable {
   }
 
   async inputs(): Promise<void> {
-    const target = this.last ?? this.target([]);
+    const target = this.current();
     if (target === undefined) {
       return;
     }
@@ -133,7 +133,7 @@ export class Runner implements vscode.Disposable {
 
   // What was asked for once will be asked for again.
   async forget(): Promise<void> {
-    const target = this.target([]);
+    const target = this.current();
     if (target !== undefined) {
       await this.arguments.remember(target.uri, []);
       void vscode.window.showInformationMessage(`rx: ${path.basename(target.uri.path)} is run as the settings say; nothing is remembered.`);
@@ -183,6 +183,13 @@ export class Runner implements vscode.Disposable {
       this.panel.show({ title, uri: target.uri.toString(), arguments: words, outcome });
     }
     return outcome;
+  }
+
+  // What ran last, which is what the report is of; but the program that the user is in where that is another one.
+  private current(): Target | undefined {
+    const active = vscode.window.activeTextEditor?.document;
+    const another = active !== undefined && isProgram(active) && active.uri.toString() !== this.last?.uri.toString();
+    return another || this.last === undefined ? this.target([]) : this.last;
   }
 
   private target(given: readonly unknown[]): Target | undefined {
