@@ -25,6 +25,8 @@ interface Drawn {
 export class GraphPanel implements vscode.Disposable {
   private panel: vscode.WebviewPanel | undefined;
   private drawn: Drawn | undefined;
+  // The node that the page just asked for: it is not told of it, since it may be at another by then.
+  private opened: number | undefined;
   // Whether the page listens.
   private ready = false;
   private readonly latest = new Latest();
@@ -94,6 +96,7 @@ export class GraphPanel implements vscode.Disposable {
     const id = number(record(message)?.["id"]);
     const node = this.drawn?.graph.nodes.find((node) => node.id === id);
     if (this.drawn !== undefined && node !== undefined) {
+      this.opened = node.id;
       void reveal(this.drawn.program, range(node.place));
     }
   }
@@ -129,6 +132,8 @@ export class GraphPanel implements vscode.Disposable {
   }
 
   private moved(editor: vscode.TextEditor): void {
+    const { opened } = this;
+    this.opened = undefined;
     if (!this.ready || editor !== vscode.window.activeTextEditor || !isProgram(editor.document)) {
       return;
     }
@@ -139,7 +144,9 @@ export class GraphPanel implements vscode.Disposable {
       this.latest.later(RESTS_MS, () => void this.draw());
     } else if (drawn.version === editor.document.version) {
       const id = nodeAt(drawn.graph, cursor);
-      this.tell({ kind: "select", id });
+      if (id !== opened || id === undefined) {
+        this.tell({ kind: "select", id });
+      }
       if (!drawn.graph.whole) {
         this.latest.later(RESTS_MS, () => void this.draw());
       }
