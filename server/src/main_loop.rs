@@ -181,7 +181,8 @@ impl MainLoop {
         let text = self.documents.text(&order.uri);
         match found.zip(text.ok()) {
             Some((subject, (text, kind))) => {
-                let program = Program { uri: order.uri.clone(), text, kind };
+                let encoding = self.profile.encoding;
+                let program = Program { uri: order.uri.clone(), text, kind, encoding };
                 self.runs.show(program, subject, order);
             }
             // An error is a client that does not wait any more.

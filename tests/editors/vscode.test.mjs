@@ -248,8 +248,223 @@ test(`${CLIENT} a mistake is seen, explained and mended`, { skip, timeout: 6 * W
   });
 });
 
+// The pointer where it is over nothing.
+async function rest(page) {
+  await page.mouse.move(5, 5);
+  await page.locator(".workbench-hover").first().waitFor({ state: "hidden" });
+}
+
+// What leaves room for two documents beside each other.
+const NARROW = { "editor.inlayHints.enabled": "offUnlessPressed", "editor.lineNumbersMinChars": 3, "editor.fontSize": 12 };
+
+// Puts the cursor on the first token that is `text`.
+async function onto(page, text) {
+  await page.locator(".view-line span > span", { hasText: new RegExp(`^\\s*${text}\\s*$`) }).first().waitFor();
+  const { x, y } = await word(page, text);
+  await page.mouse.click(x, y);
+}
+
+// The lines of an editor that are marked as coming from each other, by what they say. `name` is that of the editor's document.
+function linked(page, name) {
+  return page.evaluate((name) => {
+    const editors = [...document.querySelectorAll(".editor-instance")];
+    const editor = editors.find((editor) => editor.getAttribute("aria-label")?.includes(name) || editor.querySelector(`[aria-label*="${name}"]`));
+    const rows = [...(editor?.querySelectorAll(".view-overlays > div") ?? [])].filter((row) => row.querySelector('.cdr[class*="TextEditorDecorationType"]'));
+    const tops = new Set(rows.map((row) => row.style.top));
+    const lines = [...(editor?.querySelectorAll(".view-line") ?? [])].filter((line) => tops.has(line.style.top));
+    return lines.toSorted((one, other) => parseFloat(one.style.top) - parseFloat(other.style.top)).map((line) => line.textContent.replaceAll("\u00a0", " "));
+  }, name);
+}
+
+async function theme(page, name) {
+  await command(page, "Preferences: Color Theme");
+  await page.locator(".quick-input-widget input[type=text]").fill(name);
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().click();
+  await page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+}
+
+test(`${CLIENT} generated code stands beside the program and follows the cursor`, { skip, timeout: 6 * WAIT }, async (t) => {
+  const can = await capabilities();
+  assert.ok(can.executeCommandProvider?.commands.includes("rx.stage"), "rx-lsp has no command rx.stage");
+  const { page } = await start(t, ["two_layers.rx"], NARROW);
+  await open(page, "two_layers.rx");
+  await page.keyboard.press("Control+B");
+  await page.locator(".codelens-decoration a", { hasText: "Run" }).first().waitFor();
+  await onto(page, "lv");
+  const [loops, cuda] = ["two_layers.rx (loop-level IR).rx", "two_layers.rx (CUDA C).cu"];
+
+  await t.test("the loop-level IR of the function", async () => {
+    await command(page, "Relax: Show Loop-Level IR");
+    await page.locator(".tab", { hasText: loops }).waitFor();
+    await page.locator(".view-line", { hasText: /main\sin\stwo_layers\.rx:\sloop-level\sIR/ }).waitFor();
+    await until(page, async () => (await linked(page, loops)).some((line) => /def \w*matmul/.test(line)));
+    await rest(page);
+    await shot(page, "loops");
+  });
+
+  await t.test("another statement, other loops", async () => {
+    await onto(page, "gv");
+    await until(page, async () => {
+      const lines = await linked(page, loops);
+      return lines.some((line) => /softmax/.test(line)) && !lines.some((line) => /def \w*matmul/.test(line));
+    });
+  });
+
+  await t.test("from a line of the loops back to its statement", async () => {
+    await page.locator(".view-line", { hasText: /def\s\w*softmax/ }).first().click();
+    await until(page, async () => (await linked(page, "two_layers.rx,")).some((line) => line.includes("softmax")));
+    await shot(page, "loops-back");
+  });
+
+  await t.test("another stage opens beside, and both follow to another function", async () => {
+    await onto(page, "lv");
+    await command(page, "Relax: Show CUDA C");
+    await page.locator(".tab", { hasText: cuda }).waitFor();
+    await until(page, async () => (await linked(page, cuda)).some((line) => /matmul/.test(line)));
+    await theme(page, "Dark Modern");
+    await onto(page, "lv");
+    await rest(page);
+    await shot(page, "cuda-dark");
+    await onto(page, "doubled");
+    await page.locator(".view-line", { hasText: /twice\sin\stwo_layers\.rx:\sCUDA\sC/ }).waitFor();
+    await page.locator(".tab", { hasText: loops }).click();
+    await page.locator(".view-line", { hasText: /twice\sin\stwo_layers\.rx:\sloop-level\sIR/ }).waitFor();
+  });
+
+  await t.test("an edit makes it anew; a mistake is said in it", async () => {
+    await page.locator(".view-line", { hasText: /doubled\s=/ }).click();
+    await page.keyboard.press("End");
+    await page.keyboard.type(" + nothing");
+    await page.locator(".view-line", { hasText: /^#\s.*nothing/ }).waitFor();
+    for (const _ of " + nothing") {
+      await page.keyboard.press("Backspace");
+    }
+    await page.locator(".view-line", { hasText: /def\s\w*(?:add|multiply)/ }).first().waitFor();
+  });
+});
+
+test(`${CLIENT} a graph is bound to the text both ways`, { skip, timeout: 6 * WAIT }, async (t) => {
+  const can = await capabilities();
+  assert.ok(can.executeCommandProvider?.commands.includes("rx.graph"), "rx-lsp has no command rx.graph");
+  const { page } = await start(t, ["conv_relu.rx"], NARROW);
+  await open(page, "conv_relu.rx");
+  await page.keyboard.press("Control+B");
+  await page.locator(".squiggly-error").first().waitFor({ state: "attached" });
+  await onto(page, "conv");
+  await command(page, "Relax: Show Graph");
+  const graph = page.frameLocator("iframe.webview").frameLocator("#active-frame");
+  const node = (label) => graph.locator(".node", { hasText: label });
+  const place = (line) => page.locator(".line-numbers.active-line-number", { hasText: String(line) });
+
+  await t.test("operators, and the mistake at its node", async () => {
+    await node("conv2d").waitFor();
+    await graph.locator(".node.selected", { hasText: "conv2d" }).waitFor();
+    await node("relu").locator(".badge.error").waitFor();
+    assert.match((await node("relu").locator("title").first().textContent()) ?? "", /224/);
+    assert.ok((await graph.locator(".flow text").allTextContents()).some((text) => text.includes("(1, 3, 224, 224)")));
+    await rest(page);
+    await shot(page, "graph");
+  });
+
+  await t.test("the cursor's node is selected", async () => {
+    await onto(page, "relu");
+    await graph.locator(".node.selected", { hasText: "relu" }).waitFor();
+  });
+
+  await t.test("a node's statement is selected, by pointer and by keys", async () => {
+    await node("conv2d").locator(".label").click();
+    await place(7).waitFor();
+    await page.keyboard.press("ArrowDown");
+    await graph.locator(".node.selected", { hasText: "relu" }).waitFor();
+    await page.keyboard.press("Enter");
+    await place(8).waitFor();
+  });
+
+  await t.test("an edit takes the mistake away, here too", async () => {
+    await theme(page, "Dark Modern");
+    await node("conv2d").waitFor();
+    await rest(page);
+    await shot(page, "graph-dark");
+    await theme(page, "Dark High Contrast");
+    await shot(page, "graph-contrast");
+    await page.locator(".view-line", { hasText: /relu:/ }).click();
+    await page.keyboard.press("Home");
+    await page.keyboard.press("Shift+End");
+    await page.keyboard.type("relu = R.nn.gelu(conv)");
+    await node("gelu").waitFor();
+    await graph.locator(".badge").first().waitFor({ state: "detached" });
+  });
+});
+
+// The lines of the editor, from the top, with what stands behind them, which is no text of the page.
+function lines(page) {
+  return page.evaluate(() =>
+    [...document.querySelectorAll(".view-line")].toSorted((one, other) => parseFloat(one.style.top) - parseFloat(other.style.top)).map((line) => {
+      const behind = [...line.querySelectorAll("span")].map((part) => getComputedStyle(part, "::after").content);
+      return [line.textContent, ...behind.filter((content) => content.startsWith('"'))].join(" ").replaceAll("\u00a0", " ");
+    }),
+  );
+}
+
+test(`${CLIENT} values stand behind their bindings after a run, and the report says where the time went`, { skip, timeout: 6 * WAIT }, async (t) => {
+  const { page } = await start(t, ["two_layers.rx"], NARROW);
+  await open(page, "two_layers.rx");
+  await page.setViewportSize({ width: 1600, height: 700 });
+  await page.keyboard.press("Control+B");
+  await page.locator(".codelens-decoration a", { hasText: "Run `main`" }).click();
+  const report = page.frameLocator("iframe.webview").frameLocator("#active-frame");
+  const kernel = (name) => report.locator("table", { hasText: "Kernel" }).locator("tbody tr", { hasText: name }).first();
+  const VALUE = /\(4, 10\) float32 {2}min \S+ {2}mean \S+ {2}max /;
+  // The variables whose lines have a value behind them.
+  const valued = async () => (await lines(page)).filter((line) => VALUE.test(line)).map((line) => /\w+/.exec(line)[0]);
+  const show = (...variables) => until(page, async () => JSON.stringify(await valued()) === JSON.stringify(variables));
+
+  await t.test("a line per binding", async () => {
+    await show("lv", "lv1", "gv");
+    await kernel("matmul").waitFor();
+    await rest(page);
+    await shot(page, "values");
+  });
+
+  await t.test("the hover has the whole", async () => {
+    const box = await page.locator(".view-line", { hasText: /lv\s=/ }).locator("> span > span").last().boundingBox();
+    await page.mouse.move(box.x + 60, box.y + box.height / 2);
+    await page.locator(".monaco-hover:visible", { hasText: "in the last run" }).first().waitFor();
+    await shot(page, "values-hover");
+    await page.keyboard.press("Escape");
+    await rest(page);
+  });
+
+  await t.test("kernels lead to their statements", async () => {
+    await theme(page, "Dark Modern");
+    await kernel("softmax").waitFor();
+    await rest(page);
+    await shot(page, "values-dark");
+    await kernel("softmax").locator("td a").last().click();
+    await page.locator(".statusbar-item", { hasText: /Ln 1[34],/ }).waitFor();
+  });
+
+  await t.test("a comment keeps them, code takes those behind it", async () => {
+    await onto(page, "lv1");
+    await page.keyboard.press("End");
+    await page.keyboard.type("  # at most zero");
+    await page.keyboard.press("Home");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.type("# clipped");
+    await page.locator(".view-line", { hasText: "clipped" }).waitFor();
+    await show("lv", "lv1", "gv");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Home");
+    await page.keyboard.type("x");
+    await show("lv");
+    await command(page, "Relax: Clear Values");
+    await show();
+  });
+});
+
 test(`${CLIENT} a program is run and its report is shown`, { skip, timeout: 6 * WAIT }, async (t) => {
-  const { page } = await start(t, ["classifier.rx", "conv_relu.rx"]);
+  const { page, opened } = await start(t, ["classifier.rx", "conv_relu.rx"]);
   await open(page, "classifier.rx");
   await page.locator(".codelens-decoration a", { hasText: "Run" }).click();
   const report = page.frameLocator("iframe.webview").frameLocator("#active-frame");
@@ -267,6 +482,21 @@ test(`${CLIENT} a program is run and its report is shown`, { skip, timeout: 6 * 
     await input.fill("--seed '7'");
     await page.keyboard.press("Enter");
     await report.locator("dd", { hasText: "--seed 7" }).waitFor();
+  });
+
+  await t.test("inputs are chosen from files beside the program, and remembered", async () => {
+    const values = Buffer.alloc(4 * 16 * 4);
+    const head = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 16), }".padEnd(117) + "\n";
+    writeFileSync(path.join(path.dirname(opened[0]), "x.npy"), Buffer.concat([Buffer.from("\x93NUMPY\x01\x00\x76\x00", "latin1"), Buffer.from(head), values]));
+    await report.locator("a", { hasText: "Choose inputs" }).click();
+    const files = page.locator(".quick-input-list .monaco-list-row");
+    await files.filter({ hasText: "Seeded" }).waitFor();
+    await files.filter({ hasText: "x.npy" }).locator("input[type=checkbox], .monaco-checkbox").first().click();
+    await shot(page, "inputs");
+    await page.locator(".quick-input-widget a.monaco-button", { hasText: "OK" }).click();
+    await report.locator("dd", { hasText: /^x\.npy$/ }).waitFor();
+    await report.locator(".state.ok").waitFor();
+    await report.locator("table tbody tr", { hasText: "0.1" }).first().waitFor();
   });
 
   await t.test("a task checks files that are not open", async () => {

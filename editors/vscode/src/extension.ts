@@ -4,11 +4,15 @@ import * as vscode from "vscode";
 import { ANNOTATE, annotate } from "./annotate";
 import { serverCommands } from "./commands";
 import { wantsServer } from "./documents";
+import { GRAPH, GraphPanel } from "./graph/panel";
 import { offerHelp } from "./offer";
+import { InlineValues } from "./run/inline";
 import { Panel } from "./run/panel";
-import { RUN, Runner } from "./run/run";
+import { STATEMENT } from "./run/report";
+import { RUN, Runner, showStatement } from "./run/run";
 import { Server } from "./server/server";
 import { AT_START, pythonEnabled, WHILE_RUNNING } from "./settings";
+import { STAGE, stageCommands, StageDocuments } from "./stage/documents";
 import { statusItem } from "./status";
 import { Tasks } from "./tasks/provider";
 import { explain, WHY } from "./why/explain";
@@ -20,7 +24,8 @@ const FIRST_LINES = new vscode.Range(0, 0, 500, 0);
 
 export function activate(context: vscode.ExtensionContext): void {
   const panel = new Panel(context.extensionUri);
-  const runner = new Runner(context.workspaceState, panel, () => started.has(RUN));
+  const values = new InlineValues();
+  const runner = new Runner(context.workspaceState, panel, values, () => started.has(RUN));
   const started: Server = new Server(context, {
     executeCommand: (command, args, next) => {
       switch (command) {
@@ -38,18 +43,29 @@ export function activate(context: vscode.ExtensionContext): void {
     provideCodeLenses: (document, token, next) => (vscode.workspace.isTrusted ? next(document, token) : []),
   });
   server = started;
+  const stages = new StageDocuments(started);
+  const graph = new GraphPanel(context.extensionUri, started);
   const register = vscode.commands.registerCommand;
   context.subscriptions.push(
     started,
     panel,
+    values,
     runner,
+    stages,
+    stageCommands(stages),
+    graph,
     statusItem(started),
     offerHelp(started),
     serverCommands(context, started),
     register("rx.runAgain", () => runner.again()),
     register("rx.runOnDevice", () => runner.onDevice()),
     register("rx.runWithArguments", () => runner.withArguments()),
+    register("rx.chooseInputs", () => runner.inputs()),
+    register("rx.forgetArguments", () => runner.forget()),
     register("rx.saveOutputs", () => runner.saveOutputs()),
+    register("rx.clearValues", () => values.clear()),
+    register("rx.showGraph", () => graph.show()),
+    register(STATEMENT, showStatement),
     vscode.tasks.registerTaskProvider("rx", new Tasks(context)),
     started.onDidChange(() => announce(started)),
     vscode.workspace.onDidChangeConfiguration((change) => configurationChanged(started, change)),
@@ -88,7 +104,7 @@ function configurationChanged(server: Server, change: vscode.ConfigurationChange
 
 // Menus show what the server that runs can do, and nothing else.
 function announce(server: Server): void {
-  const can = { "rx.canRun": RUN, "rx.canExplain": WHY, "rx.canAnnotate": ANNOTATE };
+  const can = { "rx.canRun": RUN, "rx.canExplain": WHY, "rx.canAnnotate": ANNOTATE, "rx.canShowStages": STAGE, "rx.canShowGraph": GRAPH };
   for (const [key, command] of Object.entries(can)) {
     void vscode.commands.executeCommand("setContext", key, server.has(command));
   }

@@ -11,3 +11,8 @@ export function text(value: unknown): string {
 export function number(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
+
+// Those items of an array that are objects.
+export function list(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.map(record).filter((item) => item !== undefined) : [];
+}

@@ -26,7 +26,17 @@ test("every command is registered, by the extension or by the client for the ser
 
 test("what only a server can do is shown only while one says that it can", () => {
   const entries = [...Object.values(contributes.menus).flat(), ...contributes.keybindings] as { command: string; when?: string }[];
-  for (const [command, key] of Object.entries({ "rx.run": "rx.canRun", "rx.why": "rx.canExplain", "rx.annotate": "rx.canAnnotate" })) {
+  const keys = {
+    "rx.run": "rx.canRun",
+    "rx.chooseInputs": "rx.canRun",
+    "rx.why": "rx.canExplain",
+    "rx.annotate": "rx.canAnnotate",
+    "rx.showGraph": "rx.canShowGraph",
+    "rx.showLoops": "rx.canShowStages",
+    "rx.showCuda": "rx.canShowStages",
+    "rx.showCpu": "rx.canShowStages",
+  };
+  for (const [command, key] of Object.entries(keys)) {
     const places = entries.filter((entry) => entry.command === command);
     assert.ok(places.length > 0 && places.every((entry) => entry.when?.includes(key)), command);
     assert.ok(sources.includes(`"${key}"`), key);
@@ -35,15 +45,19 @@ test("what only a server can do is shown only while one says that it can", () =>
 
 test("menus and keys name commands that are there", () => {
   const commands = contributes.commands.map((entry: { command: string }) => entry.command);
-  const menus: { command: string }[] = Object.values(contributes.menus).flat() as { command: string }[];
-  for (const { command } of [...menus, ...contributes.keybindings]) {
-    assert.ok(commands.includes(command), command);
+  const submenus = contributes.submenus.map((entry: { id: string }) => entry.id);
+  const menus = Object.values(contributes.menus).flat() as { command?: string; submenu?: string }[];
+  for (const { command, submenu } of [...menus, ...contributes.keybindings]) {
+    assert.ok(submenu === undefined ? commands.includes(command) : submenus.includes(submenu) && submenu in contributes.menus, command ?? submenu);
   }
 });
 
+// Settings about what is shown of a run.
+const HARMLESS = ["rx.run.showReport", "rx.run.values"];
+
 test("what runs a program is neither offered nor set where a folder is not trusted", () => {
   const restricted: string[] = manifest.capabilities.untrustedWorkspaces.restrictedConfigurations;
-  for (const name of Object.keys(settings).filter((name) => /^rx\.(?:server|run)\./.test(name) && name !== "rx.run.showReport")) {
+  for (const name of Object.keys(settings).filter((name) => /^rx\.(?:server|run)\./.test(name) && !HARMLESS.includes(name))) {
     assert.ok(restricted.includes(name), name);
   }
   for (const { command, enablement } of contributes.commands.filter((entry: { command: string }) => /rx\.(?:run|save)/.test(entry.command))) {

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { line, missingDims, without, words } from "../src/run/arguments";
 import { readOutcome, type Outcome } from "../src/run/outcome";
-import { escaped, page } from "../src/run/report";
+import { escaped } from "../src/html";
+import { page } from "../src/run/report";
 import { lines, seconds, shape, value } from "../src/run/words";
 
 const ran: Outcome = {
@@ -15,10 +16,12 @@ const ran: Outcome = {
     { name: "out1", dtype: "float16", shape: [3], min: null, mean: null, max: null, nan: 3 },
   ],
   log: "",
+  values: [],
+  kernels: [],
 };
 
 const of = (outcome: Outcome, args: string[] = []) =>
-  page({ title: "main in net.rx", arguments: args, outcome }, "webview:/media/report.css", "webview:");
+  page({ title: "main in net.rx", uri: "file:///net.rx", arguments: args, outcome }, "webview:/media/report.css", "webview:");
 
 test("what the server answers is read; what is missing or odd is left out", () => {
   assert.deepEqual(readOutcome({ ...ran, later: 1 }), ran);
@@ -30,6 +33,8 @@ test("what the server answers is read; what is missing or odd is left out", () =
     seconds: null,
     outputs: [{ name: "", dtype: "", shape: [4], min: null, mean: null, max: null, nan: 0 }],
     log: "",
+    values: [],
+    kernels: [],
   });
   for (const nothing of [undefined, null, 7, "ran", {}, { message: 1 }]) {
     assert.equal(readOutcome(nothing), undefined);
@@ -48,7 +53,35 @@ test("the report has a row per output, the time, the arguments, and what can be 
   assert.match(html, /<td class="number bad">3<\/td>/);
   assert.match(html, /class="state ok">Ran in 1\.9 ms/);
   assert.match(html, /<dd>--dim n=4<\/dd>/);
-  assert.deepEqual(html.match(/command:rx\.\w+/g), ["command:rx.runAgain", "command:rx.runWithArguments", "command:rx.saveOutputs"]);
+  assert.deepEqual(html.match(/command:rx\.\w+/g), ["command:rx.runAgain", "command:rx.runWithArguments", "command:rx.chooseInputs", "command:rx.saveOutputs"]);
+});
+
+test("where the time went is a table, with links to the statements", () => {
+  const where = (line: number) => ({ line, column: 4, endLine: line, endColumn: 6 });
+  const kernels = [
+    { name: "fused_conv2d_relu", calls: 3, seconds: 0.003, places: [where(6), where(7)] },
+    { name: "copy", calls: 1, seconds: 0.001, places: [] },
+  ];
+  const html = of({ ...ran, kernels });
+  const link = (line: number) => `command:rx.showStatement?${encodeURIComponent(JSON.stringify(["file:///net.rx", where(line)]))}`.replaceAll("'", "&#39;");
+  assert.ok(html.includes(`<th scope="row"><a href="${link(6)}">fused_conv2d_relu</a></th>`));
+  assert.ok(html.includes(`line <a href="${link(6)}">7</a>, <a href="${link(7)}">8</a>`));
+  assert.match(html, /<td class="number">3<\/td><td class="number">3\.0 ms<\/td><td class="number">75\.0 %<\/td>/);
+  assert.match(html, /<th scope="row">copy<\/th><td class="lines"><\/td>/);
+});
+
+test("values of bindings and times of kernels are read", () => {
+  const range = { start: { line: 2, character: 4 }, end: { line: 2, character: 6 } };
+  const values = [{ name: "lv", range, dtype: "float32", shape: [4], min: 1, mean: null, max: 2, nan: 1, seconds: 0.5 }, { name: "nowhere" }];
+  const read = readOutcome({ message: "", values, kernels: [{ name: "k", calls: 2, seconds: 0.25, ranges: [range, null] }] });
+  const place = { line: 2, column: 4, endLine: 2, endColumn: 6 };
+  assert.deepEqual(read?.values, [{ name: "lv", place, dtype: "float32", shape: [4], text: "", min: 1, mean: null, max: 2, nan: 1, seconds: 0.5 }]);
+  assert.deepEqual(read?.kernels, [{ name: "k", calls: 2, seconds: 0.25, places: [place] }]);
+});
+
+test("the report names the files that the inputs came from", () => {
+  const html = of(ran, ["--inputs", "data.npz", "--input", "x=x.npy"]);
+  assert.match(html, /<dt>Inputs<\/dt><dd>data\.npz, x\.npy<\/dd>/);
 });
 
 test("a run that failed has its message and log, no table, and nothing to save", () => {

@@ -1,6 +1,7 @@
 // What the server's command `rx.run` answers. It comes from a process, so nothing of it is taken for granted.
 
-import { number, record, text } from "../json";
+import { list, number, record, text } from "../json";
+import { place, places, type Place } from "../place";
 
 export interface Output {
   readonly name: string;
@@ -13,6 +14,25 @@ export interface Output {
   readonly nan: number;
 }
 
+// What a binding of the function was.
+export interface Value extends Omit<Output, "shape"> {
+  readonly place: Place;
+  // Nothing: it is no tensor, and `text` is what it is.
+  readonly shape: readonly number[] | undefined;
+  readonly text: string;
+  // What the binding's own kernels took, where kernels are not joined.
+  readonly seconds: number | null;
+}
+
+export interface Kernel {
+  readonly name: string;
+  readonly calls: number;
+  // Of all calls together.
+  readonly seconds: number;
+  // The statements it computes.
+  readonly places: readonly Place[];
+}
+
 export interface Outcome {
   readonly ok: boolean;
   readonly cancelled: boolean;
@@ -21,6 +41,8 @@ export interface Outcome {
   readonly seconds: number | null;
   readonly outputs: readonly Output[];
   readonly log: string;
+  readonly values: readonly Value[];
+  readonly kernels: readonly Kernel[];
 }
 
 export function readOutcome(value: unknown): Outcome | undefined {
@@ -28,28 +50,44 @@ export function readOutcome(value: unknown): Outcome | undefined {
   if (fields === undefined || typeof fields["message"] !== "string") {
     return undefined;
   }
-  const outputs = Array.isArray(fields["outputs"]) ? fields["outputs"] : [];
   return {
     ok: fields["ok"] === true,
     cancelled: fields["cancelled"] === true,
     message: fields["message"],
     seconds: number(fields["seconds"]),
-    outputs: outputs.flatMap((output) => readOutput(output) ?? []),
+    outputs: list(fields["outputs"]).map(readOutput),
     log: text(fields["log"]),
+    values: list(fields["values"]).flatMap((value) => readValue(value) ?? []),
+    kernels: list(fields["kernels"]).map(readKernel),
   };
 }
 
-function readOutput(value: unknown): Output | undefined {
-  const fields = record(value);
-  return (
-    fields && {
-      name: text(fields["name"]),
-      dtype: text(fields["dtype"]),
-      shape: Array.isArray(fields["shape"]) ? fields["shape"].filter((dim) => typeof dim === "number") : [],
-      min: number(fields["min"]),
-      mean: number(fields["mean"]),
-      max: number(fields["max"]),
-      nan: number(fields["nan"]) ?? 0,
-    }
-  );
+function readOutput(fields: Record<string, unknown>): Output {
+  return {
+    name: text(fields["name"]),
+    dtype: text(fields["dtype"]),
+    shape: dims(fields["shape"]) ?? [],
+    min: number(fields["min"]),
+    mean: number(fields["mean"]),
+    max: number(fields["max"]),
+    nan: number(fields["nan"]) ?? 0,
+  };
+}
+
+function readValue(fields: Record<string, unknown>): Value | undefined {
+  const where = place(fields["range"]);
+  return where && { ...readOutput(fields), shape: dims(fields["shape"]), text: text(fields["text"]), place: where, seconds: number(fields["seconds"]) };
+}
+
+function readKernel(fields: Record<string, unknown>): Kernel {
+  return {
+    name: text(fields["name"]),
+    calls: number(fields["calls"]) ?? 0,
+    seconds: number(fields["seconds"]) ?? 0,
+    places: places(fields["ranges"]),
+  };
+}
+
+function dims(value: unknown): number[] | undefined {
+  return Array.isArray(value) ? value.filter((dim) => typeof dim === "number") : undefined;
 }

@@ -1,9 +1,9 @@
 // Where the report of a run is shown: one panel, beside the program.
 
 import * as vscode from "vscode";
-import { page, type Report } from "./report";
+import { page, STATEMENT, type Report } from "./report";
 
-const COMMANDS = ["rx.runAgain", "rx.runWithArguments", "rx.saveOutputs"];
+const COMMANDS = ["rx.runAgain", "rx.runWithArguments", "rx.chooseInputs", "rx.saveOutputs", STATEMENT];
 
 export class Panel implements vscode.Disposable {
   private panel: vscode.WebviewPanel | undefined;

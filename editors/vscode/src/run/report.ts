@@ -1,11 +1,16 @@
 // The report of a run as a page. It has no script: what can be done is links to commands.
 
-import type { Outcome, Output } from "./outcome";
+import { escaped } from "../html";
+import type { Place } from "../place";
+import { chosenInputs } from "./inputs";
+import type { Kernel, Outcome, Output } from "./outcome";
 import { seconds, shape, value } from "./words";
 
 export interface Report {
   // What ran, in the user's words.
   readonly title: string;
+  // The program's address.
+  readonly uri: string;
   readonly arguments: readonly string[];
   readonly outcome: Outcome;
 }
@@ -19,6 +24,7 @@ export function page(report: Report, style: string, source: string): string {
     `<p class="state ${state}">${escaped(headline(outcome))}</p>`,
     facts(report),
     outputs(outcome.outputs),
+    kernels(outcome.kernels, report.uri),
     outcome.log.trim() === "" ? "" : `<h2>Log</h2><pre>${escaped(outcome.log.trimEnd())}</pre>`,
     links(outcome),
   ];
@@ -44,8 +50,13 @@ function headline({ ok, message, outputs, seconds: time }: Outcome): string {
 }
 
 function facts(report: Report): string {
-  const given = report.arguments.join(" ");
-  return given === "" ? "" : `<dl><dt>Arguments</dt><dd>${escaped(given)}</dd></dl>`;
+  const inputs = chosenInputs(report.arguments).map(({ file }) => file);
+  const rows = [
+    ["Arguments", report.arguments.join(" ")],
+    ["Inputs", inputs.join(", ")],
+  ] as const;
+  const given = rows.filter(([, text]) => text !== "").map(([name, text]) => `<dt>${name}</dt><dd>${escaped(text)}</dd>`);
+  return given.length === 0 ? "" : `<dl>${given.join("")}</dl>`;
 }
 
 function outputs(all: readonly Output[]): string {
@@ -59,11 +70,40 @@ function outputs(all: readonly Output[]): string {
     const nan = `<td class="number${output.nan > 0 ? " bad" : ""}">${output.nan}</td>`;
     return `<tr><th scope="row">${escaped(output.name)}</th>${cells.join("")}${numbers.join("")}${nan}</tr>`;
   };
-  return `<h2>Outputs</h2><div class="wide"><table><thead><tr>${head.join("")}</tr></thead><tbody>${all.map(row).join("")}</tbody></table></div>`;
+  return table("Outputs", head, all.map(row));
+}
+
+// Where the time went, a kernel a row.
+function kernels(all: readonly Kernel[], uri: string): string {
+  if (all.length === 0) {
+    return "";
+  }
+  const head = ["Kernel", "Statements", "Calls", "Time", "Share"].map((name) => `<th scope="col">${name}</th>`);
+  const total = all.reduce((sum, kernel) => sum + kernel.seconds, 0);
+  const row = ({ name, calls, seconds: time, places }: Kernel): string => {
+    const lines = places.map((place) => `<a href="${statement(uri, place)}">${place.line + 1}</a>`).join(", ");
+    const [first] = places;
+    const named = first === undefined ? escaped(name) : `<a href="${statement(uri, first)}">${escaped(name)}</a>`;
+    const share = total > 0 ? `${((time / total) * 100).toFixed(1)} %` : "";
+    const numbers = [String(calls), seconds(time), share].map((cell) => `<td class="number">${cell}</td>`);
+    return `<tr><th scope="row">${named}</th><td class="lines">${lines && `line ${lines}`}</td>${numbers.join("")}</tr>`;
+  };
+  return table("Kernels", head, all.map(row));
+}
+
+function table(title: string, head: readonly string[], rows: readonly string[]): string {
+  return `<h2>${title}</h2><div class="wide"><table><thead><tr>${head.join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></div>`;
+}
+
+// Shows a statement of the program.
+export const STATEMENT = "rx.showStatement";
+
+function statement(uri: string, place: Place): string {
+  return escaped(`command:${STATEMENT}?${encodeURIComponent(JSON.stringify([uri, place]))}`);
 }
 
 function links(outcome: Outcome): string {
-  const all = [link("rx.runAgain", "Run again"), link("rx.runWithArguments", "Run with arguments…")];
+  const all = [link("rx.runAgain", "Run again"), link("rx.runWithArguments", "Run with arguments…"), link("rx.chooseInputs", "Choose inputs…")];
   if (outcome.ok && outcome.outputs.length > 0) {
     all.push(link("rx.saveOutputs", "Save the outputs…"));
   }
@@ -72,9 +112,4 @@ function links(outcome: Outcome): string {
 
 function link(command: string, text: string): string {
   return `<a href="command:${command}">${text}</a>`;
-}
-
-export function escaped(text: string): string {
-  const names: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-  return text.replace(/[&<>"']/g, (character) => names[character] ?? character);
 }

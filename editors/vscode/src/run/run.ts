@@ -3,7 +3,14 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import type { ExecuteCommandSignature } from "vscode-languageclient/node";
+import type { Place } from "../place";
+import { range } from "../positions";
+import { activeProgram, editorsOf, isProgram } from "../programs";
 import { line, missingDims, without, words } from "./arguments";
+import { chooseInputs } from "./choose";
+import type { InlineValues } from "./inline";
+import { withInputs } from "./inputs";
+import { Arguments } from "./memory";
 import { readOutcome, type Outcome } from "./outcome";
 import type { Panel } from "./panel";
 import { lines } from "./words";
@@ -30,14 +37,18 @@ const DEVICES: Device[] = [
 
 export class Runner implements vscode.Disposable {
   private readonly channel = vscode.window.createOutputChannel("rx run");
+  private readonly arguments: Arguments;
   private last: Target | undefined;
 
   constructor(
-    private readonly memory: vscode.Memento,
+    memory: vscode.Memento,
     private readonly panel: Panel,
+    private readonly values: InlineValues,
     // Whether the server runs programs; its command is there only while it does.
     private readonly available: () => boolean,
-  ) {}
+  ) {
+    this.arguments = new Arguments(memory);
+  }
 
   dispose(): void {
     this.channel.dispose();
@@ -56,7 +67,7 @@ export class Runner implements vscode.Disposable {
     }
     this.last = target;
     const extra = Array.isArray(given[2]) ? given[2].filter((word) => typeof word === "string") : undefined;
-    const words = extra ?? this.remembered(target);
+    const words = extra ?? this.arguments.of(target.uri);
     const outcome = await this.once(target, words, next);
     if (outcome === undefined || outcome.cancelled) {
       return outcome;
@@ -66,7 +77,7 @@ export class Runner implements vscode.Disposable {
     if (dims.length === 0) {
       return outcome;
     }
-    await this.remember(target, [...this.remembered(target), ...dims]);
+    await this.arguments.remember(target.uri, [...this.arguments.of(target.uri), ...dims]);
     return this.once(target, [...words, ...dims], next);
   }
 
@@ -79,13 +90,13 @@ export class Runner implements vscode.Disposable {
     const choice = await vscode.window.showQuickPick(DEVICES, { title: "Run on", placeHolder: "The device" });
     const target = this.target([]);
     if (choice !== undefined && target !== undefined) {
-      const words = [...without("--device", this.remembered(target)), "--device", choice.device];
+      const words = [...without("--device", this.arguments.of(target.uri)), "--device", choice.device];
       await this.order(target, words);
     }
   }
 
   async withArguments(): Promise<void> {
-    const target = this.last ?? this.target([]);
+    const target = this.current();
     if (target === undefined) {
       return;
     }
@@ -93,7 +104,7 @@ export class Runner implements vscode.Disposable {
       title: `Arguments of rxrun for ${path.basename(target.uri.path)}`,
       prompt: "They are remembered for this file. Nothing: as the settings say.",
       placeHolder: "--dim n=4 --inputs data.npz --seed 7",
-      value: line(this.remembered(target)),
+      value: line(this.arguments.of(target.uri)),
       ignoreFocusOut: true,
       validateInput: (text) => {
         const read = split(text);
@@ -102,8 +113,30 @@ export class Runner implements vscode.Disposable {
     });
     const read = text === undefined ? undefined : split(text);
     if (Array.isArray(read)) {
-      await this.remember(target, read);
+      await this.arguments.remember(target.uri, read);
       await this.order(target);
+    }
+  }
+
+  async inputs(): Promise<void> {
+    const target = this.current();
+    if (target === undefined) {
+      return;
+    }
+    const words = this.arguments.of(target.uri);
+    const chosen = await chooseInputs(target.uri, words);
+    if (chosen !== undefined) {
+      await this.arguments.remember(target.uri, withInputs(words, chosen));
+      await this.order(target);
+    }
+  }
+
+  // What was asked for once will be asked for again.
+  async forget(): Promise<void> {
+    const target = this.current();
+    if (target !== undefined) {
+      await this.arguments.remember(target.uri, []);
+      void vscode.window.showInformationMessage(`rx: ${path.basename(target.uri.path)} is run as the settings say; nothing is remembered.`);
     }
   }
 
@@ -120,7 +153,7 @@ export class Runner implements vscode.Disposable {
       ...(beside && { defaultUri: beside }),
     });
     if (file !== undefined) {
-      const words = [...without("--output", this.remembered(target)), `--output=${file.fsPath}`];
+      const words = [...without("--output", this.arguments.of(target.uri)), `--output=${file.fsPath}`];
       await this.order(target, words);
     }
   }
@@ -135,16 +168,28 @@ export class Runner implements vscode.Disposable {
   }
 
   private async once(target: Target, words: readonly string[], next: ExecuteCommandSignature): Promise<Outcome | undefined> {
+    const program = editorsOf(target.uri)[0]?.document.getText();
     const outcome = readOutcome(await next(RUN, [target.uri.toString(), target.function ?? null, words]));
     if (outcome === undefined) {
       return undefined;
     }
+    if (!outcome.cancelled && program !== undefined) {
+      this.values.show(target.uri, program, outcome.values);
+    }
     this.channel.appendLine(`${new Date().toLocaleTimeString()}  ${lines(outcome).join("\n")}`);
     if (!outcome.cancelled && vscode.workspace.getConfiguration("rx").get<boolean>("run.showReport", true)) {
       const name = path.basename(target.uri.path);
-      this.panel.show({ title: target.function === undefined ? name : `${target.function} in ${name}`, arguments: words, outcome });
+      const title = target.function === undefined ? name : `${target.function} in ${name}`;
+      this.panel.show({ title, uri: target.uri.toString(), arguments: words, outcome });
     }
     return outcome;
+  }
+
+  // What ran last, which is what the report is of; but the program that the user is in where that is another one.
+  private current(): Target | undefined {
+    const active = vscode.window.activeTextEditor?.document;
+    const another = active !== undefined && isProgram(active) && active.uri.toString() !== this.last?.uri.toString();
+    return another || this.last === undefined ? this.target([]) : this.last;
   }
 
   private target(given: readonly unknown[]): Target | undefined {
@@ -152,21 +197,9 @@ export class Runner implements vscode.Disposable {
     if (typeof given[0] === "string") {
       return { uri: vscode.Uri.parse(given[0]), function: name };
     }
-    const document = vscode.window.activeTextEditor?.document;
+    const document = activeProgram()?.document ?? vscode.window.activeTextEditor?.document;
     return document && { uri: document.uri, function: name };
   }
-
-  private remembered(target: Target): string[] {
-    return this.memory.get<string[]>(key(target), []);
-  }
-
-  private async remember(target: Target, words: readonly string[]): Promise<void> {
-    await this.memory.update(key(target), words.length === 0 ? undefined : words);
-  }
-}
-
-function key(target: Target): string {
-  return `rx.run.arguments:${target.uri.toString()}`;
 }
 
 function split(text: string): ReturnType<typeof words> {
@@ -175,6 +208,14 @@ function split(text: string): ReturnType<typeof words> {
 
 function withoutExtension(file: string): string {
   return file.slice(0, file.length - path.extname(file).length);
+}
+
+// A statement that the report names.
+export async function showStatement(program: string, place: Place): Promise<void> {
+  const uri = vscode.Uri.parse(program);
+  const shown = editorsOf(uri)[0];
+  const viewColumn = shown?.viewColumn ?? vscode.ViewColumn.One;
+  await vscode.window.showTextDocument(uri, { viewColumn, selection: range(place) });
 }
 
 // Values of symbolic dims, one question each. Nothing when the user gives up on one.

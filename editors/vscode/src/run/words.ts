@@ -18,6 +18,15 @@ export function value(of: number | null): string {
   return size >= 1e-3 && size < 1e6 ? of.toPrecision(6) : of.toExponential(4);
 }
 
+// As short as a line of a program has room for.
+export function shortly(of: number | null): string {
+  if (of === null) {
+    return "not finite";
+  }
+  const size = Math.abs(of);
+  return size >= 1e6 ? of.toExponential(2) : String(Number(of.toPrecision(3)));
+}
+
 export function seconds(of: number): string {
   if (of < 1e-3) {
     return `${(of * 1e6).toFixed(0)} µs`;

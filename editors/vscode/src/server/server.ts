@@ -5,6 +5,7 @@ import {
   CloseAction,
   DidChangeConfigurationNotification,
   ErrorAction,
+  ExecuteCommandRequest,
   LanguageClient,
   RevealOutputChannelOn,
   type Middleware,
@@ -76,6 +77,22 @@ export class Server implements vscode.Disposable {
       this.current.kind === "running" &&
       (this.current.capabilities.executeCommandProvider?.commands.includes(command) ?? false)
     );
+  }
+
+  // Asks for what a command of the server answers. Nothing where it is not had: the log says why.
+  async ask(command: string, args: readonly unknown[], token: vscode.CancellationToken): Promise<unknown> {
+    const client = this.client;
+    if (client === undefined || !this.has(command)) {
+      return undefined;
+    }
+    try {
+      return await client.sendRequest(ExecuteCommandRequest.type, { command, arguments: [...args] }, token);
+    } catch (error) {
+      if (!token.isCancellationRequested) {
+        this.log.warn(`${command}: ${String(error)}`);
+      }
+      return undefined;
+    }
   }
 
   dispose(): void {

@@ -1,14 +1,7 @@
 // What the server's command `rx.why` answers: for each part of a value a chain of steps, back to what fixed it.
 
-import { number, record, text } from "../json";
-
-// Lines and columns from 0, as the editor counts.
-export interface Place {
-  readonly line: number;
-  readonly column: number;
-  readonly endLine: number;
-  readonly endColumn: number;
-}
+import { list, record, text } from "../json";
+import { place, type Place } from "../place";
 
 export interface Step {
   readonly text: string;
@@ -65,15 +58,4 @@ function row(step: Step): Row | undefined {
   }
   const description = `line ${step.place.line + 1}${step.unchanged ? ", unchanged" : ""}`;
   return { label: step.text, description, detail: step.details.join("; "), place: step.place };
-}
-
-function list(value: unknown): Record<string, unknown>[] {
-  return Array.isArray(value) ? value.map(record).filter((item) => item !== undefined) : [];
-}
-
-function place(value: unknown): Place | undefined {
-  const [start, end] = [record(record(value)?.["start"]), record(record(value)?.["end"])];
-  const [line, column] = [number(start?.["line"]), number(start?.["character"])];
-  const [endLine, endColumn] = [number(end?.["line"]), number(end?.["character"])];
-  return line === null || column === null || endLine === null || endColumn === null ? undefined : { line, column, endLine, endColumn };
 }

@@ -2,7 +2,9 @@
 
 import * as vscode from "vscode";
 import type { ExecuteCommandSignature } from "vscode-languageclient/node";
-import { readWhy, rows, type Place, type Why } from "./chain";
+import type { Place } from "../place";
+import { position, range } from "../positions";
+import { readWhy, rows, type Why } from "./chain";
 
 export const WHY = "rx.why";
 
@@ -63,12 +65,4 @@ function item(row: ReturnType<typeof rows>[number]): Item {
 function reveal(editor: vscode.TextEditor, range: vscode.Range): void {
   editor.selection = new vscode.Selection(range.start, range.end);
   editor.revealRange(range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
-}
-
-function range({ line, column, endLine, endColumn }: Place): vscode.Range {
-  return new vscode.Range(line, column, endLine, endColumn);
-}
-
-function position({ line, character }: vscode.Position): { line: number; character: number } {
-  return { line, character };
 }

@@ -1,0 +1,173 @@
+// The graph of the function under the cursor, beside the program: one panel, which follows the program that the user is in.
+
+import { randomBytes } from "node:crypto";
+import * as vscode from "vscode";
+import { number, record } from "../json";
+import { Latest } from "../latest";
+import { point, position, range } from "../positions";
+import { activeProgram, editorsOf, isProgram, onDidSettle } from "../programs";
+import type { Server } from "../server/server";
+import { nodeAt, readGraph, within, type Graph } from "./graph";
+import { page } from "./html";
+import type { FromPage, ToPage } from "./messages";
+
+export const GRAPH = "rx.graph";
+
+// So long the cursor rests before another function is drawn.
+const RESTS_MS = 150;
+
+interface Drawn {
+  readonly program: vscode.Uri;
+  readonly version: number;
+  readonly graph: Graph;
+}
+
+export class GraphPanel implements vscode.Disposable {
+  private panel: vscode.WebviewPanel | undefined;
+  private drawn: Drawn | undefined;
+  // The node that the page just asked for: it is not told of it, since it may be at another by then.
+  private opened: number | undefined;
+  // Whether the page listens.
+  private ready = false;
+  private readonly latest = new Latest();
+  private readonly parts: vscode.Disposable;
+
+  constructor(
+    private readonly extension: vscode.Uri,
+    private readonly server: Server,
+  ) {
+    this.parts = vscode.Disposable.from(
+      this.latest,
+      vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => this.moved(textEditor)),
+      vscode.window.onDidChangeActiveTextEditor((editor) => editor && this.moved(editor)),
+      onDidSettle((uri) => this.settled(uri)),
+      server.onDidChange((state) => state.kind === "running" && this.settled()),
+    );
+  }
+
+  dispose(): void {
+    this.panel?.dispose();
+    this.parts.dispose();
+  }
+
+  show(): void {
+    if (activeProgram() === undefined) {
+      void vscode.window.showErrorMessage("rx: put the cursor into a function of a program.");
+    } else if (this.panel === undefined) {
+      this.panel = this.open();
+    } else {
+      this.panel.reveal(undefined, true);
+      void this.draw();
+    }
+  }
+
+  private open(): vscode.WebviewPanel {
+    const where = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
+    const [media, out] = [vscode.Uri.joinPath(this.extension, "media"), vscode.Uri.joinPath(this.extension, "out")];
+    const panel = vscode.window.createWebviewPanel("rx.graph", "Graph", where, { enableScripts: true, localResourceRoots: [media, out] });
+    panel.iconPath = vscode.Uri.joinPath(this.extension, "icons", "rx.svg");
+    panel.webview.onDidReceiveMessage((message: FromPage) => this.hear(message));
+    panel.onDidChangeViewState(() => {
+      // A page that is not seen is thrown away, and says so when it is there again.
+      this.ready &&= panel.visible;
+    });
+    panel.onDidDispose(() => {
+      this.panel = undefined;
+      this.drawn = undefined;
+      this.ready = false;
+      this.latest.dispose();
+    });
+    const address = (uri: vscode.Uri): string => panel.webview.asWebviewUri(uri).toString();
+    panel.webview.html = page({
+      style: address(vscode.Uri.joinPath(media, "graph.css")),
+      script: address(vscode.Uri.joinPath(out, "graph.js")),
+      source: panel.webview.cspSource,
+      nonce: randomBytes(16).toString("base64"),
+    });
+    return panel;
+  }
+
+  private hear(message: FromPage): void {
+    if (record(message)?.["kind"] === "ready") {
+      this.ready = true;
+      void this.draw();
+      return;
+    }
+    const id = number(record(message)?.["id"]);
+    const node = this.drawn?.graph.nodes.find((node) => node.id === id);
+    if (this.drawn !== undefined && node !== undefined) {
+      this.opened = node.id;
+      void reveal(this.drawn.program, range(node.place));
+    }
+  }
+
+  private async draw(): Promise<void> {
+    const editor = activeProgram();
+    if (!this.ready || editor === undefined) {
+      return;
+    }
+    const { document, selection } = editor;
+    const { uri, version } = document;
+    const asked = await this.latest.ask((token) => this.server.ask(GRAPH, [uri.toString(), position(selection.active)], token));
+    if (asked === undefined) {
+      return;
+    }
+    const graph = readGraph(asked.answer);
+    if (graph !== undefined) {
+      this.drawn = { program: uri, version, graph };
+      this.title(graph.function);
+      this.tell({ kind: "graph", graph, selected: nodeAt(graph, point(editor.selection.active)) });
+    } else if (this.drawn === undefined) {
+      const nothing = asked.answer === null ? "Put the cursor into a Relax function." : "The language server has no graph. Its log may say why.";
+      this.tell({ kind: "message", text: nothing });
+    } else {
+      this.tell({ kind: "graph", graph: this.drawn.graph, selected: undefined });
+    }
+  }
+
+  private title(name: string): void {
+    if (this.panel !== undefined) {
+      this.panel.title = `Graph: ${name}`;
+    }
+  }
+
+  private moved(editor: vscode.TextEditor): void {
+    const { opened } = this;
+    this.opened = undefined;
+    if (!this.ready || editor !== vscode.window.activeTextEditor || !isProgram(editor.document)) {
+      return;
+    }
+    const cursor = point(editor.selection.active);
+    const { drawn } = this;
+    const same = drawn?.program.toString() === editor.document.uri.toString() && within(drawn.graph, cursor);
+    if (!same) {
+      this.latest.later(RESTS_MS, () => void this.draw());
+    } else if (drawn.version === editor.document.version) {
+      const id = nodeAt(drawn.graph, cursor);
+      if (id !== opened || id === undefined) {
+        this.tell({ kind: "select", id });
+      }
+      if (!drawn.graph.whole) {
+        this.latest.later(RESTS_MS, () => void this.draw());
+      }
+    }
+  }
+
+  private settled(uri?: vscode.Uri): void {
+    if (this.ready && (uri === undefined || uri.toString() === this.drawn?.program.toString() || this.drawn === undefined)) {
+      void this.draw();
+    }
+  }
+
+  private tell(message: ToPage): void {
+    void this.panel?.webview.postMessage(message);
+  }
+}
+
+async function reveal(program: vscode.Uri, where: vscode.Range): Promise<void> {
+  const [shown] = editorsOf(program);
+  const editor = shown ?? (await vscode.window.showTextDocument(program, { viewColumn: vscode.ViewColumn.One, preserveFocus: true }));
+  // The cursor at its start: a long line is not scrolled to its end.
+  editor.selection = new vscode.Selection(where.end, where.start);
+  editor.revealRange(new vscode.Range(where.start, where.start), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+}

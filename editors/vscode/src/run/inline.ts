@@ -1,0 +1,107 @@
+// Values of a run in the editor, behind the lines of their bindings.
+
+import * as vscode from "vscode";
+import { editorsOf } from "../programs";
+import type { Value } from "./outcome";
+import { afterEdit, applied, brief, difference, shown, split, whole, type Shown } from "./values";
+
+interface Tracked {
+  // The program's lines as the values know them.
+  readonly lines: string[];
+  values: readonly Shown[];
+}
+
+// Blanks of a decoration would be joined.
+const BLANK = "\u00a0";
+
+export class InlineValues implements vscode.Disposable {
+  private readonly tracked = new Map<string, Tracked>();
+  private readonly plain = after("editorInlayHint.foreground");
+  private readonly wrong = after("editorError.foreground");
+  private readonly parts: vscode.Disposable;
+
+  constructor() {
+    this.parts = vscode.Disposable.from(
+      this.plain,
+      this.wrong,
+      vscode.workspace.onDidChangeTextDocument((change) => this.edited(change)),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.tracked.delete(uri.toString()) && this.announce()),
+      vscode.window.onDidChangeVisibleTextEditors((editors) => editors.forEach((editor) => this.draw(editor))),
+    );
+  }
+
+  dispose(): void {
+    this.parts.dispose();
+  }
+
+  // Values of a run that began when the program was `text`; meanwhile it may have been edited.
+  show(uri: vscode.Uri, text: string, values: readonly Value[]): void {
+    const now = vscode.workspace.textDocuments.find((document) => document.uri.toString() === uri.toString())?.getText();
+    if (now === undefined) {
+      return;
+    }
+    const lines = split(now);
+    const still = now === text ? shown(values) : afterEdit(shown(values), difference(split(text), lines));
+    this.put(uri, { lines, values: still });
+  }
+
+  clear(): void {
+    for (const key of [...this.tracked.keys()]) {
+      this.put(vscode.Uri.parse(key), undefined);
+    }
+  }
+
+  private put(uri: vscode.Uri, tracked: Tracked | undefined): void {
+    if (tracked === undefined || tracked.values.length === 0) {
+      this.tracked.delete(uri.toString());
+    } else {
+      this.tracked.set(uri.toString(), tracked);
+    }
+    editorsOf(uri).forEach((editor) => this.draw(editor));
+    this.announce();
+  }
+
+  private edited({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
+    const tracked = this.tracked.get(document.uri.toString());
+    if (tracked === undefined || contentChanges.length === 0) {
+      return;
+    }
+    for (const change of contentChanges) {
+      tracked.values = afterEdit(tracked.values, applied(tracked.lines, change));
+    }
+    this.put(document.uri, tracked);
+  }
+
+  private draw(editor: vscode.TextEditor): void {
+    const values = this.tracked.get(editor.document.uri.toString())?.values ?? [];
+    const lines = new Map<number, Value[]>();
+    for (const { line, value } of values) {
+      lines.set(line, [...(lines.get(line) ?? []), value]);
+    }
+    const all = [...lines].map(([line, values]) => ({ bad: values.some((value) => value.nan > 0), options: behind(line, values) }));
+    editor.setDecorations(this.plain, all.filter(({ bad }) => !bad).map(({ options }) => options));
+    editor.setDecorations(this.wrong, all.filter(({ bad }) => bad).map(({ options }) => options));
+  }
+
+  private announce(): void {
+    void vscode.commands.executeCommand("setContext", "rx.hasValues", this.tracked.size > 0);
+  }
+}
+
+function after(color: string): vscode.TextEditorDecorationType {
+  return vscode.window.createTextEditorDecorationType({
+    rangeBehavior: vscode.DecorationRangeBehavior.ClosedOpen,
+    after: { margin: "0 0 0 3ch", color: new vscode.ThemeColor(color) },
+  });
+}
+
+// Several bindings of a line (`a, b = …`) are named.
+function behind(line: number, values: readonly Value[]): vscode.DecorationOptions {
+  const text = values.map((value) => (values.length > 1 ? `${value.name}: ${brief(value)}` : brief(value))).join("   ");
+  const end = new vscode.Range(line, Number.MAX_SAFE_INTEGER, line, Number.MAX_SAFE_INTEGER);
+  return {
+    range: end,
+    hoverMessage: values.map((value) => new vscode.MarkdownString(whole(value))),
+    renderOptions: { after: { contentText: text.replaceAll(" ", BLANK) } },
+  };
+}

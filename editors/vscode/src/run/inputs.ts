@@ -1,0 +1,74 @@
+// Which files a run takes its inputs from. They stand in the arguments that are remembered of a program, and nowhere else.
+
+import path from "node:path";
+import { without } from "./arguments";
+
+export interface Chosen {
+  // As rxrun is told: relative to the program's folder.
+  readonly file: string;
+  // Of an `.npy`, which holds one array and no name.
+  readonly parameter?: string;
+}
+
+const NAMED = [".npz", ".safetensors"];
+const SINGLE = ".npy";
+
+// Those files of a folder that can be inputs; the program's own (`net.npz` of `net.rx`, `net.inputs.npz`) first.
+export function inputFiles(names: readonly string[], program: string): string[] {
+  const stem = path.parse(program).name;
+  const own = (name: string): boolean => path.parse(name).name === stem || name.startsWith(`${stem}.`);
+  const order = (one: string, other: string): number => Number(own(other)) - Number(own(one)) || (one < other ? -1 : 1);
+  return names.filter((name) => [...NAMED, SINGLE].includes(path.extname(name).toLowerCase())).toSorted(order);
+}
+
+export function isSingle(file: string): boolean {
+  return path.extname(file).toLowerCase() === SINGLE;
+}
+
+// Arguments with these inputs in place of others. Dims go with them: the new arrays may have others, and what they lack is asked for.
+export function withInputs(words: readonly string[], chosen: readonly Chosen[]): string[] {
+  const others = without("--input", without("--inputs", words));
+  const kept = chosen.length === 0 ? others : without("--dim", others);
+  return [...kept, ...chosen.flatMap(({ file, parameter }) => (parameter === undefined ? ["--inputs", file] : ["--input", `${parameter}=${file}`]))];
+}
+
+export function chosenInputs(words: readonly string[]): Chosen[] {
+  return words.flatMap((word, at) => {
+    const files = value("--inputs", word, words[at + 1]);
+    if (files !== undefined) {
+      return [{ file: files }];
+    }
+    const [, parameter, file] = /^([^=]+)=(.+)$/.exec(value("--input", word, words[at + 1]) ?? "") ?? [];
+    return parameter === undefined || file === undefined ? [] : [{ file, parameter }];
+  });
+}
+
+// Of an option, written `--option value` or `--option=value`.
+function value(option: string, word: string, next: string | undefined): string | undefined {
+  return word === option ? next : word.startsWith(`${option}=`) ? word.slice(option.length + 1) : undefined;
+}
+
+// The names of parameters of all functions of a program, in order.
+export function parameters(program: string): string[] {
+  const heads = [...program.matchAll(/^[ \t]*def[ \t]+\w+[ \t]*\(/gm)];
+  return [...new Set(heads.flatMap((head) => names(program.slice(head.index + head[0].length, head.index + 100_000))))];
+}
+
+// `x: R.Tensor((1, n)), y: …)`: what stands before a colon outside of inner brackets.
+function names(text: string): string[] {
+  const found: string[] = [];
+  let depth = 0;
+  for (const [token] of text.matchAll(/"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|#.*|\w+\s*:|[()[\]{}]|\w+|[^]/g)) {
+    if ("([{".includes(token)) {
+      depth += 1;
+    } else if (")]}".includes(token)) {
+      depth -= 1;
+      if (depth < 0) {
+        break;
+      }
+    } else if (depth === 0 && /^[A-Za-z_]\w*\s*:$/.test(token)) {
+      found.push(token.slice(0, -1).trim());
+    }
+  }
+  return found;
+}

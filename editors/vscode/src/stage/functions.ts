@@ -1,0 +1,37 @@
+// Which function stands at a place of a program, by the outline that the editor has anyway. A stage costs more.
+
+import * as vscode from "vscode";
+
+const FUNCTIONS = [vscode.SymbolKind.Function, vscode.SymbolKind.Method];
+
+export class Functions {
+  private known: { readonly key: string; readonly symbols: Promise<vscode.DocumentSymbol[]> } | undefined;
+
+  // The outermost one around the position.
+  async at(document: vscode.TextDocument, position: vscode.Position): Promise<string | undefined> {
+    let symbols = await this.symbols(document);
+    for (;;) {
+      const around = symbols.find((symbol) => symbol.range.contains(position));
+      if (around === undefined || FUNCTIONS.includes(around.kind)) {
+        return around?.name;
+      }
+      symbols = around.children;
+    }
+  }
+
+  private symbols(document: vscode.TextDocument): Promise<vscode.DocumentSymbol[]> {
+    const key = `${document.version} ${document.uri.toString()}`;
+    if (this.known?.key !== key) {
+      this.known = { key, symbols: outline(document.uri) };
+    }
+    return this.known.symbols;
+  }
+}
+
+async function outline(uri: vscode.Uri): Promise<vscode.DocumentSymbol[]> {
+  const symbols = await vscode.commands.executeCommand<(vscode.DocumentSymbol | vscode.SymbolInformation)[] | undefined>(
+    "vscode.executeDocumentSymbolProvider",
+    uri,
+  );
+  return (symbols ?? []).filter((symbol): symbol is vscode.DocumentSymbol => "children" in symbol);
+}

@@ -1,0 +1,79 @@
+// One stage document: its text, made anew when the program or the function under the cursor is another one.
+
+import * as vscode from "vscode";
+import { Latest } from "../latest";
+import { editorsOf } from "../programs";
+import { position } from "../positions";
+import type { Server } from "../server/server";
+import type { Turns } from "../turns";
+import { commented, document, KINDS, readStage, type Made, type Stage } from "./stage";
+
+export const STAGE = "rx.stage";
+
+export class View implements vscode.Disposable {
+  text: string;
+  made: Made | undefined;
+  // Whether the program has changed since, so that places in it do not hold.
+  stale = true;
+  private readonly latest = new Latest();
+
+  constructor(
+    readonly uri: vscode.Uri,
+    readonly program: vscode.Uri,
+    readonly stage: Stage,
+    // Where the user was last in the program.
+    private cursor: vscode.Position,
+    private readonly server: Server,
+    // The server makes one stage of a program at a time: a newer question ends an older one.
+    private readonly turns: Turns,
+    private readonly changed: (view: View) => void,
+  ) {
+    this.text = commented(stage, `The ${KINDS[stage].title} is being made.`);
+  }
+
+  get name(): string {
+    return this.program.path.slice(this.program.path.lastIndexOf("/") + 1);
+  }
+
+  get visible(): boolean {
+    return editorsOf(this.uri).length > 0;
+  }
+
+  dispose(): void {
+    this.latest.dispose();
+  }
+
+  moved(cursor: vscode.Position): void {
+    this.cursor = cursor;
+  }
+
+  // Soon; what is shown stays until then.
+  soon(milliseconds: number): void {
+    this.latest.later(milliseconds, () => void this.make());
+  }
+
+  async make(): Promise<void> {
+    const asked = await this.latest.ask((token) => this.turns.take(() => this.question(token)));
+    if (asked === undefined) {
+      return;
+    }
+    const made = readStage(asked.answer);
+    if (made !== undefined) {
+      this.made = made;
+      this.text = document(this.stage, made, this.name);
+      this.stale = false;
+    } else if (this.made === undefined) {
+      this.text = commented(this.stage, this.nothing(asked.answer));
+    }
+    this.changed(this);
+  }
+
+  private async question(token: vscode.CancellationToken): Promise<unknown> {
+    const args = [this.program.toString(), position(this.cursor), this.stage];
+    return token.isCancellationRequested ? undefined : this.server.ask(STAGE, args, token);
+  }
+
+  private nothing(answer: unknown): string {
+    return answer === null ? `Put the cursor into a function of ${this.name}.` : "The language server does not make it. Its log may say why.";
+  }
+}
