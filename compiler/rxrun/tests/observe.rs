@@ -246,7 +246,7 @@ def main(table: R.Tensor((4, 2), "float32"), indices: R.Tensor((1,), "int64")):
     rows = R.take(table, indices, axis=0)
     return y
 "#;
-    let (table, indices) = (floats(&[4, 2], &[-1.0; 8]), Tensor::from_i64s(&[1], &[7]).expect("a tensor"));
+    let (table, indices) = (floats(&[4, 2], &[-1.0; 8]), Tensor::from_i64s(&[1], [7]).expect("a tensor"));
     let folder = Folder::new(program, &[("table", &table), ("indices", &indices)]);
     let events = folder.events(&["--values", "--profile", "--device", "cpu"]);
     let remark = of(&events, "remark")[0];

@@ -14,6 +14,7 @@ import { Server } from "./server/server";
 import { AT_START, pythonEnabled, WHILE_RUNNING } from "./settings";
 import { STAGE, stageCommands, StageDocuments } from "./stage/documents";
 import { statusItem } from "./status";
+import { SYNTAX_TREE, SyntaxTrees } from "./syntaxTree";
 import { Tasks } from "./tasks/provider";
 import { explain, WHY } from "./why/explain";
 
@@ -44,6 +45,7 @@ export function activate(context: vscode.ExtensionContext): void {
   });
   server = started;
   const stages = new StageDocuments(started);
+  const trees = new SyntaxTrees(started);
   const graph = new GraphPanel(context.extensionUri, started);
   const register = vscode.commands.registerCommand;
   context.subscriptions.push(
@@ -54,6 +56,7 @@ export function activate(context: vscode.ExtensionContext): void {
     stages,
     stageCommands(stages),
     graph,
+    trees,
     statusItem(started),
     offerHelp(started),
     serverCommands(context, started),
@@ -65,6 +68,7 @@ export function activate(context: vscode.ExtensionContext): void {
     register("rx.saveOutputs", () => runner.saveOutputs()),
     register("rx.clearValues", () => values.clear()),
     register("rx.showGraph", () => graph.show()),
+    register("rx.showSyntaxTree", () => trees.show()),
     register(STATEMENT, showStatement),
     vscode.tasks.registerTaskProvider("rx", new Tasks(context)),
     started.onDidChange(() => announce(started)),
@@ -104,7 +108,14 @@ function configurationChanged(server: Server, change: vscode.ConfigurationChange
 
 // Menus show what the server that runs can do, and nothing else.
 function announce(server: Server): void {
-  const can = { "rx.canRun": RUN, "rx.canExplain": WHY, "rx.canAnnotate": ANNOTATE, "rx.canShowStages": STAGE, "rx.canShowGraph": GRAPH };
+  const can = {
+    "rx.canRun": RUN,
+    "rx.canExplain": WHY,
+    "rx.canAnnotate": ANNOTATE,
+    "rx.canShowStages": STAGE,
+    "rx.canShowGraph": GRAPH,
+    "rx.canShowSyntaxTree": SYNTAX_TREE,
+  };
   for (const [key, command] of Object.entries(can)) {
     void vscode.commands.executeCommand("setContext", key, server.has(command));
   }

@@ -6,7 +6,7 @@
 //! N bindings (100,000) in one function, or in functions of K; or the text of a file. Bar: at most 20 ms an edit at 100,000
 //! lines, wherever it is made.
 
-use rx_bench::generate::{Scale, network, scale};
+use rx_bench::generate::{Language, Scale, network, scale};
 use rx_bench::measure::{Samples, thread_cpu_time};
 use rx_grammar_tests::{edit, first_error, parser};
 use std::process::ExitCode;
@@ -56,7 +56,7 @@ fn run(options: &Options) -> Result<(), String> {
         return measure(file, &text, options.edits);
     }
     if options.split <= 1 {
-        measure("conv/relu chain, one function", &network(options.bindings), options.edits)?;
+        measure("conv/relu chain, one function", &network(options.bindings, Language::Relax), options.edits)?;
     }
     let mut program = Scale::new(options.bindings);
     if options.split > 1 {

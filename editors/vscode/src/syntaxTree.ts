@@ -1,0 +1,70 @@
+// How rx reads a program, as a document beside it: for who works on rx, or wonders about a mistake of syntax.
+
+import * as vscode from "vscode";
+import { Latest } from "./latest";
+import { activeProgram, editorsOf, onDidSettle } from "./programs";
+import { position } from "./positions";
+import type { Server } from "./server/server";
+
+export const SYNTAX_TREE = "rx.syntaxTree";
+const SCHEME = "rx-syntax";
+
+export class SyntaxTrees implements vscode.TextDocumentContentProvider, vscode.Disposable {
+  private readonly changed = new vscode.EventEmitter<vscode.Uri>();
+  readonly onDidChange = this.changed.event;
+  private readonly latest = new Latest();
+  private readonly parts: vscode.Disposable;
+
+  constructor(private readonly server: Server) {
+    this.parts = vscode.Disposable.from(
+      this.changed,
+      this.latest,
+      vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
+      onDidSettle((uri) => this.settled(uri)),
+    );
+  }
+
+  dispose(): void {
+    this.parts.dispose();
+  }
+
+  // Of what is selected, or of all where nothing is.
+  async show(): Promise<void> {
+    const program = activeProgram();
+    if (program === undefined) {
+      void vscode.window.showErrorMessage("rx: open the program whose syntax tree is to be shown.");
+      return;
+    }
+    const { document, selection } = program;
+    const name = document.uri.path.slice(document.uri.path.lastIndexOf("/") + 1);
+    const range = selection.isEmpty ? null : { start: position(selection.start), end: position(selection.end) };
+    const query = JSON.stringify({ program: document.uri.toString(), range });
+    const address = vscode.Uri.from({ scheme: SCHEME, path: `/${name} (syntax tree)`, query });
+    const tree = await vscode.workspace.openTextDocument(address);
+    await vscode.window.showTextDocument(tree, { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true });
+  }
+
+  async provideTextDocumentContent(uri: vscode.Uri): Promise<string | undefined> {
+    const { program, range } = address(uri);
+    const asked = await this.latest.ask((token) => this.server.ask(SYNTAX_TREE, [program, range], token));
+    return typeof asked?.answer === "string" ? asked.answer : "There is no syntax tree: the language server does not know this program.\n";
+  }
+
+  private settled(program: vscode.Uri): void {
+    for (const { uri } of vscode.workspace.textDocuments) {
+      if (uri.scheme === SCHEME && address(uri).program === program.toString() && editorsOf(uri).length > 0) {
+        this.changed.fire(uri);
+      }
+    }
+  }
+}
+
+// Addresses are this file's own, but a client may open any.
+function address(uri: vscode.Uri): { readonly program: unknown; readonly range: unknown } {
+  try {
+    const { program, range } = JSON.parse(uri.query) as { program?: unknown; range?: unknown };
+    return { program, range: range ?? null };
+  } catch {
+    return { program: "", range: null };
+  }
+}
