@@ -42,6 +42,7 @@ export function activate(context: vscode.ExtensionContext): void {
     },
     // Lenses run programs; a folder that is not trusted has none.
     provideCodeLenses: (document, token, next) => (vscode.workspace.isTrusted ? next(document, token) : []),
+    provideDocumentLinks: async (document, token, next) => (await next(document, token))?.filter(wanted),
   });
   server = started;
   const stages = new StageDocuments(started);
@@ -84,6 +85,12 @@ export function activate(context: vscode.ExtensionContext): void {
 
 export async function deactivate(): Promise<void> {
   await server?.stop();
+}
+
+// The editor underlines every link. A page of operators without its underline is in every hover.
+function wanted({ target }: vscode.DocumentLink): boolean {
+  const ofOperator = target?.path.endsWith("/operators.md") === true;
+  return !ofOperator || vscode.workspace.getConfiguration("rx").get<boolean>("links.operators", false);
 }
 
 function startFor(server: Server, documents: readonly vscode.TextDocument[]): void {
