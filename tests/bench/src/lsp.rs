@@ -43,7 +43,10 @@ impl Server {
         let mut words = command.split_whitespace();
         let program = words.next().ok_or_else(|| io::Error::other("no command"))?;
         let folder = document.parent().unwrap_or(document);
-        let mut process = Command::new(program)
+        // A path counts from here, not from the document's folder; a bare name is looked up in PATH.
+        let path = Path::new(program);
+        let path = if path.components().count() > 1 { std::path::absolute(path)? } else { path.to_owned() };
+        let mut process = Command::new(path)
             .args(words)
             .current_dir(folder)
             .stdin(Stdio::piped())

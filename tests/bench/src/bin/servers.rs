@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 
 /// How many edits are sent at once.
 const BURST: usize = 10;
-/// How many bursts are sent.
+/// The most bursts that are sent.
 const BURSTS: usize = 9;
-/// How many requests of a kind are sent, each right after an edit.
+/// The most requests of a kind that are sent, each right after an edit.
 const REQUESTS: usize = 50;
 /// Lines of a screen.
 const SCREEN: usize = 60;
@@ -144,8 +144,8 @@ fn compare(options: &Options, operators: usize) -> io::Result<()> {
         }
     }
     for contestant in &mut all {
-        contestant.bursts()?;
-        contestant.requests()?;
+        contestant.bursts(options.edits.min(BURSTS))?;
+        contestant.requests(options.edits.min(REQUESTS))?;
     }
     print(operators, &all);
     Ok(())
@@ -230,10 +230,10 @@ impl Contestant {
     }
 
     /// Edits sent at once; the time from the last of them to its diagnostics.
-    fn bursts(&mut self) -> io::Result<()> {
+    fn bursts(&mut self, count: usize) -> io::Result<()> {
         let (column, after) = self.edit("", " ")?;
         let (line, before) = (self.line, std::mem::take(&mut self.text));
-        for _ in 0..BURSTS {
+        for _ in 0..count {
             let mut messages = Vec::new();
             for step in 0..BURST {
                 let edit = match step % 2 {
@@ -255,7 +255,7 @@ impl Contestant {
     }
 
     /// Requests about the edited line, each sent right behind an edit.
-    fn requests(&mut self) -> io::Result<()> {
+    fn requests(&mut self, count: usize) -> io::Result<()> {
         let text = self.text.lines().nth(self.line).unwrap_or_default();
         let column = |word: &str| text.find(word).map_or(0, |at| at + word.len());
         let at = |character: usize| json!({"line": self.line, "character": character});
@@ -282,18 +282,18 @@ impl Contestant {
                 let full = self.server.ask("textDocument/semanticTokens/full", json!({}))?;
                 params["previousResultId"] = full.message["result"]["resultId"].clone();
             }
-            let samples = self.right_after_edits(method, &params)?;
+            let samples = self.right_after_edits(method, &params, count)?;
             self.requests.push((name, samples));
         }
         Ok(())
     }
 
-    fn right_after_edits(&mut self, method: &str, params: &Value) -> io::Result<Vec<Duration>> {
+    fn right_after_edits(&mut self, method: &str, params: &Value, count: usize) -> io::Result<Vec<Duration>> {
         let (column, after) = self.edit("", " ")?;
         let (line, before) = (self.line, std::mem::take(&mut self.text));
         let mut samples = Vec::new();
         let mut params = params.clone();
-        for step in 0..REQUESTS {
+        for step in 0..count {
             let edit = match step % 2 {
                 0 => Edit { line, column, old: "", new: " ", after: &after },
                 _ => Edit { line, column, old: " ", new: "", after: &before },
