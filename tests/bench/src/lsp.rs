@@ -104,8 +104,9 @@ impl Server {
     pub fn open(&mut self, language: &str, text: &str) -> io::Result<Duration> {
         self.version = 1;
         let document = json!({"uri": self.uri, "languageId": language, "version": 1, "text": text});
+        let message = notification("textDocument/didOpen", &json!({"textDocument": document}));
         let start = Instant::now();
-        self.notify("textDocument/didOpen", &json!({"textDocument": document}))?;
+        self.send(&message)?;
         Ok(self.diagnostics()?.0.duration_since(start))
     }
 
