@@ -1,5 +1,5 @@
-//! The handlers tower-lsp calls. They do no work, and keep nothing but the client's folders: each turns its message into an [`Event`] before its
-//! first `await`, which keeps the client's order, and waits for the answer if there is one.
+//! The handlers tower-lsp calls. They do no work, and keep nothing but the client's folders: each turns its message into an
+//! [`Event`] before its first `await`, which keeps the client's order, and waits for the answer if there is one.
 
 use crate::commands::{self, Command};
 use crate::event::Event;
