@@ -8,7 +8,7 @@ use crate::lsp::{Change, Point, Profile, Uri, to_proto};
 use crate::projects::{Known, Said};
 use crate::reads::Asked;
 use crate::run::stage::Subject;
-use rx_db::{Encoding, FileId, FileKind, Snapshot, Workspace};
+use rx_db::{Encoding, FileId, FileKind, JoinedEdit, Snapshot, Workspace};
 use rx_settings::Choice;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -121,8 +121,9 @@ impl Documents {
         open.version = version;
         self.states += 1;
         open.state = self.states;
-        for change in changes {
-            self.apply(uri, change, profile);
+        let mut rest = changes;
+        while !rest.is_empty() {
+            rest = rest.get(self.apply(uri, rest, profile)..).unwrap_or_default();
         }
         true
     }
@@ -233,45 +234,51 @@ impl Documents {
         }
     }
 
-    fn apply(&mut self, uri: &Uri, change: &Change, profile: &Profile) {
-        let Some(open) = self.open.get(uri) else { return };
-        let file = match (open.text, change.range) {
+    /// Applies the first of `changes`, and as many of the next as come to one edit with it; returns how many, at least one.
+    fn apply(&mut self, uri: &Uri, changes: &[Change], profile: &Profile) -> usize {
+        let Some((open, first)) = self.open.get(uri).zip(changes.first()) else { return changes.len().max(1) };
+        let file = match (open.text, first.range) {
             (Text::Known(file), _) => file,
             // A whole new text finds a lost document again.
             (Text::Unknown(_), None) => {
                 let (kind, version, said) = (open.kind, open.version, open.said.clone());
-                return self.open_with(uri.clone(), kind, version, &change.text, said);
+                self.open_with(uri.clone(), kind, version, &first.text, said);
+                return 1;
             }
-            (Text::Unknown(_), Some(_)) => return,
+            (Text::Unknown(_), Some(_)) => return 1,
         };
-        let Some((range, before)) = catch(|| self.place(file, change, profile)) else {
+        let Some(JoinedEdit { range, text, count }) = catch(|| self.join(file, changes, profile)).flatten() else {
             // Nothing was changed yet, but there is no telling where it should have been.
             self.mark(uri, Text::Unknown(LOST));
-            return self.rebuild(uri);
+            self.rebuild(uri);
+            return 1;
         };
-        let after = before.saturating_sub(range.len()).saturating_add(change.text.len());
+        let before = self.workspace.document(file).len();
+        let after = before.saturating_sub(range.len()).saturating_add(text.len());
         if after > MAX_BYTES {
             self.mark(uri, Text::Unknown(TOO_LARGE));
             if catch(|| self.workspace.remove(file)).is_none() {
                 self.rebuild(uri);
             }
-            return;
+            return count;
         }
-        if catch(|| self.workspace.edit(file, range.clone(), &change.text)).is_none() {
-            let text = catch(|| self.workspace.document(file).text());
-            let text = text.and_then(|text| mended(text, &range, before, &change.text));
-            self.replace(uri, text);
+        if catch(|| self.workspace.edit(file, range.clone(), &text)).is_none() {
+            let old = catch(|| self.workspace.document(file).text());
+            self.replace(uri, old.and_then(|old| mended(old, &range, before, &text)));
         }
+        count
     }
 
-    /// The bytes a change replaces, and the length of the text before it.
-    fn place(&self, file: FileId, change: &Change, profile: &Profile) -> (Range<usize>, usize) {
+    /// The edit that the first changes come to; one that replaces the whole text is an edit of its own.
+    fn join(&self, file: FileId, changes: &[Change], profile: &Profile) -> Option<JoinedEdit> {
         let document = self.workspace.document(file);
-        let length = document.len();
-        let Some((start, end)) = change.range else { return (0..length, length) };
-        let offset = |point: Point| document.offset_of(point.line, point.column, profile.encoding);
-        let start = offset(start);
-        (start..offset(end).max(start), length)
+        let point = |point: Point| (point.line, point.column);
+        let placed = changes.iter().map_while(|change| {
+            let (start, end) = change.range?;
+            Some((point(start), point(end), change.text.as_str()))
+        });
+        let whole = |change: &Change| JoinedEdit { range: 0..document.len(), text: change.text.clone(), count: 1 };
+        document.join(placed, profile.encoding).or_else(|| changes.first().map(whole))
     }
 
     /// After a panic in an edit of `uri`: a new database, with `text` for that document.

@@ -1,12 +1,12 @@
 //! The thread that owns the documents and decides what is done when.
 //!
-//! Events come in the client's order. Those that wait are taken together: edits are applied one after the other, then the
-//! touched documents are checked once, so that fast typing costs one check and not one per key. What is found of a text that
+//! Events come in the client's order. Those that wait are taken together: changes that follow one another are made as one
+//! edit, then the touched documents are checked once, so that fast typing costs one check and not one per key. What is found of a text that
 //! a change on its way has overtaken is not sent.
 
 use crate::documents::Documents;
 use crate::event::Event;
-use crate::lsp::{Preferences, Profile, Uri, from_proto};
+use crate::lsp::{Change, Preferences, Profile, Uri, from_proto};
 use crate::outbox::{Outbox, Progress};
 use crate::pull::{Pull, Report};
 use crate::reads::{Job, Read, WORKERS};
@@ -26,6 +26,13 @@ const HOLD: Duration = Duration::from_millis(50);
 /// Texts of this many bytes are checked for the first time under a progress: it may take a second on a slow machine.
 const LONG: usize = 4 << 20;
 
+/// Changes of a document, in order, and its version behind them.
+struct Changes {
+    uri: Uri,
+    version: i32,
+    changes: Vec<Change>,
+}
+
 /// The main loop's state.
 pub struct MainLoop {
     inbox: Receiver<Event>,
@@ -41,6 +48,8 @@ pub struct MainLoop {
     /// snapshot to be dropped.
     waiting: VecDeque<Read>,
     busy: usize,
+    /// Changes of one document that are not made yet: those that follow one another are made together.
+    changes: Option<Changes>,
     /// Documents changed since they were last checked.
     touched: Vec<Uri>,
     /// Requests for diagnostics, answered when the events that wait are done: typing cancels all but the last.
@@ -67,6 +76,7 @@ impl MainLoop {
             runs,
             waiting: VecDeque::new(),
             busy: 0,
+            changes: None,
             touched: Vec::new(),
             pulls: Vec::new(),
             last: None,
@@ -86,6 +96,10 @@ impl MainLoop {
                     _ => break,
                 }
             }
+            self.make_changes();
+            if running && self.are_overtaken() {
+                continue;
+            }
             self.start_reads();
             self.publish();
             self.answer_pulls();
@@ -96,6 +110,14 @@ impl MainLoop {
 
     /// Does what an event asks, but for checking and reading. False: it is the last.
     fn handle(&mut self, event: Event) -> bool {
+        // What waits for the documents, or has nothing to do with them, may overtake their changes.
+        let overtakes = matches!(
+            event,
+            Event::Change { .. } | Event::Pull(_) | Event::Read(_) | Event::ReadAgain(_) | Event::ReadDone(_)
+        );
+        if !overtakes {
+            self.make_changes();
+        }
         match event {
             Event::Configure(profile) => self.profile = profile,
             Event::Initialized => self.outbox.register(&self.profile),
@@ -123,13 +145,7 @@ impl MainLoop {
                 self.documents.open(uri.clone(), kind, version, &text);
                 self.touch(uri);
             }
-            Event::Change { uri, version, changes } => {
-                if self.documents.change(&uri, version, &changes, &self.profile) {
-                    self.touch(uri);
-                } else {
-                    self.outbox.log(format!("{} was changed and is not open", uri.as_str()));
-                }
-            }
+            Event::Change { uri, version, changes } => self.gather(uri, version, changes),
             Event::Close { uri } => {
                 self.checked(&uri);
                 self.touched.retain(|touched| *touched != uri);
@@ -159,6 +175,29 @@ impl MainLoop {
             Event::Stop => return false,
         }
         true
+    }
+
+    fn gather(&mut self, uri: Uri, version: i32, mut changes: Vec<Change>) {
+        if self.changes.as_ref().is_some_and(|gathered| gathered.uri != uri) {
+            self.make_changes();
+        }
+        match &mut self.changes {
+            Some(gathered) => {
+                gathered.version = version;
+                gathered.changes.append(&mut changes);
+            }
+            None => self.changes = Some(Changes { uri, version, changes }),
+        }
+    }
+
+    /// Makes the changes that were gathered.
+    fn make_changes(&mut self) {
+        let Some(Changes { uri, version, changes }) = self.changes.take() else { return };
+        if self.documents.change(&uri, version, &changes, &self.profile) {
+            self.touch(uri);
+        } else {
+            self.outbox.log(format!("{} was changed and is not open", uri.as_str()));
+        }
     }
 
     /// Hands the text as it is now to a child.
@@ -238,23 +277,36 @@ impl MainLoop {
     fn publish(&mut self) {
         let touched = std::mem::take(&mut self.touched);
         if self.profile.pulls {
+            self.held = None;
             return;
         }
+        let mut held = false;
         for uri in touched {
             let found = self.documents.diagnostics(&uri, &self.profile);
             self.checked(&uri);
-            if let Some((version, diagnostics)) = found
-                && !self.is_overtaken(&uri)
-            {
-                self.held = None;
+            let Some((version, diagnostics)) = found else { continue };
+            if self.is_overtaken(&uri) {
+                held = true;
+            } else {
                 self.outbox.publish(uri, Some(version), diagnostics);
             }
+        }
+        if !held {
+            self.held = None;
         }
     }
 
     /// Ends the progress of a document's first check.
     fn checked(&mut self, uri: &Uri) {
         self.checking.retain(|(checking, _)| checking != uri);
+    }
+
+    /// Whether changes of touched documents are there already, so that a check can wait for them.
+    fn are_overtaken(&mut self) -> bool {
+        let touched = std::mem::take(&mut self.touched);
+        let overtaken = touched.iter().any(|uri| self.is_overtaken(uri));
+        self.touched = touched;
+        overtaken
     }
 
     /// Whether a change of the document is there already, so that what was found of it can wait for that.

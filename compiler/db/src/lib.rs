@@ -28,7 +28,7 @@ pub use rx_analysis::stats::{CallStats, FunctionStats, ParamStats, PeakStats};
 pub use rx_analysis::trace::{Asked, Detail, Step, StepKind, Trace, Why};
 pub use rx_ir::{IndexSites, Origin, StructInfo};
 pub use rx_ops::user::Operators;
-pub use rx_syntax::document::{Document, Encoding, FileKind, FunctionKind};
+pub use rx_syntax::document::{Document, Encoding, FileKind, FunctionKind, JoinedEdit};
 pub use rx_tir::Count;
 pub use stats::{Costs, FunctionOrLoops, StatsRow};
 pub use view::FileView;

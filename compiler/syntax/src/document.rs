@@ -6,6 +6,7 @@
 //! the state is as it was (`edit`). Where segments are cut affects no result.
 
 mod edit;
+mod joined;
 mod layout;
 mod lead;
 mod outline;
@@ -13,6 +14,7 @@ mod position;
 mod split;
 
 pub use edit::Edit;
+pub use joined::{JoinedEdit, Point};
 pub use position::{Encoding, Location};
 
 use crate::directive::Directive;

@@ -1,6 +1,7 @@
 //! After any edit a document is what a new one of the same text would be, but for where its segments are cut.
 
 use rx_syntax::ast::StatementTree;
+use rx_syntax::document::Point;
 use rx_syntax::{Document, Encoding, FileKind, Item, ItemKind};
 use std::ops::Range;
 
@@ -204,6 +205,72 @@ fn an_edited_script_is_like_a_new_one() {
 #[test]
 fn edited_python_is_like_new() {
     run(FileKind::Python, 1_000_000, 40);
+}
+
+/// A place near a byte of a document; now and then one that the document does not have.
+fn point(random: &mut Random, document: &Document, at: usize, encoding: Encoding) -> Point {
+    let (line, column) = document.line_column(at, encoding);
+    match random.below(40) {
+        0 => (line, column + 1000),
+        1 => (line + 100_000, column),
+        2 => (u32::MAX, u32::MAX),
+        _ => (line, column),
+    }
+}
+
+#[test]
+fn joined_changes_come_to_the_same_as_one_after_the_other() {
+    let seeds: u64 = std::env::var("RX_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(300);
+    let (mut changes_made, mut edits_made) = (0, 0);
+    for seed in 1..=seeds {
+        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let text = module(1 + random.below(3), 1 + random.below(60));
+        let text = if random.below(4) == 0 { text.replace('\n', random.pick(&["\r\n", "\r"])) } else { text };
+        let encoding = [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32][random.below(3)];
+        let mut single = Document::new(&text, FileKind::Rx);
+        let mut joined = single.clone();
+        let mut changes = Vec::new();
+        let mut last = random.below(text.len());
+        for _ in 0..1 + random.below(12) {
+            let text = single.text();
+            let (range, new) = match random.below(3) {
+                0 => random_edit(&mut random, &text),
+                _ => {
+                    let at = text.floor_char_boundary(last.min(text.len()));
+                    let end = text.floor_char_boundary((at + random.below(90) * random.below(2)).min(text.len()));
+                    (at..end, random.pick(SNIPPETS).to_owned())
+                }
+            };
+            last = range.start + new.len();
+            let start = point(&mut random, &single, range.start, encoding);
+            let end = point(&mut random, &single, range.end, encoding);
+            let offset = |(line, column): Point| single.offset_of(line, column, encoding);
+            let range = offset(start)..offset(end).max(offset(start));
+            single.edit(range, &new);
+            changes.push((start, end, new));
+        }
+        let mut rest = &changes[..];
+        while let Some(edit) = joined.join(rest.iter().map(|(start, end, new)| (*start, *end, &**new)), encoding) {
+            joined.edit(edit.range, &edit.text);
+            rest = &rest[edit.count..];
+            edits_made += 1;
+        }
+        changes_made += changes.len();
+        assert_eq!(joined.text(), single.text(), "seed {seed}: {changes:?}");
+    }
+    assert!(edits_made * 2 < changes_made, "{changes_made} changes are {edits_made} edits");
+}
+
+#[test]
+fn changes_far_apart_are_edits_of_their_own() {
+    let text = module(1, 4000);
+    let document = Document::new(&text, FileKind::Rx);
+    let change = |line: u32| ((line, 0), (line, 0), "x");
+    let edit = document.join([change(20), change(21), change(3000)], Encoding::Utf16).expect("INVARIANT: changes");
+    assert_eq!(edit.count, 2);
+    let alone = document.join([change(3000)], Encoding::Utf16).expect("INVARIANT: changes");
+    assert_eq!((alone.range.len(), alone.text.as_str(), alone.count), (0, "x", 1));
+    assert_eq!(document.join([], Encoding::Utf16), None);
 }
 
 #[test]

@@ -125,6 +125,14 @@ impl Document {
         (text, base, starts)
     }
 
+    /// The text of whole characters.
+    pub(super) fn slice(&self, range: Range<usize>) -> String {
+        let Some((first, last)) = self.locate(range.start).zip(self.locate(range.end)) else { return String::new() };
+        let (text, base, _) = self.texts(first, last, 0);
+        let cut = range.start.saturating_sub(base)..range.end.saturating_sub(base);
+        text.get(cut).unwrap_or_default().to_owned()
+    }
+
     fn window(&self, restart: Location, last: Location, more: usize, range: &Range<usize>, new: &str) -> Window {
         let (mut text, base, starts) = self.texts(restart, last, more);
         let to_end = base + text.len() == self.len();

@@ -98,7 +98,7 @@ fn columns(text: &str, encoding: Encoding, ascii: bool) -> u32 {
 
 /// The bytes before a column of the line that `text` starts with, at most the line's own; a column inside a character
 /// is the character's start.
-fn bytes_of_column(text: &str, column: u32, encoding: Encoding) -> usize {
+pub(super) fn bytes_of_column(text: &str, column: u32, encoding: Encoding) -> usize {
     let mut left = column as usize;
     for (at, character) in text.char_indices() {
         let width = match encoding {
