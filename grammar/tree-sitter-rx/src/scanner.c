@@ -25,10 +25,15 @@ enum TokenType {
     DEDENT,
     NO_BLOCK,
     STRAY_INDENT,
+    DEFINITION_INDENT,
     NO_COLON,
     STRING_START,
     STRING_CONTENT,
     STRING_END,
+    DOUBLE_START,
+    DOUBLE_CONTENT,
+    SINGLE_START,
+    SINGLE_CONTENT,
     CLOSE_PAREN,
     CLOSE_BRACKET,
     CLOSE_BRACE,
@@ -279,6 +284,53 @@ static inline bool is_prefix(int32_t c) { return c > 0 && c < 128 && memchr("rRb
 
 static inline bool may_start_string(int32_t c) { return c == '"' || c == '\'' || is_prefix(c); }
 
+// So many lines of code within a string tell that its closing quotes are not further below: as many are read again within
+// milliseconds.
+#define MAX_CODE_LINES 400
+
+typedef enum { PROSE, CODE, ITEM } LineKind;
+
+// What a line could be that starts here: a decorator, a function or a class no deeper than `block`; code, which is a decorator, a
+// statement's keyword, or a name that is declared, assigned, called or indexed. Lines of JSON and most of prose are neither.
+static LineKind kind_of_line(TSLexer *lexer, uint32_t block) {
+    bool deeper = pass_blanks(lexer, 0, false) > block;
+    if (lexer->lookahead == '@') return deeper ? CODE : ITEM;
+    if (!is_word(lexer->lookahead) || (lexer->lookahead >= '0' && lexer->lookahead <= '9')) return PROSE;
+    char word[WORD_SIZE];
+    read_word(lexer, word);
+    bool item = strcmp(word, "def") == 0 || strcmp(word, "class") == 0;
+    if (item && !deeper && lexer->lookahead == ' ') return ITEM;
+    if (is_one_of(word, STATEMENTS) || is_one_of(word, HEADERS)) return CODE;
+    pass_blanks(lexer, 0, false);
+    return lexer->lookahead > 0 && lexer->lookahead < 128 && memchr(":=.([", (int)lexer->lookahead, 5) ? CODE : PROSE;
+}
+
+// Passes the rest of a string of three quotes; whether its closing quotes were there. Text that lacks them is not swallowed whole:
+// in a block, no string goes on where an item starts, nor any over very much code.
+static bool closes_text(const Scanner *scanner, TSLexer *lexer, int32_t quote) {
+    int quotes = 0;
+    int code = 0;
+    while (quotes < 3) {
+        int32_t c = lexer->lookahead;
+        if (lexer->eof(lexer)) return false;
+        quotes = c == quote ? quotes + 1 : 0;
+        if (c == '\\') {
+            advance(lexer);
+            if (lexer->eof(lexer)) return false;
+            c = is_newline(lexer->lookahead) ? '\n' : c;
+        }
+        if (!is_newline(c)) {
+            advance(lexer);
+            continue;
+        }
+        pass_newline(lexer, false);
+        LineKind line = kind_of_line(lexer, block_column(scanner));
+        if (line == ITEM && scanner->depth > 0) return false;
+        if (line != PROSE && ++code > MAX_CODE_LINES) return false;
+    }
+    return true;
+}
+
 // Reads a string's quotes, if these follow and `word` is a prefix of strings.
 static bool scan_string_start(Scanner *scanner, TSLexer *lexer, const char *word) {
     uint8_t string = STRING_OPEN;
@@ -298,25 +350,22 @@ static bool scan_string_start(Scanner *scanner, TSLexer *lexer, const char *word
         if (lexer->lookahead == quote) {
             advance(lexer);
             lexer->mark_end(lexer);
+            if (!closes_text(scanner, lexer, quote)) return true;
             string |= STRING_TRIPLE;
         }
         scanner->string = string;
         return true;
     }
-    // A string that its line does not close is not remembered: what follows the line then finds the state it had before the
+    // A string that is not closed is not remembered, and ends with its line: what follows then finds the state it had before the
     // quote was typed.
-    if (closes(lexer, quote)) scanner->string = string;
+    if (!closes(lexer, quote)) return true;
+    if (string & STRING_RAW) {
+        scanner->string = string;
+    } else {
+        // The parser remembers the quote.
+        lexer->result_symbol = quote == '"' ? DOUBLE_START : SINGLE_START;
+    }
     return true;
-}
-
-// Whether a line starts a decorated item, a function or a class no deeper than the statement: in a block, no string that lacks its
-// closing quotes goes on there.
-static bool starts_item(TSLexer *lexer, uint32_t block) {
-    if (pass_blanks(lexer, 0, false) > block) return false;
-    if (lexer->lookahead == '@') return true;
-    char word[WORD_SIZE];
-    read_word(lexer, word);
-    return lexer->lookahead == ' ' && (strcmp(word, "def") == 0 || strcmp(word, "class") == 0);
 }
 
 // The string is never closed: its statement ends.
@@ -338,10 +387,10 @@ static bool scan_unclosed_string(Scanner *scanner, TSLexer *lexer) {
 }
 
 // Reads the inside of a string, or its end.
-static bool scan_string(Scanner *scanner, TSLexer *lexer) {
-    int32_t quote = scanner->string & STRING_DOUBLE ? '"' : '\'';
-    bool triple = scanner->string & STRING_TRIPLE;
-    bool raw = scanner->string & STRING_RAW;
+static bool scan_string(Scanner *scanner, TSLexer *lexer, uint8_t string, int content_symbol) {
+    int32_t quote = string & STRING_DOUBLE ? '"' : '\'';
+    bool triple = string & STRING_TRIPLE;
+    bool raw = string & STRING_RAW;
     bool content = false;
     for (;; content = true) {
         // The content ends here, unless it is found to go on.
@@ -382,18 +431,11 @@ static bool scan_string(Scanner *scanner, TSLexer *lexer) {
                 return give_up_string(scanner, lexer);
             }
             pass_newline(lexer, false);
-            lexer->mark_end(lexer);
-            if (scanner->depth > 0 && starts_item(lexer, block_column(scanner))) {
-                // Asked again at this very place, the scan would pass over the line.
-                scanner->string = 0;
-                lexer->result_symbol = NEWLINE_0;
-                return true;
-            }
         } else {
             advance(lexer);
         }
     }
-    lexer->result_symbol = STRING_CONTENT;
+    lexer->result_symbol = (TSSymbol)content_symbol;
     return true;
 }
 
@@ -542,19 +584,29 @@ static uint32_t step_of(const Scanner *scanner) {
     return scanner->depth > 0 ? block_column(scanner) - (uint32_t)outer_column(scanner) : 0;
 }
 
+// Whether the first line of a new block stands where the line of a header in between is gone.
+static bool lacks_header(const Scanner *scanner, const TSLexer *lexer, uint32_t column) {
+    uint32_t step = step_of(scanner);
+    return step > 0 && column == block_column(scanner) + 2 * step && lexer->lookahead != '@';
+}
+
 // The column of a new block whose first line stands at `column`; that of the block around it where there is no new one.
 static uint32_t new_column(const Scanner *scanner, TSLexer *lexer, uint32_t column) {
-    uint32_t block = block_column(scanner);
+    uint32_t block = block_column(scanner), step = step_of(scanner);
+    if (step > 0 && column == block + step) return column;
+    if (lacks_header(scanner, lexer, column)) return block + step;
     Look look = {lexer, column, LOOK_CHARACTERS};
     Statement first = look_past_statement(&look);
     if (first.decorated && first.column > block) {
-        // Of a decorator and a header that stand apart, the one that stands half-way to the definition's body.
+        // Of a decorator and a header that stand apart, the one that stands half-way to the definition's body, or as is usual.
+        if (column <= block) return first.column;
+        if (is_over(&look)) return column % 4 == 0 && column < first.column ? column : first.column;
         bool half_way = look.column == 2 * first.column - block && look.column != 2 * column - block;
-        return column <= block || half_way ? first.column : column;
+        return half_way ? first.column : column;
     }
     if (is_over(&look) || lexer->eof(lexer)) return larger(column, block);
     if (first.header) {
-        uint32_t inside = look.column, step = step_of(scanner);
+        uint32_t inside = look.column;
         if (inside <= block + 1 || column == block) return larger(column, block);
         if (column < block || inside <= column) return header_column(block, inside, step);
         return !first.item && step > 0 && inside == block + 2 * step ? block + step : column;
@@ -578,6 +630,8 @@ static uint32_t stray_column(const Scanner *scanner, TSLexer *lexer, uint32_t co
     Look look = {lexer, column, LOOK_CHARACTERS};
     Statement first = look_past_statement(&look);
     if (first.decorated) return larger(first.column, block);
+    // One line of the file that gained a blank.
+    if (scanner->depth == 0 && !first.header && look.column == 0) return block;
     if (!first.header || is_over(&look) || look.column <= column) return column;
     uint32_t step = scanner->depth > 0 ? step_of(scanner) : column;
     if (look.column == block + 2 * step) return block + step;
@@ -636,12 +690,16 @@ static bool scan_newline(Scanner *scanner, TSLexer *lexer) {
 static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid) {
     bool end = valid[END_0];
     uint16_t block = block_column(scanner);
-    // Behind a line's blanks, which the token before has: that was the last one between the two statements.
-    bool at_blank = is_blank(lexer->lookahead) || is_newline(lexer->lookahead);
-    if (!end && !at_blank && scanner->depth > 0 && !lexer->eof(lexer) && lexer->get_column(lexer) > 0) return false;
     // A token made here is empty and stands before the lines it looks at.
     lexer->mark_end(lexer);
+    bool at_code = !is_blank(lexer->lookahead) && !is_newline(lexer->lookahead) && !lexer->eof(lexer);
     uint32_t column = pass_blank_lines(lexer, true);
+    if (at_code && !end && scanner->depth > 0) {
+        // Behind a line's blanks, which the token before has, all that ends before the line has ended.
+        uint32_t here = lexer->get_column(lexer);
+        if (here > 0 && here <= block) return false;
+        column = here;
+    }
     bool in_comment = false;
     if (lexer->lookahead == '#') {
         // A comment outside the block stays in it if the code after it does.
@@ -685,21 +743,47 @@ static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid) {
 
 // After a header's colon: a block on lines of its own, or none.
 static bool scan_block(Scanner *scanner, TSLexer *lexer) {
-    pass_blanks(lexer, 0, true);
-    bool newline = is_newline(lexer->lookahead);
-    if (!newline && !lexer->eof(lexer)) return false;
-    if (newline) pass_newline(lexer, false);
+    if (!lexer->eof(lexer)) pass_newline(lexer, false);
     lexer->mark_end(lexer);
     uint32_t column = pass_blank_lines(lexer, false);
     if (lexer->lookahead == '#') {
         column = pass_trivia(lexer, column);
-    } else if (column > block_column(scanner)) {
+    } else if (column > block_column(scanner) && !lacks_header(scanner, lexer, column)) {
         lexer->mark_end(lexer);
     }
     column = lexer->eof(lexer) ? 0 : new_column(scanner, lexer, column);
     bool deeper = column > block_column(scanner) && scanner->depth < MAX_DEPTH;
     if (deeper) scanner->columns[scanner->depth++] = (uint16_t)column;
     lexer->result_symbol = deeper ? INDENT : NO_BLOCK;
+    return true;
+}
+
+// A header that stands behind another one's colon, which no program has, is the first line of that one's block: the end of the
+// line between them is gone. `word` is its first word, which has been read.
+static bool scan_joined_block(Scanner *scanner, TSLexer *lexer, const char *word) {
+    if (lexer->lookahead != '@' && !is_one_of(word, BLOCKS)) return false;
+    uint32_t block = block_column(scanner);
+    Look look = {lexer, 0, LOOK_CHARACTERS};
+    Statement first = look_past_statement(&look);
+    uint32_t column = first.column;
+    if (column <= block && look.column > block + 1) column = header_column(block, look.column, step_of(scanner));
+    if (is_over(&look) || column <= block || scanner->depth >= MAX_DEPTH) return false;
+    scanner->columns[scanner->depth++] = (uint16_t)column;
+    lexer->result_symbol = INDENT;
+    return true;
+}
+
+// After a decorator: a block whose header is gone.
+static bool scan_definition(Scanner *scanner, TSLexer *lexer) {
+    uint32_t column = pass_blank_lines(lexer, true);
+    if (lexer->lookahead == '#' || lexer->eof(lexer) || column <= block_column(scanner) || scanner->depth >= MAX_DEPTH) return false;
+    lexer->mark_end(lexer);
+    Look look = {lexer, column, LOOK_CHARACTERS};
+    bool decorated = lexer->lookahead == '@';
+    Statement first = look_past_statement(&look);
+    if (decorated ? first.column <= block_column(scanner) : first.item) return false;
+    scanner->columns[scanner->depth++] = (uint16_t)(decorated ? first.column : column);
+    lexer->result_symbol = DEFINITION_INDENT;
     return true;
 }
 
@@ -762,9 +846,12 @@ bool tree_sitter_rx_external_scanner_scan(void *payload, TSLexer *lexer, const b
     Scanner *scanner = (Scanner *)payload;
     if (valid[RECOVERING]) return scan_recovering(scanner, lexer);
     if (valid[STRING_CONTENT]) {
-        return scanner->string ? scan_string(scanner, lexer) : scan_unclosed_string(scanner, lexer);
+        return scanner->string ? scan_string(scanner, lexer, scanner->string, STRING_CONTENT) : scan_unclosed_string(scanner, lexer);
     }
     scanner->string = 0;
+    if (valid[DOUBLE_CONTENT]) return scan_string(scanner, lexer, STRING_OPEN | STRING_DOUBLE, DOUBLE_CONTENT);
+    if (valid[SINGLE_CONTENT]) return scan_string(scanner, lexer, STRING_OPEN, SINGLE_CONTENT);
+    if (valid[DEFINITION_INDENT]) return scan_definition(scanner, lexer);
     if (valid[NO_COLON]) {
         pass_blanks(lexer, 0, true);
         if (!is_newline(lexer->lookahead) && !lexer->eof(lexer)) return false;
@@ -776,7 +863,13 @@ bool tree_sitter_rx_external_scanner_scan(void *payload, TSLexer *lexer, const b
         return true;
     }
     if (valid[INDENT]) {
-        if (scan_block(scanner, lexer)) return true;
+        pass_blanks(lexer, 0, true);
+        if (is_newline(lexer->lookahead) || lexer->eof(lexer)) return scan_block(scanner, lexer);
+        lexer->mark_end(lexer);
+        char word[WORD_SIZE];
+        read_word(lexer, word);
+        if (scan_joined_block(scanner, lexer, word)) return true;
+        return valid[STRING_START] && scan_string_start(scanner, lexer, word);
     } else if (valid[STRAY_INDENT] || valid[END_0]) {
         if (scan_boundary(scanner, lexer, valid)) return true;
         if (valid[END_0]) return false;
