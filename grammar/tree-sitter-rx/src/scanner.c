@@ -630,12 +630,14 @@ static uint32_t stray_column(const Scanner *scanner, TSLexer *lexer, uint32_t co
     Look look = {lexer, column, LOOK_CHARACTERS};
     Statement first = look_past_statement(&look);
     if (first.decorated) return larger(first.column, block);
-    // One line of the file that gained a blank.
-    if (scanner->depth == 0 && !first.header && look.column == 0) return block;
-    if (!first.header || is_over(&look) || look.column <= column) return column;
+    if (is_over(&look)) return column;
+    // One line that gained blanks: those that follow do not stand there.
+    if (!first.header && look.column <= block) return block;
+    if (first.header && scanner->depth > 0 && look.column == block + step_of(scanner)) return block;
+    if (!first.header || look.column <= column) return column;
     uint32_t step = scanner->depth > 0 ? step_of(scanner) : column;
     if (look.column == block + 2 * step) return block + step;
-    return scanner->depth == 0 || look.column == block + step ? block : column;
+    return scanner->depth == 0 ? block : column;
 }
 
 // ------------------------------------------------------------------ lines and blocks
