@@ -672,8 +672,12 @@ static bool ends_block(const Scanner *scanner, TSLexer *lexer, uint32_t column) 
 // so no statement starts where the parser stands while blocks still end or start. It would find there nodes that were read in
 // other blocks, and pass over the whole of each.
 static bool scan_newline(Scanner *scanner, TSLexer *lexer) {
-    pass_newline(lexer, false);
     lexer->mark_end(lexer);
+    pass_newline(lexer, false);
+    int32_t next = lexer->lookahead;
+    // Before a line without blanks that may end blocks, the token is empty: not even that line starts where they end.
+    bool at_end = lexer->eof(lexer) || is_blank(next) || is_newline(next) || next == '#';
+    if (at_end || scanner->depth == 0) lexer->mark_end(lexer);
     lexer->result_symbol = NEWLINE_0;
     uint32_t column = pass_blank_lines(lexer, false);
     if (lexer->eof(lexer)) return true;

@@ -39,7 +39,7 @@ pub const EDITS: [(&str, Make); 37] = [
     ("4 blanks before the text", |text, line| before(text, line, "    ")),
     ("newline before the text", |text, line| before(text, line, "\n")),
     ("letter before the text", |text, line| before(text, line, "x")),
-    ("letter in the first word", |text, line| Some(insert(code(text, line) + 2, "x"))),
+    ("letter in the first word", |text, line| Some(insert((code(text, line.clone()) + 2).min(line.end), "x"))),
     ("number before the text", |text, line| before(text, line, "1")),
     ("bracket before the text", |text, line| before(text, line, "(")),
     ("quote before the text", |text, line| before(text, line, "\"")),
@@ -72,7 +72,7 @@ pub const EDITS: [(&str, Make); 37] = [
     ("backslash at the end", |_, line| Some(insert(line.end, "\\"))),
     ("quote at the end", |_, line| Some(insert(line.end, "\""))),
     ("triple quote at the end", |_, line| Some(insert(line.end, "\"\"\""))),
-    ("last character deleted", |_, line| Some(delete(line.end - 1, 1))),
+    ("last character deleted", |_, line| (!line.is_empty()).then(|| delete(line.end - 1, 1))),
     ("line's end deleted", |text, line| (line.end < text.len()).then(|| delete(line.end, 1))),
     ("( deleted", |text, line| first(text, line, '(')),
     ("quote deleted", |text, line| first(text, line, '"')),
@@ -92,7 +92,7 @@ fn before(text: &str, line: Range<usize>, new: &'static str) -> Option<Replaceme
 }
 
 fn within(line: Range<usize>, new: &'static str) -> Option<Replacement> {
-    Some(insert(line.end - 1, new))
+    (!line.is_empty()).then(|| insert(line.end - 1, new))
 }
 
 fn first(text: &str, line: Range<usize>, wanted: char) -> Option<Replacement> {
