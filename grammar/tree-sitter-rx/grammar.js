@@ -58,11 +58,18 @@ export default grammar({
     $._no_block,
     // A block that no header precedes, or a broken one. Wanted wherever a statement may start.
     $._stray_indent,
+    // The same below a decorator, where a definition is wanted.
+    $._definition_indent,
     // A header's end that lacks its colon.
     $._no_colon,
     $.string_start,
     $.string_content,
     $.string_end,
+    // The same of strings within a line: the scanner has no quote to remember there, and finds old nodes again.
+    $._double_start,
+    $._double_content,
+    $._single_start,
+    $._single_content,
     // Never made by the scanner: that one of these is wanted tells it that it is asked inside brackets.
     ")",
     "]",
@@ -199,10 +206,14 @@ export default grammar({
     stray_block: $ => seq($._stray_indent, $._statements, $._dedent),
 
     decorated_definition: $ => seq(
-      repeat1($.decorator),
-      field("definition", choice($.class_definition, $.function_definition)),
+      repeat1(seq($.decorator, $._newline)),
+      choice(
+        field("definition", choice($.class_definition, $.function_definition)),
+        alias($._definition_block, $.stray_block),
+      ),
     ),
-    decorator: $ => seq("@", $._expression, $._newline),
+    decorator: $ => seq("@", $._expression),
+    _definition_block: $ => seq($._definition_indent, $._statements, $._dedent),
 
     class_definition: $ => seq(
       "class",
@@ -462,10 +473,10 @@ export default grammar({
     // ---------------------------------------------------------------- tokens
 
     concatenated_string: $ => prec.left(seq($.string, repeat1($.string))),
-    string: $ => seq(
-      $.string_start,
-      repeat(choice($.string_content, $.escape_sequence)),
-      $.string_end,
+    string: $ => choice(
+      quoted($, $.string_start, $.string_content),
+      quoted($, alias($._double_start, $.string_start), alias($._double_content, $.string_content)),
+      quoted($, alias($._single_start, $.string_start), alias($._single_content, $.string_content)),
     ),
     escape_sequence: _ => token.immediate(/\\(\r\n|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}\r\n]+\}|[0-7]{1,3}|[^0-7])/),
 
@@ -490,6 +501,10 @@ export default grammar({
     line_continuation: _ => token(/\\(\r\n|\n|\r)/),
   },
 });
+
+function quoted($, start, content) {
+  return seq(start, repeat(choice(content, $.escape_sequence)), $.string_end);
+}
 
 function binary($, precedence, operator) {
   return prec.left(precedence, seq(

@@ -5,6 +5,8 @@
 //
 // Columns are counted as Python does. A block's column is that of its first line. It goes on while lines are indented further
 // than the block around it, be that less than its first line: a line that lost a blank ends nothing.
+//
+// Nor does one line that stands where no program has one: see "lines that slipped".
 
 #include "tree_sitter/alloc.h"
 #include "tree_sitter/parser.h"
@@ -23,10 +25,15 @@ enum TokenType {
     DEDENT,
     NO_BLOCK,
     STRAY_INDENT,
+    DEFINITION_INDENT,
     NO_COLON,
     STRING_START,
     STRING_CONTENT,
     STRING_END,
+    DOUBLE_START,
+    DOUBLE_CONTENT,
+    SINGLE_START,
+    SINGLE_CONTENT,
     CLOSE_PAREN,
     CLOSE_BRACKET,
     CLOSE_BRACE,
@@ -100,6 +107,15 @@ static void pass_line(TSLexer *lexer) {
     while (!is_newline(lexer->lookahead) && !lexer->eof(lexer)) advance(lexer);
 }
 
+// Passes blank lines; returns the column of the comment or the code behind them.
+static uint32_t pass_blank_lines(TSLexer *lexer, bool leading) {
+    for (;;) {
+        uint32_t column = pass_blanks(lexer, 0, leading);
+        if (!is_newline(lexer->lookahead)) return column;
+        pass_newline(lexer, leading);
+    }
+}
+
 // Passes blank lines and comments; returns the column of the code behind them, 0 at the text's end.
 static uint32_t pass_trivia(TSLexer *lexer, uint32_t column) {
     uint32_t comments = 0;
@@ -134,12 +150,6 @@ static int weight(TSLexer *lexer) {
     hash *= 0x85ebca6bu;
     hash ^= hash >> 13;
     return hash % 1024 == 0 ? 2 : hash % 32 == 0 ? 1 : 0;
-}
-
-static bool weighed(TSLexer *lexer, int kind) {
-    lexer->mark_end(lexer);
-    lexer->result_symbol = (TSSymbol)(kind + weight(lexer));
-    return true;
 }
 
 // ------------------------------------------------------------------ lines that cannot be meant as a continuation
@@ -274,6 +284,53 @@ static inline bool is_prefix(int32_t c) { return c > 0 && c < 128 && memchr("rRb
 
 static inline bool may_start_string(int32_t c) { return c == '"' || c == '\'' || is_prefix(c); }
 
+// So many lines of code within a string tell that its closing quotes are not further below: as many are read again within
+// milliseconds.
+#define MAX_CODE_LINES 400
+
+typedef enum { PROSE, CODE, ITEM } LineKind;
+
+// What a line could be that starts here: a decorator, a function or a class no deeper than `block`; code, which is a decorator, a
+// statement's keyword, or a name that is declared, assigned, called or indexed. Lines of JSON and most of prose are neither.
+static LineKind kind_of_line(TSLexer *lexer, uint32_t block) {
+    bool deeper = pass_blanks(lexer, 0, false) > block;
+    if (lexer->lookahead == '@') return deeper ? CODE : ITEM;
+    if (!is_word(lexer->lookahead) || (lexer->lookahead >= '0' && lexer->lookahead <= '9')) return PROSE;
+    char word[WORD_SIZE];
+    read_word(lexer, word);
+    bool item = strcmp(word, "def") == 0 || strcmp(word, "class") == 0;
+    if (item && !deeper && lexer->lookahead == ' ') return ITEM;
+    if (is_one_of(word, STATEMENTS) || is_one_of(word, HEADERS)) return CODE;
+    pass_blanks(lexer, 0, false);
+    return lexer->lookahead > 0 && lexer->lookahead < 128 && memchr(":=.([", (int)lexer->lookahead, 5) ? CODE : PROSE;
+}
+
+// Passes the rest of a string of three quotes; whether its closing quotes were there. Text that lacks them is not swallowed whole:
+// in a block, no string goes on where an item starts, nor any over very much code.
+static bool closes_text(const Scanner *scanner, TSLexer *lexer, int32_t quote) {
+    int quotes = 0;
+    int code = 0;
+    while (quotes < 3) {
+        int32_t c = lexer->lookahead;
+        if (lexer->eof(lexer)) return false;
+        quotes = c == quote ? quotes + 1 : 0;
+        if (c == '\\') {
+            advance(lexer);
+            if (lexer->eof(lexer)) return false;
+            c = is_newline(lexer->lookahead) ? '\n' : c;
+        }
+        if (!is_newline(c)) {
+            advance(lexer);
+            continue;
+        }
+        pass_newline(lexer, false);
+        LineKind line = kind_of_line(lexer, block_column(scanner));
+        if (line == ITEM && scanner->depth > 0) return false;
+        if (line != PROSE && ++code > MAX_CODE_LINES) return false;
+    }
+    return true;
+}
+
 // Reads a string's quotes, if these follow and `word` is a prefix of strings.
 static bool scan_string_start(Scanner *scanner, TSLexer *lexer, const char *word) {
     uint8_t string = STRING_OPEN;
@@ -293,25 +350,22 @@ static bool scan_string_start(Scanner *scanner, TSLexer *lexer, const char *word
         if (lexer->lookahead == quote) {
             advance(lexer);
             lexer->mark_end(lexer);
+            if (!closes_text(scanner, lexer, quote)) return true;
             string |= STRING_TRIPLE;
         }
         scanner->string = string;
         return true;
     }
-    // A string that its line does not close is not remembered: what follows the line then finds the state it had before the
+    // A string that is not closed is not remembered, and ends with its line: what follows then finds the state it had before the
     // quote was typed.
-    if (closes(lexer, quote)) scanner->string = string;
+    if (!closes(lexer, quote)) return true;
+    if (string & STRING_RAW) {
+        scanner->string = string;
+    } else {
+        // The parser remembers the quote.
+        lexer->result_symbol = quote == '"' ? DOUBLE_START : SINGLE_START;
+    }
     return true;
-}
-
-// Whether a line starts a decorated item, a function or a class no deeper than the statement: in a block, no string that lacks its
-// closing quotes goes on there.
-static bool starts_item(TSLexer *lexer, uint32_t block) {
-    if (pass_blanks(lexer, 0, false) > block) return false;
-    if (lexer->lookahead == '@') return true;
-    char word[WORD_SIZE];
-    read_word(lexer, word);
-    return lexer->lookahead == ' ' && (strcmp(word, "def") == 0 || strcmp(word, "class") == 0);
 }
 
 // The string is never closed: its statement ends.
@@ -333,10 +387,10 @@ static bool scan_unclosed_string(Scanner *scanner, TSLexer *lexer) {
 }
 
 // Reads the inside of a string, or its end.
-static bool scan_string(Scanner *scanner, TSLexer *lexer) {
-    int32_t quote = scanner->string & STRING_DOUBLE ? '"' : '\'';
-    bool triple = scanner->string & STRING_TRIPLE;
-    bool raw = scanner->string & STRING_RAW;
+static bool scan_string(Scanner *scanner, TSLexer *lexer, uint8_t string, int content_symbol) {
+    int32_t quote = string & STRING_DOUBLE ? '"' : '\'';
+    bool triple = string & STRING_TRIPLE;
+    bool raw = string & STRING_RAW;
     bool content = false;
     for (;; content = true) {
         // The content ends here, unless it is found to go on.
@@ -377,22 +431,266 @@ static bool scan_string(Scanner *scanner, TSLexer *lexer) {
                 return give_up_string(scanner, lexer);
             }
             pass_newline(lexer, false);
-            lexer->mark_end(lexer);
-            if (scanner->depth > 0 && starts_item(lexer, block_column(scanner))) {
-                // Asked again at this very place, the scan would pass over the line.
-                scanner->string = 0;
-                lexer->result_symbol = NEWLINE_0;
-                return true;
-            }
         } else {
             advance(lexer);
         }
     }
-    lexer->result_symbol = STRING_CONTENT;
+    lexer->result_symbol = (TSSymbol)content_symbol;
     return true;
 }
 
+// ------------------------------------------------------------------ lines that slipped
+
+// A line that stands left or right of its block by mistake (a newline typed inside its indentation, a blank too many) must not
+// change the columns of the open blocks: all that follows would be read again. What follows the line says where it is meant to
+// stand. Only where Python's rules are broken is a column other than a line's own taken.
+
+// So many characters are looked at, and so many statements at one column.
+#define LOOK_CHARACTERS 16384
+#define LOOK_STATEMENTS 64
+
+static const char *const BLOCKS[] = {"with", "for",  "if",  "while",   "def",     "class", "try",
+                                     "else", "elif", "async", "except", "finally", NULL};
+
+// A place ahead: the first character of a line's code, or the text's end.
+typedef struct {
+    TSLexer *lexer;
+    uint32_t column;
+    int32_t left;
+} Look;
+
+// A statement ahead; of a decorated definition, its header.
+typedef struct {
+    uint32_t column;
+    bool decorated;
+    bool item;
+    // A line that ends with a colon, or starts with a header's word and has lines indented further below it.
+    bool header;
+} Statement;
+
+static inline void look_on(Look *look) {
+    advance(look->lexer);
+    look->left--;
+}
+
+static inline bool is_over(const Look *look) { return look->left <= 0; }
+
+// Passes a string; one of a single quote ends with its line.
+static void look_past_string(Look *look) {
+    TSLexer *lexer = look->lexer;
+    int32_t quote = lexer->lookahead;
+    int quotes = 0;
+    while (quotes < 3 && lexer->lookahead == quote) {
+        look_on(look);
+        quotes++;
+    }
+    if (quotes == 2) return;
+    int closing = 0;
+    while (closing < quotes && !lexer->eof(lexer) && !is_over(look)) {
+        if (quotes == 1 && is_newline(lexer->lookahead)) return;
+        closing = lexer->lookahead == quote ? closing + 1 : 0;
+        if (lexer->lookahead == '\\') look_on(look);
+        look_on(look);
+    }
+}
+
+// Passes blank lines and comments.
+static void look_past_trivia(Look *look) {
+    TSLexer *lexer = look->lexer;
+    for (uint32_t column = 0; !lexer->eof(lexer) && !is_over(look); column = 0) {
+        look->column = pass_blanks(lexer, column, false);
+        if (lexer->lookahead == '#') {
+            while (!is_newline(lexer->lookahead) && !lexer->eof(lexer) && !is_over(look)) look_on(look);
+        }
+        if (!is_newline(lexer->lookahead)) break;
+        pass_newline(lexer, false);
+        look->left--;
+    }
+    if (lexer->eof(lexer)) look->column = 0;
+}
+
+// Passes a logical line and what separates it from the next.
+static Statement look_past_line(Look *look) {
+    TSLexer *lexer = look->lexer;
+    Statement line = {.column = look->column, .decorated = lexer->lookahead == '@'};
+    char word[WORD_SIZE];
+    read_word(lexer, word);
+    bool starts_block = is_one_of(word, BLOCKS);
+    line.item = line.decorated || strcmp(word, "def") == 0 || strcmp(word, "class") == 0;
+    int32_t last = 0;
+    for (int depth = 0; !lexer->eof(lexer) && !is_over(look);) {
+        int32_t c = lexer->lookahead;
+        if (c == '#') {
+            while (!is_newline(lexer->lookahead) && !lexer->eof(lexer) && !is_over(look)) look_on(look);
+            continue;
+        }
+        if (is_newline(c) && depth <= 0) break;
+        if (!is_blank(c) && !is_newline(c)) last = c;
+        if (c == '"' || c == '\'') {
+            look_past_string(look);
+            continue;
+        }
+        if (c == '(' || c == '[' || c == '{') depth++;
+        if (c == ')' || c == ']' || c == '}') depth--;
+        if (c == '\\') look_on(look);
+        look_on(look);
+    }
+    look_past_trivia(look);
+    line.header = last == ':' || (starts_block && look->column > line.column);
+    return line;
+}
+
+// Passes a simple statement, a header, or decorators and the header below them.
+static Statement look_past_statement(Look *look) {
+    Statement statement = look_past_line(look);
+    if (!statement.decorated) return statement;
+    TSLexer *lexer = look->lexer;
+    while (lexer->lookahead == '@' && !is_over(look)) look_past_line(look);
+    if (lexer->eof(lexer) || is_over(look)) return statement;
+    Statement header = look_past_line(look);
+    if (!header.item) return statement;
+    header.decorated = true;
+    return header;
+}
+
+static inline uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+// The column of a line that stands left of the innermost block, as it is meant: `block`'s or more where it belongs to that.
+static uint32_t meant_column(TSLexer *lexer, uint32_t column, uint32_t block) {
+    Look look = {lexer, column, LOOK_CHARACTERS};
+    Statement statement = look_past_statement(&look);
+    for (int i = 0; i < LOOK_STATEMENTS && !statement.header && !statement.item && look.column == column && !is_over(&look); i++) {
+        statement = look_past_statement(&look);
+    }
+    if (statement.column > column) return statement.column;
+    if (is_over(&look)) return column;
+    // Nothing is indented below a simple statement: it is the one that slipped.
+    if (!statement.header) return larger(column, look.column);
+    uint32_t inside = look.column;
+    if (inside <= block) return column;
+    // The header's lines stand right of where they would if it stood here. So does what follows them, or too much does to know.
+    while (look.column >= inside && !is_over(&look)) look_past_line(&look);
+    return is_over(&look) ? block : larger(column, look.column);
+}
+
+// Where a block's header is meant to stand whose lines stand at `inside`, in the block of `column`: half-way, unless the step
+// from block to block, 0 if unknown, says otherwise.
+static uint32_t header_column(uint32_t column, uint32_t inside, uint32_t step) {
+    if (step > 0 && inside == column + 2 * step) return column + step;
+    return column + (inside - column) / 2;
+}
+
+static uint32_t step_of(const Scanner *scanner) {
+    return scanner->depth > 0 ? block_column(scanner) - (uint32_t)outer_column(scanner) : 0;
+}
+
+// Whether the first line of a new block stands where the line of a header in between is gone.
+static bool lacks_header(const Scanner *scanner, const TSLexer *lexer, uint32_t column) {
+    uint32_t step = step_of(scanner);
+    return step > 0 && column == block_column(scanner) + 2 * step && lexer->lookahead != '@';
+}
+
+// The column of a new block whose first line stands at `column`; that of the block around it where there is no new one.
+static uint32_t new_column(const Scanner *scanner, TSLexer *lexer, uint32_t column) {
+    uint32_t block = block_column(scanner), step = step_of(scanner);
+    if (step > 0 && column == block + step) return column;
+    if (lacks_header(scanner, lexer, column)) return block + step;
+    Look look = {lexer, column, LOOK_CHARACTERS};
+    Statement first = look_past_statement(&look);
+    if (first.decorated && first.column > block) {
+        // Of a decorator and a header that stand apart, the one that stands half-way to the definition's body, or as is usual.
+        if (column <= block) return first.column;
+        if (is_over(&look)) return column % 4 == 0 && column < first.column ? column : first.column;
+        bool half_way = look.column == 2 * first.column - block && look.column != 2 * column - block;
+        return half_way ? first.column : column;
+    }
+    if (is_over(&look) || lexer->eof(lexer)) return larger(column, block);
+    if (first.header) {
+        uint32_t inside = look.column;
+        if (inside <= block + 1 || column == block) return larger(column, block);
+        if (column < block || inside <= column) return header_column(block, inside, step);
+        return !first.item && step > 0 && inside == block + 2 * step ? block + step : column;
+    }
+    uint32_t second = look.column;
+    if (column <= block) {
+        for (int i = 0; i < LOOK_STATEMENTS && !first.header && look.column == column && !is_over(&look); i++) {
+            first = look_past_statement(&look);
+        }
+        return is_over(&look) || first.header ? block : larger(look.column, block);
+    }
+    if (second == column || second <= block) return column;
+    // Either of two lines slipped; the third one tells.
+    look_past_statement(&look);
+    return look.column == second ? second : column;
+}
+
+// The column of the block that a line right of the innermost one opens; that one's where it opens none.
+static uint32_t stray_column(const Scanner *scanner, TSLexer *lexer, uint32_t column) {
+    uint32_t block = block_column(scanner);
+    Look look = {lexer, column, LOOK_CHARACTERS};
+    Statement first = look_past_statement(&look);
+    if (first.decorated) return larger(first.column, block);
+    if (is_over(&look)) return column;
+    // One line that gained blanks: those that follow do not stand there.
+    if (!first.header && look.column <= block) return block;
+    if (first.header && scanner->depth > 0 && look.column == block + step_of(scanner)) return block;
+    if (!first.header || look.column <= column) return column;
+    uint32_t step = scanner->depth > 0 ? step_of(scanner) : column;
+    if (look.column == block + 2 * step) return block + step;
+    return scanner->depth == 0 ? block : column;
+}
+
 // ------------------------------------------------------------------ lines and blocks
+
+static bool is_left(const Scanner *scanner, uint32_t column) {
+    return scanner->depth > 0 && column < block_column(scanner) && (int32_t)column > outer_column(scanner);
+}
+
+// At a statement's end: a block whose first line stood too far right gets the column of those that follow.
+static void follow_column(Scanner *scanner, TSLexer *lexer, uint32_t column) {
+    uint16_t block = block_column(scanner);
+    Look look = {lexer, column, LOOK_CHARACTERS};
+    Statement next = look_past_statement(&look);
+    if (next.item || is_over(&look)) return;
+    uint32_t below = lexer->eof(lexer) ? 0 : look.column;
+    if (next.header ? below <= block : below <= column) scanner->columns[scanner->depth - 1] = (uint16_t)column;
+}
+
+// Whether a line ends the innermost block. A definition does that stands left of it though right of the block around it: so
+// the definitions of a class whose header is gone are read as in the class.
+static bool ends_block(const Scanner *scanner, TSLexer *lexer, uint32_t column) {
+    uint32_t block = block_column(scanner);
+    int32_t outer = outer_column(scanner);
+    if ((int32_t)column <= outer) return (int32_t)meant_column(lexer, column, block) <= outer;
+    if (column >= block) return false;
+    Look look = {lexer, column, LOOK_CHARACTERS};
+    Statement statement = look_past_statement(&look);
+    return statement.item && statement.column < block && look.column <= block && !is_over(&look);
+}
+
+// A line's end after a simple statement. Where the next line is a statement of the same block, its blanks belong to the token:
+// so no statement starts where the parser stands while blocks still end or start. It would find there nodes that were read in
+// other blocks, and pass over the whole of each.
+static bool scan_newline(Scanner *scanner, TSLexer *lexer) {
+    lexer->mark_end(lexer);
+    pass_newline(lexer, false);
+    int32_t next = lexer->lookahead;
+    // Before a line without blanks that may end blocks, the token is empty: not even that line starts where they end.
+    bool at_end = lexer->eof(lexer) || is_blank(next) || is_newline(next) || next == '#';
+    if (at_end || scanner->depth == 0) lexer->mark_end(lexer);
+    lexer->result_symbol = NEWLINE_0;
+    uint32_t column = pass_blank_lines(lexer, false);
+    if (lexer->eof(lexer)) return true;
+    if (lexer->lookahead != '#') {
+        if (column == block_column(scanner)) lexer->mark_end(lexer);
+        if (is_left(scanner, column)) {
+            follow_column(scanner, lexer, column);
+            return true;
+        }
+    }
+    lexer->result_symbol = (TSSymbol)(NEWLINE_0 + weight(lexer));
+    return true;
+}
 
 // Between two statements: ends a block, or the compound statement that a block has just ended.
 static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid) {
@@ -400,14 +698,15 @@ static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid) {
     uint16_t block = block_column(scanner);
     // A token made here is empty and stands before the lines it looks at.
     lexer->mark_end(lexer);
-    uint32_t column = 0;
-    bool in_comment = false;
-    for (;;) {
-        column = pass_blanks(lexer, column, true);
-        if (!is_newline(lexer->lookahead)) break;
-        pass_newline(lexer, true);
-        column = 0;
+    bool at_code = !is_blank(lexer->lookahead) && !is_newline(lexer->lookahead) && !lexer->eof(lexer);
+    uint32_t column = pass_blank_lines(lexer, true);
+    if (at_code && !end && scanner->depth > 0) {
+        // Behind a line's blanks, which the token before has, all that ends before the line has ended.
+        uint32_t here = lexer->get_column(lexer);
+        if (here > 0 && here <= block) return false;
+        column = here;
     }
+    bool in_comment = false;
     if (lexer->lookahead == '#') {
         // A comment outside the block stays in it if the code after it does.
         if (column >= block && !end) return false;
@@ -416,6 +715,7 @@ static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid) {
     }
     bool at_eof = lexer->eof(lexer);
     if (end) {
+        if (column == block && !at_eof && !in_comment) lexer->mark_end(lexer);
         if (column >= block && !at_eof) {
             int32_t first = lexer->lookahead;
             if (first == 'e' || first == 'f') {
@@ -425,17 +725,22 @@ static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid) {
                 if (is_one_of(word, CLAUSES)) return false;
             }
         }
-        lexer->result_symbol = (TSSymbol)(END_0 + (at_eof ? 0 : weight(lexer)));
+        bool left = !at_eof && !in_comment && is_left(scanner, column);
+        if (left) follow_column(scanner, lexer, column);
+        lexer->result_symbol = (TSSymbol)(END_0 + (at_eof || left ? 0 : weight(lexer)));
         return true;
     }
     // Also where no block is open for the parser: an error swallowed the token that opened it.
-    if (scanner->depth > 0 && (at_eof || (int32_t)column <= outer_column(scanner))) {
+    if (scanner->depth > 0 && (at_eof || ends_block(scanner, lexer, column))) {
         scanner->depth--;
         lexer->result_symbol = DEDENT;
         return true;
     }
     if (valid[STRAY_INDENT] && !in_comment && column > block && !at_eof && scanner->depth < MAX_DEPTH) {
-        scanner->columns[scanner->depth++] = (uint16_t)column;
+        lexer->mark_end(lexer);
+        uint32_t stray = stray_column(scanner, lexer, column);
+        if (stray <= block) return false;
+        scanner->columns[scanner->depth++] = (uint16_t)stray;
         lexer->result_symbol = STRAY_INDENT;
         return true;
     }
@@ -444,15 +749,47 @@ static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid) {
 
 // After a header's colon: a block on lines of its own, or none.
 static bool scan_block(Scanner *scanner, TSLexer *lexer) {
-    pass_blanks(lexer, 0, true);
-    bool newline = is_newline(lexer->lookahead);
-    if (!newline && !lexer->eof(lexer)) return false;
-    if (newline) pass_newline(lexer, false);
+    if (!lexer->eof(lexer)) pass_newline(lexer, false);
     lexer->mark_end(lexer);
-    uint32_t column = pass_trivia(lexer, 0);
-    bool deeper = !lexer->eof(lexer) && column > block_column(scanner) && scanner->depth < MAX_DEPTH;
+    uint32_t column = pass_blank_lines(lexer, false);
+    if (lexer->lookahead == '#') {
+        column = pass_trivia(lexer, column);
+    } else if (column > block_column(scanner) && !lacks_header(scanner, lexer, column)) {
+        lexer->mark_end(lexer);
+    }
+    column = lexer->eof(lexer) ? 0 : new_column(scanner, lexer, column);
+    bool deeper = column > block_column(scanner) && scanner->depth < MAX_DEPTH;
     if (deeper) scanner->columns[scanner->depth++] = (uint16_t)column;
     lexer->result_symbol = deeper ? INDENT : NO_BLOCK;
+    return true;
+}
+
+// A header that stands behind another one's colon, which no program has, is the first line of that one's block: the end of the
+// line between them is gone. `word` is its first word, which has been read.
+static bool scan_joined_block(Scanner *scanner, TSLexer *lexer, const char *word) {
+    if (lexer->lookahead != '@' && !is_one_of(word, BLOCKS)) return false;
+    uint32_t block = block_column(scanner);
+    Look look = {lexer, 0, LOOK_CHARACTERS};
+    Statement first = look_past_statement(&look);
+    uint32_t column = first.column;
+    if (column <= block && look.column > block + 1) column = header_column(block, look.column, step_of(scanner));
+    if (is_over(&look) || column <= block || scanner->depth >= MAX_DEPTH) return false;
+    scanner->columns[scanner->depth++] = (uint16_t)column;
+    lexer->result_symbol = INDENT;
+    return true;
+}
+
+// After a decorator: a block whose header is gone.
+static bool scan_definition(Scanner *scanner, TSLexer *lexer) {
+    uint32_t column = pass_blank_lines(lexer, true);
+    if (lexer->lookahead == '#' || lexer->eof(lexer) || column <= block_column(scanner) || scanner->depth >= MAX_DEPTH) return false;
+    lexer->mark_end(lexer);
+    Look look = {lexer, column, LOOK_CHARACTERS};
+    bool decorated = lexer->lookahead == '@';
+    Statement first = look_past_statement(&look);
+    if (decorated ? first.column <= block_column(scanner) : first.item) return false;
+    scanner->columns[scanner->depth++] = (uint16_t)(decorated ? first.column : column);
+    lexer->result_symbol = DEFINITION_INDENT;
     return true;
 }
 
@@ -465,17 +802,22 @@ static bool scan_recovering(Scanner *scanner, TSLexer *lexer) {
     if (is_newline(lexer->lookahead)) {
         pass_newline(lexer, false);
         lexer->mark_end(lexer);
+        column = pass_blank_lines(lexer, false);
+        if (column == block_column(scanner) && lexer->lookahead != '#') lexer->mark_end(lexer);
         lexer->result_symbol = NEWLINE_0;
         return true;
     }
-    if (lexer->eof(lexer)) column = 0;
-    if (scanner->depth > 0 && (lexer->eof(lexer) || (line_start && lexer->lookahead != '#' && (int32_t)column <= outer_column(scanner)))) {
+    bool at_eof = lexer->eof(lexer), comment = lexer->lookahead == '#';
+    if (scanner->depth > 0 && (at_eof || (line_start && !comment && ends_block(scanner, lexer, column)))) {
         scanner->depth--;
         lexer->result_symbol = DEDENT;
         return true;
     }
-    if (line_start && lexer->lookahead != '#' && column > block_column(scanner) && scanner->depth < MAX_DEPTH) {
-        scanner->columns[scanner->depth++] = (uint16_t)column;
+    if (line_start && !comment && column > block_column(scanner) && scanner->depth < MAX_DEPTH) {
+        lexer->mark_end(lexer);
+        uint32_t stray = stray_column(scanner, lexer, column);
+        if (stray <= block_column(scanner)) return false;
+        scanner->columns[scanner->depth++] = (uint16_t)stray;
         lexer->result_symbol = STRAY_INDENT;
         return true;
     }
@@ -510,9 +852,12 @@ bool tree_sitter_rx_external_scanner_scan(void *payload, TSLexer *lexer, const b
     Scanner *scanner = (Scanner *)payload;
     if (valid[RECOVERING]) return scan_recovering(scanner, lexer);
     if (valid[STRING_CONTENT]) {
-        return scanner->string ? scan_string(scanner, lexer) : scan_unclosed_string(scanner, lexer);
+        return scanner->string ? scan_string(scanner, lexer, scanner->string, STRING_CONTENT) : scan_unclosed_string(scanner, lexer);
     }
     scanner->string = 0;
+    if (valid[DOUBLE_CONTENT]) return scan_string(scanner, lexer, STRING_OPEN | STRING_DOUBLE, DOUBLE_CONTENT);
+    if (valid[SINGLE_CONTENT]) return scan_string(scanner, lexer, STRING_OPEN, SINGLE_CONTENT);
+    if (valid[DEFINITION_INDENT]) return scan_definition(scanner, lexer);
     if (valid[NO_COLON]) {
         pass_blanks(lexer, 0, true);
         if (!is_newline(lexer->lookahead) && !lexer->eof(lexer)) return false;
@@ -524,7 +869,13 @@ bool tree_sitter_rx_external_scanner_scan(void *payload, TSLexer *lexer, const b
         return true;
     }
     if (valid[INDENT]) {
-        if (scan_block(scanner, lexer)) return true;
+        pass_blanks(lexer, 0, true);
+        if (is_newline(lexer->lookahead) || lexer->eof(lexer)) return scan_block(scanner, lexer);
+        lexer->mark_end(lexer);
+        char word[WORD_SIZE];
+        read_word(lexer, word);
+        if (scan_joined_block(scanner, lexer, word)) return true;
+        return valid[STRING_START] && scan_string_start(scanner, lexer, word);
     } else if (valid[STRAY_INDENT] || valid[END_0]) {
         if (scan_boundary(scanner, lexer, valid)) return true;
         if (valid[END_0]) return false;
@@ -538,8 +889,7 @@ bool tree_sitter_rx_external_scanner_scan(void *payload, TSLexer *lexer, const b
                 return true;
             }
             if (is_newline(lexer->lookahead)) {
-                pass_newline(lexer, false);
-                return weighed(lexer, NEWLINE_0);
+                return scan_newline(scanner, lexer);
             }
         } else if (is_newline(lexer->lookahead)) {
             return scan_continuation(scanner, lexer, valid);
@@ -560,6 +910,8 @@ void tree_sitter_rx_external_scanner_destroy(void *payload) { ts_free(payload); 
 unsigned tree_sitter_rx_external_scanner_serialize(void *payload, char *buffer) {
     const Scanner *scanner = (const Scanner *)payload;
     unsigned size = 0;
+    // As before the first token.
+    if (scanner->depth == 0 && !scanner->string) return 0;
     buffer[size++] = (char)scanner->string;
     for (uint16_t i = 0; i < scanner->depth; i++) {
         buffer[size++] = (char)(scanner->columns[i] & 0xFF);

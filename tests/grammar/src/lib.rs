@@ -1,5 +1,7 @@
 //! The tree-sitter grammar of `grammar/tree-sitter-rx`, compiled from its committed sources.
 
+pub mod edits;
+
 use std::path::{Path, PathBuf};
 use tree_sitter::{InputEdit, Language, Parser, Point, Tree};
 use tree_sitter_language::LanguageFn;

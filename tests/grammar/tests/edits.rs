@@ -1,6 +1,7 @@
 //! A text read again after edits has the tree of the same text read anew.
 
 use rx_bench::generate::{Scale, scale};
+use rx_grammar_tests::edits::{EDITS, LINES};
 use rx_grammar_tests::{edit, folder, parser, workspace};
 use tree_sitter::{Node, Tree};
 
@@ -129,4 +130,45 @@ fn lines_that_are_all_alike_are_read() {
     let text = "@R.function\ndef f(x):\n".to_owned() + &"    R.print(x)\n".repeat(3_000);
     let mut random = Random(3);
     assert!(check("alike", &text, 6, &mut random) > 0);
+}
+
+/// Compares trees; says where they differ first.
+fn same(left: &[(String, std::ops::Range<usize>, bool)], right: &[(String, std::ops::Range<usize>, bool)], what: &str) {
+    let differing = left.iter().zip(right).find(|(left, right)| left != right);
+    assert!(differing.is_none() && left.len() == right.len(), "{what}: {differing:?}");
+}
+
+/// Every edit of the benchmark at every kind of line, taken back: the tree is the text's again, and where the edited text is free of
+/// errors its tree is that of a new parse.
+#[test]
+fn edits_at_every_kind_of_line_are_read_anew() {
+    let mut compared = 0;
+    for text in [scale(&Scale::new(20)), scale(&Scale::new(60).split(6))] {
+        let mut parser = parser().expect("INVARIANT: the committed parser is of this library's version");
+        let mut parse =
+            |text: &str, old: Option<&Tree>| parser.parse(text, old).expect("INVARIANT: no time limit is set");
+        let original = describe(&parse(&text, None));
+        for ((what, make), (line, find)) in EDITS.iter().flat_map(|edit| LINES.iter().map(move |line| (edit, line))) {
+            for share in [0, 60] {
+                let Some(change) = find(&text, text.len() / 100 * share).and_then(|line| make(&text, line)) else {
+                    continue;
+                };
+                let mut tree = parse(&text, None);
+                let mut edited = text.clone();
+                edit(&mut edited, &mut tree, change.at, change.old, change.new);
+                tree = parse(&edited, Some(&tree));
+                let fresh = parse(&edited, None);
+                if !fresh.root_node().has_error() {
+                    compared += 1;
+                    same(&describe(&tree), &describe(&fresh), &format!("{what}, {line}, byte {}", change.at));
+                }
+                let old = text.get(change.at..change.at + change.old).unwrap_or_default();
+                edit(&mut edited, &mut tree, change.at, change.new.len(), old);
+                tree = parse(&edited, Some(&tree));
+                same(&describe(&tree), &original, &format!("{what}, {line}, byte {}, taken back", change.at));
+            }
+        }
+    }
+    println!("{compared} trees compared");
+    assert!(compared > 200, "many edits leave a text without errors");
 }
