@@ -36,6 +36,18 @@ class Module:
 
 pub const URI: &str = "untitled:net";
 
+/// How a child may end badly, and what the message is where it was to run `main` and where it was to show it.
+pub const ENDINGS: [(&str, &str, &str); 4] = [
+    ("fail", "`main` failed: net.rx:3: index 9 of 4", "`main` failed: net.rx:3: index 9 of 4"),
+    ("crash", "memory allocation of 99 bytes failed", "memory allocation of 99 bytes failed"),
+    ("garbage", "`main` failed: rxrun ended without a result", "`main` cannot be shown: rxrun ended without a result"),
+    (
+        "emit-long",
+        "`main` failed: rxrun ended without a result",
+        "`main` cannot be shown: its text is longer than 64 MiB",
+    ),
+];
+
 /// The stand-in, which cargo builds beside the server as an example.
 fn stand_in() -> PathBuf {
     let server = Path::new(env!("CARGO_BIN_EXE_rx-lsp"));
@@ -264,12 +276,7 @@ fn an_older_rxrun_runs_where_no_values_are_asked_for() {
 
 #[test]
 fn what_goes_wrong_in_the_child_is_a_message() {
-    let endings = [
-        ("fail", "`main` failed: net.rx:3: index 9 of 4"),
-        ("crash", "memory allocation of 99 bytes failed"),
-        ("garbage", "`main` failed: rxrun ended without a result"),
-    ];
-    for (behave, expected) in endings {
+    for (behave, expected, _) in ENDINGS {
         let mut bench = Bench::plain(behave);
         bench.client.open(URI, 1, TEXT);
         let id = bench.run(json!([URI, "main"]));
