@@ -216,6 +216,19 @@ fn the_text_as_it_is_now_is_run_with_progress() {
 }
 
 #[test]
+fn a_client_that_shows_the_answer_gets_no_message_beside_it() {
+    let mut bench = Bench::plain("run");
+    let run = json!({"program": stand_in(), "arguments": ["--behave=run"], "message": false});
+    bench.client.notify("workspace/didChangeConfiguration", json!({"settings": {"rx": {"run": run}}}));
+    bench.client.open(URI, 1, TEXT);
+    let id = bench.run(json!([URI, "main"]));
+    assert_eq!(bench.client.answer(id).expect("a result")["ok"], true);
+    // A message would have come before the answer.
+    assert!(bench.client.unread().all(|message| message["method"] != "window/showMessage"));
+    bench.goes_on();
+}
+
+#[test]
 fn what_was_observed_stands_in_the_answer() {
     let mut bench = Bench::plain("observed");
     bench.client.open(URI, 1, TEXT);
