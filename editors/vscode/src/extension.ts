@@ -45,7 +45,7 @@ export function activate(context: vscode.ExtensionContext): void {
     provideDocumentLinks: async (document, token, next) => (await next(document, token))?.filter(wanted),
   });
   server = started;
-  const stages = new StageDocuments(started);
+  const stages = new StageDocuments(started, context.workspaceState);
   const trees = new SyntaxTrees(started);
   const graph = new GraphPanel(context.extensionUri, started);
   const register = vscode.commands.registerCommand;
