@@ -319,8 +319,8 @@ impl LanguageServer for Backend {
         let (uri, at) = from_proto::place(params.text_document_position);
         let new = params.new_name;
         let rename = move |subject: &Subject<'_>| {
-            let edits = rx_ide::rename(&subject.view, subject.offset(at), &new);
-            Some(edits.map(|edits| to_proto::workspace_edit(subject, edits)))
+            let found = rx_ide::rename(&subject.view, subject.offset(at), &new);
+            Some(found.map(|found| edits::workspace_edit(subject, found)))
         };
         self.read(uri, rename).await?.transpose().map_err(refused)
     }

@@ -47,11 +47,14 @@ pub struct Settings {
     pub limit: Duration,
     /// Whether values and times of kernels are asked for.
     pub values: bool,
+    /// Whether a message says how a run ended, beside the answer.
+    pub message: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { program: None, arguments: Vec::new(), limit: Duration::from_secs(600), values: true }
+        let limit = Duration::from_secs(600);
+        Settings { program: None, arguments: Vec::new(), limit, values: true, message: true }
     }
 }
 

@@ -254,6 +254,13 @@ async function rest(page) {
   await page.locator(".workbench-hover").first().waitFor({ state: "hidden" });
 }
 
+// Loads the window anew, with the editors that were open.
+async function reload(page) {
+  const loaded = page.waitForEvent("load");
+  await command(page, "Developer: Reload Window");
+  await loaded;
+}
+
 // What leaves room for two documents beside each other.
 const NARROW = { "editor.inlayHints.enabled": "offUnlessPressed", "editor.lineNumbersMinChars": 3, "editor.fontSize": 12 };
 
@@ -341,6 +348,14 @@ test(`${CLIENT} generated code stands beside the program and follows the cursor`
     }
     await page.locator(".view-line", { hasText: /def\s\w*(?:add|multiply)/ }).first().waitFor();
   });
+
+  await t.test("both are there again in a window that was loaded anew", async () => {
+    await reload(page);
+    await page.locator(".tab", { hasText: cuda }).click();
+    await page.locator(".view-line", { hasText: /\w+\sin\stwo_layers\.rx:\sCUDA\sC/ }).waitFor();
+    await page.locator(".tab", { hasText: loops }).click();
+    await page.locator(".view-line", { hasText: /\w+\sin\stwo_layers\.rx:\sloop-level\sIR/ }).waitFor();
+  });
 });
 
 test(`${CLIENT} a graph is bound to the text both ways`, { skip, timeout: 6 * WAIT }, async (t) => {
@@ -393,6 +408,13 @@ test(`${CLIENT} a graph is bound to the text both ways`, { skip, timeout: 6 * WA
     await page.keyboard.type("relu = R.nn.gelu(conv)");
     await node("gelu").waitFor();
     await graph.locator(".badge").first().waitFor({ state: "detached" });
+  });
+
+  await t.test("it is there again in a window that was loaded anew", async () => {
+    await page.keyboard.press("Control+S");
+    await page.locator(".tab.dirty").first().waitFor({ state: "detached" });
+    await reload(page);
+    await node("gelu").waitFor();
   });
 });
 
@@ -472,6 +494,8 @@ test(`${CLIENT} a program is run and its report is shown`, { skip, timeout: 6 * 
   await t.test("the values of the output are in the table", async () => {
     await report.locator("table tbody tr", { hasText: "out0" }).waitFor();
     assert.match(await report.locator(".state.ok").innerText(), /^Ran in /);
+    // The report says it; a message would have come before it.
+    assert.equal(await page.locator(".notification-list-item-message", { hasText: "ran in" }).count(), 0);
     await shot(page, "run");
   });
 
@@ -492,6 +516,7 @@ test(`${CLIENT} a program is run and its report is shown`, { skip, timeout: 6 * 
     const files = page.locator(".quick-input-list .monaco-list-row");
     await files.filter({ hasText: "Seeded" }).waitFor();
     await files.filter({ hasText: "x.npy" }).locator("input[type=checkbox], .monaco-checkbox").first().click();
+    await page.locator('.quick-input-list .monaco-list-row[aria-checked="false"]', { hasText: "Seeded" }).waitFor();
     await shot(page, "inputs");
     await page.locator(".quick-input-widget a.monaco-button", { hasText: "OK" }).click();
     await report.locator("dd", { hasText: /^x\.npy$/ }).waitFor();

@@ -123,7 +123,7 @@ fn suppression(view: &FileView<'_>, diagnostic: &Diagnostic<Span>) -> Option<Edi
     }
     let first = first_line(segment, location, line);
     let indent: String = text.get(first.range())?.chars().take_while(|it| matches!(it, ' ' | '\t')).collect();
-    let end = fix::line_end(text);
+    let end = document.line_end();
     Some((Span::empty(first.start).shift(base), format!("{indent}{comment}{end}")))
 }
 

@@ -69,13 +69,18 @@ fn meeting(old: &[(usize, &str)], new: &[(usize, &str)], i: usize, j: usize) -> 
     (old.len().min(i + 1), new.len().min(j + 1))
 }
 
-/// One edit without what both texts begin and end with.
+/// One edit without what both texts begin and end with. It takes a `\r\n` as one: between the two there is no position.
 fn trimmed(start: usize, old: &str, new: &str) -> Option<Edit> {
     let same = |(a, b): &(char, char)| a == b;
+    let torn = |at: usize| {
+        old.get(..at).is_some_and(|it| it.ends_with('\r')) && old.get(at..).is_some_and(|it| it.starts_with('\n'))
+    };
     let head: usize = old.chars().zip(new.chars()).take_while(same).map(|(a, _)| a.len_utf8()).sum();
+    let head = head - usize::from(torn(head));
     let (old_rest, new_rest) = (old.get(head..)?, new.get(head..)?);
     let pairs = old_rest.chars().rev().zip(new_rest.chars().rev());
     let tail: usize = pairs.take_while(same).map(|(a, _)| a.len_utf8()).sum();
+    let tail = tail - usize::from(torn(old.len() - tail));
     let gone = Span::new((start + head) as u32, (start + old.len() - tail) as u32);
     let come = new_rest.get(..new_rest.len() - tail)?;
     (!gone.is_empty() || !come.is_empty()).then(|| (gone, come.to_owned()))
@@ -84,6 +89,7 @@ fn trimmed(start: usize, old: &str, new: &str) -> Option<Edit> {
 #[cfg(test)]
 mod tests {
     use super::changes;
+    use rx_base::Span;
     use rx_base::fix::apply;
 
     #[test]
@@ -97,5 +103,6 @@ mod tests {
             assert_eq!(apply(old, &changes(old, new)), new, "{old:?}");
         }
         assert_eq!(changes("x\n", "x\n"), []);
+        assert_eq!(changes("é\r\nx", "é\nx"), [(Span::new(2, 4), "\n".to_owned())]);
     }
 }

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 pub struct Choices {
     /// Where parameters' values stand; what comes later goes before.
     pub arrays: Vec<Source>,
+    /// How many of these, from the first, `rx.toml` names.
+    pub settled: usize,
     /// Seed of the values of parameters that have no array.
     pub seed: u64,
     /// Values of symbolic dims; what comes later goes before.
@@ -34,11 +36,14 @@ impl Choices {
         let in_folder = |path: &PathBuf| folder.join(path);
         let files = said.inputs.iter().flatten().map(|path| Source::Many(in_folder(path)));
         let single = said.input.iter().map(|(name, path)| Source::One(name.clone(), in_folder(path)));
-        let arrays = files.chain(single).chain(args.inputs.iter().cloned().map(Source::Many));
-        let arrays = arrays.chain(args.input.iter().map(|(name, path)| Source::One(name.clone(), path.clone())));
+        let mut arrays: Vec<Source> = files.chain(single).collect();
+        let settled = arrays.len();
+        arrays.extend(args.inputs.iter().cloned().map(Source::Many));
+        arrays.extend(args.input.iter().map(|(name, path)| Source::One(name.clone(), path.clone())));
         let device = said.device.and_then(|word| Device::from_str(word, false).ok());
         Choices {
-            arrays: arrays.collect(),
+            arrays,
+            settled,
             seed: args.seed.or(said.seed).unwrap_or(0),
             dims: said.dims.into_iter().chain(args.dims.iter().cloned()).collect(),
             device: args.device.or(device).unwrap_or(Device::Auto),
@@ -84,6 +89,7 @@ mod tests {
         let both = choices(toml, &words);
         assert_eq!((both.seed, both.device), (1, Device::Cpu));
         assert_eq!(both.dims.last(), Some(&("n".to_owned(), 5)));
+        assert_eq!((both.settled, both.arrays.len()), (2, 4));
         assert_eq!(both.arrays[2..], [many("e.npz"), one("y.npy")]);
         let none = choices("", &[]);
         assert_eq!((none.seed, none.device, none.arrays.len()), (0, Device::Auto, 0));

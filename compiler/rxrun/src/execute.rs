@@ -31,7 +31,7 @@ pub fn execute(
         Some(path) => Some(npz::read(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?),
         None => None,
     };
-    let inputs = inputs(session, &function, args)?;
+    let inputs = inputs(session, &function, args, report)?;
     let job = Job::new(session, program, &inputs, args)?;
     let equal = job.on_device(Task::Run { expected: expected.as_deref() }, report)?;
     if args.values {

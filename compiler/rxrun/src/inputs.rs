@@ -1,9 +1,10 @@
 //! The entry's arguments: from files, else drawn from the seed.
 
 use crate::args::Args;
-use crate::choices::Source;
+use crate::choices::{Choices, Source};
 use crate::failure::Failure;
 use crate::limits::indexed_dims;
+use crate::report::Report;
 use crate::session::Session;
 use rx_base::name::{NameMap, name};
 use rx_base::{DType, Dim, Name, Span};
@@ -33,8 +34,8 @@ pub struct Inputs {
 }
 
 /// Reads and draws the arguments of `function`.
-pub fn inputs(session: &Session, function: &Function, args: &Args) -> Result<Inputs, Failure> {
-    let mut given = arrays(&session.choices.arrays)?;
+pub fn inputs(session: &Session, function: &Function, args: &Args, report: &mut Report) -> Result<Inputs, Failure> {
+    let mut given = arrays(&session.choices, function, report)?;
     let mut inputs = Reader { session, function, symbols: NameMap::default(), seed: session.choices.seed };
     for (symbol, value) in &session.choices.dims {
         inputs.symbols.insert(name(symbol), *value);
@@ -75,8 +76,13 @@ fn take(given: &mut Given, param: &str) -> Option<(String, Tensor)> {
     if let Some(found) = given.exact.remove(param) {
         return Some(found);
     }
-    let key = given.exact.keys().find(|key| identifier(key) == param)?.clone();
+    let key = given.exact.keys().find(|key| is_of(key, param))?.clone();
     given.exact.remove(&key)
+}
+
+/// Whether an array of this name is for a parameter.
+fn is_of(array: &str, param: &str) -> bool {
+    array == param || identifier(array) == param
 }
 
 /// The name with every character that no identifier has replaced by `_`.
@@ -92,19 +98,47 @@ impl Given {
     }
 }
 
-fn arrays(sources: &[Source]) -> Result<Given, Failure> {
+/// Reads the arrays. What `rx.toml` names is meant for every function of its files: what this one does not need is left out,
+/// and said to be.
+fn arrays(choices: &Choices, function: &Function, report: &mut Report) -> Result<Given, Failure> {
+    let has = |name: &str| function.params.iter().any(|(param, _)| is_of(name, param));
     let mut exact = HashMap::new();
-    for source in sources {
+    let mut unread = None;
+    for (at, source) in choices.arrays.iter().enumerate() {
         let (Source::Many(path) | Source::One(_, path)) = source;
-        let shown = path.display().to_string();
+        let (shown, settled) = (path.display().to_string(), at < choices.settled);
         let read = match source {
             Source::Many(path) => many(path),
+            Source::One(name, _) if settled && !has(name) => {
+                let function = function.name;
+                let why = format!("`{name}`, for which rx.toml names it, is no parameter of `{function}`");
+                report.remark(&format!("{shown} is not read: {why}"));
+                continue;
+            }
+            Source::One(name, _) if settled && is_given(choices, name) => continue,
             Source::One(name, path) => npy::read_file(path).map(|array| vec![(name.clone(), array)]),
         };
-        let arrays = read.map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
-        exact.extend(arrays.into_iter().map(|(name, array)| (name, (shown.clone(), array))));
+        match read.map_err(|error| format!("{shown}: {error}")) {
+            Ok(arrays) => exact.extend(arrays.into_iter().map(|(name, array)| (name, (shown.clone(), array)))),
+            // What it holds may stand elsewhere, too.
+            Err(why) if settled && matches!(source, Source::Many(_)) => unread = unread.or(Some(why)),
+            Err(why) => return Err(Failure::usage(why)),
+        }
+    }
+    let given = |param: &Name| exact.keys().any(|name: &String| is_of(name, param));
+    match unread {
+        Some(why) if function.params.iter().all(|(param, _)| given(param)) => {
+            report.remark(&format!("{why}; nothing of it is needed"));
+        }
+        Some(why) => return Err(Failure::usage(why)),
+        None => {}
     }
     Ok(Given { exact })
+}
+
+/// Whether the command line gives the array of this name.
+fn is_given(choices: &Choices, name: &str) -> bool {
+    choices.arrays.iter().skip(choices.settled).any(|source| matches!(source, Source::One(other, _) if other == name))
 }
 
 /// The arrays of a file, without the results that stand beside them.

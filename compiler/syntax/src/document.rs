@@ -164,6 +164,12 @@ impl Document {
         text
     }
 
+    /// How the first line ends; `\n` where there is one line only.
+    pub fn line_end(&self) -> &'static str {
+        let mut texts = self.items.iter().flat_map(|item| item.segments.iter()).map(|segment| segment.text());
+        texts.find(|text| text.contains(['\n', '\r'])).map_or("\n", rx_base::fix::line_end)
+    }
+
     /// The item that is the header of a module class, by [`Item::module`].
     pub fn module_header(&self, module: u32) -> Option<&Item> {
         self.items.iter().find(|item| item.kind == ItemKind::ModuleHeader && item.module == Some(module))

@@ -11,7 +11,7 @@ import { Panel } from "./run/panel";
 import { STATEMENT } from "./run/report";
 import { RUN, Runner, showStatement } from "./run/run";
 import { Server } from "./server/server";
-import { AT_START, pythonEnabled, WHILE_RUNNING } from "./settings";
+import { AT_START, pythonEnabled, serverSettings, WHILE_RUNNING } from "./settings";
 import { STAGE, stageCommands, StageDocuments } from "./stage/documents";
 import { statusItem } from "./status";
 import { SYNTAX_TREE, SyntaxTrees } from "./syntaxTree";
@@ -40,12 +40,14 @@ export function activate(context: vscode.ExtensionContext): void {
           return next(command, args);
       }
     },
+    // The server asks for one section, the extension's own; not all that it has to know of is a setting.
+    workspace: { configuration: ({ items }) => items.map(() => serverSettings()) },
     // Lenses run programs; a folder that is not trusted has none.
     provideCodeLenses: (document, token, next) => (vscode.workspace.isTrusted ? next(document, token) : []),
     provideDocumentLinks: async (document, token, next) => (await next(document, token))?.filter(wanted),
   });
   server = started;
-  const stages = new StageDocuments(started);
+  const stages = new StageDocuments(started, context.workspaceState);
   const trees = new SyntaxTrees(started);
   const graph = new GraphPanel(context.extensionUri, started);
   const register = vscode.commands.registerCommand;

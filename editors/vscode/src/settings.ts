@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 
 export interface ServerSettings {
-  readonly run: { readonly program: string; readonly arguments: readonly string[]; readonly timeoutSeconds: number; readonly values: boolean };
+  readonly run: { readonly program: string; readonly arguments: readonly string[]; readonly timeoutSeconds: number; readonly values: boolean; readonly message: boolean };
   readonly check: { readonly select: readonly string[]; readonly ignore: readonly string[] };
   readonly inlayHints: { readonly shapes: boolean; readonly dtypes: boolean };
 }
@@ -16,10 +16,16 @@ export function serverSettings(): ServerSettings {
       arguments: rx.get<string[]>("run.arguments", []),
       timeoutSeconds: rx.get<number>("run.timeoutSeconds", 600),
       values: rx.get<boolean>("run.values", true),
+      // The report says it already.
+      message: !showsReport(),
     },
     check: { select: rx.get<string[]>("check.select", []), ignore: rx.get<string[]>("check.ignore", []) },
     inlayHints: { shapes: rx.get<boolean>("inlayHints.shapes", true), dtypes: rx.get<boolean>("inlayHints.dtypes", true) },
   };
+}
+
+export function showsReport(): boolean {
+  return vscode.workspace.getConfiguration("rx").get<boolean>("run.showReport", true);
 }
 
 export function pythonEnabled(): boolean {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { chosenInputs, inputFiles, parameters, withInputs } from "../src/run/inputs";
+import { chosenInputs, inputFiles, parameters, ticked, withInputs } from "../src/run/inputs";
 
 test("files that can be inputs are offered, the program's own first", () => {
   const folder = ["b.npz", "net.rx", "x.npy", "net.inputs.npz", "net.npz", "weights.safetensors", "a.npz", "README.md", "network.npz", "OLD.NPZ"];
@@ -27,6 +27,14 @@ test("what was chosen is read from the arguments, however it is written", () => 
   ]);
   const chosen = [{ file: "a.npz" }, { file: "w.npy", parameter: "w" }];
   assert.deepEqual(chosenInputs(withInputs([], chosen)), chosen);
+});
+
+test("files and the seed untick each other", () => {
+  assert.deepEqual(ticked([undefined], [undefined, "a.npz"]), ["a.npz"]);
+  assert.deepEqual(ticked(["a.npz", "b.npz"], [undefined, "a.npz", "b.npz"]), [undefined]);
+  assert.deepEqual(ticked(["a.npz"], ["a.npz", "b.npz"]), ["a.npz", "b.npz"]);
+  assert.deepEqual(ticked(["a.npz"], []), [undefined]);
+  assert.deepEqual(ticked([undefined], []), [undefined]);
 });
 
 test("parameters of the functions of a program are known by name", () => {

@@ -40,6 +40,7 @@ fn item(subject: &Subject<'_>, at: Point, rank: usize, completion: Completion) -
         filter_text: Some(completion.label.clone()),
         label: completion.label,
         insert_text_format: completion.snippet.then_some(proto::InsertTextFormat::SNIPPET),
+        // Lines of a snippet end with `\n` in every text: editors write their own ends, and some would keep a `\r` beside them.
         text_edit: Some(proto::CompletionTextEdit::Edit(proto::TextEdit {
             range: subject.range(completion.replace),
             new_text: completion.insert,

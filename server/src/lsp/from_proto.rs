@@ -133,6 +133,7 @@ pub fn settings(value: &Value) -> Settings {
         arguments: run.get("arguments").and_then(words).unwrap_or(default.arguments),
         limit: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(default.limit),
         values: run.get("values").and_then(Value::as_bool).unwrap_or(default.values),
+        message: run.get("message").and_then(Value::as_bool).unwrap_or(default.message),
     }
 }
 
@@ -238,13 +239,13 @@ mod tests {
 
     #[test]
     fn settings_are_taken_as_far_as_they_make_sense() {
-        let run =
-            json!({"program": "/bin/rxrun", "arguments": ["--dim", "n=4"], "timeoutSeconds": 2.5, "values": false});
+        let run = json!({"program": "/bin/rxrun", "arguments": ["--dim", "n=4"], "timeoutSeconds": 2.5, "values": false, "message": false});
         let said = Settings {
             program: Some("/bin/rxrun".into()),
             arguments: vec!["--dim".into(), "n=4".into()],
             limit: std::time::Duration::from_millis(2500),
             values: false,
+            message: false,
         };
         assert_eq!(settings(&json!({"run": run})), said);
         assert_eq!(settings(&json!({"rx": {"run": run}})), said);

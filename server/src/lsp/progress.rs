@@ -18,12 +18,14 @@ pub struct RunView {
     /// The progress's name, and whether the client knows it already.
     token: Option<(ProgressToken, bool)>,
     progress: Option<OngoingProgress<Bounded, Cancellable>>,
+    /// Whether a message says what came of it.
+    message: bool,
 }
 
 impl RunView {
-    /// A view of the run of `label` that shows its end only.
-    pub fn new(client: Client, label: &str) -> RunView {
-        RunView { client, title: format!("Running {label}"), token: None, progress: None }
+    /// A view of the run of `label` that shows its end only, if a `message` is wanted.
+    pub fn new(client: Client, label: &str, message: bool) -> RunView {
+        RunView { client, title: format!("Running {label}"), token: None, progress: None, message }
     }
 
     /// With progress under this name, which the client has to be told first unless it is `known`.
@@ -57,7 +59,7 @@ impl RunView {
             progress.finish().await;
         }
         let kind = if outcome.ok { MessageType::INFO } else { MessageType::ERROR };
-        if !outcome.cancelled {
+        if self.message && !outcome.cancelled {
             self.client.show_message(kind, &outcome.message).await;
         }
     }

@@ -3,8 +3,7 @@
 mod navigation;
 
 pub use navigation::{
-    call_item, document_symbols, file_symbols, folds, has_letters, highlights, incoming, locations, outgoing,
-    selection, workspace_edit,
+    call_item, document_symbols, file_symbols, folds, has_letters, highlights, incoming, locations, outgoing, selection,
 };
 
 use super::{Profile, SOURCE, Uri, semantic, writing};
@@ -299,10 +298,12 @@ impl Writer<'_> {
         related.collect()
     }
 
-    /// The fixes, for the code action request that hands them back.
+    /// The fixes, for the code action request that hands them back, with the document's line ends.
     fn fixes(&self, fixes: &[Fix<Span>]) -> serde_json::Value {
+        let end = self.document.line_end();
         let fixes = fixes.iter().map(|fix| {
-            let edits = fix.edits.iter().map(|(place, text)| json!({"range": self.range(*place), "newText": text}));
+            let edit = |(place, text): &(Span, String)| json!({"range": self.range(*place), "newText": text.replace('\n', end)});
+            let edits = fix.edits.iter().map(edit);
             json!({"title": fix.title, "safe": fix.safe, "edits": edits.collect::<Vec<_>>()})
         });
         json!({ "fixes": fixes.collect::<Vec<_>>() })

@@ -179,7 +179,9 @@ async fn listen(output: Option<ChildStdout>, longest: u64, transcript: &mut Tran
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
     while let Ok(1..) = (&mut output).take(longest).read_until(b'\n', &mut line).await {
-        if let Some(step) = transcript.line(&line) {
+        if line.len() as u64 == longest && !line.ends_with(b"\n") {
+            transcript.cut(longest);
+        } else if let Some(step) = transcript.line(&line) {
             view.step(&step).await;
         }
         line.clear();

@@ -71,7 +71,7 @@ impl Runs {
         let token = token.unwrap_or_else(|| ProgressToken::String(format!("rx/run/{id}")));
         let uri = program.uri.clone();
         let call = self.call(program, function, arguments, None);
-        let mut view = RunView::new(self.client.clone(), &call.label);
+        let mut view = RunView::new(self.client.clone(), &call.label, self.settings.message);
         if asked_for || may_create {
             view = view.with_progress(token.clone(), asked_for);
         }
@@ -92,7 +92,7 @@ impl Runs {
         let stage::Order { uri, stage, mut reply, .. } = order;
         let id = self.next(Kind::Stage, &uri);
         let call = self.call(program, Some(subject.function.clone()), Vec::new(), Some(stage));
-        let mut view = RunView::new(self.client.clone(), &call.label);
+        let mut view = RunView::new(self.client.clone(), &call.label, self.settings.message);
         let (stop, stopped) = oneshot::channel();
         self.running.push(Running { id, kind: Kind::Stage, uri, token: None, stop });
         let events = self.events.clone();

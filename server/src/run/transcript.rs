@@ -97,6 +97,13 @@ impl Transcript {
         }
     }
 
+    /// Takes in that a line has more than this many bytes. Of a stage, that is the one with its text.
+    pub fn cut(&mut self, most: u64) {
+        if self.stage.is_some() {
+            self.failure.get_or_insert_with(|| format!("cannot be shown: its text is longer than {} MiB", most >> 20));
+        }
+    }
+
     fn event(&mut self, event: Value) -> Option<Step> {
         let step = |message: String, percent| Some(Step { message, percent });
         match event.get("event").and_then(Value::as_str) {

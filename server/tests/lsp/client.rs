@@ -41,17 +41,10 @@ impl Client {
         Client { server, input, messages, seen: VecDeque::new(), next_id: 0 }
     }
 
-    /// A server after `initialize`, by a client that can take everything, with columns counted in `encoding`.
+    /// A server after `initialize`, by a client that [takes everything](everything).
     pub fn initialized(encoding: &str) -> Client {
         let mut client = Client::start(&["--stdio"]);
-        let diagnostics = json!({
-            "relatedInformation": true, "codeDescriptionSupport": true, "dataSupport": true, "versionSupport": true,
-        });
-        let hover = json!({"contentFormat": ["markdown", "plaintext"]});
-        let result = client.initialize(json!({
-            "general": {"positionEncodings": [encoding]},
-            "textDocument": {"publishDiagnostics": diagnostics, "hover": hover},
-        }));
+        let result = client.initialize(everything(encoding));
         assert_eq!(result["capabilities"]["positionEncoding"], encoding);
         client
     }
@@ -191,6 +184,37 @@ impl Client {
         self.notify("exit", Value::Null);
         self.status()
     }
+}
+
+/// What a client says that counts columns in `encoding` and takes every form an answer can have. It is told of diagnostics, and is not
+/// shown progress, which would have to be answered.
+pub fn everything(encoding: &str) -> Value {
+    let markup = json!(["markdown", "plaintext"]);
+    json!({
+        "general": {"positionEncodings": [encoding]},
+        "workspace": {"workspaceEdit": {"documentChanges": true}, "applyEdit": true},
+        "textDocument": {
+            "publishDiagnostics": {
+                "relatedInformation": true, "codeDescriptionSupport": true, "dataSupport": true, "versionSupport": true,
+            },
+            "hover": {"contentFormat": markup},
+            "rename": {"prepareSupport": true},
+            "documentSymbol": {"hierarchicalDocumentSymbolSupport": true},
+            "codeAction": {
+                "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix", "source", "refactor"]}},
+                "isPreferredSupport": true, "dataSupport": true, "resolveSupport": {"properties": ["edit"]},
+            },
+            "completion": {"completionItem": {
+                "snippetSupport": true, "documentationFormat": markup,
+                "resolveSupport": {"properties": ["documentation"]}, "tagSupport": {"valueSet": [1]},
+            }},
+            "signatureHelp": {"signatureInformation": {
+                "documentationFormat": markup, "activeParameterSupport": true,
+                "parameterInformation": {"labelOffsetSupport": true},
+            }},
+            "inlayHint": {"resolveSupport": {"properties": ["tooltip"]}},
+        },
+    })
 }
 
 impl Drop for Client {

@@ -1,6 +1,7 @@
 //! Scripted sessions with the real server over its pipes.
 
 mod client;
+mod edits;
 mod every_request;
 mod graph;
 mod navigation;
@@ -10,4 +11,5 @@ mod run;
 mod session;
 mod settings;
 mod stage;
+mod text;
 mod writing;

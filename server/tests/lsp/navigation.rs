@@ -1,12 +1,13 @@
 //! Names and structure: definition, references, rename, symbols, folds, selections, calls, semantic tokens.
 
 use crate::client::{Client, change};
+use crate::text::{apply, change_tokens, numbers};
 use serde_json::{Value, json};
 
 const URI: &str = "file:///net.rx";
 
 /// Columns behind the crab differ between encodings.
-const MODULE: &str = "from tvm.script import ir as I
+pub const MODULE: &str = "from tvm.script import ir as I
 from tvm.script import relax as R
 @I.ir_module
 class Module:
@@ -58,20 +59,6 @@ fn client(encoding: &str) -> Client {
     client
 }
 
-/// `text` with the edits of a rename made, for columns that are bytes.
-fn applied(text: &str, edit: &Value) -> String {
-    let mut edits: Vec<Value> = edit["changes"][URI].as_array().expect("edits").clone();
-    edits.sort_by_key(|edit| (edit["range"]["start"]["line"].as_u64(), edit["range"]["start"]["character"].as_u64()));
-    let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
-    for edit in edits.iter().rev() {
-        let place = |end: &str, part: &str| edit["range"][end][part].as_u64().expect("a number") as usize;
-        assert_eq!(place("start", "line"), place("end", "line"));
-        let new = edit["newText"].as_str().expect("a text");
-        lines[place("start", "line")].replace_range(place("start", "character")..place("end", "character"), new);
-    }
-    lines.join("\n")
-}
-
 #[test]
 fn names_lead_to_their_declarations_and_uses() {
     for (encoding, crab) in [("utf-8", 4 + 2), ("utf-16", 2 + 1)] {
@@ -108,7 +95,7 @@ fn a_rename_is_one_edit_or_a_reason() {
     assert!(refused["message"].as_str().is_some_and(|why| why.starts_with("`main` is taken")), "{refused}");
     for (line, column) in [(15, 22), (5, 28), (6, 8), (8, 8), (3, 6), (13, 8), (16, 21)] {
         let edit = client.request("textDocument/rename", rename(line, column, "fresh")).expect("a rename");
-        let text = applied(MODULE, &edit);
+        let text = apply(MODULE, &edit["changes"][URI], "utf-8");
         assert_ne!(text, MODULE);
         let version = i32::try_from(line * 100 + column).expect("small");
         client.change(URI, version, json!([{"text": text}]));
@@ -183,11 +170,6 @@ fn calls_of_a_function() {
     assert_eq!(client.quit(), Some(0));
 }
 
-/// The numbers of an answer with semantic tokens.
-fn numbers(data: &Value) -> Vec<u64> {
-    data.as_array().expect("numbers").iter().filter_map(Value::as_u64).collect()
-}
-
 #[test]
 fn semantic_tokens_come_whole_in_part_and_as_changes() {
     for encoding in ["utf-8", "utf-16"] {
@@ -211,11 +193,8 @@ fn semantic_tokens_come_whole_in_part_and_as_changes() {
             text.replace_range(start(from_line) + from as usize..start(to_line) + to as usize, new);
             let asked = with(document.clone(), "previousResultId", id.clone());
             let delta = client.request("textDocument/semanticTokens/full/delta", asked).expect("changes");
-            for edit in delta["edits"].as_array().expect("edits") {
-                let start = edit["start"].as_u64().expect("a number") as usize;
-                let end = start + edit["deleteCount"].as_u64().expect("a number") as usize;
-                known.splice(start..end, numbers(&edit["data"]));
-            }
+            assert!(!delta["edits"].is_null(), "{delta}");
+            change_tokens(&mut known, &delta);
             id = delta["resultId"].clone();
             // What a server that never saw the old text says.
             client.open("file:///fresh.rx", version, &text);

@@ -36,6 +36,18 @@ class Module:
 
 pub const URI: &str = "untitled:net";
 
+/// How a child may end badly, and what the message is where it was to run `main` and where it was to show it.
+pub const ENDINGS: [(&str, &str, &str); 4] = [
+    ("fail", "`main` failed: net.rx:3: index 9 of 4", "`main` failed: net.rx:3: index 9 of 4"),
+    ("crash", "memory allocation of 99 bytes failed", "memory allocation of 99 bytes failed"),
+    ("garbage", "`main` failed: rxrun ended without a result", "`main` cannot be shown: rxrun ended without a result"),
+    (
+        "emit-long",
+        "`main` failed: rxrun ended without a result",
+        "`main` cannot be shown: its text is longer than 64 MiB",
+    ),
+];
+
 /// The stand-in, which cargo builds beside the server as an example.
 fn stand_in() -> PathBuf {
     let server = Path::new(env!("CARGO_BIN_EXE_rx-lsp"));
@@ -204,6 +216,19 @@ fn the_text_as_it_is_now_is_run_with_progress() {
 }
 
 #[test]
+fn a_client_that_shows_the_answer_gets_no_message_beside_it() {
+    let mut bench = Bench::plain("run");
+    let run = json!({"program": stand_in(), "arguments": ["--behave=run"], "message": false});
+    bench.client.notify("workspace/didChangeConfiguration", json!({"settings": {"rx": {"run": run}}}));
+    bench.client.open(URI, 1, TEXT);
+    let id = bench.run(json!([URI, "main"]));
+    assert_eq!(bench.client.answer(id).expect("a result")["ok"], true);
+    // A message would have come before the answer.
+    assert!(bench.client.unread().all(|message| message["method"] != "window/showMessage"));
+    bench.goes_on();
+}
+
+#[test]
 fn what_was_observed_stands_in_the_answer() {
     let mut bench = Bench::plain("observed");
     bench.client.open(URI, 1, TEXT);
@@ -264,12 +289,7 @@ fn an_older_rxrun_runs_where_no_values_are_asked_for() {
 
 #[test]
 fn what_goes_wrong_in_the_child_is_a_message() {
-    let endings = [
-        ("fail", "`main` failed: net.rx:3: index 9 of 4"),
-        ("crash", "memory allocation of 99 bytes failed"),
-        ("garbage", "`main` failed: rxrun ended without a result"),
-    ];
-    for (behave, expected) in endings {
+    for (behave, expected, _) in ENDINGS {
         let mut bench = Bench::plain(behave);
         bench.client.open(URI, 1, TEXT);
         let id = bench.run(json!([URI, "main"]));

@@ -1,7 +1,7 @@
 //! What a function becomes, shown in an editor: with the stand-in for `rxrun`, and with the real one.
 
 use crate::client::{Client, change};
-use crate::run::{Bench, TEXT, URI};
+use crate::run::{Bench, ENDINGS, TEXT, URI};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -54,12 +54,7 @@ fn the_function_around_a_position_is_shown_as_it_stands_in_the_editor() {
 
 #[test]
 fn what_goes_wrong_is_the_message_of_the_answer() {
-    let endings = [
-        ("fail", "`main` failed: net.rx:3: index 9 of 4"),
-        ("crash", "memory allocation of 99 bytes failed"),
-        ("garbage", "`main` cannot be shown: rxrun ended without a result"),
-    ];
-    for (behave, expected) in endings {
+    for (behave, _, expected) in ENDINGS {
         let mut bench = Bench::plain(behave);
         bench.client.open(URI, 1, TEXT);
         let id = bench.stage(json!([URI, at(16), "cuda"]));

@@ -2,6 +2,7 @@
 //! applied.
 
 use crate::client::Client;
+use crate::text;
 use serde_json::{Value, json};
 
 const URI: &str = "file:///net.rx";
@@ -16,24 +17,7 @@ def main(x: R.Tensor((n, 8), \"float32\"), w: R.Tensor((8, 4), \"float32\")):
 
 /// A client that takes everything.
 fn client() -> Client {
-    start(json!({
-        "workspace": {"workspaceEdit": {"documentChanges": true}, "applyEdit": true},
-        "textDocument": {
-            "codeAction": {
-                "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix", "source", "refactor"]}},
-                "isPreferredSupport": true, "dataSupport": true, "resolveSupport": {"properties": ["edit"]},
-            },
-            "completion": {"completionItem": {
-                "snippetSupport": true, "documentationFormat": ["markdown"],
-                "resolveSupport": {"properties": ["documentation"]}, "tagSupport": {"valueSet": [1]},
-            }},
-            "signatureHelp": {"signatureInformation": {
-                "documentationFormat": ["markdown"], "activeParameterSupport": true,
-                "parameterInformation": {"labelOffsetSupport": true},
-            }},
-            "inlayHint": {"resolveSupport": {"properties": ["tooltip"]}},
-        },
-    }))
+    Client::initialized("utf-16")
 }
 
 /// A client that says nothing but that it knows actions.
@@ -64,34 +48,9 @@ fn range(from: (u32, u32), to: (u32, u32)) -> Value {
     json!({"start": position(from), "end": position(to)})
 }
 
-/// The byte of a UTF-16 position.
-fn byte(text: &str, position: &Value) -> usize {
-    let number = |key: &str| position[key].as_u64().expect("a number") as usize;
-    let start: usize = text.split_inclusive('\n').take(number("line")).map(str::len).sum();
-    let mut left = number("character");
-    let inside = text[start..].chars().take_while(|it| {
-        let fits = left > 0;
-        left = left.saturating_sub(it.len_utf16());
-        fits
-    });
-    start + inside.map(char::len_utf8).sum::<usize>()
-}
-
+/// `text` with the edits of a client that counts as all can.
 fn apply(text: &str, edits: &Value) -> String {
-    let mut edits: Vec<(usize, usize, &str)> = edits
-        .as_array()
-        .expect("edits")
-        .iter()
-        .map(|it| {
-            (byte(text, &it["range"]["start"]), byte(text, &it["range"]["end"]), it["newText"].as_str().unwrap_or(""))
-        })
-        .collect();
-    edits.sort();
-    let mut text = text.to_owned();
-    for (from, to, new) in edits.into_iter().rev() {
-        text.replace_range(from..to, new);
-    }
-    text
+    text::apply(text, edits, "utf-16")
 }
 
 fn actions(client: &mut Client, range: Value, only: Value) -> Vec<Value> {

@@ -53,6 +53,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             std::process::exit(2);
         }
         "old" => println!(r#"{{"event":"ran","seconds":[0.0019]}}"#),
+        // More than any editor shows.
+        "emit-long" => {
+            println!(r#"{{"event":"emitted","stage":"tir","text":"{}","parts":[]}}"#, "x".repeat(65 << 20));
+        }
         "emit" => {
             let part = r#"{"name":"relu","start_line":1,"end_line":3,"places":[{"line":23,"column":9,"end_line":23,"end_column":25}]}"#;
             println!(r#"{{"event":"checked","seconds":0.001}}"#);

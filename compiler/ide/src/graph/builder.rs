@@ -28,6 +28,23 @@ struct Draft {
     value: Option<Expr>,
 }
 
+/// A place without a node of its own, whose mistakes another has.
+struct Header {
+    /// The bytes of the file that it takes up.
+    covers: Span,
+    /// Of a return annotation none, since what is returned has them. Of a block its bytes: the first node in it has them.
+    block: Option<Span>,
+}
+
+impl Header {
+    fn leads_to(&self, node: &GraphNode) -> bool {
+        match self.block {
+            None => node.kind == NodeKind::Output,
+            Some(block) => (block.start..block.end).contains(&node.span.start),
+        }
+    }
+}
+
 /// The segment that is being read.
 #[derive(Clone)]
 struct Here<'a> {
@@ -77,6 +94,7 @@ pub(super) struct Builder<'a> {
     /// Where the statements with mistakes start.
     flagged: HashSet<u32>,
     drafts: Vec<Draft>,
+    headers: Vec<Header>,
     edges: Vec<GraphEdge>,
     /// The node that a variable's value comes from.
     known: NameMap<usize>,
@@ -85,8 +103,8 @@ pub(super) struct Builder<'a> {
 impl<'a> Builder<'a> {
     pub(super) fn new(view: &FileView<'a>, item: usize, mistakes: &'a [Mistake<'a>]) -> Builder<'a> {
         let flagged = mistakes.iter().map(|mistake| mistake.statement).collect();
-        let (drafts, edges, known) = Default::default();
-        Builder { view: *view, item, mistakes, flagged, drafts, edges, known }
+        let (drafts, headers, edges, known) = Default::default();
+        Builder { view: *view, item, mistakes, flagged, drafts, headers, edges, known }
     }
 
     fn here(&self, number: usize) -> Option<Here<'a>> {
@@ -130,11 +148,13 @@ impl<'a> Builder<'a> {
         }
         let statements = here.segment.tree().statements.iter();
         let params = statements.filter_map(|statement| match &statement.tree.kind {
-            StatementKind::Def { params, .. } => Some((here.segment.cursor(statement), params)),
+            StatementKind::Def { params, .. } => Some((statement, params)),
             _ => None,
         });
         // A mistake in its annotation is the parameter's.
-        for (cursor, params) in params {
+        for (statement, params) in params {
+            let cursor = here.segment.cursor(statement);
+            self.header(here, statement, None);
             for param in params {
                 let whole = cursor.parameter(param).span(param.tree.tokens).shift(here.base);
                 let own = |draft: &&mut Draft| whole.start <= draft.node.span.start && draft.node.span.end <= whole.end;
@@ -159,6 +179,7 @@ impl<'a> Builder<'a> {
         let (function, statement) = innermost(&here, &recorded.bindings, at)?;
         let header = here.statement(statement)?;
         let StatementKind::Def { name, params, .. } = &header.tree.kind else { return None };
+        self.header(&here, header, None);
         let cursor = here.segment.cursor(header);
         let named = params.iter().filter_map(|param| Some((param, param.tree.name?)));
         for ((param, token), (variable, ty)) in named.zip(&function.params) {
@@ -383,11 +404,32 @@ impl<'a> Builder<'a> {
         found
     }
 
+    /// Notes a header that may have mistakes: what a function is said to return, or a `with` in front of its block.
+    fn header(&mut self, here: &Here<'a>, statement: &Statement, block: Option<Span>) {
+        let cursor = here.segment.cursor(statement);
+        let covers = match &statement.tree.kind {
+            StatementKind::Def { ret: Some(ret), .. } => cursor.span(ret.tokens),
+            StatementKind::With(_) => statement.span,
+            _ => return,
+        };
+        let block = block.map(|block| block.shift(here.base));
+        self.headers.push(Header { covers: covers.shift(here.base), block });
+    }
+
     /// Nodes of statements that have a mistake and no node among those behind `first`.
     fn unread(&mut self, here: &Here<'a>, first: usize, statements: Range<usize>) {
         for at in statements {
             let Some(statement) = here.segment.tree().statements.get(at) else { return };
             let start = here.base + statement.span.start;
+            if let StatementKind::With(_) = statement.tree.kind {
+                // Its first statement may stand in the next segment.
+                let end = if here.block_end(at) == here.segment.tree().statements.len() {
+                    u32::MAX - here.base
+                } else {
+                    here.block(at).end
+                };
+                self.header(here, statement, Some(Span::new(statement.span.end, end)));
+            }
             let drawn = || self.drafts.iter().skip(first).any(|draft| draft.covers.touches(start));
             let header = matches!(
                 statement.tree.kind,
@@ -426,7 +468,14 @@ impl<'a> Builder<'a> {
                 let inside = draft.written.touches(mistake.at);
                 (draft.covers.len(), !inside, if inside { draft.written.len() } else { u32::MAX - draft.written.len() })
             };
-            let Some(draft) = self.drafts.iter_mut().filter(mine).min_by_key(|draft| nearness(draft)) else { continue };
+            let found = match self.drafts.iter().any(|draft| draft.covers.touches(mistake.at)) {
+                true => self.drafts.iter_mut().filter(mine).min_by_key(|draft| nearness(draft)),
+                false => {
+                    let header = self.headers.iter().rfind(|header| header.covers.touches(mistake.at));
+                    header.and_then(|header| self.drafts.iter_mut().find(|draft| header.leads_to(&draft.node)))
+                }
+            };
+            let Some(draft) = found else { continue };
             match mistake.diagnostic.severity {
                 Severity::Error => draft.node.errors += 1,
                 _ => draft.node.warnings += 1,

@@ -6,6 +6,7 @@ use rx_analysis::file_context::is_symbol_maker;
 use rx_base::{DType, Name, Span};
 use rx_syntax::ast::{Argument, Expr, ExprKind, ImportedName, Parameter, StatementKind};
 use rx_syntax::{Cursor, Segment, Statement, TokenKind};
+use std::ops::Range;
 
 /// A name written in an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +85,7 @@ pub(crate) struct Scanner<'a> {
 pub(crate) struct Found {
     pub(crate) reads: Vec<Mention>,
     pub(crate) binds: Vec<Mention>,
-    /// Of each lambda that binds a name asked for: its mentions, the parameter first.
+    /// Of each lambda or comprehension that binds a name asked for: its mentions, what binds it first.
     pub(crate) lambdas: Vec<Vec<Mention>>,
 }
 
@@ -123,9 +124,9 @@ impl Scanner<'_> {
                     };
                     let Some(role) = role else { continue };
                     let mention = self.mention(hit.which, span, role);
-                    let lambda = lambdas.iter().position(|lambda| {
-                        lambda.tokens.contains(&token) && lambda.names.contains(&self.wanted[hit.which])
-                    });
+                    let lambda = lambdas
+                        .iter()
+                        .position(|lambda| lambda.holds(token) && lambda.names.contains(&self.wanted[hit.which]));
                     match (lambda, role) {
                         (Some(lambda), _) => inside[lambda].push(mention),
                         (None, Role::Bind(_) | Role::Own) => found.binds.push(mention),
@@ -135,6 +136,7 @@ impl Scanner<'_> {
                 _ => {}
             }
         }
+        inside.iter_mut().for_each(|mentions| mentions.sort_by_key(|it| !matches!(it.role, Role::Bind(_))));
         found.lambdas = inside.into_iter().filter(|mentions| !mentions.is_empty()).collect();
         found
     }
@@ -306,11 +308,12 @@ impl Scanner<'_> {
         }
     }
 
+    /// The lambdas and comprehensions of a statement.
     fn lambdas(&self, statement: &Statement) -> Vec<Lambda> {
         let kinds = self.segment.tree().tokens.kinds();
         let (first, count) = (statement.first_token as usize, statement.token_count as usize);
         let own = kinds.get(first..first + count).unwrap_or_default();
-        if !own.contains(&TokenKind::Lambda) {
+        if !own.iter().any(|kind| matches!(kind, TokenKind::Lambda | TokenKind::For)) {
             return Vec::new();
         }
         let mut found = Vec::new();
@@ -318,27 +321,68 @@ impl Scanner<'_> {
             let mut left = vec![root.expr];
             while let Some(expr) = left.pop() {
                 left.extend(expr.children());
-                let ExprKind::Lambda { params, .. } = &expr.kind else { continue };
-                let params: Vec<u32> = params.iter().filter_map(|param| parameter(root.base, param)).collect();
-                let tokens = &self.segment.tree().tokens;
-                let name =
-                    |token: &u32| Some(rx_base::name::name(self.segment.text().get(tokens.span(*token)?.range())?));
-                let names = params.iter().filter_map(name).collect();
                 let tokens = root.base + expr.tokens.start..root.base + expr.tokens.end;
-                found.push(Lambda { tokens, params, names });
+                let (params, outside) = match &expr.kind {
+                    ExprKind::Lambda { params, .. } => {
+                        (params.iter().filter_map(|param| parameter(root.base, param)).collect(), 0..0)
+                    }
+                    ExprKind::Comprehension => self.comprehension(tokens.clone()),
+                    _ => continue,
+                };
+                let table = &self.segment.tree().tokens;
+                let name =
+                    |token: &u32| Some(rx_base::name::name(self.segment.text().get(table.span(*token)?.range())?));
+                let names = params.iter().filter_map(name).collect();
+                found.push(Lambda { tokens, outside, params, names });
             }
         }
         // Inner ones first: a name belongs to the nearest.
         found.sort_by_key(|lambda| lambda.tokens.len());
         found
     }
+
+    /// Of a comprehension, which has no tree: the names between each `for` and its `in`, and what it goes over first.
+    fn comprehension(&self, tokens: Range<u32>) -> (Vec<u32>, Range<u32>) {
+        let kind = |token: u32| self.segment.tree().tokens.kind(token);
+        let bracketed = kind(tokens.start).is_some_and(TokenKind::is_opener);
+        let (mut params, mut outside) = (Vec::new(), None);
+        let (mut depth, mut binds) = (-i32::from(bracketed), false);
+        for token in tokens.clone() {
+            match kind(token) {
+                Some(opener) if opener.is_opener() => depth += 1,
+                Some(closer) if closer.is_closer() => depth -= 1,
+                Some(TokenKind::For) if depth == 0 => binds = true,
+                Some(TokenKind::In) if depth == 0 && binds => {
+                    binds = false;
+                    outside = outside.or(Some(token + 1..tokens.end));
+                    continue;
+                }
+                Some(name) if binds && name.is_name() => params.push(token),
+                _ => {}
+            }
+            let goes_on = matches!(kind(token), Some(TokenKind::For | TokenKind::If)) && depth == 0;
+            if let Some(first) = outside.as_mut().filter(|first| goes_on && first.contains(&token)) {
+                first.end = token;
+            }
+        }
+        (params, outside.unwrap_or(0..0))
+    }
 }
 
+/// A lambda, or a comprehension: what it binds is known in it alone.
 struct Lambda {
-    tokens: std::ops::Range<u32>,
+    tokens: Range<u32>,
+    /// What stands in it and is read outside of it: what a comprehension goes over first.
+    outside: Range<u32>,
     /// The tokens of its parameters, and their names.
     params: Vec<u32>,
     names: Vec<Name>,
+}
+
+impl Lambda {
+    fn holds(&self, token: u32) -> bool {
+        self.tokens.contains(&token) && !self.outside.contains(&token)
+    }
 }
 
 /// Whether a call declares a symbolic dim: `T.int64()`, `TypeVar("n")`.

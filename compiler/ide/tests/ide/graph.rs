@@ -74,6 +74,23 @@ return R.abs(z)");
     assert!(torn.is_some_and(|node| node.errors > 0), "{:?}", drawn(&graph));
 }
 
+#[test]
+fn mistakes_of_headers_stand_where_the_header_leads() {
+    let text = "@R.function
+def main(x: R.Tensor((4,), \"float32\")) -> R.Tensr((4,), \"float32\"):
+    h = R.abs(x)$0
+    with R.dataflow():
+        y = R.cos(h)
+        with R.dataflow():
+            z = R.sin(y)
+            R.output(z)
+    return z
+";
+    let graph = graph(&Fixture::new(text)).expect("a graph");
+    let marked: Vec<&str> = graph.nodes.iter().filter(|node| node.errors > 0).map(|node| node.label.as_str()).collect();
+    assert_eq!(marked, ["sin", "return"], "{:?}", drawn(&graph));
+}
+
 const BRANCHES: &str = "@R.function
 def main(x: R.Tensor((4,), \"float32\"), c: R.Tensor((), \"bool\")):
     h = R.abs(x)

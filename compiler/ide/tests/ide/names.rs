@@ -266,6 +266,25 @@ def f(x: T.int32):
 }
 
 #[test]
+fn what_a_comprehension_binds_is_its_own() {
+    let text = "@T.prim_func
+def f(x: T.int32, y: T.int32):
+    r = T.f([$0x + y for x in range(x) if x for y in range(x)], x, {k: x for k, v in x})
+";
+    let expected = "@T.prim_func
+def f(x: T.int32, y: T.int32):
+    r = T.f([<x> + y for <=x> in range(x) if <x> for y in range(<x>)], x, {k: x for k, v in x})
+";
+    expect(text, expected);
+    let outer = text.replace("$0x +", "x +").replace("range(x) if", "range($0x) if");
+    let expected = "@T.prim_func
+def f(<=x>: T.int32, y: T.int32):
+    r = T.f([x + y for x in range(<x>) if x for y in range(x)], <x>, {k: <x> for k, v in <x>})
+";
+    expect(&outer, expected);
+}
+
+#[test]
 fn python_files_are_read_for_their_modules_only() {
     let text = "x = 1
 print(x)

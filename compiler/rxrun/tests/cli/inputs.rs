@@ -56,9 +56,6 @@ fn settings_say_what_a_run_takes() {
     std::fs::create_dir(folder.path("nets")).expect("a folder");
     folder.write("nets/take.rx", TAKE);
     folder.arrays("data.npz", &[("table", &table()), ("indices", &ints(&[3, 1])), ("unused", &ints(&[1]))]);
-    folder.write("rx.toml", "[run]\ninputs = ['data.npz']\ninput = { other = 'none.npy' }\ndevice = 'interp'\n");
-    // A file that is not there is an error also where no parameter is called after it.
-    folder.run(&["nets/take.rx"]).fails(2, "none.npy: ");
     folder.write("rx.toml", "[run]\ninputs = ['data.npz']\ndevice = 'interp'\n");
     let run = folder.run(&["nets/take.rx"]).succeeds();
     assert!(run.stdout().contains("out0: float32 (2, 2)  min 0.000000  mean 2.250000"), "{}", run.stdout());
@@ -82,4 +79,28 @@ fn settings_say_what_a_run_takes() {
     assert!(said.contains("out0: float32 (5, 2)  min 9.0"), "{said}");
     folder.write("rx.toml", "run = { seed = -1 }\n");
     folder.run(&["nets/take.rx"]).fails(2, "`run.seed` takes an integer of 0 or more");
+}
+
+#[test]
+fn what_settings_name_and_a_function_does_not_need_may_be_missing() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    folder.arrays("data.npz", &[("table", &table()), ("indices", &ints(&[3, 1]))]);
+    let wrong = "none.npy is not read: `other`, for which rx.toml names it, is no parameter of `main`";
+    let settings = |text: &str| folder.write("rx.toml", format!("[run]\ndevice = 'interp'\n{text}\n"));
+    settings("inputs = ['data.npz']\ninput = { other = 'none.npy' }");
+    let run = folder.run(&["take.rx"]).succeeds();
+    assert!(run.stdout().contains("out0: float32 (2, 2)") && run.stderr().contains(wrong), "{}", run.stderr());
+    // What it needs must be there, unless the command line gives it.
+    settings("inputs = ['data.npz']\ninput = { indices = 'none.npy' }");
+    folder.run(&["take.rx"]).fails(2, "none.npy: ");
+    npy::write_file(&folder.path("indices.npy"), &ints(&[2])).expect("written");
+    let run = folder.run(&["take.rx", "--input", "indices=indices.npy"]).succeeds();
+    assert!(run.stdout().contains("out0: float32 (1, 2)") && !run.stderr().contains("none.npy"), "{}", run.stderr());
+    settings("inputs = ['none.npz']");
+    folder.run(&["take.rx", "--input", "indices=indices.npy"]).fails(2, "none.npz: ");
+    let run = folder.run(&["take.rx", "--inputs", "data.npz"]).succeeds();
+    assert!(run.stderr().contains("; nothing of it is needed"), "{}", run.stderr());
+    // On the command line everything is meant.
+    folder.run(&["take.rx", "--isolated", "--inputs", "none.npz", "--inputs", "data.npz"]).fails(2, "none.npz: ");
 }

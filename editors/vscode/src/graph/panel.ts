@@ -22,7 +22,9 @@ interface Drawn {
   readonly graph: Graph;
 }
 
-export class GraphPanel implements vscode.Disposable {
+const TYPE = "rx.graph";
+
+export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSerializer {
   private panel: vscode.WebviewPanel | undefined;
   private drawn: Drawn | undefined;
   // The node that the page just asked for: it is not told of it, since it may be at another by then.
@@ -42,6 +44,7 @@ export class GraphPanel implements vscode.Disposable {
       vscode.window.onDidChangeActiveTextEditor((editor) => editor && this.moved(editor)),
       onDidSettle((uri) => this.settled(uri)),
       server.onDidChange((state) => state.kind === "running" && this.settled()),
+      vscode.window.registerWebviewPanelSerializer(TYPE, this),
     );
   }
 
@@ -61,10 +64,21 @@ export class GraphPanel implements vscode.Disposable {
     }
   }
 
+  // The panel is there again after the window was loaded anew: of the function under the cursor, once the server runs.
+  deserializeWebviewPanel(panel: vscode.WebviewPanel): Promise<void> {
+    this.panel?.dispose();
+    this.panel = this.furnish(panel);
+    return Promise.resolve();
+  }
+
   private open(): vscode.WebviewPanel {
     const where = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
+    return this.furnish(vscode.window.createWebviewPanel(TYPE, "Graph", where));
+  }
+
+  private furnish(panel: vscode.WebviewPanel): vscode.WebviewPanel {
     const [media, out] = [vscode.Uri.joinPath(this.extension, "media"), vscode.Uri.joinPath(this.extension, "out")];
-    const panel = vscode.window.createWebviewPanel("rx.graph", "Graph", where, { enableScripts: true, localResourceRoots: [media, out] });
+    panel.webview.options = { enableScripts: true, localResourceRoots: [media, out] };
     panel.iconPath = vscode.Uri.joinPath(this.extension, "icons", "rx.svg");
     panel.webview.onDidReceiveMessage((message: FromPage) => this.hear(message));
     panel.onDidChangeViewState(() => {
@@ -104,6 +118,11 @@ export class GraphPanel implements vscode.Disposable {
   private async draw(): Promise<void> {
     const editor = activeProgram();
     if (!this.ready || editor === undefined) {
+      return;
+    }
+    if (this.server.isStarting && this.drawn === undefined) {
+      // It is drawn when the server runs.
+      this.tell({ kind: "message", text: "The language server is starting." });
       return;
     }
     const { document, selection } = editor;

@@ -2,7 +2,7 @@
 
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { chosenInputs, inputFiles, isSingle, parameters, type Chosen } from "./inputs";
+import { chosenInputs, inputFiles, isSingle, parameters, ticked, type Chosen } from "./inputs";
 
 interface Item extends vscode.QuickPickItem {
   // Nothing: drawn from the seed.
@@ -15,17 +15,13 @@ export async function chooseInputs(program: vscode.Uri, words: readonly string[]
   const files = program.scheme === "file" ? await filesBeside(program) : [];
   const known = new Set(now.map(({ file }) => file));
   const items: Item[] = [
-    { label: "Seeded", description: "values drawn from the seed, for every parameter that no chosen file has", picked: known.size === 0 },
-    ...files.map((file) => ({ label: file, file, picked: known.has(file) })),
+    { label: "Seeded", description: "values drawn from the seed; so are those of parameters that no chosen file has" },
+    ...files.map((file) => ({ label: file, file })),
     // What the user named by hand stays.
-    ...[...known].filter((file) => !files.includes(file)).map((file) => ({ label: file, file, picked: true })),
+    ...[...known].filter((file) => !files.includes(file)).map((file) => ({ label: file, file })),
   ];
-  const picked = await vscode.window.showQuickPick(items, {
-    title: `Inputs of ${path.basename(program.path)}`,
-    placeHolder: files.length === 0 ? "There is no .npz, .npy or .safetensors file beside the program" : "Files beside the program; they are remembered",
-    canPickMany: true,
-    ignoreFocusOut: true,
-  });
+  const placeholder = files.length === 0 ? "There is no .npz, .npy or .safetensors file beside the program" : "Files beside the program; they are remembered";
+  const picked = await pick(`Inputs of ${path.basename(program.path)}`, placeholder, items, known);
   const chosen: Chosen[] = [];
   for (const { file } of picked ?? []) {
     if (file !== undefined) {
@@ -37,6 +33,35 @@ export async function chooseInputs(program: vscode.Uri, words: readonly string[]
     }
   }
   return picked && chosen;
+}
+
+// Those that are ticked when the user is done; nothing when the user gives up. Files untick the seed, and it them.
+function pick(title: string, placeholder: string, items: readonly Item[], known: ReadonlySet<string>): Promise<readonly Item[] | undefined> {
+  const quick = vscode.window.createQuickPick<Item>();
+  Object.assign(quick, { title, placeholder, items, canSelectMany: true, ignoreFocusOut: true });
+  const select = (files: readonly (string | undefined)[]): void => {
+    quick.selectedItems = items.filter(({ file }) => files.includes(file));
+  };
+  let now = ticked([], [...known]);
+  select(now);
+  return new Promise((resolve) => {
+    quick.onDidChangeSelection((selected) => {
+      const wanted = ticked(now, selected.map(({ file }) => file));
+      now = wanted;
+      if (wanted.length !== selected.length || selected.some(({ file }) => !wanted.includes(file))) {
+        select(wanted);
+      }
+    });
+    quick.onDidAccept(() => {
+      resolve(quick.selectedItems);
+      quick.hide();
+    });
+    quick.onDidHide(() => {
+      resolve(undefined);
+      quick.dispose();
+    });
+    quick.show();
+  });
 }
 
 async function filesBeside(program: vscode.Uri): Promise<string[]> {

@@ -43,6 +43,13 @@ export function chosenInputs(words: readonly string[]): Chosen[] {
   });
 }
 
+// What stays ticked: files, or the seed (nothing) alone, whichever was ticked last.
+export function ticked(before: readonly (string | undefined)[], now: readonly (string | undefined)[]): (string | undefined)[] {
+  const files = now.filter((file) => file !== undefined);
+  const seeded = now.length > files.length && !before.includes(undefined);
+  return seeded || files.length === 0 ? [undefined] : files;
+}
+
 // Of an option, written `--option value` or `--option=value`.
 function value(option: string, word: string, next: string | undefined): string | undefined {
   return word === option ? next : word.startsWith(`${option}=`) ? word.slice(option.length + 1) : undefined;

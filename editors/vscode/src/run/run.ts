@@ -6,6 +6,7 @@ import type { ExecuteCommandSignature } from "vscode-languageclient/node";
 import type { Place } from "../place";
 import { range } from "../positions";
 import { activeProgram, editorsOf, isProgram } from "../programs";
+import { showsReport } from "../settings";
 import { line, missingDims, without, words } from "./arguments";
 import { chooseInputs } from "./choose";
 import type { InlineValues } from "./inline";
@@ -177,7 +178,7 @@ export class Runner implements vscode.Disposable {
       this.values.show(target.uri, program, outcome.values);
     }
     this.channel.appendLine(`${new Date().toLocaleTimeString()}  ${lines(outcome).join("\n")}`);
-    if (!outcome.cancelled && vscode.workspace.getConfiguration("rx").get<boolean>("run.showReport", true)) {
+    if (!outcome.cancelled && showsReport()) {
       const name = path.basename(target.uri.path);
       const title = target.function === undefined ? name : `${target.function} in ${name}`;
       this.panel.show({ title, uri: target.uri.toString(), arguments: words, outcome });

@@ -47,6 +47,11 @@ export class Server implements vscode.Disposable {
     return this.current;
   }
 
+  // Whether it will run, or fail to, without being told to.
+  get isStarting(): boolean {
+    return this.current.kind === "starting" || this.current.kind === "waiting";
+  }
+
   // Starts what is not running yet.
   start(): Promise<void> {
     return this.enqueue(() => (this.client === undefined ? this.launch() : Promise.resolve()));

@@ -7,6 +7,7 @@ import type { Server } from "../server/server";
 import { Turns } from "../turns";
 import { Functions } from "./functions";
 import { KINDS, linesOf, placesOf, readAddress, tab, type Lines, type Stage } from "./stage";
+import { tabs } from "./tabs";
 import { STAGE, View } from "./view";
 
 export const SCHEME = "rx-stage";
@@ -28,11 +29,15 @@ export class StageDocuments implements vscode.TextDocumentContentProvider, vscod
   });
   private readonly parts: vscode.Disposable;
 
-  constructor(private readonly server: Server) {
+  constructor(
+    private readonly server: Server,
+    memory: vscode.Memento,
+  ) {
     this.parts = vscode.Disposable.from(
       this.changed,
       this.linked,
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
+      tabs(SCHEME, memory, (uri, column) => this.open(uri, column)),
       vscode.workspace.onDidCloseTextDocument(({ uri }) => this.closed(uri)),
       vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => contentChanges.length > 0 && this.edited(document.uri)),
       vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => void this.moved(textEditor)),
@@ -58,13 +63,18 @@ export class StageDocuments implements vscode.TextDocumentContentProvider, vscod
     const name = uri.path.slice(uri.path.lastIndexOf("/") + 1);
     const address = vscode.Uri.from({ scheme: SCHEME, path: `/${tab(stage, name)}`, query: JSON.stringify({ program: uri.toString(), stage }) });
     this.view(address)?.moved(program.selection.active);
+    await this.open(address, vscode.ViewColumn.Beside);
+  }
+
+  private async open(address: vscode.Uri, viewColumn: vscode.ViewColumn): Promise<void> {
     let document = await vscode.workspace.openTextDocument(address);
+    const stage = readAddress(address.query)?.stage;
     const known = await vscode.languages.getLanguages();
-    const language = KINDS[stage].languages.find((language) => known.includes(language));
+    const language = stage && KINDS[stage].languages.find((language) => known.includes(language));
     if (language !== undefined && document.languageId !== language) {
       document = await vscode.languages.setTextDocumentLanguage(document, language);
     }
-    await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true, preview: false });
+    await vscode.window.showTextDocument(document, { viewColumn, preserveFocus: true, preview: false });
   }
 
   provideTextDocumentContent(uri: vscode.Uri): string {

@@ -53,6 +53,10 @@ export class View implements vscode.Disposable {
   }
 
   async make(): Promise<void> {
+    // It is made when the server runs.
+    if (this.server.isStarting) {
+      return;
+    }
     const asked = await this.latest.ask((token) => this.turns.take(() => this.question(token)));
     if (asked === undefined) {
       return;

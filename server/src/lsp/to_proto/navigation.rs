@@ -25,15 +25,6 @@ pub fn highlights(subject: &Subject<'_>, found: Vec<(Span, Access)>) -> Vec<prot
     found.into_iter().map(highlight).collect()
 }
 
-/// Edits of one document.
-pub fn workspace_edit(subject: &Subject<'_>, edits: Vec<(Span, String)>) -> proto::WorkspaceEdit {
-    let edits = edits.into_iter().map(|(span, text)| proto::TextEdit { range: subject.range(span), new_text: text });
-    proto::WorkspaceEdit {
-        changes: Some([(subject.uri.clone(), edits.collect())].into_iter().collect()),
-        ..Default::default()
-    }
-}
-
 /// What a document declares: as a tree, or in a row for clients without trees.
 pub fn document_symbols(subject: &Subject<'_>, found: Vec<Outline>) -> proto::DocumentSymbolResponse {
     if subject.profile.symbol_trees {
