@@ -30,7 +30,12 @@ pub struct Parameter {
 }
 
 /// Every pass, by name.
-pub const ALL: &[Pass] = &[passes::bind_symbolic_vars::PASS, passes::dead_code::PASS, passes::common_subexpr::PASS];
+pub const ALL: &[Pass] = &[
+    passes::bind_symbolic_vars::PASS,
+    passes::dead_code::PASS,
+    passes::common_subexpr::PASS,
+    passes::inline_private::PASS,
+];
 
 /// The pass called `name`.
 pub fn find(name: &str) -> Option<&'static Pass> {

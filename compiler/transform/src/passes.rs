@@ -3,3 +3,4 @@
 pub mod bind_symbolic_vars;
 pub mod common_subexpr;
 pub mod dead_code;
+pub mod inline_private;

@@ -154,3 +154,54 @@ def main(x: R.Tensor((3,), dtype=\"float32\")) -> R.Tensor((6,), dtype=\"float32
 ";
     check("BindSymbolicVars({\"n\": 3})", before, after);
 }
+
+#[test]
+fn calls_of_private_functions_become_what_they_do() {
+    let before = "\
+@R.function(private=True)
+def twice(x: R.Tensor((n,), dtype=\"float32\")) -> R.Tensor((n,), dtype=\"float32\"):
+    with R.dataflow():
+        y: R.Tensor((n,), dtype=\"float32\") = R.add(x, x)
+        R.output(y)
+    return y
+
+@R.function(private=True)
+def loop(x: T) -> T:
+    cls = Module
+    y: T = cls.loop(x)
+    return y
+
+@R.function
+def main(x: T) -> T:
+    cls = Module
+    with R.dataflow():
+        y: T = cls.twice(x)
+        z: T = cls.twice(y)
+        R.output(z)
+    w: T = cls.twice(z)
+    v: T = cls.loop(w)
+    return v
+";
+    let after = "\
+@R.function(private=True)
+def loop(x: T) -> T:
+    cls = Module
+    y: T = cls.loop(x)
+    return y
+
+@R.function
+def main(x: T) -> T:
+    cls = Module
+    with R.dataflow():
+        y_1: T = R.add(x, x)
+        y_2: T = R.add(y_1, y_1)
+        z: T = y_2
+        R.output(z)
+    with R.dataflow():
+        y_3: T = R.add(z, z)
+        R.output(y_3)
+    v: T = cls.loop(y_3)
+    return v
+";
+    check("InlinePrivateFunctions", before, after);
+}
