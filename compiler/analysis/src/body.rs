@@ -25,11 +25,14 @@ pub fn function_body(
     let mut body = Body::default();
     let mut first_statement = check.segments.first().map_or(0, |header| header.statements);
     let mut stated = None;
+    let mut attributes = Vec::new();
     each_segment(segments, check, file, |at, _, mut recorded| {
         for binding in &mut recorded.bindings {
             place(binding, name, first_statement);
         }
         body.bindings.append(&mut recorded.bindings);
+        body.outputs.append(&mut recorded.outputs);
+        attributes.append(&mut recorded.attributes);
         body.result = recorded.returned.or(body.result.take());
         let Some(result) = check.segments.get(at) else { return };
         first_statement = first_statement.saturating_add(result.statements);
@@ -39,6 +42,9 @@ pub fn function_body(
         name,
         params: signature.params.to_vec(),
         ret: check.returned.clone().unwrap_or(StructInfo::Object),
+        pure: signature.pure,
+        private: signature.private,
+        attributes,
         num_input: stated.and_then(|stated| stated.num_input).or(signature.num_input),
         bounds: stated.map(|stated| stated.bounds.clone()).unwrap_or_default(),
         body,

@@ -52,7 +52,7 @@ use recorder::Recorder;
 use rx_base::name::NameMap;
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, Diagnostic, Name, Span};
-use rx_ir::{Binding, Expr as IrExpr, IndexSites, Known, Requirement, Signature, StructInfo, Summary};
+use rx_ir::{Attr, Binding, Expr as IrExpr, IndexSites, Known, Requirement, Signature, StructInfo, Summary};
 use rx_syntax::Segment;
 use scope::Scope;
 use std::sync::Arc;
@@ -184,6 +184,10 @@ pub struct Recorded {
     pub bindings: Vec<Binding>,
     /// The returned value, where the segment returns.
     pub returned: Option<IrExpr>,
+    /// What its `R.output`s show: the dataflow block's ordinal and the variable.
+    pub outputs: Vec<(u32, Name)>,
+    /// What its `R.func_attr` says.
+    pub attributes: Vec<(Arc<str>, Attr)>,
 }
 
 /// Elaborates a segment again to learn what it does: `outer` answers as when it was checked.
@@ -192,7 +196,12 @@ pub fn record(segment: &Segment, start: &BlockState, file: &FileContext, outer: 
     elaborator.recorder = Some(Recorder::default());
     elaborator.run();
     let recorder = elaborator.recorder.take().unwrap_or_default();
-    Recorded { bindings: recorder.bindings, returned: recorder.returned }
+    Recorded {
+        bindings: recorder.bindings,
+        returned: recorder.returned,
+        outputs: recorder.outputs,
+        attributes: recorder.attributes,
+    }
 }
 
 /// Elaborates a segment of a Relax function; `types` are those of the segments before, and then of this one as well.

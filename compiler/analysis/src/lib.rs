@@ -23,6 +23,7 @@ pub mod prim_func;
 pub mod prim_names;
 mod readings;
 pub mod reconcile;
+pub mod relax_function;
 pub mod returns;
 pub mod signature;
 pub mod stats;

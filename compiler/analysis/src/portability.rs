@@ -86,7 +86,7 @@ impl Uses {
             }
         }
         each_segment(segments, check, file, |_, _, recorded| {
-            let body = Body { bindings: recorded.bindings, result: recorded.returned };
+            let body = Body { bindings: recorded.bindings, result: recorded.returned, ..Body::default() };
             uses.body(&body);
         });
         uses

@@ -6,9 +6,11 @@ use crate::workspace::{FileId, Workspace};
 use rx_analysis::elaborate::{Row, RowKind};
 use rx_analysis::function::ItemPlace;
 use rx_analysis::metadata::{self, ConstantData};
+use rx_analysis::relax_function::relax_function;
 use rx_analysis::{ItemPart, body, tir};
+use rx_base::name::name;
 use rx_base::{Diagnostic, Name, Span};
-use rx_ir::{Function, IndexSites, Origin, Signature};
+use rx_ir::{Function, IndexSites, Item, Module, Origin, Signature};
 use rx_syntax::document::{FunctionKind, ItemKind};
 use rx_tir::PrimFunc;
 use std::sync::Arc;
@@ -62,6 +64,42 @@ impl Workspace {
         let Signature::Relax(signature) = &*full_signature(db, input) else { return None };
         let check = check_item(db, input).function?;
         Some(body::function_body(name, &item.segments, signature, &check, &scope_context(db, input.scope(db))))
+    }
+
+    /// The file as passes take it: Relax functions in blocks, everything else as it is written.
+    ///
+    /// # Errors
+    /// What keeps it from being read: several classes, or Relax text outside functions that rx does not look at.
+    pub fn module<L>(&self, file: FileId) -> Result<Module<L>, String> {
+        let Some((db, document, inputs)) = self.parts(file) else { return Err("the file is gone".to_owned()) };
+        let mut module = Module { prelude: Arc::from(""), class: None, items: Vec::new() };
+        let mut prelude = String::new();
+        for (at, item) in document.items().iter().enumerate() {
+            let text: String = item.segments.iter().map(|segment| segment.text()).collect();
+            match item.kind {
+                ItemKind::ModuleHeader if module.class.is_some() => {
+                    return Err("it has several modules; passes take one".to_owned());
+                }
+                ItemKind::ModuleHeader => module.class = Some(item.name.unwrap_or_else(|| name("Module"))),
+                ItemKind::Function(FunctionKind::Relax) => {
+                    let function = inputs.items.get(at).and_then(|input| {
+                        let Signature::Relax(signature) = &*full_signature(db, *input) else { return None };
+                        let check = check_item(db, *input).function?;
+                        let context = scope_context(db, input.scope(db));
+                        Some(relax_function(item.name?, &item.segments, signature, &check, &context))
+                    });
+                    let function = function.ok_or("a Relax function cannot be read")?;
+                    module.items.push(Item::Relax(Arc::new(function)));
+                }
+                ItemKind::Prelude | ItemKind::Metadata | ItemKind::Foreign if module.items.is_empty() => {
+                    prelude.push_str(&text);
+                }
+                _ if text.trim().is_empty() => {}
+                _ => module.items.push(Item::Text { name: item.name, text: dedented(&text, item.indent).into() }),
+            }
+        }
+        module.prelude = prelude.into();
+        Ok(module)
     }
 
     /// What callers see of the item called `name`; of several the last.
@@ -145,4 +183,16 @@ impl Workspace {
         let (_, document, _) = self.parts(file)?;
         document.items().iter().rposition(|item| item.name == Some(name) && item.kind == ItemKind::Function(kind))
     }
+}
+
+/// Lines without the `indent` columns of their block, without blank lines around.
+fn dedented(text: &str, indent: u32) -> String {
+    let indent = indent as usize;
+    let mut lines = String::with_capacity(text.len());
+    for line in text.trim_end().lines().skip_while(|line| line.trim().is_empty()) {
+        let blank = line.len() - line.trim_start_matches(' ').len();
+        lines.push_str(line.get(blank.min(indent)..).unwrap_or(line));
+        lines.push('\n');
+    }
+    lines
 }

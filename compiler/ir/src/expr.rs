@@ -62,6 +62,9 @@ pub enum ExprKind {
     /// `R.match_cast(value, type)`: the value, checked when the program runs to be of the expression's type, whose new
     /// symbols get their values from it.
     MatchCast(Box<Expr>),
+    /// A value that is not evaluated, as it is written: `R.device(…)`, `T.…` of a kind that no dim has. In modules for
+    /// passes only; in bodies it is an error part or opaque.
+    Written(Arc<str>),
     /// What could not be understood; reported.
     Error,
 }

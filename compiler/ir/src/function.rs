@@ -1,6 +1,6 @@
 //! Relax functions with their bodies: what is lowered and run.
 
-use crate::expr::{Expr, Origin};
+use crate::expr::{Attr, Expr, Origin};
 use crate::struct_info::StructInfo;
 use rx_base::Name;
 use rx_base::symbolic::Bounds;
@@ -15,6 +15,12 @@ pub struct Function {
     pub params: Vec<(Name, StructInfo)>,
     /// The type of what it returns.
     pub ret: StructInfo,
+    /// Whether it is declared to have no effect but its value (`pure=False` is not; `relax.force_pure` leaves it so).
+    pub pure: bool,
+    /// Whether only its module may call it.
+    pub private: bool,
+    /// What `R.func_attr` says, in order.
+    pub attributes: Vec<(Arc<str>, Attr)>,
     /// How many leading parameters are inputs and no weights, where the function says so.
     pub num_input: Option<i64>,
     /// What is known of its symbolic dims (`tir_var_upper_bound`, `tir_var_lower_bound`).
@@ -30,6 +36,8 @@ pub struct Body {
     pub bindings: Vec<Binding>,
     /// The returned value; of a branch, the variable it ends in.
     pub result: Option<Expr>,
+    /// What dataflow blocks show to the statements behind them (`R.output`): the block's ordinal and the variable.
+    pub outputs: Vec<(u32, Name)>,
 }
 
 /// A binding, or a bare statement.
@@ -37,6 +45,8 @@ pub struct Body {
 pub struct Binding {
     /// Where it comes from.
     pub origin: Origin,
+    /// The ordinal, in its function, of the dataflow block it stands in.
+    pub dataflow: Option<u32>,
     /// What it does.
     pub kind: BindingKind,
 }

@@ -5,12 +5,15 @@
 
 pub mod expr;
 pub mod function;
+pub mod module;
+pub mod rewrite;
 pub mod signature;
 pub mod struct_info;
 pub mod values;
 
 pub use expr::{Argument, Attr, Call, Callee, Expr, ExprKind, Literal, Origin, PrimValue};
 pub use function::{Binding, BindingKind, Body, Function};
+pub use module::{Block, BoundValue, Branches, Item, Module, RelaxFunction, Sequence, VarBinding};
 pub use signature::{BufferParam, FunctionSignature, PrimFuncSignature, PrimParam, PrimParamKind, Signature};
 pub use struct_info::{
     DTensorInfo, FunctionInfo, Placement, PrimInfo, Readings, Shape, Spelling, StructInfo, TensorInfo, VDevice,

@@ -315,12 +315,14 @@ impl<'a> Elaborator<'a> {
         let end = self.block_end(def, to);
         let segment = self.segment;
         let cursor = segment.cursor(statement);
-        let mut pure = true;
+        let (mut pure, mut private) = (true, false);
         let mut mistakes = Vec::new();
         for decorator in (at..def).filter_map(|at| self.statement_at(at)) {
             if let StatementKind::Decorator(expr) = &decorator.tree.kind {
                 mistakes.extend(decorator_mistakes(segment.cursor(decorator), expr, self.file, Place::Here));
-                pure &= super::header::decorator_flag(segment.cursor(decorator), expr, "pure").unwrap_or(true);
+                let flag = |flag| super::header::decorator_flag(segment.cursor(decorator), expr, flag);
+                pure &= flag("pure").unwrap_or(true);
+                private |= flag("private").unwrap_or(false);
             }
         }
         if at == def {
@@ -371,7 +373,7 @@ impl<'a> Elaborator<'a> {
         }
         let ret = self.returned.take().or(declared).unwrap_or(StructInfo::Error);
         self.note_nested_return(statement, &ret);
-        let body = self.end_body(outer);
+        let (body, attributes) = self.end_function_body(outer);
         self.returned = saved_return;
         let bounds = std::mem::replace(&mut self.bounds, saved_bounds);
         self.state = saved_state;
@@ -380,7 +382,17 @@ impl<'a> Elaborator<'a> {
         let dataflow = self.state.dataflow.map(|(_, ordinal)| ordinal);
         let ty = self.bounded(info(ret.clone()), span);
         self.statement = u32::try_from(def).unwrap_or(u32::MAX);
-        self.record_function(rx_ir::Function { name: function, params, ret, num_input: None, bounds, body });
+        self.record_function(rx_ir::Function {
+            name: function,
+            params,
+            ret,
+            pure,
+            private,
+            attributes,
+            num_input: None,
+            bounds,
+            body,
+        });
         self.define(function, Entry::Value { ty, dataflow, values: None, ways: None }, span);
         end
     }

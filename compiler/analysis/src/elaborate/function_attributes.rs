@@ -25,6 +25,7 @@ impl Elaborator<'_> {
             self.error(Code::AttrType, cursor.span(argument.value.tokens), "`R.func_attr` takes a dictionary");
             return;
         };
+        self.record_attributes(&entries);
         let Some(context) = self.function_context() else { return };
         let mut context = FunctionContext::clone(&context);
         let mut bounds = Bounds::clone(&context.bounds);

@@ -10,7 +10,7 @@ use crate::prim_names::members;
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, Span};
-use rx_ir::{Expr as IrExpr, ExprKind as IrKind, Literal, PrimValue, StructInfo};
+use rx_ir::{Argument as IrArgument, Call, Callee, Expr as IrExpr, ExprKind as IrKind, Literal, PrimValue, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, UnaryOp};
 
@@ -416,6 +416,7 @@ impl Elaborator<'_> {
 
     fn call_packed(&mut self, cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument], span: Span) -> IrExpr {
         let mut types = None;
+        let mut operands = Vec::new();
         for (at, argument) in arguments.iter().enumerate() {
             let keyword = argument.keyword.map(|keyword| super::current_keyword(cursor.text(keyword)));
             match keyword {
@@ -436,6 +437,7 @@ impl Elaborator<'_> {
                             format!("call_packed: the first argument is a function's name, this is {}", value.ty);
                         self.error(Code::ArgumentType, value.span, message);
                     }
+                    operands.push(value);
                 }
             }
         }
@@ -451,7 +453,15 @@ impl Elaborator<'_> {
             Some([one]) => one.clone(),
             Some(several) => StructInfo::tuple(several.to_vec()),
         };
-        IrExpr { kind: IrKind::Error, ty, span }
+        // As the schema of `call_pure_packed` has them.
+        let arguments = operands.split_off(operands.len().min(1));
+        let arguments = operands
+            .into_iter()
+            .map(IrArgument::Operand)
+            .chain([IrArgument::Operands(arguments), IrArgument::Types(types.unwrap_or_default())])
+            .collect();
+        let call = Call { callee: Callee::Op(name("call_packed")), arguments };
+        IrExpr { kind: IrKind::Call(Box::new(call)), ty, span }
     }
 
     /// A scalar made by `T.…`.

@@ -3,7 +3,7 @@
 use super::Elaborator;
 use rx_base::Name;
 use rx_base::name::name;
-use rx_ir::{Binding, BindingKind, Body, Expr, ExprKind, Function, Origin, StructInfo};
+use rx_ir::{Attr, Binding, BindingKind, Body, Expr, ExprKind, Function, Origin, StructInfo};
 use std::sync::Arc;
 
 /// The bindings of the innermost body that is being elaborated.
@@ -11,6 +11,8 @@ use std::sync::Arc;
 pub(super) struct Recorder {
     pub(super) bindings: Vec<Binding>,
     pub(super) returned: Option<Expr>,
+    pub(super) outputs: Vec<(u32, Name)>,
+    pub(super) attributes: Vec<(Arc<str>, Attr)>,
 }
 
 impl Elaborator<'_> {
@@ -22,8 +24,23 @@ impl Elaborator<'_> {
     /// Keeps a binding of the current statement.
     fn record(&mut self, kind: BindingKind) {
         let origin = Origin { item: name(""), statement: self.statement };
+        let dataflow = self.state.dataflow.map(|(_, ordinal)| ordinal);
         if let Some(recorder) = &mut self.recorder {
-            recorder.bindings.push(Binding { origin, kind });
+            recorder.bindings.push(Binding { origin, dataflow, kind });
+        }
+    }
+
+    /// Keeps a variable of `R.output`.
+    pub(super) fn record_output(&mut self, variable: Name) {
+        if let (Some(recorder), Some((_, ordinal))) = (&mut self.recorder, self.state.dataflow) {
+            recorder.outputs.push((ordinal, variable));
+        }
+    }
+
+    /// Keeps what `R.func_attr` says.
+    pub(super) fn record_attributes(&mut self, entries: &[(Arc<str>, Attr)]) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.attributes.extend_from_slice(entries);
         }
     }
 
@@ -52,9 +69,15 @@ impl Elaborator<'_> {
 
     /// Ends the body begun last.
     pub(super) fn end_body(&mut self, outer: Option<Recorder>) -> Body {
-        let Some(outer) = outer else { return Body::default() };
+        self.end_function_body(outer).0
+    }
+
+    /// Ends the body begun last, a function's; with its attributes.
+    pub(super) fn end_function_body(&mut self, outer: Option<Recorder>) -> (Body, Vec<(Arc<str>, Attr)>) {
+        let Some(outer) = outer else { return Default::default() };
         let inner = self.recorder.replace(outer).unwrap_or_default();
-        Body { bindings: inner.bindings, result: inner.returned }
+        let body = Body { bindings: inner.bindings, result: inner.returned, outputs: inner.outputs };
+        (body, inner.attributes)
     }
 
     /// Keeps an `if` with its `elif`s, whose branches end in `variable`.

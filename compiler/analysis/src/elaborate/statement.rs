@@ -247,6 +247,7 @@ impl<'a> Elaborator<'a> {
             let variable = cursor.name(argument.value.tokens.start);
             match self.lookup(variable) {
                 Some(Entry::Value { ty, values, ways, .. }) => {
+                    self.record_output(variable);
                     self.redefine_in_place(variable, Entry::Value { ty, dataflow: None, values, ways });
                 }
                 Some(Entry::Symbol { .. } | Entry::Module | Entry::Function(_) | Entry::Facts(_)) => {

@@ -196,7 +196,7 @@ impl<'a> Builder<'a> {
     }
 
     fn bindings(&mut self, here: &Here<'a>, bindings: &[Binding]) {
-        for Binding { origin, kind } in bindings {
+        for Binding { origin, kind, .. } in bindings {
             let statement = origin.statement;
             match kind {
                 BindingKind::Value { variable, ty, value } => self.value(here, statement, *variable, ty, value),
@@ -551,7 +551,7 @@ fn flat(expr: &Expr, outermost: bool) -> Expr {
 
 /// The innermost function around byte `at` of the segment, and its statement.
 fn innermost<'b>(here: &Here<'_>, bindings: &'b [Binding], at: u32) -> Option<(&'b Function, u32)> {
-    bindings.iter().find_map(|Binding { origin, kind }| match kind {
+    bindings.iter().find_map(|Binding { origin, kind, .. }| match kind {
         BindingKind::Function(function) if here.block(origin.statement as usize).touches(at) => {
             Some(innermost(here, &function.body.bindings, at).unwrap_or((&**function, origin.statement)))
         }

@@ -57,7 +57,7 @@ impl FunctionLowering<'_, '_> {
                 Callee::Value(function) => self.value_call(function, call),
             },
             ExprKind::Extern(symbol) => self.problem(format!("the external function \"{symbol}\" as a value")),
-            ExprKind::Error => self.problem("rx does not run this expression"),
+            ExprKind::Written(_) | ExprKind::Error => self.problem("rx does not run this expression"),
         }
     }
 

@@ -1,0 +1,392 @@
+//! A checked Relax function as passes take it: in blocks, each name bound once, operands that are no calls.
+//!
+//! Like its body for lowering ([`crate::body`]), it is read off the recorded statements of its segments.
+
+use crate::body::each_segment;
+use crate::elaborate::Recorded;
+use crate::file_context::FileContext;
+use crate::function::FunctionCheck;
+use rx_base::name::{NameMap, NameSet, name};
+use rx_base::{Dim, Name, Span};
+use rx_ir::rewrite::Renaming;
+use rx_ir::{
+    Argument, Binding, BindingKind, Block, Body, BoundValue, Branches, Callee, Expr, ExprKind, Function, FunctionInfo,
+    FunctionSignature, Origin, PrimValue, RelaxFunction, Sequence, StructInfo, VarBinding,
+};
+use rx_syntax::Segment;
+use std::sync::Arc;
+
+/// The function called `function`. `segments` and `check` are of the same text, which has no errors: what is wrong in it
+/// stays as it is written.
+pub fn relax_function(
+    function: Name,
+    segments: &[Arc<Segment>],
+    signature: &FunctionSignature,
+    check: &FunctionCheck,
+    file: &FileContext,
+) -> RelaxFunction {
+    let mut reader = Reader::new(function);
+    let params = reader.params(&signature.params);
+    reader.first_statement = check.segments.first().map_or(0, |header| header.statements);
+    let mut attributes = Vec::new();
+    let mut result = None;
+    each_segment(segments, check, file, |at, segment, recorded| {
+        reader.text = segment.text().into();
+        let Recorded { bindings, returned, outputs, attributes: stated } = recorded;
+        reader.statements(&bindings, &outputs);
+        attributes.extend(stated);
+        result = returned.map(|returned| reader.leaf(&returned)).or(result.take());
+        let statements = check.segments.get(at).map_or(0, |result| result.statements);
+        reader.first_statement = reader.first_statement.saturating_add(statements);
+    });
+    let blocks = reader.frames.pop().unwrap_or_default().finish();
+    RelaxFunction {
+        name: function,
+        private: signature.private,
+        pure: signature.pure,
+        attributes,
+        params,
+        ret: signature.ret.clone().or(check.returned.clone()).unwrap_or(StructInfo::Object),
+        body: Sequence { blocks, result: result.unwrap_or_else(unit) },
+    }
+}
+
+/// The empty tuple.
+fn unit() -> Expr {
+    Expr::new(ExprKind::Tuple(Vec::new()), StructInfo::void())
+}
+
+/// A block that is being filled.
+struct OpenBlock {
+    dataflow: Option<u32>,
+    bindings: Vec<VarBinding>,
+    /// What the variables are called in the text, in the order of the bindings.
+    written: Vec<Name>,
+    outputs: NameSet,
+}
+
+/// The blocks of a sequence that is being filled.
+#[derive(Default)]
+struct Frame {
+    blocks: Vec<OpenBlock>,
+    /// The dataflow block the sequence stands in.
+    around: Option<u32>,
+}
+
+impl Frame {
+    fn finish(self) -> Vec<Block> {
+        let block = |block: OpenBlock| {
+            let seen = |binding: &VarBinding| block.outputs.contains(&binding.variable).then_some(binding.variable);
+            let outputs = block.dataflow.map(|_| block.bindings.iter().filter_map(seen).collect());
+            Block { outputs, bindings: block.bindings }
+        };
+        self.blocks.into_iter().map(block).collect()
+    }
+}
+
+/// From recorded statements to blocks.
+struct Reader {
+    item: Name,
+    /// The segment's text.
+    text: Arc<str>,
+    /// How many statements of the function precede the segment.
+    first_statement: u32,
+    /// The statement that is being read.
+    origin: Origin,
+    /// Names that are taken.
+    used: NameSet,
+    /// What the names of the text are called here, innermost scope last.
+    scopes: Vec<NameMap<Name>>,
+    /// Innermost last; the first is the function's own.
+    frames: Vec<Frame>,
+}
+
+impl Reader {
+    fn new(item: Name) -> Reader {
+        Reader {
+            item,
+            text: Arc::from(""),
+            first_statement: 0,
+            origin: Origin { item, statement: 0 },
+            used: NameSet::default(),
+            scopes: vec![NameMap::default()],
+            frames: vec![Frame::default()],
+        }
+    }
+
+    fn renamed(&self, written: Name) -> Option<Name> {
+        self.scopes.iter().rev().find_map(|scope| scope.get(&written).copied())
+    }
+
+    /// A name of its own for `written`, which stands for it from here on.
+    fn define(&mut self, written: Name) -> Name {
+        let own = self.fresh(written.as_str(), "_");
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(written, own);
+        }
+        own
+    }
+
+    /// A name nothing has: `like`, or with a number behind it.
+    fn fresh(&mut self, like: &str, separator: &str) -> Name {
+        let mut own = name(like);
+        let mut number = 0;
+        while !self.used.insert(own) {
+            number += 1;
+            own = name(&format!("{like}{separator}{number}"));
+        }
+        own
+    }
+
+    fn params(&mut self, params: &[(Name, StructInfo)]) -> Vec<(Name, StructInfo)> {
+        let names: Vec<Name> = params.iter().map(|(param, _)| self.define(*param)).collect();
+        names.into_iter().zip(params).map(|(own, (_, ty))| (own, self.ty(ty))).collect()
+    }
+
+    /// Gives `with` what renames the names of the text.
+    fn renaming<T>(&self, with: impl FnOnce(&Renaming<'_>) -> T) -> T {
+        let variable = |written: Name| self.renamed(written);
+        // A scalar's name is a symbol, too.
+        let dim = |symbol: Name| self.renamed(symbol).filter(|own| *own != symbol).map(Dim::symbol);
+        with(&Renaming { dim: &dim, variable: &variable })
+    }
+
+    fn ty(&self, ty: &StructInfo) -> StructInfo {
+        self.renaming(|renaming| renaming.ty(ty))
+    }
+
+    /// Bindings in order, and which variables their dataflow blocks show.
+    fn statements(&mut self, bindings: &[Binding], outputs: &[(u32, Name)]) {
+        bindings.iter().for_each(|binding| self.statement(binding));
+        let Some(frame) = self.frames.last_mut() else { return };
+        for (ordinal, output) in outputs {
+            let block = frame.blocks.iter_mut().rfind(|block| block.dataflow == Some(*ordinal));
+            let Some(block) = block else { continue };
+            if let Some(at) = block.written.iter().rposition(|written| written == output)
+                && let Some(binding) = block.bindings.get(at)
+            {
+                block.outputs.insert(binding.variable);
+            }
+        }
+    }
+
+    fn statement(&mut self, binding: &Binding) {
+        let statement = self.first_statement.saturating_add(binding.origin.statement);
+        self.origin = Origin { item: self.item, statement };
+        let dataflow = binding.dataflow;
+        match &binding.kind {
+            BindingKind::Value { variable, ty, value } => {
+                let value = self.value(value, dataflow);
+                self.bind(*variable, ty, BoundValue::Expr(value), dataflow);
+            }
+            BindingKind::Unpack { variables, value } => self.unpack(variables, value, dataflow),
+            BindingKind::If { variable, arms, otherwise } => self.branches(*variable, arms, otherwise, dataflow),
+            BindingKind::Function(function) => self.nested(function, dataflow),
+        }
+    }
+
+    /// Adds a binding of a variable of the text.
+    fn bind(&mut self, variable: Name, ty: &StructInfo, value: BoundValue, dataflow: Option<u32>) {
+        // What is bound to `_` cannot be named.
+        let own = if variable.as_str() == "_" { variable } else { self.define(variable) };
+        let ty = self.ty(ty);
+        self.add(VarBinding { origin: self.origin, variable: own, ty, value }, variable, dataflow);
+    }
+
+    fn add(&mut self, binding: VarBinding, written: Name, dataflow: Option<u32>) {
+        let Some(frame) = self.frames.last_mut() else { return };
+        // Blocks do not nest.
+        let dataflow = dataflow.filter(|ordinal| frame.around != Some(*ordinal));
+        if frame.blocks.last().is_none_or(|block| block.dataflow != dataflow) {
+            frame.blocks.push(OpenBlock {
+                dataflow,
+                bindings: Vec::new(),
+                written: Vec::new(),
+                outputs: NameSet::default(),
+            });
+        }
+        if let Some(block) = frame.blocks.last_mut() {
+            block.bindings.push(binding);
+            block.written.push(written);
+        }
+    }
+
+    /// Binds a value no variable of the text has.
+    fn emit(&mut self, value: Expr, dataflow: Option<u32>) -> Expr {
+        let own = self.fresh(if dataflow.is_some() { "lv" } else { "gv" }, "");
+        let ty = value.ty.clone();
+        let binding = VarBinding { origin: self.origin, variable: own, ty: ty.clone(), value: BoundValue::Expr(value) };
+        self.add(binding, own, dataflow);
+        Expr::var(own, ty)
+    }
+
+    fn unpack(&mut self, variables: &[Option<Name>], value: &Expr, dataflow: Option<u32>) {
+        let tuple = self.operand(value, dataflow);
+        for (at, variable) in variables.iter().enumerate() {
+            let ty = tuple.ty.as_tuple().and_then(|fields| fields.get(at)).cloned().unwrap_or(StructInfo::Object);
+            let field = Expr::new(ExprKind::TupleGet(Box::new(tuple.clone()), at), ty.clone());
+            if let Some(variable) = variable {
+                self.bind(*variable, &ty, BoundValue::Expr(field), dataflow);
+            }
+        }
+    }
+
+    /// The expression, with operands that are no calls.
+    fn value(&mut self, expr: &Expr, dataflow: Option<u32>) -> Expr {
+        let kind = match &expr.kind {
+            ExprKind::Call(call) => {
+                let mut call = call.clone();
+                if let Callee::Value(callee) = &mut call.callee {
+                    **callee = self.operand(callee, dataflow);
+                }
+                for argument in &mut call.arguments {
+                    match argument {
+                        Argument::Operand(operand) => *operand = self.operand(operand, dataflow),
+                        Argument::Operands(operands) => {
+                            operands.iter_mut().for_each(|operand| *operand = self.operand(operand, dataflow));
+                        }
+                        Argument::Absent | Argument::Attr(_) | Argument::Types(_) => {}
+                    }
+                }
+                let mut made = Expr::new(ExprKind::Call(call), self.ty(&expr.ty));
+                self.rename_attributes(&mut made);
+                return made;
+            }
+            ExprKind::MatchCast(inner) => ExprKind::MatchCast(Box::new(self.operand(inner, dataflow))),
+            ExprKind::TupleGet(inner, at) => ExprKind::TupleGet(Box::new(self.operand(inner, dataflow)), *at),
+            ExprKind::Tuple(items) => ExprKind::Tuple(items.iter().map(|item| self.operand(item, dataflow)).collect()),
+            ExprKind::Var(variable) => ExprKind::Var(self.renamed(*variable).unwrap_or(*variable)),
+            ExprKind::Prim(PrimValue::Opaque) | ExprKind::Error => ExprKind::Written(self.written(expr.span)),
+            ExprKind::Shape(_) | ExprKind::Prim(_) => {
+                let mut own = Expr { span: Span::default(), ..expr.clone() };
+                self.renaming(|renaming| renaming.expr(&mut own));
+                return own;
+            }
+            other => other.clone(),
+        };
+        Expr::new(kind, self.ty(&expr.ty))
+    }
+
+    /// Renames in what a call's arguments are besides operands, which are renamed already.
+    fn rename_attributes(&self, call: &mut Expr) {
+        self.renaming(|renaming| {
+            let no_variable = |_: Name| None;
+            let Renaming { dim, .. } = *renaming;
+            if let ExprKind::Call(call) = &mut call.kind {
+                for argument in &mut call.arguments {
+                    match argument {
+                        Argument::Attr(attr) => Renaming { dim, variable: &no_variable }.attr(attr),
+                        Argument::Types(types) => types.iter_mut().for_each(|ty| *ty = renaming.ty(ty)),
+                        _ => {}
+                    }
+                }
+            }
+        });
+    }
+
+    /// As [`Reader::value`]; a call, a cast or a field gets a variable of its own.
+    fn operand(&mut self, expr: &Expr, dataflow: Option<u32>) -> Expr {
+        let value = self.value(expr, dataflow);
+        match value.kind {
+            ExprKind::Call(_) | ExprKind::MatchCast(_) | ExprKind::TupleGet(..) => self.emit(value, dataflow),
+            _ => value,
+        }
+    }
+
+    /// The value a function returns.
+    fn leaf(&mut self, expr: &Expr) -> Expr {
+        self.operand(expr, None)
+    }
+
+    fn written(&self, span: Span) -> Arc<str> {
+        self.text.get(span.range()).unwrap_or_default().into()
+    }
+
+    /// A branch. Where its last statement binds its variable to a value that is no computation, that value is what it leads
+    /// to, as TVM has it.
+    fn sequence(&mut self, body: &Body, dataflow: Option<u32>) -> Sequence {
+        self.frames.push(Frame { blocks: Vec::new(), around: dataflow });
+        self.scopes.push(NameMap::default());
+        let origin = self.origin;
+        self.statements(&body.bindings, &body.outputs);
+        self.origin = origin;
+        let mut result = body.result.as_ref().map_or_else(unit, |result| self.operand(result, None));
+        self.scopes.pop();
+        let mut frame = self.frames.pop().unwrap_or_default();
+        if let Some(last) = frame.blocks.last_mut().filter(|block| block.dataflow.is_none())
+            && let Some(VarBinding { variable, value: BoundValue::Expr(value), .. }) = last.bindings.last()
+            && result.as_var() == Some(*variable)
+            && !matches!(value.kind, ExprKind::Call(_) | ExprKind::MatchCast(_) | ExprKind::TupleGet(..))
+        {
+            result = value.clone();
+            self.used.remove(variable);
+            last.bindings.pop();
+            if last.bindings.is_empty() {
+                frame.blocks.pop();
+            }
+        }
+        Sequence { blocks: frame.finish(), result }
+    }
+
+    /// An `if` with its `elif`s, which nest.
+    fn branches(&mut self, variable: Option<Name>, arms: &[(Expr, Body)], otherwise: &Body, dataflow: Option<u32>) {
+        let Some(((condition, body), rest)) = arms.split_first() else { return };
+        let condition = self.operand(condition, dataflow);
+        let origin = self.origin;
+        let then = self.sequence(body, dataflow);
+        let otherwise = match rest {
+            [] => self.sequence(otherwise, dataflow),
+            rest => {
+                self.frames.push(Frame { blocks: Vec::new(), around: dataflow });
+                self.scopes.push(NameMap::default());
+                self.branches(variable, rest, otherwise, dataflow);
+                self.scopes.pop();
+                let frame = self.frames.pop().unwrap_or_default();
+                let last = frame.blocks.last().and_then(|block| block.bindings.last());
+                let result = last.filter(|_| variable.is_some()).map(|last| Expr::var(last.variable, last.ty.clone()));
+                Sequence { result: result.unwrap_or_else(unit), blocks: frame.finish() }
+            }
+        };
+        self.origin = origin;
+        // All branches end in the variable, with the type its users see.
+        let ty = body.result.as_ref().filter(|_| variable.is_some()).map_or(StructInfo::void(), |end| end.ty.clone());
+        let value = BoundValue::If(Box::new(Branches { condition, then, otherwise }));
+        self.bind(variable.unwrap_or_else(|| name("_")), &ty, value, dataflow);
+    }
+
+    fn nested(&mut self, function: &Function, dataflow: Option<u32>) {
+        let own = self.define(function.name);
+        let origin = self.origin;
+        self.scopes.push(NameMap::default());
+        let params = self.params(&function.params);
+        let body = self.function_body(&function.body);
+        let ret = self.ty(&function.ret);
+        self.scopes.pop();
+        self.origin = origin;
+        let info = FunctionInfo {
+            params: Some(params.iter().map(|(_, ty)| ty.clone()).collect()),
+            ret: ret.clone(),
+            pure: function.pure,
+        };
+        let nested = RelaxFunction {
+            name: own,
+            private: function.private,
+            pure: function.pure,
+            attributes: function.attributes.clone(),
+            params,
+            ret,
+            body,
+        };
+        let ty = StructInfo::Function(Arc::new(info));
+        let value = BoundValue::Function(Arc::new(nested));
+        self.add(VarBinding { origin, variable: own, ty, value }, function.name, dataflow);
+    }
+
+    /// The body of a nested function, whose dataflow blocks are counted from its own start.
+    fn function_body(&mut self, body: &Body) -> Sequence {
+        self.frames.push(Frame::default());
+        self.statements(&body.bindings, &body.outputs);
+        let result = body.result.as_ref().map_or_else(unit, |result| self.leaf(result));
+        Sequence { blocks: self.frames.pop().unwrap_or_default().finish(), result }
+    }
+}

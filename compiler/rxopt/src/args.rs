@@ -1,0 +1,34 @@
+//! The command line.
+
+use clap::Parser;
+use std::path::PathBuf;
+
+/// Runs passes over a Relax module and prints what they make of it.
+///
+/// Passes have TVM's names, and take what TVM's constructors take, as JSON: `--pass 'DeadCodeElimination(["main"])'`. After each
+/// pass the module is printed and checked; a pass that breaks it is named, and nothing is printed.
+///
+/// Exit status: 0, done; 1, the program or what a pass made of it has errors, or a pass cannot be applied; 2, the command line
+/// is wrong or a file could not be read or written.
+#[derive(Debug, Parser)]
+#[command(name = "rxopt", version)]
+pub struct Args {
+    /// The program; `-` is standard input.
+    #[arg(required_unless_present = "list_passes", value_name = "FILE")]
+    pub file: Option<String>,
+    /// Passes in order, separated by commas; may be given again.
+    #[arg(long = "pass", value_name = "PASSES")]
+    pub passes: Vec<String>,
+    /// Print the module after each pass on standard error.
+    #[arg(long)]
+    pub print_after_all: bool,
+    /// Print what each pass changes as a unified diff, in place of the module.
+    #[arg(long)]
+    pub diff: bool,
+    /// Where to write; standard output unless given.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Name every pass with its arguments, and what it does.
+    #[arg(long)]
+    pub list_passes: bool,
+}

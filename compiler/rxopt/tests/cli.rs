@@ -1,0 +1,88 @@
+//! The binary as people call it.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+const PROGRAM: &str = "\
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def unused(x: R.Tensor((2,), dtype=\"float32\")) -> R.Tensor((2,), dtype=\"float32\"):
+        return x
+
+    @R.function
+    def main(x: R.Tensor((n,), dtype=\"float32\")) -> R.Tensor((n,), dtype=\"float32\"):
+        with R.dataflow():
+            a: R.Tensor((n,), dtype=\"float32\") = R.exp(x)
+            b: R.Tensor((n,), dtype=\"float32\") = R.exp(x)
+            c: R.Tensor((n,), dtype=\"float32\") = R.add(a, b)
+            R.output(c)
+        return c
+";
+
+fn rxopt(program: &str, arguments: &[&str]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rxopt"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("rxopt starts");
+    // What it does not need it does not read.
+    let _ = child.stdin.take().map(|mut pipe| pipe.write_all(program.as_bytes()));
+    child.wait_with_output().expect("rxopt ends")
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn program() -> String {
+    format!("n = TypeVar(\"n\")\n{PROGRAM}")
+}
+
+#[test]
+fn passes_run_in_order() {
+    let output = rxopt(&program(), &["-", "--pass", "EliminateCommonSubexpr,DeadCodeElimination"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("R.add(a, a)"), "{}", out(&output));
+    assert!(!out(&output).contains("unused") && !out(&output).contains("b:"), "{}", out(&output));
+}
+
+#[test]
+fn a_difference_is_a_patch() {
+    let output = rxopt(&program(), &["-", "--diff", "--pass", "EliminateCommonSubexpr"]);
+    assert!(out(&output).starts_with("--- before EliminateCommonSubexpr\n+++ after EliminateCommonSubexpr\n"));
+    assert!(out(&output).contains("+            b: R.Tensor((n,), dtype=\"float32\") = a\n"), "{}", out(&output));
+}
+
+#[test]
+fn a_changed_signature_is_said() {
+    let output = rxopt(&program(), &["-", "--pass", "BindSymbolicVars({\"n\": 2})"]);
+    assert!(out(&output).contains("def main(x: R.Tensor((2,), dtype=\"float32\"))"), "{}", out(&output));
+    assert!(err(&output).contains("BindSymbolicVars changes the signature of `main`"), "{}", err(&output));
+}
+
+#[test]
+fn a_program_with_errors_is_not_transformed() {
+    let output = rxopt(&program().replace("R.exp(x)", "R.exp(y)"), &["-", "--pass", "DeadCodeElimination"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(out(&output).is_empty() && err(&output).contains("RX0201"), "{}", err(&output));
+}
+
+#[test]
+fn a_pass_that_is_none_is_a_mistake_of_the_command_line() {
+    let output = rxopt(&program(), &["-", "--pass", "DeadCode"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("there is no pass `DeadCode`"), "{}", err(&output));
+}
+
+#[test]
+fn every_pass_is_listed_with_its_arguments() {
+    let output = rxopt("", &["--list-passes"]);
+    assert!(out(&output).contains("BindSymbolicVars(binding_map, func_name = null)\n"), "{}", out(&output));
+}

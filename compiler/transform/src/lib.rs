@@ -1,0 +1,13 @@
+//! Modules as passes take and give them: their text, what makes two of them the same, and the passes.
+
+pub mod effects;
+pub mod equal;
+pub mod pass;
+mod passes;
+pub mod print;
+pub mod walk;
+
+pub use print::print;
+
+/// A module whose functions that passes make are loop-level functions.
+pub type Module = rx_ir::Module<rx_tir::PrimFunc>;

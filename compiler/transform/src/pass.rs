@@ -1,0 +1,187 @@
+//! What a pass is, which passes there are, and how a command line names them.
+
+use crate::{Module, passes};
+use rx_base::edit_distance::nearest;
+use serde_json::Value;
+use std::fmt;
+
+/// A function from module to module, under TVM's name.
+pub struct Pass {
+    /// TVM's name: `DeadCodeElimination`.
+    pub name: &'static str,
+    /// What TVM's constructor takes, in order.
+    pub parameters: &'static [Parameter],
+    /// What it does, in a sentence or a few; the first stands alone in lists.
+    pub doc: &'static str,
+    /// The file of TVM that does the same.
+    pub reference: &'static str,
+    /// The pass itself; the module has no errors.
+    pub run: fn(Module, &Arguments) -> Result<Module, PassError>,
+}
+
+/// An argument of a pass's constructor.
+pub struct Parameter {
+    /// Its name in Python.
+    pub name: &'static str,
+    /// As JSON, what stands for it when it is left out; `None` where it may not be.
+    pub default: Option<&'static str>,
+    /// What it means, in a sentence.
+    pub doc: &'static str,
+}
+
+/// Every pass, by name.
+pub const ALL: &[Pass] = &[
+    passes::bind_symbolic_vars::PASS,
+    passes::dead_code::PASS,
+    passes::common_subexpr::PASS,
+    passes::inline_private::PASS,
+];
+
+/// The pass called `name`.
+pub fn find(name: &str) -> Option<&'static Pass> {
+    ALL.iter().find(|pass| pass.name == name)
+}
+
+/// Why a pass gives no module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassError(pub String);
+
+impl fmt::Display for PassError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The arguments of a pass, one per parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arguments(Vec<Value>);
+
+impl Arguments {
+    /// Positional arguments as Python binds them, missing ones as their defaults.
+    ///
+    /// # Errors
+    /// Too many, or one that may not be left out.
+    pub fn bind(pass: &Pass, given: Vec<Value>) -> Result<Arguments, PassError> {
+        let Pass { name, parameters, .. } = pass;
+        if given.len() > parameters.len() {
+            return Err(PassError(format!("{name} takes {} arguments, {} are given", parameters.len(), given.len())));
+        }
+        let mut given = given.into_iter();
+        let values = parameters.iter().map(|parameter| match (given.next(), parameter.default) {
+            (Some(value), _) => Ok(value),
+            (None, Some(default)) => serde_json::from_str(default)
+                .map_err(|error| PassError(format!("{name}: the default of `{}`: {error}", parameter.name))),
+            (None, None) => Err(PassError(format!("{name}: argument `{}` is missing", parameter.name))),
+        });
+        values.collect::<Result<_, _>>().map(Arguments)
+    }
+
+    /// The argument at an index of the pass's parameters; `null` where there is none.
+    pub fn get(&self, at: usize) -> &Value {
+        self.0.get(at).unwrap_or(&Value::Null)
+    }
+}
+
+/// A pass with its arguments.
+pub struct Step {
+    /// The pass.
+    pub pass: &'static Pass,
+    /// What it is given.
+    pub arguments: Arguments,
+}
+
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Step").field("pass", &self.pass.name).field("arguments", &self.arguments).finish()
+    }
+}
+
+/// Reads `FuseOps,ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})`: passes with their arguments as JSON.
+///
+/// # Errors
+/// A name that no pass has, arguments that are no JSON or that the pass does not take.
+pub fn parse(text: &str) -> Result<Vec<Step>, PassError> {
+    let parts = at_commas(text).into_iter().map(str::trim).filter(|part| !part.is_empty());
+    parts.map(step).collect()
+}
+
+fn step(text: &str) -> Result<Step, PassError> {
+    let (name, arguments) = match text.split_once('(') {
+        None => (text, ""),
+        Some((name, rest)) => {
+            let unclosed = || PassError(format!("`{text}`: the bracket is not closed"));
+            (name.trim(), rest.strip_suffix(')').ok_or_else(unclosed)?)
+        }
+    };
+    let name = name.strip_prefix("relax.transform.").unwrap_or(name);
+    let Some(pass) = find(name) else {
+        let near = nearest(name, ALL.iter().map(|pass| pass.name));
+        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        return Err(PassError(format!("there is no pass `{name}`{hint}")));
+    };
+    let given = serde_json::from_str(&format!("[{arguments}]"))
+        .map_err(|error| PassError(format!("{name}: the arguments are no JSON: {error}")))?;
+    Ok(Step { pass, arguments: Arguments::bind(pass, given)? })
+}
+
+/// The parts between commas that stand in no bracket and no string.
+fn at_commas(text: &str) -> Vec<&str> {
+    let (mut depth, mut quoted, mut escaped, mut start) = (0i64, false, false, 0);
+    let mut parts = Vec::new();
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.extend(text.get(start..at));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.extend(text.get(start..));
+    parts
+}
+
+/// The public functions whose parameters or result differ, by name; those that are gone or new among them.
+pub fn changed_signatures(before: &Module, after: &Module) -> Vec<rx_base::Name> {
+    let public = |module: &Module| -> std::collections::BTreeMap<_, _> {
+        let functions = module.functions().filter(|function| !function.private);
+        let types = functions.map(|function| {
+            let params: Vec<_> = function.params.iter().map(|(_, ty)| ty.clone()).collect();
+            (function.name.as_str(), (params, function.ret.clone()))
+        });
+        types.collect()
+    };
+    let (before, after) = (public(before), public(after));
+    let differs = |name: &&&str| before.get(**name) != after.get(**name);
+    let names: std::collections::BTreeSet<&&str> = before.keys().chain(after.keys()).collect();
+    names.iter().filter(|name| differs(name)).map(|name| rx_base::name::name(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{at_commas, parse};
+
+    #[test]
+    fn passes_are_named_with_their_arguments_as_json() {
+        assert_eq!(at_commas(r#"A, B({"x": [1, 2]}, "a,b"),C"#), ["A", r#" B({"x": [1, 2]}, "a,b")"#, "C"]);
+        let steps = parse(r#"DeadCodeElimination(["main"]), EliminateCommonSubexpr"#);
+        let names: Vec<&str> = steps.iter().flatten().map(|step| step.pass.name).collect();
+        assert_eq!(names, ["DeadCodeElimination", "EliminateCommonSubexpr"]);
+    }
+
+    #[test]
+    fn what_no_pass_is_called_or_takes_is_an_error() {
+        let message = |text: &str| parse(text).err().map(|error| error.0).unwrap_or_default();
+        assert!(message("DeadCodeEliminatio").contains("did you mean `DeadCodeElimination`?"));
+        assert!(message("DeadCodeElimination([)").contains("no JSON"));
+        assert!(message("DeadCodeElimination(1, 2)").contains("takes 1 arguments, 2 are given"));
+        assert!(message("DeadCodeElimination(").contains("not closed"));
+        assert!(message("BindSymbolicVars").contains("`binding_map` is missing"));
+    }
+}

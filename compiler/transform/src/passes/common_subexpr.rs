@@ -1,0 +1,155 @@
+//! `EliminateCommonSubexpr`: what was computed before is not computed again.
+//!
+//! TVM `src/relax/transform/eliminate_common_subexpr.cc`: a binding whose value is the value of one that is seen becomes
+//! that variable, and what uses it uses the earlier one. Values with effects, and new memory, are told apart. What a
+//! dataflow block keeps to itself is seen in it only; of what it shows, the first output stands for the value behind it.
+
+use crate::Module;
+use crate::effects::{Effects, makes_new_object};
+use crate::pass::{Arguments, Parameter, Pass, PassError};
+use rustc_hash::FxHashMap;
+use rx_base::Name;
+use rx_base::name::NameMap;
+use rx_ir::rewrite::Renaming;
+use rx_ir::{Block, BoundValue, Expr, ExprKind, RelaxFunction, Sequence, VarBinding};
+use std::sync::Arc;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "EliminateCommonSubexpr",
+    parameters: &[Parameter {
+        name: "call_only",
+        default: Some("false"),
+        doc: "Whether calls alone are looked at, and not fields of tuples and casts.",
+    }],
+    doc: "Binds a value that was computed before to the variable that has it.",
+    reference: "src/relax/transform/eliminate_common_subexpr.cc",
+    run,
+};
+
+fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
+    let call_only = arguments.get(0).as_bool();
+    let call_only =
+        call_only.ok_or_else(|| PassError("EliminateCommonSubexpr: `call_only` is a boolean".to_owned()))?;
+    let effects = Effects::of(&module);
+    module.functions_mut().for_each(|function| eliminate(function, &effects, call_only));
+    Ok(module)
+}
+
+fn eliminate(function: &mut RelaxFunction, effects: &Effects, call_only: bool) {
+    let mut elimination =
+        Elimination { effects, call_only, seen: vec![FxHashMap::default()], renamed: NameMap::default() };
+    elimination.sequence(&mut function.body);
+}
+
+struct Elimination<'a> {
+    effects: &'a Effects,
+    call_only: bool,
+    /// Values with the variables that have them, by how they are written; the innermost scope last.
+    seen: Vec<FxHashMap<String, (Expr, Name)>>,
+    /// What stands for a variable that is no longer computed.
+    renamed: NameMap<Name>,
+}
+
+impl Elimination<'_> {
+    fn expr(&self, expr: &mut Expr) {
+        let variable = |variable: Name| self.renamed.get(&variable).copied();
+        Renaming { dim: &|_| None, variable: &variable }.expr(expr);
+    }
+
+    fn sequence(&mut self, sequence: &mut Sequence) {
+        sequence.blocks.iter_mut().for_each(|block| self.block(block));
+        self.expr(&mut sequence.result);
+    }
+
+    fn block(&mut self, Block { outputs, bindings }: &mut Block) {
+        let Some(outputs) = outputs else {
+            bindings.iter_mut().for_each(|binding| self.binding(binding));
+            return;
+        };
+        self.seen.push(FxHashMap::default());
+        bindings.iter_mut().for_each(|binding| self.binding(binding));
+        let inner = self.seen.pop().unwrap_or_default();
+        // Behind the block the first output that has a value stands for it.
+        let mut shown: NameMap<Name> = NameMap::default();
+        for output in outputs.iter() {
+            let own = self.renamed.get(output).copied().unwrap_or(*output);
+            let first = *shown.entry(own).or_insert(*output);
+            match first == *output {
+                true => self.renamed.remove(output),
+                false => self.renamed.insert(*output, first),
+            };
+        }
+        let Some(around) = self.seen.last_mut() else { return };
+        for (text, (mut value, variable)) in inner {
+            let Some(first) = shown.get(&variable) else { continue };
+            let is_seen = value.variables().iter().all(|used| around_sees(*used, &shown, bindings));
+            if is_seen {
+                let rename = |name: Name| shown.get(&name).copied();
+                Renaming { dim: &|_| None, variable: &rename }.expr(&mut value);
+                let text = if shown.iter().any(|(from, to)| from != to) { key(&value) } else { text };
+                around.entry(text).or_insert((value, *first));
+            }
+        }
+    }
+
+    fn binding(&mut self, binding: &mut VarBinding) {
+        match &mut binding.value {
+            BoundValue::Expr(value) => {
+                self.expr(value);
+                self.value(binding);
+            }
+            BoundValue::If(branches) => {
+                self.expr(&mut branches.condition);
+                self.scoped(|inner| inner.sequence(&mut branches.then));
+                self.scoped(|inner| inner.sequence(&mut branches.otherwise));
+            }
+            BoundValue::Function(function) => {
+                let function = Arc::make_mut(function);
+                self.scoped(|inner| inner.sequence(&mut function.body));
+            }
+        }
+    }
+
+    fn scoped(&mut self, visit: impl FnOnce(&mut Self)) {
+        self.seen.push(FxHashMap::default());
+        visit(self);
+        self.seen.pop();
+    }
+
+    /// Binds to the variable that has the value, or keeps the value for those behind.
+    fn value(&mut self, binding: &mut VarBinding) {
+        let VarBinding { variable, ty, value: BoundValue::Expr(value), .. } = binding else { return };
+        let is_computed = match value.kind {
+            ExprKind::Call(_) => true,
+            ExprKind::MatchCast(_) | ExprKind::TupleGet(..) | ExprKind::Tuple(_) => !self.call_only,
+            _ => false,
+        };
+        if !is_computed || variable.as_str() == "_" || makes_new_object(value) || self.effects.has_effect(value) {
+            return;
+        }
+        let text = key(value);
+        let known = self.seen.iter().rev().find_map(|scope| scope.get(&text)).filter(|(known, _)| known == value);
+        match known {
+            Some((_, known)) => {
+                self.renamed.insert(*variable, *known);
+                *value = Expr::var(*known, ty.clone());
+            }
+            None => {
+                if let Some(scope) = self.seen.last_mut() {
+                    scope.insert(text, (value.clone(), *variable));
+                }
+            }
+        }
+    }
+}
+
+/// Whether a variable that a value of a block uses is seen behind the block.
+fn around_sees(used: Name, shown: &NameMap<Name>, bindings: &[VarBinding]) -> bool {
+    shown.contains_key(&used) || bindings.iter().all(|binding| binding.variable != used)
+}
+
+/// What values are found by; equal values have equal keys.
+fn key(value: &Expr) -> String {
+    crate::print::expression_text(value)
+}

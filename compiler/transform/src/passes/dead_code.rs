@@ -1,0 +1,178 @@
+//! `DeadCodeElimination`: what nothing uses is left out.
+//!
+//! TVM `src/relax/transform/dead_code_elimination.cc`: functions that neither the entry functions nor, where none are
+//! named, public ones reach; bindings whose variable nothing names and whose value has no effect, in dataflow blocks and
+//! outside; outputs of dataflow blocks nothing behind them names. Casts stay where a symbolic dim they bind is used.
+
+use crate::effects::Effects;
+use crate::pass::{Arguments, Parameter, Pass, PassError};
+use crate::{Module, walk};
+use rx_base::Name;
+use rx_base::name::{NameMap, NameSet, name};
+use rx_ir::{Block, BoundValue, Expr, ExprKind, Item, RelaxFunction, Sequence, VarBinding};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "DeadCodeElimination",
+    parameters: &[Parameter {
+        name: "entry_functions",
+        default: Some("null"),
+        doc: "Functions to keep with what they reach; public ones are kept in any case.",
+    }],
+    doc: "Leaves out functions nothing reaches, and bindings nothing uses that have no effect.",
+    reference: "src/relax/transform/dead_code_elimination.cc",
+    run,
+};
+
+fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
+    let entries = entries(arguments.get(0))?;
+    // Before and after: what a dead binding calls is not used by it.
+    remove_functions(&mut module, &entries);
+    let effects = Effects::of(&module);
+    module.functions_mut().for_each(|function| remove_unused(function, &effects));
+    remove_functions(&mut module, &entries);
+    Ok(module)
+}
+
+fn entries(argument: &Value) -> Result<NameSet, PassError> {
+    let wrong = || PassError("DeadCodeElimination: `entry_functions` is a list of names".to_owned());
+    match argument {
+        Value::Null => Ok(NameSet::default()),
+        Value::Array(items) => items.iter().map(|item| item.as_str().map(name).ok_or_else(wrong)).collect(),
+        _ => Err(wrong()),
+    }
+}
+
+/// Leaves out the functions that neither `entries` nor public functions reach. Text that is no function stays.
+fn remove_functions(module: &mut Module, entries: &NameSet) {
+    let is_public = |item: &Item<_>| match item {
+        Item::Relax(function) => !function.private,
+        Item::Loops { .. } => false,
+        Item::Text { text, .. } => !text.lines().next().is_some_and(|line| line.contains("private=True")),
+    };
+    let items: NameMap<&Item<_>> = module.items.iter().filter_map(|item| Some((item.name()?, item))).collect();
+    let mut reached = NameSet::default();
+    let mut waiting: Vec<Name> =
+        items.iter().filter(|(name, item)| entries.contains(*name) || is_public(item)).map(|(name, _)| *name).collect();
+    while let Some(next) = waiting.pop() {
+        if !reached.insert(next) {
+            continue;
+        }
+        match items.get(&next) {
+            Some(Item::Relax(function)) => waiting.extend(walk::globals(function)),
+            Some(Item::Text { text, .. }) => waiting.extend(members(text).filter(|name| items.contains_key(name))),
+            Some(Item::Loops { .. }) | None => {}
+        }
+    }
+    module.items.retain(|item| item.name().is_none_or(|name| reached.contains(&name)));
+}
+
+/// The names that stand behind a dot in a text: how a prim_func calls another, `Module.f(…)`.
+fn members(text: &str) -> impl Iterator<Item = Name> {
+    let is_name = |c: char| c == '_' || c.is_alphanumeric();
+    text.split('.').skip(1).filter_map(move |rest| {
+        let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+        rest.get(..end).filter(|member| !member.is_empty()).map(name)
+    })
+}
+
+/// Leaves out the bindings of a function that nothing uses.
+pub(crate) fn remove_unused(function: &mut RelaxFunction, effects: &Effects) {
+    // A binding that goes takes the only uses of others with it: bindings are looked at backwards, once.
+    let mut used = Used::default();
+    used.types(function);
+    sweep(&mut function.body, effects, &mut used);
+}
+
+/// The variables and symbolic dims that are named behind a place.
+#[derive(Default)]
+struct Used {
+    variables: NameSet,
+    symbols: NameSet,
+}
+
+impl Used {
+    fn types(&mut self, function: &RelaxFunction) {
+        self.symbols.extend(function.ret.symbols());
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        self.variables.extend(expr.variables());
+        expr.each_symbol(&mut |symbol| {
+            self.symbols.insert(symbol);
+            // A scalar's value is the symbol of its name.
+            self.variables.insert(symbol);
+        });
+        expr.each(&mut |expr| {
+            if let rx_ir::StructInfo::Tensor(tensor) = &expr.ty
+                && let rx_ir::Shape::Var { name, .. } = tensor.shape
+            {
+                self.variables.insert(name);
+            }
+        });
+    }
+}
+
+fn sweep(sequence: &mut Sequence, effects: &Effects, used: &mut Used) {
+    used.expr(&sequence.result);
+    for Block { outputs, bindings } in sequence.blocks.iter_mut().rev() {
+        // What is behind the block sees its outputs only.
+        if let Some(outputs) = outputs {
+            outputs.retain(|output| used.variables.contains(output));
+        }
+        let mut kept: Vec<VarBinding> = Vec::with_capacity(bindings.len());
+        for mut binding in std::mem::take(bindings).into_iter().rev() {
+            if is_needed(&binding, effects, used) {
+                use_value(&mut binding, effects, used);
+                kept.push(binding);
+            }
+        }
+        kept.reverse();
+        *bindings = kept;
+    }
+    sequence.blocks.retain(|block| !block.bindings.is_empty());
+}
+
+fn is_needed(binding: &VarBinding, effects: &Effects, used: &Used) -> bool {
+    if used.variables.contains(&binding.variable) {
+        return true;
+    }
+    match &binding.value {
+        BoundValue::Expr(value) => {
+            let binds_used_symbol = matches!(value.kind, ExprKind::MatchCast(_))
+                && value.ty.symbols().iter().any(|symbol| used.symbols.contains(symbol));
+            binds_used_symbol || effects.has_effect(value)
+        }
+        BoundValue::If(branches) => {
+            let mut any = false;
+            for sequence in [&branches.then, &branches.otherwise] {
+                walk::each_expression(sequence, &mut |expr| any |= effects.has_effect(expr));
+            }
+            any
+        }
+        BoundValue::Function(_) => false,
+    }
+}
+
+/// Notes what the value of a binding that stays uses, after what is unused inside it is gone.
+fn use_value(binding: &mut VarBinding, effects: &Effects, used: &mut Used) {
+    binding.ty.each_symbol(&mut |symbol| {
+        used.symbols.insert(symbol);
+    });
+    match &mut binding.value {
+        BoundValue::Expr(value) => used.expr(value),
+        BoundValue::If(branches) => {
+            sweep(&mut branches.then, effects, used);
+            sweep(&mut branches.otherwise, effects, used);
+            used.expr(&branches.condition);
+        }
+        BoundValue::Function(function) => {
+            let function = Arc::make_mut(function);
+            used.types(function);
+            function.params.iter().for_each(|(_, ty)| used.symbols.extend(ty.symbols()));
+            sweep(&mut function.body, effects, used);
+        }
+    }
+}

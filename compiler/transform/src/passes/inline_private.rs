@@ -1,0 +1,322 @@
+//! `InlinePrivateFunctions`: calls of private functions become what the functions do.
+//!
+//! TVM `src/relax/transform/inline_functions.cc`: every private Relax function that does not lead back to itself. Names of
+//! the callee are made new, its symbolic dims are those of the arguments. A call stays, and so does its function, where a dim
+//! of the callee is not known from the arguments, and in a dataflow block where the callee branches or has effects.
+
+use crate::effects::Effects;
+use crate::pass::{Arguments, Pass, PassError};
+use crate::{Module, walk};
+use rx_base::name::{NameMap, NameSet, name};
+use rx_base::{Dim, Name};
+use rx_ir::rewrite::Renaming;
+use rx_ir::{
+    Argument, Block, BoundValue, Callee, Expr, ExprKind, Item, RelaxFunction, Sequence, Shape, StructInfo, VarBinding,
+};
+use std::sync::Arc;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "InlinePrivateFunctions",
+    parameters: &[],
+    doc: "Replaces calls of private Relax functions by what these do.",
+    reference: "src/relax/transform/inline_functions.cc",
+    run,
+};
+
+fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
+    let effects = Effects::of(&module);
+    let mut done: NameMap<Arc<RelaxFunction>> = NameMap::default();
+    for called in callees_first(&module) {
+        let Some(at) = module.items.iter().position(|item| item.name() == Some(called)) else { continue };
+        if let Some(Item::Relax(function)) = module.items.get_mut(at) {
+            let own = Arc::make_mut(function);
+            let mut inlining = Inlining { callees: &done, effects: &effects, used: names(own) };
+            inlining.sequence(&mut own.body);
+            if own.private {
+                done.insert(called, function.clone());
+            }
+        }
+    }
+    let still: NameSet = module.functions().flat_map(walk::globals).collect();
+    module.items.retain(|item| match item {
+        Item::Relax(function) => {
+            !function.private || still.contains(&function.name) || !done.contains_key(&function.name)
+        }
+        _ => true,
+    });
+    Ok(module)
+}
+
+/// Relax functions that lead to no function that leads back to them, those that are called before those that call.
+fn callees_first(module: &Module) -> Vec<Name> {
+    let mut waiting: Vec<(Name, NameSet)> =
+        module.functions().map(|function| (function.name, walk::globals(function).into_iter().collect())).collect();
+    let private: NameSet =
+        module.functions().filter(|function| function.private).map(|function| function.name).collect();
+    let mut order = Vec::new();
+    let mut ordered = NameSet::default();
+    loop {
+        let ready = |calls: &NameSet| calls.iter().all(|call| ordered.contains(call) || !private.contains(call));
+        let (next, rest): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|(_, calls)| ready(calls));
+        if next.is_empty() {
+            // The others are in circles, or call functions that are: these keep their calls.
+            order.extend(rest.iter().map(|(function, _)| *function).filter(|function| !private.contains(function)));
+            return order;
+        }
+        ordered.extend(next.iter().map(|(function, _)| *function));
+        order.extend(next.into_iter().map(|(function, _)| function));
+        waiting = rest;
+    }
+}
+
+/// Every name of a function: variables and symbolic dims.
+fn names(function: &RelaxFunction) -> NameSet {
+    let mut found = NameSet::default();
+    for (param, ty) in &function.params {
+        found.insert(*param);
+        found.extend(ty.symbols());
+    }
+    walk::each_binding(&function.body, &mut |binding| {
+        found.insert(binding.variable);
+        found.extend(binding.ty.symbols());
+        if let BoundValue::Function(nested) = &binding.value {
+            found.extend(nested.params.iter().map(|(param, _)| *param));
+        }
+    });
+    found
+}
+
+struct Inlining<'a> {
+    callees: &'a NameMap<Arc<RelaxFunction>>,
+    effects: &'a Effects,
+    /// The names that the function around has.
+    used: NameSet,
+}
+
+impl Inlining<'_> {
+    fn sequence(&mut self, sequence: &mut Sequence) {
+        let blocks = std::mem::take(&mut sequence.blocks);
+        let mut renamed: NameMap<Expr> = NameMap::default();
+        for block in blocks {
+            let mut open = Block { outputs: block.outputs, bindings: Vec::new() };
+            for mut binding in block.bindings {
+                replace_in_binding(&mut binding, &renamed);
+                self.inside(&mut binding);
+                match self.inlined(&binding, open.outputs.is_some()) {
+                    Some((blocks, result)) => {
+                        splice(&mut sequence.blocks, &mut open, blocks);
+                        let result = settle(&mut open, &binding, result);
+                        renamed.extend(result.map(|result| (binding.variable, result)));
+                    }
+                    None => open.bindings.push(binding),
+                }
+            }
+            if !open.bindings.is_empty() {
+                sequence.blocks.push(open);
+            }
+        }
+        replace(&mut sequence.result, &renamed);
+    }
+
+    /// Inlines in branches and nested functions.
+    fn inside(&mut self, binding: &mut VarBinding) {
+        match &mut binding.value {
+            BoundValue::Expr(_) => {}
+            BoundValue::If(branches) => {
+                self.sequence(&mut branches.then);
+                self.sequence(&mut branches.otherwise);
+            }
+            BoundValue::Function(function) => self.sequence(&mut Arc::make_mut(function).body),
+        }
+    }
+
+    /// What a call of a private function does, and the value it gives.
+    fn inlined(&mut self, binding: &VarBinding, dataflow: bool) -> Option<(Vec<Block>, Expr)> {
+        let BoundValue::Expr(value) = &binding.value else { return None };
+        let call = value.as_call()?;
+        let Callee::Global(called) = call.callee else { return None };
+        let callee = self.callees.get(&called)?;
+        if dataflow && !fits_dataflow(&callee.body, self.effects) {
+            return None;
+        }
+        let given: Vec<&Expr> = call
+            .arguments
+            .iter()
+            .filter_map(|argument| match argument {
+                Argument::Operand(operand) => Some(operand),
+                _ => None,
+            })
+            .collect();
+        if given.len() != callee.params.len() {
+            return None;
+        }
+        let mut dims: NameMap<Dim> = NameMap::default();
+        for ((_, wanted), given) in callee.params.iter().zip(&given) {
+            unify(wanted, &given.ty, &mut dims);
+        }
+        let mut own = NameSet::default();
+        callee.params.iter().for_each(|(_, ty)| own.extend(ty.symbols()));
+        if own.iter().any(|symbol| !dims.contains_key(symbol)) {
+            return None;
+        }
+        let mut body = callee.body.clone();
+        let mut variables: NameMap<Name> = NameMap::default();
+        for inner in names(callee) {
+            let fresh = self.fresh(inner);
+            variables.insert(inner, fresh);
+            dims.entry(inner).or_insert_with(|| Dim::symbol(fresh));
+        }
+        rename(
+            &mut body,
+            &Renaming { dim: &|symbol| dims.get(&symbol).cloned(), variable: &|inner| variables.get(&inner).copied() },
+        );
+        let params = callee.params.iter().zip(given);
+        let values: NameMap<Expr> =
+            params.filter_map(|((param, _), given)| Some((*variables.get(param)?, given.clone()))).collect();
+        replace_in_sequence(&mut body, &values);
+        Some((body.blocks, body.result))
+    }
+
+    fn fresh(&mut self, like: Name) -> Name {
+        let mut own = like;
+        let mut number = 0;
+        while !self.used.insert(own) {
+            number += 1;
+            own = name(&format!("{like}_{number}"));
+        }
+        own
+    }
+}
+
+/// Whether the bindings of a callee may stand in a dataflow block.
+fn fits_dataflow(body: &Sequence, effects: &Effects) -> bool {
+    body.blocks.iter().flat_map(|block| &block.bindings).all(|binding| match &binding.value {
+        BoundValue::Expr(value) => !effects.has_effect(value),
+        BoundValue::If(_) => false,
+        BoundValue::Function(_) => true,
+    })
+}
+
+/// Puts a callee's blocks behind the bindings of the open block.
+fn splice(done: &mut Vec<Block>, open: &mut Block, blocks: Vec<Block>) {
+    for block in blocks {
+        if open.outputs.is_some() || block.outputs.is_none() {
+            open.bindings.extend(block.bindings);
+            continue;
+        }
+        if !open.bindings.is_empty() {
+            done.push(Block { outputs: None, bindings: std::mem::take(&mut open.bindings) });
+        }
+        done.push(block);
+    }
+}
+
+/// What stands for the variable of an inlined call; nothing where the variable is seen behind its block and so is bound.
+fn settle(open: &mut Block, call: &VarBinding, result: Expr) -> Option<Expr> {
+    let is_output = open.outputs.as_ref().is_some_and(|outputs| outputs.contains(&call.variable));
+    if !is_output {
+        return Some(result);
+    }
+    open.bindings.push(VarBinding { value: BoundValue::Expr(result), ..call.clone() });
+    None
+}
+
+/// Notes what the symbolic dims of a parameter's type are in an argument's.
+fn unify(wanted: &StructInfo, given: &StructInfo, dims: &mut NameMap<Dim>) {
+    let mut of_shapes = |wanted: &Shape, given: &Shape| {
+        for (wanted, given) in wanted.dims().into_iter().flatten().zip(given.dims().into_iter().flatten()) {
+            if let Some(symbol) = wanted.as_symbol() {
+                dims.entry(symbol).or_insert_with(|| given.clone());
+            }
+        }
+    };
+    match (wanted, given) {
+        (StructInfo::Tensor(wanted), StructInfo::Tensor(given)) => of_shapes(&wanted.shape, &given.shape),
+        (StructInfo::Shape(wanted), StructInfo::Shape(given)) => of_shapes(wanted, given),
+        (StructInfo::Prim(wanted), StructInfo::Prim(given)) => {
+            if let (Some(symbol), Some(value)) = (wanted.value.as_ref().and_then(Dim::as_symbol), &given.value) {
+                dims.entry(symbol).or_insert_with(|| value.clone());
+            }
+        }
+        (StructInfo::Tuple(wanted), StructInfo::Tuple(given)) => {
+            wanted.iter().zip(given.iter()).for_each(|(wanted, given)| unify(wanted, given, dims));
+        }
+        _ => {}
+    }
+}
+
+/// Renames everything in a sequence, what it binds included.
+fn rename(sequence: &mut Sequence, renaming: &Renaming<'_>) {
+    let own = |variable: &mut Name| *variable = (renaming.variable)(*variable).unwrap_or(*variable);
+    for Block { outputs, bindings } in &mut sequence.blocks {
+        outputs.iter_mut().flatten().for_each(own);
+        for binding in bindings {
+            own(&mut binding.variable);
+            binding.ty = renaming.ty(&binding.ty);
+            match &mut binding.value {
+                BoundValue::Expr(value) => renaming.expr(value),
+                BoundValue::If(branches) => {
+                    renaming.expr(&mut branches.condition);
+                    rename(&mut branches.then, renaming);
+                    rename(&mut branches.otherwise, renaming);
+                }
+                BoundValue::Function(function) => {
+                    let function = Arc::make_mut(function);
+                    own(&mut function.name);
+                    for (param, ty) in &mut function.params {
+                        own(param);
+                        *ty = renaming.ty(ty);
+                    }
+                    function.ret = renaming.ty(&function.ret);
+                    rename(&mut function.body, renaming);
+                }
+            }
+        }
+    }
+    renaming.expr(&mut sequence.result);
+}
+
+/// Puts values in the place of variables.
+fn replace(expr: &mut Expr, values: &NameMap<Expr>) {
+    if values.is_empty() {
+        return;
+    }
+    expr.each_mut(&mut |expr| {
+        if let ExprKind::Var(variable) = &expr.kind
+            && let Some(value) = values.get(variable)
+        {
+            *expr = value.clone();
+        }
+        if let ExprKind::TupleGet(tuple, at) = &expr.kind
+            && let ExprKind::Tuple(fields) = &tuple.kind
+            && let Some(field) = fields.get(*at)
+        {
+            *expr = field.clone();
+        }
+    });
+}
+
+fn replace_in_binding(binding: &mut VarBinding, values: &NameMap<Expr>) {
+    match &mut binding.value {
+        BoundValue::Expr(value) => replace(value, values),
+        BoundValue::If(branches) => {
+            replace(&mut branches.condition, values);
+            replace_in_sequence(&mut branches.then, values);
+            replace_in_sequence(&mut branches.otherwise, values);
+        }
+        BoundValue::Function(function) => replace_in_sequence(&mut Arc::make_mut(function).body, values),
+    }
+}
+
+fn replace_in_sequence(sequence: &mut Sequence, values: &NameMap<Expr>) {
+    if values.is_empty() {
+        return;
+    }
+    sequence
+        .blocks
+        .iter_mut()
+        .flat_map(|block| &mut block.bindings)
+        .for_each(|binding| replace_in_binding(binding, values));
+    replace(&mut sequence.result, values);
+}

@@ -1,0 +1,231 @@
+//! Expressions, calls and attributes as text.
+
+use super::{quoted, ty};
+use rx_base::DType;
+use rx_ir::{Argument, Attr, Call, Callee, Expr, ExprKind, Literal, PrimValue, StructInfo};
+use rx_ops::{Param, ParamKind};
+
+/// A value on the right of a binding, or returned: a tuple of several stands without brackets, as TVM prints it.
+pub(super) fn bound(expr: &Expr) -> String {
+    match &expr.kind {
+        ExprKind::Tuple(items) if items.len() > 1 => list(items),
+        _ => operand(expr),
+    }
+}
+
+fn list(items: &[Expr]) -> String {
+    items.iter().map(operand).collect::<Vec<_>>().join(", ")
+}
+
+/// A value inside a call or another value.
+pub(super) fn operand(expr: &Expr) -> String {
+    match &expr.kind {
+        ExprKind::Var(variable) => variable.to_string(),
+        ExprKind::Global(function) => format!("cls.{function}"),
+        ExprKind::Extern(symbol) => format!("R.ExternFunc({})", string(symbol)),
+        ExprKind::Constant(value) => constant(&literal(value), &expr.ty),
+        ExprKind::Elements(elements) => constant(&nested(elements, &expr.ty), &expr.ty),
+        ExprKind::Metadata { key, index } => format!("metadata[{}][{index}]", string(key)),
+        ExprKind::Prim(value) => prim(value, &expr.ty),
+        ExprKind::Str(text) => format!("R.str({})", string(text)),
+        ExprKind::DType(dtype) => format!("R.dtype(\"{dtype}\")"),
+        ExprKind::Shape(dims) => {
+            let dims: Vec<String> = dims.iter().map(|dim| dim.to_string()).collect();
+            format!("R.shape([{}])", dims.join(", "))
+        }
+        ExprKind::Tuple(items) => match &items[..] {
+            [] => "R.tuple()".to_owned(),
+            [one] => format!("({},)", operand(one)),
+            several => format!("({})", list(several)),
+        },
+        ExprKind::TupleGet(tuple, at) => format!("{}[{at}]", operand(tuple)),
+        ExprKind::Call(call) => self::call(call),
+        ExprKind::MatchCast(value) => format!("R.match_cast({}, {})", operand(value), ty(&expr.ty)),
+        ExprKind::Written(text) => text.to_string(),
+        ExprKind::Error => "None".to_owned(),
+    }
+}
+
+/// `R.const(1.0, "float32")`; of a distributed tensor with its whole type.
+fn constant(value: &str, info: &StructInfo) -> String {
+    if matches!(info, StructInfo::DTensor(_)) {
+        return format!("R.dist.const({value}, {})", ty(info));
+    }
+    match info.as_tensor().and_then(|tensor| tensor.dtype) {
+        Some(dtype) => format!("R.const({value}, \"{dtype}\")"),
+        None => format!("R.const({value})"),
+    }
+}
+
+fn literal(value: &Literal) -> String {
+    match value {
+        Literal::Int(value) => value.to_string(),
+        Literal::Float(value) => float(*value),
+        Literal::Bool(value) => python_bool(*value).to_owned(),
+    }
+}
+
+fn python_bool(value: bool) -> &'static str {
+    if value { "True" } else { "False" }
+}
+
+/// A float as Python reads it.
+fn float(value: f64) -> String {
+    match value.is_finite() {
+        true => format!("{value:?}"),
+        false => format!(
+            "float(\"{}\")",
+            if value.is_nan() {
+                "nan"
+            } else if value > 0.0 {
+                "inf"
+            } else {
+                "-inf"
+            }
+        ),
+    }
+}
+
+/// Elements, row-major, as nested lists.
+fn nested(elements: &[Literal], info: &StructInfo) -> String {
+    let dims = info.as_tensor().and_then(|tensor| tensor.shape.dims());
+    let dims: Vec<usize> =
+        dims.into_iter().flatten().filter_map(|dim| usize::try_from(dim.as_constant()?).ok()).collect();
+    rows(elements, &dims)
+}
+
+fn rows(elements: &[Literal], dims: &[usize]) -> String {
+    let Some((_, inner)) = dims.split_first() else { return elements.first().map(literal).unwrap_or_default() };
+    let size = inner.iter().product::<usize>().max(1);
+    let rows: Vec<String> = elements.chunks(size).map(|row| rows(row, inner)).collect();
+    format!("[{}]", rows.join(", "))
+}
+
+/// A scalar. Python's own numbers stand for what they would be read as.
+fn prim(value: &PrimValue, info: &StructInfo) -> String {
+    let dtype = match info {
+        StructInfo::Prim(prim) => prim.dtype,
+        _ => None,
+    };
+    let (text, natural) = match value {
+        PrimValue::Int(dim) => (dim.to_string(), DType::INT64),
+        PrimValue::Float(value) => {
+            let text = float(*value);
+            return dtype.map_or(text.clone(), |dtype| format!("T.{dtype}({text})"));
+        }
+        PrimValue::Bool(value) => (python_bool(*value).to_owned(), DType::BOOL),
+        PrimValue::Opaque => return "None".to_owned(),
+    };
+    match dtype {
+        Some(dtype) if dtype != natural => format!("T.{dtype}({text})"),
+        _ => text,
+    }
+}
+
+/// A call with its arguments: operands by position, attributes by name, in the order of the schema.
+fn call(call: &Call) -> String {
+    let callee = match &call.callee {
+        Callee::Op(op) => return operator(op.as_str(), call),
+        Callee::Global(function) => format!("cls.{function}"),
+        Callee::Value(callee) => operand(callee),
+    };
+    let mut arguments = Vec::new();
+    for argument in &call.arguments {
+        match argument {
+            Argument::Operand(value) => arguments.push(operand(value)),
+            Argument::Operands(values) => arguments.extend(values.iter().map(operand)),
+            Argument::Attr(value) => arguments.push(attribute(value)),
+            Argument::Absent | Argument::Types(_) => {}
+        }
+    }
+    format!("{callee}({})", arguments.join(", "))
+}
+
+fn operator(name: &str, call: &Call) -> String {
+    // `call_packed` is no operator of TVM, and has the arguments of `call_pure_packed`.
+    let schema = if name == "call_packed" { "call_pure_packed" } else { name };
+    let params = rx_ops::find(rx_base::name::name(schema)).map_or(&[][..], |schema| schema.params);
+    let distributed = call.arguments.iter().any(
+        |argument| matches!(argument, Argument::Types(types) if matches!(types[..], [StructInfo::DTensor(_), ..])),
+    );
+    let spelled = if name == "call_tir" && distributed { "dist.call_tir" } else { name };
+    let mut arguments = Vec::new();
+    let mut by_position = true;
+    for (param, argument) in params.iter().zip(&call.arguments) {
+        match argument {
+            Argument::Absent => by_position = false,
+            Argument::Operand(value) => {
+                let text = passed(param, value);
+                arguments.push(if by_position { text } else { format!("{}={text}", param.name) });
+            }
+            Argument::Operands(values) => {
+                arguments.extend(values.iter().map(operand));
+                by_position = false;
+            }
+            Argument::Attr(value) => {
+                arguments.push(format!("{}={}", param.name, attribute(value)));
+                by_position = false;
+            }
+            Argument::Types(types) => {
+                arguments.extend(self::types(param, types));
+                by_position = false;
+            }
+        }
+    }
+    format!("R.{spelled}({})", arguments.join(", "))
+}
+
+/// An operand. A function that is called by its name stands as a bare string.
+fn passed(param: &Param, value: &Expr) -> String {
+    match &value.kind {
+        ExprKind::Str(text) if param.kind == ParamKind::Function => string(text),
+        ExprKind::Extern(symbol) if param.kind == ParamKind::Function => string(symbol),
+        _ => operand(value),
+    }
+}
+
+/// `out_ty=R.Tensor(…)`, `out_ty=[…]`, `ty_args=(…,)`; nothing where there are none.
+fn types(param: &Param, types: &[StructInfo]) -> Option<String> {
+    let texts: Vec<String> = types.iter().map(ty).collect();
+    let all = texts.join(", ");
+    Some(match (param.name, types) {
+        (_, []) => return None,
+        ("ty_args", [_]) => format!("ty_args=({all},)"),
+        ("ty_args", _) => format!("ty_args=({all})"),
+        (name, [_]) => format!("{name}={all}"),
+        (name, _) => format!("{name}=[{all}]"),
+    })
+}
+
+/// An attribute as Python writes it.
+pub(super) fn attribute(value: &Attr) -> String {
+    match value {
+        Attr::Str(text) => string(text),
+        Attr::Float(value) => float(*value),
+        Attr::List(items) => format!("[{}]", items.iter().map(attribute).collect::<Vec<_>>().join(", ")),
+        Attr::Dict(entries) => {
+            let entry = |(key, value): &(_, Attr)| format!("{}: {}", quoted(key), attribute(value));
+            format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+        Attr::None | Attr::Bool(_) | Attr::Int(_) | Attr::Opaque(_) => value.to_string(),
+    }
+}
+
+/// A string literal in double quotes.
+pub(super) fn string(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,59 @@
+//! Walking the bindings of a function.
+
+use rx_base::Name;
+use rx_ir::{BoundValue, Callee, Expr, ExprKind, RelaxFunction, Sequence, VarBinding};
+
+/// Gives `visit` every binding, those of branches in front of the `if` they belong to; nested functions not looked into.
+pub fn each_own_binding<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a VarBinding)) {
+    for binding in sequence.blocks.iter().flat_map(|block| &block.bindings) {
+        if let BoundValue::If(branches) = &binding.value {
+            each_own_binding(&branches.then, visit);
+            each_own_binding(&branches.otherwise, visit);
+        }
+        visit(binding);
+    }
+}
+
+/// As [`each_own_binding`], those of nested functions behind the binding of the function.
+pub fn each_binding<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a VarBinding)) {
+    each_own_binding(sequence, &mut |binding| {
+        visit(binding);
+        if let BoundValue::Function(function) = &binding.value {
+            each_binding(&function.body, visit);
+        }
+    });
+}
+
+/// Gives `visit` every expression that is bound, a condition, or a result, nested functions included; what is inside of it
+/// is the visitor's.
+pub fn each_expression<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a Expr)) {
+    for binding in sequence.blocks.iter().flat_map(|block| &block.bindings) {
+        match &binding.value {
+            BoundValue::Expr(value) => visit(value),
+            BoundValue::If(branches) => {
+                visit(&branches.condition);
+                each_expression(&branches.then, visit);
+                each_expression(&branches.otherwise, visit);
+            }
+            BoundValue::Function(function) => each_expression(&function.body, visit),
+        }
+    }
+    visit(&sequence.result);
+}
+
+/// The functions of the module that a function names, in reading order; one several times where it is named so.
+pub fn globals(function: &RelaxFunction) -> Vec<Name> {
+    let mut found = Vec::new();
+    each_expression(&function.body, &mut |expr| {
+        expr.each(&mut |expr| match &expr.kind {
+            ExprKind::Global(global) => found.push(*global),
+            ExprKind::Call(call) => {
+                if let Callee::Global(global) = call.callee {
+                    found.push(global);
+                }
+            }
+            _ => {}
+        });
+    });
+    found
+}

@@ -1,0 +1,128 @@
+//! Modules of the conformance cases: what is printed checks clean and is the module that was read; and what passes make of
+//! modules is what TVM's make of them.
+
+use rx_db::{FileKind, Workspace};
+use rx_transform::Module;
+use rx_transform::equal::first_difference;
+use rx_transform::pass::{ALL, Arguments, Pass};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+fn cases(file: &str) -> Option<Vec<Value>> {
+    let folder = std::env::var_os("RX_CASES").map(PathBuf::from)?;
+    let text = std::fs::read_to_string(folder.join("cases").join(file)).ok()?;
+    Some(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+/// The module of a text without errors; `None` of another.
+fn read(text: &str) -> Option<Result<Module, String>> {
+    let mut workspace = Workspace::new();
+    let file = workspace.add(text, FileKind::Rx);
+    let has_errors = workspace.diagnostics(file).iter().any(|found| found.severity == rx_base::Severity::Error);
+    (!has_errors).then(|| workspace.module(file))
+}
+
+#[test]
+fn what_is_printed_reads_back() {
+    let Some(rows) = cases("modules.jsonl") else {
+        println!("skipped: RX_CASES names no folder with cases/modules.jsonl");
+        return;
+    };
+    let (mut read_in, mut mistakes) = (0, Vec::new());
+    for row in &rows {
+        let (Some(text), Some(id)) = (row["text"].as_str(), row["id"].as_str()) else { continue };
+        let Some(module) = read(text) else { continue };
+        read_in += 1;
+        let problem = module.and_then(|module| {
+            let printed = rx_transform::print(&module);
+            let again = read(&printed).ok_or_else(|| format!("what is printed has errors\n{printed}"))??;
+            match first_difference(&module, &again) {
+                None => Ok(()),
+                Some(at) => Err(format!("differs in {at}\n{printed}")),
+            }
+        });
+        if let Err(problem) = problem {
+            mistakes.push(format!("{id}: {problem}"));
+        }
+    }
+    println!("{} of {read_in} modules without errors ({} in all)", read_in - mistakes.len(), rows.len());
+    let shown: Vec<&String> = mistakes.iter().take(12).collect();
+    assert!(mistakes.is_empty(), "{shown:#?}");
+}
+
+/// How the rows of a pass fared.
+#[derive(Default)]
+struct Tally {
+    rows: usize,
+    /// The output has no errors.
+    accepted: usize,
+    equal: usize,
+    mistakes: Vec<String>,
+}
+
+/// The arguments of a row's pass. Symbolic dims that are objects in Python stand for their names.
+fn arguments(pass: &Pass, row: &Value) -> Option<Arguments> {
+    let named =
+        |key: &str| key.strip_prefix("{'__expr__': '").and_then(|rest| rest.strip_suffix("'}")).map(str::to_owned);
+    let given = row["passes"][0]["args"].as_array().cloned().unwrap_or_default();
+    let given = given.into_iter().map(|value| match value {
+        Value::Object(entries) => {
+            Value::Object(entries.into_iter().map(|(key, value)| (named(&key).unwrap_or(key), value)).collect())
+        }
+        other => other,
+    });
+    Arguments::bind(pass, given.collect()).ok()
+}
+
+/// What is wrong with what a pass makes of `before`.
+fn transformed(pass: &Pass, row: &Value, tally: &mut Tally) -> Result<(), String> {
+    let text = |key: &str| row[key].as_str().unwrap_or_default();
+    let Some(before) = read(text("before")) else { return Ok(()) };
+    let expected = if row["assert_passed"].as_bool() == Some(false) { "actual" } else { "expected" };
+    let Some(expected) = read(text(expected)) else { return Ok(()) };
+    tally.rows += 1;
+    let arguments = arguments(pass, row).ok_or("the arguments are not taken")?;
+    let made = (pass.run)(before?, &arguments).map_err(|error| error.0)?;
+    let printed = rx_transform::print(&made);
+    let made = read(&printed).ok_or_else(|| format!("the output has errors\n{printed}"))??;
+    tally.accepted += 1;
+    match first_difference(&made, &expected?) {
+        None => tally.equal += 1,
+        Some(at) => return Err(format!("differs in {at}\n{printed}")),
+    }
+    Ok(())
+}
+
+#[test]
+fn passes_make_what_tvm_makes() {
+    let Some(rows) = cases("passes.jsonl") else {
+        println!("skipped: RX_CASES names no folder with cases/passes.jsonl");
+        return;
+    };
+    let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row["usable"].as_bool() == Some(true)) {
+        let single = row["passes"].as_array().is_some_and(|passes| passes.len() == 1);
+        let Some(pass) = ALL.iter().find(|pass| row["pass"].as_str() == Some(pass.name) && single) else { continue };
+        let tally = tallies.entry(pass.name).or_default();
+        if let Err(mistake) = transformed(pass, row, tally) {
+            tally.mistakes.push(format!("{}: {mistake}", row["test"].as_str().unwrap_or_default()));
+        }
+    }
+    println!("{:<28}{:>6}{:>10}{:>8}", "pass", "rows", "accepted", "equal");
+    for (pass, Tally { rows, accepted, equal, .. }) in &tallies {
+        println!("{pass:<28}{rows:>6}{accepted:>10}{equal:>8}");
+    }
+    for tally in tallies.values() {
+        tally.mistakes.iter().for_each(|mistake| println!("{mistake}"));
+    }
+    for (pass, tally) in &tallies {
+        assert!(tally.equal * 10 >= tally.rows * 9 || ARGUED.contains(pass), "{pass}: too few rows are TVM's");
+    }
+}
+
+/// Passes of whose rows fewer than nine in ten come out as TVM's, each for a reason.
+///
+/// `BindSymbolicVars`: one of two rows names the dim by the Python object, which tells dims of one name apart by function;
+/// a name in JSON means the dim of every function.
+const ARGUED: &[&str] = &["BindSymbolicVars"];
