@@ -146,6 +146,9 @@ fn run(
         let shape = outputs.first().ok_or("no result")?.shape().to_vec();
         return Ok(vec![operand.reshaped(&shape).map_err(|error| format!("{error:?}"))?]);
     }
+    if let Some(Compute::Same(param)) = call.schema.compute {
+        return Ok(vec![input(&Input { param, element: None })?]);
+    }
     let kernel = lower(call, result).map_err(|error| error.to_string())?;
     let mut buffers = kernel.inputs.iter().map(input).collect::<Result<Vec<Tensor>, String>>()?;
     let inputs = buffers.len();
