@@ -244,6 +244,11 @@ def convolutions():
     conv(1, [2, 3, 8], [4, 3, 3], padding=[0, 2], strides=3)
     conv(3, [1, 2, 4, 5, "w=4"], [3, 2, 2, 3, 2], padding=[1, 0, 1, 0, 1, 0], strides=[1, 2, 1])
     conv(3, [1, 3, 4, 4, 4], [2, 2, 2, 2, 4], data_layout="NDHWC", kernel_layout="DHWIO", groups=2)
+    conv(1, [1, 3, 8], [4, 3, 3], padding=1, out_layout="NWC")
+    conv(1, [1, 3, 8], [4, 3, 3], dtypes=("float16", "float16"), out_dtype="float32")
+    conv(1, [1, 3, 8], [4, 3, 3], dtypes=("int8", "int8"), out_dtype="int32")
+    conv(3, [1, 2, 5, 5, 5], [4, 1, 2, 2, 2], groups=2, dilation=[2, 1, 2], strides=2, out_layout="NDHWC")
+    conv(3, [1, 2, 3, 3, 3], [2, 2, 2, 2, 2], dtypes=("int8", "int8"), out_dtype="int32", padding=1)
 
 
 def transposed_convolutions():
@@ -262,6 +267,15 @@ def transposed_convolutions():
     t(1, [2, 3, "w=5"], [3, 2, 4], strides=3, padding=1, output_padding=2)
     t(1, [1, 5, 4], [4, 2, 3], data_layout="NWC", kernel_layout="IOW", groups=2, dilation=2)
     t(3, [1, 2, 2, 3, 2], [2, 3, 2, 2, 3], strides=[1, 2, 2], padding=[0, 1, 1])
+    t(1, [1, 3, 4], [3, 2, 3], strides=2, output_padding=1, out_layout="NWC")
+    t(1, [1, 3, 4], [3, 2, 3], dtypes=("float16", "float16"), out_dtype="float32")
+    t(1, [1, 4, 4], [4, 2, 3], groups=2, strides=2, padding=[1, 0], dtypes=("int8", "int8"), out_dtype="int32")
+    t(2, [1, 3, 3, 3], [3, 2, 3, 3], dtypes=("int8", "int8"), out_dtype="int32", strides=2, output_padding=1)
+    t(2, [1, 4, 3, 3], [4, 2, 3, 2], groups=2, strides=3, dilation=[1, 2], padding=[1, 0, 2, 1], output_padding=[2, 1])
+    t(3, [1, 4, 2, 3, 2], [4, 2, 2, 2, 2], groups=2, dilation=[1, 2, 1], strides=2, output_padding=[1, 0, 1])
+    t(3, [1, 2, 2, 3, 4], [2, 2, 2, 2, 4], data_layout="NDHWC", kernel_layout="DHWOI", groups=2)
+    t(3, [1, 2, 2, 2, 3], [2, 3, 2, 2, 2], kernel_layout="IODHW", out_layout="NDHWC", strides=[2, 1, 1])
+    t(3, [1, 2, 2, 2, 2], [2, 3, 2, 2, 2], dtypes=("float16", "float16"), out_dtype="float32")
 
 
 # --- pooling -------------------------------------------------------------------------------------------------------
@@ -326,6 +340,14 @@ def poolings():
         pool(kind, 1, ["n=2", 3, "w=8"], pool_size=[3], strides=[2], padding=[1, 1])
         pool(kind, 1, [1, 3, 9], pool_size=[3], strides=[2], padding=[1, 1], count_include_pad=False, dilation=2)
         pool(kind, 3, [1, 2, 4, "h=5", 4], pool_size=[2, 3, 2], strides=[1, 2, 2], padding=[1, 1, 0, 0, 1, 1])
+        for include in (False, True):
+            options = {"strides": 2, "padding": 1, "ceil_mode": True, "count_include_pad": include}
+            pool(kind, 1, [1, 2, 8], pool_size=3, **options)
+            pool(kind, 3, [1, 1, 4, 5, 6], pool_size=3, **options)
+        pool(kind, 1, [1, 8, 3], pool_size=2, strides=2, layout="NWC")
+        pool(kind, 1, [1, 8, 3], pool_size=3, layout="NWC", out_layout="NCW", dtype="uint8")
+        pool(kind, 3, [1, 4, 5, 4, 2], pool_size=2, dilation=[2, 1, 2], layout="NDHWC")
+        pool(kind, 3, [1, 2, 4, 3, 4], pool_size=2, out_layout="NDHWC", dtype="float16")
     pool("max", 2, [1, 1, 3, 3], pool_size=2, strides=2, padding=2)
     # A window of nothing but padding counts as one element.
     pool("avg", 2, [1, 1, 3, 3], pool_size=2, strides=2, padding=2)
@@ -355,6 +377,10 @@ def adaptive_poolings():
     adaptive(2, [1, 3, "h=4", 5], None, out_layout="NHWC")
     adaptive(1, [2, 3, "w=7"], 3)
     adaptive(3, [1, 2, 4, 5, 3], [2, 3, 1])
+    adaptive(1, [2, 7, 3], 3, layout="NWC")
+    adaptive(1, [2, 7, 3], 3, layout="NWC", out_layout="NCW")
+    adaptive(3, [1, 4, 5, 3, 2], [2, 3, 1], layout="NDHWC")
+    adaptive(3, [1, 4, 5, 3, 2], 2, layout="NDHWC", out_layout="NCDHW")
 
 
 # --- activations ---------------------------------------------------------------------------------------------------
@@ -455,13 +481,10 @@ def normalisations():
     attrs = {"channel_axis": 1, "axes": [2, 3]}
     moments_norm("nn.instance_norm", ["n=2", 3, "h=3", 4], [3], attrs, [2, 3])
     moments_norm("nn.instance_norm", [2, 4, 3], [3], {"channel_axis": -1, "axes": [1]}, [1])
-    for dims, groups, channel, axes, dtype in [
-        (["n=2", 6, "h=3", 2], 3, 1, [2, 3], "float32"),
-        ([2, 4, 3], 2, 1, [2], "float16"),
-        ([2, 3, 4], 2, -1, [1], "float32"),
-        ([2, 4], 4, 1, [], "float32"),
-        ([2, 6, 3], 1, 1, [2, 0], "float32"),
-    ]:
+    for extra in ({"center": False}, {"scale": False}, {"epsilon": 1e-2}):
+        moments_norm("nn.instance_norm", [2, 3, 3, 4], [3], {"channel_axis": 1, "axes": [2, 3], **extra}, [2, 3])
+
+    def group_norm(dims, groups, channel, axes, dtype="float32", **extra):
         tensors = {"data": T(*dims, dtype=dtype)}
         tensors.update({name: T(dims[channel], dtype=dtype) for name in ("gamma", "beta")})
 
@@ -469,13 +492,23 @@ def normalisations():
             c = channel % x.ndim
             parted = x.reshape(x.shape[:c] + (groups, x.shape[c] // groups) + x.shape[c + 1:])
             over = [c + 1] + [a % x.ndim + (a % x.ndim > c) for a in axes]
-            y = (parted - parted.mean(over, True)) / torch.sqrt(parted.var(over, correction=0, keepdim=True) + 1e-5)
+            y = (parted - parted.mean(over, True)) / torch.sqrt(parted.var(over, correction=0, keepdim=True) + extra.get("epsilon", 1e-5))
             shape = [1] * x.ndim
             shape[c] = -1
-            return y.reshape(x.shape) * gamma.reshape(shape) + beta.reshape(shape)
+            y = y.reshape(x.shape)
+            y = y * gamma.reshape(shape) if extra.get("scale", True) else y
+            return y + beta.reshape(shape) if extra.get("center", True) else y
 
-        attrs = {"num_groups": groups, "channel_axis": channel, "axes": axes}
+        attrs = {"num_groups": groups, "channel_axis": channel, "axes": axes, **extra}
         case("nn.group_norm", tensors, attrs, reference)
+
+    group_norm(["n=2", 6, "h=3", 2], 3, 1, [2, 3])
+    group_norm([2, 4, 3], 2, 1, [2], "float16")
+    group_norm([2, 3, 4], 2, -1, [1])
+    group_norm([2, 4], 4, 1, [])
+    group_norm([2, 6, 3], 1, 1, [2, 0])
+    for extra in ({"center": False}, {"scale": False}, {"epsilon": 1e-2}):
+        group_norm([2, 6, 3], 2, 1, [2], **extra)
     for dtype in ("float32", "float16"):
         tensors = {"data": T(2, "s=3", 8, dtype=dtype), "weight": T(8, dtype=dtype)}
         rms = lambda x, w: x / torch.sqrt((x * x).mean(-1, True) + 1e-6) * w  # noqa: E731
@@ -597,6 +630,15 @@ def reductions():
             return torch.cumsum(x, a) - x
 
         case("cumsum", x, {**attrs, "exclusive": True}, exclusive)
+        case("cumsum", x, {**attrs, "exclusive": False}, lambda x: torch.cumsum(*flat(x)))
+
+        def product_before(x):
+            x, a = flat(x)
+            ones = torch.ones_like(x.narrow(a, 0, 1))
+            return torch.cumprod(torch.cat([ones, x.narrow(a, 0, x.shape[a] - 1)], a), a)
+
+        case("cumprod", x, {**attrs, "exclusive": True}, product_before)
+    case("cumprod", {"data": T(5, dtype="int8")}, {"axis": 0, "dtype": "int32"}, lambda x: torch.cumprod(x, 0))
     case("cumsum", {"data": T(6, dtype="int8")}, {"axis": 0, "dtype": "int32"}, lambda x: torch.cumsum(x, 0))
     case("cumsum", {"data": T(9, dtype="float16")}, {"axis": 0}, lambda x: torch.cumsum(x, 0))
     for dims, axis, keepdims in [(["n=3", 5], [1], False), ([3, 4, 2], [1], True), ([4, 3], [0], False)]:
@@ -644,6 +686,8 @@ def attentions():
     attention([1, 4, 1, 4], [1, 4, 1, 4], [1, 4, 1, 4], causal_mask="BottomRight", window_size=2)
     attention([2, 3, 2, 4], [2, 5, 2, 4], [2, 5, 2, 4], bias=[2, 1, 3, 5])
     attention([1, 3, 2, 4], [1, 5, 2, 4], [1, 5, 2, 4], bias=[1, 2, 1, 5], dtype="float16")
+    attention([1, 3, 2, 4], [1, 5, 2, 4], [1, 5, 2, 4], bias=[1, 2, 3, 5], causal_mask="TopLeft", scale=0.25)
+    attention([1, 3, 2, 4], [1, 5, 2, 4], [1, 5, 2, 4], bias=[1, 2, 3, 5], causal_mask="BottomRight", window_size=2)
 
     def sequences(starts_q, starts_k=None, heads=(2, 2), elements=(4, 4), dtype="float32", symbolic=False, **attrs):
         """Queries behind the last start belong to no sequence; two more of them than the sequences hold."""
