@@ -3,7 +3,7 @@
 
     python tests/scripts/operator_values_nn.py tests/operators
 
-Needs numpy and torch. One case a line, as compiler/ops/tests/values_nn.rs reads it: the operator, its arguments, the
+Needs numpy, torch and torchvision. One case a line, as compiler/ops/tests/values_nn.rs reads it: the operator, its arguments, the
 values of symbols in their dims, the results. Below a dim written "n=4" is the symbol n, of value 4.
 """
 
@@ -15,6 +15,7 @@ import sys
 import numpy as np
 import torch
 import torch.nn.functional as F
+import torchvision
 
 CASES = []
 DTYPES = {"float64": np.float64, "float32": np.float32, "float16": np.float16, "int8": np.int8, "uint8": np.uint8,
@@ -23,7 +24,9 @@ DTYPES = {"float64": np.float64, "float32": np.float32, "float16": np.float16, "
 
 def fill(shape, dtype, place, kind):
     """Elements of the tensor at `place` among a case's tensors. All values are exact in every float dtype of 16 bits;
-    those of kind "distinct" rarely repeat, and are not exact in bfloat16."""
+    those of kind "distinct" rarely repeat, and are not exact in bfloat16. A kind that is a list holds them all."""
+    if isinstance(kind, list):
+        return np.asarray(kind, dtype=np.float64).reshape(shape)
     count = int(np.prod(shape, dtype=np.int64))
     mask = 0xFFFFFFFF
     h = ((np.arange(count, dtype=np.uint64) + 1) * 0x9E3779B1 + place * 0x85EBCA77) & mask
@@ -241,6 +244,11 @@ def convolutions():
     conv(1, [2, 3, 8], [4, 3, 3], padding=[0, 2], strides=3)
     conv(3, [1, 2, 4, 5, "w=4"], [3, 2, 2, 3, 2], padding=[1, 0, 1, 0, 1, 0], strides=[1, 2, 1])
     conv(3, [1, 3, 4, 4, 4], [2, 2, 2, 2, 4], data_layout="NDHWC", kernel_layout="DHWIO", groups=2)
+    conv(1, [1, 3, 8], [4, 3, 3], padding=1, out_layout="NWC")
+    conv(1, [1, 3, 8], [4, 3, 3], dtypes=("float16", "float16"), out_dtype="float32")
+    conv(1, [1, 3, 8], [4, 3, 3], dtypes=("int8", "int8"), out_dtype="int32")
+    conv(3, [1, 2, 5, 5, 5], [4, 1, 2, 2, 2], groups=2, dilation=[2, 1, 2], strides=2, out_layout="NDHWC")
+    conv(3, [1, 2, 3, 3, 3], [2, 2, 2, 2, 2], dtypes=("int8", "int8"), out_dtype="int32", padding=1)
 
 
 def transposed_convolutions():
@@ -259,6 +267,15 @@ def transposed_convolutions():
     t(1, [2, 3, "w=5"], [3, 2, 4], strides=3, padding=1, output_padding=2)
     t(1, [1, 5, 4], [4, 2, 3], data_layout="NWC", kernel_layout="IOW", groups=2, dilation=2)
     t(3, [1, 2, 2, 3, 2], [2, 3, 2, 2, 3], strides=[1, 2, 2], padding=[0, 1, 1])
+    t(1, [1, 3, 4], [3, 2, 3], strides=2, output_padding=1, out_layout="NWC")
+    t(1, [1, 3, 4], [3, 2, 3], dtypes=("float16", "float16"), out_dtype="float32")
+    t(1, [1, 4, 4], [4, 2, 3], groups=2, strides=2, padding=[1, 0], dtypes=("int8", "int8"), out_dtype="int32")
+    t(2, [1, 3, 3, 3], [3, 2, 3, 3], dtypes=("int8", "int8"), out_dtype="int32", strides=2, output_padding=1)
+    t(2, [1, 4, 3, 3], [4, 2, 3, 2], groups=2, strides=3, dilation=[1, 2], padding=[1, 0, 2, 1], output_padding=[2, 1])
+    t(3, [1, 4, 2, 3, 2], [4, 2, 2, 2, 2], groups=2, dilation=[1, 2, 1], strides=2, output_padding=[1, 0, 1])
+    t(3, [1, 2, 2, 3, 4], [2, 2, 2, 2, 4], data_layout="NDHWC", kernel_layout="DHWOI", groups=2)
+    t(3, [1, 2, 2, 2, 3], [2, 3, 2, 2, 2], kernel_layout="IODHW", out_layout="NDHWC", strides=[2, 1, 1])
+    t(3, [1, 2, 2, 2, 2], [2, 3, 2, 2, 2], dtypes=("float16", "float16"), out_dtype="float32")
 
 
 # --- pooling -------------------------------------------------------------------------------------------------------
@@ -323,6 +340,14 @@ def poolings():
         pool(kind, 1, ["n=2", 3, "w=8"], pool_size=[3], strides=[2], padding=[1, 1])
         pool(kind, 1, [1, 3, 9], pool_size=[3], strides=[2], padding=[1, 1], count_include_pad=False, dilation=2)
         pool(kind, 3, [1, 2, 4, "h=5", 4], pool_size=[2, 3, 2], strides=[1, 2, 2], padding=[1, 1, 0, 0, 1, 1])
+        for include in (False, True):
+            options = {"strides": 2, "padding": 1, "ceil_mode": True, "count_include_pad": include}
+            pool(kind, 1, [1, 2, 8], pool_size=3, **options)
+            pool(kind, 3, [1, 1, 4, 5, 6], pool_size=3, **options)
+        pool(kind, 1, [1, 8, 3], pool_size=2, strides=2, layout="NWC")
+        pool(kind, 1, [1, 8, 3], pool_size=3, layout="NWC", out_layout="NCW", dtype="uint8")
+        pool(kind, 3, [1, 4, 5, 4, 2], pool_size=2, dilation=[2, 1, 2], layout="NDHWC")
+        pool(kind, 3, [1, 2, 4, 3, 4], pool_size=2, out_layout="NDHWC", dtype="float16")
     pool("max", 2, [1, 1, 3, 3], pool_size=2, strides=2, padding=2)
     # A window of nothing but padding counts as one element.
     pool("avg", 2, [1, 1, 3, 3], pool_size=2, strides=2, padding=2)
@@ -352,6 +377,10 @@ def adaptive_poolings():
     adaptive(2, [1, 3, "h=4", 5], None, out_layout="NHWC")
     adaptive(1, [2, 3, "w=7"], 3)
     adaptive(3, [1, 2, 4, 5, 3], [2, 3, 1])
+    adaptive(1, [2, 7, 3], 3, layout="NWC")
+    adaptive(1, [2, 7, 3], 3, layout="NWC", out_layout="NCW")
+    adaptive(3, [1, 4, 5, 3, 2], [2, 3, 1], layout="NDHWC")
+    adaptive(3, [1, 4, 5, 3, 2], 2, layout="NDHWC", out_layout="NCDHW")
 
 
 # --- activations ---------------------------------------------------------------------------------------------------
@@ -452,13 +481,10 @@ def normalisations():
     attrs = {"channel_axis": 1, "axes": [2, 3]}
     moments_norm("nn.instance_norm", ["n=2", 3, "h=3", 4], [3], attrs, [2, 3])
     moments_norm("nn.instance_norm", [2, 4, 3], [3], {"channel_axis": -1, "axes": [1]}, [1])
-    for dims, groups, channel, axes, dtype in [
-        (["n=2", 6, "h=3", 2], 3, 1, [2, 3], "float32"),
-        ([2, 4, 3], 2, 1, [2], "float16"),
-        ([2, 3, 4], 2, -1, [1], "float32"),
-        ([2, 4], 4, 1, [], "float32"),
-        ([2, 6, 3], 1, 1, [2, 0], "float32"),
-    ]:
+    for extra in ({"center": False}, {"scale": False}, {"epsilon": 1e-2}):
+        moments_norm("nn.instance_norm", [2, 3, 3, 4], [3], {"channel_axis": 1, "axes": [2, 3], **extra}, [2, 3])
+
+    def group_norm(dims, groups, channel, axes, dtype="float32", **extra):
         tensors = {"data": T(*dims, dtype=dtype)}
         tensors.update({name: T(dims[channel], dtype=dtype) for name in ("gamma", "beta")})
 
@@ -466,13 +492,23 @@ def normalisations():
             c = channel % x.ndim
             parted = x.reshape(x.shape[:c] + (groups, x.shape[c] // groups) + x.shape[c + 1:])
             over = [c + 1] + [a % x.ndim + (a % x.ndim > c) for a in axes]
-            y = (parted - parted.mean(over, True)) / torch.sqrt(parted.var(over, correction=0, keepdim=True) + 1e-5)
+            y = (parted - parted.mean(over, True)) / torch.sqrt(parted.var(over, correction=0, keepdim=True) + extra.get("epsilon", 1e-5))
             shape = [1] * x.ndim
             shape[c] = -1
-            return y.reshape(x.shape) * gamma.reshape(shape) + beta.reshape(shape)
+            y = y.reshape(x.shape)
+            y = y * gamma.reshape(shape) if extra.get("scale", True) else y
+            return y + beta.reshape(shape) if extra.get("center", True) else y
 
-        attrs = {"num_groups": groups, "channel_axis": channel, "axes": axes}
+        attrs = {"num_groups": groups, "channel_axis": channel, "axes": axes, **extra}
         case("nn.group_norm", tensors, attrs, reference)
+
+    group_norm(["n=2", 6, "h=3", 2], 3, 1, [2, 3])
+    group_norm([2, 4, 3], 2, 1, [2], "float16")
+    group_norm([2, 3, 4], 2, -1, [1])
+    group_norm([2, 4], 4, 1, [])
+    group_norm([2, 6, 3], 1, 1, [2, 0])
+    for extra in ({"center": False}, {"scale": False}, {"epsilon": 1e-2}):
+        group_norm([2, 6, 3], 2, 1, [2], **extra)
     for dtype in ("float32", "float16"):
         tensors = {"data": T(2, "s=3", 8, dtype=dtype), "weight": T(8, dtype=dtype)}
         rms = lambda x, w: x / torch.sqrt((x * x).mean(-1, True) + 1e-6) * w  # noqa: E731
@@ -594,6 +630,15 @@ def reductions():
             return torch.cumsum(x, a) - x
 
         case("cumsum", x, {**attrs, "exclusive": True}, exclusive)
+        case("cumsum", x, {**attrs, "exclusive": False}, lambda x: torch.cumsum(*flat(x)))
+
+        def product_before(x):
+            x, a = flat(x)
+            ones = torch.ones_like(x.narrow(a, 0, 1))
+            return torch.cumprod(torch.cat([ones, x.narrow(a, 0, x.shape[a] - 1)], a), a)
+
+        case("cumprod", x, {**attrs, "exclusive": True}, product_before)
+    case("cumprod", {"data": T(5, dtype="int8")}, {"axis": 0, "dtype": "int32"}, lambda x: torch.cumprod(x, 0))
     case("cumsum", {"data": T(6, dtype="int8")}, {"axis": 0, "dtype": "int32"}, lambda x: torch.cumsum(x, 0))
     case("cumsum", {"data": T(9, dtype="float16")}, {"axis": 0}, lambda x: torch.cumsum(x, 0))
     for dims, axis, keepdims in [(["n=3", 5], [1], False), ([3, 4, 2], [1], True), ([4, 3], [0], False)]:
@@ -605,38 +650,80 @@ def reductions():
     case("median", {"x": T(3, 4, kind="distinct")}, {}, torch.median)
 
 
+def attend(q, k, v, attrs, bias=None):
+    """Attention of (batch, sequence, heads, element), as TVM's masks have it."""
+    q, k, v = (x.permute(0, 2, 1, 3) for x in (q, k, v))
+    k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
+    v = v.repeat_interleave(q.shape[1] // v.shape[1], 1)
+    scale = attrs.get("scale")
+    score = q @ k.transpose(-1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    score = score if bias is None else score + bias
+    rows, columns = torch.arange(q.shape[2])[:, None], torch.arange(k.shape[2])[None, :]
+    offset = 0 if attrs.get("causal_mask") == "TopLeft" else abs(k.shape[2] - q.shape[2])
+    seen = torch.ones(score.shape[-2:], dtype=torch.bool)
+    if attrs.get("causal_mask"):
+        seen &= columns <= rows + offset
+    if attrs.get("window_size") is not None:
+        seen &= rows + offset - columns < attrs["window_size"]
+    score = score.masked_fill(~seen, -math.inf)
+    return (F.softmax(score, -1) @ v).permute(0, 2, 1, 3)
+
+
 def attentions():
     def attention(q, k, v, bias=None, dtype="float32", **attrs):
         tensors = {"query": T(*q, dtype=dtype), "key": T(*k, dtype=dtype), "value": T(*v, dtype=dtype)}
         if bias:
             tensors["bias"] = T(*bias, dtype=dtype)
-
-        def reference(q, k, v, bias=None):
-            q, k, v = (x.permute(0, 2, 1, 3) for x in (q, k, v))
-            k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
-            v = v.repeat_interleave(q.shape[1] // v.shape[1], 1)
-            scale = attrs.get("scale")
-            score = q @ k.transpose(-1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
-            score = score if bias is None else score + bias
-            rows, columns = torch.arange(q.shape[2])[:, None], torch.arange(k.shape[2])[None, :]
-            offset = 0 if attrs.get("causal_mask") == "TopLeft" else k.shape[2] - q.shape[2]
-            seen = torch.ones(score.shape[-2:], dtype=torch.bool)
-            if attrs.get("causal_mask"):
-                seen &= columns <= rows + offset
-            if attrs.get("window_size") is not None:
-                seen &= rows + offset - columns < attrs["window_size"]
-            score = score.masked_fill(~seen, -math.inf)
-            return (F.softmax(score, -1) @ v).permute(0, 2, 1, 3)
-
+        reference = lambda q, k, v, bias=None: attend(q, k, v, attrs, bias)  # noqa: E731
         case("nn.attention_bias" if bias else "nn.attention", tensors, attrs, reference)
 
     attention(["b=1", "s=3", 2, 4], ["b=1", "t=5", 2, 4], ["b=1", "t=5", 2, 3])
     attention([1, 3, 4, 4], [1, 5, 2, 4], [1, 5, 2, 4], scale=0.3)
     attention([2, 4, 2, 4], [2, 4, 2, 4], [2, 4, 2, 4], causal_mask="TopLeft")
     attention([1, 3, 2, 4], [1, "t=5", 2, 4], [1, "t=5", 2, 4], causal_mask="BottomRight")
+    attention([1, "s=5", 2, 4], [1, "t=3", 2, 4], [1, "t=3", 2, 4], causal_mask="BottomRight")
+    attention([1, 5, 2, 4], [1, 3, 2, 4], [1, 3, 2, 4], causal_mask="TopLeft")
     attention([1, 4, 1, 4], [1, 4, 1, 4], [1, 4, 1, 4], causal_mask="BottomRight", window_size=2)
     attention([2, 3, 2, 4], [2, 5, 2, 4], [2, 5, 2, 4], bias=[2, 1, 3, 5])
     attention([1, 3, 2, 4], [1, 5, 2, 4], [1, 5, 2, 4], bias=[1, 2, 1, 5], dtype="float16")
+    attention([1, 3, 2, 4], [1, 5, 2, 4], [1, 5, 2, 4], bias=[1, 2, 3, 5], causal_mask="TopLeft", scale=0.25)
+    attention([1, 3, 2, 4], [1, 5, 2, 4], [1, 5, 2, 4], bias=[1, 2, 3, 5], causal_mask="BottomRight", window_size=2)
+
+    def sequences(starts_q, starts_k=None, heads=(2, 2), elements=(4, 4), dtype="float32", symbolic=False, **attrs):
+        """Queries behind the last start belong to no sequence; two more of them than the sequences hold."""
+        behind = 2
+        q = f"q={starts_q[-1] + behind}" if symbolic else starts_q[-1] + behind
+        k = q if starts_k is None else f"k={starts_k[-1]}" if symbolic else starts_k[-1]
+        tensors = {
+            "queries": T(1, q, heads[0], elements[0], dtype=dtype),
+            "keys": T(1, k, heads[1], elements[0], dtype=dtype),
+            "values": T(1, k, heads[1], elements[1], dtype=dtype),
+            "seqstart_q": T(len(starts_q), dtype="int32", kind=starts_q),
+            "max_seqlen_q": T(dtype="int32", kind=[max(np.diff(starts_q))]),
+        }
+        if starts_k is not None:
+            tensors["seqstart_k"] = T(len(starts_k), dtype="int32", kind=starts_k)
+            tensors["max_seqlen_k"] = T(dtype="int32", kind=[max(np.diff(starts_k))])
+
+        def reference(q, k, v, *_):
+            out = torch.zeros(*q.shape[:3], v.shape[3])
+            for at in range(len(starts_q) - 1):
+                rows = slice(starts_q[at], starts_q[at + 1])
+                columns = slice(*(starts_k or starts_q)[at:at + 2])
+                if columns.stop > columns.start:
+                    out[:, rows] = attend(q[:, rows], k[:, columns], v[:, columns], attrs)
+            return out
+
+        case("nn.attention_var_len", tensors, attrs, reference)
+
+    sequences([0, 2, 5])
+    sequences([0, 2, 2, 5], symbolic=True)
+    sequences([0, 3, 4], [0, 2, 6], heads=(4, 2), elements=(4, 3), scale=0.4, symbolic=True)
+    sequences([0, 3, 5], [0, 0, 4])
+    for mask in ("TopLeft", "BottomRight"):
+        sequences([0, 2, 6], [0, 5, 7], causal_mask=mask)
+    sequences([0, 4, 7], causal_mask="BottomRight", window_size=2)
+    sequences([0, 2, 5], dtype="float16")
 
 
 def losses():
@@ -657,6 +744,215 @@ def losses():
                     case("nn.nll_loss", tensors, {"reduction": reduction, "ignore_index": ignored}, nll)
 
 
+# --- gradients, by automatic differentiation -----------------------------------------------------------------------
+
+
+def gradient(function, x, output_grad):
+    x = x.clone().requires_grad_()
+    return torch.autograd.grad(function(x), x, output_grad)[0]
+
+
+def gradients():
+    for name in ("no_grad", "start_checkpoint", "end_checkpoint"):
+        case(f"grad.{name}", {"input": T("n=3", 4)}, {}, lambda x: x)
+
+    for reduction in ("none", "sum", "mean"):
+        for weighted in (False, True):
+            for p, t in ((["n=3", 4], ["n=3"]), ([2, 4, 3, 2], [2, 3, 2]), ([4], [])):
+                for ignored in (-100, 1):
+                    tensors = {"output_grad": T(*t if reduction == "none" else []), "predictions": T(*p),
+                               "targets": T(*t, dtype="int64", kind="below 4")}
+                    if weighted:
+                        tensors["weights"] = T(4, kind="positive")
+
+                    def backward(g, p, t, w=None):
+                        def loss(p):
+                            return F.nll_loss(p, t.long(), w, reduction=reduction, ignore_index=ignored)
+
+                        return gradient(loss, p, g)
+
+                    case("grad.nll_loss_backward", tensors, {"reduction": reduction, "ignore_index": ignored}, backward)
+    tensors = {"output_grad": T(), "predictions": T(3, 4, dtype="float16"), "targets": T(3, dtype="int32", kind="below 4")}
+    case("grad.nll_loss_backward", {**tensors, "output_grad": T(dtype="float16")}, {},
+         lambda g, p, t: gradient(lambda p: F.nll_loss(p, t.long()), p, g))
+
+
+def pool_gradients():
+    def pool(kind, data, dtype="float32", tied=False, **attrs):
+        layout = attrs.get("layout", "NCHW")
+        out_layout = attrs.get("out_layout", layout)
+        k, s, d = (spread(attrs.get(name, 1), 2) for name in ("pool_size", "strides", "dilation"))
+        pads, ceil_mode = sides(attrs.get("padding", 0), 2), attrs.get("ceil_mode", False)
+
+        def pooled(x):
+            """By what each window holds, so that paddings may be uneven and averages dilated."""
+            extents = [pooled_extent(n, *rest, ceil_mode) for n, *rest in zip(x.shape[2:], k, pads, s, d)]
+            rows = []
+            for row in range(extents[0]):
+                for column in range(extents[1]):
+                    taps = [[at * step - pad[0] + j * gap for j in range(size)]
+                            for at, step, pad, gap, size in zip((row, column), s, pads, d, k)]
+                    within = [[i for i in t if 0 <= i < n] for t, n in zip(taps, x.shape[2:])]
+                    window = x[:, :, within[0]][:, :, :, within[1]].flatten(2)
+                    if kind == "max":
+                        # `max` along one axis gives the gradient to one element, the first.
+                        rows.append(window.max(2).values)
+                        continue
+                    counted = [[i for i in t if -p[0] <= i < n + p[1]] for t, n, p in zip(taps, x.shape[2:], pads)]
+                    count = math.prod(map(len, counted if attrs.get("count_include_pad", False) else within))
+                    rows.append(window.sum(2) / max(count, 1))
+            return torch.stack(rows, 2).reshape(*x.shape[:2], *extents)
+
+        plain = from_layout(torch.zeros(data), "NCHW", layout)
+        result = to_layout(pooled(plain), "NCHW", out_layout)
+        attrs = {name: [value] * 2 if isinstance(value, int) and not isinstance(value, bool) else value
+                 for name, value in attrs.items()}
+
+        def reference(g, x):
+            x, g = from_layout(x, "NCHW", layout), from_layout(g, "NCHW", out_layout)
+            return to_layout(gradient(pooled, x, g), "NCHW", layout)
+
+        tensors = {"output_grad": T(*result.shape, dtype=dtype),
+                   "data": T(*data, dtype=dtype, kind="below 3" if tied else "distinct")}
+        case(f"grad.{kind}_pool2d_backward", tensors, attrs, reference)
+
+    for kind in ("max", "avg"):
+        pool(kind, [2, 2, 6, 7], pool_size=[2, 3])
+        pool(kind, [1, 2, 7, 8], pool_size=3, strides=2, padding=[1, 1, 1, 1])
+        pool(kind, [1, 2, 7, 8], pool_size=3, strides=2, padding=[1, 1, 1, 1], count_include_pad=True)
+        pool(kind, [1, 2, 7, 8], pool_size=[3, 2], strides=[2, 3], padding=[1, 0, 2, 1], dilation=[1, 2])
+        pool(kind, [1, 2, 6, 7], pool_size=3, strides=2, ceil_mode=True)
+        pool(kind, [1, 5, 6, 3], pool_size=2, strides=2, layout="NHWC")
+        pool(kind, [1, 2, 4, 4, 4], pool_size=2, strides=2, layout="NCHW4c", out_layout="NHWC")
+        pool(kind, [1, 2, 5, 5], pool_size=3, tied=True)
+        pool(kind, [1, 2, 4, 4], pool_size=2, dtype="float16")
+
+
+def take_gradients():
+    def take(x, indices, axis=None, dtype="float32", **attrs):
+        extents = [int(str(dim).split("=")[-1]) for dim in x]
+        length = extents[axis or 0]
+        held = np.asarray(indices)
+        shape = list(held.shape) if axis is None else x[:axis] + list(held.shape) + x[axis:][1:]
+        places = {"wrap": held % length, "clip": held.clip(0, length - 1)}.get(attrs.get("mode"), held)
+
+        def reference(g, x, _):
+            def taken(x):
+                flat = x.index_select(axis or 0, torch.from_numpy(places.reshape(-1)))
+                return flat.reshape(g.shape)
+
+            return gradient(taken, x, g)
+
+        tensors = {"output_grad": T(*shape, dtype=dtype), "x": T(*x, dtype=dtype),
+                   "indices": T(*held.shape, dtype="int64", kind=held.reshape(-1).tolist())}
+        case("grad.take_backward", tensors, {**attrs, **({} if axis is None else {"axis": axis})}, reference)
+
+    take(["n=5"], [0, 3, 3, 1])
+    take(["n=3", 4], [2, 0, 2, 2], axis=0)
+    take([3, "m=4", 2], [1, 1, 3], axis=1)
+    take([3, 4, 2], [[1, 0], [1, 1]], axis=-1 % 3)
+    take([2, 5], [0, 0, 0], axis=1, dtype="float16")
+    take([4, 2], [-1, 5, 2], axis=0, mode="wrap")
+    take([4, 2], [-1, 5, 2], axis=0, mode="clip")
+
+
+# --- detection -----------------------------------------------------------------------------------------------------
+
+
+def regions():
+    boxes = [0, 1, 1, 6, 5, 1, 0.5, 2.25, 3.25, 7.75, 0, -2.75, -2.25, 2.5, 2.375, 1, 4, 4, 4.25, 4.125, 0, 5, 3, 20, 20]
+
+    def align(data, pooled, scale, ratio, aligned, mode, layout="NCHW", dtype="float32", n=5):
+        attrs = {"pooled_size": pooled, "spatial_scale": scale, "sample_ratio": ratio, "aligned": aligned,
+                 "layout": layout, "mode": mode}
+        size = spread(pooled, 2)
+
+        def of_region(x, roi):
+            if aligned:
+                # TVM leaves the shift by half a pixel to the caller.
+                roi = torch.cat([roi[:, :1], roi[:, 1:] + 0.5 / scale], 1)
+            if mode == "avg":
+                return torchvision.ops.roi_align(x, roi, size, scale, ratio, aligned)
+            # The samples of an output are the outputs of a finer pooling with one sample each.
+            low = 0.0 if aligned else 1.0
+            fine = [ratio if ratio > 0 else math.ceil(max((roi[0, at + 2] - roi[0, at]).item() * scale, low) / n)
+                    for at, n in zip((2, 1), size)]
+            samples = torchvision.ops.roi_align(x, roi, [n * f for n, f in zip(size, fine)], scale, 1, aligned)
+            return F.max_pool2d(samples, fine)
+
+        def reference(x, rois):
+            x = from_layout(x, "NCHW", layout)
+            return to_layout(torch.cat([of_region(x, roi[None]) for roi in rois]), "NCHW", layout)
+
+        tensors = {"data": T(*data, dtype=dtype), "rois": T(f"r={n}", 5, dtype=dtype, kind=boxes[: 5 * n])}
+        case("vision.roi_align", tensors, attrs, reference)
+
+    for mode in ("avg", "max"):
+        for aligned in (False, True):
+            for ratio in (-1, 0, 2):
+                align([2, 2, "h=8", "w=9"], [3, 2], 1.0, ratio, aligned, mode)
+                align([2, 8, 9, 2], 2, 0.5, ratio, aligned, mode, layout="NHWC", n=3)
+    align([2, 2, 8, 9], [3, 2], 1.0, 2, False, "avg", dtype="float16")
+    align([2, 2, 8, 9], [3, 2], 0.75, 3, True, "max", dtype="float64")
+
+    def pool(data, pooled, scale, dtype="float32"):
+        attrs = {"pooled_size": pooled, "spatial_scale": scale}
+        reference = lambda x, rois: torchvision.ops.roi_pool(x, rois, spread(pooled, 2), scale)  # noqa: E731
+        rois = boxes + [0, 12, 12, 15, 14]
+        case("vision.roi_pool", {"data": T(*data, dtype=dtype), "rois": T(6, 5, dtype=dtype, kind=rois)}, attrs, reference)
+
+    pool([2, 2, "h=8", "w=9"], [3, 2], 1.0)
+    pool([2, 2, 8, 9], 2, 0.5)
+    pool([2, 2, 8, 9], [2, 4], 0.75)
+    pool([2, 2, 8, 9], [3, 3], 1.0, dtype="float16")
+
+
+def multiboxes():
+    """The decoding of single-shot detectors, as TFLite has it: `DecodeCenterSizeBoxes`."""
+    anchors = [0.1, 0.2, 0.5, 0.4, 0.0, 0.0, 1.0, 1.0, 0.4, 0.6, 0.9, 0.7, -0.5, 0.25, 0.75, 1.5, 0.3, 0.3, 0.4, 0.4]
+
+    def multibox(batch="b=2", classes=3, boxes="n=5", dtype="float32", **attrs):
+        x, y, w, h = attrs.get("variances", [1.0, 1.0, 1.0, 1.0])
+
+        def reference(scores, encoded, anchors):
+            encoded = encoded.reshape(scores.shape[0], -1, 4)
+            left, top, right, bottom = anchors[0].T
+            across, along = encoded[..., 0] * x, encoded[..., 1] * y
+            centre_x, centre_y = across * (right - left) + (left + right) / 2, along * (bottom - top) + (top + bottom) / 2
+            width, height = torch.exp(encoded[..., 2] * w) * (right - left), torch.exp(encoded[..., 3] * h) * (bottom - top)
+            corners = [centre_y - height / 2, centre_x - width / 2, centre_y + height / 2, centre_x + width / 2]
+            corners = torch.stack(corners, -1)
+            corners = corners.clamp(0, 1) if attrs.get("clip") else corners
+            kept = torch.softmax(scores, 1) if attrs.get("apply_softmax", True) else scores.clone()
+            kept = torch.where(kept >= attrs.get("threshold", 0.0), kept, 0.0)
+            if not attrs.get("keep_background", True):
+                kept[:, 0] = 0
+            return corners, kept
+
+        tensors = {"cls_pred": T(batch, classes, boxes, dtype=dtype), "loc_pred": T(batch, 20, dtype=dtype),
+                   "anchor": T(1, boxes, 4, dtype=dtype, kind=anchors)}
+        case("vision.multibox_transform_loc", tensors, attrs, reference)
+
+    multibox(boxes=5)
+    multibox(boxes=5, clip=True, threshold=0.3, keep_background=False)
+    multibox(boxes=5, apply_softmax=False, threshold=0.25, variances=[0.1, 0.2, 0.3, 0.4])
+    multibox(boxes=5, dtype="float16", variances=[0.1, 0.1, 0.2, 0.2])
+
+
+def draws():
+    prob = [0.125, 0.25, 0.5, 0.125, 0.0, 1.0, 0.0, 0.0, 0.25, 0.25, 0.25, 0.25]
+    for dtype, wanted in (("float32", None), ("float64", "int32"), ("float16", "int64")):
+        def reference(prob, samples, rows):
+            rows = prob[rows.long()[:, 0]].cumsum(-1)
+            drawn = torch.searchsorted(rows, samples, right=True).clamp(max=prob.shape[1] - 1)
+            return drawn.to(torch.float64) if wanted == "int32" else drawn
+
+        samples = [0.0, 0.125, 0.3, 0.9, 0.999, 0.0, 0.5]
+        tensors = {"prob": T(3, "v=4", dtype=dtype, kind=prob), "uniform_sample": T("n=7", 1, dtype=dtype, kind=samples),
+                   "sample_indices": T("n=7", 1, dtype="int64", kind=[0, 0, 0, 0, 2, 1, 2])}
+        case("multinomial_from_uniform", tensors, {"dtype": wanted} if wanted else {}, reference)
+
+
 def main():
     torch.set_default_dtype(torch.float64)
     families = {
@@ -667,6 +963,8 @@ def main():
         "rearrange": [rearrangements],
         "product": [products, attentions],
         "reduction": [reductions, losses],
+        "gradient": [gradients, pool_gradients, take_gradients],
+        "detection": [regions, multiboxes, draws],
     }
     for family, parts in families.items():
         CASES.clear()

@@ -342,6 +342,7 @@ def create():
     for k in (0, 1, -2):
         case("create", "eye", {"n": prim(3), "m": prim("m"), "k": prim(k), "dtype": "int32"}, np.eye(3, 4, k, np.int32), {"m": 4})
         case("create", "eye_like", {"x": tensor(x), "k": prim(k)}, np.eye(2, 3, k, np.float32))
+        case("create", "eye_like", {"x": tensor(x), "k": prim(k), "dtype": "int8"}, np.eye(2, 3, k, np.int8))
         batch = floats(2, 4, 3)
         case("create", "tril", {"x": tensor(batch, [2, "n", 3]), "k": prim(k)}, np.tril(batch, k), {"n": 4})
         case("create", "triu", {"x": tensor(batch), "k": prim(k)}, np.triu(batch, k))
@@ -719,6 +720,8 @@ def sorting():
                 places.astype(np.int32),
                 symbols,
             )
+            wide = {"data": tensor(data, dims), "axis": axis, "descending": descending, "dtype": "int64"}
+            case(f, "argsort", wide, places.astype(np.int64), symbols)
         for k, largest, kind in [
             (2, True, "both"),
             (2, False, "both"),
@@ -905,6 +908,51 @@ def bicubic_border(x, grid, align):
     return result.astype(np.float32)
 
 
+def volumes(v):
+    """`resize3d` in every coordinate mode, with every rounding."""
+    size = (5, 3, 4)
+    region = [0.12, -0.2, 0.1, 0.83, 1.3, 0.9]
+    for mode in ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_crop_and_resize"]:
+        is_crop = mode == "tf_crop_and_resize"
+        base = {
+            "data": tensor(v, [1, 1, "d", "h", "w"]),
+            "size": shape(*size),
+            "coordinate_transformation_mode": mode,
+            "extrapolation_value": 2.5,
+            **({"roi": region} if is_crop else {}),
+        }
+
+        def run(**attributes):
+            inputs = [
+                ("x", v.astype(np.float64)),
+                ("roi", np.float32([0, 0, *region[:3], 1, 1, *region[3:]]) if is_crop else None),
+                ("scales", None),
+                ("sizes", np.int64([1, 1, *size])),
+            ]
+            options = {"coordinate_transformation_mode": mode, "extrapolation_value": 2.5}
+            return onnx_run("Resize", inputs, 19, **options, **attributes).astype(np.float32)
+
+        def resize(result, **attributes):
+            case("image", "image.resize3d", {**base, **attributes}, result, {"d": 3, "h": 4, "w": 2}, 1e-5)
+
+        for rounding in ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]:
+            nearest = run(mode="nearest", nearest_mode=rounding)
+            resize(nearest, method="nearest_neighbor", rounding_method=rounding)
+        resize(run(mode="linear"), method="linear")
+        resize(run(mode="cubic", cubic_coeff_a=-0.75), method="cubic")
+        outside = run(mode="cubic", cubic_coeff_a=-0.5, exclude_outside=1)
+        resize(outside, method="cubic", cubic_exclude=1, cubic_alpha=-0.5)
+    linear = onnx_run(
+        "Resize",
+        [("x", v.astype(np.float64)), ("roi", None), ("scales", None), ("sizes", np.int64([1, 1, 5, 3, 4]))],
+        19,
+        mode="linear",
+    ).astype(np.float32)
+    last = lambda array: np.ascontiguousarray(array.transpose(0, 2, 3, 4, 1))
+    call = {"data": tensor(last(v)), "size": shape(5, 3, 4), "layout": "NDHWC", "out_dtype": "float64"}
+    case("image", "image.resize3d", call, last(linear).astype(np.float64), tolerance=1e-5)
+
+
 def images():
     f = "image"
     x = floats(1, 2, 4, 5)
@@ -1010,6 +1058,7 @@ def images():
             mode=onnx_mode,
         ).astype(np.float32)
         case(f, "image.resize3d", {"data": tensor(v), "size": shape(5, 3, 4), "method": method}, result, tolerance=1e-5)
+    volumes(v)
     grid = floats(1, 3, 4, 2, low=-1.4, high=1.4)
     spread = np.ascontiguousarray(grid.transpose(0, 3, 1, 2))
     for method, onnx_mode in [("bilinear", "linear"), ("nearest", "nearest"), ("bicubic", "cubic")]:

@@ -1,5 +1,6 @@
 //! A call as a rule sees it: arguments bound to parameters, ways to read them, ways to complain.
 
+use crate::arguments::attr_number;
 use crate::schema::{Default, Param, Schema};
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, DType, Diagnostic, Dim};
@@ -240,6 +241,14 @@ impl<'a> CallInfo<'a> {
         match self.attr(name)? {
             Attr::List(items) => items.iter().map(Attr::as_int).collect(),
             attr => attr.as_int().map(|value| vec![value]),
+        }
+    }
+
+    /// The attribute `name` as numbers; a single number is a list of one.
+    pub fn floats(&self, name: &str) -> Option<Vec<f64>> {
+        match self.attr(name)? {
+            Attr::List(items) => items.iter().map(attr_number).collect(),
+            attr => attr_number(attr).map(|value| vec![value]),
         }
     }
 

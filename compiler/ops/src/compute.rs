@@ -17,6 +17,8 @@ pub enum Compute {
     Loops(fn(&mut Lowering<'_>) -> Result<(), Unsupported>),
     /// Not at all: the result is the elements of this operand, in order, under the result's shape.
     View(&'static str),
+    /// Not at all: the result is this operand, whatever its type.
+    Same(&'static str),
 }
 
 /// Why a call has no loops.

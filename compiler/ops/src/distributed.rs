@@ -2,6 +2,7 @@
 
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
 use crate::ccl::split_over_workers;
+use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::Code;
@@ -28,7 +29,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Nothing,
         infer: annotate_sharding,
-        compute: None,
+        compute: Some(Compute::Same("value")),
         flow: Flow::OPAQUE,
     },
     Schema {

@@ -1,12 +1,15 @@
 //! `R.grad.*`: marks for automatic differentiation, and gradients that have an operator of their own.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::cost::Cost;
+use crate::nn::loops as nn_loops;
 use crate::nn::loss::{IGNORE_INDEX, PREDICTIONS, REDUCTION, TARGETS, WEIGHTS};
 use crate::nn::pool::{
     CEIL_MODE, DATA, OUT_LAYOUT, count_include_pad, dilation, layout, padding_param, pool_size, strides,
 };
 use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
+use crate::tensor::loops::scatter;
 use rx_base::Code;
 use rx_ir::{ExprKind, StructInfo};
 
@@ -38,6 +41,7 @@ const fn schema(
     params: &'static [Param],
     doc: &'static str,
     infer: fn(&CallInfo<'_>) -> Result<StructInfo, Problem>,
+    compute: Compute,
 ) -> Schema {
     Schema {
         name,
@@ -47,7 +51,7 @@ const fn schema(
         reference: REFERENCE,
         infer,
         cost: Cost::Uncounted,
-        compute: None,
+        compute: Some(compute),
         flow: Flow::OPAQUE,
     }
 }
@@ -58,6 +62,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         &[Param::operand("input", ParamKind::Any, "The value.")],
         "Stops differentiation: the value itself, through which no gradient flows.",
         no_grad,
+        Compute::Same("input"),
     )
     .costing(Cost::Nothing),
     schema(
@@ -65,6 +70,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         &[Param::operand("input", ParamKind::Any, "The stage's input, a variable.")],
         "Marks the input of a checkpointed stage, whose intermediate values the backward pass computes again.",
         checkpoint,
+        Compute::Same("input"),
     )
     .costing(Cost::Nothing),
     schema(
@@ -72,6 +78,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         &[Param::operand("input", ParamKind::Any, "The stage's output, a variable.")],
         "Marks the output of a checkpointed stage.",
         checkpoint,
+        Compute::Same("input"),
     )
     .costing(Cost::Nothing),
     schema(
@@ -79,18 +86,21 @@ pub(crate) static OPERATORS: &[Schema] = &[
         &[OUTPUT_GRAD, PREDICTIONS, TARGETS, WEIGHTS, REDUCTION, IGNORE_INDEX],
         "The gradient of `nn.nll_loss` with respect to its predictions.",
         like_predictions,
+        Compute::Loops(nn_loops::loss::nll_loss_backward),
     ),
     schema(
         "grad.max_pool2d_backward",
         &POOL_PARAMS,
         "The gradient of `nn.max_pool2d` with respect to its input.",
         like_data,
+        Compute::Loops(nn_loops::pool_backward::max_pool2d),
     ),
     schema(
         "grad.avg_pool2d_backward",
         &POOL_PARAMS,
         "The gradient of `nn.avg_pool2d` with respect to its input.",
         like_data,
+        Compute::Loops(nn_loops::pool_backward::avg_pool2d),
     ),
     schema(
         "grad.take_backward",
@@ -109,11 +119,12 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 "mode",
                 AttrKind::Choice(&["fast", "wrap", "clip", "nan", ""]),
                 Default::Absent,
-                "The mode of `take`, of no meaning here.",
+                "What becomes of indices out of range, as in `take`.",
             ),
         ],
         "The gradient of `take` with respect to its source: zeros with the output's gradient added at the indices.",
         like_x,
+        Compute::Loops(scatter::take_backward),
     ),
 ];
 

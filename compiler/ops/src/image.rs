@@ -2,7 +2,7 @@
 
 mod resize;
 mod sample;
-mod taps;
+pub(crate) mod taps;
 
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;

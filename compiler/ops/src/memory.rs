@@ -2,6 +2,7 @@
 
 use crate::arguments::{dtype, new_shape, scalar};
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::tensor_type;
 use crate::schema::{Default, Flow, Param, ParamKind, Purity, Schema};
@@ -133,7 +134,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             call.tensor("x")?;
             known(call, "x")
         },
-        compute: None,
+        compute: Some(Compute::Same("x")),
         flow: Flow::OPAQUE.keeping("x").computing(arrange::same),
     },
 ];

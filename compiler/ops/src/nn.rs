@@ -6,7 +6,7 @@ pub(crate) mod conv;
 mod conv_advice;
 pub(crate) mod conv_rule;
 mod costs;
-mod loops;
+pub(crate) mod loops;
 pub(crate) mod loss;
 pub(crate) mod norm;
 pub(crate) mod pool;

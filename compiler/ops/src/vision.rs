@@ -1,5 +1,6 @@
 //! `R.vision.*`: detection.
 
+mod loops;
 pub(crate) mod multibox;
 pub(crate) mod nms;
 pub(crate) mod roi;

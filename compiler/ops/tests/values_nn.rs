@@ -12,4 +12,4 @@ macro_rules! families {
         })*
     };
 }
-families! { convolution pooling activation normalisation rearrange product reduction }
+families! { convolution pooling activation normalisation rearrange product reduction gradient detection }

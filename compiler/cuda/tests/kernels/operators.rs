@@ -44,11 +44,11 @@ pub fn families() -> Vec<(String, Vec<Case>)> {
     paths.iter().map(|path| family(path)).collect()
 }
 
-/// A case; none of a call that is a view.
+/// A case; none of a call that has no loops.
 fn read(case: &Value, place: String) -> Result<Option<Case>, String> {
     let operator = case["operator"].as_str().ok_or("no operator")?;
     let schema = rx_ops::find(name(operator)).ok_or("no such operator")?;
-    if matches!(schema.compute, Some(Compute::View(_))) {
+    if matches!(schema.compute, Some(Compute::View(_) | Compute::Same(_))) {
         return Ok(None);
     }
     let symbols: Symbols = serde_json::from_value(case["symbols"].clone()).map_err(|error| error.to_string())?;

@@ -13,10 +13,6 @@ use rx_tir::rewrite::{map_expr, map_stmt};
 use rx_tir::{BufferId, Expr as TirExpr, Stmt};
 use std::sync::Arc;
 
-/// Operators whose value is their first operand: they say something of it, or of where it lives.
-const IDENTITIES: &[&str] =
-    &["builtin.stop_lift_params", "hint_on_device", "to_vdevice", "stop_lift_params", "dist.annotate_sharding"];
-
 impl FunctionLowering<'_, '_> {
     /// A call of an operator.
     pub(super) fn operator_call(&mut self, operator: Name, call: &Call, ty: &StructInfo) -> Known {
@@ -45,10 +41,6 @@ impl FunctionLowering<'_, '_> {
                     None => Known::Broken,
                 }
             }
-            name if IDENTITIES.contains(&name) => match call.arguments.first() {
-                Some(Argument::Operand(value)) => self.expression(value),
-                _ => Known::Broken,
-            },
             _ => self.computed(schema, call, ty),
         }
     }
@@ -57,6 +49,10 @@ impl FunctionLowering<'_, '_> {
     fn computed(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         match schema.compute {
             Some(Compute::View(param)) => self.view(schema, call, param, ty),
+            Some(Compute::Same(param)) => match operand(schema, call, param) {
+                Some(value) => self.expression(value),
+                None => Known::Broken,
+            },
             Some(Compute::Loops(_)) => self.loops(schema, call, ty),
             None => self.problem(format!("R.{} has no lowering", schema.name)),
         }

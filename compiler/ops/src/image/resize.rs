@@ -1,12 +1,10 @@
 //! `image.resize2d` and `image.resize3d` (TVM's python/tvm/topi/image/resize.py; ONNX `Resize`).
 
 use super::taps::{self, Lets, Taps};
-use crate::arguments::attr_number;
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::layout::{Layout, layout_attr};
 use crate::tensor::loops::{either, greater};
 use rx_base::{DType, Dim};
-use rx_ir::Attr;
 use rx_tir::{CompareOp, Expr, Intrinsic, IterKind, KernelBuilder};
 
 /// Keeps a coordinate that is a pixel's but for rounding on that pixel.
@@ -75,12 +73,7 @@ impl Resize<'_> {
         let rank = self.letters.len() - 2;
         let region = match lowering.call.attr("roi") {
             None => vec![0.0; 2 * rank],
-            Some(Attr::List(items)) => items
-                .iter()
-                .map(attr_number)
-                .collect::<Option<Vec<f64>>>()
-                .ok_or_else(|| Unsupported::because("`roi` is not known"))?,
-            Some(_) => return Err(Unsupported::because("`roi` is no list of numbers")),
+            Some(_) => lowering.call.floats("roi").ok_or_else(|| Unsupported::because("`roi` is not known"))?,
         };
         if self.mode == "tf_crop_and_resize" && region.len() < 2 * rank {
             return Err(Unsupported::because(format!("`roi` needs {} numbers", 2 * rank)));

@@ -4,20 +4,20 @@ use rx_base::DType;
 use rx_tir::{Expr, KernelBuilder, Stmt, VarId};
 
 /// The pixels of one axis that a sample is made of.
-pub(super) struct Taps {
+pub(crate) struct Taps {
     /// Places along the axis, `int64`, in range or not, each with its weight.
-    pub(super) taps: Vec<(Expr, Expr)>,
+    pub(crate) taps: Vec<(Expr, Expr)>,
 }
 
 /// Values that are named once and used often: `let`s around what is stored.
 #[derive(Default)]
-pub(super) struct Lets {
+pub(crate) struct Lets {
     bound: Vec<(VarId, Expr)>,
 }
 
 impl Lets {
     /// Names a value.
-    pub(super) fn name(&mut self, builder: &mut KernelBuilder, variable: &str, value: Expr) -> Expr {
+    pub(crate) fn name(&mut self, builder: &mut KernelBuilder, variable: &str, value: Expr) -> Expr {
         if matches!(value, Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. }) {
             return value;
         }
@@ -27,14 +27,14 @@ impl Lets {
     }
 
     /// The statement inside the `let`s of all names.
-    pub(super) fn around(self, statement: Stmt) -> Stmt {
+    pub(crate) fn around(self, statement: Stmt) -> Stmt {
         let bind = |body: Stmt, (var, value)| Stmt::Let { var, value, body: Box::new(body) };
         self.bound.into_iter().rev().fold(statement, bind)
     }
 }
 
 /// The two pixels around a coordinate, weighted by nearness.
-pub(super) fn linear(builder: &mut KernelBuilder, lets: &mut Lets, coordinate: Expr) -> Taps {
+pub(crate) fn linear(builder: &mut KernelBuilder, lets: &mut Lets, coordinate: Expr) -> Taps {
     let dtype = coordinate.dtype();
     let (place, fraction) = split(builder, lets, coordinate);
     let rest = Expr::number(1.0, dtype) - fraction.clone();
@@ -42,7 +42,7 @@ pub(super) fn linear(builder: &mut KernelBuilder, lets: &mut Lets, coordinate: E
 }
 
 /// The four pixels around a coordinate under Keys's cubic kernel with this coefficient.
-pub(super) fn cubic(builder: &mut KernelBuilder, lets: &mut Lets, coordinate: Expr, alpha: f64) -> Taps {
+pub(crate) fn cubic(builder: &mut KernelBuilder, lets: &mut Lets, coordinate: Expr, alpha: f64) -> Taps {
     let dtype = coordinate.dtype();
     let (place, fraction) = split(builder, lets, coordinate);
     let weights = cubic_weights(fraction, alpha, dtype);
@@ -80,7 +80,7 @@ fn cubic_weights(t: Expr, alpha: f64, dtype: DType) -> [Expr; 4] {
 
 /// The sum over all combinations of taps, one of each axis, of the pixel there times the weights. `pixel` takes one place
 /// for each axis.
-pub(super) fn weighted(axes: &[Taps], dtype: DType, pixel: &dyn Fn(&[Expr]) -> Expr) -> Expr {
+pub(crate) fn weighted(axes: &[Taps], dtype: DType, pixel: &dyn Fn(&[Expr]) -> Expr) -> Expr {
     sum_from(axes, dtype, &mut Vec::new(), pixel)
 }
 

@@ -103,7 +103,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Uncounted,
         infer: attention_var_len,
-        compute: None,
+        compute: Some(Compute::Loops(loops::attention_var_len)),
         flow: Flow::OPAQUE,
     },
 ];

@@ -8,4 +8,5 @@ mod laid_out;
 pub(crate) mod loss;
 pub(crate) mod norm;
 pub(crate) mod pool;
+pub(crate) mod pool_backward;
 pub(crate) mod rearrange;

@@ -10,6 +10,7 @@ pub(crate) mod manipulate;
 pub(crate) mod pick;
 pub(crate) mod products;
 pub(crate) mod quantize;
+pub(crate) mod sample;
 pub(crate) mod scatter;
 pub(crate) mod slice;
 pub(crate) mod sort;

@@ -1,8 +1,10 @@
 //! Sampling.
 
+use super::loops::sample as loops;
 use super::operands::{IndexKind, agree, check_index_dtype, retyped};
 use super::values::pick;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::require_ndim;
 use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
@@ -23,7 +25,7 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema {
     reference: "TVM src/relax/op/tensor/sampling.cc",
     cost: Cost::Uncounted,
     infer: multinomial_from_uniform,
-    compute: None,
+    compute: Some(Compute::Loops(loops::multinomial_from_uniform)),
     flow: Flow::OPAQUE.computing(pick::multinomial),
 }];
 

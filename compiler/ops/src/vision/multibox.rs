@@ -1,6 +1,8 @@
 //! Decoding of boxes from anchors, as single-shot detectors need it.
 
+use super::loops::multibox as loops;
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{AxisOf, clash, rank_like, require_equal, require_extent, require_ndim, tensor_like};
 use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
@@ -35,7 +37,7 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema {
     reference: "TVM src/relax/op/vision/multibox_transform_loc.cc",
     cost: Cost::Uncounted,
     infer: multibox_transform_loc,
-    compute: None,
+    compute: Some(Compute::Loops(loops::transform_loc)),
     flow: Flow::OPAQUE,
 }];
 

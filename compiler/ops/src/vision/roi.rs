@@ -1,6 +1,8 @@
 //! Pooling over regions of interest.
 
+use super::loops::roi as loops;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{AxisOf, rank_like, require_extent, require_ndim, tensor_like};
 use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
@@ -40,7 +42,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 "aligned",
                 AttrKind::Bool,
                 Default::Bool(false),
-                "Whether regions are shifted by half a pixel and may be smaller than one.",
+                "Whether regions may be smaller than one element of `data`; a shift by half of one is left to the caller.",
             ),
             Param::attr(
                 "layout",
@@ -61,7 +63,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: "TVM src/relax/op/vision/roi_align.cc",
         cost: Cost::Uncounted,
         infer: roi_align,
-        compute: None,
+        compute: Some(Compute::Loops(loops::align)),
         flow: Flow::OPAQUE,
     },
     Schema {
@@ -78,7 +80,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: "TVM src/relax/op/vision/roi_pool.cc",
         cost: Cost::Uncounted,
         infer: roi_pool,
-        compute: None,
+        compute: Some(Compute::Loops(loops::pool)),
         flow: Flow::OPAQUE,
     },
 ];

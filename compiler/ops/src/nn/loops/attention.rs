@@ -2,36 +2,28 @@
 
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::reduction::{Axes, accumulator, reduce, reduce_rows};
+use crate::tensor::loops::index;
 use rx_base::{DType, Dim};
-use rx_tir::{BinaryOp, Expr, Intrinsic, KernelBuilder};
+use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, KernelBuilder};
 
 /// `softmax(query @ keyᵀ * scale + bias) @ value`. Keys and values may have fewer heads: then neighbouring heads of the
 /// queries share one.
 pub(crate) fn attention(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
-    let attention = Attention::of(lowering)?;
-    let (score, sum, shape) = attention.weights(&mut lowering.builder);
-    let out = lowering.output(0);
+    Attention::of(lowering, ["query", "key", "value"])?.store(lowering);
+    Ok(())
+}
+
+/// As [`attention`], of sequences in a row: a query sees the keys of its own sequence. One that sees no key gets 0.
+pub(crate) fn attention_var_len(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let query_starts = lowering.tensor("seqstart_q")?;
+    let key_starts = lowering.optional_tensor("seqstart_k")?.unwrap_or_else(|| query_starts.clone());
+    let mut attention = Attention::of(lowering, ["queries", "keys", "values"])?;
+    // INVARIANT: the operands have four dimensions.
+    let [queries, keys] = [&attention.query, &attention.key].map(|operand| operand.shape[1].clone());
     let builder = &mut lowering.builder;
-    let dtype = attention.dtype;
-    let heads_shared = attention.heads_shared(builder, &attention.value);
-    let value = &attention.value;
-    let extents = builder.shape(out);
-    let keys = builder.dim(&shape[3]);
-    let out_dtype = builder.dtype(out);
-    let target = if out_dtype == dtype { out } else { builder.temporary("weighted", &attention.out_shape, dtype) };
-    reduce(builder, target, &extents, &[keys], BinaryOp::Add, |builder, axes, reduced| {
-        // INVARIANT: the result has four axes: batch, query, head, element.
-        let [batch, query, head, element] = [0, 1, 2, 3].map(|at: usize| axes[at].clone());
-        let row = [batch.clone(), head.clone(), query];
-        let mut place = row.to_vec();
-        place.push(reduced[0].clone());
-        let weight = builder.load(score, &place) / builder.load(sum, &row);
-        let index = [batch, reduced[0].clone(), head.floor_div(heads_shared), element];
-        (axes.to_vec(), weight * value.at(builder, &index).cast(dtype))
-    });
-    if target != out {
-        builder.compute(out, |builder, axes| builder.load(target, axes).cast(out_dtype));
-    }
+    let queries = Sequences::of(builder, query_starts, &queries)?;
+    attention.sequences = Some([queries, Sequences::of(builder, key_starts, &keys)?]);
+    attention.store(lowering);
     Ok(())
 }
 
@@ -47,6 +39,8 @@ struct Attention {
     /// In which it is computed.
     dtype: DType,
     out_shape: Vec<Dim>,
+    /// Of queries and keys, where each holds several.
+    sequences: Option<[Sequences; 2]>,
 }
 
 /// Which keys a query sees.
@@ -60,12 +54,13 @@ struct Mask {
 }
 
 impl Attention {
-    fn of(lowering: &mut Lowering<'_>) -> Result<Attention, Unsupported> {
-        let [query, key, value] = [lowering.tensor("query")?, lowering.tensor("key")?, lowering.tensor("value")?];
+    fn of(lowering: &mut Lowering<'_>, [query, key, value]: [&'static str; 3]) -> Result<Attention, Unsupported> {
+        let [query, key, value] = [lowering.tensor(query)?, lowering.tensor(key)?, lowering.tensor(value)?];
         if [&query, &key, &value].iter().any(|operand| operand.ndim() != 4) {
             return Err(Unsupported::because("the operands must have 4 dimensions"));
         }
-        let bias = lowering.optional_tensor("bias")?;
+        let has_bias = lowering.call.schema.params.iter().any(|param| param.name == "bias");
+        let bias = if has_bias { lowering.optional_tensor("bias")? } else { None };
         let causal = lowering.call.str("causal_mask");
         let mask = Mask {
             causal: causal.is_some(),
@@ -74,7 +69,34 @@ impl Attention {
         };
         let scale = lowering.call.float("scale");
         let (dtype, out_shape) = (accumulator(query.dtype), lowering.output_shape(0).to_vec());
-        Ok(Attention { query, key, value, bias, scale, mask, dtype, out_shape })
+        Ok(Attention { query, key, value, bias, scale, mask, dtype, out_shape, sequences: None })
+    }
+
+    /// Stores the sums of the values, weighted by the scores' softmax.
+    fn store(&self, lowering: &mut Lowering<'_>) {
+        let (score, sum, shape) = self.weights(&mut lowering.builder);
+        let out = lowering.output(0);
+        let builder = &mut lowering.builder;
+        let dtype = self.dtype;
+        let heads_shared = self.heads_shared(builder, &self.value);
+        let value = &self.value;
+        let extents = builder.shape(out);
+        let keys = builder.dim(&shape[3]);
+        let out_dtype = builder.dtype(out);
+        let target = if out_dtype == dtype { out } else { builder.temporary("weighted", &self.out_shape, dtype) };
+        reduce(builder, target, &extents, &[keys], BinaryOp::Add, |builder, axes, reduced| {
+            // INVARIANT: the result has four axes: batch, query, head, element.
+            let [batch, query, head, element] = [0, 1, 2, 3].map(|at: usize| axes[at].clone());
+            let row = [batch.clone(), head.clone(), query];
+            let mut place = row.to_vec();
+            place.push(reduced[0].clone());
+            let weight = self.weight(builder.load(score, &place), builder.load(sum, &row));
+            let index = [batch, reduced[0].clone(), head.floor_div(heads_shared), element];
+            (axes.to_vec(), weight * value.at(builder, &index).cast(dtype))
+        });
+        if target != out {
+            builder.compute(out, |builder, axes| builder.load(target, axes).cast(out_dtype));
+        }
     }
 
     /// How many neighbouring heads of the queries share one of `operand`.
@@ -83,7 +105,7 @@ impl Attention {
     }
 
     /// Exponentials of the scores, their sums over the keys, and the extents of the former: (batch, heads, queries, keys).
-    fn weights(&self, builder: &mut KernelBuilder) -> (rx_tir::BufferId, rx_tir::BufferId, [Dim; 4]) {
+    fn weights(&self, builder: &mut KernelBuilder) -> (BufferId, BufferId, [Dim; 4]) {
         let [query, key] = [&self.query, &self.key];
         let shape = [&query.shape[0], &query.shape[2], &query.shape[1], &key.shape[1]].map(Dim::clone);
         let product = builder.temporary("product", &shape, self.dtype);
@@ -106,7 +128,8 @@ impl Attention {
         });
         let exp = builder.temporary("exp", &shape, self.dtype);
         builder.compute(exp, |builder, index| {
-            let shifted = builder.load(score, index) - builder.load(max, &axes.kept(index));
+            let max = self.finite(builder.load(max, &axes.kept(index)));
+            let shifted = builder.load(score, index) - max;
             Expr::call(Intrinsic::Exp, vec![shifted])
         });
         let sum = reduce_rows(builder, "sum", rows, (BinaryOp::Add, self.dtype), |builder, index, _| {
@@ -128,19 +151,106 @@ impl Attention {
             Some(bias) => scaled + bias.broadcast_at(builder, axes).cast(self.dtype),
             None => scaled,
         };
-        let offset = match self.mask.from_end {
-            true => builder.dim(&(&self.key.shape[1] - &self.query.shape[1])),
-            false => Expr::int(0),
-        };
+        Expr::select(self.seen(builder, axes), score, self.unseen())
+    }
+
+    /// What the score of a key is that is not seen.
+    fn unseen(&self) -> Expr {
+        Expr::Float { value: f64::NEG_INFINITY, dtype: self.dtype }
+    }
+
+    /// The largest score of a query; 0 where it sees no key, so that none weighs anything.
+    fn finite(&self, max: Expr) -> Expr {
+        match self.sequences {
+            Some(_) => Expr::select(max.clone().eq(self.unseen()), Expr::number(0.0, self.dtype), max),
+            None => max,
+        }
+    }
+
+    /// The weight of a key, of its exponential and their sum.
+    fn weight(&self, exp: Expr, sum: Expr) -> Expr {
+        match self.sequences {
+            Some(_) => {
+                let zero = Expr::number(0.0, self.dtype);
+                Expr::select(sum.clone().eq(zero.clone()), zero, exp / sum)
+            }
+            None => exp / sum,
+        }
+    }
+
+    /// Whether the query of a score sees its key.
+    fn seen(&self, builder: &mut KernelBuilder, axes: &[Expr]) -> Expr {
         // INVARIANT: the scores have four axes.
-        let (place, key) = (axes[2].clone() + offset, axes[3].clone());
+        let (query, key) = (axes[2].clone(), axes[3].clone());
+        let Some([queries, keys]) = &self.sequences else {
+            let [queries, keys] = [&self.query, &self.key].map(|operand| builder.dim(&operand.shape[1]));
+            return self.mask.seen((query, queries), (key, keys));
+        };
+        let sequence = queries.at(builder, &query);
+        let exists = sequence.clone().lt(queries.count.clone());
+        let together = exists.and(sequence.clone().eq(keys.at(builder, &key)));
+        let [(first_query, queries), (first_key, keys)] =
+            [queries, keys].map(|sequences| sequences.span(builder, &sequence));
+        together.and(self.mask.seen((query - first_query, queries), (key - first_key, keys)))
+    }
+}
+
+impl Mask {
+    /// Whether a query sees a key, each given by its place in its sequence and the sequence's length.
+    fn seen(&self, (query, queries): (Expr, Expr), (key, keys): (Expr, Expr)) -> Expr {
+        let place = match self.from_end && (self.causal || self.window.is_some()) {
+            // As TVM has it, the distance of the ends whichever sequence is the longer.
+            true => query + (keys.clone() - queries.clone()).max(queries - keys),
+            false => query,
+        };
         let mut seen = Expr::bool(true);
-        if self.mask.causal {
+        if self.causal {
             seen = seen.and(place.clone().ge(key.clone()));
         }
-        if let Some(window) = self.mask.window {
-            seen = seen.and((place - key).lt(Expr::int(window)));
+        match self.window {
+            Some(window) => seen.and((place - key).lt(Expr::int(window))),
+            None => seen,
         }
-        Expr::select(seen, score, Expr::Float { value: f64::NEG_INFINITY, dtype: self.dtype })
+    }
+}
+
+/// Operands that hold sequences one after the other.
+struct Sequences {
+    /// Where each begins, and where the last ends.
+    starts: Operand,
+    /// How many there are.
+    count: Expr,
+    /// The number of the sequence at each place; behind the last one, how many there are.
+    numbers: BufferId,
+}
+
+impl Sequences {
+    fn of(builder: &mut KernelBuilder, starts: Operand, places: &Dim) -> Result<Sequences, Unsupported> {
+        let [entries] = &starts.shape[..] else {
+            return Err(Unsupported::because("`seqstart_q` and `seqstart_k` must have 1 dimension"));
+        };
+        let count = builder.dim(&(entries - &Dim::constant(1)));
+        let numbers = builder.temporary("sequence", std::slice::from_ref(places), DType::INT64);
+        let extents = builder.shape(numbers);
+        // As many as end before the place: sequences may be empty.
+        reduce(builder, numbers, &extents, std::slice::from_ref(&count), BinaryOp::Add, |builder, axes, reduced| {
+            // INVARIANT: there is one axis of each kind.
+            let end = index(starts.at(builder, &[reduced[0].clone() + Expr::int(1)]));
+            let has_ended = axes[0].clone().ge(end);
+            (axes.to_vec(), Expr::select(has_ended, Expr::int(1), Expr::int(0)))
+        });
+        Ok(Sequences { starts, count, numbers })
+    }
+
+    /// The number of the sequence at a place.
+    fn at(&self, builder: &KernelBuilder, place: &Expr) -> Expr {
+        builder.load(self.numbers, std::slice::from_ref(place))
+    }
+
+    /// Where sequence `number` begins, and how long it is.
+    fn span(&self, builder: &KernelBuilder, number: &Expr) -> (Expr, Expr) {
+        let start = |at: Expr| index(self.starts.at(builder, &[at]));
+        let begin = start(number.clone());
+        (begin.clone(), start(number.clone() + Expr::int(1)) - begin)
     }
 }

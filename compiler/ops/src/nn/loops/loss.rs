@@ -3,7 +3,7 @@
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::reduction::{Axes, accumulator, reduce_rows};
 use rx_base::{DType, Dim};
-use rx_tir::{BinaryOp, CompareOp, Expr, KernelBuilder};
+use rx_tir::{BinaryOp, BufferId, CompareOp, Expr, KernelBuilder};
 
 /// Minus the sum of `predictions * labels`, over the batch size where there is a batch.
 pub(crate) fn cross_entropy(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
@@ -34,27 +34,20 @@ fn all_axes(ndim: usize) -> Axes {
 
 /// `-predictions[target] * weights[target]`, 0 where the target is ignored; summed, averaged by weight, or kept.
 pub(crate) fn nll_loss(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
-    let (predictions, targets) = (lowering.tensor("predictions")?, lowering.tensor("targets")?);
-    let weights = lowering.optional_tensor("weights")?;
-    let ignored = lowering.call.int("ignore_index").unwrap_or(-100);
-    let loss = Likelihood { dtype: accumulator(predictions.dtype), predictions, targets, weights, ignored };
+    let loss = Likelihood::of(lowering)?;
     let reduction = lowering.call.str("reduction").unwrap_or("mean");
     let out = lowering.output(0);
     let builder = &mut lowering.builder;
     let out_dtype = builder.dtype(out);
     if reduction == "none" {
-        builder.compute(out, |builder, index| loss.of(builder, index).cast(out_dtype));
+        builder.compute(out, |builder, index| loss.loss(builder, index).cast(out_dtype));
         return Ok(());
     }
     let axes = all_axes(loss.targets.ndim());
     let rows: (&[Dim], &Axes) = (&loss.targets.shape, &axes);
     let sum =
-        reduce_rows(builder, "sum", rows, (BinaryOp::Add, loss.dtype), |builder, index, _| loss.of(builder, index));
-    let weight = (reduction == "mean").then(|| {
-        reduce_rows(builder, "weight", rows, (BinaryOp::Add, loss.dtype), |builder, index, _| {
-            loss.weight(builder, index)
-        })
-    });
+        reduce_rows(builder, "sum", rows, (BinaryOp::Add, loss.dtype), |builder, index, _| loss.loss(builder, index));
+    let weight = (reduction == "mean").then(|| loss.total_weight(builder));
     builder.compute(out, |builder, _| {
         let sum = builder.load(sum, &[]);
         match weight {
@@ -65,6 +58,7 @@ pub(crate) fn nll_loss(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     Ok(())
 }
 
+/// A negative log likelihood, read.
 struct Likelihood {
     predictions: Operand,
     targets: Operand,
@@ -75,6 +69,25 @@ struct Likelihood {
 }
 
 impl Likelihood {
+    fn of(lowering: &mut Lowering<'_>) -> Result<Likelihood, Unsupported> {
+        let (predictions, targets) = (lowering.tensor("predictions")?, lowering.tensor("targets")?);
+        let weights = lowering.optional_tensor("weights")?;
+        if predictions.ndim() != targets.ndim() + 1 {
+            return Err(Unsupported::because("`predictions` must have one dimension more than `targets`"));
+        }
+        let ignored = lowering.call.int("ignore_index").unwrap_or(-100);
+        Ok(Likelihood { dtype: accumulator(predictions.dtype), predictions, targets, weights, ignored })
+    }
+
+    /// The weights of all targets that are not ignored, added up.
+    fn total_weight(&self, builder: &mut KernelBuilder) -> BufferId {
+        let axes = all_axes(self.targets.ndim());
+        let rows = (&self.targets.shape[..], &axes);
+        reduce_rows(builder, "weight", rows, (BinaryOp::Add, self.dtype), |builder, index, _| {
+            self.weight(builder, index)
+        })
+    }
+
     fn target(&self, builder: &KernelBuilder, index: &[Expr]) -> Expr {
         self.targets.at(builder, index).cast(DType::INT64)
     }
@@ -98,7 +111,8 @@ impl Likelihood {
         self.unless_ignored(target, weight)
     }
 
-    fn of(&self, builder: &KernelBuilder, index: &[Expr]) -> Expr {
+    /// The loss of one target.
+    fn loss(&self, builder: &KernelBuilder, index: &[Expr]) -> Expr {
         let target = self.target(builder, index);
         // (N, C, d1, …): the class stands second; (C,): it stands alone.
         let mut place = index.to_vec();
@@ -110,4 +124,32 @@ impl Likelihood {
         };
         self.unless_ignored(target, loss)
     }
+}
+
+/// The gradient of [`nll_loss`] with respect to the predictions: minus the target's weight times the output's gradient
+/// where the class is the target, over the sum of weights for an average; 0 elsewhere, and where the target is ignored.
+pub(crate) fn nll_loss_backward(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let gradient = lowering.tensor("output_grad")?;
+    let loss = Likelihood::of(lowering)?;
+    if gradient.ndim() > loss.targets.ndim() {
+        return Err(Unsupported::because("`output_grad` has more dimensions than `targets`"));
+    }
+    let is_mean = lowering.call.str("reduction").unwrap_or("mean") == "mean";
+    let out = lowering.output(0);
+    let builder = &mut lowering.builder;
+    let total = is_mean.then(|| loss.total_weight(builder));
+    builder.compute(out, |builder, index| {
+        // (N, C, d1, …): the class stands second; (C,): it stands alone.
+        let mut place = index.to_vec();
+        let class = place.remove(place.len().min(2) - 1);
+        let target = loss.target(builder, &place);
+        let weighted = loss.plain_weight(builder, &target) * gradient.broadcast_at(builder, &place).cast(loss.dtype);
+        let share = match total {
+            Some(total) => weighted / builder.load(total, &[]),
+            None => weighted,
+        };
+        let of_target = loss.unless_ignored(target.clone(), -share);
+        Expr::select(target.eq(class), of_target, Expr::number(0.0, loss.dtype)).cast(builder.dtype(out))
+    });
+    Ok(())
 }

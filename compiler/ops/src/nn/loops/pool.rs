@@ -10,19 +10,19 @@ use rx_base::Dim;
 use rx_tir::{BinaryOp, BufferId, Expr, KernelBuilder};
 
 /// What every pooling has.
-struct Pooling {
-    data: Operand,
-    letters: String,
-    layout: Layout,
-    out_layout: Layout,
+pub(super) struct Pooling {
+    pub(super) data: Operand,
+    pub(super) letters: String,
+    pub(super) layout: Layout,
+    pub(super) out_layout: Layout,
     /// N, C and the spatial extents of the result.
-    out: Vec<Dim>,
+    pub(super) out: Vec<Dim>,
     /// One per spatial axis.
-    axes: Vec<Slide>,
+    pub(super) axes: Vec<Slide>,
 }
 
 /// How a spatial axis of the result lies over the data.
-enum Slide {
+pub(super) enum Slide {
     /// Windows of one size.
     Fixed {
         /// The window.
@@ -69,7 +69,7 @@ pub(crate) fn adaptive_avg_pool<const RANK: usize>(lowering: &mut Lowering<'_>) 
 }
 
 impl Pooling {
-    fn fixed(lowering: &mut Lowering<'_>, rank: usize) -> Result<Pooling, Unsupported> {
+    pub(super) fn fixed(lowering: &mut Lowering<'_>, rank: usize) -> Result<Pooling, Unsupported> {
         let call = lowering.call;
         let (padding, sizes) = (padding(call, rank)?, per_axis(call, "pool_size", rank, 1)?);
         let (strides, dilation) = (per_axis(call, "strides", rank, 1)?, per_axis(call, "dilation", rank, 1)?);
@@ -112,6 +112,9 @@ impl Pooling {
         let layout = layout_attr(lowering.call, "layout", &letters, None)?;
         let out_layout = layout_attr(lowering.call, "out_layout", &letters, Some(&layout))?;
         let data = lowering.tensor("data")?;
+        if data.ndim() != layout.ndim() {
+            return Err(Unsupported::because("`data` does not have the dimensions of its layout"));
+        }
         let mut out = layout.plain(&data.shape, &letters);
         let mut axes = Vec::with_capacity(rank);
         for (at, (letter, input)) in letters.chars().zip(&mut out).skip(2).enumerate() {
@@ -122,12 +125,12 @@ impl Pooling {
         Ok(Pooling { data, letters, layout, out_layout, out, axes })
     }
 
-    fn result(&self) -> LaidOut<'_> {
+    pub(super) fn result(&self) -> LaidOut<'_> {
         LaidOut { letters: &self.letters, extents: &self.out, layout: &self.out_layout }
     }
 
     /// `target[index(coordinates)] = op over the window of data`, for all plain coordinates of the result.
-    fn reduce_into(
+    pub(super) fn reduce_into(
         &self,
         builder: &mut KernelBuilder,
         target: BufferId,
@@ -150,18 +153,23 @@ impl Pooling {
         });
     }
 
+    /// How many elements the average of the window at these spatial coordinates counts, at least 1: the sum of one that
+    /// lies in the padding is 0.
+    pub(super) fn counted(&self, builder: &mut KernelBuilder, places: &[Expr], include_padding: bool) -> Expr {
+        let mut count = Expr::int(1);
+        for (axis, out) in self.axes.iter().zip(places) {
+            count = count * axis.count(builder, out, include_padding);
+        }
+        if count.as_int().is_some() { count } else { count.max(Expr::int(1)) }
+    }
+
     /// The sum over each window, divided by how many elements it counts; of integers toward zero.
     fn average(&self, lowering: &mut Lowering<'_>, include_padding: bool) {
         let (dtype, sum_dtype) = (self.data.dtype, wide_accumulator(self.data.dtype));
         let sum = lowering.builder.temporary("sum", &self.out, sum_dtype);
         self.reduce_into(&mut lowering.builder, sum, BinaryOp::Add, &<[Expr]>::to_vec);
         self.result().store(lowering, |builder, coordinates| {
-            let mut count = Expr::int(1);
-            for (axis, out) in self.axes.iter().zip(&coordinates[2..]) {
-                count = count * axis.count(builder, out, include_padding);
-            }
-            // A window that lies in the padding counts nothing; its sum is 0.
-            let count = if count.as_int().is_some() { count } else { count.max(Expr::int(1)) };
+            let count = self.counted(builder, &coordinates[2..], include_padding);
             (builder.load(sum, coordinates) / count.cast(sum_dtype)).cast(dtype)
         });
     }
@@ -169,7 +177,7 @@ impl Pooling {
 
 impl Slide {
     /// How many taps a window has at most.
-    fn taps(&self, builder: &mut KernelBuilder) -> Expr {
+    pub(super) fn taps(&self, builder: &mut KernelBuilder) -> Expr {
         match self {
             Slide::Fixed { window, .. } => builder.dim(&window.kernel),
             Slide::Adaptive { input, output } if input == output => Expr::int(1),
@@ -185,7 +193,7 @@ impl Slide {
     }
 
     /// Where tap `tap` of window `out` lies in the data, and whether an element is there that counts.
-    fn position(&self, builder: &mut KernelBuilder, out: &Expr, tap: &Expr) -> (Expr, Expr) {
+    pub(super) fn position(&self, builder: &mut KernelBuilder, out: &Expr, tap: &Expr) -> (Expr, Expr) {
         match self {
             Slide::Fixed { window, ceil_mode } => {
                 let (before, after) = window.padding;
@@ -214,7 +222,7 @@ impl Slide {
     }
 
     /// How many taps of window `out` an average counts.
-    fn count(&self, builder: &mut KernelBuilder, out: &Expr, include_padding: bool) -> Expr {
+    pub(super) fn count(&self, builder: &mut KernelBuilder, out: &Expr, include_padding: bool) -> Expr {
         let (window, ceil_mode) = match self {
             Slide::Fixed { window, ceil_mode } => (window, *ceil_mode),
             Slide::Adaptive { input, output } if input == output => return Expr::int(1),

@@ -33,17 +33,20 @@ pub(crate) fn take(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
             Err(scalar) => scalar.clone(),
         });
         let element = |place: Expr| x.at(builder, &[before, &[place], after].concat());
-        match mode {
-            "clip" => element(Expr::int(0).max(place).min(extent - Expr::int(1))),
-            "wrap" => element(place.floor_mod(extent)),
-            "nan" => {
-                let inside = in_range(place.clone(), Expr::int(0), extent);
-                Expr::select(inside, element(place), Expr::number(f64::NAN, x.dtype))
-            }
-            _ => element(place),
-        }
+        let (place, is_taken) = taken(mode, place, extent);
+        Expr::select(is_taken, element(place), Expr::number(f64::NAN, x.dtype))
     });
     Ok(())
+}
+
+/// What `take` makes of an index along an axis of this extent: the place that is read, and whether one is.
+pub(super) fn taken(mode: &str, place: Expr, extent: Expr) -> (Expr, Expr) {
+    match mode {
+        "clip" => (Expr::int(0).max(place).min(extent - Expr::int(1)), Expr::bool(true)),
+        "wrap" => (place.floor_mod(extent), Expr::bool(true)),
+        "nan" => (place.clone(), in_range(place, Expr::int(0), extent)),
+        _ => (place, Expr::bool(true)),
+    }
 }
 
 /// `gather_nd`: the last axis of `indices` holds a place for each axis behind the `batch_dims` leading ones; negative

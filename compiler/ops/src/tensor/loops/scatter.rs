@@ -2,8 +2,8 @@
 //!
 //! Several updates of one place are applied one after the other, so the axes that can lead to one place are ordered.
 
-use super::pick::{broadcast_indices, index_tuple, tuple_width};
-use super::{axis, copy_to_output, extents, from_front, index, with_axis};
+use super::pick::{broadcast_indices, index_tuple, taken, tuple_width};
+use super::{axis, copy_to_output, extents, from_front, index, unravel, with_axis};
 use crate::compute::{Lowering, Operand, Unsupported};
 use rx_base::Dim;
 use rx_tir::builder::in_range;
@@ -143,6 +143,42 @@ pub(crate) fn slice_scatter(lowering: &mut Lowering<'_>) -> Result<(), Unsupport
         let on_step = offset.floor_mod(step).eq(Expr::int(0));
         let written = on_step.and(in_range(place.clone(), Expr::int(0), count));
         Expr::select(written, src.at(builder, &with_axis(axes, along, place)), data.at(builder, axes))
+    });
+    Ok(())
+}
+
+/// `grad.take_backward`: zeros with the output's gradient added where `take` took. Without an axis the source is taken
+/// from as if it had one.
+pub(crate) fn take_backward(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let (gradient, x, indices) = (lowering.tensor("output_grad")?, lowering.tensor("x")?, lowering.tensor("indices")?);
+    let along = lowering.call.int("axis").map(|value| axis(lowering, "axis", x.ndim(), value)).transpose()?;
+    let rank = along.map_or(0, |_| x.ndim() - 1) + indices.ndim();
+    if gradient.ndim() != rank {
+        return Err(Unsupported::because(format!("`output_grad` must have the {rank} dimensions of what was taken")));
+    }
+    let mode = lowering.call.str("mode").unwrap_or("fast");
+    let out = lowering.output(0);
+    let zero = Expr::number(0.0, x.dtype);
+    lowering.builder.compute(out, |_, _| zero);
+    let (lengths, extents) = (x.extents(&mut lowering.builder), gradient.extents(&mut lowering.builder));
+    let picked = along.unwrap_or(0)..along.unwrap_or(0) + indices.ndim();
+    let kind = |at: usize| if picked.contains(&at) { IterKind::Ordered } else { IterKind::Spatial };
+    let axes: Vec<(Expr, IterKind)> = extents.into_iter().enumerate().map(|(at, extent)| (extent, kind(at))).collect();
+    let count = match along {
+        Some(along) => lengths[along].clone(),
+        None => lengths.iter().cloned().fold(Expr::int(1), |count, length| count * length),
+    };
+    lowering.builder.block("take_backward", &axes, |builder, axes| {
+        // INVARIANT: the gradient has the indices' axes in place of the axis.
+        let place = index(indices.at(builder, &axes[picked.clone()]));
+        let (place, is_taken) = taken(mode, place, count);
+        let target = match along {
+            Some(along) => [&axes[..along], &[place], &axes[picked.end..]].concat(),
+            None => unravel(place, &lengths),
+        };
+        let share = gradient.at(builder, axes).cast(x.dtype);
+        let store = builder.store(out, target.clone(), builder.load(out, &target) + share);
+        (None, Stmt::If { condition: is_taken, then: Box::new(store), otherwise: None })
     });
     Ok(())
 }

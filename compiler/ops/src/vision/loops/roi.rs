@@ -1,0 +1,283 @@
+//! Pooling over regions of interest (TVM's python/tvm/topi/vision/roi_align.py and roi_pool.py). How many elements of the
+//! data an output takes depends on its region, so the loops over them stand in its block.
+
+use crate::compute::{Lowering, Operand, Unsupported};
+use crate::image::taps::{self, Lets};
+use crate::layout::{Layout, layout_attr};
+use crate::reduction::identity;
+use crate::tensor::loops::{at_most, either, greater, index};
+use rx_base::DType;
+use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, IterKind, KernelBuilder, LoopKind, Stmt};
+
+/// What both poolings have.
+struct Regions {
+    data: Operand,
+    rois: Operand,
+    layout: Layout,
+    /// Height and width of the data.
+    extents: [Expr; 2],
+    /// Height and width of the result.
+    pooled: [i64; 2],
+    scale: f64,
+    /// Of coordinates.
+    dtype: DType,
+}
+
+/// The axes of data and result without their order.
+const LETTERS: &str = "NCHW";
+
+impl Regions {
+    fn of(lowering: &mut Lowering<'_>) -> Result<Regions, Unsupported> {
+        let call = lowering.call;
+        let layout = layout_attr(call, "layout", LETTERS, None)?;
+        let (data, rois) = (lowering.tensor("data")?, lowering.tensor("rois")?);
+        if data.ndim() != 4 || rois.ndim() != 2 {
+            return Err(Unsupported::because("`data` must have 4 dimensions and `rois` 2"));
+        }
+        let pooled = match call.ints("pooled_size").as_deref() {
+            Some([both]) => [*both, *both],
+            Some([height, width]) => [*height, *width],
+            _ => return Err(Unsupported::because("`pooled_size` must be one number or two")),
+        };
+        let scale = call.float("spatial_scale").ok_or_else(|| Unsupported::because("`spatial_scale` is not known"))?;
+        let wide = data.dtype == DType::FLOAT64 || rois.dtype == DType::FLOAT64;
+        // INVARIANT: the letters have two spatial axes behind N and C.
+        let extents = [2, 3].map(|axis: usize| lowering.builder.dim(&layout.plain(&data.shape, LETTERS)[axis]));
+        let dtype = if wide { DType::FLOAT64 } else { DType::FLOAT32 };
+        Ok(Regions { data, rois, layout, extents, pooled, scale, dtype })
+    }
+
+    fn number(&self, value: f64) -> Expr {
+        Expr::number(value, self.dtype)
+    }
+
+    /// Number `at` of a region: its image, x1, y1, x2, y2.
+    fn part(&self, builder: &KernelBuilder, region: &Expr, at: i64) -> Expr {
+        self.rois.at(builder, &[region.clone(), Expr::int(at)])
+    }
+
+    /// Begin and end of a region along an axis, height or width, in elements of the data.
+    fn span(&self, builder: &KernelBuilder, region: &Expr, axis: usize) -> [Expr; 2] {
+        // The region names x before y.
+        let first = 2 - axis as i64;
+        [first, first + 2].map(|at| self.part(builder, region, at).cast(self.dtype) * self.number(self.scale))
+    }
+
+    /// Fills the result, in `dtype`, by a block over its plain axes (region, channel, place along height and width): `body`
+    /// is given them, and the result's buffer and index.
+    fn pool(
+        &self,
+        lowering: &mut Lowering<'_>,
+        dtype: DType,
+        body: impl FnOnce(&mut KernelBuilder, &mut Lets, &Target, [&Expr; 4]) -> Stmt,
+    ) -> Result<(), Unsupported> {
+        let (out, shape) = (lowering.output(0), lowering.output_shape(0).to_vec());
+        let builder = &mut lowering.builder;
+        let is_own = builder.dtype(out) == dtype;
+        let buffer = if is_own { out } else { builder.temporary("pooled", &shape, dtype) };
+        let plain = self.layout.plain(&shape, LETTERS);
+        let axes: Vec<(Expr, IterKind)> = plain.iter().map(|dim| (builder.dim(dim), IterKind::Spatial)).collect();
+        builder.block(lowering.call.short_name(), &axes, |builder, axes| {
+            let mut lets = Lets::default();
+            let target = Target { buffer, index: self.layout.index(LETTERS, axes) };
+            // INVARIANT: there is an axis for each of the four letters.
+            let body = body(builder, &mut lets, &target, [0, 1, 2, 3].map(|at: usize| &axes[at]));
+            (None, lets.around(body))
+        });
+        if !is_own {
+            builder.compute(out, |builder, place| builder.load(buffer, place).cast(builder.dtype(out)));
+        }
+        Ok(())
+    }
+
+    /// The element of the data at plain coordinates.
+    fn element(&self, builder: &KernelBuilder, coordinates: &[Expr]) -> Expr {
+        self.data.at(builder, &self.layout.index(LETTERS, coordinates))
+    }
+}
+
+/// The element of the result that a block makes.
+struct Target {
+    buffer: BufferId,
+    index: Vec<Expr>,
+}
+
+impl Target {
+    fn load(&self, builder: &KernelBuilder) -> Expr {
+        builder.load(self.buffer, &self.index)
+    }
+
+    fn store(&self, builder: &KernelBuilder, value: Expr) -> Stmt {
+        builder.store(self.buffer, self.index.clone(), value)
+    }
+}
+
+/// `for var in range(begin, begin + extent): body(var)`.
+fn serial(
+    builder: &mut KernelBuilder,
+    name: &str,
+    (begin, extent): (Expr, Expr),
+    body: impl FnOnce(&mut KernelBuilder, Expr) -> Stmt,
+) -> Stmt {
+    let (var, place) = builder.variable(name, DType::INT64);
+    let body = Box::new(body(builder, place));
+    Stmt::For { var, start: begin, extent, kind: LoopKind::Serial, body }
+}
+
+/// `function(value)` as an integer.
+fn whole(function: Intrinsic, value: Expr) -> Expr {
+    index(Expr::call(function, vec![value]))
+}
+
+/// The samples of an output along one axis.
+struct Samples {
+    /// Where the output's part of the region begins.
+    begin: Expr,
+    /// How far samples lie apart.
+    step: Expr,
+    /// How many there are.
+    count: Expr,
+}
+
+/// The loops of `vision.roi_align`: the average or maximum of samples between pixels; 0 where a region has none.
+pub(crate) fn align(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let regions = Regions::of(lowering)?;
+    let ratio = lowering.call.int("sample_ratio").unwrap_or(-1);
+    let aligned = lowering.call.bool("aligned") == Some(true);
+    let op = if lowering.call.str("mode") == Some("max") { BinaryOp::Max } else { BinaryOp::Add };
+    let dtype = regions.dtype;
+    regions.pool(lowering, dtype, |builder, lets, target, axes| {
+        let [rows, columns] = [0, 1].map(|axis| regions.samples(builder, lets, (axis, axes), ratio, aligned));
+        let image = lets.name(builder, "image", index(regions.part(builder, axes[0], 0)));
+        let samples = serial(builder, "row", (Expr::int(0), rows.count.clone()), |builder, row| {
+            serial(builder, "column", (Expr::int(0), columns.count.clone()), |builder, column| {
+                let mut lets = Lets::default();
+                let places = [(&rows, row), (&columns, column)].map(|(samples, at)| samples.place(at, dtype));
+                let value = regions.between(builder, &mut lets, [&image, axes[1]], places);
+                let combined = Expr::binary(op, target.load(builder), value);
+                lets.around(target.store(builder, combined))
+            })
+        });
+        let first = target.store(builder, identity(op, dtype));
+        let some = greater(rows.count.clone(), Expr::int(0)).and(greater(columns.count.clone(), Expr::int(0)));
+        let all = match op {
+            BinaryOp::Add => target.load(builder) / (rows.count * columns.count).cast(dtype),
+            _ => target.load(builder),
+        };
+        let last = target.store(builder, Expr::select(some, all, regions.number(0.0)));
+        Stmt::seq([first, samples, last])
+    })
+}
+
+impl Samples {
+    /// Where sample `at` lies: in the middle of its share.
+    fn place(&self, at: Expr, dtype: DType) -> Expr {
+        self.begin.clone() + (at.cast(dtype) + Expr::number(0.5, dtype)) * self.step.clone()
+    }
+}
+
+impl Regions {
+    /// The samples along an axis, height (0) or width (1), of the output at `axes`. A region that is not aligned is at
+    /// least one element long.
+    fn samples(
+        &self,
+        builder: &mut KernelBuilder,
+        lets: &mut Lets,
+        (axis, axes): (usize, [&Expr; 4]),
+        ratio: i64,
+        aligned: bool,
+    ) -> Samples {
+        let [begin, end] = self.span(builder, axes[0], axis);
+        let begin = lets.name(builder, "begin", begin);
+        let length = end - begin.clone();
+        let length = if aligned { length } else { length.max(self.number(1.0)) };
+        // INVARIANT: an axis is 0 or 1, and places stand behind region and channel.
+        let part = lets.name(builder, "part", length / self.number(self.pooled[axis] as f64));
+        let count = match ratio {
+            ..=0 => whole(Intrinsic::Ceil, part.clone()).max(Expr::int(0)),
+            ratio => Expr::int(ratio),
+        };
+        let count = lets.name(builder, "count", count);
+        let begin = begin + axes[2 + axis].clone().cast(self.dtype) * part.clone();
+        let begin = lets.name(builder, "begin", begin);
+        let step = lets.name(builder, "step", part / count.clone().cast(self.dtype));
+        Samples { begin, step, count }
+    }
+
+    /// The value between the pixels around a place, limited to the data; 0 more than one pixel outside.
+    fn between(
+        &self,
+        builder: &mut KernelBuilder,
+        lets: &mut Lets,
+        [image, channel]: [&Expr; 2],
+        places: [Expr; 2],
+    ) -> Expr {
+        let mut outside = Expr::bool(false);
+        let mut along = Vec::with_capacity(2);
+        for (place, extent) in places.into_iter().zip(&self.extents) {
+            let place = lets.name(builder, "place", place);
+            let beyond = greater(place.clone(), extent.clone().cast(self.dtype));
+            outside = either(outside, either(place.clone().lt(self.number(-1.0)), beyond));
+            let last = extent.clone() - Expr::int(1);
+            let limited = place.max(self.number(0.0)).min(last.clone().cast(self.dtype));
+            let mut taps = taps::linear(builder, lets, limited);
+            for (pixel, _) in &mut taps.taps {
+                *pixel = lets.name(builder, "pixel", pixel.clone().min(last.clone()).max(Expr::int(0)));
+            }
+            along.push(taps);
+        }
+        let pixel = |places: &[Expr]| {
+            let coordinates = [&[image.clone(), channel.clone()], places].concat();
+            self.element(builder, &coordinates).cast(self.dtype)
+        };
+        let value = taps::weighted(&along, self.dtype, &pixel);
+        Expr::select(outside, self.number(0.0), value)
+    }
+}
+
+/// The loops of `vision.roi_pool`: the maximum of the elements in each part of a region; 0 where there are none. Corners
+/// are rounded to elements, halves up.
+pub(crate) fn pool(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
+    let regions = Regions::of(lowering)?;
+    let dtype = regions.data.dtype;
+    regions.pool(lowering, dtype, |builder, lets, target, axes| {
+        let [rows, columns] = [0, 1].map(|axis| regions.elements(builder, lets, axis, axes));
+        let image = lets.name(builder, "image", index(regions.part(builder, axes[0], 0)));
+        let elements = serial(builder, "row", rows.clone(), |builder, row| {
+            serial(builder, "column", columns.clone(), |builder, column| {
+                let value = regions.element(builder, &[image.clone(), axes[1].clone(), row, column]);
+                target.store(builder, target.load(builder).max(value))
+            })
+        });
+        let first = target.store(builder, identity(BinaryOp::Max, dtype));
+        let none = either(at_most(rows.1, Expr::int(0)), at_most(columns.1, Expr::int(0)));
+        let last = Stmt::If {
+            condition: none,
+            then: Box::new(target.store(builder, Expr::number(0.0, dtype))),
+            otherwise: None,
+        };
+        Stmt::seq([first, elements, last])
+    })
+}
+
+impl Regions {
+    /// First element and number of elements along an axis that the output at `axes` pools.
+    fn elements(&self, builder: &mut KernelBuilder, lets: &mut Lets, axis: usize, axes: [&Expr; 4]) -> (Expr, Expr) {
+        let [first, last] = self.span(builder, axes[0], axis).map(|corner| {
+            let rounded = whole(Intrinsic::Floor, corner + self.number(0.5));
+            lets.name(builder, "corner", rounded)
+        });
+        let length = (last - first.clone() + Expr::int(1)).max(Expr::int(1)).cast(self.dtype);
+        // INVARIANT: an axis is 0 or 1, and places stand behind region and channel.
+        let part = lets.name(builder, "part", length / self.number(self.pooled[axis] as f64));
+        let place = axes[2 + axis].clone();
+        let begin = whole(Intrinsic::Floor, place.clone().cast(self.dtype) * part.clone());
+        let end = whole(Intrinsic::Ceil, (place + Expr::int(1)).cast(self.dtype) * part);
+        let [begin, end] = [begin, end].map(|corner| {
+            let inside = (corner + first.clone()).max(Expr::int(0)).min(self.extents[axis].clone());
+            lets.name(builder, "end", inside)
+        });
+        let count = lets.name(builder, "count", end - begin.clone());
+        (begin, count)
+    }
+}
