@@ -2,6 +2,7 @@
 
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
 use crate::ccl::split_over_workers;
+use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::Code;
@@ -28,7 +29,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Nothing,
         infer: annotate_sharding,
-        compute: None,
+        compute: Some(Compute::Identity("value")),
         flow: Flow::OPAQUE,
     },
     Schema {
@@ -39,7 +40,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Copy,
         infer: redistribute,
-        compute: None,
+        compute: Some(Compute::Identity("value")),
         flow: Flow::OPAQUE,
     },
     Schema {
@@ -54,7 +55,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Copy,
         infer: replica_to_shard,
-        compute: None,
+        compute: Some(Compute::Identity("input")),
         flow: Flow::OPAQUE,
     },
     Schema {

@@ -1,6 +1,7 @@
 //! Operators that print, assert, stand for nothing, or say where a tensor lives.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{Element, tensor_type};
 use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
@@ -26,7 +27,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Nothing,
         infer: |_| Ok(StructInfo::void()),
-        compute: None,
+        compute: Some(Compute::Host),
         flow: Flow::OPAQUE,
     },
     Schema {
@@ -45,7 +46,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Nothing,
         infer: assert_op,
-        compute: None,
+        compute: Some(Compute::Host),
         flow: Flow::OPAQUE,
     },
     Schema {
@@ -70,7 +71,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Copy,
         infer: to_vdevice,
-        compute: None,
+        compute: Some(Compute::Identity("data")),
         flow: Flow::OPAQUE.keeping("data").computing(arrange::same),
     },
     Schema {
@@ -88,7 +89,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             call.tensor("data")?;
             Ok(call.ty("data").clone())
         },
-        compute: None,
+        compute: Some(Compute::Identity("data")),
         flow: Flow::OPAQUE.keeping("data").computing(arrange::same),
     },
 ];

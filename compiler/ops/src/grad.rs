@@ -1,6 +1,7 @@
 //! `R.grad.*`: marks for automatic differentiation, and gradients that have an operator of their own.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::nn::loss::{IGNORE_INDEX, PREDICTIONS, REDUCTION, TARGETS, WEIGHTS};
 use crate::nn::pool::{
@@ -59,6 +60,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "Stops differentiation: the value itself, through which no gradient flows.",
         no_grad,
     )
+    .computed(Compute::Identity("input"))
     .costing(Cost::Nothing),
     schema(
         "grad.start_checkpoint",
@@ -66,6 +68,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "Marks the input of a checkpointed stage, whose intermediate values the backward pass computes again.",
         checkpoint,
     )
+    .computed(Compute::Identity("input"))
     .costing(Cost::Nothing),
     schema(
         "grad.end_checkpoint",
@@ -73,6 +76,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "Marks the output of a checkpointed stage.",
         checkpoint,
     )
+    .computed(Compute::Identity("input"))
     .costing(Cost::Nothing),
     schema(
         "grad.nll_loss_backward",

@@ -2,6 +2,7 @@
 
 use crate::arguments::{dtype, new_shape, scalar};
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::tensor_type;
 use crate::schema::{Default, Flow, Param, ParamKind, Purity, Schema};
@@ -61,7 +62,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: "TVM src/relax/op/memory/view.cc",
         cost: Cost::Nothing,
         infer: |call| known(call, "data"),
-        compute: None,
+        compute: Some(Compute::Identity("data")),
         flow: Flow::OPAQUE.keeping("data").computing(arrange::same),
     },
     Schema {
@@ -133,7 +134,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             call.tensor("x")?;
             known(call, "x")
         },
-        compute: None,
+        compute: Some(Compute::Identity("x")),
         flow: Flow::OPAQUE.keeping("x").computing(arrange::same),
     },
 ];

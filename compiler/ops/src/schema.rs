@@ -42,6 +42,11 @@ impl Schema {
         own.then(|| format!("{}/blob/main/docs/operators.md#{}", env!("CARGO_PKG_REPOSITORY"), self.anchor()))
     }
 
+    /// The same operator, and how it is computed.
+    pub(crate) const fn computed(self, compute: Compute) -> Schema {
+        Schema { compute: Some(compute), ..self }
+    }
+
     /// The same operator at another cost.
     pub(crate) const fn costing(self, cost: Cost) -> Schema {
         Schema { cost, ..self }

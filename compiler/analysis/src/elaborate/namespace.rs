@@ -10,7 +10,7 @@ use crate::prim_names::members;
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, Span};
-use rx_ir::{Expr as IrExpr, ExprKind as IrKind, Literal, PrimValue, StructInfo};
+use rx_ir::{Call, Callee, Expr as IrExpr, ExprKind as IrKind, Literal, PrimValue, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, UnaryOp};
 
@@ -416,6 +416,7 @@ impl Elaborator<'_> {
 
     fn call_packed(&mut self, cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument], span: Span) -> IrExpr {
         let mut types = None;
+        let mut values = Vec::with_capacity(arguments.len());
         for (at, argument) in arguments.iter().enumerate() {
             let keyword = argument.keyword.map(|keyword| super::current_keyword(cursor.text(keyword)));
             match keyword {
@@ -436,6 +437,7 @@ impl Elaborator<'_> {
                             format!("call_packed: the first argument is a function's name, this is {}", value.ty);
                         self.error(Code::ArgumentType, value.span, message);
                     }
+                    values.push(value);
                 }
             }
         }
@@ -451,7 +453,7 @@ impl Elaborator<'_> {
             Some([one]) => one.clone(),
             Some(several) => StructInfo::tuple(several.to_vec()),
         };
-        IrExpr { kind: IrKind::Error, ty, span }
+        IrExpr { kind: packed(values), ty, span }
     }
 
     /// A scalar made by `T.…`.
@@ -571,3 +573,16 @@ const SPECIAL_FORMS: &[&str] = &[
     "dist.call_tir",
     "dist.const",
 ];
+
+/// A call of the function that the first value names, with the others.
+fn packed(values: Vec<IrExpr>) -> IrKind {
+    let mut values = values.into_iter();
+    let Some(function) = values.next() else { return IrKind::Error };
+    let kind = match function.kind {
+        IrKind::Str(symbol) => IrKind::Extern(name(&symbol)),
+        symbol @ IrKind::Extern(_) => symbol,
+        _ => return IrKind::Error,
+    };
+    let function = IrExpr { kind, ty: super::types::opaque_callable(), span: function.span };
+    IrKind::Call(Box::new(Call::of_function(Callee::Value(Box::new(function)), values.collect())))
+}
