@@ -506,5 +506,5 @@ fn programs_print_and_assert() {
     let wrong = run(3.0, &[]);
     assert_eq!(wrong.0.status.code(), Some(1));
     let said = String::from_utf8_lossy(&wrong.0.stderr).into_owned();
-    assert!(said.contains("net.rx:9:9") && said.contains("R.assert_op: the assertion failed: too large"), "{said}");
+    assert!(said.contains("net.rx:10:9") && said.contains("R.assert_op: the assertion failed: too large"), "{said}");
 }
