@@ -2,16 +2,22 @@
 
 mod call;
 mod expression;
+mod host;
 mod known;
+mod memory;
+mod packed;
+mod shape_heap;
 
 use crate::program::{
     Branch, Constant, ConstantId, Instruction, Kernel, KernelId, Operation, Procedure, ProcedureId, Program, Register,
 };
 use known::Known;
+use memory::Tensors;
 use rx_base::Name;
 use rx_base::name::NameMap;
 use rx_ir::{Binding, BindingKind, Body, Function, Origin, StructInfo};
 use rx_tir::PrimFunc;
+use shape_heap::Heap;
 use std::sync::Arc;
 
 /// A module's items, as lowering asks for them.
@@ -80,7 +86,11 @@ impl Lowerer<'_> {
         // Known before its body is lowered: it may call itself.
         let id = self.reserve(function);
         self.ids.insert(function, id);
-        let procedure = FunctionLowering::new(self).function(&definition, &[]);
+        let mut lowering = FunctionLowering::new(self);
+        if id == ProcedureId(0) {
+            lowering.own_params(&definition.params);
+        }
+        let procedure = lowering.function(&definition, &[]);
         self.program.procedures[id.0 as usize] = procedure;
         Some(id)
     }
@@ -118,6 +128,11 @@ impl Lowerer<'_> {
 struct FunctionLowering<'l, 'm> {
     lowerer: &'l mut Lowerer<'m>,
     names: NameMap<Known>,
+    /// What is written into.
+    tensors: Tensors,
+    heaps: Vec<Heap>,
+    /// How many symbols stand for what shape heaps hold.
+    heap_symbols: u32,
     code: Vec<Instruction>,
     registers: u32,
     origin: Option<Origin>,
@@ -125,7 +140,16 @@ struct FunctionLowering<'l, 'm> {
 
 impl<'l, 'm> FunctionLowering<'l, 'm> {
     fn new(lowerer: &'l mut Lowerer<'m>) -> Self {
-        FunctionLowering { lowerer, names: NameMap::default(), code: Vec::new(), registers: 0, origin: None }
+        FunctionLowering {
+            lowerer,
+            names: NameMap::default(),
+            tensors: Tensors::default(),
+            heaps: Vec::new(),
+            heap_symbols: 0,
+            code: Vec::new(),
+            registers: 0,
+            origin: None,
+        }
     }
 
     fn register(&mut self) -> Register {
@@ -230,31 +254,40 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
     }
 
     fn branches(&mut self, arms: &[(rx_ir::Expr, Body)], otherwise: &Body) -> Register {
-        let mut lowered = Vec::with_capacity(arms.len());
+        let mut conditions = Vec::with_capacity(arms.len());
+        let mut branches = Vec::with_capacity(arms.len() + 1);
         let origin = self.origin;
         for (condition, body) in arms {
             let outer = std::mem::take(&mut self.code);
             let condition = self.expression(condition);
             let condition = self.materialize(condition);
             let code = std::mem::replace(&mut self.code, outer);
-            lowered.push((code, condition, self.branch(body)));
+            conditions.push((code, condition));
+            branches.push(self.branch(body));
             self.origin = origin;
         }
-        let otherwise = self.branch(otherwise);
+        branches.push(self.branch(otherwise));
         self.origin = origin;
+        let (mut branches, written) = self.join_branches(branches);
+        // INVARIANT: the last was pushed above.
+        let otherwise = branches.pop().unwrap_or(Branch { code: Vec::new(), result: Register(0) });
+        let arms = conditions.into_iter().zip(branches);
+        let arms = arms.map(|((code, condition), branch)| (code, condition, branch)).collect();
         let to = self.register();
-        self.emit(Operation::If { arms: lowered, otherwise, to });
-        to
+        self.emit(Operation::If { arms, otherwise, to });
+        self.leave_branches(to, &written)
     }
 
-    fn branch(&mut self, body: &Body) -> Branch {
-        let names = self.names.clone();
+    /// A branch's code, and what it did to tensors; nothing of it is seen outside.
+    fn branch(&mut self, body: &Body) -> (Branch, Tensors) {
+        let (names, tensors, heaps) = (self.names.clone(), self.tensors.clone(), self.heaps.clone());
         let outer = std::mem::take(&mut self.code);
         let result = self.body(body);
         let result = self.materialize(result);
         let code = std::mem::replace(&mut self.code, outer);
         self.names = names;
-        Branch { code, result }
+        self.heaps = heaps;
+        (Branch { code, result }, std::mem::replace(&mut self.tensors, tensors))
     }
 
     /// A nested function: a closure over the registers behind the names it mentions.
@@ -271,8 +304,8 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         let captured: Vec<Register> = free
             .iter()
             .map(|free| {
-                let known = self.names.get(free).cloned().unwrap_or(Known::Broken);
-                self.materialize(known)
+                let known = self.names.get(free).map(|known| self.tensors.current_value(known));
+                self.materialize(known.unwrap_or(Known::Broken))
             })
             .collect();
         let id = self.lowerer.reserve(function.name);

@@ -109,6 +109,9 @@ impl Lifetimes {
             | Operation::Shape { .. }
             | Operation::Scalar { .. }
             | Operation::String { .. }
+            | Operation::Null { .. }
+            // It works on copies.
+            | Operation::Host { .. }
             | Operation::Match { .. }
             | Operation::Bound { .. } => {}
             flows @ (Operation::If { .. }

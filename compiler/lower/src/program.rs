@@ -181,6 +181,22 @@ pub enum Operation {
         /// Its text.
         value: Arc<str>,
     },
+    /// The value that stands for nothing.
+    Null {
+        /// The result.
+        to: Register,
+    },
+    /// Computes on the host, from whole values: what loops cannot.
+    Host {
+        /// The result.
+        to: Register,
+        /// The operator, by its name without `relax.`; the runtime has a function of this name.
+        function: Name,
+        /// One value per parameter of the operator, attributes too; those of a variadic parameter are a tuple.
+        arguments: Vec<Register>,
+        /// Whether it does something besides: it is not left out, and keeps its place among the others.
+        effect: bool,
+    },
     /// Checks that the value is of the type; symbols of the type that have no value yet get theirs from it.
     Match {
         /// The value.
@@ -298,7 +314,9 @@ impl Operation {
             Operation::Tuple { fields, .. } => fields.iter().for_each(|field| visit(*field)),
             Operation::Match { value, .. } | Operation::Bound { value, .. } => visit(*value),
             Operation::Scalar { value: Scalar::Register(register), .. } => visit(*register),
-            Operation::Call { arguments, .. } | Operation::Closure { captured: arguments, .. } => {
+            Operation::Call { arguments, .. }
+            | Operation::Host { arguments, .. }
+            | Operation::Closure { captured: arguments, .. } => {
                 arguments.iter().for_each(|argument| visit(*argument));
             }
             Operation::CallClosure { closure, arguments, .. } => {
@@ -314,6 +332,7 @@ impl Operation {
                 otherwise.for_each_read(visit);
             }
             Operation::Constant { .. }
+            | Operation::Null { .. }
             | Operation::Shape { .. }
             | Operation::String { .. }
             | Operation::Scalar { .. } => {}

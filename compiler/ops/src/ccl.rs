@@ -2,6 +2,7 @@
 
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{Element, tensor_type};
 use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
@@ -35,7 +36,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::PerOutput(0),
         infer: allreduce,
-        compute: None,
+        compute: Some(Compute::Identity("x")),
         flow: Flow::OPAQUE,
     },
     Schema {
@@ -46,7 +47,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Copy,
         infer: allgather,
-        compute: None,
+        compute: Some(Compute::Identity("x")),
         flow: Flow::OPAQUE,
     },
     Schema {
@@ -60,7 +61,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             call.tensor("x")?;
             Ok(call.ty("x").clone())
         },
-        compute: None,
+        compute: Some(Compute::Identity("x")),
         flow: Flow::OPAQUE,
     },
     Schema {
@@ -78,7 +79,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             let tensor = call.tensor("x")?;
             split_over_workers(call, "x", tensor)
         },
-        compute: None,
+        compute: Some(Compute::Identity("x")),
         flow: Flow::OPAQUE,
     },
 ];

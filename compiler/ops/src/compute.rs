@@ -17,8 +17,12 @@ pub enum Compute {
     Loops(fn(&mut Lowering<'_>) -> Result<(), Unsupported>),
     /// Not at all: the result is the elements of this operand, in order, under the result's shape.
     View(&'static str),
-    /// Not at all: the result is this operand, whatever its type.
-    Same(&'static str),
+    /// Not at all: the result is this operand, of which something is said. Of what several workers do together it is what
+    /// one does alone (`num_workers` is 1).
+    Identity(&'static str),
+    /// From whole values, where the program runs, by a function that the runtime has under the operator's name: what depends
+    /// on values more than loops can, and what has an effect.
+    Host,
 }
 
 /// Why a call has no loops.

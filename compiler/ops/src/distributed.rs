@@ -29,7 +29,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Nothing,
         infer: annotate_sharding,
-        compute: Some(Compute::Same("value")),
+        compute: Some(Compute::Identity("value")),
         flow: Flow::OPAQUE,
     },
     Schema {
@@ -40,7 +40,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Copy,
         infer: redistribute,
-        compute: None,
+        compute: Some(Compute::Identity("value")),
         flow: Flow::OPAQUE,
     },
     Schema {
@@ -55,7 +55,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Copy,
         infer: replica_to_shard,
-        compute: None,
+        compute: Some(Compute::Identity("input")),
         flow: Flow::OPAQUE,
     },
     Schema {

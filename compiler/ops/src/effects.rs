@@ -27,7 +27,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Nothing,
         infer: |_| Ok(StructInfo::void()),
-        compute: None,
+        compute: Some(Compute::Host),
         flow: Flow::OPAQUE,
     },
     Schema {
@@ -46,7 +46,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Nothing,
         infer: assert_op,
-        compute: None,
+        compute: Some(Compute::Host),
         flow: Flow::OPAQUE,
     },
     Schema {
@@ -71,7 +71,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Copy,
         infer: to_vdevice,
-        compute: Some(Compute::Same("data")),
+        compute: Some(Compute::Identity("data")),
         flow: Flow::OPAQUE.keeping("data").computing(arrange::same),
     },
     Schema {
@@ -89,7 +89,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             call.tensor("data")?;
             Ok(call.ty("data").clone())
         },
-        compute: Some(Compute::Same("data")),
+        compute: Some(Compute::Identity("data")),
         flow: Flow::OPAQUE.keeping("data").computing(arrange::same),
     },
 ];

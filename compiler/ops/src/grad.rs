@@ -62,7 +62,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         &[Param::operand("input", ParamKind::Any, "The value.")],
         "Stops differentiation: the value itself, through which no gradient flows.",
         no_grad,
-        Compute::Same("input"),
+        Compute::Identity("input"),
     )
     .costing(Cost::Nothing),
     schema(
@@ -70,7 +70,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         &[Param::operand("input", ParamKind::Any, "The stage's input, a variable.")],
         "Marks the input of a checkpointed stage, whose intermediate values the backward pass computes again.",
         checkpoint,
-        Compute::Same("input"),
+        Compute::Identity("input"),
     )
     .costing(Cost::Nothing),
     schema(
@@ -78,7 +78,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         &[Param::operand("input", ParamKind::Any, "The stage's output, a variable.")],
         "Marks the output of a checkpointed stage.",
         checkpoint,
-        Compute::Same("input"),
+        Compute::Identity("input"),
     )
     .costing(Cost::Nothing),
     schema(

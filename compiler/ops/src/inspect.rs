@@ -2,6 +2,7 @@
 
 use crate::arguments::integer;
 use crate::call::{CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::schema::{Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Code, DType};
@@ -25,7 +26,7 @@ const fn inspect(
         reference: "TVM src/relax/op/tensor/inspect.cc",
         cost: Cost::Nothing,
         infer,
-        compute: None,
+        compute: Some(Compute::Host),
         flow: Flow::OPAQUE,
     }
 }

@@ -62,7 +62,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: "TVM src/relax/op/memory/view.cc",
         cost: Cost::Nothing,
         infer: |call| known(call, "data"),
-        compute: None,
+        compute: Some(Compute::Identity("data")),
         flow: Flow::OPAQUE.keeping("data").computing(arrange::same),
     },
     Schema {
@@ -134,7 +134,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             call.tensor("x")?;
             known(call, "x")
         },
-        compute: Some(Compute::Same("x")),
+        compute: Some(Compute::Identity("x")),
         flow: Flow::OPAQUE.keeping("x").computing(arrange::same),
     },
 ];

@@ -2,6 +2,7 @@
 
 use crate::backend::{Argument, Backend, Stage};
 use crate::error::{BuildError, RunError};
+use crate::host::Answer;
 use crate::observer::Observer;
 use crate::types::{Symbols, bind, check, evaluate, evaluate_shape};
 use crate::value::{Closure, DeviceTensor, Output, Place, Value};
@@ -25,7 +26,11 @@ pub struct Executor<B: Backend> {
     /// Memory of frames that have ended, by procedure: the next call takes it.
     idle: Vec<Vec<Storages<B>>>,
     depth: usize,
+    printer: Printer,
 }
+
+/// Is told what the program prints, a text at a time.
+type Printer = Box<dyn FnMut(&str)>;
 
 /// A frame's memory: each with its size in bytes.
 type Storages<B> = Vec<Option<(<B as Backend>::Memory, usize)>>;
@@ -63,7 +68,12 @@ impl<B: Backend> Executor<B> {
         }
         let constant_types = constants.iter().map(|tensor| (tensor.shape().to_vec(), tensor.dtype())).collect();
         let idle = program.procedures.iter().map(|_| Vec::new()).collect();
-        Ok(Executor { program, backend, constants: memory, constant_types, idle, depth: 0 })
+        Ok(Executor { program, backend, constants: memory, constant_types, idle, depth: 0, printer: Box::new(|_| ()) })
+    }
+
+    /// What the program prints goes to `printer`, when it prints it; before this is called, nowhere.
+    pub fn on_print(&mut self, printer: impl FnMut(&str) + 'static) {
+        self.printer = Box::new(printer);
     }
 
     /// What the user should know of the build.
@@ -132,6 +142,7 @@ impl<B: Backend> Executor<B> {
             Value::Shape(shape) => Output::Shape(shape.to_vec()),
             Value::Scalar(scalar) => Output::Scalar(*scalar),
             Value::String(text) => Output::String(text.clone()),
+            Value::Null => Output::Null,
             Value::Tuple(fields) => {
                 Output::Tuple(fields.iter().map(|field| self.bring_back(field, storages)).collect::<Result<_, _>>()?)
             }
@@ -210,6 +221,8 @@ impl<B: Backend> Executor<B> {
             Operation::Shape { to, dims } => (to, Value::Shape(evaluate_shape(dims, &frame.symbols)?.into())),
             Operation::Scalar { to, value } => (to, Value::Scalar(self.scalar(value, frame)?)),
             Operation::String { to, value } => (to, Value::String(value.clone())),
+            Operation::Null { to } => (to, Value::Null),
+            Operation::Host { to, function, arguments, .. } => (to, self.host(*function, arguments, frame)?),
             Operation::Match { value, ty, what } => {
                 let Frame { registers, symbols, .. } = frame;
                 let value = &registers[value.0 as usize];
@@ -248,6 +261,36 @@ impl<B: Backend> Executor<B> {
         };
         frame.registers[to.0 as usize] = value;
         Ok(())
+    }
+
+    /// Calls a function of the host: arguments come down from the device, and the result goes up.
+    fn host(&mut self, function: Name, arguments: &[Register], frame: &Frame<B>) -> Result<Value<B::Memory>, RunError> {
+        let down = arguments.iter().map(|argument| self.bring_back(frame.get(*argument), &frame.storages));
+        let down: Vec<Output> = down.collect::<Result<_, _>>()?;
+        match crate::host::call(function, down)
+            .map_err(|message| RunError::other(format!("R.{function}: {message}")))?
+        {
+            Answer::Value(value) => self.bring_up(value),
+            Answer::Printed(text) => {
+                (self.printer)(&text);
+                Ok(Value::Tuple(Arc::new([])))
+            }
+        }
+    }
+
+    /// A value of the host, in the device's memory.
+    fn bring_up(&mut self, value: Output) -> Result<Value<B::Memory>, RunError> {
+        Ok(match value {
+            Output::Tensor(tensor) => self.upload(&tensor)?,
+            Output::Shape(shape) => Value::Shape(shape.into()),
+            Output::Scalar(scalar) => Value::Scalar(scalar),
+            Output::String(text) => Value::String(text),
+            Output::Null | Output::Function(_) => Value::Null,
+            Output::Tuple(fields) => {
+                let fields: Vec<_> = fields.into_iter().map(|field| self.bring_up(field)).collect::<Result<_, _>>()?;
+                Value::Tuple(fields.into())
+            }
+        })
     }
 
     fn constant(&self, at: usize) -> Result<Value<B::Memory>, RunError> {

@@ -20,6 +20,8 @@ pub enum Value<M> {
     Scalar(Scalar),
     /// A string.
     String(Arc<str>),
+    /// What stands for nothing.
+    Null,
     /// A tuple.
     Tuple(Arc<[Value<M>]>),
     /// A function.
@@ -57,6 +59,7 @@ impl<M> Clone for Value<M> {
     fn clone(&self) -> Value<M> {
         match self {
             Value::Unset => Value::Unset,
+            Value::Null => Value::Null,
             Value::Tensor(tensor) => Value::Tensor(tensor.clone()),
             Value::Shape(shape) => Value::Shape(shape.clone()),
             Value::Scalar(scalar) => Value::Scalar(*scalar),
@@ -87,7 +90,7 @@ impl<M> Value<M> {
     pub(crate) fn shown(&self) -> String {
         let dims = |shape: &[i64]| shape.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
         match self {
-            Value::Unset => "nothing".to_owned(),
+            Value::Unset | Value::Null => "nothing".to_owned(),
             Value::Tensor(tensor) => {
                 let comma = if tensor.shape.len() == 1 { "," } else { "" };
                 format!("R.Tensor(({}{comma}), dtype=\"{}\")", dims(&tensor.shape), tensor.dtype)
@@ -104,7 +107,7 @@ impl<M> Value<M> {
     }
 }
 
-/// What a program gave back.
+/// What a program gave back, or what the host computes with.
 #[derive(Debug)]
 pub enum Output {
     /// A tensor.
@@ -115,6 +118,8 @@ pub enum Output {
     Scalar(Scalar),
     /// A string.
     String(Arc<str>),
+    /// What stands for nothing: `R.null_value()`.
+    Null,
     /// A tuple.
     Tuple(Vec<Output>),
     /// A function, which has no value outside the program.
@@ -136,7 +141,7 @@ impl Output {
             Output::Shape(shape) => Tensor::from_i64s(&[shape.len() as i64], &shape).into_iter().collect(),
             Output::Scalar(value) => scalar(value).into_iter().collect(),
             Output::Tuple(fields) => fields.into_iter().flat_map(Output::tensors).collect(),
-            Output::String(_) | Output::Function(_) => Vec::new(),
+            Output::String(_) | Output::Null | Output::Function(_) => Vec::new(),
         }
     }
 }

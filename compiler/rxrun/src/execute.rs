@@ -110,6 +110,7 @@ impl<'a> Job<'a> {
         let mut executor = self.build(backend, report)?;
         report.built(self.program.kernels.len(), device, start.elapsed());
         executor.remarks().iter().for_each(|remark| report.remark(remark));
+        executor.on_print(report.printer());
         let arguments = self.arguments(&mut executor)?;
         let failed = |error: RunError| run_failure(self.session, &error);
         let mut times: Vec<Duration> = Vec::new();
@@ -124,6 +125,8 @@ impl<'a> Job<'a> {
         let equal = deliver(&outputs, expected, self.args, report)?;
         drop(outputs);
         if self.args.profile {
+            // It was printed when the program ran.
+            executor.on_print(|_| ());
             report.observing(What::Profile);
             let mut profile = Profile::of(&self.program);
             match executor.run_observed(arguments, &self.inputs.symbols, &mut profile) {

@@ -170,6 +170,19 @@ impl Report {
         self.result("emitted", text, json!({ "stage": stage, "text": format!("{text}\n"), "parts": parts }));
     }
 
+    /// What the program prints, as it prints it: on standard output for people, an event for machines.
+    pub fn printer(&self) -> impl FnMut(&str) + 'static {
+        let format = self.format;
+        move |text| {
+            let line = match format {
+                Format::Text => text.to_owned(),
+                Format::Json => json!({ "event": "printed", "text": text }).to_string(),
+            };
+            // As in [`Report::out`].
+            let _ = writeln!(io::stdout(), "{line}");
+        }
+    }
+
     /// A remark on standard error.
     pub fn line(&mut self, text: &str) {
         let _ = writeln!(io::stderr(), "{text}");

@@ -135,6 +135,7 @@ fn describe(value: Output, path: String, parts: &mut Vec<Part>) {
         Output::Scalar(Scalar::Int(value)) => Content::Text(value.to_string()),
         Output::Scalar(Scalar::Float(value)) => Content::Text(format!("{value:?}")),
         Output::String(text) => Content::Text(format!("{text:?}")),
+        Output::Null => Content::Text("R.null_value()".to_owned()),
         Output::Function(_) => return,
         Output::Tuple(fields) => {
             let fields = fields.into_iter().enumerate();

@@ -219,7 +219,7 @@ impl Planner<'_> {
             let at = schema.params.iter().position(|param| param.name == name)?;
             Some((operands.get(at)?, call.arguments.get(at)?))
         };
-        if let Some(Compute::View(of) | Compute::Same(of)) = schema.compute
+        if let Some(Compute::View(of) | Compute::Identity(of)) = schema.compute
             && let Some((held, _)) = operand(of)
         {
             return held.clone();

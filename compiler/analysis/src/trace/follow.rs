@@ -8,7 +8,7 @@ use crate::elaborate::Recorded;
 use rx_base::name::NameMap;
 use rx_base::symbolic::Bounds;
 use rx_base::{Name, Span};
-use rx_ir::{Binding, BindingKind, Expr, ExprKind, Function, StructInfo};
+use rx_ir::{Binding, BindingKind, Call, Callee, Expr, ExprKind, Function, StructInfo};
 use rx_ops::provenance::Facet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -137,14 +137,14 @@ impl<'w> Tracer<'w> {
                 let facet = Facet { path, part: facet.part };
                 Next::Silent(Cursor { expr: (**inner).clone(), facet, site: site.clone(), bound: None })
             }
-            ExprKind::Call(call) => self.call(cursor, call, with_details),
+            ExprKind::Call(call) if !is_external(call) => self.call(cursor, call, with_details),
             ExprKind::MatchCast(inner) => self.match_cast(cursor, inner),
             ExprKind::Shape(_) | ExprKind::Prim(_) => self.literal(cursor),
             ExprKind::Constant(_) | ExprKind::Elements(_) | ExprKind::Metadata { .. } => {
                 Next::End(self.end(cursor, StepKind::Constant, format!("a constant: {}", expr.ty)))
             }
             // A call that is known by its type alone: `R.call_packed("f", …, ty_args=…)`.
-            ExprKind::Error if facet.of(&expr.ty).is_some() => {
+            ExprKind::Call(_) | ExprKind::Error if facet.of(&expr.ty).is_some() => {
                 let mut step = self.end(cursor, StepKind::OutTy, format!("declared here: {}", expr.ty));
                 let span = self.segment(site).and_then(|segment| written::ty_args_span(&segment, expr.span, facet));
                 if let Some(span) = span {
@@ -152,7 +152,9 @@ impl<'w> Tracer<'w> {
                 }
                 Next::End(step)
             }
-            ExprKind::Error => Next::End(self.end(cursor, StepKind::Unknown, "this could not be understood".into())),
+            ExprKind::Call(_) | ExprKind::Error => {
+                Next::End(self.end(cursor, StepKind::Unknown, "this could not be understood".into()))
+            }
             _ => Next::End(self.end(cursor, StepKind::Literal, format!("written here: {}", expr.ty))),
         }
     }
@@ -366,5 +368,14 @@ impl<'w> Tracer<'w> {
             Some(symbol) => self.symbol(cursor, symbol, step),
             None => Next::End(step),
         }
+    }
+}
+
+/// Whether the call is of a function that stands nowhere in the text: what it gives is declared, not inferred.
+fn is_external(call: &Call) -> bool {
+    match &call.callee {
+        Callee::Value(function) => matches!(function.kind, ExprKind::Extern(_)),
+        Callee::Op(operator) => operator.as_str() == "call_packed",
+        Callee::Global(_) => false,
     }
 }

@@ -48,7 +48,7 @@ pub fn families() -> Vec<(String, Vec<Case>)> {
 fn read(case: &Value, place: String) -> Result<Option<Case>, String> {
     let operator = case["operator"].as_str().ok_or("no operator")?;
     let schema = rx_ops::find(name(operator)).ok_or("no such operator")?;
-    if matches!(schema.compute, Some(Compute::View(_) | Compute::Same(_))) {
+    if matches!(schema.compute, Some(Compute::View(_) | Compute::Identity(_))) {
         return Ok(None);
     }
     let symbols: Symbols = serde_json::from_value(case["symbols"].clone()).map_err(|error| error.to_string())?;

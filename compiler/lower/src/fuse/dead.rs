@@ -39,6 +39,8 @@ fn block(code: Vec<Instruction>, read: &mut Vec<bool>, program: &mut Program) ->
             | Operation::Shape { to, .. }
             | Operation::Scalar { to, .. }
             | Operation::String { to, .. }
+            | Operation::Null { to }
+            | Operation::Host { to, effect: false, .. }
             | Operation::Closure { to, .. } => {
                 if !read[to.0 as usize] {
                     continue;
@@ -54,9 +56,10 @@ fn block(code: Vec<Instruction>, read: &mut Vec<bool>, program: &mut Program) ->
                     *condition = block(std::mem::take(condition), read, program);
                 }
             }
-            // Checks and calls stay: they may end the run. So does what somebody watches.
+            // Checks, effects and calls stay: they may end the run. So does what somebody watches.
             Operation::Match { .. }
             | Operation::Bound { .. }
+            | Operation::Host { .. }
             | Operation::Call { .. }
             | Operation::CallClosure { .. } => {}
         }

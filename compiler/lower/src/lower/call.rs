@@ -2,6 +2,7 @@
 
 use super::FunctionLowering;
 use super::known::Known;
+use super::memory::copy;
 use crate::program::{Operation, Output, Register, Scalar};
 use rx_base::name::name;
 use rx_base::symbolic::Bounds;
@@ -16,6 +17,8 @@ use std::sync::Arc;
 impl FunctionLowering<'_, '_> {
     /// A call of an operator.
     pub(super) fn operator_call(&mut self, operator: Name, call: &Call, ty: &StructInfo) -> Known {
+        // `R.call_packed` is no operator of TVM; its arguments are recorded as those of `call_pure_packed`.
+        let operator = if operator.as_str() == "call_packed" { name("call_pure_packed") } else { operator };
         let Some(schema) = rx_ops::find(operator) else {
             return self.problem(format!("R.{operator} is no operator of Relax: rx does not know how to compute it"));
         };
@@ -25,10 +28,9 @@ impl FunctionLowering<'_, '_> {
                 let indices = argument(schema, call, "inplace_indices").and_then(int_list);
                 self.call_tir(schema, call, Some(indices.unwrap_or_default()))
             }
-            "shape_of" => match operand(schema, call, "expr").and_then(|expr| expr.ty.as_tensor()?.shape.dims()) {
-                Some(dims) => Known::Shape(dims.to_vec()),
-                None => self.problem("R.shape_of of a tensor whose shape is not known"),
-            },
+            "dist.call_tir" | "dist.call_tir_local_view" => self.call_tir(schema, call, None),
+            "shape_of" => self.shape_of(schema, call),
+            "null_value" => Known::Null,
             "make_closure" => self.make_closure(schema, call),
             "invoke_closure" | "invoke_pure_closure" => {
                 let closure = operand(schema, call, "closure").cloned();
@@ -41,19 +43,23 @@ impl FunctionLowering<'_, '_> {
                     None => Known::Broken,
                 }
             }
+            "call_pure_packed" | "call_inplace_packed" | "call_dps_packed" | "call_builtin_with_ctx" => {
+                self.packed_call(schema, call, ty)
+            }
+            name if name.starts_with("memory.") || name.starts_with("vm.") || name == "builtin.alloc_tensor" => {
+                self.memory_call(schema, call, ty)
+            }
             _ => self.computed(schema, call, ty),
         }
     }
 
     /// A call of an operator with a compute definition.
-    fn computed(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
+    pub(super) fn computed(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         match schema.compute {
             Some(Compute::View(param)) => self.view(schema, call, param, ty),
-            Some(Compute::Same(param)) => match operand(schema, call, param) {
-                Some(value) => self.expression(value),
-                None => Known::Broken,
-            },
+            Some(Compute::Identity(param)) => self.identity(schema, call, param),
             Some(Compute::Loops(_)) => self.loops(schema, call, ty),
+            Some(Compute::Host) => self.host(schema, call),
             None => self.problem(format!("R.{} has no lowering", schema.name)),
         }
     }
@@ -67,10 +73,37 @@ impl FunctionLowering<'_, '_> {
         if value == Known::Broken || operand.ty.as_tensor().and_then(|tensor| tensor.shape.dims()) == Some(dims) {
             return value;
         }
+        self.view_of(value, dims)
+    }
+
+    /// The tensor under another shape.
+    pub(super) fn view_of(&mut self, value: Known, dims: &[Dim]) -> Known {
         let from = self.materialize(value);
         let to = self.register();
         self.emit(Operation::View { to, from, shape: dims.to_vec() });
+        self.tensors.add_view(to, from, dims);
         Known::Register(to)
+    }
+
+    /// What several workers do together is nothing where there is one.
+    fn identity(&mut self, schema: &'static Schema, call: &Call, param: &'static str) -> Known {
+        let workers = schema.params.iter().any(|param| param.name == "num_workers");
+        let workers = if workers { argument(schema, call, "num_workers").and_then(int_list) } else { None };
+        if let Some([workers @ (..=0 | 2..)]) = workers.as_deref() {
+            return self.problem(format!("R.{} of {workers} workers: rx runs one", schema.name));
+        }
+        match operand(schema, call, param) {
+            Some(value) => self.expression(&value.clone()),
+            None => Known::Broken,
+        }
+    }
+
+    /// The dims where they are known; else they are asked of the tensor.
+    fn shape_of(&mut self, schema: &'static Schema, call: &Call) -> Known {
+        match operand(schema, call, "expr").and_then(|expr| expr.ty.as_tensor()?.shape.dims()) {
+            Some(dims) => Known::Shape(dims.to_vec()),
+            None => self.host(schema, call),
+        }
     }
 
     fn loops(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
@@ -131,7 +164,7 @@ impl FunctionLowering<'_, '_> {
     /// The function with its unproved indices marked, now that each still stands in its own operator's loops: what is said
     /// of one out of range is said of that operator and this statement, whatever loops it ends up in. It comes from this
     /// statement.
-    fn guarded(&self, func: &PrimFunc) -> PrimFunc {
+    pub(super) fn guarded(&self, func: &PrimFunc) -> PrimFunc {
         let (mut guarded, _) = rx_schedule::guards(func);
         let origin = self.origin;
         guarded.origins.extend(origin);
@@ -155,8 +188,9 @@ impl FunctionLowering<'_, '_> {
         }
         let tensor = ty.as_tensor()?;
         let shape = tensor.shape.dims()?.to_vec();
-        let to = self.register();
-        outputs.push(Output { to, shape, dtype: tensor.dtype?, storage: None });
+        let (to, dtype) = (self.register(), tensor.dtype?);
+        self.tensors.add(to, &shape, dtype);
+        outputs.push(Output { to, shape, dtype, storage: None });
         Some(Known::Register(to))
     }
 
@@ -226,7 +260,7 @@ impl FunctionLowering<'_, '_> {
     }
 
     /// The fields of the tuple passed for a parameter.
-    fn tuple_argument(&mut self, schema: &'static Schema, call: &Call, param: &str) -> Vec<Known> {
+    pub(super) fn tuple_argument(&mut self, schema: &'static Schema, call: &Call, param: &str) -> Vec<Known> {
         match operand(schema, call, param).cloned() {
             Some(expr) => match self.expression(&expr) {
                 Known::Tuple(fields) => fields,
@@ -256,17 +290,23 @@ impl FunctionLowering<'_, '_> {
                 self.emit(Operation::Call { to, procedure, arguments });
                 Known::Register(to)
             }
-            None if self.lowerer.module.prim_func(function).is_some() => {
-                self.problem(format!("`{function}` is a prim_func called for its effect on buffers; use R.call_tir"))
-            }
-            None => self.problem(format!("the module has no function `{function}` that can be run")),
+            None => match self.lowerer.module.prim_func(function) {
+                Some(Ok(func)) => self.call_in_place(function, &func, arguments),
+                Some(Err(reason)) => self.problem(format!("the prim_func `{function}` cannot be run: {reason}")),
+                None => self.problem(format!("the module has no function `{function}` that can be run")),
+            },
         }
     }
 
     /// A call of a function value.
-    pub(super) fn value_call(&mut self, function: &Expr, call: &Call) -> Known {
+    pub(super) fn value_call(&mut self, function: &Expr, call: &Call, ty: &StructInfo) -> Known {
         if let ExprKind::Extern(symbol) = &function.kind {
-            return self.problem(format!("the external function \"{symbol}\" is not known to rx"));
+            let arguments = call.arguments.iter().filter_map(|argument| match argument {
+                Argument::Operand(expr) => Some(expr.clone()),
+                _ => None,
+            });
+            let arguments = arguments.collect();
+            return self.packed(symbol.as_str(), arguments, ty);
         }
         let function = self.expression(function);
         let arguments = self.plain_arguments(call);
@@ -311,13 +351,13 @@ impl FunctionLowering<'_, '_> {
 }
 
 /// What a call passes for a parameter.
-fn argument<'c>(schema: &Schema, call: &'c Call, param: &str) -> Option<&'c Argument> {
+pub(super) fn argument<'c>(schema: &Schema, call: &'c Call, param: &str) -> Option<&'c Argument> {
     let at = schema.params.iter().position(|known| known.name == param)?;
     call.arguments.get(at)
 }
 
 /// The operand a call passes for a parameter.
-fn operand<'c>(schema: &Schema, call: &'c Call, param: &str) -> Option<&'c Expr> {
+pub(super) fn operand<'c>(schema: &Schema, call: &'c Call, param: &str) -> Option<&'c Expr> {
     match argument(schema, call, param)? {
         Argument::Operand(expr) => Some(expr),
         _ => None,
@@ -362,17 +402,4 @@ fn out_of_place(func: &PrimFunc, inputs: usize, indices: &[i64]) -> Option<PrimF
     result.params = params;
     result.body = Stmt::seq(copies.into_iter().chain([func.body.clone()]));
     Some(result)
-}
-
-/// `to[i] = from[i]` for all of the buffers, which have one shape.
-fn copy(func: &mut PrimFunc, from: BufferId, to: BufferId) -> Stmt {
-    let shape = func.buffer(from).shape.clone();
-    let vars: Vec<_> = shape.iter().map(|extent| func.add_var(name("i"), extent.dtype())).collect();
-    let indices: Vec<TirExpr> = vars.iter().map(|var| func.var_expr(*var)).collect();
-    let value = func.load(from, indices.clone());
-    let mut nest = Stmt::Store { buffer: to, indices, value, site: rx_tir::Site { origin: None, operator: func.name } };
-    for (var, extent) in vars.into_iter().zip(shape).rev() {
-        nest = Stmt::for_loop(var, extent, nest);
-    }
-    nest
 }

@@ -11,7 +11,7 @@ impl FunctionLowering<'_, '_> {
     pub(super) fn expression(&mut self, expr: &Expr) -> Known {
         match &expr.kind {
             ExprKind::Var(variable) => match self.names.get(variable) {
-                Some(known) => known.clone(),
+                Some(known) => self.tensors.current_value(known),
                 None => self.scalar_variable(expr),
             },
             ExprKind::Global(function) => Known::Global(*function),
@@ -54,7 +54,7 @@ impl FunctionLowering<'_, '_> {
             ExprKind::Call(call) => match &call.callee {
                 Callee::Op(operator) => self.operator_call(*operator, call, &expr.ty),
                 Callee::Global(function) => self.global_call(*function, call),
-                Callee::Value(function) => self.value_call(function, call),
+                Callee::Value(function) => self.value_call(function, call, &expr.ty),
             },
             ExprKind::Extern(symbol) => self.problem(format!("the external function \"{symbol}\" as a value")),
             ExprKind::Written(_) | ExprKind::Error => self.problem("rx does not run this expression"),

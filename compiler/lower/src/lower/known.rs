@@ -22,6 +22,10 @@ pub(super) enum Known {
     Scalar(Scalar),
     /// A string.
     String(Arc<str>),
+    /// What stands for nothing.
+    Null,
+    /// A shape heap, by number.
+    Heap(usize),
     /// A function of the module.
     Global(Name),
     /// A nested function with the registers it captured.
@@ -65,6 +69,8 @@ impl FunctionLowering<'_, '_> {
             Known::Shape(dims) => Operation::Shape { to, dims },
             Known::Scalar(value) => Operation::Scalar { to, value },
             Known::String(value) => Operation::String { to, value },
+            // A storage and a shape heap are gone when the program runs.
+            Known::Null | Known::Heap(_) => Operation::Null { to },
             Known::Closure(procedure, captured) => Operation::Closure { to, procedure, captured },
             Known::Global(function) => match procedure {
                 Some(procedure) => Operation::Closure { to, procedure, captured: Vec::new() },

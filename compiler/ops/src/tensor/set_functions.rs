@@ -4,6 +4,7 @@ use super::operands::{integer_value, retyped};
 use super::values::pick;
 use crate::axes::normalize_axis;
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{rank_like, tensor_like};
 use crate::schema::{Default, Flow, Param, ParamKind, Purity, Schema};
@@ -42,7 +43,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Uncounted,
         infer: unique,
-        compute: None,
+        compute: Some(Compute::Host),
         flow: Flow::OPAQUE.computing(pick::unique),
     },
     Schema {
@@ -53,7 +54,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Uncounted,
         infer: nonzero,
-        compute: None,
+        compute: Some(Compute::Host),
         flow: Flow::OPAQUE.computing(pick::nonzero),
     },
 ];

@@ -44,7 +44,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Nothing,
         infer: tensor_to_shape,
-        compute: None,
+        compute: Some(Compute::Host),
         flow: Flow::OPAQUE,
     },
     Schema {

@@ -64,7 +64,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Copy,
         infer: dynamic_strided_slice,
-        compute: None,
+        compute: Some(Compute::Host),
         flow: Flow::OPAQUE.keeping("x").computing(arrange::some).finding(dynamic_bounds),
     },
 ];

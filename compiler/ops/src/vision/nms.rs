@@ -1,6 +1,7 @@
 //! Non-maximum suppression.
 
 use crate::call::{Arg, CallInfo, ParamPlace, Problem};
+use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{
     AxisOf, Element, rank_like, require_equal, require_ndim, require_rank, tensor_like, tensor_type,
@@ -40,7 +41,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Uncounted,
         infer: all_class_non_max_suppression,
-        compute: None,
+        compute: Some(Compute::Host),
         flow: Flow::OPAQUE,
     },
     Schema {
@@ -57,7 +58,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Uncounted,
         infer: get_valid_counts,
-        compute: None,
+        compute: Some(Compute::Host),
         flow: Flow::OPAQUE,
     },
     Schema {
@@ -119,7 +120,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         reference: REFERENCE,
         cost: Cost::Uncounted,
         infer: non_max_suppression,
-        compute: None,
+        compute: Some(Compute::Host),
         flow: Flow::OPAQUE,
     },
 ];

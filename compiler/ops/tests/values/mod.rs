@@ -85,7 +85,7 @@ pub fn outcome(case: &Value) -> Result<Outcome, String> {
     with_call(case, |call, _, _| {
         let Ok(result) = (call.schema.infer)(call) else { return Ok(Outcome::Refused) };
         if !flatten(&result).iter().all(is_known)
-            || matches!(call.schema.compute, Some(Compute::View(_) | Compute::Same(_)))
+            || matches!(call.schema.compute, Some(Compute::View(_) | Compute::Identity(_)))
         {
             return Ok(Outcome::Refused);
         }
@@ -202,7 +202,7 @@ fn run(
         let shape = outputs.first().ok_or("no result")?.shape().to_vec();
         return Ok(vec![operand.reshaped(&shape).map_err(|error| format!("{error:?}"))?]);
     }
-    if let Some(Compute::Same(param)) = call.schema.compute {
+    if let Some(Compute::Identity(param)) = call.schema.compute {
         return Ok(vec![input(&Input { param, element: None })?]);
     }
     let kernel = lower(call, result).map_err(|error| error.to_string())?;

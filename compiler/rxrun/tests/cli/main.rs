@@ -480,3 +480,31 @@ fn severities_of_warnings_are_those_of_the_settings() {
     folder.write("f.py", text.replace("(size,))", "(size,))  # rx: ignore[RX0251]"));
     folder.run(&["f.py", "--emit", "relax"]).succeeds();
 }
+
+/// What a program prints is a result; an assertion that fails is an error at its place.
+#[test]
+fn programs_print_and_assert() {
+    let folder = Folder::new();
+    let text = TAKE.replace("@R.function", "@R.function(pure=False)").replace(
+        "        y = R.nn.relu",
+        "        R.print(rows, format=\"rows are {}\")\n        R.assert_op(R.less(R.max(rows), R.const(2.0, \"float32\")), \
+         format=\"too large\")\n        y = R.nn.relu",
+    );
+    folder.write("net.rx", text);
+    let table = |top: f32| floats(&[4, 2], &[1.0, -1.0, 0.5, 0.0, 0.0, 0.0, 0.0, top]);
+    let indices = ints(&[3]);
+    let run = |top: f32, args: &[&str]| {
+        folder.arrays("in.npz", &[("table", &table(top)), ("indices", &indices)]);
+        folder.run(&[&["net.rx", "--inputs", "in.npz"], args].concat())
+    };
+    let right = run(1.5, &[]);
+    assert_eq!(right.0.status.code(), Some(0), "{}", String::from_utf8_lossy(&right.0.stderr));
+    assert!(right.stdout().starts_with("rows are [[0.  1.5]]\n"), "{}", right.stdout());
+    let json = run(1.5, &["--format", "json", "--profile"]).stdout();
+    let printed: Vec<&str> = json.lines().filter(|line| line.contains("\"printed\"")).collect();
+    assert_eq!(printed, [r#"{"event":"printed","text":"rows are [[0.  1.5]]"}"#]);
+    let wrong = run(3.0, &[]);
+    assert_eq!(wrong.0.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&wrong.0.stderr).into_owned();
+    assert!(said.contains("net.rx:10:9") && said.contains("R.assert_op: the assertion failed: too large"), "{said}");
+}

@@ -1,0 +1,50 @@
+//! Operators that the host computes from whole values.
+
+use super::FunctionLowering;
+use super::known::Known;
+use crate::program::{Operation, Scalar};
+use rx_base::name::name;
+use rx_ir::{Argument, Attr, Call};
+use rx_ops::Schema;
+use rx_ops::schema::Purity;
+
+impl FunctionLowering<'_, '_> {
+    /// A call of an operator that is computed on the host: one value per parameter.
+    pub(super) fn host(&mut self, schema: &'static Schema, call: &Call) -> Known {
+        let mut arguments = Vec::with_capacity(call.arguments.len());
+        for argument in &call.arguments {
+            let known = match argument {
+                Argument::Absent | Argument::Types(_) => Known::Null,
+                Argument::Operand(expr) => self.expression(expr),
+                Argument::Operands(exprs) => Known::Tuple(exprs.iter().map(|expr| self.expression(expr)).collect()),
+                Argument::Attr(attr) => attribute(attr),
+            };
+            let broken = |known: &Known| *known == Known::Broken;
+            if broken(&known) || matches!(&known, Known::Tuple(fields) if fields.iter().any(broken)) {
+                return Known::Broken;
+            }
+            arguments.push(known);
+        }
+        self.host_function(schema.name, arguments, schema.purity == Purity::Impure)
+    }
+
+    /// A call of the runtime's function of this name.
+    pub(super) fn host_function(&mut self, function: &str, arguments: Vec<Known>, effect: bool) -> Known {
+        let arguments = arguments.into_iter().map(|argument| self.materialize(argument)).collect();
+        let to = self.register();
+        self.emit(Operation::Host { to, function: name(function), arguments, effect });
+        Known::Register(to)
+    }
+}
+
+/// An attribute as a value.
+fn attribute(attr: &Attr) -> Known {
+    match attr {
+        Attr::None | Attr::Dict(_) => Known::Null,
+        Attr::Bool(value) => Known::Scalar(Scalar::Bool(*value)),
+        Attr::Int(value) => Known::Scalar(Scalar::Int(value.clone())),
+        Attr::Float(value) => Known::Scalar(Scalar::Float(*value)),
+        Attr::Str(text) | Attr::Opaque(text) => Known::String(text.clone()),
+        Attr::List(items) => Known::Tuple(items.iter().map(attribute).collect()),
+    }
+}

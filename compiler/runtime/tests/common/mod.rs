@@ -1,0 +1,100 @@
+//! A module's text made into a program and run, for tests.
+
+#![allow(dead_code)]
+
+use rx_base::name::{NameMap, name};
+use rx_base::{Name, Severity};
+use rx_db::{FileId, FileKind, Workspace};
+use rx_ir::Function;
+use rx_lower::{Module, Problem, Program};
+use rx_runtime::{Backend, Executor, Output, RunError};
+use rx_tensor::Tensor;
+use rx_tir::PrimFunc;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A module's text, checked.
+pub struct Text(pub Workspace, pub FileId);
+
+/// What came of a run.
+pub struct Ran {
+    /// What `main` returned, or why it did not.
+    pub result: Result<Output, RunError>,
+    /// What was printed.
+    pub printed: Vec<String>,
+}
+
+impl Text {
+    /// A text without errors.
+    #[track_caller]
+    pub fn new(text: &str) -> Text {
+        let mut workspace = Workspace::new();
+        let file = workspace.add(text, FileKind::Rx);
+        let mut said = workspace.diagnostics(file);
+        said.retain(|diagnostic| diagnostic.severity == Severity::Error);
+        assert!(said.is_empty(), "{said:#?}\n{text}");
+        Text(workspace, file)
+    }
+
+    /// The module of these functions, whose lines stand as in a file of their own.
+    #[track_caller]
+    pub fn module(functions: &str) -> Text {
+        let head = "from tvm.script import ir as I\nfrom tvm.script import relax as R\nfrom tvm.script import tirx as T\n\n@I.ir_module\nclass Module:\n";
+        let body: String = functions.lines().map(|line| format!("    {line}\n")).collect();
+        Text::new(&format!("{head}{body}"))
+    }
+
+    /// The program of `main`, memory planned; kernels are joined where `optimized`.
+    ///
+    /// # Errors
+    /// What has no lowering.
+    pub fn program(&self, optimized: bool) -> Result<Program, Vec<Problem>> {
+        let mut program = rx_lower::lower(self, name("main"))?;
+        if optimized {
+            rx_lower::optimize(&mut program);
+        }
+        program.procedures.iter_mut().for_each(rx_lower::plan::plan);
+        Ok(program)
+    }
+
+    /// Runs `main`.
+    #[track_caller]
+    pub fn run(&self, optimized: bool, backend: impl Backend, arguments: &[Tensor]) -> Ran {
+        let program = self.program(optimized).unwrap_or_else(|problems| panic!("{problems:#?}"));
+        let mut executor =
+            Executor::new(Arc::new(program), backend, &[], &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
+        let printed = Rc::new(RefCell::new(Vec::new()));
+        let into = printed.clone();
+        executor.on_print(move |text| into.borrow_mut().push(text.to_owned()));
+        let arguments = arguments.iter().map(|tensor| executor.upload(tensor).expect("memory")).collect();
+        let result = executor.run(arguments, &NameMap::default());
+        let result = result.and_then(|result| executor.download(&result));
+        drop(executor);
+        Ran { result, printed: printed.take() }
+    }
+
+    /// What `main` returns on the interpreter, operator by operator, and on the CPU, joined: the same.
+    #[track_caller]
+    pub fn results(&self, arguments: &[Tensor]) -> (Vec<Tensor>, Vec<String>) {
+        let interpreted = self.run(false, rx_runtime::interp::Interpreter::default(), arguments);
+        let compiled = self.run(true, rx_runtime::cpu::Cpu::default(), arguments);
+        assert_eq!(interpreted.printed, compiled.printed);
+        let [a, b] = [interpreted.result, compiled.result]
+            .map(|result| result.unwrap_or_else(|error| panic!("{error}")).tensors());
+        assert_eq!(a.len(), b.len());
+        assert!(a.iter().zip(&b).all(|(a, b)| a.bytes() == b.bytes() && a.shape() == b.shape()), "{a:?} and {b:?}");
+        (a, compiled.printed)
+    }
+}
+
+impl Module for Text {
+    fn function(&self, name: Name) -> Option<Arc<Function>> {
+        self.0.function(self.1, name).map(Arc::new)
+    }
+
+    fn prim_func(&self, name: Name) -> Option<Result<Arc<PrimFunc>, String>> {
+        let read = self.0.prim_func(self.1, name)?;
+        Some(read.map(Arc::new).map_err(|diagnostics| format!("{diagnostics:?}")))
+    }
+}
