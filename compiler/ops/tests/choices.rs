@@ -7,7 +7,7 @@
 mod values;
 
 use rx_base::name::name;
-use rx_ops::{AttrKind, ParamKind, Schema, usual_layouts};
+use rx_ops::{AttrKind, Compute, ParamKind, Schema, usual_layouts};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -169,6 +169,10 @@ fn what_a_rule_accepts_has_loops() {
     for (place, case) in cases() {
         let operator = case["operator"].as_str().unwrap().to_owned();
         let schema = rx_ops::find(name(&operator)).unwrap();
+        // The host computes it from values, where the program runs.
+        if matches!(schema.compute, Some(Compute::Host)) {
+            continue;
+        }
         let count = seen.entry(operator.clone()).or_default();
         *count += 1;
         let mut changed = one_changed(schema, &case);
