@@ -267,6 +267,9 @@ pub(super) fn non_max_suppression(arguments: &Arguments) -> Result<Output, Strin
     Ok(Output::Tuple(if soft { vec![boxes()?, places, counts] } else { vec![places, counts] }))
 }
 
+/// The class, the box and the score of what is kept.
+type Kept = (usize, usize, f64);
+
 /// `vision.all_class_non_max_suppression(boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold,
 /// output_format)`: of each class by itself, ONNX's `NonMaxSuppression`. What stands behind the boxes that were kept is 0.
 pub(super) fn all_class_non_max_suppression(arguments: &Arguments) -> Result<Output, String> {
@@ -277,8 +280,8 @@ pub(super) fn all_class_non_max_suppression(arguments: &Arguments) -> Result<Out
     }
     let most = arguments.int(2).and_then(|most| usize::try_from(most).ok()).unwrap_or(0);
     let (iou, threshold) = (arguments.float(3).unwrap_or_default(), arguments.float(4).unwrap_or_default());
-    // By batch: class, box and score of what is kept.
-    let mut kept: Vec<Vec<(usize, usize, f64)>> = vec![Vec::new(); batches];
+    // By batch.
+    let mut kept: Vec<Vec<Kept>> = vec![Vec::new(); batches];
     for (batch, kept) in kept.iter_mut().enumerate() {
         for class in 0..classes {
             let row = scores.row(batch, class);
@@ -303,8 +306,8 @@ pub(super) fn all_class_non_max_suppression(arguments: &Arguments) -> Result<Out
         let number = kept.iter().map(Vec::len).sum::<usize>() as f64;
         return Ok(Output::Tuple(vec![indices, tensor_of(DType::INT64, &[1], [number])?]));
     }
-    let padded = |width: usize, of: &dyn Fn(&(usize, usize, f64)) -> Vec<f64>| {
-        let of_batch = |kept: &Vec<(usize, usize, f64)>| {
+    let padded = |width: usize, of: &dyn Fn(&Kept) -> Vec<f64>| {
+        let of_batch = |kept: &Vec<Kept>| {
             let mut values: Vec<f64> = kept.iter().flat_map(of).collect();
             values.resize(total * width, 0.0);
             values
