@@ -35,10 +35,13 @@ const PREC = {
 const AUGMENTED = ["+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "<<=", ">>=", "&=", "^=", "|="];
 
 /** One or more, commas between them, a last one allowed. */
-const list1 = (rule) => seq(rule, repeat(seq(",", rule)), optional(","));
+const list1 = ($, rule) => seq(rule, repeat(seq(comma($), rule)), optional(comma($)));
 
 /** Two or more, or one and a comma: what makes a tuple. */
-const tupleOf = (rule) => seq(rule, choice(",", seq(repeat1(seq(",", rule)), optional(","))));
+const tupleOf = ($, rule) => seq(rule, choice(comma($), seq(repeat1(seq(comma($), rule)), optional(comma($)))));
+
+/** A comma where lists are not divided. */
+const comma = ($) => alias($._comma_0, ",");
 
 export default grammar({
   name: "rx",
@@ -62,6 +65,10 @@ export default grammar({
     $._definition_indent,
     // A header's end that lacks its colon.
     $._no_colon,
+    // A comma; three weights where a list is divided, else of the first.
+    $._comma_0,
+    $._comma_1,
+    $._comma_2,
     $.string_start,
     $.string_content,
     $.string_end,
@@ -156,24 +163,24 @@ export default grammar({
     _right_side: $ => choice($._expressions, $.assignment, $.yield),
 
     return_statement: $ => seq("return", optional(field("value", $._expressions))),
-    assert_statement: $ => seq("assert", $._expression, optional(seq(",", $._expression))),
+    assert_statement: $ => seq("assert", $._expression, optional(seq(comma($), $._expression))),
     pass_statement: _ => "pass",
     break_statement: _ => "break",
     continue_statement: _ => "continue",
     raise_statement: $ => seq("raise", optional(seq($._expressions, optional(seq("from", field("cause", $._expression)))))),
     delete_statement: $ => seq("del", $._expressions),
-    global_statement: $ => seq("global", list1($.identifier)),
-    nonlocal_statement: $ => seq("nonlocal", list1($.identifier)),
+    global_statement: $ => seq("global", list1($, $.identifier)),
+    nonlocal_statement: $ => seq("nonlocal", list1($, $.identifier)),
 
-    import_statement: $ => seq("import", list1(field("name", $._imported))),
+    import_statement: $ => seq("import", list1($, field("name", $._imported))),
     import_from_statement: $ => seq(
       "from",
       field("module_name", choice($.dotted_name, $.relative_import)),
       "import",
       choice(
         $.wildcard_import,
-        list1(field("name", $._imported)),
-        seq("(", list1(field("name", $._imported)), ")"),
+        list1($, field("name", $._imported)),
+        seq("(", list1($, field("name", $._imported)), ")"),
       ),
     ),
     relative_import: $ => seq(repeat1(choice(".", "...")), optional($.dotted_name)),
@@ -232,13 +239,29 @@ export default grammar({
       $._body,
     ),
     _return_type: $ => $._expressions,
-    type_parameters: $ => seq("[", list1($.type_parameter), "]"),
+    type_parameters: $ => seq("[", list1($, $.type_parameter), "]"),
     type_parameter: $ => seq(
       optional(choice("*", "**")),
       field("name", $.identifier),
       optional(seq(":", field("bound", $.type))),
     ),
-    parameters: $ => seq("(", optional(list1($._parameter)), ")"),
+    // As statements: a function can have as many.
+    parameters: $ => seq(
+      "(",
+      optional($._parameter_run_2),
+      optional($._parameter_run_1),
+      optional($._parameter_run_0),
+      optional($._parameter),
+      ")",
+    ),
+    _parameter_run_2: $ => seq(optional($._parameter_run_2), $._parameter_chunk_2),
+    _parameter_run_1: $ => seq(optional($._parameter_run_1), $._parameter_chunk_1),
+    _parameter_run_0: $ => seq(optional($._parameter_run_0), $._parameter_0),
+    _parameter_chunk_2: $ => seq(optional($._parameter_run_1), optional($._parameter_run_0), $._parameter_2),
+    _parameter_chunk_1: $ => seq(optional($._parameter_run_0), $._parameter_1),
+    _parameter_0: $ => seq($._parameter, alias($._comma_0, ",")),
+    _parameter_1: $ => seq($._parameter, alias($._comma_1, ",")),
+    _parameter_2: $ => seq($._parameter, alias($._comma_2, ",")),
     _parameter: $ => choice(
       $.identifier,
       $.typed_parameter,
@@ -267,7 +290,7 @@ export default grammar({
     keyword_separator: _ => "*",
     positional_separator: _ => "/",
 
-    with_statement: $ => seq(optional("async"), "with", list1($.with_item), $._body),
+    with_statement: $ => seq(optional("async"), "with", list1($, $.with_item), $._body),
     with_item: $ => seq(field("value", $._expression), optional(seq("as", field("alias", $._target)))),
 
     for_statement: $ => seq(
@@ -282,7 +305,7 @@ export default grammar({
     // A target ends before `in`, which a comparison would swallow.
     _target: $ => $._primary_expression,
     _targets: $ => choice($._target, alias($._target_list, $.expression_list)),
-    _target_list: $ => tupleOf($._target),
+    _target_list: $ => tupleOf($, $._target),
 
     while_statement: $ => seq(
       "while",
@@ -321,7 +344,7 @@ export default grammar({
     type: $ => $._expression,
 
     _expressions: $ => choice($._item, $.expression_list),
-    expression_list: $ => tupleOf($._item),
+    expression_list: $ => tupleOf($, $._item),
     _item: $ => choice($._expression, $.list_splat),
 
     _expression: $ => choice(
@@ -349,7 +372,7 @@ export default grammar({
       ":",
       field("body", $._expression),
     )),
-    lambda_parameters: $ => list1(choice(
+    lambda_parameters: $ => list1($, choice(
       $.identifier,
       $.default_parameter,
       $.list_splat_pattern,
@@ -429,7 +452,7 @@ export default grammar({
       field("function", $._primary_expression),
       field("arguments", choice($.argument_list, $.generator_expression)),
     )),
-    argument_list: $ => seq("(", optional(list1($._argument)), ")"),
+    argument_list: $ => seq("(", optional(list1($, $._argument)), ")"),
     _argument: $ => choice($._expression, $.keyword_argument, $.list_splat, $.dictionary_splat),
     keyword_argument: $ => seq(field("name", $.identifier), "=", field("value", $._expression)),
     list_splat: $ => seq("*", $._expression),
@@ -438,7 +461,7 @@ export default grammar({
     subscript: $ => prec(PREC.postfix, seq(
       field("value", $._primary_expression),
       "[",
-      list1(field("subscript", choice($._item, $.slice))),
+      list1($, field("subscript", choice($._item, $.slice))),
       "]",
     )),
     slice: $ => seq(
@@ -449,10 +472,10 @@ export default grammar({
     ),
 
     parenthesized_expression: $ => seq("(", choice($._item, $.yield), ")"),
-    tuple: $ => seq("(", optional(tupleOf($._item)), ")"),
-    list: $ => seq("[", optional(list1($._item)), "]"),
-    set: $ => seq("{", list1($._item), "}"),
-    dictionary: $ => seq("{", optional(list1(choice($.pair, $.dictionary_splat))), "}"),
+    tuple: $ => seq("(", optional(tupleOf($, $._item)), ")"),
+    list: $ => seq("[", optional(list1($, $._item)), "]"),
+    set: $ => seq("{", list1($, $._item), "}"),
+    dictionary: $ => seq("{", optional(list1($, choice($.pair, $.dictionary_splat))), "}"),
     pair: $ => seq(field("key", $._expression), ":", field("value", $._expression)),
 
     generator_expression: $ => seq("(", field("body", $._expression), $._comprehension, ")"),

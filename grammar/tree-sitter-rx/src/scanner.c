@@ -27,6 +27,9 @@ enum TokenType {
     STRAY_INDENT,
     DEFINITION_INDENT,
     NO_COLON,
+    COMMA_0,
+    COMMA_1,
+    COMMA_2,
     STRING_START,
     STRING_CONTENT,
     STRING_END,
@@ -152,17 +155,26 @@ static int weight(TSLexer *lexer) {
     return hash % 1024 == 0 ? 2 : hash % 32 == 0 ? 1 : 0;
 }
 
+// A comma. Behind a parameter it has the weight of what follows.
+static bool scan_comma(TSLexer *lexer, bool divides) {
+    advance(lexer);
+    lexer->mark_end(lexer);
+    lexer->result_symbol = (TSSymbol)(COMMA_0 + (divides ? weight(lexer) : 0));
+    return true;
+}
+
 // ------------------------------------------------------------------ lines that cannot be meant as a continuation
 
 #define WORD_SIZE 12
 
-// Reads a word; of a longer one `word` holds nothing.
-static void read_word(TSLexer *lexer, char word[WORD_SIZE]) {
-    int length = 0;
+// Reads a word and returns its length; of a longer one `word` holds nothing.
+static uint32_t read_word(TSLexer *lexer, char word[WORD_SIZE]) {
+    uint32_t length = 0;
     for (; is_word(lexer->lookahead); advance(lexer), length++) {
         if (length < WORD_SIZE - 1) word[length] = lexer->lookahead < 128 ? (char)lexer->lookahead : '?';
     }
     word[length < WORD_SIZE ? length : 0] = 0;
+    return length;
 }
 
 static bool is_one_of(const char *word, const char *const *words) {
@@ -284,9 +296,10 @@ static inline bool is_prefix(int32_t c) { return c > 0 && c < 128 && memchr("rRb
 
 static inline bool may_start_string(int32_t c) { return c == '"' || c == '\'' || is_prefix(c); }
 
-// So many lines of code within a string tell that its closing quotes are not further below: as many are read again within
-// milliseconds.
+// So many lines or characters of code within a string tell that its closing quotes are not further below: as many are read again
+// within milliseconds.
 #define MAX_CODE_LINES 400
+#define MAX_CODE_CHARACTERS 100000
 
 typedef enum { PROSE, CODE, ITEM } LineKind;
 
@@ -309,7 +322,8 @@ static LineKind kind_of_line(TSLexer *lexer, uint32_t block) {
 // in a block, no string goes on where an item starts, nor any over very much code.
 static bool closes_text(const Scanner *scanner, TSLexer *lexer, int32_t quote) {
     int quotes = 0;
-    int code = 0;
+    int lines = 0, characters = 0;
+    LineKind line = PROSE;
     while (quotes < 3) {
         int32_t c = lexer->lookahead;
         if (lexer->eof(lexer)) return false;
@@ -320,13 +334,14 @@ static bool closes_text(const Scanner *scanner, TSLexer *lexer, int32_t quote) {
             c = is_newline(lexer->lookahead) ? '\n' : c;
         }
         if (!is_newline(c)) {
+            if (line != PROSE && ++characters > MAX_CODE_CHARACTERS) return false;
             advance(lexer);
             continue;
         }
         pass_newline(lexer, false);
-        LineKind line = kind_of_line(lexer, block_column(scanner));
+        line = kind_of_line(lexer, block_column(scanner));
         if (line == ITEM && scanner->depth > 0) return false;
-        if (line != PROSE && ++code > MAX_CODE_LINES) return false;
+        if (line != PROSE && ++lines > MAX_CODE_LINES) return false;
     }
     return true;
 }
@@ -446,17 +461,18 @@ static bool scan_string(Scanner *scanner, TSLexer *lexer, uint8_t string, int co
 // stand. Only where Python's rules are broken is a column other than a line's own taken.
 
 // So many characters are looked at, and so many statements at one column.
-#define LOOK_CHARACTERS 16384
+#define LOOK_CHARACTERS 65536
 #define LOOK_STATEMENTS 64
 
 static const char *const BLOCKS[] = {"with", "for",  "if",  "while",   "def",     "class", "try",
                                      "else", "elif", "async", "except", "finally", NULL};
 
-// A place ahead: the first character of a line's code, or the text's end.
+// A place ahead: the first character of a line's code, or the text's end. Of the first line the first word may have been read.
 typedef struct {
     TSLexer *lexer;
     uint32_t column;
     int32_t left;
+    const char *word;
 } Look;
 
 // A statement ahead; of a decorated definition, its header.
@@ -512,9 +528,14 @@ static void look_past_trivia(Look *look) {
 // Passes a logical line and what separates it from the next.
 static Statement look_past_line(Look *look) {
     TSLexer *lexer = look->lexer;
-    Statement line = {.column = look->column, .decorated = lexer->lookahead == '@'};
-    char word[WORD_SIZE];
-    read_word(lexer, word);
+    char own_word[WORD_SIZE];
+    const char *word = look->word;
+    Statement line = {.column = look->column, .decorated = !word && lexer->lookahead == '@'};
+    if (!word) {
+        read_word(lexer, own_word);
+        word = own_word;
+    }
+    look->word = NULL;
     bool starts_block = is_one_of(word, BLOCKS);
     line.item = line.decorated || strcmp(word, "def") == 0 || strcmp(word, "class") == 0;
     int32_t last = 0;
@@ -556,8 +577,8 @@ static Statement look_past_statement(Look *look) {
 static inline uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 // The column of a line that stands left of the innermost block, as it is meant: `block`'s or more where it belongs to that.
-static uint32_t meant_column(TSLexer *lexer, uint32_t column, uint32_t block) {
-    Look look = {lexer, column, LOOK_CHARACTERS};
+static uint32_t meant_column(TSLexer *lexer, uint32_t column, uint32_t block, const char *word) {
+    Look look = {lexer, column, LOOK_CHARACTERS, word};
     Statement statement = look_past_statement(&look);
     for (int i = 0; i < LOOK_STATEMENTS && !statement.header && !statement.item && look.column == column && !is_over(&look); i++) {
         statement = look_past_statement(&look);
@@ -595,12 +616,12 @@ static uint32_t new_column(const Scanner *scanner, TSLexer *lexer, uint32_t colu
     uint32_t block = block_column(scanner), step = step_of(scanner);
     if (step > 0 && column == block + step) return column;
     if (lacks_header(scanner, lexer, column)) return block + step;
-    Look look = {lexer, column, LOOK_CHARACTERS};
+    Look look = {lexer, column, LOOK_CHARACTERS, NULL};
     Statement first = look_past_statement(&look);
     if (first.decorated && first.column > block) {
         // Of a decorator and a header that stand apart, the one that stands half-way to the definition's body, or as is usual.
         if (column <= block) return first.column;
-        if (is_over(&look)) return column % 4 == 0 && column < first.column ? column : first.column;
+        if (is_over(&look)) return column % 4 == 0 && (column < first.column || first.column % 4 != 0) ? column : first.column;
         bool half_way = look.column == 2 * first.column - block && look.column != 2 * column - block;
         return half_way ? first.column : column;
     }
@@ -627,7 +648,7 @@ static uint32_t new_column(const Scanner *scanner, TSLexer *lexer, uint32_t colu
 // The column of the block that a line right of the innermost one opens; that one's where it opens none.
 static uint32_t stray_column(const Scanner *scanner, TSLexer *lexer, uint32_t column) {
     uint32_t block = block_column(scanner);
-    Look look = {lexer, column, LOOK_CHARACTERS};
+    Look look = {lexer, column, LOOK_CHARACTERS, NULL};
     Statement first = look_past_statement(&look);
     if (first.decorated) return larger(first.column, block);
     if (is_over(&look)) return column;
@@ -649,7 +670,7 @@ static bool is_left(const Scanner *scanner, uint32_t column) {
 // At a statement's end: a block whose first line stood too far right gets the column of those that follow.
 static void follow_column(Scanner *scanner, TSLexer *lexer, uint32_t column) {
     uint16_t block = block_column(scanner);
-    Look look = {lexer, column, LOOK_CHARACTERS};
+    Look look = {lexer, column, LOOK_CHARACTERS, NULL};
     Statement next = look_past_statement(&look);
     if (next.item || is_over(&look)) return;
     uint32_t below = lexer->eof(lexer) ? 0 : look.column;
@@ -657,13 +678,13 @@ static void follow_column(Scanner *scanner, TSLexer *lexer, uint32_t column) {
 }
 
 // Whether a line ends the innermost block. A definition does that stands left of it though right of the block around it: so
-// the definitions of a class whose header is gone are read as in the class.
-static bool ends_block(const Scanner *scanner, TSLexer *lexer, uint32_t column) {
+// the definitions of a class whose header is gone are read as in the class. `word` is the line's first, if that has been read.
+static bool ends_block(const Scanner *scanner, TSLexer *lexer, uint32_t column, const char *word) {
     uint32_t block = block_column(scanner);
     int32_t outer = outer_column(scanner);
-    if ((int32_t)column <= outer) return (int32_t)meant_column(lexer, column, block) <= outer;
+    if ((int32_t)column <= outer) return (int32_t)meant_column(lexer, column, block, word) <= outer;
     if (column >= block) return false;
-    Look look = {lexer, column, LOOK_CHARACTERS};
+    Look look = {lexer, column, LOOK_CHARACTERS, word};
     Statement statement = look_past_statement(&look);
     return statement.item && statement.column < block && look.column <= block && !is_over(&look);
 }
@@ -692,8 +713,9 @@ static bool scan_newline(Scanner *scanner, TSLexer *lexer) {
     return true;
 }
 
-// Between two statements: ends a block, or the compound statement that a block has just ended.
-static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid) {
+// Between two statements: ends a block, or the compound statement that a block has just ended. `*looked` says whether the lexer
+// stands behind the line's first character, where no other token can be looked for.
+static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid, bool *looked) {
     bool end = valid[END_0];
     uint16_t block = block_column(scanner);
     // A token made here is empty and stands before the lines it looks at.
@@ -730,14 +752,16 @@ static bool scan_boundary(Scanner *scanner, TSLexer *lexer, const bool *valid) {
         lexer->result_symbol = (TSSymbol)(END_0 + (at_eof || left ? 0 : weight(lexer)));
         return true;
     }
+    *looked = scanner->depth > 0 && column < block;
     // Also where no block is open for the parser: an error swallowed the token that opened it.
-    if (scanner->depth > 0 && (at_eof || ends_block(scanner, lexer, column))) {
+    if (scanner->depth > 0 && (at_eof || ends_block(scanner, lexer, column, NULL))) {
         scanner->depth--;
         lexer->result_symbol = DEDENT;
         return true;
     }
     if (valid[STRAY_INDENT] && !in_comment && column > block && !at_eof && scanner->depth < MAX_DEPTH) {
         lexer->mark_end(lexer);
+        *looked = true;
         uint32_t stray = stray_column(scanner, lexer, column);
         if (stray <= block) return false;
         scanner->columns[scanner->depth++] = (uint16_t)stray;
@@ -765,15 +789,15 @@ static bool scan_block(Scanner *scanner, TSLexer *lexer) {
 }
 
 // A header that stands behind another one's colon, which no program has, is the first line of that one's block: the end of the
-// line between them is gone. `word` is its first word, which has been read.
-static bool scan_joined_block(Scanner *scanner, TSLexer *lexer, const char *word) {
-    if (lexer->lookahead != '@' && !is_one_of(word, BLOCKS)) return false;
+// line between them is gone.
+static bool scan_joined_block(Scanner *scanner, TSLexer *lexer) {
     uint32_t block = block_column(scanner);
-    Look look = {lexer, 0, LOOK_CHARACTERS};
+    Look look = {lexer, 0, LOOK_CHARACTERS, NULL};
     Statement first = look_past_statement(&look);
     uint32_t column = first.column;
+    if (is_over(&look)) look.column = 0;
     if (column <= block && look.column > block + 1) column = header_column(block, look.column, step_of(scanner));
-    if (is_over(&look) || column <= block || scanner->depth >= MAX_DEPTH) return false;
+    if (column <= block || scanner->depth >= MAX_DEPTH) return false;
     scanner->columns[scanner->depth++] = (uint16_t)column;
     lexer->result_symbol = INDENT;
     return true;
@@ -784,7 +808,7 @@ static bool scan_definition(Scanner *scanner, TSLexer *lexer) {
     uint32_t column = pass_blank_lines(lexer, true);
     if (lexer->lookahead == '#' || lexer->eof(lexer) || column <= block_column(scanner) || scanner->depth >= MAX_DEPTH) return false;
     lexer->mark_end(lexer);
-    Look look = {lexer, column, LOOK_CHARACTERS};
+    Look look = {lexer, column, LOOK_CHARACTERS, NULL};
     bool decorated = lexer->lookahead == '@';
     Statement first = look_past_statement(&look);
     if (decorated ? first.column <= block_column(scanner) : first.item) return false;
@@ -793,11 +817,27 @@ static bool scan_definition(Scanner *scanner, TSLexer *lexer) {
     return true;
 }
 
+// Whether a line could start with `word`, which has been read, and what follows: a keyword, or a name that is bound. `behind` is
+// the column behind the word if the line does; `get_column`, which reads a line from its start, is asked in likely cases alone.
+static bool starts_line(TSLexer *lexer, const char *word, uint32_t behind) {
+    if (!is_one_of(word, STATEMENTS) && !is_one_of(word, HEADERS) && strcmp(word, "from") != 0) {
+        uint32_t word_end = behind;
+        for (; is_blank(lexer->lookahead); advance(lexer)) behind++;
+        if (behind == word_end || lexer->lookahead != '=') return false;
+    }
+    return lexer->get_column(lexer) == behind;
+}
+
+static bool make_dedent(Scanner *scanner, TSLexer *lexer) {
+    scanner->depth--;
+    lexer->result_symbol = DEDENT;
+    return true;
+}
+
 // Where the parser tries to recover: every token is wanted, so only what the text itself says is made.
 static bool scan_recovering(Scanner *scanner, TSLexer *lexer) {
     scanner->string = 0;
     lexer->mark_end(lexer);
-    bool line_start = lexer->get_column(lexer) == 0;
     uint32_t column = pass_blanks(lexer, 0, true);
     if (is_newline(lexer->lookahead)) {
         pass_newline(lexer, false);
@@ -807,23 +847,30 @@ static bool scan_recovering(Scanner *scanner, TSLexer *lexer) {
         lexer->result_symbol = NEWLINE_0;
         return true;
     }
-    bool at_eof = lexer->eof(lexer), comment = lexer->lookahead == '#';
-    if (scanner->depth > 0 && (at_eof || (line_start && !comment && ends_block(scanner, lexer, column)))) {
-        scanner->depth--;
-        lexer->result_symbol = DEDENT;
-        return true;
-    }
-    if (line_start && !comment && column > block_column(scanner) && scanner->depth < MAX_DEPTH) {
-        lexer->mark_end(lexer);
-        uint32_t stray = stray_column(scanner, lexer, column);
-        if (stray <= block_column(scanner)) return false;
-        scanner->columns[scanner->depth++] = (uint16_t)stray;
-        lexer->result_symbol = STRAY_INDENT;
-        return true;
+    if (lexer->eof(lexer)) return scanner->depth > 0 && make_dedent(scanner, lexer);
+    if (lexer->lookahead == '#') return false;
+    if (lexer->lookahead == ',') return scan_comma(lexer, false);
+    // Within a line two blanks follow each other rarely.
+    bool indented = column > 1 || lexer->lookahead == '@';
+    if (indented && lexer->get_column(lexer) == column) {
+        if (scanner->depth > 0 && column < block_column(scanner)) {
+            return ends_block(scanner, lexer, column, NULL) && make_dedent(scanner, lexer);
+        }
+        if (column > block_column(scanner) && scanner->depth < MAX_DEPTH) {
+            lexer->mark_end(lexer);
+            uint32_t stray = stray_column(scanner, lexer, column);
+            if (stray <= block_column(scanner)) return false;
+            scanner->columns[scanner->depth++] = (uint16_t)stray;
+            lexer->result_symbol = STRAY_INDENT;
+            return true;
+        }
     }
     char word[WORD_SIZE];
-    read_word(lexer, word);
-    return scan_string_start(scanner, lexer, word);
+    uint32_t length = read_word(lexer, word);
+    if (scan_string_start(scanner, lexer, word)) return true;
+    bool unindented = !indented && scanner->depth > 0 && length > 0;
+    return unindented && starts_line(lexer, word, column + length) && ends_block(scanner, lexer, column, word) &&
+           make_dedent(scanner, lexer);
 }
 
 // A line's end inside brackets, or where an operand is missing: nothing, unless the next line starts a statement.
@@ -835,6 +882,7 @@ static bool scan_continuation(Scanner *scanner, TSLexer *lexer, const bool *vali
         pass_newline(lexer, true);
         column = pass_blanks(lexer, 0, true);
     }
+    if (valid[COMMA_0] && lexer->lookahead == ',') return scan_comma(lexer, valid[COMMA_1]);
     bool comment = lexer->lookahead == '#';
     if (comment) column = pass_trivia(lexer, column);
     int32_t first = lexer->lookahead;
@@ -860,6 +908,7 @@ bool tree_sitter_rx_external_scanner_scan(void *payload, TSLexer *lexer, const b
     if (valid[DEFINITION_INDENT]) return scan_definition(scanner, lexer);
     if (valid[NO_COLON]) {
         pass_blanks(lexer, 0, true);
+        if (valid[COMMA_0] && lexer->lookahead == ',') return scan_comma(lexer, valid[COMMA_1]);
         if (!is_newline(lexer->lookahead) && !lexer->eof(lexer)) return false;
         lexer->mark_end(lexer);
         pass_trivia(lexer, 0);
@@ -874,14 +923,16 @@ bool tree_sitter_rx_external_scanner_scan(void *payload, TSLexer *lexer, const b
         lexer->mark_end(lexer);
         char word[WORD_SIZE];
         read_word(lexer, word);
-        if (scan_joined_block(scanner, lexer, word)) return true;
+        if (lexer->lookahead == '@' || is_one_of(word, BLOCKS)) return scan_joined_block(scanner, lexer);
         return valid[STRING_START] && scan_string_start(scanner, lexer, word);
     } else if (valid[STRAY_INDENT] || valid[END_0]) {
-        if (scan_boundary(scanner, lexer, valid)) return true;
-        if (valid[END_0]) return false;
+        bool looked = false;
+        if (scan_boundary(scanner, lexer, valid, &looked)) return true;
+        if (valid[END_0] || looked) return false;
     } else {
         pass_blanks(lexer, 0, true);
         bool at_eof = lexer->eof(lexer);
+        if (valid[COMMA_0] && lexer->lookahead == ',') return scan_comma(lexer, valid[COMMA_1]);
         if (valid[NEWLINE_0]) {
             if (at_eof) {
                 lexer->mark_end(lexer);

@@ -172,3 +172,29 @@ fn edits_at_every_kind_of_line_are_read_anew() {
     println!("{compared} trees compared");
     assert!(compared > 200, "many edits leave a text without errors");
 }
+
+/// What was looked at to tell where a line is meant to stand is read afterwards, strings in it included: a header so long that it is not
+/// looked through, below a class line, a decorator or a keyword that slipped.
+#[test]
+fn a_header_too_long_to_be_looked_through_stays_one() {
+    let parameters = (0..3_000).map(|at| format!("w{at}: R.Tensor((4,), dtype=\"float32\"), "));
+    let parameters: String = parameters.collect();
+    let body = format!("def main({parameters}x: R.Tensor((4,), \"float32\")):\n        return x\n");
+    let mut parser = parser().expect("INVARIANT: the committed parser is of this library's version");
+    let slipped = [
+        format!("class Module:    @R.function\n    {body}"),
+        format!("class Module:\n    @R.function\n   {body}"),
+        format!("class Module:\n    @R.function\n     {body}"),
+        format!("class Module:\n   @R.function\n    {body}"),
+    ];
+    for text in slipped {
+        let tree = parser.parse(&text, None).expect("INVARIANT: no time limit is set");
+        let count = |wanted: &str| describe(&tree).iter().filter(|(kind, ..)| kind == wanted).count();
+        let start: String = text.chars().take(60).collect();
+        assert_eq!(
+            (count("ERROR"), count("typed_parameter"), count("string"), count("return_statement")),
+            (0, 3_001, 3_001, 1),
+            "{start}"
+        );
+    }
+}
