@@ -3,7 +3,7 @@
 use crate::backend::{Argument, Backend, Stage};
 use crate::error::{BuildError, RunError};
 use crate::host::Answer;
-use crate::observer::Observer;
+use crate::observer::{KernelRun, Observer};
 use crate::types::{Symbols, bind, check, evaluate, evaluate_shape};
 use crate::value::{Closure, DeviceTensor, Output, Place, Value};
 use rx_base::DType;
@@ -26,6 +26,8 @@ pub struct Executor<B: Backend> {
     /// Memory of frames that have ended, by procedure: the next call takes it.
     idle: Vec<Vec<Storages<B>>>,
     depth: usize,
+    /// When the run began.
+    started: Instant,
     printer: Printer,
 }
 
@@ -68,7 +70,8 @@ impl<B: Backend> Executor<B> {
         }
         let constant_types = constants.iter().map(|tensor| (tensor.shape().to_vec(), tensor.dtype())).collect();
         let idle = program.procedures.iter().map(|_| Vec::new()).collect();
-        Ok(Executor { program, backend, constants: memory, constant_types, idle, depth: 0, printer: Box::new(|_| ()) })
+        let (started, printer): (_, Printer) = (Instant::now(), Box::new(|_| ()));
+        Ok(Executor { program, backend, constants: memory, constant_types, idle, depth: 0, started, printer })
     }
 
     /// What the program prints goes to `printer`, when it prints it; before this is called, nowhere.
@@ -118,6 +121,7 @@ impl<B: Backend> Executor<B> {
         watch: &mut Watch<'_>,
     ) -> Result<Value<B::Memory>, RunError> {
         self.depth = 0;
+        self.started = Instant::now();
         let result = self.call(ProcedureId(0), arguments, symbols.clone(), watch);
         self.backend.finish()?;
         result
@@ -349,8 +353,15 @@ impl<B: Backend> Executor<B> {
         let done = match watch {
             None => self.backend.run(*kernel, &arguments, &mut memory, &scalars),
             Some(observer) => {
+                let start = self.started.elapsed();
                 let time = self.timed(*kernel, &arguments, &mut memory, &scalars);
-                time.map(|time| observer.kernel(*kernel, instruction.origin, time))
+                let inputs = arguments.iter().map(|argument| argument.shape);
+                let shapes: Vec<&[i64]> = inputs.chain(memory.iter().map(|(_, shape, _)| shape.as_slice())).collect();
+                let scalars: Vec<i64> = scalars.iter().map(|scalar| scalar.as_int().unwrap_or(0)).collect();
+                let (kernel, origin) = (*kernel, instruction.origin);
+                time.map(|time| {
+                    observer.kernel(&KernelRun { kernel, origin, start, time, shapes: &shapes, scalars: &scalars });
+                })
             }
         };
         for ((output, (memory, shape, dtype)), size) in outputs.iter().zip(memory).zip(sizes) {

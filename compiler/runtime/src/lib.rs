@@ -20,5 +20,5 @@ pub use distinct::distinct;
 pub use error::{BuildError, Fault, RunError};
 pub use executor::Executor;
 pub use host::functions as host_functions;
-pub use observer::Observer;
+pub use observer::{KernelRun, Observer};
 pub use value::{Output, Value};

@@ -6,10 +6,27 @@ use rx_ir::Origin;
 use rx_lower::KernelId;
 use std::time::Duration;
 
+/// A kernel that ran; the device had nothing else to do.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelRun<'r> {
+    /// Which.
+    pub kernel: KernelId,
+    /// The statement that it was run for.
+    pub origin: Option<Origin>,
+    /// When it began: since the run did.
+    pub start: Duration,
+    /// How long it took.
+    pub time: Duration,
+    /// The shapes of its buffers, and its scalars, as [`rx_tir::bind_symbols`] takes them; what is no integer is 0.
+    pub shapes: &'r [&'r [i64]],
+    /// See `shapes`.
+    pub scalars: &'r [i64],
+}
+
 /// Is told what happens in a run, in order ([`crate::Executor::run_observed`]): in calls, branches and recursion too.
 pub trait Observer {
-    /// A kernel ran for `time`; the device had nothing else to do. `origin` is the statement that it was run for.
-    fn kernel(&mut self, kernel: KernelId, origin: Option<Origin>, time: Duration);
+    /// A kernel ran.
+    fn kernel(&mut self, run: &KernelRun<'_>);
 
     /// The statement at `origin` bound `variable` to `value`. Of programs that say so ([`rx_lower::lower_watched`]).
     fn bound(&mut self, origin: Origin, variable: Name, value: Output);

@@ -6,12 +6,11 @@ use rx_base::name::{NameMap, name};
 use rx_db::{FileId, FileKind, Workspace};
 use rx_ir::{Function, Origin};
 use rx_lower::{KernelId, Module, Operation, Program};
-use rx_runtime::{Backend, Executor, Observer, Output};
+use rx_runtime::{Backend, Executor, KernelRun, Observer, Output};
 use rx_tensor::{Tensor, compare, random};
 use rx_tir::PrimFunc;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A module's text, checked.
 struct Text(Workspace, FileId);
@@ -81,8 +80,8 @@ struct Told {
 }
 
 impl Observer for Told {
-    fn kernel(&mut self, kernel: KernelId, origin: Option<Origin>, _: Duration) {
-        self.kernels.push((kernel, origin));
+    fn kernel(&mut self, run: &KernelRun<'_>) {
+        self.kernels.push((run.kernel, run.origin));
     }
 
     fn bound(&mut self, origin: Origin, variable: Name, value: Output) {

@@ -9,7 +9,7 @@ Arrays are matched to parameters by name: exactly, else after every character th
 `out0`, `out1`, … are passed over. Parameters without an array are drawn from the seed (docs/random.md). Symbolic dims get
 their values from the arrays, or from --dim. What the command line does not say, [run] in rx.toml may.
 
---profile and --values observe runs of their own, in which the device finishes one kernel before it begins the next. The
+--profile, --trace and --values observe runs of their own, in which the device finishes one kernel before it begins the next. The
 times printed by --profile are sums over one such run, whatever --repeat says. What an observed run fails at is said and is
 no failure of the run before it.
 
@@ -70,9 +70,14 @@ pub struct Args {
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
 
-    /// After the runs, run once more and tell how long each kernel took, and which statements it computes.
+    /// After the runs, run once more and tell how long each kernel took, how much it computed (arithmetic operations)
+    /// and moved (the bytes of its arguments, once each), and which statements it computes.
     #[arg(long, overrides_with = "profile")]
     pub profile: bool,
+
+    /// After the runs, run once more and write when each kernel ran as a trace for chrome://tracing or Perfetto.
+    #[arg(long, value_name = "FILE.json")]
+    pub trace: Option<PathBuf>,
 
     /// After the runs, run once more without joining kernels and describe what each variable was bound to, the last time
     /// it was.

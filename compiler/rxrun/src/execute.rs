@@ -124,14 +124,18 @@ impl<'a> Job<'a> {
         let outputs = executor.download(&std::mem::replace(&mut result, Value::Unset)).map_err(failed)?.tensors();
         let equal = deliver(&outputs, expected, self.args, report)?;
         drop(outputs);
-        if self.args.profile {
+        if self.args.profile || self.args.trace.is_some() {
             // It was printed when the program ran.
             executor.on_print(|_| ());
             report.observing(What::Profile);
-            let mut profile = Profile::of(&self.program);
+            let mut profile = Profile::of(&self.program, self.args.trace.is_some());
             match executor.run_observed(arguments, &self.inputs.symbols, &mut profile) {
-                Ok(_) => profile.tell(self.session, &self.program, report),
+                Ok(_) if self.args.profile => profile.tell(self.session, report),
+                Ok(_) => {}
                 Err(error) => report.not_observed(What::Profile, &failed(error)),
+            }
+            if let Some(path) = &self.args.trace {
+                profile.write_trace(path, self.session, report)?;
             }
         }
         Ok(equal)

@@ -1,5 +1,6 @@
-//! `--profile`: how long each kernel of a run took.
+//! `--profile` and `--trace`: how long each kernel of a run took, how much it computed and moved.
 
+use crate::failure::Failure;
 use crate::report::{Report, shown};
 use crate::session::Session;
 use crate::table::{Align, Table};
@@ -7,61 +8,183 @@ use rx_base::Name;
 use rx_ir::Origin;
 use rx_lower::{KernelId, Program};
 use rx_report::{Source, place};
-use rx_runtime::{Observer, Output};
+use rx_runtime::{KernelRun, Observer, Output};
+use rx_tir::{Count, bind_symbols, count};
 use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
+
+/// At most so many calls are kept for a trace: some 200 MB of JSON.
+const MAX_TRACED: usize = 1_000_000;
 
 /// The kernels of a program and what was seen of them.
 #[derive(Debug)]
 pub struct Profile {
-    /// By kernel: how often it ran, and how long all in all.
-    kernels: Vec<(u64, Duration)>,
+    program: Arc<Program>,
+    counts: Vec<Option<Count>>,
+    kernels: Vec<Sum>,
+    /// Every call, in order, where a trace is wanted.
+    calls: Option<Vec<Call>>,
+}
+
+/// What all calls of a kernel come to.
+#[derive(Clone, Debug)]
+struct Sum {
+    calls: u64,
+    time: Duration,
+    work: Work,
+}
+
+/// Arithmetic operations and bytes of calls.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    /// `None` where the loops' extents do not tell.
+    operations: Option<u64>,
+    /// Of all buffers that are passed, once each.
+    bytes: u64,
+}
+
+/// A call of a kernel.
+#[derive(Debug)]
+struct Call {
+    kernel: KernelId,
+    start: Duration,
+    time: Duration,
+    work: Work,
 }
 
 impl Profile {
-    pub fn of(program: &Program) -> Profile {
-        Profile { kernels: vec![(0, Duration::ZERO); program.kernels.len()] }
+    /// Nothing is seen yet; of a trace every call is kept.
+    pub fn of(program: &Arc<Program>, trace: bool) -> Profile {
+        let none = Sum { calls: 0, time: Duration::ZERO, work: Work { operations: Some(0), bytes: 0 } };
+        Profile {
+            program: program.clone(),
+            counts: vec![None; program.kernels.len()],
+            kernels: vec![none; program.kernels.len()],
+            calls: trace.then(Vec::new),
+        }
     }
 
     /// Tells of the kernels that ran, the longest first.
-    pub fn tell(&self, session: &Session, program: &Program, report: &mut Report) {
+    pub fn tell(&self, session: &Session, report: &mut Report) {
         let text = session.workspace.document(session.file).text();
         let source = Source::new(&session.name, &text);
-        let total: Duration = self.kernels.iter().map(|(_, time)| *time).sum();
-        let ran = self.kernels.iter().zip(&program.kernels).filter(|((calls, _), _)| *calls > 0);
+        let total: Duration = self.kernels.iter().map(|sum| sum.time).sum();
+        let ran = self.kernels.iter().zip(&self.program.kernels).filter(|(sum, _)| sum.calls > 0);
         let mut ran: Vec<_> = ran.collect();
-        ran.sort_by_key(|((_, time), _)| std::cmp::Reverse(*time));
+        ran.sort_by_key(|(sum, _)| std::cmp::Reverse(sum.time));
         let right = Align::Right;
         let mut table = Table::new([
             ("kernel", Align::Left),
             ("calls", right),
             ("time", right),
             ("share", right),
+            ("GFLOP/s", right),
+            ("GB/s", right),
             ("lines", Align::Left),
         ]);
         let mut events = Vec::new();
-        for ((calls, time), kernel) in ran {
+        for (Sum { calls, time, work }, kernel) in ran {
             let places = places(session, &source, &kernel.func.origins);
             let share = 100.0 * time.as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE);
             let lines: Vec<String> = places.iter().map(|[line, ..]| line.to_string()).collect();
             let name = kernel.func.name.as_str();
-            table.row([name.to_owned(), calls.to_string(), shown(*time), format!("{share:.1} %"), lines.join(", ")]);
+            table.row([
+                name.to_owned(),
+                calls.to_string(),
+                shown(*time),
+                format!("{share:.1} %"),
+                work.operations.map_or_else(|| "-".to_owned(), |operations| rate(operations, *time)),
+                rate(work.bytes, *time),
+                lines.join(", "),
+            ]);
             let places: Vec<Value> = places.into_iter().map(place_fields).collect();
-            events.push(json!({ "name": name, "calls": calls, "seconds": time.as_secs_f64(), "places": places }));
+            events.push(json!({
+                "name": name,
+                "calls": calls,
+                "seconds": time.as_secs_f64(),
+                "operations": work.operations,
+                "bytes": work.bytes,
+                "places": places,
+            }));
         }
         report.table("kernel", &table, events);
+    }
+
+    /// Writes every call as a trace that Chrome's `chrome://tracing` and Perfetto read: the format is
+    /// "Trace Event Format", complete events, in microseconds.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn write_trace(&self, path: &Path, session: &Session, report: &mut Report) -> Result<(), Failure> {
+        let text = session.workspace.document(session.file).text();
+        let source = Source::new(&session.name, &text);
+        let calls = self.calls.as_deref().unwrap_or_default();
+        let places: Vec<Vec<[u32; 4]>> =
+            self.program.kernels.iter().map(|kernel| places(session, &source, &kernel.func.origins)).collect();
+        let micros = |time: Duration| time.as_secs_f64() * 1e6;
+        let mut events = vec![json!({ "name": "process_name", "ph": "M", "pid": 1, "args": { "name": session.name } })];
+        for Call { kernel, start, time, work } in calls {
+            let at = kernel.0 as usize;
+            let (Some(kernel), Some(places)) = (self.program.kernels.get(at), places.get(at)) else { continue };
+            let lines: Vec<u32> = places.iter().map(|[line, ..]| *line).collect();
+            let args = json!({ "lines": lines, "operations": work.operations, "bytes": work.bytes });
+            events.push(json!({
+                "name": kernel.func.name.as_str(), "cat": "kernel", "ph": "X", "pid": 1, "tid": 1,
+                "ts": micros(*start), "dur": micros(*time), "args": args,
+            }));
+        }
+        let trace = json!({ "traceEvents": events, "displayTimeUnit": "ms" }).to_string();
+        let failed = |error| Failure::usage(format!("{}: {}", path.display(), crate::report::io_message(&error)));
+        rx_report::store::write(path, &trace).map_err(failed)?;
+        if calls.len() == MAX_TRACED {
+            report.remark(&format!("{}: only the first {MAX_TRACED} calls are there", path.display()));
+        }
+        Ok(())
+    }
+
+    /// What a call computes and moves.
+    fn work(&mut self, run: &KernelRun<'_>) -> Work {
+        let at = run.kernel.0 as usize;
+        let (Some(kernel), Some(known)) = (self.program.kernels.get(at), self.counts.get_mut(at)) else {
+            return Work { operations: None, bytes: 0 };
+        };
+        let count = known.get_or_insert_with(|| count(&kernel.func));
+        let values = bind_symbols(&kernel.func, run.shapes, run.scalars);
+        let operations = values.ok().and_then(|values| count.operations_of(&kernel.func, &values));
+        let sizes = kernel.func.buffer_params().zip(run.shapes).map(|(buffer, shape)| {
+            let elements = shape.iter().map(|extent| extent.unsigned_abs()).fold(1, u64::saturating_mul);
+            elements.saturating_mul(kernel.func.buffer(buffer).dtype.bytes())
+        });
+        Work { operations, bytes: sizes.fold(0, u64::saturating_add) }
     }
 }
 
 impl Observer for Profile {
-    fn kernel(&mut self, kernel: KernelId, _: Option<Origin>, time: Duration) {
-        if let Some((calls, sum)) = self.kernels.get_mut(kernel.0 as usize) {
-            *calls += 1;
-            *sum += time;
+    fn kernel(&mut self, run: &KernelRun<'_>) {
+        let work = self.work(run);
+        if let Some(sum) = self.kernels.get_mut(run.kernel.0 as usize) {
+            sum.calls += 1;
+            sum.time += run.time;
+            let both = sum.work.operations.zip(work.operations);
+            sum.work.operations = both.map(|(sum, own)| sum.saturating_add(own));
+            sum.work.bytes = sum.work.bytes.saturating_add(work.bytes);
+        }
+        if let Some(calls) = &mut self.calls
+            && calls.len() < MAX_TRACED
+        {
+            calls.push(Call { kernel: run.kernel, start: run.start, time: run.time, work });
         }
     }
 
     fn bound(&mut self, _: Origin, _: Name, _: Output) {}
+}
+
+/// How many billions a second.
+fn rate(amount: u64, time: Duration) -> String {
+    let rate = amount as f64 / time.as_secs_f64().max(1e-9) / 1e9;
+    if rate >= 100.0 { format!("{rate:.0}") } else { format!("{rate:.1}") }
 }
 
 /// Where statements stand, in the order of the text: line and column of both ends.

@@ -6,9 +6,8 @@ use crate::session::Session;
 use crate::table::{Align, Table};
 use rx_base::{Name, Span};
 use rx_ir::Origin;
-use rx_lower::KernelId;
 use rx_report::{Source, place};
-use rx_runtime::{Observer, Output};
+use rx_runtime::{KernelRun, Observer, Output};
 use rx_tensor::Scalar;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -114,9 +113,9 @@ fn event(place: Option<[u32; 4]>, name: &str, function: Name, content: &Content,
 }
 
 impl Observer for Values {
-    fn kernel(&mut self, _: KernelId, origin: Option<Origin>, time: Duration) {
-        if let Some(origin) = origin {
-            *self.times.entry(origin).or_default() += time;
+    fn kernel(&mut self, run: &KernelRun<'_>) {
+        if let Some(origin) = run.origin {
+            *self.times.entry(origin).or_default() += run.time;
         }
     }
 

@@ -144,6 +144,58 @@ fn kernels_are_told_with_what_they_compute() {
     }
 }
 
+/// A product of `n` rows with a matrix, and a sum.
+const PRODUCT: &str = r#"from tvm.script import ir as I
+from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 8), "float32"), w: R.Tensor((8, 4), "float32")):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            lv = R.matmul(x, w)
+            gv = R.sum(lv, axis=[0])
+            R.output(gv)
+        return gv
+"#;
+
+#[test]
+fn kernels_are_told_with_what_they_compute_and_move() {
+    let folder = Folder::new(PRODUCT, &[]);
+    for device in ["cpu", "interp"] {
+        let events = folder.events(&["--profile", "--dim", "n=3", "--device", device]);
+        let work = |line: u64| {
+            let kernels = of(&events, "kernel");
+            let kernel =
+                kernels.iter().find(|kernel| kernel["places"][0]["line"] == line).expect("a kernel of the line");
+            (kernel["operations"].as_u64(), kernel["bytes"].as_u64())
+        };
+        // A multiplication and an addition for each of 3 · 8 · 4 products; floats of 3 · 8, 8 · 4 and 3 · 4 elements.
+        assert_eq!(work(10), (Some(2 * 3 * 8 * 4), Some(4 * (3 * 8 + 8 * 4 + 3 * 4))), "{device}");
+        assert_eq!(work(11), (Some(3 * 4), Some(4 * (3 * 4 + 4))), "{device}");
+    }
+}
+
+#[test]
+fn a_trace_has_every_call_in_order() {
+    let folder = Folder::new(PRODUCT, &[]);
+    let run = folder.run(&["--trace", "trace.json", "--dim", "n=3", "--device", "cpu", "--repeat", "2"]);
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+    let text = std::fs::read_to_string(folder.0.path().join("trace.json")).expect("a trace");
+    let trace: Value = serde_json::from_str(&text).expect("an object");
+    let events = trace["traceEvents"].as_array().expect("a list");
+    let calls: Vec<&Value> = events.iter().filter(|event| event["ph"] == "X").collect();
+    let lines: Vec<&Value> = calls.iter().map(|call| &call["args"]["lines"]).collect();
+    assert_eq!(lines, [&json!([10]), &json!([11])], "of one run: {trace}");
+    let end = |call: &Value| call["ts"].as_f64().zip(call["dur"].as_f64()).map(|(start, time)| start + time);
+    assert!(end(calls[0]) <= end(calls[1]) && calls[1]["ts"].as_f64() >= end(calls[0]), "{trace}");
+
+    let run = folder.run(&["--trace", "no/such/folder/trace.json", "--dim", "n=3"]);
+    let said = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(run.status.code() == Some(2) && said.contains("no/such/folder/trace.json: no such file"), "{said}");
+}
+
 #[test]
 fn people_read_tables() {
     let folder = Folder::conv();

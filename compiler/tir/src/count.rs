@@ -3,6 +3,7 @@
 use crate::expr::Expr;
 use crate::func::{Param, PrimFunc};
 use crate::stmt::Stmt;
+use rx_base::name::NameMap;
 use rx_base::{Dim, Name};
 
 /// Operations and bytes; over the names of parameters and symbols. `None` where a loop's extent is not known from them.
@@ -28,6 +29,23 @@ pub fn count(func: &PrimFunc) -> Count {
     });
     let known = |dim: Option<Dim>| dim.filter(|dim| !dim.is_error());
     Count { operations: known(counter.statement(&func.body)), bytes: known(bytes) }
+}
+
+impl Count {
+    /// The operations of one call; `values` are those of the function's variables, as [`crate::bind_symbols`] gives them.
+    /// `None` where they do not follow, or two variables of one name differ.
+    pub fn operations_of(&self, func: &PrimFunc, values: &[Option<i64>]) -> Option<u64> {
+        let mut named: NameMap<i64> = NameMap::default();
+        for var in func.scalar_params().chain(func.symbols.iter().copied()) {
+            let Some(value) = values.get(var.0 as usize).copied().flatten() else { continue };
+            if *named.entry(func.var(var).name).or_insert(value) != value {
+                return None;
+            }
+        }
+        let operations = self.operations.as_ref()?;
+        let known = operations.substitute(&|symbol| named.get(&symbol).copied().map(Dim::constant));
+        known.as_constant().and_then(|count| u64::try_from(count).ok())
+    }
 }
 
 struct Counter<'f> {

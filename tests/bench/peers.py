@@ -1,0 +1,253 @@
+"""Models on one core: rx beside onnxruntime and PyTorch, in one run.
+
+    python tests/bench/peers.py --rxrun target/release/rxrun --models FOLDER [--rounds 5] [--only resnet18,vit_b_16]
+
+FOLDER has `NAME.rx` of the networks below, which torchvision, transformers and this file build anew with weights drawn from a
+seed; the same weights go to all three, where their names say whose they are. Times are CPU time of the process per inference,
+medians over rounds in which the three take turns, so that a busy machine disturbs all alike; rxrun's is the difference between
+a process that runs R times and one that runs once. Results of rx and PyTorch are compared. Printed: a row per model, the
+geometric mean of rx/onnxruntime, and each model's three longest kernels beside the machine's measured peaks (a product of
+2048² matrices in PyTorch, a copy of 256 MB).
+
+Needs torch, torchvision, transformers, onnx, onnxscript, onnxruntime and numpy from PyPI (tried: torch 2.15, onnxruntime 1.32).
+Exit status: 1 where a result differs or the geometric mean is over --bar or a model over --worst, else 0.
+"""
+
+import argparse
+import json
+import math
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy
+import onnxruntime
+import torch
+from torch import nn
+
+
+def dcgan():
+    """The generator of DCGAN (Radford et al., 2015), 64² images."""
+    layers, channels = [], [100, 512, 256, 128, 64, 3]
+    for at, (have, want) in enumerate(zip(channels, channels[1:])):
+        stride, padding = (1, 0) if at == 0 else (2, 1)
+        layers.append(nn.ConvTranspose2d(have, want, 4, stride, padding, bias=False))
+        layers += [nn.BatchNorm2d(want), nn.ReLU()] if want != 3 else [nn.Tanh()]
+    return wrapped(main=nn.Sequential(*layers))
+
+
+class Wrapped(nn.Module):
+    """A module whose parameters have a name in front."""
+
+    def forward(self, *inputs):
+        (part,) = self.children()
+        return first(part(*inputs))
+
+
+def wrapped(**parts):
+    outer = Wrapped()
+    for name, part in parts.items():
+        outer.add_module(name, part)
+    return outer
+
+
+class Pointwise(nn.Module):
+    """A 1×1 convolution and SiLU."""
+
+    def __init__(self):
+        super().__init__()
+        self.c = nn.Conv2d(768, 256, 1)
+
+    def forward(self, x):
+        return nn.functional.silu(self.c(x))
+
+
+class Tagger(nn.Module):
+    """Words, an LSTM, a score per tag."""
+
+    def __init__(self):
+        super().__init__()
+        self.e, self.l, self.o = nn.Embedding(5000, 128), nn.LSTM(128, 256, batch_first=True), nn.Linear(256, 32)
+
+    def forward(self, x):
+        return self.o(self.l(self.e(x))[0])
+
+
+def first(value):
+    """The tensor of a result: of a record or tuple the first."""
+    while not isinstance(value, torch.Tensor):
+        value = value[0]
+    return value
+
+
+def vision(name):
+    import torchvision
+
+    return getattr(torchvision.models, name)(weights=None), [torch.randn(1, 3, 224, 224)]
+
+
+def bert():
+    import transformers
+
+    model = transformers.BertModel(transformers.BertConfig(), add_pooling_layer=True)
+    return wrapped(m=model), [torch.randint(0, 30522, (1, 128)), torch.ones(1, 128, dtype=torch.int64)]
+
+
+MODELS = {
+    **{name: (lambda name=name: vision(name)) for name in
+       ["resnet18", "resnet50", "mobilenet_v2", "efficientnet_b0", "densenet121", "vit_b_16"]},
+    "conv1x1_768_256": lambda: (Pointwise(), [torch.randn(1, 768, 64, 64)]),
+    "dcgan_g": lambda: (dcgan(), [torch.randn(1, 100, 1, 1)]),
+    "lstm_tagger": lambda: (Tagger(), [torch.randint(0, 5000, (2, 32))]),
+    "bert_base": bert,
+}
+
+
+def settle(model):
+    """Weights and statistics that keep values in a range, as trained ones do."""
+    for name, value in model.state_dict().items():
+        if name.endswith("running_var"):
+            value.uniform_(0.5, 1.5)
+        elif name.endswith("running_mean"):
+            value.uniform_(-0.1, 0.1)
+    return model.eval()
+
+
+def parameters(text):
+    """Names and shapes of `main`'s parameters, in order."""
+    header = re.search(r"def main\((.*?)\) ->", text, re.S).group(1)
+    found = re.findall(r"(\w+): R\.Tensor\(\(([^)]*)\)", header)
+    return [(name, [part.strip() for part in dims.split(",") if part.strip()]) for name, dims in found]
+
+
+def arguments(text, model, inputs):
+    """rx's arguments by name; None where a weight's name or shape tells that the network is another."""
+    named = {re.sub(r"\W", "_", name.lower()): value for name, value in model.state_dict().items()}
+    arrays, rest = {}, list(inputs)
+    for name, dims in parameters(text):
+        own = re.sub(r"^[pbc]_", "", name)
+        if rest:
+            arrays[name] = rest.pop(0).numpy()
+        elif own in named and [str(extent) for extent in named[own].shape] == dims:
+            arrays[name] = named[own].detach().numpy()
+        else:
+            print(f"  no weight {dims} for `{name}`: rx gets weights from its seed, and results are not compared")
+            return None
+    return arrays
+
+
+def cpu_of(command):
+    """The output of a process and the CPU seconds it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return events, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def timed(work, repeat):
+    """CPU seconds per call."""
+    start = time.process_time()
+    for _ in range(repeat):
+        work()
+    return (time.process_time() - start) / repeat
+
+
+def peaks():
+    """GFLOP/s of a large product, GB/s of a copy, on one thread."""
+    a, b = torch.randn(2048, 2048), torch.randn(2048, 2048)
+    product = min(timed(lambda: a @ b, 1) for _ in range(5))
+    source = numpy.ones(64 << 20, numpy.float32)
+    target = numpy.empty_like(source)
+    copy = min(timed(lambda: numpy.copyto(target, source), 1) for _ in range(5))
+    return 2 * 2048**3 / product / 1e9, 2 * source.nbytes / copy / 1e9
+
+
+def measure(name, options, folder):
+    """A row's figures."""
+    torch.manual_seed(0)
+    model, inputs = MODELS[name]()
+    settle(model)
+    path = options.models / f"{name}.rx"
+    text = path.read_text()
+    with torch.no_grad():
+        expected = first(model(*inputs)).numpy()
+        onnx = folder / f"{name}.onnx"
+        torch.onnx.export(model, tuple(inputs), str(onnx), dynamo=True, verbose=False)
+        arrays = arguments(text, model, inputs)
+        settings = onnxruntime.SessionOptions()
+        settings.intra_op_num_threads = settings.inter_op_num_threads = options.threads
+        session = onnxruntime.InferenceSession(str(onnx), settings, providers=["CPUExecutionProvider"])
+        feed = {given.name: value.numpy() for given, value in zip(session.get_inputs(), inputs)}
+        command = [str(options.rxrun), str(path), "--device", "cpu", "--format", "json"]
+        if arrays is not None:
+            numpy.savez(folder / "in.npz", **arrays)
+            command += ["--inputs", str(folder / "in.npz")]
+        repeat = max(3, min(200, int(0.5 / max(timed(lambda: session.run(None, feed), 2), 1e-5))))
+        figures = {"rx": [], "onnxruntime": [], "torch": []}
+        for _ in range(options.rounds):
+            _, once = cpu_of(command)
+            events, many = cpu_of([*command, "--repeat", str(1 + repeat)])
+            figures["rx"].append((many - once) / repeat)
+            figures["onnxruntime"].append(timed(lambda: session.run(None, feed), repeat))
+            figures["torch"].append(timed(lambda: model(*inputs), repeat))
+    built = next(event["seconds"] for event in events if event.get("event") == "built")
+    difference = None
+    if arrays is not None:
+        cpu_of([*command, "--output", str(folder / "out.npz")])
+        result = numpy.load(folder / "out.npz")["out0"].reshape(expected.shape)
+        difference = float(numpy.max(numpy.abs(result - expected) / (1e-4 + 1e-4 * numpy.abs(expected))))
+    kernels = [event for event in cpu_of([*command, "--profile"])[0] if event.get("event") == "kernel"]
+    return {key: statistics.median(values) for key, values in figures.items()}, built, difference, kernels[:3]
+
+
+def main():
+    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reader.add_argument("--rxrun", type=Path, required=True)
+    reader.add_argument("--models", type=Path, required=True)
+    reader.add_argument("--rounds", type=int, default=5)
+    reader.add_argument("--only", type=lambda text: text.split(","), default=list(MODELS))
+    reader.add_argument("--threads", type=int, default=1, help="of onnxruntime and PyTorch; rxrun uses one")
+    reader.add_argument("--bar", type=float, default=2.0)
+    reader.add_argument("--worst", type=float, default=6.0)
+    options = reader.parse_args()
+    torch.set_num_threads(options.threads)
+    flops, bandwidth = peaks()
+    print(f"peak of one thread: {flops:.0f} GFLOP/s, {bandwidth:.1f} GB/s")
+    print(f"{'model':<18}{'rx ms':>9}{'ort ms':>9}{'torch ms':>10}{'rx/ort':>8}{'build s':>9}{'error':>8}")
+    ratios, wrong = {}, []
+    for name in options.only:
+        if not (options.models / f"{name}.rx").exists():
+            print(f"{name:<18} skipped: no {options.models / (name + '.rx')}")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            times, built, difference, kernels = measure(name, options, Path(folder))
+        ratios[name] = times["rx"] / times["onnxruntime"]
+        if difference is not None and not difference <= 1:
+            wrong.append(name)
+        shown = "" if difference is None else f"{difference:.2f}"
+        row = "".join(f"{times[key] * 1e3:>{width}.2f}" for key, width in [("rx", 9), ("onnxruntime", 9), ("torch", 10)])
+        print(f"{name:<18}{row}{ratios[name]:>8.2f}{built:>9.2f}{shown:>8}", flush=True)
+        for kernel in kernels:
+            seconds, work, moved = kernel["seconds"], kernel["operations"], kernel["bytes"]
+            rate = f"{work / seconds / 1e9:.1f} GFLOP/s ({100 * work / seconds / 1e9 / flops:.0f} % of the peak), " if work else ""
+            print(f"    {kernel['name']}: {seconds * 1e3:.2f} ms, {rate}{moved / seconds / 1e9:.1f} GB/s")
+    if ratios:
+        mean = math.exp(statistics.fmean(math.log(ratio) for ratio in ratios.values()))
+        worst = max(ratios, key=ratios.get)
+        print(f"geometric mean of rx/onnxruntime {mean:.2f} (bar {options.bar}), worst {worst} {ratios[worst]:.2f} (bar {options.worst})")
+        if wrong:
+            print(f"results differ: {', '.join(wrong)}")
+        return int(bool(wrong) or mean > options.bar or ratios[worst] > options.worst)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
