@@ -5,12 +5,12 @@ use crate::queries::{check_item, full_signature, scope_context};
 use crate::workspace::{FileId, Workspace};
 use rx_analysis::elaborate::{Row, RowKind};
 use rx_analysis::function::ItemPlace;
-use rx_analysis::metadata::{self, ConstantData};
+use rx_analysis::metadata;
 use rx_analysis::relax_function::relax_function;
 use rx_analysis::{ItemPart, body, tir};
 use rx_base::name::name;
 use rx_base::{Diagnostic, Name, Span};
-use rx_ir::{Function, IndexSites, Item, Module, Origin, Signature};
+use rx_ir::{ConstantData, Constants, Function, IndexSites, Item, Module, Origin, Signature};
 use rx_syntax::document::{FunctionKind, ItemKind};
 use rx_tir::PrimFunc;
 use std::sync::Arc;
@@ -72,11 +72,19 @@ impl Workspace {
     /// What keeps it from being read: several classes, or Relax text outside functions that rx does not look at.
     pub fn module<L>(&self, file: FileId) -> Result<Module<L>, String> {
         let Some((db, document, inputs)) = self.parts(file) else { return Err("the file is gone".to_owned()) };
-        let mut module = Module { prelude: Arc::from(""), class: None, items: Vec::new() };
+        let mut module =
+            Module { prelude: Arc::from(""), constants: Constants::default(), class: None, items: Vec::new() };
         let mut prelude = String::new();
+        // Which of several sections a function sees is Python's to say.
+        let mut sections = document.items().iter().filter(|item| item.kind == ItemKind::Metadata);
+        let section = sections.next().filter(|_| sections.next().is_none());
+        if let Some(section) = section {
+            module.constants = metadata::constants(&section.segments);
+        }
         for (at, item) in document.items().iter().enumerate() {
             let text: String = item.segments.iter().map(|segment| segment.text()).collect();
             match item.kind {
+                ItemKind::Metadata if section.is_some() => {}
                 ItemKind::ModuleHeader if module.class.is_some() => {
                     return Err("it has several modules; passes take one".to_owned());
                 }

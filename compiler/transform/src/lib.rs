@@ -1,5 +1,6 @@
 //! Modules as passes take and give them: their text, what makes two of them the same, and the passes.
 
+pub mod constant;
 pub mod effects;
 pub mod equal;
 pub mod make;
