@@ -33,6 +33,7 @@ pub struct Parameter {
 
 /// Every pass, by name.
 pub const ALL: &[Pass] = &[
+    passes::bind_params::PASS,
     passes::bind_symbolic_vars::PASS,
     passes::dead_code::PASS,
     passes::common_subexpr::PASS,

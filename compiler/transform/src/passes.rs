@@ -1,5 +1,6 @@
 //! The passes, a file each.
 
+pub mod bind_params;
 pub mod bind_symbolic_vars;
 pub mod common_subexpr;
 pub mod dead_code;

@@ -4,7 +4,7 @@
 use rx_db::{FileKind, Workspace};
 use rx_transform::Module;
 use rx_transform::equal::first_difference;
-use rx_transform::pass::{ALL, Arguments, Pass};
+use rx_transform::pass::{Arguments, Step, find};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -61,35 +61,53 @@ struct Tally {
     mistakes: Vec<String>,
 }
 
-/// The arguments of a row's pass. Symbolic dims that are objects in Python stand for their names.
-fn arguments(pass: &Pass, row: &Value) -> Option<Arguments> {
+/// One of a row's passes. Symbolic dims and variables that are objects in Python stand for their names.
+fn step(pass: &Value) -> Option<Step> {
+    let known = find(pass["name"].as_str()?)?;
     let named =
         |key: &str| key.strip_prefix("{'__expr__': '").and_then(|rest| rest.strip_suffix("'}")).map(str::to_owned);
-    let given = row["passes"][0]["args"].as_array().cloned().unwrap_or_default();
-    let given = given.into_iter().map(|value| match value {
+    let by_name = |value: Value| match value {
         Value::Object(entries) => {
             Value::Object(entries.into_iter().map(|(key, value)| (named(&key).unwrap_or(key), value)).collect())
         }
         other => other,
-    });
-    Arguments::bind(pass, given.collect()).ok()
+    };
+    let mut given: Vec<Value> = pass["args"].as_array().cloned().unwrap_or_default().into_iter().map(by_name).collect();
+    for parameter in known.parameters.iter().skip(given.len()) {
+        match pass["kwargs"].get(parameter.name) {
+            Some(value) => given.push(value.clone()),
+            None => break,
+        }
+    }
+    let arguments = Arguments::bind(known, given).ok()?.with_evaluator(rx_evaluate::evaluate);
+    Some(Step { pass: known, arguments })
 }
 
-/// What is wrong with what a pass makes of `before`.
-fn transformed(pass: &Pass, row: &Value, tally: &mut Tally) -> Result<(), String> {
+/// The passes of a row, in order; `None` where rx has not all of them.
+fn steps(row: &Value) -> Option<Vec<Step>> {
+    row["passes"].as_array()?.iter().map(step).collect()
+}
+
+/// What is wrong with what passes make of `before`.
+fn transformed(steps: &[Step], row: &Value, tally: &mut Tally) -> Result<(), String> {
     let text = |key: &str| row[key].as_str().unwrap_or_default();
     let Some(before) = read(text("before")) else { return Ok(()) };
     let expected = if row["assert_passed"].as_bool() == Some(false) { "actual" } else { "expected" };
     let Some(expected) = read(text(expected)) else { return Ok(()) };
     tally.rows += 1;
-    let arguments = arguments(pass, row).ok_or("the arguments are not taken")?;
-    let made = (pass.run)(before?, &arguments).map_err(|error| error.0)?;
-    let printed = rx_transform::print(&made);
-    let made = read(&printed).ok_or_else(|| format!("the output has errors\n{printed}"))??;
+    let mut made = before?;
+    for step in steps {
+        made = (step.pass.run)(made, &step.arguments).map_err(|error| error.0)?;
+        let printed = rx_transform::print(&made);
+        let again = read(&printed).ok_or_else(|| format!("the output has errors\n{printed}"))??;
+        if let Some(at) = first_difference(&made, &again) {
+            return Err(format!("what is printed reads back as another {at}\n{printed}"));
+        }
+    }
     tally.accepted += 1;
     match first_difference(&made, &expected?) {
         None => tally.equal += 1,
-        Some(at) => return Err(format!("differs in {at}\n{printed}")),
+        Some(at) => return Err(format!("differs in {at}\n{}", rx_transform::print(&made))),
     }
     Ok(())
 }
@@ -102,10 +120,9 @@ fn passes_make_what_tvm_makes() {
     };
     let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
     for row in rows.iter().filter(|row| row["usable"].as_bool() == Some(true)) {
-        let single = row["passes"].as_array().is_some_and(|passes| passes.len() == 1);
-        let Some(pass) = ALL.iter().find(|pass| row["pass"].as_str() == Some(pass.name) && single) else { continue };
+        let (Some(pass), Some(steps)) = (row["pass"].as_str().and_then(find), steps(row)) else { continue };
         let tally = tallies.entry(pass.name).or_default();
-        if let Err(mistake) = transformed(pass, row, tally) {
+        if let Err(mistake) = transformed(&steps, row, tally) {
             tally.mistakes.push(format!("{}: {mistake}", row["test"].as_str().unwrap_or_default()));
         }
     }
