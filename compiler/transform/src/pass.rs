@@ -37,6 +37,7 @@ pub const ALL: &[Pass] = &[
     passes::bind_symbolic_vars::PASS,
     passes::dead_code::PASS,
     passes::common_subexpr::PASS,
+    passes::fold_constant::PASS,
     passes::inline_private::PASS,
 ];
 
