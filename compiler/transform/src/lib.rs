@@ -2,12 +2,14 @@
 
 pub mod constant;
 pub mod effects;
+pub mod emit;
 pub mod equal;
 pub mod make;
 pub mod names;
 pub mod pass;
 mod passes;
 pub mod print;
+pub mod substitute;
 pub mod walk;
 
 pub use print::print;

@@ -35,6 +35,12 @@ pub struct Parameter {
 pub const ALL: &[Pass] = &[
     passes::bind_params::PASS,
     passes::bind_symbolic_vars::PASS,
+    passes::canonicalize::PASS,
+    passes::redundant_reshape::PASS,
+    passes::decompose::INFERENCE,
+    passes::decompose::TRAINING,
+    passes::call_tir_rewrite::PASS,
+    passes::kill_after_last_use::PASS,
     passes::dead_code::PASS,
     passes::common_subexpr::PASS,
     passes::fold_constant::PASS,
