@@ -41,6 +41,7 @@ pub const ALL: &[Pass] = &[
     passes::decompose::TRAINING,
     passes::call_tir_rewrite::PASS,
     passes::kill_after_last_use::PASS,
+    passes::lift_transform_params::PASS,
     passes::dead_code::PASS,
     passes::common_subexpr::PASS,
     passes::fold_constant::PASS,

@@ -10,4 +10,5 @@ pub mod decompose;
 pub mod fold_constant;
 pub mod inline_private;
 pub mod kill_after_last_use;
+pub mod lift_transform_params;
 pub mod redundant_reshape;

@@ -139,6 +139,21 @@ fn passes_make_what_tvm_makes() {
     }
 }
 
+#[test]
+fn passes_refuse_what_tvm_refuses() {
+    let Some(rows) = cases("passes_errors.jsonl") else {
+        println!("skipped: RX_CASES names no folder with cases/passes_errors.jsonl");
+        return;
+    };
+    for row in &rows {
+        let Some(steps) = steps(row) else { continue };
+        let Some(before) = row["before"].as_str().and_then(read) else { continue };
+        let made =
+            steps.iter().try_fold(before.expect("a module"), |module, step| (step.pass.run)(module, &step.arguments));
+        assert!(made.is_err(), "{}", row["test"]);
+    }
+}
+
 /// Passes of whose rows fewer than nine in ten come out as TVM's, each for a reason.
 ///
 /// `BindSymbolicVars`: one of two rows names the dim by the Python object, which tells dims of one name apart by function;

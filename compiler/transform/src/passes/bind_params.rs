@@ -7,11 +7,12 @@ mod tensors;
 
 use crate::make::{Changed, infer_again};
 use crate::pass::{Arguments, Parameter, Pass, PassError};
+use crate::substitute::replace_in_sequence;
 use crate::{Module, constant, walk};
 use rx_base::edit_distance::nearest;
 use rx_base::name::{NameMap, name};
 use rx_base::{Dim, Name};
-use rx_ir::{Constants, Expr, ExprKind, Item, RelaxFunction, StructInfo};
+use rx_ir::{Constants, Expr, Item, RelaxFunction, StructInfo};
 use rx_tensor::Tensor;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -90,15 +91,7 @@ fn bind(function: &mut RelaxFunction, given: &Map<String, Value>, constants: &mu
     if returns_what_it_says {
         function.ret = function.body.result.ty.clone();
     }
-    walk::each_expression_mut(&mut function.body, &mut |expr| {
-        expr.each_mut(&mut |expr| {
-            if let ExprKind::Var(variable) = &expr.kind
-                && let Some(value) = values.get(variable)
-            {
-                *expr = value.clone();
-            }
-        });
-    });
+    replace_in_sequence(&mut function.body, &values);
     function.params.retain(|(param, _)| !values.contains_key(param));
     Ok(())
 }

@@ -36,7 +36,11 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
     Ok(module)
 }
 
-fn canonicalize(function: &mut RelaxFunction) -> Result<(), PassError> {
+/// Replaces other names for values by the values, in one function.
+///
+/// # Errors
+/// As `infer_again`.
+pub(crate) fn canonicalize(function: &mut RelaxFunction) -> Result<(), PassError> {
     let said_all = function.ret == function.body.result.ty;
     dims::settle(function)?;
     let plan = Plan::of(function);
