@@ -164,7 +164,8 @@ impl<'a> Job<'a> {
     }
 }
 
-fn upload<B: Backend>(executor: &mut Executor<B>, input: &Input) -> Result<Value<B::Memory>, RunError> {
+/// Puts an argument into the memory of a device.
+pub fn upload<B: Backend>(executor: &mut Executor<B>, input: &Input) -> Result<Value<B::Memory>, RunError> {
     Ok(match input {
         Input::Tensor(tensor) => executor.upload(tensor)?,
         Input::Shape(dims) => Value::Shape(dims.as_slice().into()),
@@ -176,12 +177,14 @@ fn upload<B: Backend>(executor: &mut Executor<B>, input: &Input) -> Result<Value
     })
 }
 
-fn build_failure(session: &Session, error: &BuildError) -> Failure {
+/// Why a program cannot be built, at its statement.
+pub fn build_failure(session: &Session, error: &BuildError) -> Failure {
     let span = error.origins.iter().find_map(|origin| session.span(*origin));
     Failure::Run(error.to_string(), span)
 }
 
-fn run_failure(session: &Session, error: &RunError) -> Failure {
+/// Why a run failed, at its statement.
+pub fn run_failure(session: &Session, error: &RunError) -> Failure {
     Failure::Run(error.to_string(), error.origin.and_then(|origin| session.span(origin)))
 }
 
