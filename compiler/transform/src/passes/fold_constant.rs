@@ -284,9 +284,12 @@ impl Folding {
     }
 }
 
+/// A tensor's extents, and the bytes of an element.
+type Extents = (Vec<i64>, u64);
+
 /// The extents and the width of every tensor that a type is or holds, and whether it is a tuple; `None` where one is not
 /// known, or is on a device of its own.
-fn outputs(ty: &StructInfo) -> Option<(Vec<(Vec<i64>, u64)>, bool)> {
+fn outputs(ty: &StructInfo) -> Option<(Vec<Extents>, bool)> {
     let one = |ty: &StructInfo| {
         let StructInfo::Tensor(tensor) = ty else { return None };
         tensor.vdevice.is_none().then_some(())?;

@@ -290,7 +290,7 @@ impl<'f> Member<'f> {
 
     /// Of a member that is alone: its names are those of the group.
     fn keep_names(&mut self) -> Vec<VarBinding> {
-        let lifted = self.found.liftable.iter().map(|binding| VarBinding::clone(binding)).collect::<Vec<_>>();
+        let lifted = self.found.liftable.iter().copied().cloned().collect::<Vec<_>>();
         self.called.extend(lifted.iter().map(|binding| (binding.variable, binding.variable)));
         lifted
     }
