@@ -4,19 +4,18 @@
 //! program is run, by [`tensors`].
 
 mod graph;
-mod tensor;
 
 use graph::{Graph, Node};
 use rustc_hash::FxHashMap;
 use rx_base::dtype::TypeCode;
 use rx_base::name::{NameMap, name};
 use rx_base::{Code, DType, Diagnostic, Dim, Name, Span};
+use rx_ir::saved_tensor::{self, Header};
 use rx_ir::struct_info::Shape;
-use rx_ir::{Elements, Known, StructInfo};
+use rx_ir::{ConstantData, Constants as ModuleConstants, Elements, Known, StructInfo};
 use rx_syntax::ast::{Expr, ExprKind, StatementKind};
 use rx_syntax::{Cursor, Segment};
 use std::sync::Arc;
-use tensor::Header;
 
 /// From keys to the objects under them, in order.
 pub type Constants = NameMap<Vec<Constant>>;
@@ -45,56 +44,58 @@ pub struct Section {
     pub problem: Option<(u32, Diagnostic<Span>)>,
 }
 
-/// A constant's tensor, decoded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConstantData {
-    /// Its extents.
-    pub shape: Vec<i64>,
-    /// Its element type.
-    pub dtype: DType,
-    /// Its elements, row-major and little-endian.
-    pub bytes: Vec<u8>,
-}
-
 /// The tensors of some constants of the section that stands in an item's segments, each by key and index.
 ///
 /// # Errors
 /// The first that is not there or cannot be decoded, and why.
 pub fn tensors(segments: &[Arc<Segment>], wanted: &[(Name, u32)]) -> Result<Vec<ConstantData>, String> {
-    for segment in segments {
-        for statement in &segment.tree().statements {
-            let StatementKind::Assign { value, .. } = &statement.tree.kind else { continue };
-            let Some((_, json)) = json_of(segment.cursor(statement), value) else { continue };
-            let decoder = Decoder { graph: graph::parse(&json)?, known: FxHashMap::default() };
-            let one = |(key, index): &(Name, u32)| {
-                decoder.tensor(key, *index).map_err(|problem| format!("metadata[\"{key}\"][{index}]: {problem}"))
-            };
-            return wanted.iter().map(one).collect();
-        }
+    let (_, _, json) = literal(segments).ok_or("the file has no metadata section that holds its constants")?;
+    let decoder = Decoder { graph: graph::parse(&json)?, known: FxHashMap::default() };
+    let one = |(key, index): &(Name, u32)| {
+        decoder.tensor(key, *index).map_err(|problem| format!("metadata[\"{key}\"][{index}]: {problem}"))
+    };
+    wanted.iter().map(one).collect()
+}
+
+/// All tensors of the section that stands in an item's segments; what cannot be decoded is listed without data.
+pub fn constants(segments: &[Arc<Segment>]) -> ModuleConstants {
+    let text: String = segments.iter().map(|segment| segment.text()).collect();
+    let listed = literal(segments).and_then(|(_, _, json)| {
+        let decoder = Decoder { graph: graph::parse(&json).ok()?, known: FxHashMap::default() };
+        decoder.all_tensors().ok()
+    });
+    match listed {
+        Some(listed) => ModuleConstants::of_section(text.into(), listed),
+        // What lists nothing that can be read lists something else than tensors.
+        None => ModuleConstants::of_section(text.into(), [(name("ir.GenericConst"), vec![None])].into_iter().collect()),
     }
-    Err("the file has no metadata section that holds its constants".to_owned())
+}
+
+/// The literal that the section's text is: the segment's index, its place, its value.
+fn literal(segments: &[Arc<Segment>]) -> Option<(usize, Span, std::borrow::Cow<'_, str>)> {
+    segments.iter().enumerate().find_map(|(at, segment)| {
+        segment.tree().statements.iter().find_map(|statement| {
+            let StatementKind::Assign { value, .. } = &statement.tree.kind else { return None };
+            let cursor = segment.cursor(statement);
+            let (literal, json) = json_of(cursor, value)?;
+            Some((at, first_line(cursor, literal), json))
+        })
+    })
 }
 
 /// Reads the section that stands in an item's segments.
 pub fn read(segments: &[Arc<Segment>]) -> Section {
-    for (at, segment) in segments.iter().enumerate() {
-        for statement in &segment.tree().statements {
-            let cursor = segment.cursor(statement);
-            let StatementKind::Assign { value, .. } = &statement.tree.kind else { continue };
-            let Some((literal, json)) = json_of(cursor, value) else { continue };
-            return match decode(&json) {
-                Ok(constants) => Section { constants: constants.map(Arc::new), problem: None },
-                Err(problem) => {
-                    let at = u32::try_from(at).unwrap_or(u32::MAX);
-                    let message = format!("the metadata section cannot be read: {problem}");
-                    let diagnostic = Diagnostic::new(Code::MalformedMetadata, first_line(cursor, literal), message)
-                        .with_help("print the module again with `show_meta=True`, or delete the section: its constants are then taken at their annotations' word");
-                    Section { constants: None, problem: Some((at, diagnostic)) }
-                }
-            };
+    let Some((at, place, json)) = literal(segments) else { return Section::default() };
+    match decode(&json) {
+        Ok(constants) => Section { constants: constants.map(Arc::new), problem: None },
+        Err(problem) => {
+            let at = u32::try_from(at).unwrap_or(u32::MAX);
+            let message = format!("the metadata section cannot be read: {problem}");
+            let diagnostic = Diagnostic::new(Code::MalformedMetadata, place, message)
+                .with_help("print the module again with `show_meta=True`, or delete the section: its constants are then taken at their annotations' word");
+            Section { constants: None, problem: Some((at, diagnostic)) }
         }
     }
-    Section::default()
 }
 
 /// The literal of `load_json("…")` and its value.
@@ -209,9 +210,32 @@ impl<'j> Decoder<'j> {
         let (_, list) = entries.iter().find(|(known, _)| known == key).ok_or("the section has no such key")?;
         let list = self.node(*list, "list")?.list.as_deref().ok_or("what stands under the key is no list")?;
         let at = list.get(index as usize).ok_or("the section has no such index")?;
-        let text = self.tensor_text(self.node(*at, "object")?)?.ok_or("the section holds no data for it")?;
-        let (Header { shape, dtype }, bytes) = tensor::data(text, MAX_DIMS)?;
-        Ok(ConstantData { shape, dtype: dtype.ok_or("its dtype is unknown")?, bytes })
+        self.tensor_of(*at)
+    }
+
+    /// The tensor that an object is.
+    fn tensor_of(&self, object: usize) -> Result<ConstantData, String> {
+        let text = self.tensor_text(self.node(object, "object")?)?.ok_or("the section holds no data for it")?;
+        let (Header { shape, dtype }, bytes) = saved_tensor::data(text, MAX_DIMS)?;
+        Ok(ConstantData { shape, dtype: dtype.ok_or("its dtype is unknown")?, bytes: bytes.into() })
+    }
+
+    /// What the section lists under its keys, each object decoded once however often it is listed.
+    fn all_tensors(&self) -> Result<NameMap<Vec<Option<ConstantData>>>, String> {
+        let root = self.node(self.graph.root.ok_or("the section has no root")?, "root")?;
+        let mut known: FxHashMap<usize, Option<ConstantData>> = FxHashMap::default();
+        let mut listed = NameMap::default();
+        let mut objects = 0usize;
+        for (key, list) in self.entries(root)? {
+            let list = self.node(list, "list")?.list.as_deref().ok_or("what stands under a key is no list")?;
+            objects += list.len();
+            if objects > MAX_OBJECTS {
+                return Err(format!("it lists more than {MAX_OBJECTS} objects"));
+            }
+            let tensors = list.iter().map(|at| known.entry(*at).or_insert_with(|| self.tensor_of(*at).ok()).clone());
+            listed.insert(name(&key), tensors.collect());
+        }
+        Ok(listed)
     }
 
     /// The base64 of a constant's tensor, where it has one.
@@ -234,7 +258,7 @@ impl<'j> Decoder<'j> {
     /// The type of a constant: what its tensor's header says, else what its type says.
     fn constant(&self, node: &Node<'j>) -> Result<Constant, String> {
         let header = match self.tensor_text(node)? {
-            Some(text) => Some(tensor::header(text, MAX_DIMS)?),
+            Some(text) => Some(saved_tensor::header(text, MAX_DIMS)?),
             None => None,
         };
         if let Some(Header { shape, dtype }) = header {
@@ -288,7 +312,7 @@ fn values_of(text: &str, dims: &[Dim], dtype: DType) -> Known {
     if count > most || dtype.lanes != 1 {
         return None;
     }
-    let (_, bytes) = tensor::data(text, MAX_DIMS).ok()?;
+    let (_, bytes) = saved_tensor::data(text, MAX_DIMS).ok()?;
     let words = bytes.chunks_exact(width).map(|word| {
         let mut wide = [0u8; 8];
         wide.get_mut(..width)?.copy_from_slice(word);

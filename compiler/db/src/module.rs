@@ -5,12 +5,12 @@ use crate::queries::{check_item, full_signature, scope_context};
 use crate::workspace::{FileId, Workspace};
 use rx_analysis::elaborate::{Row, RowKind};
 use rx_analysis::function::ItemPlace;
-use rx_analysis::metadata::{self, ConstantData};
+use rx_analysis::metadata;
 use rx_analysis::relax_function::relax_function;
 use rx_analysis::{ItemPart, body, tir};
 use rx_base::name::name;
 use rx_base::{Diagnostic, Name, Span};
-use rx_ir::{Function, IndexSites, Item, Module, Origin, Signature};
+use rx_ir::{ConstantData, Constants, Function, IndexSites, Item, Module, Origin, Signature};
 use rx_syntax::document::{FunctionKind, ItemKind};
 use rx_tir::PrimFunc;
 use std::sync::Arc;
@@ -34,11 +34,7 @@ impl Workspace {
         let Some((db, document, inputs)) = self.parts(file) else { return Vec::new() };
         let row = |(at, item): (usize, &rx_syntax::document::Item)| {
             let (ItemKind::Function(kind), Some(name)) = (item.kind, item.name) else { return None };
-            let private = match &*full_signature(db, *inputs.items.get(at)?) {
-                Signature::Relax(signature) => signature.private,
-                Signature::Prim(signature) => signature.private,
-                _ => false,
-            };
+            let private = full_signature(db, *inputs.items.get(at)?).is_private();
             let span = absolute(document, at, &ItemPlace::Item(name, ItemPart::Name)).unwrap_or_default();
             Some(FunctionRow { name, kind, private, span })
         };
@@ -72,11 +68,19 @@ impl Workspace {
     /// What keeps it from being read: several classes, or Relax text outside functions that rx does not look at.
     pub fn module<L>(&self, file: FileId) -> Result<Module<L>, String> {
         let Some((db, document, inputs)) = self.parts(file) else { return Err("the file is gone".to_owned()) };
-        let mut module = Module { prelude: Arc::from(""), class: None, items: Vec::new() };
+        let mut module =
+            Module { prelude: Arc::from(""), constants: Constants::default(), class: None, items: Vec::new() };
         let mut prelude = String::new();
+        // Which of several sections a function sees is Python's to say.
+        let mut sections = document.items().iter().filter(|item| item.kind == ItemKind::Metadata);
+        let section = sections.next().filter(|_| sections.next().is_none());
+        if let Some(section) = section {
+            module.constants = metadata::constants(&section.segments);
+        }
         for (at, item) in document.items().iter().enumerate() {
             let text: String = item.segments.iter().map(|segment| segment.text()).collect();
             match item.kind {
+                ItemKind::Metadata if section.is_some() => {}
                 ItemKind::ModuleHeader if module.class.is_some() => {
                     return Err("it has several modules; passes take one".to_owned());
                 }
@@ -95,7 +99,11 @@ impl Workspace {
                     prelude.push_str(&text);
                 }
                 _ if text.trim().is_empty() => {}
-                _ => module.items.push(Item::Text { name: item.name, text: dedented(&text, item.indent).into() }),
+                _ => {
+                    let private = inputs.items.get(at).is_some_and(|input| full_signature(db, *input).is_private());
+                    let text = dedented(&text, item.indent).into();
+                    module.items.push(Item::Text { name: item.name, private, text });
+                }
             }
         }
         module.prelude = prelude.into();

@@ -38,7 +38,8 @@ pub enum ExprKind {
     Constant(Literal),
     /// A tensor constant of a list, `R.const([1, 2])`: its elements, row-major.
     Elements(Arc<[Literal]>),
-    /// A tensor kept in the metadata section, by key and index; its data may be absent.
+    /// A tensor kept in the metadata section, by key and index; its data may be absent. In modules for passes, of
+    /// [`crate::Constants`].
     Metadata {
         /// `ir.GenericConst`, `relax.expr.Constant`.
         key: Name,

@@ -4,6 +4,7 @@
 //! one variable, no name of a function is bound twice (but by the branches of one `if`, which bind what the `if` gives), and
 //! operands of calls are variables, constants and tuples of such (A-normal form, as in TVM).
 
+use crate::constants::Constants;
 use crate::expr::{Attr, Expr, Origin};
 use crate::struct_info::StructInfo;
 use rx_base::Name;
@@ -12,8 +13,10 @@ use std::sync::Arc;
 /// A module; `L` is a function of the loop-level IR, which this crate does not know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Module<L> {
-    /// The text in front of the class or the first function: imports, symbolic dims, the metadata section.
+    /// The text in front of the class or the first function: imports, symbolic dims.
     pub prelude: Arc<str>,
+    /// The constants that its functions name: the metadata section, and what passes have made.
+    pub constants: Constants,
     /// The name of its class; `None` of functions that stand in a file by themselves.
     pub class: Option<Name>,
     /// What it holds, in order.
@@ -37,6 +40,8 @@ pub enum Item<L> {
     Text {
         /// The name it binds.
         name: Option<Name>,
+        /// Whether it is a function that only its module may call.
+        private: bool,
         /// Its text.
         text: Arc<str>,
     },
@@ -121,6 +126,15 @@ impl<L> Item<L> {
             Item::Relax(function) => Some(function.name),
             Item::Loops { name, .. } => Some(*name),
             Item::Text { name, .. } => *name,
+        }
+    }
+
+    /// Whether it is a function that only its module may call. What passes make of loops is theirs alone.
+    pub fn is_private(&self) -> bool {
+        match self {
+            Item::Relax(function) => function.private,
+            Item::Loops { .. } => true,
+            Item::Text { private, .. } => *private,
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::error::{BuildError, Fault, RunError};
 use crate::interp::{bytes_of_memory, interpret, memory, typed};
 use rx_base::DType;
 use rx_cpu::{CpuKernel, CpuModule, Scratch};
+use rx_interp::Limits;
 use rx_lower::{KernelId, Program};
 use rx_tensor::{Scalar, Tensor};
 use std::sync::Arc;
@@ -75,7 +76,9 @@ impl Backend for Cpu {
     ) -> Result<(), RunError> {
         let compiled = match self.kernels.get(kernel.0 as usize) {
             Some(Built::Compiled(compiled)) => compiled,
-            Some(Built::Interpreted(program)) => return crate::interp::run(program, inputs, outputs, scalars),
+            Some(Built::Interpreted(program)) => {
+                return crate::interp::run(program, inputs, outputs, scalars, Limits::default());
+            }
             None => return Err(RunError::other("the kernel was not built")),
         };
         let shapes: Vec<Vec<i64>> = outputs.iter().map(|(_, shape, _)| shape.clone()).collect();

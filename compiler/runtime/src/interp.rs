@@ -12,6 +12,14 @@ use rx_tir::PrimFunc;
 #[derive(Default)]
 pub struct Interpreter {
     programs: Vec<rx_interp::Program>,
+    rounds: Option<u64>,
+}
+
+impl Interpreter {
+    /// One whose kernels fail where their loops take more rounds than these, about.
+    pub fn limited(rounds: u64) -> Interpreter {
+        Interpreter { programs: Vec::new(), rounds: Some(rounds) }
+    }
 }
 
 impl Backend for Interpreter {
@@ -48,7 +56,7 @@ impl Backend for Interpreter {
         let Some(program) = self.programs.get(kernel.0 as usize) else {
             return Err(RunError::other("the kernel was not built"));
         };
-        run(program, inputs, outputs, scalars)
+        run(program, inputs, outputs, scalars, Limits { rounds: self.rounds, cancel: None })
     }
 
     fn finish(&mut self) -> Result<(), RunError> {
@@ -65,12 +73,13 @@ pub(crate) fn interpret(func: &PrimFunc) -> Result<rx_interp::Program, BuildErro
     })
 }
 
-/// Interprets a function.
+/// Interprets a function, within limits.
 pub(crate) fn run(
     program: &rx_interp::Program,
     inputs: &[Argument<'_, Tensor>],
     outputs: &mut [(Tensor, Vec<i64>, DType)],
     scalars: &[Scalar],
+    limits: Limits<'_>,
 ) -> Result<(), RunError> {
     let mut buffers = Vec::with_capacity(inputs.len() + outputs.len());
     for input in inputs {
@@ -79,7 +88,7 @@ pub(crate) fn run(
     for (_, shape, dtype) in outputs.iter() {
         buffers.push(Tensor::zeros(*dtype, shape).map_err(memory)?);
     }
-    program.run(&mut buffers, scalars, Limits::default()).map_err(fault)?;
+    program.run(&mut buffers, scalars, limits).map_err(fault)?;
     for ((memory, ..), result) in outputs.iter_mut().zip(buffers.split_off(inputs.len())) {
         *memory = result;
     }

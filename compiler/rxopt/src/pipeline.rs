@@ -93,7 +93,7 @@ impl Pipeline {
     /// Runs a pass and checks what it made.
     pub fn apply(&mut self, step: &Step) -> Result<(), Failure> {
         let name = step.pass.name;
-        let made = (step.pass.run)(self.module.clone(), &step.arguments);
+        let made = (step.pass.run)(self.module.clone(), &step.arguments.clone().with_evaluator(rx_evaluate::evaluate));
         let made = made.map_err(|error| Failure::program(format!("rxopt: {error}")))?;
         let text = rx_transform::print(&made);
         let (workspace, id) = checked(&text, self.operators.clone());

@@ -38,6 +38,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub inputs: Vec<PathBuf>,
 
+    /// What the arrays of weights are, for a function whose weights another prepares: raw ones, which
+    /// `main_transform_params` is called with first, or prepared ones. It need not be said where names or shapes tell.
+    #[arg(long, value_enum, value_name = "WHICH")]
+    pub weights: Option<Weights>,
+
     /// Seed of the values of parameters that have no array [default: 0].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -126,6 +131,15 @@ pub enum Device {
     Interp,
     /// The CUDA C, compiled by a C++ compiler and run on the CPU: slow, to check kernels without a GPU.
     CudaSim,
+}
+
+/// `--weights`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weights {
+    /// As the model has them.
+    Raw,
+    /// As the function takes them.
+    Prepared,
 }
 
 /// `--emit`.

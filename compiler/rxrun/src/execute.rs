@@ -8,11 +8,10 @@ use crate::profile::Profile;
 use crate::report::{Report, What};
 use crate::session::Session;
 use crate::values::Values;
-use rx_base::{DType, Name};
-use rx_ir::Literal;
-use rx_lower::{Constant, Program};
+use rx_base::Name;
+use rx_lower::Program;
 use rx_runtime::{Backend, BuildError, Executor, RunError, Value};
-use rx_tensor::{Scalar, Tensor, TensorError, compare, npz};
+use rx_tensor::{Tensor, compare, npz};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,7 +64,7 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn new(session: &'a Session, program: Program, inputs: &'a Inputs, args: &'a Args) -> Result<Job<'a>, Failure> {
-        let constants = constants(session, &program)?;
+        let constants = rx_evaluate::constants(&session.workspace, session.file, &program).map_err(Failure::usage)?;
         Ok(Job { session, program: Arc::new(program), constants, inputs, args })
     }
 
@@ -169,7 +168,8 @@ impl<'a> Job<'a> {
     }
 }
 
-fn upload<B: Backend>(executor: &mut Executor<B>, input: &Input) -> Result<Value<B::Memory>, RunError> {
+/// Puts an argument into the memory of a device.
+pub fn upload<B: Backend>(executor: &mut Executor<B>, input: &Input) -> Result<Value<B::Memory>, RunError> {
     Ok(match input {
         Input::Tensor(tensor) => executor.upload(tensor)?,
         Input::Shape(dims) => Value::Shape(dims.as_slice().into()),
@@ -181,55 +181,14 @@ fn upload<B: Backend>(executor: &mut Executor<B>, input: &Input) -> Result<Value
     })
 }
 
-/// The tensors that stand in the program.
-fn constants(session: &Session, program: &Program) -> Result<Vec<Tensor>, Failure> {
-    let listed = |constant: &Constant| match constant {
-        Constant::Metadata { key, index } => Some((*key, *index)),
-        Constant::Scalar(..) | Constant::Elements { .. } => None,
-    };
-    let wanted: Vec<(Name, u32)> = program.constants.iter().filter_map(listed).collect();
-    let decoded = match wanted.is_empty() {
-        true => Vec::new(),
-        false => session.workspace.constants(session.file, &wanted).map_err(Failure::usage)?,
-    };
-    let mut decoded = decoded.into_iter();
-    let mut tensor = |constant: &Constant| -> Result<Tensor, TensorError> {
-        match constant {
-            Constant::Scalar(literal, dtype) => Tensor::from_scalar(*dtype, number(literal, *dtype)),
-            Constant::Elements { elements, shape, dtype } => {
-                let mut tensor = Tensor::zeros(*dtype, shape)?;
-                for (at, element) in elements.iter().enumerate() {
-                    tensor.set(at, number(element, *dtype));
-                }
-                Ok(tensor)
-            }
-            // One was decoded for each.
-            Constant::Metadata { .. } => match decoded.next() {
-                Some(data) => Tensor::from_bytes(data.dtype, &data.shape, &data.bytes),
-                None => Tensor::zeros(DType::UINT8, &[0]),
-            },
-        }
-    };
-    let tensors: Result<_, _> = program.constants.iter().map(&mut tensor).collect();
-    tensors.map_err(|error| Failure::usage(format!("a constant of the program: {error}")))
-}
-
-fn number(literal: &Literal, dtype: DType) -> Scalar {
-    match literal {
-        Literal::Int(value) if dtype.is_float() => Scalar::Float(*value as f64),
-        Literal::Int(value) => Scalar::Int(*value),
-        Literal::Float(value) => Scalar::Float(*value),
-        Literal::Bool(value) if dtype.is_float() => Scalar::Float(f64::from(u8::from(*value))),
-        Literal::Bool(value) => Scalar::Int(i64::from(*value)),
-    }
-}
-
-fn build_failure(session: &Session, error: &BuildError) -> Failure {
+/// Why a program cannot be built, at its statement.
+pub fn build_failure(session: &Session, error: &BuildError) -> Failure {
     let span = error.origins.iter().find_map(|origin| session.span(*origin));
     Failure::Run(error.to_string(), span)
 }
 
-fn run_failure(session: &Session, error: &RunError) -> Failure {
+/// Why a run failed, at its statement.
+pub fn run_failure(session: &Session, error: &RunError) -> Failure {
     Failure::Run(error.to_string(), error.origin.and_then(|origin| session.span(origin)))
 }
 

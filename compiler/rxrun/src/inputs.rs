@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::limits::indexed_dims;
 use crate::report::Report;
 use crate::session::Session;
+use crate::weights::{self, Preparation};
 use rx_base::name::{NameMap, name};
 use rx_base::{DType, Dim, Name, Span};
 use rx_ir::{Function, StructInfo};
@@ -33,34 +34,70 @@ pub struct Inputs {
     pub symbols: NameMap<i64>,
 }
 
-/// Reads and draws the arguments of `function`.
+/// Reads and draws the arguments of `function`. Raw weights are prepared where the module has a function that does.
 pub fn inputs(session: &Session, function: &Function, args: &Args, report: &mut Report) -> Result<Inputs, Failure> {
-    let mut given = arrays(&session.choices, function, report)?;
-    let mut inputs = Reader { session, function, symbols: NameMap::default(), seed: session.choices.seed };
+    let preparation = Preparation::of(session, function);
+    let mut given = arrays(&session.choices, function, preparation.as_ref(), report)?;
+    let raw = match &preparation {
+        Some(preparation) => {
+            preparation.is_raw(function, args.weights, &|param| given.find(&param).map(weights::described))?
+        }
+        None if args.weights.is_some() => {
+            let function = function.name;
+            let what = format!("--weights: no function of the module prepares the weights of `{function}`");
+            return Err(Failure::usage(what));
+        }
+        None => false,
+    };
+    let preparation = preparation.filter(|_| raw);
+    let own = preparation.as_ref().map_or(function.params.len(), |preparation| preparation.first);
+    let mut inputs = taken(session, function, (own, 0), &mut given)?;
+    let weights = match &preparation {
+        Some(preparation) => {
+            let raw = &preparation.raw;
+            // Drawn as they would be for the function that prepared its weights itself.
+            Some(taken(session, raw, (raw.params.len(), preparation.first), &mut given)?)
+        }
+        None => None,
+    };
+    if let Some(unused) = given.unused(args) {
+        return Err(Failure::usage(unused));
+    }
+    if let (Some(preparation), Some(weights)) = (&preparation, weights) {
+        let prepared = weights::prepared(session, preparation, weights.values, &weights.symbols, report)?;
+        inputs.values.extend(prepared);
+    }
+    Ok(inputs)
+}
+
+/// The first `count` arguments of a function: arrays that are given, others drawn as the arguments from `position` on are.
+fn taken(
+    session: &Session,
+    function: &Function,
+    (count, position): (usize, usize),
+    given: &mut Given,
+) -> Result<Inputs, Failure> {
+    let mut inputs = Reader { session, function, symbols: NameMap::default(), seed: session.choices.seed, position };
     for (symbol, value) in &session.choices.dims {
         inputs.symbols.insert(name(symbol), *value);
     }
-    let mut taken: Vec<Option<Tensor>> = Vec::with_capacity(function.params.len());
-    for (at, (param, ty)) in function.params.iter().enumerate() {
-        let array = take(&mut given, param);
+    let mut taken: Vec<Option<Tensor>> = Vec::with_capacity(count);
+    for (at, (param, ty)) in function.params.iter().enumerate().take(count) {
+        let array = take(given, param);
         if let Some((source, array)) = &array {
             inputs.fits(at, ty, array, source)?;
         }
         taken.push(array.map(|(_, array)| array));
     }
-    if let Some(unused) = given.unused(args) {
-        return Err(Failure::usage(unused));
-    }
     let limits = indexed_dims(function);
     let mut values = Vec::with_capacity(taken.len());
-    for (at, array) in taken.into_iter().enumerate() {
-        let ty = &function.params[at].1;
+    for ((at, array), (_, ty)) in taken.into_iter().enumerate().zip(&function.params) {
         values.push(match array {
             Some(array) => match (ty, array.get(0)) {
                 (StructInfo::Prim(_), Some(scalar)) => Input::Scalar(scalar),
                 _ => Input::Tensor(converted(array, ty)?),
             },
-            None => inputs.draw(at, ty, &limits[at])?,
+            None => inputs.draw(at, ty, limits.get(at).map_or(&[][..], Vec::as_slice))?,
         });
     }
     Ok(Inputs { values, symbols: inputs.symbols })
@@ -91,6 +128,13 @@ fn identifier(name: &str) -> String {
 }
 
 impl Given {
+    /// The array for a parameter.
+    fn find(&self, param: &str) -> Option<&Tensor> {
+        let exact = self.exact.get(param);
+        let array = exact.or_else(|| self.exact.iter().find(|(name, _)| is_of(name, param)).map(|(_, array)| array));
+        array.map(|(_, array)| array)
+    }
+
     /// Complains of an array that was named on the command line and is no parameter's.
     fn unused(&self, args: &Args) -> Option<String> {
         let named = args.input.iter().map(|(name, _)| name).find(|name| self.exact.contains_key(*name))?;
@@ -100,8 +144,14 @@ impl Given {
 
 /// Reads the arrays. What `rx.toml` names is meant for every function of its files: what this one does not need is left out,
 /// and said to be.
-fn arrays(choices: &Choices, function: &Function, report: &mut Report) -> Result<Given, Failure> {
-    let has = |name: &str| function.params.iter().any(|(param, _)| is_of(name, param));
+fn arrays(
+    choices: &Choices,
+    function: &Function,
+    preparation: Option<&Preparation>,
+    report: &mut Report,
+) -> Result<Given, Failure> {
+    let weights = preparation.map(|preparation| &preparation.raw.params[..]).unwrap_or_default();
+    let has = |name: &str| function.params.iter().chain(weights).any(|(param, _)| is_of(name, param));
     let mut exact = HashMap::new();
     let mut unread = None;
     for (at, source) in choices.arrays.iter().enumerate() {
@@ -155,6 +205,8 @@ struct Reader<'s> {
     function: &'s Function,
     symbols: NameMap<i64>,
     seed: u64,
+    /// The position of the first argument among those that are drawn.
+    position: usize,
 }
 
 impl Reader<'_> {
@@ -232,7 +284,7 @@ impl Reader<'_> {
                 };
                 let shape = self.extents(at, param, dims)?;
                 let below = indexed.iter().filter_map(|dim| self.value(dim)).min();
-                let drawn = random::draw(self.seed, at as u64, dtype, &shape, below);
+                let drawn = random::draw(self.seed, (self.position + at) as u64, dtype, &shape, below);
                 drawn.map(Input::Tensor).or_else(|error| missing(&error.to_string()))
             }
             StructInfo::Shape(shape) => match shape.dims() {
@@ -244,7 +296,8 @@ impl Reader<'_> {
                 if let Some(value) = symbol.and_then(|symbol| self.symbols.get(&symbol)) {
                     return Ok(Input::Scalar(rx_tensor::Scalar::Int(*value)));
                 }
-                let drawn = random::draw(self.seed, at as u64, info.dtype.unwrap_or(DType::INT64), &[], None);
+                let drawn =
+                    random::draw(self.seed, (self.position + at) as u64, info.dtype.unwrap_or(DType::INT64), &[], None);
                 match drawn.map(|tensor| tensor.get(0)) {
                     Ok(Some(scalar)) => Ok(Input::Scalar(scalar)),
                     _ => missing("values of this dtype cannot be drawn"),

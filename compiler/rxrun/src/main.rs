@@ -1,6 +1,7 @@
 //! `rxrun`: checks, compiles and runs a function of a Relax module.
 //!
-//! A face: it loads and checks the program ([`session`]), finds or draws the inputs ([`inputs`]), has it lowered, built and
+//! A face: it loads and checks the program ([`session`]), finds or draws the inputs ([`inputs`]), prepares
+//! weights ([`weights`]), has it lowered, built and
 //! run ([`execute`]) and watched ([`profile`], [`values`]), or prints a stage of it ([`emit`]), and says how it went
 //! ([`report`]). No rule of the language lives here.
 
@@ -17,6 +18,7 @@ mod report;
 mod session;
 mod table;
 mod values;
+mod weights;
 
 use args::Args;
 use clap::Parser;

@@ -9,10 +9,11 @@ use rx_base::name::{NameMap, name};
 use rx_base::{Dim, Name, Span};
 use rx_ir::rewrite::Renaming;
 use rx_ir::{
-    Attr, Block, BoundValue, Callee, Expr, ExprKind, Item, Origin, RelaxFunction, Sequence, StructInfo, VarBinding,
+    Attr, Block, BoundValue, Callee, ConstantData, Constants, Expr, ExprKind, Item, Origin, RelaxFunction, Sequence,
+    StructInfo, VarBinding,
 };
-use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Whether two modules are the same up to names.
@@ -30,17 +31,33 @@ pub fn first_difference(a: &Module, b: &Module) -> Option<String> {
     if let Some(name) = missing(&b, &a) {
         return Some(format!("only the second has {name}"));
     }
-    a.iter().find(|(name, item)| b.get(*name) != Some(item)).map(|(name, _)| name.clone())
+    a.iter().find(|(name, item)| !b.get(*name).is_some_and(|other| item.is_same(other))).map(|(name, _)| name.clone())
 }
 
 /// Items by canonical name.
 type Canonical = BTreeMap<String, CanonicalItem>;
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 enum CanonicalItem {
-    Relax(Box<RelaxFunction>),
+    /// A function, and the constants it names, in order; `None` of one whose data is not known.
+    Relax(Box<RelaxFunction>, Vec<Option<ConstantData>>),
     /// A prim_func or statement: its text, without the decorator, which says whether it is private, and its name.
     Text(String),
+}
+
+impl CanonicalItem {
+    /// Constants whose data one side does not know are what the other says.
+    fn is_same(&self, other: &CanonicalItem) -> bool {
+        match (self, other) {
+            (CanonicalItem::Relax(a, own), CanonicalItem::Relax(b, others)) => {
+                let same =
+                    |(a, b): (&Option<ConstantData>, &Option<ConstantData>)| a.is_none() || b.is_none() || a == b;
+                a == b && own.len() == others.len() && own.iter().zip(others).all(same)
+            }
+            (CanonicalItem::Text(a), CanonicalItem::Text(b)) => a == b,
+            _ => false,
+        }
+    }
 }
 
 fn canonical(module: &Module) -> Canonical {
@@ -51,11 +68,12 @@ fn canonical(module: &Module) -> Canonical {
         let value = match item {
             Item::Relax(function) => {
                 let mut function = RelaxFunction::clone(function);
-                Numbering::new(&globals).function(&mut function);
-                CanonicalItem::Relax(Box::new(function))
+                let mut numbering = Numbering::new(&globals, &module.constants);
+                numbering.function(&mut function);
+                CanonicalItem::Relax(Box::new(function), numbering.data)
             }
             Item::Loops { name, func } => CanonicalItem::Text(without_name(&rx_tir::print::script(func), Some(*name))),
-            Item::Text { name, text } => CanonicalItem::Text(without_name(text, *name)),
+            Item::Text { name, text, .. } => CanonicalItem::Text(without_name(text, *name)),
         };
         (key, value)
     };
@@ -71,14 +89,9 @@ fn without_name(text: &str, own: Option<Name>) -> String {
 
 /// The canonical name of every function: its own, of a private one that is named by another the order in which it is.
 fn global_names(module: &Module) -> NameMap<Name> {
-    let is_private = |item: &Item<_>| match item {
-        Item::Relax(function) => function.private,
-        Item::Loops { .. } => true,
-        Item::Text { text, .. } => text.lines().next().is_some_and(|line| line.contains("private=True")),
-    };
     let items: NameMap<&Item<_>> = module.items.iter().filter_map(|item| Some((item.name()?, item))).collect();
     let mut names = NameMap::default();
-    let mut public: Vec<Name> = module.items.iter().filter(|item| !is_private(item)).filter_map(Item::name).collect();
+    let mut public: Vec<Name> = module.items.iter().filter(|item| !item.is_private()).filter_map(Item::name).collect();
     public.sort_unstable_by_key(|name| name.as_str());
     names.extend(public.iter().map(|name| (*name, *name)));
     let mut at = 0;
@@ -106,11 +119,39 @@ struct Numbering<'a> {
     globals: &'a NameMap<Name>,
     variables: NameMap<Name>,
     symbols: NameMap<Name>,
+    constants: &'a Constants,
+    /// The numbers of constants that were met.
+    numbers: HashMap<(Name, u32), u32>,
+    /// Their data, by number.
+    data: Vec<Option<ConstantData>>,
 }
 
 impl<'a> Numbering<'a> {
-    fn new(globals: &'a NameMap<Name>) -> Numbering<'a> {
-        Numbering { globals, variables: NameMap::default(), symbols: NameMap::default() }
+    fn new(globals: &'a NameMap<Name>, constants: &'a Constants) -> Numbering<'a> {
+        let (variables, symbols) = (NameMap::default(), NameMap::default());
+        Numbering { globals, variables, symbols, constants, numbers: HashMap::new(), data: Vec::new() }
+    }
+
+    /// Gives constants their numbers. What their data says of types may be unknown on the other side: types of what holds
+    /// one are dropped.
+    fn constant(&mut self, expr: &mut Expr) {
+        if let ExprKind::Metadata { key, index } = &mut expr.kind {
+            let next = self.data.len();
+            let number = *self.numbers.entry((*key, *index)).or_insert_with(|| {
+                self.data.push(self.constants.get(*key, *index).cloned());
+                u32::try_from(next).unwrap_or(u32::MAX)
+            });
+            (*key, *index) = (name(""), number);
+            expr.ty = StructInfo::Object;
+            return;
+        }
+        let mut holds_one = false;
+        expr.each_child(&mut |child| holds_one |= matches!(child.kind, ExprKind::Metadata { .. }));
+        let is_tuple = |child: &Expr| matches!(child.kind, ExprKind::Tuple(_)) && child.ty == StructInfo::Object;
+        expr.each_child(&mut |child| holds_one |= is_tuple(child));
+        if holds_one {
+            expr.ty = StructInfo::Object;
+        }
     }
 
     fn define(&mut self, variable: &mut Name) {
@@ -141,6 +182,7 @@ impl<'a> Numbering<'a> {
         self.renaming(|renaming| renaming.expr(expr));
         expr.each_mut(&mut |expr| {
             expr.span = Span::default();
+            self.constant(expr);
             match &mut expr.kind {
                 ExprKind::Global(global) => *global = self.globals.get(global).copied().unwrap_or(*global),
                 ExprKind::Call(call) => {

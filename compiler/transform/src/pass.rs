@@ -1,7 +1,9 @@
 //! What a pass is, which passes there are, and how a command line names them.
 
 use crate::{Module, passes};
+use rx_base::Name;
 use rx_base::edit_distance::nearest;
+use rx_tensor::Tensor;
 use serde_json::Value;
 use std::fmt;
 
@@ -31,9 +33,18 @@ pub struct Parameter {
 
 /// Every pass, by name.
 pub const ALL: &[Pass] = &[
+    passes::bind_params::PASS,
     passes::bind_symbolic_vars::PASS,
+    passes::canonicalize::PASS,
+    passes::redundant_reshape::PASS,
+    passes::decompose::INFERENCE,
+    passes::decompose::TRAINING,
+    passes::call_tir_rewrite::PASS,
+    passes::kill_after_last_use::PASS,
+    passes::lift_transform_params::PASS,
     passes::dead_code::PASS,
     passes::common_subexpr::PASS,
+    passes::fold_constant::PASS,
     passes::inline_private::PASS,
 ];
 
@@ -52,9 +63,19 @@ impl fmt::Display for PassError {
     }
 }
 
-/// The arguments of a pass, one per parameter.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Arguments(Vec<Value>);
+/// Computes what a function of a module returns for some tensors, one per parameter: tensors in order, tuples flattened.
+/// Passes know no way to run anything; who runs passes gives them one (`rx_evaluate::evaluate`).
+///
+/// # Errors
+/// Why there is no value, in words: a run that fails, or takes too long.
+pub type Evaluate = fn(&Module, Name, &[Tensor]) -> Result<Vec<Tensor>, String>;
+
+/// What a pass is given: its arguments, one per parameter, and a way to compute values.
+#[derive(Clone, Debug)]
+pub struct Arguments {
+    values: Vec<Value>,
+    evaluate: Option<Evaluate>,
+}
 
 impl Arguments {
     /// Positional arguments as Python binds them, missing ones as their defaults.
@@ -73,12 +94,22 @@ impl Arguments {
                 .map_err(|error| PassError(format!("{name}: the default of `{}`: {error}", parameter.name))),
             (None, None) => Err(PassError(format!("{name}: argument `{}` is missing", parameter.name))),
         });
-        values.collect::<Result<_, _>>().map(Arguments)
+        Ok(Arguments { values: values.collect::<Result<_, _>>()?, evaluate: None })
     }
 
     /// The argument at an index of the pass's parameters; `null` where there is none.
     pub fn get(&self, at: usize) -> &Value {
-        self.0.get(at).unwrap_or(&Value::Null)
+        self.values.get(at).unwrap_or(&Value::Null)
+    }
+
+    /// The same, with a way to compute values.
+    pub fn with_evaluator(self, evaluate: Evaluate) -> Arguments {
+        Arguments { evaluate: Some(evaluate), ..self }
+    }
+
+    /// The way to compute values, where one was given.
+    pub fn evaluator(&self) -> Option<Evaluate> {
+        self.evaluate
     }
 }
 

@@ -1,6 +1,14 @@
 //! The passes, a file each.
 
+pub mod bind_params;
 pub mod bind_symbolic_vars;
+pub mod call_tir_rewrite;
+pub mod canonicalize;
 pub mod common_subexpr;
 pub mod dead_code;
+pub mod decompose;
+pub mod fold_constant;
 pub mod inline_private;
+pub mod kill_after_last_use;
+pub mod lift_transform_params;
+pub mod redundant_reshape;

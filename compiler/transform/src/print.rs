@@ -4,6 +4,7 @@
 //! What is printed reads back as the same module, up to names.
 
 mod expression;
+mod metadata;
 mod symbols;
 
 use crate::{Module, walk};
@@ -16,10 +17,15 @@ use std::sync::Arc;
 
 /// The module's text, ending in a line break.
 pub fn print(module: &Module) -> String {
+    let (module, section) = metadata::numbered(module);
     let mut printer = Printer { out: String::new(), indent: 0, class: module.class };
+    if !section.is_empty() {
+        printer.out.push_str(section.trim_end());
+        printer.out.push('\n');
+    }
     let declared = symbols::declared_in(&module.prelude);
     let mut prelude = module.prelude.trim_end().to_owned();
-    for symbol in symbols::of_signatures(module) {
+    for symbol in symbols::of_signatures(&module) {
         if !declared.contains(&symbol) {
             prelude.push_str(&format!("\n{symbol} = TypeVar(\"{symbol}\")"));
         }

@@ -2,6 +2,7 @@
 
 use rx_base::Name;
 use rx_ir::{BoundValue, Callee, Expr, ExprKind, RelaxFunction, Sequence, VarBinding};
+use std::sync::Arc;
 
 /// Gives `visit` every binding, those of branches in front of the `if` they belong to; nested functions not looked into.
 pub fn each_own_binding<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a VarBinding)) {
@@ -39,6 +40,22 @@ pub fn each_expression<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a Exp
         }
     }
     visit(&sequence.result);
+}
+
+/// As [`each_expression`], to change them.
+pub fn each_expression_mut(sequence: &mut Sequence, visit: &mut dyn FnMut(&mut Expr)) {
+    for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
+        match &mut binding.value {
+            BoundValue::Expr(value) => visit(value),
+            BoundValue::If(branches) => {
+                visit(&mut branches.condition);
+                each_expression_mut(&mut branches.then, visit);
+                each_expression_mut(&mut branches.otherwise, visit);
+            }
+            BoundValue::Function(function) => each_expression_mut(&mut Arc::make_mut(function).body, visit),
+        }
+    }
+    visit(&mut sequence.result);
 }
 
 /// The functions of the module that a function names, in reading order; one several times where it is named so.

@@ -1,22 +1,8 @@
 //! What each pass does, on programs small enough to be read.
 
-use rx_db::{FileKind, Workspace};
-use rx_transform::Module;
-use rx_transform::pass::parse;
+mod common;
 
-/// The functions of `text` as rx reads them; every text of these tests is without errors.
-fn read(text: &str) -> Module {
-    let mut workspace = Workspace::new();
-    let file = workspace.add(text, FileKind::Rx);
-    let errors: Vec<String> = workspace
-        .diagnostics(file)
-        .into_iter()
-        .filter(|found| found.severity == rx_base::Severity::Error)
-        .map(|found| found.message)
-        .collect();
-    assert!(errors.is_empty(), "{errors:?}\n{text}");
-    workspace.module(file).expect("a module")
-}
+use common::{apply, read};
 
 /// The body of a module, where `T` is `R.Tensor((2,), dtype="float32")`.
 fn module(body: &str) -> String {
@@ -30,10 +16,7 @@ fn module(body: &str) -> String {
 
 /// Checks that the passes make of one body the other, as text.
 fn check(passes: &str, before: &str, after: &str) {
-    let mut made = read(&module(before));
-    for step in parse(passes).expect("passes") {
-        made = (step.pass.run)(made, &step.arguments).expect("a module");
-    }
+    let made = apply(passes, read(&module(before))).expect("a module");
     let printed = rx_transform::print(&made);
     assert_eq!(printed, rx_transform::print(&read(&module(after))), "{printed}");
     read(&printed);

@@ -19,6 +19,8 @@ pub const FIX_ALL: &str = "source.fixAll.rx";
 pub const ANNOTATE: &str = "source.annotate.rx";
 /// Writes the inferred types of a function.
 pub const ANNOTATE_FUNCTION: &str = "refactor.rewrite.annotate.rx";
+/// Adds a function that takes raw weights.
+pub const RAW_ENTRY: &str = "refactor.extract.rawEntry.rx";
 
 /// An action whose edits are found when it is chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +81,13 @@ pub fn actions(
     if let (Some((name, _)), true) = (function, asked(ANNOTATE_FUNCTION)) {
         let what = What::AnnotateFunction(from.line, from.column);
         found.extend(whole(subject, format!("Write the inferred types of `{name}`"), ANNOTATE_FUNCTION, what));
+    }
+    if matches!(function, Some((_, true)))
+        && wanted(RAW_ENTRY)
+        && let Some((name, edit)) = rx_ide::raw_entry(&subject.view, range.start as usize)
+    {
+        let title = format!("Add `{name}`, which takes raw weights");
+        found.push(action(title, Some(RAW_ENTRY), |it| it.edit = Some(workspace_edit(subject, vec![edit]))));
     }
     found
 }

@@ -217,6 +217,40 @@ fn types_are_written_where_they_belong() {
     });
 }
 
+/// A function that takes prepared weights, beside what prepares them.
+const LIFTED: &str = "\
+# 𝔶é
+@I.ir_module
+class Module:
+    @R.function
+    def main_transform_params(weights: R.Tuple(R.Tensor((8,), \"float32\"))):
+        𝔴 = weights[0]
+        return (R.add(𝔴, 𝔴),)
+
+    @R.function
+    def main(x: R.Tensor((8,), \"float32\"), 𝔴: R.Tensor((8,), \"float32\")):
+        R.func_attr({\"num_input\": 1})
+        z = R.add(x, 𝔴)
+        return z
+";
+
+#[test]
+fn an_entry_that_takes_raw_weights_is_added() {
+    everywhere(LIFTED, |editor| {
+        let title = "Add `main_raw`, which takes raw weights";
+        let edits = editor.action(editor.range("main(x"), "refactor.extract", title);
+        let entry = "
+    @R.function
+    def main_raw(x: R.Tensor((8,), \"float32\"), weights: R.Tuple(R.Tensor((8,), \"float32\"))):
+        cls = Module
+        prepared = cls.main_transform_params(weights)
+        result = cls.main(x, prepared[0])
+        return result
+";
+        editor.becomes(&edits, &format!("{LIFTED}{entry}"));
+    });
+}
+
 #[test]
 fn a_name_changes_wherever_it_is_the_same_name() {
     let cases = [

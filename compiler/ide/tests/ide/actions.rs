@@ -83,3 +83,86 @@ fn inferred_types_are_written_of_a_function_or_of_all() {
     assert!(all.contains("y: R.Tensor((3,), dtype=\"float32\") = R.abs(x)"), "{all}");
     assert!(all.contains("-> R.Tensor((3,), dtype=\"float32\"):"), "{all}");
 }
+
+/// What `LiftTransformParams` leaves, with the cursor on a function.
+const LIFTED: &str = r#"n = TypeVar("n")
+@I.ir_module
+class Module:
+    @R.function
+    def main_transform_params(model_params: R.Tuple(R.Tensor((n, 8), dtype="float32"))) -> R.Tuple(R.Tensor((8, n), dtype="float32")):
+        R.func_attr({"num_input": 0})
+        with R.dataflow():
+            w: R.Tensor((n, 8), dtype="float32") = model_params[0]
+            wt: R.Tensor((8, n), dtype="float32") = R.permute_dims(w, axes=[1, 0])
+            output_tuple: R.Tuple(R.Tensor((8, n), dtype="float32")) = (wt,)
+            R.output(output_tuple)
+        return output_tuple
+
+    @R.function
+    def ma$0in(x: R.Tensor((4, 8), dtype="float32"), wt: R.Tensor((8, n), dtype="float32")) -> R.Tensor((4, n), dtype="float32"):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            gv: R.Tensor((4, n), dtype="float32") = R.matmul(x, wt, out_dtype=None)
+            R.output(gv)
+        return gv
+
+    @R.function
+    def other(x: R.Tensor((4, 8), dtype="float32")) -> R.Tensor((4, 8), dtype="float32"):
+        return x
+"#;
+
+/// The text with the entry that the action at the cursor adds.
+fn with_raw_entry(text: &str, kind: FileKind) -> Option<(String, String)> {
+    let fixture = Fixture::of_kind(text, kind);
+    let (entry, edit) = rx_ide::raw_entry(&fixture.view(), fixture.cursor)?;
+    Some((entry.to_string(), fixture.applied(&[edit])))
+}
+
+#[test]
+fn an_entry_takes_raw_weights() {
+    let (entry, text) = with_raw_entry(LIFTED, FileKind::Rx).expect("an entry");
+    assert_eq!(entry, "main_raw");
+    let wanted = "        return gv
+
+    @R.function
+    def main_raw(x: R.Tensor((4, 8), dtype=\"float32\"), model_params: R.Tuple(R.Tensor((n, 8), dtype=\"float32\"))):
+        cls = Module
+        prepared = cls.main_transform_params(model_params)
+        result = cls.main(x, prepared[0])
+        return result
+
+    @R.function
+    def other(";
+    assert!(text.contains(wanted), "{text}");
+    let mut workspace = rx_db::Workspace::new();
+    let file = workspace.add(&text, FileKind::Rx);
+    assert_eq!(workspace.diagnostics(file), [], "{text}");
+}
+
+#[test]
+fn an_entry_is_spelled_as_the_file_is() {
+    // Line ends, dims in brackets, names that are there already.
+    let text = LIFTED
+        .replace("n = TypeVar(\"n\")\n", "")
+        .replace("main_transform_params(model", "main_transform_params[n](model")
+        .replace("ma$0in(x", "ma$0in[n](x")
+        .replace("def other(", "def main_raw(")
+        .replace('\n', "\r\n");
+    let (entry, text) = with_raw_entry(&text, FileKind::Rx).expect("an entry");
+    assert_eq!(entry, "main_raw_1");
+    assert!(text.contains("    @R.function\r\n    def main_raw_1[n](x: R.Tensor("), "{text}");
+    assert!(!text.replace("\r\n", "").contains('\n'), "{text}");
+}
+
+#[test]
+fn where_nothing_prepares_weights_there_is_no_entry() {
+    for (from, to) in [
+        ("main_transform_params", "prepare"),
+        ("        R.func_attr({\"num_input\": 1})\n", ""),
+        ("\"num_input\": 1", "\"num_input\": 2"),
+    ] {
+        assert_eq!(with_raw_entry(&LIFTED.replace(from, to), FileKind::Rx), None, "{from}");
+    }
+    let elsewhere = LIFTED.replace("$0", "").replace("def other", "def ot$0her");
+    assert_eq!(with_raw_entry(&elsewhere, FileKind::Rx), None);
+}

@@ -2,6 +2,7 @@
 
 mod inputs;
 mod stages;
+mod weights;
 
 use rx_base::DType;
 use rx_tensor::{Scalar, Tensor, npy, npz};

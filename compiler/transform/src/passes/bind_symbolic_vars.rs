@@ -77,7 +77,8 @@ fn signature_symbols(function: &RelaxFunction) -> NameSet {
     symbols
 }
 
-fn bind(function: &mut RelaxFunction, values: &NameMap<i64>) {
+/// Puts values in the place of symbolic dims, in the signature and the body of a function.
+pub(super) fn bind(function: &mut RelaxFunction, values: &NameMap<i64>) {
     let dim = |symbol: Name| values.get(&symbol).map(|value| Dim::constant(*value));
     let renaming = Renaming { dim: &dim, variable: &|_| None };
     function.params.iter_mut().for_each(|(_, ty)| *ty = renaming.ty(ty));

@@ -1,4 +1,5 @@
-//! The header of a tensor in base64 (TVM `3rdparty/tvm-ffi/src/ffi/extra/serialization.cc`, `NDArrayNode::Save` of older versions).
+//! Tensors as TVM saves them, in base64 (TVM `3rdparty/tvm-ffi/src/ffi/extra/serialization.cc`, `NDArrayNode::Save` of older
+//! versions): header, extents, number of bytes, bytes; all little-endian.
 
 use rx_base::DType;
 use rx_base::dtype::TypeCode;
@@ -6,19 +7,22 @@ use rx_base::dtype::TypeCode;
 /// What stands first in a saved tensor.
 const MAGIC: u64 = 0xDD5E_40F0_96B4_A13F;
 
+/// DLPack's number of the host's memory.
+const CPU: u32 = 1;
+
 /// What a tensor's header says.
-pub(super) struct Header {
+pub struct Header {
     /// Its dims.
-    pub(super) shape: Vec<i64>,
+    pub shape: Vec<i64>,
     /// Its element type; `None` for one that rx has no name of.
-    pub(super) dtype: Option<DType>,
+    pub dtype: Option<DType>,
 }
 
 /// Reads the header of a tensor of at most `max_dims` dims, and checks that its data is there; the data is not decoded.
 ///
 /// # Errors
 /// What is wrong, in words.
-pub(super) fn header(base64: &str, max_dims: usize) -> Result<Header, String> {
+pub fn header(base64: &str, max_dims: usize) -> Result<Header, String> {
     read(base64, max_dims).map(|(header, ..)| header)
 }
 
@@ -26,7 +30,7 @@ pub(super) fn header(base64: &str, max_dims: usize) -> Result<Header, String> {
 ///
 /// # Errors
 /// What is wrong, in words.
-pub(super) fn data(base64: &str, max_dims: usize) -> Result<(Header, Vec<u8>), String> {
+pub fn data(base64: &str, max_dims: usize) -> Result<(Header, Vec<u8>), String> {
     let (header, mut bytes, size) = read(base64, max_dims)?;
     // As many as the header says there are; that they can be there was checked.
     let contents: Option<Vec<u8>> = (0..size).map(|_| bytes.byte()).collect();
@@ -95,6 +99,52 @@ fn dtype(code: u64, bits: u64, lanes: u64) -> Option<DType> {
     Some(DType { code, bits, lanes })
 }
 
+/// Writes a tensor of row-major, little-endian elements as base64.
+///
+/// `None`: the dtype has no number.
+pub fn write(shape: &[i64], dtype: DType, bytes: &[u8]) -> Option<String> {
+    let mut header: Vec<u8> = Vec::with_capacity(40 + 8 * shape.len());
+    header.extend(MAGIC.to_le_bytes());
+    header.extend(0u64.to_le_bytes());
+    header.extend(CPU.to_le_bytes());
+    header.extend(0u32.to_le_bytes());
+    header.extend(u32::try_from(shape.len()).ok()?.to_le_bytes());
+    let (code, bits) = numbers(dtype)?;
+    header.extend([code, bits]);
+    header.extend(dtype.lanes.to_le_bytes());
+    shape.iter().for_each(|extent| header.extend(extent.to_le_bytes()));
+    header.extend(u64::try_from(bytes.len()).ok()?.to_le_bytes());
+    Some(base64(header.iter().chain(bytes).copied(), header.len() + bytes.len()))
+}
+
+/// DLPack's number of the type, and its bits there.
+fn numbers(dtype: DType) -> Option<(u8, u8)> {
+    // A boolean takes a byte.
+    let bits = if dtype.code == TypeCode::Bool { 8 } else { dtype.bits };
+    let code = (0..=17u8).find(|code| {
+        let known = self::dtype(u64::from(*code), u64::from(bits), 1);
+        known.is_some_and(|known| known.code == dtype.code && known.bits == dtype.bits)
+    })?;
+    Some((code, bits))
+}
+
+/// Bytes, of which there are `count`, as base64 with padding.
+fn base64(bytes: impl Iterator<Item = u8>, count: usize) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digit = |bits: u32| char::from(DIGITS.get((bits & 63) as usize).copied().unwrap_or_default());
+    let mut text = String::with_capacity(count.div_ceil(3) * 4);
+    let mut bytes = bytes.map(u32::from);
+    while let Some(first) = bytes.next() {
+        let (second, third) = (bytes.next(), bytes.next());
+        let bits = first << 16 | second.unwrap_or_default() << 8 | third.unwrap_or_default();
+        text.push(digit(bits >> 18));
+        text.push(digit(bits >> 12));
+        text.push(if second.is_some() { digit(bits >> 6) } else { '=' });
+        text.push(if third.is_some() { digit(bits) } else { '=' });
+    }
+    text
+}
+
 /// The bytes of a base64 text, as far as they are asked for.
 struct Bytes<'t> {
     rest: std::str::Bytes<'t>,
@@ -128,5 +178,33 @@ impl Bytes<'_> {
         }
         self.count -= 8;
         Some((self.bits >> self.count) as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{data, write};
+    use rx_base::DType;
+
+    #[test]
+    fn what_is_written_is_what_tvm_writes_and_reads_back() {
+        let bytes: Vec<u8> = (0..16u8).map(f32::from).flat_map(f32::to_le_bytes).collect();
+        let text = write(&[16], DType::FLOAT32, &bytes).unwrap_or_default();
+        assert!(text.starts_with(
+            "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQAQAAAAAAAAAEAAAAAAAAAAAAAAAAAAgD8AAABAAABAQAAAgEA"
+        ));
+        assert!(text.ends_with("QQAAUEEAAGBBAABwQQ=="), "{text}");
+        let (header, again) = data(&text, 8).expect("a tensor");
+        assert_eq!((header.shape, header.dtype, again), (vec![16], Some(DType::FLOAT32), bytes));
+    }
+
+    #[test]
+    fn every_dtype_keeps_its_name() {
+        for name in ["bool", "int8", "uint8", "int64", "float16", "bfloat16", "float64", "float8_e4m3fn", "float8_e5m2"]
+        {
+            let dtype = DType::parse(name);
+            let text = dtype.and_then(|dtype| write(&[1, 0], dtype, &[])).unwrap_or_default();
+            assert_eq!(data(&text, 8).map(|(header, _)| header.dtype), Ok(dtype), "{name}");
+        }
     }
 }

@@ -1,0 +1,38 @@
+//! Modules of passes, evaluated.
+
+use crate::source::{Items, constants};
+use rx_base::{Name, Severity};
+use rx_db::{FileKind, Workspace};
+use rx_runtime::{Executor, interp::Interpreter};
+use rx_tensor::Tensor;
+use rx_transform::Module;
+use std::sync::Arc;
+
+/// The most rounds that the loops of one kernel take, about: some seconds.
+pub const ROUNDS: u64 = 50_000_000;
+
+/// What `entry` returns for these inputs, one tensor per parameter: tensors in order, tuples flattened. The interpreter
+/// computes it, in at most [`ROUNDS`] rounds per kernel.
+///
+/// # Errors
+/// Why it has no value: the module has errors, cannot be lowered, fails when it runs, or takes too long.
+pub fn evaluate(module: &Module, entry: Name, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+    let mut workspace = Workspace::new();
+    let file = workspace.add(&rx_transform::print(module), FileKind::Rx);
+    let diagnostics = workspace.unsuppressed_diagnostics(file);
+    if let Some(error) = diagnostics.into_iter().find(|diagnostic| diagnostic.severity == Severity::Error) {
+        return Err(error.message);
+    }
+    let lowered = rx_lower::lower(&Items::new(&workspace, file), entry);
+    let mut program = lowered.map_err(|problems| {
+        problems.into_iter().next().map_or_else(|| "it cannot be lowered".to_owned(), |problem| problem.message)
+    })?;
+    program.procedures.iter_mut().for_each(rx_lower::plan::plan);
+    let constants = constants(&workspace, file, &program)?;
+    let built = Executor::new(Arc::new(program), Interpreter::limited(ROUNDS), &constants, &mut |_| ());
+    let mut executor = built.map_err(|error| error.to_string())?;
+    let arguments: Result<Vec<_>, _> = inputs.iter().map(|input| executor.upload(input)).collect();
+    let result = arguments.and_then(|arguments| executor.run(arguments, &rx_base::name::NameMap::default()));
+    let result = result.and_then(|result| executor.download(&result));
+    result.map(|output| output.tensors()).map_err(|error| error.to_string())
+}

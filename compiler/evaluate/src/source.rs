@@ -1,0 +1,89 @@
+//! A checked text as lowering and devices want it.
+
+use rx_base::{DType, Diagnostic, Name, Span};
+use rx_db::{FileId, Workspace};
+use rx_ir::Function;
+use rx_lower::{Constant, Module, Program};
+use rx_tensor::{Tensor, TensorError};
+use rx_tir::PrimFunc;
+use rx_transform::constant::{of_elements, of_literal};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What reading a prim_func gave: none of this name, its loops, or why it has none.
+type PrimFuncRead = Option<Result<Arc<PrimFunc>, String>>;
+
+/// The functions of a file, for lowering.
+pub struct Items<'w> {
+    workspace: &'w Workspace,
+    file: FileId,
+    /// Each is read once.
+    prim_funcs: RefCell<HashMap<Name, PrimFuncRead>>,
+    /// What is wrong in prim_funcs, at their places.
+    mistakes: RefCell<Vec<Diagnostic<Span>>>,
+}
+
+impl<'w> Items<'w> {
+    /// Those of a file without errors.
+    pub fn new(workspace: &'w Workspace, file: FileId) -> Items<'w> {
+        Items { workspace, file, prim_funcs: RefCell::default(), mistakes: RefCell::default() }
+    }
+
+    /// What was found wrong in the prim_funcs that were asked for.
+    pub fn into_mistakes(self) -> Vec<Diagnostic<Span>> {
+        self.mistakes.into_inner()
+    }
+}
+
+impl Module for Items<'_> {
+    fn function(&self, name: Name) -> Option<Arc<Function>> {
+        self.workspace.function(self.file, name).map(Arc::new)
+    }
+
+    fn prim_func(&self, name: Name) -> PrimFuncRead {
+        if let Some(known) = self.prim_funcs.borrow().get(&name) {
+            return known.clone();
+        }
+        let read = self.workspace.prim_func(self.file, name).map(|read| match read {
+            Ok(func) => Ok(Arc::new(func)),
+            Err(diagnostics) => {
+                let reason = diagnostics.first().map(|first| first.message.clone()).unwrap_or_default();
+                self.mistakes.borrow_mut().extend(diagnostics);
+                Err(reason)
+            }
+        });
+        self.prim_funcs.borrow_mut().insert(name, read.clone());
+        read
+    }
+}
+
+/// The tensors that a program of a file's functions names, in the program's order.
+///
+/// # Errors
+/// A constant that the metadata section does not hold, or that no memory can hold, and why.
+pub fn constants(workspace: &Workspace, file: FileId, program: &Program) -> Result<Vec<Tensor>, String> {
+    let listed = |constant: &Constant| match constant {
+        Constant::Metadata { key, index } => Some((*key, *index)),
+        Constant::Scalar(..) | Constant::Elements { .. } => None,
+    };
+    let wanted: Vec<(Name, u32)> = program.constants.iter().filter_map(listed).collect();
+    let decoded = match wanted.is_empty() {
+        true => Vec::new(),
+        false => workspace.constants(file, &wanted)?,
+    };
+    let mut decoded = decoded.into_iter();
+    let mut tensor = |constant: &Constant| -> Result<Tensor, TensorError> {
+        match constant {
+            Constant::Scalar(literal, dtype) => of_literal(literal, *dtype),
+            Constant::Elements { elements, shape, dtype } => of_elements(elements, shape, *dtype),
+            // One was decoded for each.
+            Constant::Metadata { .. } => match decoded.next() {
+                Some(data) => Tensor::from_bytes(data.dtype, &data.shape, &data.bytes),
+                None => Tensor::zeros(DType::UINT8, &[0]),
+            },
+        }
+    };
+    let tensors: Result<_, _> = program.constants.iter().map(&mut tensor).collect();
+    tensors.map_err(|error| format!("a constant of the program: {error}"))
+}

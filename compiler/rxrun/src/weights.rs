@@ -1,0 +1,189 @@
+//! Weights of a function that takes them prepared, as `LiftTransformParams` leaves it: `main` beside a function that makes of
+//! raw weights what `main` takes. Arrays are raw or prepared; which they are is said, or seen, and never guessed.
+
+use crate::args::Weights;
+use crate::failure::Failure;
+use crate::inputs::Input;
+use crate::report::Report;
+use crate::session::Session;
+use rx_base::name::{NameMap, name};
+use rx_base::{Dim, Name};
+use rx_ir::{BindingKind, ExprKind, Function, StructInfo};
+use rx_runtime::cpu::Cpu;
+use rx_runtime::{Backend, Executor, Output, RunError, Value};
+use rx_tensor::Tensor;
+use std::sync::Arc;
+
+/// The function that prepares the weights of another.
+pub struct Preparation {
+    /// How many parameters of the other are no weights.
+    pub first: usize,
+    /// The function, with the fields of its tuple for parameters: what they are bound to first names them.
+    pub raw: Function,
+}
+
+impl Preparation {
+    /// What prepares the weights of `function`; `None` where the module has nothing that does.
+    pub fn of(session: &Session, function: &Function) -> Option<Preparation> {
+        let first = usize::try_from(function.num_input?).ok()?;
+        let own = function.name;
+        let names = [format!("{own}_transform_params"), "transform_params".to_owned()];
+        names.iter().filter(|known| **known != own.as_str()).find_map(|known| {
+            let transform = session.workspace.function(session.file, name(known))?;
+            let [(param, StructInfo::Tuple(fields))] = &transform.params[..] else { return None };
+            let gives = transform.ret.as_tuple()?;
+            let takes = function.params.get(first..)?;
+            let fits =
+                gives.len() == takes.len() && takes.iter().zip(gives).all(|((_, takes), gives)| is_like(takes, gives));
+            if !fits {
+                return None;
+            }
+            let params = fields.iter().enumerate().map(|(at, ty)| (field_name(&transform, *param, at), ty.clone()));
+            let params = params.collect();
+            Some(Preparation { first, raw: Function { params, ..transform } })
+        })
+    }
+
+    /// Whether the arrays of these names are raw weights.
+    ///
+    /// # Errors
+    /// Where they may be either, or are both, and `--weights` does not say.
+    pub fn is_raw(
+        &self,
+        function: &Function,
+        said: Option<Weights>,
+        array: &dyn Fn(Name) -> Option<(Vec<i64>, rx_base::DType)>,
+    ) -> Result<bool, Failure> {
+        if let Some(said) = said {
+            return Ok(said == Weights::Raw);
+        }
+        let prepared = function.params.get(self.first..).unwrap_or_default();
+        let given = |params: &[(Name, StructInfo)]| -> Vec<Name> {
+            params.iter().map(|(param, _)| *param).filter(|param| array(*param).is_some()).collect()
+        };
+        let (as_raw, as_prepared) = (given(&self.raw.params), given(prepared));
+        let only_raw = as_raw.iter().find(|param| !as_prepared.contains(param));
+        let only_prepared = as_prepared.iter().find(|param| !as_raw.contains(param));
+        let (own, transform) = (function.name, self.raw.name);
+        match (only_raw, only_prepared) {
+            (Some(raw), Some(done)) => {
+                let which = format!("`{raw}` is a raw weight, `{done}` one that `{transform}` has prepared");
+                Err(undecided(&format!("{which}: `{own}` takes the one or the other")))
+            }
+            (Some(_), None) => Ok(true),
+            (None, Some(_)) => Ok(false),
+            // Nothing is given that could be either: what is drawn is drawn for the function that is called.
+            (None, None) if as_raw.is_empty() => Ok(false),
+            (None, None) => match (fit(&self.raw.params, array), fit(prepared, array)) {
+                (true, false) => Ok(true),
+                (false, true) => Ok(false),
+                _ => {
+                    let names: Vec<String> = as_raw.iter().map(|param| format!("`{param}`")).collect();
+                    let names = names.join(", ");
+                    Err(undecided(&format!("{names} may be raw weights, or what `{transform}` has made of them")))
+                }
+            },
+        }
+    }
+}
+
+fn undecided(why: &str) -> Failure {
+    Failure::usage(format!("{why}; say --weights raw or --weights prepared"))
+}
+
+/// Whether one type may be the other, dims aside that symbols name.
+fn is_like(takes: &StructInfo, gives: &StructInfo) -> bool {
+    match (takes.as_tensor(), gives.as_tensor()) {
+        (Some(takes), Some(gives)) => takes.dtype == gives.dtype && takes.shape.ndim() == gives.shape.ndim(),
+        (None, None) => std::mem::discriminant(takes) == std::mem::discriminant(gives),
+        _ => false,
+    }
+}
+
+/// Whether the arrays that are given have the shapes and dtypes of these parameters.
+fn fit(params: &[(Name, StructInfo)], array: &dyn Fn(Name) -> Option<(Vec<i64>, rx_base::DType)>) -> bool {
+    let mut dims: NameMap<i64> = NameMap::default();
+    params.iter().all(|(param, ty)| {
+        let (Some((shape, dtype)), Some(tensor)) = (array(*param), ty.as_tensor()) else { return true };
+        let extents = tensor.shape.dims();
+        tensor.dtype.is_none_or(|own| own == dtype)
+            && tensor.shape.ndim().is_none_or(|ndim| ndim == shape.len())
+            && extents
+                .is_none_or(|extents| extents.iter().zip(&shape).all(|(dim, extent)| same(dim, *extent, &mut dims)))
+    })
+}
+
+fn same(dim: &Dim, extent: i64, dims: &mut NameMap<i64>) -> bool {
+    match dim.as_symbol() {
+        Some(symbol) => *dims.entry(symbol).or_insert(extent) == extent,
+        None => {
+            let known = dim.substitute(&|symbol| dims.get(&symbol).copied().map(Dim::constant)).as_constant();
+            known.is_none_or(|known| known == extent)
+        }
+    }
+}
+
+/// What a field of the tuple is called: the variable that is bound to it, else its number.
+fn field_name(transform: &Function, tuple: Name, at: usize) -> Name {
+    let bound = transform.body.bindings.iter().find_map(|binding| match &binding.kind {
+        BindingKind::Value { variable, value, .. } => match &value.kind {
+            ExprKind::TupleGet(inner, field) if *field == at && inner.as_var() == Some(tuple) => Some(*variable),
+            _ => None,
+        },
+        _ => None,
+    });
+    bound.unwrap_or_else(|| name(&format!("{tuple}.{at}")))
+}
+
+/// What the function makes of raw weights, computed on the CPU: one value per parameter that takes one.
+///
+/// # Errors
+/// Where it cannot be lowered or built, or fails.
+pub fn prepared(
+    session: &Session,
+    preparation: &Preparation,
+    raw: Vec<Input>,
+    symbols: &NameMap<i64>,
+    report: &mut Report,
+) -> Result<Vec<Input>, Failure> {
+    let transform = preparation.raw.name;
+    let program = session.lower(transform, true)?;
+    let constants = rx_evaluate::constants(&session.workspace, session.file, &program).map_err(Failure::usage)?;
+    let built = Executor::new(Arc::new(program), Cpu::default(), &constants, &mut |_| ());
+    let mut executor = built.map_err(|error| crate::execute::build_failure(session, &error))?;
+    executor.on_print(report.printer());
+    let count = raw.len();
+    let result = run(&mut executor, Input::Tuple(raw), symbols);
+    let result = result.map_err(|error| crate::execute::run_failure(session, &error))?;
+    report.remark(&format!("`{transform}` prepared {count} weight{}", if count == 1 { "" } else { "s" }));
+    let Output::Tuple(fields) = result else {
+        return Err(Failure::usage(format!("`{transform}` gives no tuple")));
+    };
+    fields.into_iter().map(|field| input(field, transform)).collect()
+}
+
+fn run<B: Backend>(executor: &mut Executor<B>, weights: Input, symbols: &NameMap<i64>) -> Result<Output, RunError> {
+    let weights: Value<B::Memory> = crate::execute::upload(executor, &weights)?;
+    let result = executor.run(vec![weights], symbols)?;
+    executor.download(&result)
+}
+
+/// A result as an argument.
+fn input(value: Output, transform: Name) -> Result<Input, Failure> {
+    Ok(match value {
+        Output::Tensor(tensor) => Input::Tensor(tensor),
+        Output::Shape(dims) => Input::Shape(dims),
+        Output::Scalar(scalar) => Input::Scalar(scalar),
+        Output::Tuple(fields) => {
+            Input::Tuple(fields.into_iter().map(|field| input(field, transform)).collect::<Result<_, _>>()?)
+        }
+        Output::String(_) | Output::Null | Output::Function(_) => {
+            return Err(Failure::usage(format!("`{transform}` gives what is no weight")));
+        }
+    })
+}
+
+/// The shape and the dtype of a tensor.
+pub fn described(tensor: &Tensor) -> (Vec<i64>, rx_base::DType) {
+    (tensor.shape().to_vec(), tensor.dtype())
+}

@@ -1,0 +1,154 @@
+//! `BindParams`: parameters of a function become constants.
+//!
+//! TVM `src/relax/transform/bind_params.cc`. Symbolic dims that a tensor's shape settles get their values everywhere in the
+//! function. A function that others of the module call keeps its parameters: theirs are other values.
+
+mod tensors;
+
+use crate::make::{Changed, infer_again};
+use crate::pass::{Arguments, Parameter, Pass, PassError};
+use crate::substitute::replace_in_sequence;
+use crate::{Module, constant, walk};
+use rx_base::edit_distance::nearest;
+use rx_base::name::{NameMap, name};
+use rx_base::{Dim, Name};
+use rx_ir::{Constants, Expr, Item, RelaxFunction, StructInfo};
+use rx_tensor::Tensor;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "BindParams",
+    parameters: &[
+        Parameter { name: "func_name", default: None, doc: "The function to change." },
+        Parameter {
+            name: "params",
+            default: None,
+            doc: "Parameters by name, each with its tensor: numbers in lists; {\"__ndarray__\": \"float32\", \"shape\": [2], \
+                  \"data\": [1, 2]}, zeros where data is null; {\"file\": \"w.npz\", \"entry\": \"w\"}, of .npz, .npy or .safetensors.",
+        },
+    ],
+    doc: "Replaces parameters of a function by constants.",
+    reference: "src/relax/transform/bind_params.cc",
+    run,
+};
+
+fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
+    let (Value::String(wanted), Value::Object(params)) = (arguments.get(0), arguments.get(1)) else {
+        return Err(mistake("it takes the name of a function, and tensors by the names of its parameters"));
+    };
+    let wanted = name(wanted);
+    if let Some(caller) = module.functions().find(|function| walk::globals(function).contains(&wanted)) {
+        let caller = caller.name;
+        return Err(mistake(&format!("`{caller}` calls `{wanted}`: its parameters are not the same everywhere")));
+    }
+    let mut constants = std::mem::take(&mut module.constants);
+    let found = module.items.iter_mut().find_map(|item| match item {
+        Item::Relax(function) if function.name == wanted => Some(Arc::make_mut(function)),
+        _ => None,
+    });
+    let function = found.ok_or_else(|| mistake(&format!("the module has no Relax function `{wanted}`")))?;
+    bind(function, params, &mut constants)?;
+    module.constants = constants;
+    Ok(module)
+}
+
+fn mistake(what: &str) -> PassError {
+    PassError(format!("BindParams: {what}"))
+}
+
+/// Puts constants in the place of parameters.
+fn bind(function: &mut RelaxFunction, given: &Map<String, Value>, constants: &mut Constants) -> Result<(), PassError> {
+    let mut tensors: NameMap<Tensor> = NameMap::default();
+    for (param, value) in given {
+        let declared = function.params.iter().find(|(known, _)| known.as_str() == param);
+        let Some((known, ty)) = declared else {
+            let near = nearest(param, function.params.iter().map(|(known, _)| known.as_str()));
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            return Err(mistake(&format!("`{}` has no parameter `{param}`{hint}", function.name)));
+        };
+        let read = tensors::read(value, ty).map_err(|problem| mistake(&format!("`{param}`: {problem}")))?;
+        tensors.insert(*known, read);
+    }
+    let dims = settled(function, &tensors)?;
+    if !dims.is_empty() {
+        super::bind_symbolic_vars::bind(function, &dims);
+    }
+    let mut values: NameMap<Expr> = NameMap::default();
+    let mut changed = Changed::default();
+    // In the order of the parameters, so that constants have the same numbers on every run.
+    for (param, ty) in &function.params {
+        let Some(tensor) = tensors.get(param) else { continue };
+        let value = constant::expression(tensor, constants);
+        if value.ty != *ty {
+            changed.insert(*param, value.ty.clone());
+        }
+        values.insert(*param, value);
+    }
+    let returns_what_it_says = function.ret == function.body.result.ty;
+    infer_again(&mut function.body, &mut changed)?;
+    if returns_what_it_says {
+        function.ret = function.body.result.ty.clone();
+    }
+    replace_in_sequence(&mut function.body, &values);
+    function.params.retain(|(param, _)| !values.contains_key(param));
+    Ok(())
+}
+
+/// The values of the symbolic dims that the shapes of tensors settle.
+///
+/// # Errors
+/// A dtype or shape that is not the parameter's.
+fn settled(function: &RelaxFunction, tensors: &NameMap<Tensor>) -> Result<NameMap<i64>, PassError> {
+    let mut dims: NameMap<i64> = NameMap::default();
+    let shapes = |visit: &mut dyn FnMut(Name, &Tensor, &StructInfo) -> Result<(), PassError>| {
+        for (param, ty) in &function.params {
+            if let Some(tensor) = tensors.get(param) {
+                visit(*param, tensor, ty)?;
+            }
+        }
+        Ok(())
+    };
+    shapes(&mut |param, tensor, ty| {
+        let wrong = || mistake(&format!("`{param}` is {ty}, its tensor is {}", described(tensor)));
+        let declared = ty.as_tensor().ok_or_else(wrong)?;
+        let fits = declared.dtype.is_none_or(|dtype| dtype == tensor.dtype())
+            && declared.shape.ndim().is_none_or(|ndim| ndim == tensor.shape().len());
+        if !fits {
+            return Err(wrong());
+        }
+        for (dim, extent) in declared.shape.dims().into_iter().flatten().zip(tensor.shape()) {
+            if let Some(symbol) = dim.as_symbol()
+                && *dims.entry(symbol).or_insert(*extent) != *extent
+            {
+                return Err(mistake(&format!(
+                    "the shape of `{param}` makes `{symbol}` both {} and {extent}",
+                    dims[&symbol]
+                )));
+            }
+        }
+        Ok(())
+    })?;
+    let value = |symbol: Name| dims.get(&symbol).map(|value| Dim::constant(*value));
+    shapes(&mut |param, tensor, ty| {
+        let declared = ty.as_tensor().and_then(|tensor| tensor.shape.dims());
+        for (dim, extent) in declared.into_iter().flatten().zip(tensor.shape()) {
+            match dim.substitute(&value).as_constant() {
+                Some(known) if known == *extent => {}
+                _ => {
+                    let shape = described(tensor);
+                    return Err(mistake(&format!("`{param}` is {ty}, its tensor is {shape}: {dim} is not {extent}")));
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(dims)
+}
+
+fn described(tensor: &Tensor) -> String {
+    let extents: Vec<String> = tensor.shape().iter().map(i64::to_string).collect();
+    let comma = if extents.len() == 1 { "," } else { "" };
+    format!("{} ({}{comma})", tensor.dtype(), extents.join(", "))
+}

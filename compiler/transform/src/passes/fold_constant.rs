@@ -1,0 +1,307 @@
+//! `FoldConstant`: what is computed of constants alone becomes a constant.
+//!
+//! TVM `src/relax/transform/fold_constant.cc`. Calls of `R.call_tir` with tensor constants for arguments are folded
+//! everywhere, pure operators in dataflow blocks only. What makes a tensor of nothing (`R.zeros`) is folded up to
+//! [`MAX_CREATED`] elements. Shapes are put where operators take them; `R.tensor_to_shape` of a constant is a shape. What has
+//! no value here, because it fails or takes too long, stays for the run.
+
+use crate::Module;
+use crate::constant;
+use crate::effects::Effects;
+use crate::make::{Changed, expr_again};
+use crate::pass::{Arguments, Evaluate, Pass, PassError};
+use crate::passes::dead_code::remove_unused;
+use rx_base::name::{NameMap, name};
+use rx_base::{Dim, Name};
+use rx_ir::{
+    Argument, Block, BoundValue, Callee, Constants, Expr, ExprKind, Item, Origin, PrimValue, RelaxFunction, Sequence,
+    Shape, StructInfo, VarBinding,
+};
+use rx_ops::Compute;
+use rx_tensor::Tensor;
+use std::sync::Arc;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "FoldConstant",
+    parameters: &[],
+    doc: "Computes what depends on constants only, and puts the constants in its place.",
+    reference: "src/relax/transform/fold_constant.cc",
+    run,
+};
+
+/// The most elements of a tensor that is made of no tensor: a larger one is made faster than it is read.
+const MAX_CREATED: i64 = 1024;
+
+/// The most bytes that a call that is folded may give.
+const MAX_BYTES: i64 = 1 << 30;
+
+fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
+    let evaluate = arguments.evaluator();
+    let evaluate = evaluate.ok_or_else(|| PassError("FoldConstant: nothing here computes values".to_owned()))?;
+    let effects = Effects::of(&module);
+    let mut folding = Folding {
+        evaluate,
+        shell: Module { items: Vec::new(), constants: Constants::default(), ..module.clone() },
+        callees: module.items.iter().filter_map(|item| Some((item.name()?, item.clone()))).collect(),
+        constants: std::mem::take(&mut module.constants),
+        known: NameMap::default(),
+        changed: Changed::default(),
+    };
+    for function in module.functions_mut() {
+        folding.known.clear();
+        folding.changed.clear();
+        folding.function(function)?;
+        remove_unused(function, &effects);
+    }
+    module.constants = folding.constants;
+    Ok(module)
+}
+
+struct Folding {
+    evaluate: Evaluate,
+    /// What stands in front of the module.
+    shell: Module,
+    callees: NameMap<Item<rx_tir::PrimFunc>>,
+    constants: Constants,
+    /// Variables that are constants, shapes, or tuples of constants.
+    known: NameMap<Expr>,
+    /// Variables whose type is more than where they are named it says.
+    changed: Changed,
+}
+
+impl Folding {
+    fn function(&mut self, function: &mut RelaxFunction) -> Result<(), PassError> {
+        let returns_what_it_says = function.ret == function.body.result.ty;
+        self.sequence(&mut function.body)?;
+        if returns_what_it_says {
+            function.ret = function.body.result.ty.clone();
+        }
+        Ok(())
+    }
+
+    fn sequence(&mut self, sequence: &mut Sequence) -> Result<(), PassError> {
+        for Block { outputs, bindings } in &mut sequence.blocks {
+            for binding in bindings {
+                self.binding(binding, outputs.is_some())?;
+            }
+        }
+        expr_again(&mut sequence.result, &self.changed)?;
+        self.substitute(&mut sequence.result);
+        Ok(())
+    }
+
+    fn binding(&mut self, binding: &mut VarBinding, dataflow: bool) -> Result<(), PassError> {
+        match &mut binding.value {
+            BoundValue::Expr(value) => {
+                let inferred = expr_again(value, &self.changed)?.is_some();
+                self.substitute(value);
+                let folded = self.folded(value, dataflow);
+                if inferred || folded.is_some() {
+                    *value = folded.unwrap_or_else(|| value.clone());
+                    binding.ty = value.ty.clone();
+                }
+                if self.is_value(value) {
+                    self.known.insert(binding.variable, value.clone());
+                }
+                // What the variable was said to be, its uses say.
+                if inferred || value.ty != binding.ty || self.known.contains_key(&binding.variable) {
+                    self.changed.insert(binding.variable, value.ty.clone());
+                }
+                Ok(())
+            }
+            BoundValue::If(branches) => {
+                self.substitute(&mut branches.condition);
+                self.sequence(&mut branches.then)?;
+                self.sequence(&mut branches.otherwise)
+            }
+            BoundValue::Function(function) => self.function(Arc::make_mut(function)),
+        }
+    }
+
+    /// Whether a value may stand where its variable is named.
+    fn is_value(&self, value: &Expr) -> bool {
+        match &value.kind {
+            ExprKind::Shape(_) => true,
+            ExprKind::Tuple(fields) => fields.iter().all(|field| constant::is_known(field, &self.constants)),
+            _ => constant::is_known(value, &self.constants),
+        }
+    }
+
+    /// Puts constants in the place of variables, and shapes where an operator takes them.
+    fn substitute(&self, expr: &mut Expr) {
+        let takes_shapes = !matches!(expr.as_op(), None | Some("call_tir"));
+        expr.each_mut(&mut |expr| match &expr.kind {
+            ExprKind::Var(variable) => {
+                if let Some(value) = self.known.get(variable)
+                    && constant::is_known(value, &self.constants)
+                {
+                    *expr = value.clone();
+                }
+            }
+            ExprKind::TupleGet(tuple, at) => {
+                let tuple = tuple.as_var().and_then(|tuple| self.known.get(&tuple));
+                if let Some(Expr { kind: ExprKind::Tuple(fields), .. }) = tuple
+                    && let Some(field) = fields.get(*at)
+                {
+                    *expr = field.clone();
+                }
+            }
+            _ => {}
+        });
+        if takes_shapes {
+            expr.each_child_mut(&mut |child| {
+                let value = child.as_var().and_then(|variable| self.known.get(&variable));
+                if let Some(value @ Expr { kind: ExprKind::Shape(_), .. }) = value {
+                    *child = value.clone();
+                }
+            });
+        }
+    }
+
+    /// The constant, or the tuple of constants, that a call is.
+    fn folded(&mut self, value: &Expr, dataflow: bool) -> Option<Expr> {
+        let call = value.as_call()?;
+        let Callee::Op(operator) = call.callee else { return None };
+        if operator.as_str() == "tensor_to_shape" && dataflow {
+            return self.shape(call.arguments.first()?);
+        }
+        let mut depends_on_symbols = false;
+        value.each_symbol(&mut |_| depends_on_symbols = true);
+        let (types, is_tuple) = outputs(&value.ty)?;
+        let elements = types.iter().try_fold(0i64, |sum, (extents, _)| sum.checked_add(count(extents)?))?;
+        let bytes = types.iter().try_fold(0i64, |sum, (extents, width)| {
+            sum.checked_add(count(extents)?.checked_mul(i64::try_from(*width).ok()?)?)
+        });
+        if depends_on_symbols || bytes.is_none_or(|bytes| bytes > MAX_BYTES) {
+            return None;
+        }
+        let callee = match operator.as_str() {
+            "call_tir" => Some(self.kernel(call)?),
+            _ => {
+                let schema = rx_ops::find(operator)?;
+                let has_loops = matches!(schema.compute, Some(Compute::Loops(_) | Compute::View(_)));
+                // Training passes look for it.
+                let is_dropout = operator.as_str() == "nn.dropout";
+                let takes = self.takes_constants(value)?;
+                let is_pure = schema.purity == rx_ops::Purity::Pure;
+                if !dataflow || !has_loops || !is_pure || is_dropout || (!takes && elements > MAX_CREATED) {
+                    return None;
+                }
+                None
+            }
+        };
+        let results = self.evaluated(value, callee)?;
+        let fits = results.len() == types.len()
+            && results.iter().zip(&types).all(|(result, (extents, _))| result.shape() == extents.as_slice());
+        if !fits {
+            return None;
+        }
+        let mut fields: Vec<Expr> =
+            results.iter().map(|result| constant::expression(result, &mut self.constants)).collect();
+        match is_tuple {
+            true => Some(Expr::new(ExprKind::Tuple(fields), value.ty.clone())),
+            false => fields.pop(),
+        }
+    }
+
+    /// The function that `R.call_tir` calls, where all its arguments are tensor constants.
+    fn kernel(&self, call: &rx_ir::Call) -> Option<Item<rx_tir::PrimFunc>> {
+        let schema = rx_ops::find(name("call_tir"))?;
+        let ExprKind::Global(callee) = schema.operand(call, "gvar")?.kind else { return None };
+        let ExprKind::Tuple(arguments) = &schema.operand(call, "args")?.kind else { return None };
+        arguments.iter().all(|argument| constant::is_known(argument, &self.constants)).then_some(())?;
+        self.callees.get(&callee).filter(|item| !matches!(item, Item::Relax(_))).cloned()
+    }
+
+    /// Whether a call takes a tensor; `None` where it takes what is not known here.
+    fn takes_constants(&self, value: &Expr) -> Option<bool> {
+        let mut takes = false;
+        let mut all_known = true;
+        value.each_child(&mut |child| {
+            child.each(&mut |inner| match &inner.kind {
+                ExprKind::Constant(_) | ExprKind::Elements(_) | ExprKind::Metadata { .. } => {
+                    takes = true;
+                    all_known &= constant::is_known(inner, &self.constants);
+                }
+                ExprKind::Shape(_) | ExprKind::Tuple(_) | ExprKind::Str(_) | ExprKind::DType(_) => {}
+                ExprKind::Prim(value) => all_known &= !matches!(value, PrimValue::Opaque),
+                _ => all_known = false,
+            });
+        });
+        all_known.then_some(takes)
+    }
+
+    /// The results of a call, computed: its constants are passed to a function that does nothing else.
+    fn evaluated(&self, value: &Expr, callee: Option<Item<rx_tir::PrimFunc>>) -> Option<Vec<Tensor>> {
+        let own = name("evaluated");
+        let mut params: Vec<(Name, StructInfo)> = Vec::new();
+        let mut inputs: Vec<Tensor> = Vec::new();
+        let mut value = value.clone();
+        let mut all_held = true;
+        value.each_mut(&mut |expr| {
+            if matches!(expr.kind, ExprKind::Elements(_) | ExprKind::Metadata { .. }) {
+                let Some(tensor) = constant::tensor(expr, &self.constants) else { return all_held = false };
+                let param = name(&format!("constant{}", params.len()));
+                let extents: Vec<Dim> = tensor.shape().iter().copied().map(Dim::constant).collect();
+                let ty = StructInfo::tensor(extents, Some(tensor.dtype()));
+                params.push((param, ty.clone()));
+                inputs.push(tensor);
+                *expr = Expr::var(param, ty);
+            }
+        });
+        all_held.then_some(())?;
+        let (ty, result) = (value.ty.clone(), name("result"));
+        let origin = Origin { item: own, statement: 0 };
+        let binding = VarBinding { origin, variable: result, ty: ty.clone(), value: BoundValue::Expr(value) };
+        let function = RelaxFunction {
+            name: own,
+            private: false,
+            pure: true,
+            attributes: Vec::new(),
+            params,
+            ret: ty.clone(),
+            body: Sequence {
+                blocks: vec![Block { outputs: None, bindings: vec![binding] }],
+                result: Expr::var(result, ty),
+            },
+        };
+        // A kernel of this name would be hidden.
+        let is_hidden = callee.as_ref().is_some_and(|item| item.name() == Some(own));
+        let items = callee.into_iter().chain([Item::Relax(Arc::new(function))]).collect();
+        let module = Module { items, ..self.shell.clone() };
+        (!is_hidden).then(|| (self.evaluate)(&module, own, &inputs).ok())?
+    }
+
+    /// The shape that the elements of a constant are.
+    fn shape(&self, argument: &Argument) -> Option<Expr> {
+        let Argument::Operand(operand) = argument else { return None };
+        let tensor = constant::tensor(operand, &self.constants).filter(|tensor| tensor.shape().len() == 1)?;
+        let dims = (0..tensor.len()).map(|at| tensor.get(at)?.as_int().filter(|dim| *dim >= 0).map(Dim::constant));
+        let dims: Vec<Dim> = dims.collect::<Option<_>>()?;
+        let ty = StructInfo::Shape(Shape::known(dims.clone()));
+        Some(Expr::new(ExprKind::Shape(dims), ty))
+    }
+}
+
+/// A tensor's extents, and the bytes of an element.
+type Extents = (Vec<i64>, u64);
+
+/// The extents and the width of every tensor that a type is or holds, and whether it is a tuple; `None` where one is not
+/// known, or is on a device of its own.
+fn outputs(ty: &StructInfo) -> Option<(Vec<Extents>, bool)> {
+    let one = |ty: &StructInfo| {
+        let StructInfo::Tensor(tensor) = ty else { return None };
+        tensor.vdevice.is_none().then_some(())?;
+        let extents: Option<Vec<i64>> = tensor.shape.dims()?.iter().map(Dim::as_constant).collect();
+        Some((extents?, tensor.dtype?.bytes()))
+    };
+    match ty {
+        StructInfo::Tuple(fields) => Some((fields.iter().map(one).collect::<Option<_>>()?, true)),
+        ty => Some((vec![one(ty)?], false)),
+    }
+}
+
+fn count(extents: &[i64]) -> Option<i64> {
+    extents.iter().try_fold(1i64, |count, extent| count.checked_mul(*extent))
+}

@@ -1,0 +1,156 @@
+//! `LiftTransformParams`: what a function computes of weights alone is computed once, by a function of its own.
+//!
+//! TVM `src/relax/transform/lift_transform_params.cc`. The weights of a function are its parameters from the one on that the
+//! attribute `num_input` counts; `main` then has a `main_transform_params` beside it, which takes them as a tuple and gives
+//! what `main` takes in their place. As TVM, the pass leaves alone what stands outside of dataflow blocks, what
+//! `R.builtin.stop_lift_params` holds back, and what depends on no weight.
+//!
+//! What TVM does not do: effects stay; a weight's value that is returned stays defined; symbolic dims of weights that
+//! nothing prepared says any more are handed on; and every caller in the module passes prepared weights afterwards. A
+//! second time changes nothing, but where the mark that held something back is gone since the first.
+
+mod callers;
+mod compose;
+mod group;
+mod weights;
+
+use crate::Module;
+use crate::effects::Effects;
+use crate::pass::{Arguments, Parameter, Pass, PassError};
+use callers::Lifted;
+use group::Group;
+use rx_base::Name;
+use rx_base::name::name;
+use rx_ir::{Attr, Item, RelaxFunction};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "LiftTransformParams",
+    parameters: &[Parameter {
+        name: "shared_transform",
+        default: Some("false"),
+        doc: "Whether all functions with weights have the same ones, and one function prepares them; or the names of those that do.",
+    }],
+    doc: "Moves what depends on weights only into functions that compute it once: `main_transform_params` of `main`.",
+    reference: "src/relax/transform/lift_transform_params.cc",
+    run,
+};
+
+/// What the names of functions end in that prepare weights.
+const SUFFIX: &str = "transform_params";
+
+fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
+    let (targets, shared) = targets(&module, arguments.get(0))?;
+    let groups: Vec<(Name, Vec<Name>)> = match shared {
+        true if targets.is_empty() => Vec::new(),
+        true => vec![(name(SUFFIX), targets)],
+        false => targets.into_iter().map(|target| (name(&format!("{target}_{SUFFIX}")), vec![target])).collect(),
+    };
+    let effects = Effects::of(&module);
+    let mut lifted = Vec::new();
+    for (transform, members) in groups {
+        lift(&mut module, &effects, transform, &members, &mut lifted)?;
+    }
+    callers::rewrite(&mut module, &lifted)?;
+    Ok(module)
+}
+
+fn mistake(what: &str) -> PassError {
+    PassError(format!("LiftTransformParams: {what}"))
+}
+
+/// The functions to change, and whether they share what prepares their weights.
+fn targets(module: &Module, argument: &Value) -> Result<(Vec<Name>, bool), PassError> {
+    let has_weights = |function: &RelaxFunction| inputs(function).transpose();
+    match argument {
+        Value::Bool(shared) => {
+            let mut targets = Vec::new();
+            for function in module.functions().filter(|function| !function.name.as_str().ends_with(SUFFIX)) {
+                if has_weights(function).transpose()?.is_some() {
+                    targets.push(function.name);
+                }
+            }
+            targets.sort_unstable_by_key(|target| target.as_str());
+            Ok((targets, *shared))
+        }
+        Value::Array(names) => {
+            let named = |wanted: &Value| {
+                let wanted = wanted.as_str().ok_or_else(|| mistake("`shared_transform` is true, false or names"))?;
+                let found = module.functions().find(|function| function.name.as_str() == wanted);
+                let found = found.ok_or_else(|| mistake(&format!("the module has no Relax function `{wanted}`")))?;
+                let counts = has_weights(found).transpose()?;
+                counts.ok_or_else(|| mistake(&format!("`{wanted}` has no `num_input`, so no weights")))?;
+                Ok(found.name)
+            };
+            Ok((names.iter().map(named).collect::<Result<_, PassError>>()?, true))
+        }
+        _ => Err(mistake("`shared_transform` is true, false or names")),
+    }
+}
+
+/// How many parameters in front are no weights; `None` of a function that does not say it.
+///
+/// # Errors
+/// A number of parameters that the function does not have.
+fn inputs(function: &RelaxFunction) -> Result<Option<usize>, PassError> {
+    let said = function.attributes.iter().find(|(key, _)| &**key == "num_input");
+    let Some((_, count)) = said else { return Ok(None) };
+    let count = match count {
+        Attr::Bool(value) => Some(i64::from(*value)),
+        other => other.as_int(),
+    };
+    let count = count.and_then(|count| usize::try_from(count).ok()).filter(|count| *count <= function.params.len());
+    let wrong = || mistake(&format!("`num_input` of `{}` counts no parameters of it", function.name));
+    count.map(Some).ok_or_else(wrong)
+}
+
+/// Changes the functions called `members`, and adds the one that prepares their weights.
+fn lift(
+    module: &mut Module,
+    effects: &Effects,
+    transform: Name,
+    members: &[Name],
+    lifted: &mut Vec<Lifted>,
+) -> Result<(), PassError> {
+    let function_at = |module: &Module, wanted: Name| {
+        module.items.iter().position(|item| matches!(item, Item::Relax(function) if function.name == wanted))
+    };
+    let mut functions: Vec<Arc<RelaxFunction>> = Vec::new();
+    for member in members {
+        match function_at(module, *member).and_then(|at| module.items.get(at)) {
+            Some(Item::Relax(function)) => functions.push(function.clone()),
+            _ => return Err(mistake(&format!("the module has no Relax function `{member}`"))),
+        }
+    }
+    let group = Group::of(&functions, effects)?;
+    let existing = module.items.iter().position(|item| item.name() == Some(transform));
+    let before = match existing.and_then(|at| module.items.get(at)) {
+        None => None,
+        // The weights are prepared already.
+        Some(Item::Relax(_)) if group.is_identity() => return Ok(()),
+        Some(Item::Relax(old)) => Some(old.clone()),
+        Some(_) => return Err(mistake(&format!("`{transform}` is there already, and no Relax function"))),
+    };
+    let prepares = group.transform(transform)?;
+    for (member, runs) in members.iter().zip(group.members()?) {
+        if let Some(Item::Relax(function)) = function_at(module, *member).and_then(|at| module.items.get_mut(at)) {
+            *function = Arc::new(runs);
+        }
+    }
+    if let Some(before) = &before
+        && let Some(Item::Relax(function)) = existing.and_then(|at| module.items.get_mut(at))
+    {
+        *function = Arc::new(compose::composed(before, prepares.clone())?);
+    }
+    if before.is_none() {
+        let first = members.first().and_then(|member| function_at(module, *member)).unwrap_or_default();
+        module.items.insert(first, Item::Relax(Arc::new(prepares.clone())));
+    }
+    if !group.is_identity() {
+        let inputs = members.iter().copied().zip(group.inputs()).collect();
+        lifted.push(Lifted { transform, inputs, prepares: Arc::new(prepares), is_composed: before.is_some() });
+    }
+    Ok(())
+}

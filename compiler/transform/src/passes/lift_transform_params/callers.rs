@@ -1,0 +1,118 @@
+//! Callers of functions whose weights are prepared.
+
+use super::mistake;
+use crate::emit::{Emitter, rewrite_bindings};
+use crate::pass::PassError;
+use crate::substitute::unify;
+use crate::{Module, walk};
+use rx_base::name::{NameMap, name};
+use rx_base::{Dim, Name};
+use rx_ir::rewrite::Renaming;
+use rx_ir::{Argument, BoundValue, Call, Callee, Expr, ExprKind, Item, RelaxFunction, Shape, StructInfo};
+use std::sync::Arc;
+
+/// Functions that take prepared weights now.
+pub(super) struct Lifted {
+    /// What prepares the weights.
+    pub(super) transform: Name,
+    /// The functions, and how many of their parameters are no weights.
+    pub(super) inputs: Vec<(Name, usize)>,
+    /// What was moved out of them.
+    pub(super) prepares: Arc<RelaxFunction>,
+    /// Whether weights had been prepared before.
+    pub(super) is_composed: bool,
+}
+
+/// Lets every caller in the module prepare the weights that it passes.
+///
+/// # Errors
+/// A function that is no callee but a value, or weights that are prepared in two steps and called in between.
+pub(super) fn rewrite(module: &mut Module, lifted: &[Lifted]) -> Result<(), PassError> {
+    if lifted.is_empty() {
+        return Ok(());
+    }
+    for item in &mut module.items {
+        let Item::Relax(function) = item else { continue };
+        let calls = walk::globals(function);
+        let concerns = |lifted: &Lifted| lifted.inputs.iter().any(|(callee, _)| calls.contains(callee));
+        if lifted.iter().any(concerns) {
+            caller(Arc::make_mut(function), lifted)?;
+        }
+    }
+    Ok(())
+}
+
+fn caller(function: &mut RelaxFunction, lifted: &[Lifted]) -> Result<(), PassError> {
+    let own = function.name;
+    let is_lifted = |callee: Name| lifted.iter().flat_map(|lifted| &lifted.inputs).any(|(known, _)| *known == callee);
+    let mut value = None;
+    walk::each_expression(&function.body, &mut |expr| {
+        expr.each(&mut |expr| {
+            if let ExprKind::Global(named) = expr.kind
+                && is_lifted(named)
+            {
+                value = Some(named);
+            }
+        });
+    });
+    if let Some(named) = value {
+        return Err(mistake(&format!("`{own}` passes `{named}` on: who calls it cannot prepare its weights")));
+    }
+    rewrite_bindings(function, &mut |binding, emitter| {
+        let BoundValue::Expr(value) = &mut binding.value else { return Ok(()) };
+        let ExprKind::Call(call) = &mut value.kind else { return Ok(()) };
+        let Callee::Global(callee) = call.callee else { return Ok(()) };
+        for lifted in lifted {
+            if let Some((_, inputs)) = lifted.inputs.iter().find(|(known, _)| *known == callee) {
+                if lifted.is_composed {
+                    let what =
+                        format!("`{own}` calls `{callee}`, whose weights `{}` had prepared before", lifted.transform);
+                    return Err(mistake(&format!("{what}: inline one of them first")));
+                }
+                return prepared(call, *inputs, lifted, emitter);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Passes prepared weights: `p = cls.main_transform_params((w,))`, `cls.main(x, p[0])`.
+fn prepared(call: &mut Call, inputs: usize, lifted: &Lifted, emitter: &mut Emitter<'_>) -> Result<(), PassError> {
+    let weights = call.arguments.split_off(inputs.min(call.arguments.len()));
+    let weights: Vec<Expr> = weights
+        .into_iter()
+        .filter_map(|argument| match argument {
+            Argument::Operand(weight) => Some(weight),
+            _ => None,
+        })
+        .collect();
+    let taken = StructInfo::tuple(weights.iter().map(|weight| weight.ty.clone()).collect::<Vec<_>>());
+    let mut dims: NameMap<Dim> = NameMap::default();
+    lifted.prepares.params.iter().for_each(|(_, wanted)| unify(wanted, &taken, &mut dims));
+    let gives = known_here(&lifted.prepares.ret, &dims);
+    let tuple = Expr::new(ExprKind::Tuple(weights), taken);
+    let prepare = Call::of_function(Callee::Global(lifted.transform), vec![tuple]);
+    let own = emitter.fresh(name("prepared"));
+    let all = emitter.bind(own, Expr::new(ExprKind::Call(Box::new(prepare)), gives.clone()));
+    for (at, field) in gives.as_tuple().unwrap_or_default().iter().enumerate() {
+        let taken = Expr::new(ExprKind::TupleGet(Box::new(all.clone()), at), field.clone());
+        call.arguments.push(Argument::Operand(emitter.emit(taken)));
+    }
+    Ok(())
+}
+
+/// The type with dims that are known where it is called; what is not is left open.
+fn known_here(ty: &StructInfo, dims: &NameMap<Dim>) -> StructInfo {
+    match ty {
+        StructInfo::Tuple(fields) => {
+            StructInfo::tuple(fields.iter().map(|field| known_here(field, dims)).collect::<Vec<_>>())
+        }
+        other if other.symbols().iter().all(|symbol| dims.contains_key(symbol)) => {
+            let dim = |symbol: Name| dims.get(&symbol).cloned();
+            Renaming { dim: &dim, variable: &|_| None }.ty(other)
+        }
+        StructInfo::Tensor(tensor) => StructInfo::tensor_of(Shape::of_rank(tensor.shape.ndim()), tensor.dtype),
+        StructInfo::Shape(shape) => StructInfo::Shape(Shape::of_rank(shape.ndim())),
+        _ => StructInfo::Object,
+    }
+}

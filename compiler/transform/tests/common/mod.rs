@@ -1,0 +1,27 @@
+//! What the tests of passes share.
+
+use rx_db::{FileKind, Workspace};
+use rx_transform::Module;
+use rx_transform::pass::{PassError, parse};
+
+/// The module of a text, which has no errors.
+pub fn read(text: &str) -> Module {
+    let mut workspace = Workspace::new();
+    let file = workspace.add(text, FileKind::Rx);
+    let errors: Vec<String> = workspace
+        .diagnostics(file)
+        .into_iter()
+        .filter(|found| found.severity == rx_base::Severity::Error)
+        .map(|found| found.message)
+        .collect();
+    assert!(errors.is_empty(), "{errors:?}\n{text}");
+    workspace.module(file).expect("a module")
+}
+
+/// What passes make of a module, which can compute values.
+pub fn apply(passes: &str, mut module: Module) -> Result<Module, PassError> {
+    for step in parse(passes)? {
+        module = (step.pass.run)(module, &step.arguments.with_evaluator(rx_evaluate::evaluate))?;
+    }
+    Ok(module)
+}
