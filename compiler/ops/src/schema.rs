@@ -3,6 +3,7 @@
 use crate::call::Rule;
 use crate::compute::Compute;
 use crate::cost::Cost;
+use rx_ir::{Argument, Attr, Call, Expr};
 use std::fmt;
 
 pub use crate::flow::Flow;
@@ -40,6 +41,29 @@ impl Schema {
     pub fn url(&self) -> Option<String> {
         let own = crate::find(rx_base::name::name(self.name)).is_some_and(|found| std::ptr::eq(found, self));
         own.then(|| format!("{}/blob/main/docs/operators.md#{}", env!("CARGO_PKG_REPOSITORY"), self.anchor()))
+    }
+
+    /// What a call passes for the parameter called `name`; `None` where the operator has none of that name.
+    pub fn argument<'c>(&self, call: &'c Call, name: &str) -> Option<&'c Argument> {
+        let at = self.params.iter().position(|param| param.name == name)?;
+        call.arguments.get(at)
+    }
+
+    /// The operand a call passes for the parameter called `name`.
+    pub fn operand<'c>(&self, call: &'c Call, name: &str) -> Option<&'c Expr> {
+        match self.argument(call, name)? {
+            Argument::Operand(expr) => Some(expr),
+            _ => None,
+        }
+    }
+
+    /// The attribute a call passes for the parameter called `name`; `None` where it is absent or Python's `None`.
+    pub fn attr<'c>(&self, call: &'c Call, name: &str) -> Option<&'c Attr> {
+        match self.argument(call, name)? {
+            Argument::Attr(Attr::None) => None,
+            Argument::Attr(attr) => Some(attr),
+            _ => None,
+        }
     }
 
     /// The same operator at another cost.

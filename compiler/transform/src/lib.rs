@@ -2,6 +2,8 @@
 
 pub mod effects;
 pub mod equal;
+pub mod make;
+pub mod names;
 pub mod pass;
 mod passes;
 pub mod print;

@@ -25,7 +25,7 @@ impl FunctionLowering<'_, '_> {
         match schema.name {
             "call_tir" | "call_tir_with_grad" => self.call_tir(schema, call, None),
             "call_tir_inplace" => {
-                let indices = argument(schema, call, "inplace_indices").and_then(int_list);
+                let indices = schema.argument(call, "inplace_indices").and_then(int_list);
                 self.call_tir(schema, call, Some(indices.unwrap_or_default()))
             }
             "dist.call_tir" | "dist.call_tir_local_view" => self.call_tir(schema, call, None),
@@ -33,7 +33,7 @@ impl FunctionLowering<'_, '_> {
             "null_value" => Known::Null,
             "make_closure" => self.make_closure(schema, call),
             "invoke_closure" | "invoke_pure_closure" => {
-                let closure = operand(schema, call, "closure").cloned();
+                let closure = schema.operand(call, "closure").cloned();
                 let arguments = self.tuple_argument(schema, call, "args");
                 match closure {
                     Some(closure) => {
@@ -66,7 +66,7 @@ impl FunctionLowering<'_, '_> {
 
     fn view(&mut self, schema: &'static Schema, call: &Call, param: &'static str, ty: &StructInfo) -> Known {
         let dims = ty.as_tensor().and_then(|tensor| tensor.shape.dims());
-        let (Some(dims), Some(operand)) = (dims, operand(schema, call, param)) else {
+        let (Some(dims), Some(operand)) = (dims, schema.operand(call, param)) else {
             return self.problem(format!("R.{}: the shape of the result is not known: it is {ty}", schema.name));
         };
         let value = self.expression(operand);
@@ -88,11 +88,11 @@ impl FunctionLowering<'_, '_> {
     /// What several workers do together is nothing where there is one.
     fn identity(&mut self, schema: &'static Schema, call: &Call, param: &'static str) -> Known {
         let workers = schema.params.iter().any(|param| param.name == "num_workers");
-        let workers = if workers { argument(schema, call, "num_workers").and_then(int_list) } else { None };
+        let workers = if workers { schema.argument(call, "num_workers").and_then(int_list) } else { None };
         if let Some([workers @ (..=0 | 2..)]) = workers.as_deref() {
             return self.problem(format!("R.{} of {workers} workers: rx runs one", schema.name));
         }
-        match operand(schema, call, param) {
+        match schema.operand(call, param) {
             Some(value) => self.expression(&value.clone()),
             None => Known::Broken,
         }
@@ -100,7 +100,7 @@ impl FunctionLowering<'_, '_> {
 
     /// The dims where they are known; else they are asked of the tensor.
     fn shape_of(&mut self, schema: &'static Schema, call: &Call) -> Known {
-        match operand(schema, call, "expr").and_then(|expr| expr.ty.as_tensor()?.shape.dims()) {
+        match schema.operand(call, "expr").and_then(|expr| expr.ty.as_tensor()?.shape.dims()) {
             Some(dims) => Known::Shape(dims.to_vec()),
             None => self.host(schema, call),
         }
@@ -139,7 +139,7 @@ impl FunctionLowering<'_, '_> {
                 (Some(tuple @ (Known::Tuple(_) | Known::Register(_))), Some(at)) => self.field(tuple, at),
                 (Some(known), _) => known,
                 // A constant written in line that is no scalar.
-                (None, _) => match operand(schema, call, input.param) {
+                (None, _) => match schema.operand(call, input.param) {
                     Some(expr) => self.expression(expr),
                     None => Known::Broken,
                 },
@@ -197,7 +197,7 @@ impl FunctionLowering<'_, '_> {
     /// `R.call_tir(cls.f, (a, b), out_ty=…)`. `inplace` says for each output which argument's memory it takes: the
     /// argument is copied first, since others may still read it.
     fn call_tir(&mut self, schema: &'static Schema, call: &Call, inplace: Option<Vec<i64>>) -> Known {
-        let Some(ExprKind::Global(function)) = operand(schema, call, "gvar").map(|expr| &expr.kind) else {
+        let Some(ExprKind::Global(function)) = schema.operand(call, "gvar").map(|expr| &expr.kind) else {
             return self.problem("call_tir calls no prim_func of the module");
         };
         let function = *function;
@@ -206,7 +206,7 @@ impl FunctionLowering<'_, '_> {
             Some(Err(reason)) => return self.problem(format!("the prim_func `{function}` cannot be run: {reason}")),
             None => return self.problem(format!("the module has no prim_func `{function}`")),
         };
-        let Some(Argument::Types(types)) = argument(schema, call, "out_ty") else { return Known::Broken };
+        let Some(Argument::Types(types)) = schema.argument(call, "out_ty") else { return Known::Broken };
         let result = match &types[..] {
             [one] => one.clone(),
             several => StructInfo::tuple(several.to_vec()),
@@ -261,7 +261,7 @@ impl FunctionLowering<'_, '_> {
 
     /// The fields of the tuple passed for a parameter.
     pub(super) fn tuple_argument(&mut self, schema: &'static Schema, call: &Call, param: &str) -> Vec<Known> {
-        match operand(schema, call, param).cloned() {
+        match schema.operand(call, param).cloned() {
             Some(expr) => match self.expression(&expr) {
                 Known::Tuple(fields) => fields,
                 Known::Register(register) => {
@@ -335,7 +335,7 @@ impl FunctionLowering<'_, '_> {
 
     /// `R.make_closure(cls.f, (captured, …))`: the captured values are the function's last parameters.
     fn make_closure(&mut self, schema: &'static Schema, call: &Call) -> Known {
-        let function = match operand(schema, call, "func").map(|expr| &expr.kind) {
+        let function = match schema.operand(call, "func").map(|expr| &expr.kind) {
             Some(ExprKind::Global(function)) => *function,
             _ => return self.problem("R.make_closure takes a function of the module"),
         };
@@ -347,20 +347,6 @@ impl FunctionLowering<'_, '_> {
         let to = self.register();
         self.emit(Operation::Closure { to, procedure, captured });
         Known::Register(to)
-    }
-}
-
-/// What a call passes for a parameter.
-pub(super) fn argument<'c>(schema: &Schema, call: &'c Call, param: &str) -> Option<&'c Argument> {
-    let at = schema.params.iter().position(|known| known.name == param)?;
-    call.arguments.get(at)
-}
-
-/// The operand a call passes for a parameter.
-pub(super) fn operand<'c>(schema: &Schema, call: &'c Call, param: &str) -> Option<&'c Expr> {
-    match argument(schema, call, param)? {
-        Argument::Operand(expr) => Some(expr),
-        _ => None,
     }
 }
 

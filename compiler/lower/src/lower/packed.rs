@@ -4,7 +4,6 @@
 //! into instructions: no call by name is left when a program runs, and a name that is missing is said before it does.
 
 use super::FunctionLowering;
-use super::call::{argument, operand};
 use super::known::Known;
 use super::shape_heap::constant;
 use crate::program::Operation;
@@ -93,12 +92,12 @@ const BUILTINS: &[(&str, Builtin)] = &[
 impl FunctionLowering<'_, '_> {
     /// `R.call_packed("name", …)` and its like.
     pub(super) fn packed_call(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
-        let function = match operand(schema, call, "func").map(|expr| &expr.kind) {
+        let function = match schema.operand(call, "func").map(|expr| &expr.kind) {
             Some(ExprKind::Extern(symbol)) => symbol.as_str().to_owned(),
             Some(ExprKind::Str(text)) => text.to_string(),
             _ => return self.problem(format!("R.{} calls no function that is known by name", schema.name)),
         };
-        let arguments: Vec<Expr> = match argument(schema, call, "args") {
+        let arguments: Vec<Expr> = match schema.argument(call, "args") {
             Some(Argument::Operands(exprs)) => exprs.clone(),
             Some(Argument::Operand(Expr { kind: ExprKind::Tuple(fields), .. })) => fields.clone(),
             Some(Argument::Operand(expr)) => vec![expr.clone()],
@@ -131,7 +130,7 @@ impl FunctionLowering<'_, '_> {
             "memory.alloc_storage" | "vm.alloc_storage" => Known::Null,
             "memory.kill_storage" | "memory.kill_tensor" | "vm.kill_object" => Known::Tuple(Vec::new()),
             "memory.alloc_tensor" | "vm.alloc_tensor" | "builtin.alloc_tensor" => {
-                let [shape, dtype] = ["shape", "dtype"].map(|param| operand(schema, call, param).cloned());
+                let [shape, dtype] = ["shape", "dtype"].map(|param| schema.operand(call, param).cloned());
                 let (Some(shape), Some(dtype)) = (shape, dtype) else { return Known::Broken };
                 let (shape, dtype) = (self.expression(&shape), self.expression(&dtype));
                 self.allocate(&shape, &dtype)
@@ -144,12 +143,12 @@ impl FunctionLowering<'_, '_> {
 
     /// `R.memory.view`: a view of the same dtype from the start is one; another is cut out of the bytes on the host.
     fn memory_view(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
-        let source = operand(schema, call, "data").and_then(|expr| expr.ty.as_tensor()?.dtype);
+        let source = schema.operand(call, "data").and_then(|expr| expr.ty.as_tensor()?.dtype);
         let result = ty.as_tensor().and_then(|tensor| Some((tensor.shape.dims()?.to_vec(), tensor.dtype?)));
-        let offset = operand(schema, call, "relative_byte_offset").cloned();
+        let offset = schema.operand(call, "relative_byte_offset").cloned();
         let offset = offset.map(|offset| self.expression(&offset));
         let at_start = offset.as_ref().is_none_or(|offset| constant(offset) == Some(0));
-        let data = operand(schema, call, "data").cloned();
+        let data = schema.operand(call, "data").cloned();
         match (result, data) {
             (Some((dims, dtype)), Some(data)) if at_start && source == Some(dtype) => {
                 let data = self.expression(&data);
@@ -167,7 +166,7 @@ impl FunctionLowering<'_, '_> {
 
     /// `R.vm.call_tir_dyn(cls.f, (tensors…, R.shape([…])))`: the shape's dims are the function's scalars.
     fn call_tir_dyn(&mut self, schema: &'static Schema, call: &Call) -> Known {
-        let Some(ExprKind::Global(function)) = operand(schema, call, "func").map(|expr| &expr.kind) else {
+        let Some(ExprKind::Global(function)) = schema.operand(call, "func").map(|expr| &expr.kind) else {
             return self.problem("R.vm.call_tir_dyn calls no prim_func of the module");
         };
         let func = match self.lowerer.module.prim_func(*function) {

@@ -5,9 +5,10 @@
 //! of the callee is not known from the arguments, and in a dataflow block where the callee branches or has effects.
 
 use crate::effects::Effects;
+use crate::names::FreshNames;
 use crate::pass::{Arguments, Pass, PassError};
-use crate::{Module, walk};
-use rx_base::name::{NameMap, NameSet, name};
+use crate::{Module, names, walk};
+use rx_base::name::{NameMap, NameSet};
 use rx_base::{Dim, Name};
 use rx_ir::rewrite::Renaming;
 use rx_ir::{
@@ -31,7 +32,7 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
         let Some(at) = module.items.iter().position(|item| item.name() == Some(called)) else { continue };
         if let Some(Item::Relax(function)) = module.items.get_mut(at) {
             let own = Arc::make_mut(function);
-            let mut inlining = Inlining { callees: &done, effects: &effects, used: names(own) };
+            let mut inlining = Inlining { callees: &done, effects: &effects, fresh: FreshNames::of(own) };
             inlining.sequence(&mut own.body);
             if own.private {
                 done.insert(called, function.clone());
@@ -70,28 +71,11 @@ fn callees_first(module: &Module) -> Vec<Name> {
     }
 }
 
-/// Every name of a function: variables and symbolic dims.
-fn names(function: &RelaxFunction) -> NameSet {
-    let mut found = NameSet::default();
-    for (param, ty) in &function.params {
-        found.insert(*param);
-        found.extend(ty.symbols());
-    }
-    walk::each_binding(&function.body, &mut |binding| {
-        found.insert(binding.variable);
-        found.extend(binding.ty.symbols());
-        if let BoundValue::Function(nested) = &binding.value {
-            found.extend(nested.params.iter().map(|(param, _)| *param));
-        }
-    });
-    found
-}
-
 struct Inlining<'a> {
     callees: &'a NameMap<Arc<RelaxFunction>>,
     effects: &'a Effects,
-    /// The names that the function around has.
-    used: NameSet,
+    /// Names for what is inlined.
+    fresh: FreshNames,
 }
 
 impl Inlining<'_> {
@@ -162,8 +146,8 @@ impl Inlining<'_> {
         }
         let mut body = callee.body.clone();
         let mut variables: NameMap<Name> = NameMap::default();
-        for inner in names(callee) {
-            let fresh = self.fresh(inner);
+        for inner in names::of_function(callee) {
+            let fresh = self.fresh.like(inner);
             variables.insert(inner, fresh);
             dims.entry(inner).or_insert_with(|| Dim::symbol(fresh));
         }
@@ -176,16 +160,6 @@ impl Inlining<'_> {
             params.filter_map(|((param, _), given)| Some((*variables.get(param)?, given.clone()))).collect();
         replace_in_sequence(&mut body, &values);
         Some((body.blocks, body.result))
-    }
-
-    fn fresh(&mut self, like: Name) -> Name {
-        let mut own = like;
-        let mut number = 0;
-        while !self.used.insert(own) {
-            number += 1;
-            own = name(&format!("{like}_{number}"));
-        }
-        own
     }
 }
 

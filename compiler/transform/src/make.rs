@@ -1,0 +1,218 @@
+//! Making values: calls of operators, with the types that the operators' rules give, and types inferred again where those
+//! of operands have changed.
+
+use crate::pass::PassError;
+use rx_base::name::{NameMap, name};
+use rx_base::symbolic::Bounds;
+use rx_ir::{
+    Argument, Attr, BoundValue, Branches, Call, Callee, Expr, ExprKind, FunctionInfo, RelaxFunction, Sequence,
+    StructInfo,
+};
+use rx_ops::{Arg, CallInfo, ParamKind, Problem};
+use std::sync::Arc;
+
+/// A call of an operator with the type its rule gives. Arguments are given by the names of parameters; what is left out has
+/// its default.
+///
+/// # Errors
+/// No such operator or parameter, a parameter without a default that is left out, or what the rule says against the call.
+pub fn call(operator: &str, given: Vec<(&str, Argument)>) -> Result<Expr, PassError> {
+    let callee = name(operator);
+    let schema = rx_ops::find(callee).ok_or_else(|| PassError(format!("there is no operator `{operator}`")))?;
+    let mut arguments: Vec<Argument> = schema.params.iter().map(left_out).collect();
+    let mut is_given = vec![false; arguments.len()];
+    for (param, argument) in given {
+        let at = schema.params.iter().position(|known| known.name == param);
+        let slot = at.and_then(|at| Some((arguments.get_mut(at)?, is_given.get_mut(at)?)));
+        let (slot, is_given) = slot.ok_or_else(|| PassError(format!("`{operator}` takes no `{param}`")))?;
+        (*slot, *is_given) = (argument, true);
+    }
+    let required = schema.params.iter().zip(&is_given).find(|(param, is_given)| {
+        let needed = param.default == rx_ops::Default::Required && param.kind != ParamKind::Variadic;
+        needed && !**is_given
+    });
+    if let Some((param, _)) = required {
+        return Err(PassError(format!("`{operator}` needs `{}`", param.name)));
+    }
+    typed(Call { callee: Callee::Op(callee), arguments })
+}
+
+/// What stands for a parameter that is left out.
+fn left_out(param: &rx_ops::Param) -> Argument {
+    match param.kind {
+        ParamKind::Types => Argument::Types(Vec::new()),
+        ParamKind::Variadic => Argument::Operands(Vec::new()),
+        _ => match (param.default, param.kind) {
+            (rx_ops::Default::Absent, ParamKind::Attr(_)) => Argument::Attr(Attr::None),
+            (default, _) => default.to_attr().map_or(Argument::Absent, Argument::Attr),
+        },
+    }
+}
+
+/// The call with the type it has.
+///
+/// # Errors
+/// As [`infer`].
+pub fn typed(call: Call) -> Result<Expr, PassError> {
+    let ty = infer(&call)?;
+    Ok(Expr::new(ExprKind::Call(Box::new(call)), ty))
+}
+
+/// The type of a call of an operator: what its rule says of the types of its operands.
+///
+/// # Errors
+/// Another callee, an operator rx does not know, or what the rule says against the call.
+pub fn infer(call: &Call) -> Result<StructInfo, PassError> {
+    let Callee::Op(operator) = call.callee else {
+        return Err(PassError("the type of a call of a function follows from no rule".to_owned()));
+    };
+    let schema = rx_ops::find(operator).ok_or_else(|| PassError(format!("there is no operator `{operator}`")))?;
+    let args: Vec<Arg<'_>> = call.arguments.iter().map(Arg::from).collect();
+    (schema.infer)(&CallInfo::new(schema, &args, &Bounds::default())).map_err(|problem| match problem {
+        Problem::Report(diagnostic) => PassError(diagnostic.message.clone()),
+        Problem::Propagate => PassError(format!("the type of the operands of `{operator}` is not known")),
+    })
+}
+
+/// Variables whose type is another than where they are named it says.
+pub type Changed = NameMap<StructInfo>;
+
+/// Gives every binding of a sequence the type that follows from `changed`, in order, and notes the variables whose types
+/// change by it. What a call of a function gives stays, and so does the type of a cast.
+///
+/// # Errors
+/// What an operator's rule says against operands of the new types.
+pub fn infer_again(sequence: &mut Sequence, changed: &mut Changed) -> Result<(), PassError> {
+    for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
+        let ty = match &mut binding.value {
+            BoundValue::Expr(value) => expr_again(value, changed)?,
+            BoundValue::If(branches) => branches_again(branches, changed)?,
+            BoundValue::Function(function) => function_again(Arc::make_mut(function), changed)?,
+        };
+        if let Some(ty) = ty.filter(|ty| *ty != binding.ty) {
+            binding.ty = ty.clone();
+            changed.insert(binding.variable, ty);
+        }
+    }
+    expr_again(&mut sequence.result, changed)?;
+    Ok(())
+}
+
+/// Gives an expression the type that follows from those of its variables; the type, where it is another than before.
+///
+/// # Errors
+/// As [`infer_again`].
+pub fn expr_again(expr: &mut Expr, changed: &Changed) -> Result<Option<StructInfo>, PassError> {
+    if changed.is_empty() {
+        return Ok(None);
+    }
+    let mut inner_changed = false;
+    let mut problem = None;
+    expr.each_child_mut(&mut |child| match expr_again(child, changed) {
+        Ok(ty) => inner_changed |= ty.is_some(),
+        Err(error) => problem = Some(error),
+    });
+    if let Some(problem) = problem {
+        return Err(problem);
+    }
+    let ty = match &expr.kind {
+        ExprKind::Var(variable) => changed.get(variable).cloned(),
+        ExprKind::Tuple(fields) if inner_changed => {
+            Some(StructInfo::tuple(fields.iter().map(|field| field.ty.clone()).collect::<Vec<_>>()))
+        }
+        ExprKind::TupleGet(tuple, at) if inner_changed => {
+            tuple.ty.as_tuple().and_then(|fields| fields.get(*at)).cloned()
+        }
+        ExprKind::Call(call) if inner_changed => match &call.callee {
+            Callee::Op(_) => Some(infer(call)?),
+            Callee::Global(_) | Callee::Value(_) => None,
+        },
+        _ => None,
+    };
+    let ty = ty.filter(|ty| *ty != expr.ty);
+    if let Some(ty) = &ty {
+        expr.ty = ty.clone();
+    }
+    Ok(ty)
+}
+
+/// The type of an `if`: of its branches, where they agree.
+fn branches_again(branches: &mut Branches, changed: &mut Changed) -> Result<Option<StructInfo>, PassError> {
+    expr_again(&mut branches.condition, changed)?;
+    let before = branches.then.result.ty.clone();
+    infer_again(&mut branches.then, changed)?;
+    infer_again(&mut branches.otherwise, changed)?;
+    let after = &branches.then.result.ty;
+    Ok((*after == branches.otherwise.result.ty && *after != before).then(|| after.clone()))
+}
+
+/// The type of a nested function: what it returns is what its body gives, unless it said less before.
+fn function_again(function: &mut RelaxFunction, changed: &mut Changed) -> Result<Option<StructInfo>, PassError> {
+    let said_all = function.ret == function.body.result.ty;
+    infer_again(&mut function.body, changed)?;
+    if !said_all || function.ret == function.body.result.ty {
+        return Ok(None);
+    }
+    function.ret = function.body.result.ty.clone();
+    Ok(Some(StructInfo::Function(Arc::new(FunctionInfo {
+        params: Some(function.params.iter().map(|(_, ty)| ty.clone()).collect()),
+        ret: function.ret.clone(),
+        pure: function.pure,
+    }))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{call, infer_again};
+    use crate::pass::PassError;
+    use rx_base::DType;
+    use rx_base::name::name;
+    use rx_ir::{Argument, Attr, Block, BoundValue, Expr, Origin, Sequence, StructInfo, VarBinding};
+
+    fn tensor(dims: [i64; 2]) -> StructInfo {
+        StructInfo::tensor(dims.map(Into::into), DType::parse("float32"))
+    }
+
+    fn operand(variable: &str, ty: &StructInfo) -> Argument {
+        Argument::Operand(Expr::var(name(variable), ty.clone()))
+    }
+
+    fn bound(variable: &str, value: Expr) -> VarBinding {
+        let origin = Origin { item: name("main"), statement: 0 };
+        VarBinding { origin, variable: name(variable), ty: value.ty.clone(), value: BoundValue::Expr(value) }
+    }
+
+    #[test]
+    fn a_call_has_the_type_its_rule_gives_and_the_defaults_of_its_schema() {
+        let product =
+            call("matmul", vec![("x1", operand("x", &tensor([2, 3]))), ("x2", operand("w", &tensor([3, 4])))]);
+        assert_eq!(product.map(|call| call.ty), Ok(tensor([2, 4])));
+        let turned = call("permute_dims", vec![("x", operand("x", &tensor([2, 3])))]);
+        assert_eq!(turned.as_ref().map(|call| call.ty.clone()), Ok(tensor([3, 2])));
+        let axes = turned.ok().and_then(|call| call.as_call().and_then(|call| call.arguments.get(1).cloned()));
+        assert_eq!(axes, Some(Argument::Attr(Attr::None)));
+    }
+
+    #[test]
+    fn what_a_rule_refuses_is_an_error() {
+        let wrong = call("matmul", vec![("x1", operand("x", &tensor([2, 3]))), ("x2", operand("w", &tensor([2, 4])))]);
+        assert!(wrong.is_err_and(|PassError(message)| message.starts_with("matmul: ")));
+        assert!(call("matmul", vec![("x1", operand("x", &tensor([2, 3])))]).is_err());
+        assert!(call("matmul", vec![("x3", operand("x", &tensor([2, 3])))]).is_err());
+    }
+
+    #[test]
+    fn a_changed_type_reaches_everything_that_is_made_of_it() {
+        let old = tensor([2, 3]);
+        let sum = call("exp", vec![("x", operand("x", &old))]).expect("a call");
+        let turned = call("permute_dims", vec![("x", operand("a", &old))]).expect("a call");
+        let mut sequence = Sequence {
+            blocks: vec![Block { outputs: None, bindings: vec![bound("a", sum), bound("b", turned)] }],
+            result: Expr::var(name("b"), tensor([3, 2])),
+        };
+        let mut changed = [(name("x"), tensor([5, 3]))].into_iter().collect();
+        infer_again(&mut sequence, &mut changed).expect("types");
+        assert_eq!(sequence.result.ty, tensor([3, 5]));
+        assert_eq!(changed.get(&name("a")), Some(&tensor([5, 3])));
+    }
+}
