@@ -34,11 +34,7 @@ impl Workspace {
         let Some((db, document, inputs)) = self.parts(file) else { return Vec::new() };
         let row = |(at, item): (usize, &rx_syntax::document::Item)| {
             let (ItemKind::Function(kind), Some(name)) = (item.kind, item.name) else { return None };
-            let private = match &*full_signature(db, *inputs.items.get(at)?) {
-                Signature::Relax(signature) => signature.private,
-                Signature::Prim(signature) => signature.private,
-                _ => false,
-            };
+            let private = full_signature(db, *inputs.items.get(at)?).is_private();
             let span = absolute(document, at, &ItemPlace::Item(name, ItemPart::Name)).unwrap_or_default();
             Some(FunctionRow { name, kind, private, span })
         };
@@ -95,7 +91,11 @@ impl Workspace {
                     prelude.push_str(&text);
                 }
                 _ if text.trim().is_empty() => {}
-                _ => module.items.push(Item::Text { name: item.name, text: dedented(&text, item.indent).into() }),
+                _ => {
+                    let private = inputs.items.get(at).is_some_and(|input| full_signature(db, *input).is_private());
+                    let text = dedented(&text, item.indent).into();
+                    module.items.push(Item::Text { name: item.name, private, text });
+                }
             }
         }
         module.prelude = prelude.into();

@@ -37,6 +37,8 @@ pub enum Item<L> {
     Text {
         /// The name it binds.
         name: Option<Name>,
+        /// Whether it is a function that only its module may call.
+        private: bool,
         /// Its text.
         text: Arc<str>,
     },
@@ -121,6 +123,15 @@ impl<L> Item<L> {
             Item::Relax(function) => Some(function.name),
             Item::Loops { name, .. } => Some(*name),
             Item::Text { name, .. } => *name,
+        }
+    }
+
+    /// Whether it is a function that only its module may call. What passes make of loops is theirs alone.
+    pub fn is_private(&self) -> bool {
+        match self {
+            Item::Relax(function) => function.private,
+            Item::Loops { .. } => true,
+            Item::Text { private, .. } => *private,
         }
     }
 }

@@ -17,6 +17,17 @@ pub enum Signature {
     Opaque,
 }
 
+impl Signature {
+    /// Whether it is a function that only its module may call.
+    pub fn is_private(&self) -> bool {
+        match self {
+            Signature::Relax(signature) => signature.private,
+            Signature::Prim(signature) => signature.private,
+            _ => false,
+        }
+    }
+}
+
 /// A Relax function's signature.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionSignature {

@@ -254,6 +254,24 @@ impl StructInfo {
         compound && count_parts(self, MAX_DEPTH, &mut MAX_PARTS.clone()).is_none()
     }
 
+    /// Whether it says something of a value that `known` does not. Dims are compared as they are written: equal forms are
+    /// equal, others may be.
+    pub fn says_more_than(&self, known: &StructInfo) -> bool {
+        match (known, self) {
+            (_, StructInfo::Object | StructInfo::Error) => false,
+            (StructInfo::Tensor(known), StructInfo::Tensor(own)) => {
+                (own.dtype.is_some() && known.dtype != own.dtype)
+                    || (own.shape.ndim().is_some() && known.shape.ndim() != own.shape.ndim())
+                    || (own.shape.dims().is_some() && known.shape.dims() != own.shape.dims())
+            }
+            (StructInfo::Tuple(known), StructInfo::Tuple(own)) => {
+                known.len() != own.len() || known.iter().zip(&**own).any(|(known, own)| own.says_more_than(known))
+            }
+            (StructInfo::Shape(known), StructInfo::Shape(own)) => own.dims().is_some() && known.dims() != own.dims(),
+            (known, own) => std::mem::discriminant(known) != std::mem::discriminant(own),
+        }
+    }
+
     /// Whether this is the error part, at the top.
     pub fn is_error(&self) -> bool {
         matches!(self, StructInfo::Error)

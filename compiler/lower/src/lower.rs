@@ -245,7 +245,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
 
     /// A value whose annotation says more than was inferred: checked when the program runs.
     fn narrowed(&mut self, known: Known, variable: Name, inferred: &StructInfo, declared: &StructInfo) -> Known {
-        if inferred == declared || !says_more(inferred, declared) || matches!(known, Known::Broken) {
+        if inferred == declared || !declared.says_more_than(inferred) || matches!(known, Known::Broken) {
             return known;
         }
         let value = self.materialize(known);
@@ -319,24 +319,5 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         let to = self.register();
         self.emit(Operation::Closure { to, procedure: id, captured });
         self.names.insert(function.name, Known::Register(to));
-    }
-}
-
-/// Whether a declared type says something of a value that was not inferred, so that it must be checked.
-fn says_more(inferred: &StructInfo, declared: &StructInfo) -> bool {
-    match (inferred, declared) {
-        (_, StructInfo::Object | StructInfo::Error) => false,
-        (StructInfo::Tensor(inferred), StructInfo::Tensor(declared)) => {
-            (declared.dtype.is_some() && inferred.dtype != declared.dtype)
-                || (declared.shape.ndim().is_some() && inferred.shape.ndim() != declared.shape.ndim())
-                || (declared.shape.dims().is_some() && inferred.shape.dims() != declared.shape.dims())
-        }
-        (StructInfo::Tuple(inferred), StructInfo::Tuple(declared)) => {
-            inferred.len() != declared.len() || inferred.iter().zip(&**declared).any(|(a, b)| says_more(a, b))
-        }
-        (StructInfo::Shape(inferred), StructInfo::Shape(declared)) => {
-            declared.dims().is_some() && inferred.dims() != declared.dims()
-        }
-        (inferred, declared) => std::mem::discriminant(inferred) != std::mem::discriminant(declared),
     }
 }

@@ -22,6 +22,7 @@ mod string;
 mod tests;
 
 pub use compare::{Difference, tree_eq, tree_eq_as};
+pub use string::quote;
 
 use rx_base::DType;
 use rx_base::name::{Name, NameSet};

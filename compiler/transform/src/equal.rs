@@ -55,7 +55,7 @@ fn canonical(module: &Module) -> Canonical {
                 CanonicalItem::Relax(Box::new(function))
             }
             Item::Loops { name, func } => CanonicalItem::Text(without_name(&rx_tir::print::script(func), Some(*name))),
-            Item::Text { name, text } => CanonicalItem::Text(without_name(text, *name)),
+            Item::Text { name, text, .. } => CanonicalItem::Text(without_name(text, *name)),
         };
         (key, value)
     };
@@ -71,14 +71,9 @@ fn without_name(text: &str, own: Option<Name>) -> String {
 
 /// The canonical name of every function: its own, of a private one that is named by another the order in which it is.
 fn global_names(module: &Module) -> NameMap<Name> {
-    let is_private = |item: &Item<_>| match item {
-        Item::Relax(function) => function.private,
-        Item::Loops { .. } => true,
-        Item::Text { text, .. } => text.lines().next().is_some_and(|line| line.contains("private=True")),
-    };
     let items: NameMap<&Item<_>> = module.items.iter().filter_map(|item| Some((item.name()?, item))).collect();
     let mut names = NameMap::default();
-    let mut public: Vec<Name> = module.items.iter().filter(|item| !is_private(item)).filter_map(Item::name).collect();
+    let mut public: Vec<Name> = module.items.iter().filter(|item| !item.is_private()).filter_map(Item::name).collect();
     public.sort_unstable_by_key(|name| name.as_str());
     names.extend(public.iter().map(|name| (*name, *name)));
     let mut at = 0;

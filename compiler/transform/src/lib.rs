@@ -1,12 +1,14 @@
 //! Modules as passes take and give them: their text, what makes two of them the same, and the passes.
 
 pub mod effects;
+pub mod emit;
 pub mod equal;
 pub mod make;
 pub mod names;
 pub mod pass;
 mod passes;
 pub mod print;
+pub mod substitute;
 pub mod walk;
 
 pub use print::print;

@@ -32,6 +32,12 @@ pub struct Parameter {
 /// Every pass, by name.
 pub const ALL: &[Pass] = &[
     passes::bind_symbolic_vars::PASS,
+    passes::canonicalize::PASS,
+    passes::redundant_reshape::PASS,
+    passes::decompose::INFERENCE,
+    passes::decompose::TRAINING,
+    passes::call_tir_rewrite::PASS,
+    passes::kill_after_last_use::PASS,
     passes::dead_code::PASS,
     passes::common_subexpr::PASS,
     passes::inline_private::PASS,

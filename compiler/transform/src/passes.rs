@@ -1,6 +1,11 @@
 //! The passes, a file each.
 
 pub mod bind_symbolic_vars;
+pub mod call_tir_rewrite;
+pub mod canonicalize;
 pub mod common_subexpr;
 pub mod dead_code;
+pub mod decompose;
 pub mod inline_private;
+pub mod kill_after_last_use;
+pub mod redundant_reshape;

@@ -4,7 +4,7 @@
 use rx_db::{FileKind, Workspace};
 use rx_transform::Module;
 use rx_transform::equal::first_difference;
-use rx_transform::pass::{ALL, Arguments, Pass};
+use rx_transform::pass::{ALL, Arguments, Step};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -61,29 +61,46 @@ struct Tally {
     mistakes: Vec<String>,
 }
 
-/// The arguments of a row's pass. Symbolic dims that are objects in Python stand for their names.
-fn arguments(pass: &Pass, row: &Value) -> Option<Arguments> {
+/// The passes of a row with their arguments; `None` where rx lacks one, or an argument is a Python function.
+fn steps(row: &Value) -> Option<Vec<Step>> {
+    let steps = row["passes"].as_array()?.iter().map(|given| {
+        let name = given["ctor"].as_str().or(given["name"].as_str())?;
+        let pass = ALL.iter().find(|pass| name.rsplit('.').next() == Some(pass.name))?;
+        let mut values: Vec<Value> = given["args"].as_array().cloned().unwrap_or_default();
+        for parameter in pass.parameters.iter().skip(values.len()) {
+            let default = parameter.default.and_then(|default| serde_json::from_str(default).ok());
+            values.push(given["kwargs"].get(parameter.name).cloned().or(default)?);
+        }
+        let is_function = values.iter().any(|value| value.get("__repr__").is_some());
+        let arguments = Arguments::bind(pass, values.into_iter().map(by_name).collect()).ok();
+        arguments.filter(|_| !is_function).map(|arguments| Step { pass, arguments })
+    });
+    steps.collect()
+}
+
+/// An argument in which symbolic dims that are objects in Python stand for their names.
+fn by_name(argument: Value) -> Value {
     let named =
         |key: &str| key.strip_prefix("{'__expr__': '").and_then(|rest| rest.strip_suffix("'}")).map(str::to_owned);
-    let given = row["passes"][0]["args"].as_array().cloned().unwrap_or_default();
-    let given = given.into_iter().map(|value| match value {
+    match argument {
         Value::Object(entries) => {
             Value::Object(entries.into_iter().map(|(key, value)| (named(&key).unwrap_or(key), value)).collect())
         }
         other => other,
-    });
-    Arguments::bind(pass, given.collect()).ok()
+    }
 }
 
-/// What is wrong with what a pass makes of `before`.
-fn transformed(pass: &Pass, row: &Value, tally: &mut Tally) -> Result<(), String> {
+/// What is wrong with what passes make of `before`.
+fn transformed(steps: &[Step], row: &Value, tally: &mut Tally) -> Result<(), String> {
     let text = |key: &str| row[key].as_str().unwrap_or_default();
     let Some(before) = read(text("before")) else { return Ok(()) };
     let expected = if row["assert_passed"].as_bool() == Some(false) { "actual" } else { "expected" };
     let Some(expected) = read(text(expected)) else { return Ok(()) };
     tally.rows += 1;
-    let arguments = arguments(pass, row).ok_or("the arguments are not taken")?;
-    let made = (pass.run)(before?, &arguments).map_err(|error| error.0)?;
+    let mut made = before?;
+    for step in steps {
+        made = (step.pass.run)(made, &step.arguments).map_err(|error| error.0)?;
+    }
     let printed = rx_transform::print(&made);
     let made = read(&printed).ok_or_else(|| format!("the output has errors\n{printed}"))??;
     tally.accepted += 1;
@@ -102,10 +119,10 @@ fn passes_make_what_tvm_makes() {
     };
     let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
     for row in rows.iter().filter(|row| row["usable"].as_bool() == Some(true)) {
-        let single = row["passes"].as_array().is_some_and(|passes| passes.len() == 1);
-        let Some(pass) = ALL.iter().find(|pass| row["pass"].as_str() == Some(pass.name) && single) else { continue };
+        let Some(pass) = ALL.iter().find(|pass| row["pass"].as_str() == Some(pass.name)) else { continue };
+        let Some(steps) = steps(row) else { continue };
         let tally = tallies.entry(pass.name).or_default();
-        if let Err(mistake) = transformed(pass, row, tally) {
+        if let Err(mistake) = transformed(&steps, row, tally) {
             tally.mistakes.push(format!("{}: {mistake}", row["test"].as_str().unwrap_or_default()));
         }
     }

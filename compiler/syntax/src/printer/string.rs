@@ -4,7 +4,7 @@ use crate::Cursor;
 use crate::ast::Expr;
 
 /// Writes `text` as a literal in double quotes.
-pub(crate) fn quote(out: &mut String, text: &str) {
+pub fn quote(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         match c {

@@ -47,15 +47,13 @@ fn entries(argument: &Value) -> Result<NameSet, PassError> {
 
 /// Leaves out the functions that neither `entries` nor public functions reach. Text that is no function stays.
 fn remove_functions(module: &mut Module, entries: &NameSet) {
-    let is_public = |item: &Item<_>| match item {
-        Item::Relax(function) => !function.private,
-        Item::Loops { .. } => false,
-        Item::Text { text, .. } => !text.lines().next().is_some_and(|line| line.contains("private=True")),
-    };
     let items: NameMap<&Item<_>> = module.items.iter().filter_map(|item| Some((item.name()?, item))).collect();
     let mut reached = NameSet::default();
-    let mut waiting: Vec<Name> =
-        items.iter().filter(|(name, item)| entries.contains(*name) || is_public(item)).map(|(name, _)| *name).collect();
+    let mut waiting: Vec<Name> = items
+        .iter()
+        .filter(|(name, item)| entries.contains(*name) || !item.is_private())
+        .map(|(name, _)| *name)
+        .collect();
     while let Some(next) = waiting.pop() {
         if !reached.insert(next) {
             continue;

@@ -7,13 +7,12 @@
 use crate::effects::Effects;
 use crate::names::FreshNames;
 use crate::pass::{Arguments, Pass, PassError};
+use crate::substitute::{rename, replace, replace_in_binding, replace_in_sequence, unify};
 use crate::{Module, names, walk};
 use rx_base::name::{NameMap, NameSet};
 use rx_base::{Dim, Name};
 use rx_ir::rewrite::Renaming;
-use rx_ir::{
-    Argument, Block, BoundValue, Callee, Expr, ExprKind, Item, RelaxFunction, Sequence, Shape, StructInfo, VarBinding,
-};
+use rx_ir::{Argument, Block, BoundValue, Callee, Expr, Item, RelaxFunction, Sequence, VarBinding};
 use std::sync::Arc;
 
 /// The pass.
@@ -194,103 +193,4 @@ fn settle(open: &mut Block, call: &VarBinding, result: Expr) -> Option<Expr> {
     }
     open.bindings.push(VarBinding { value: BoundValue::Expr(result), ..call.clone() });
     None
-}
-
-/// Notes what the symbolic dims of a parameter's type are in an argument's.
-fn unify(wanted: &StructInfo, given: &StructInfo, dims: &mut NameMap<Dim>) {
-    let mut of_shapes = |wanted: &Shape, given: &Shape| {
-        for (wanted, given) in wanted.dims().into_iter().flatten().zip(given.dims().into_iter().flatten()) {
-            if let Some(symbol) = wanted.as_symbol() {
-                dims.entry(symbol).or_insert_with(|| given.clone());
-            }
-        }
-    };
-    match (wanted, given) {
-        (StructInfo::Tensor(wanted), StructInfo::Tensor(given)) => of_shapes(&wanted.shape, &given.shape),
-        (StructInfo::Shape(wanted), StructInfo::Shape(given)) => of_shapes(wanted, given),
-        (StructInfo::Prim(wanted), StructInfo::Prim(given)) => {
-            if let (Some(symbol), Some(value)) = (wanted.value.as_ref().and_then(Dim::as_symbol), &given.value) {
-                dims.entry(symbol).or_insert_with(|| value.clone());
-            }
-        }
-        (StructInfo::Tuple(wanted), StructInfo::Tuple(given)) => {
-            wanted.iter().zip(given.iter()).for_each(|(wanted, given)| unify(wanted, given, dims));
-        }
-        _ => {}
-    }
-}
-
-/// Renames everything in a sequence, what it binds included.
-fn rename(sequence: &mut Sequence, renaming: &Renaming<'_>) {
-    let own = |variable: &mut Name| *variable = (renaming.variable)(*variable).unwrap_or(*variable);
-    for Block { outputs, bindings } in &mut sequence.blocks {
-        outputs.iter_mut().flatten().for_each(own);
-        for binding in bindings {
-            own(&mut binding.variable);
-            binding.ty = renaming.ty(&binding.ty);
-            match &mut binding.value {
-                BoundValue::Expr(value) => renaming.expr(value),
-                BoundValue::If(branches) => {
-                    renaming.expr(&mut branches.condition);
-                    rename(&mut branches.then, renaming);
-                    rename(&mut branches.otherwise, renaming);
-                }
-                BoundValue::Function(function) => {
-                    let function = Arc::make_mut(function);
-                    own(&mut function.name);
-                    for (param, ty) in &mut function.params {
-                        own(param);
-                        *ty = renaming.ty(ty);
-                    }
-                    function.ret = renaming.ty(&function.ret);
-                    rename(&mut function.body, renaming);
-                }
-            }
-        }
-    }
-    renaming.expr(&mut sequence.result);
-}
-
-/// Puts values in the place of variables.
-fn replace(expr: &mut Expr, values: &NameMap<Expr>) {
-    if values.is_empty() {
-        return;
-    }
-    expr.each_mut(&mut |expr| {
-        if let ExprKind::Var(variable) = &expr.kind
-            && let Some(value) = values.get(variable)
-        {
-            *expr = value.clone();
-        }
-        if let ExprKind::TupleGet(tuple, at) = &expr.kind
-            && let ExprKind::Tuple(fields) = &tuple.kind
-            && let Some(field) = fields.get(*at)
-        {
-            *expr = field.clone();
-        }
-    });
-}
-
-fn replace_in_binding(binding: &mut VarBinding, values: &NameMap<Expr>) {
-    match &mut binding.value {
-        BoundValue::Expr(value) => replace(value, values),
-        BoundValue::If(branches) => {
-            replace(&mut branches.condition, values);
-            replace_in_sequence(&mut branches.then, values);
-            replace_in_sequence(&mut branches.otherwise, values);
-        }
-        BoundValue::Function(function) => replace_in_sequence(&mut Arc::make_mut(function).body, values),
-    }
-}
-
-fn replace_in_sequence(sequence: &mut Sequence, values: &NameMap<Expr>) {
-    if values.is_empty() {
-        return;
-    }
-    sequence
-        .blocks
-        .iter_mut()
-        .flat_map(|block| &mut block.bindings)
-        .for_each(|binding| replace_in_binding(binding, values));
-    replace(&mut sequence.result, values);
 }

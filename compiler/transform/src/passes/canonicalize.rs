@@ -1,0 +1,122 @@
+//! `CanonicalizeBindings`: what is only another name for a value goes.
+//!
+//! TVM `src/relax/transform/canonicalize_bindings.cc`. First, symbolic dims that a cast binds to what is known of its value
+//! become what they are ([`dims`]). Then variables that are bound to variables, to fields of tuples that are written out, to
+//! tuples taken apart and put together again, and to constants become those, and outputs of dataflow blocks that nothing
+//! behind them names are outputs no longer ([`plan`]). A variable whose annotation says more of its value than is known stays.
+
+mod dims;
+mod plan;
+
+use crate::make::{Changed, infer, infer_again};
+use crate::pass::{Arguments, Pass, PassError};
+use crate::substitute::{rename, replace_in_sequence};
+use crate::{Module, walk};
+use plan::Plan;
+use rx_base::name::NameSet;
+use rx_base::{Dim, Name};
+use rx_ir::rewrite::Renaming;
+use rx_ir::{BoundValue, RelaxFunction, Sequence};
+use std::sync::Arc;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "CanonicalizeBindings",
+    parameters: &[],
+    doc: "Replaces variables that are other names for values by these values.",
+    reference: "src/relax/transform/canonicalize_bindings.cc",
+    run,
+};
+
+fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
+    for function in module.functions_mut() {
+        canonicalize(function)
+            .map_err(|error| PassError(format!("CanonicalizeBindings: `{}`: {error}", function.name)))?;
+    }
+    Ok(module)
+}
+
+fn canonicalize(function: &mut RelaxFunction) -> Result<(), PassError> {
+    let said_all = function.ret == function.body.result.ty;
+    dims::settle(function)?;
+    let plan = Plan::of(function);
+    apply(&plan, function)?;
+    let known: NameSet = function.params.iter().flat_map(|(_, ty)| ty.symbols()).collect();
+    let result = &function.body.result.ty;
+    if said_all && result.symbols().is_subset(&known) {
+        function.ret = result.clone();
+    }
+    Ok(())
+}
+
+fn apply(plan: &Plan, function: &mut RelaxFunction) -> Result<(), PassError> {
+    remove(&mut function.body, plan);
+    let touched = touched(&function.body, plan);
+    let variable = |variable: Name| plan.stands_for(variable);
+    // A scalar's value is the symbol of its name.
+    let dim = |symbol: Name| plan.stands_for(symbol).map(Dim::symbol);
+    let renaming = Renaming { dim: &dim, variable: &variable };
+    rename(&mut function.body, &renaming);
+    let mut changed: Changed = plan.types().map(|(variable, ty)| (variable, renaming.ty(ty))).collect();
+    replace_in_sequence(&mut function.body, &plan.constants);
+    sharpen(&mut function.body, &touched, &mut changed);
+    infer_again(&mut function.body, &mut changed)
+}
+
+/// The variables whose values name what something else stands for.
+fn touched(sequence: &Sequence, plan: &Plan) -> NameSet {
+    let mut found = NameSet::default();
+    walk::each_binding(sequence, &mut |binding| {
+        if let BoundValue::Expr(value) = &binding.value
+            && value.variables().iter().any(|used| plan.stands_for(*used).is_some())
+        {
+            found.insert(plan.stands_for(binding.variable).unwrap_or(binding.variable));
+        }
+    });
+    found
+}
+
+/// Gives what is computed anew the type its operator infers, where an annotation said less; as TVM does.
+fn sharpen(sequence: &mut Sequence, touched: &NameSet, changed: &mut Changed) {
+    for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
+        match &mut binding.value {
+            BoundValue::Expr(value) if touched.contains(&binding.variable) => {
+                let inferred = value.as_call().and_then(|call| infer(call).ok());
+                if let Some(ty) = inferred.filter(|ty| ty.says_more_than(&binding.ty) && !binding.ty.says_more_than(ty))
+                {
+                    (value.ty, binding.ty) = (ty.clone(), ty.clone());
+                    changed.insert(binding.variable, ty);
+                }
+            }
+            BoundValue::Expr(_) => {}
+            BoundValue::If(branches) => {
+                sharpen(&mut branches.then, touched, changed);
+                sharpen(&mut branches.otherwise, touched, changed);
+            }
+            BoundValue::Function(function) => sharpen(&mut Arc::make_mut(function).body, touched, changed),
+        }
+    }
+}
+
+/// Leaves out the bindings of variables that something else stands for, and outputs that are none.
+fn remove(sequence: &mut Sequence, plan: &Plan) {
+    for block in &mut sequence.blocks {
+        block.bindings.retain(|binding| !plan.removed.contains(&binding.variable));
+        for binding in &mut block.bindings {
+            match &mut binding.value {
+                BoundValue::Expr(_) => {}
+                BoundValue::If(branches) => {
+                    remove(&mut branches.then, plan);
+                    remove(&mut branches.otherwise, plan);
+                }
+                BoundValue::Function(function) => remove(&mut Arc::make_mut(function).body, plan),
+            }
+        }
+        let is_output = |variable: Name| plan.outputs.contains(&plan.stands_for(variable).unwrap_or(variable));
+        let bound = block.bindings.iter().map(|binding| binding.variable);
+        if let Some(outputs) = &mut block.outputs {
+            *outputs = bound.filter(|variable| is_output(*variable)).collect();
+        }
+    }
+    sequence.blocks.retain(|block| !block.bindings.is_empty());
+}

@@ -1,0 +1,248 @@
+//! Which variables of a function are other names for values, and what stands for them.
+
+use crate::walk;
+use rx_base::Name;
+use rx_base::name::{NameMap, NameSet};
+use rx_ir::{BoundValue, Expr, ExprKind, RelaxFunction, Sequence, Shape, StructInfo, VarBinding};
+
+/// What becomes of the variables of a function.
+#[derive(Default)]
+pub(super) struct Plan {
+    /// What is named in place of a variable.
+    renamed: NameMap<Name>,
+    /// Variables whose bindings go.
+    pub removed: NameSet,
+    /// The variables that dataflow blocks show.
+    pub outputs: NameSet,
+    /// Constants, in place of the variables bound to them.
+    pub constants: NameMap<Expr>,
+    /// The types of the variables that stand for others of another type.
+    types: Vec<(Name, StructInfo)>,
+}
+
+impl Plan {
+    /// What can be done without changing what the function gives.
+    pub fn of(function: &RelaxFunction) -> Plan {
+        let mut facts = Facts::default();
+        let mut seen = NameSet::default();
+        walk::each_binding(&function.body, &mut |binding| {
+            if !seen.insert(binding.variable) {
+                facts.rebound.insert(binding.variable);
+            }
+        });
+        for (param, ty) in &function.params {
+            facts.types.insert(*param, ty.clone());
+        }
+        facts.sequence(&function.body);
+        facts.plan()
+    }
+
+    /// The variable that is named in place of `variable`, if another is.
+    pub fn stands_for(&self, variable: Name) -> Option<Name> {
+        let mut found = *self.renamed.get(&variable)?;
+        while let Some(next) = self.renamed.get(&found) {
+            found = *next;
+        }
+        Some(found)
+    }
+
+    /// The variables that stand for others of another type, with their types.
+    pub fn types(&self) -> impl Iterator<Item = (Name, &StructInfo)> {
+        self.types.iter().map(|(variable, ty)| (self.stands_for(*variable).unwrap_or(*variable), ty))
+    }
+}
+
+/// A block, counted in reading order.
+#[derive(Clone, Copy, PartialEq)]
+struct Home {
+    block: usize,
+    dataflow: bool,
+}
+
+/// What is known of a function's variables.
+#[derive(Default)]
+struct Facts {
+    blocks: usize,
+    homes: NameMap<Home>,
+    types: NameMap<StructInfo>,
+    /// Variables that are bound more than once, in the branches of an `if`.
+    rebound: NameSet,
+    /// Variables that are named outside the dataflow block that binds them.
+    outside: NameSet,
+    outputs: NameSet,
+    /// Variables bound to variables, in order.
+    aliases: Vec<(Name, Name)>,
+    alias_of: NameMap<Name>,
+    constants: NameMap<Expr>,
+    /// The fields of tuples that are written out.
+    tuples: NameMap<Vec<Expr>>,
+    /// Variables that are a field of a variable.
+    fields: NameMap<(Name, usize)>,
+}
+
+impl Facts {
+    fn sequence(&mut self, sequence: &Sequence) {
+        for block in &sequence.blocks {
+            self.blocks += 1;
+            let home = Home { block: self.blocks, dataflow: block.outputs.is_some() };
+            self.outputs.extend(block.outputs.iter().flatten().copied());
+            block.bindings.iter().for_each(|binding| self.binding(binding, home));
+        }
+        self.uses(&sequence.result, None);
+    }
+
+    /// Notes what an expression names; without a home it stands in no block.
+    fn uses(&mut self, expr: &Expr, home: Option<Home>) {
+        expr.variables().into_iter().for_each(|variable| self.is_named(variable, home));
+        expr.each_symbol(&mut |symbol| self.is_named(symbol, home));
+        expr.each(&mut |expr| self.type_uses(&expr.ty, home));
+    }
+
+    /// Notes what a nested function names of what is bound before it.
+    fn captures(&mut self, function: &RelaxFunction) {
+        let mut named = Facts::default();
+        walk::each_expression(&function.body, &mut |expr| named.uses(expr, None));
+        self.outside.extend(named.outside.into_iter().filter(|variable| self.homes.contains_key(variable)));
+    }
+
+    /// Notes the shape variable that a type names.
+    fn type_uses(&mut self, ty: &StructInfo, home: Option<Home>) {
+        if let StructInfo::Tensor(tensor) = ty
+            && let Shape::Var { name, .. } = tensor.shape
+        {
+            self.is_named(name, home);
+        }
+    }
+
+    fn is_named(&mut self, variable: Name, home: Option<Home>) {
+        let own = self.homes.get(&variable).copied();
+        if home.is_none_or(|home| !home.dataflow || own.is_some_and(|own| own != home)) {
+            self.outside.insert(variable);
+        }
+    }
+
+    fn binding(&mut self, binding: &VarBinding, home: Home) {
+        self.type_uses(&binding.ty, Some(home));
+        match &binding.value {
+            BoundValue::Expr(value) => {
+                self.uses(value, Some(home));
+                self.value(binding, value, home);
+            }
+            BoundValue::If(branches) => {
+                self.uses(&branches.condition, Some(home));
+                self.sequence(&branches.then);
+                self.sequence(&branches.otherwise);
+            }
+            BoundValue::Function(function) => {
+                self.captures(function);
+                for (param, ty) in &function.params {
+                    self.types.insert(*param, ty.clone());
+                }
+                self.sequence(&function.body);
+            }
+        }
+        self.homes.insert(binding.variable, home);
+        self.types.insert(binding.variable, binding.ty.clone());
+    }
+
+    /// Notes what a variable is another name for.
+    fn value(&mut self, binding: &VarBinding, value: &Expr, home: Home) {
+        let variable = binding.variable;
+        let value = match &value.kind {
+            ExprKind::MatchCast(inner) if inner.ty == value.ty => inner,
+            _ => value,
+        };
+        match &value.kind {
+            ExprKind::TupleGet(tuple, at) => {
+                let Some(tuple) = tuple.as_var() else { return };
+                let tuple = self.root(tuple);
+                match self.tuples.get(&tuple).and_then(|fields| fields.get(*at)).cloned() {
+                    Some(field) => self.is_bound_to(binding, &field, home),
+                    None => {
+                        self.fields.insert(variable, (tuple, *at));
+                    }
+                }
+            }
+            ExprKind::Tuple(fields) => {
+                self.tuples.insert(variable, fields.clone());
+                if let Some(whole) = self.taken_apart(fields) {
+                    self.is_bound_to(binding, &whole, home);
+                }
+            }
+            _ => self.is_bound_to(binding, value, home),
+        }
+    }
+
+    /// The tuple whose fields, all of them and in order, these are.
+    fn taken_apart(&self, fields: &[Expr]) -> Option<Expr> {
+        let field = |field: &Expr| self.fields.get(&self.root(field.as_var()?)).copied();
+        let (tuple, _) = field(fields.first()?)?;
+        let ty = self.types.get(&tuple)?;
+        let is_whole = ty.as_tuple()?.len() == fields.len()
+            && fields.iter().enumerate().all(|(at, own)| field(own) == Some((tuple, at)));
+        is_whole.then(|| Expr::var(tuple, ty.clone()))
+    }
+
+    fn is_bound_to(&mut self, binding: &VarBinding, value: &Expr, home: Home) {
+        let variable = binding.variable;
+        if variable.as_str() == "_" || self.rebound.contains(&variable) || binding.ty.says_more_than(&value.ty) {
+            return;
+        }
+        match &value.kind {
+            ExprKind::Var(other) if !self.rebound.contains(other) => {
+                // Where it is reached through a tuple, it may not have been named here.
+                self.is_named(*other, Some(home));
+                self.aliases.push((variable, *other));
+                self.alias_of.insert(variable, *other);
+            }
+            ExprKind::Constant(_) | ExprKind::Elements(_) | ExprKind::Metadata { .. } => {
+                self.constants.insert(variable, value.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// The variable that is no other name for one.
+    fn root(&self, variable: Name) -> Name {
+        let mut found = variable;
+        while let Some(next) = self.alias_of.get(&found) {
+            found = *next;
+        }
+        found
+    }
+
+    /// Whether only its dataflow block sees a variable.
+    fn is_inner(&self, variable: Name) -> bool {
+        let is_dataflow = self.homes.get(&variable).is_some_and(|home| home.dataflow);
+        is_dataflow && !(self.outputs.contains(&variable) && self.outside.contains(&variable))
+    }
+
+    fn plan(mut self) -> Plan {
+        let mut plan = Plan::default();
+        for (variable, _) in std::mem::take(&mut self.aliases) {
+            let root = self.root(variable);
+            // What the root is called, where an output has given it its name.
+            let mut target = root;
+            while let Some(next) = plan.renamed.get(&target) {
+                target = *next;
+            }
+            plan.removed.insert(variable);
+            let target_is_inner = self.is_inner(target);
+            match self.is_inner(variable) || !target_is_inner || !self.outside.contains(&variable) {
+                true => plan.renamed.insert(variable, target),
+                // The value is seen outside: it takes the name of the output.
+                false => plan.renamed.insert(target, variable),
+            };
+            if let (Some(root_ty), Some(ty)) = (self.types.get(&root), self.types.get(&variable))
+                && root_ty != ty
+            {
+                plan.types.push((root, root_ty.clone()));
+            }
+        }
+        plan.outputs = self.outputs.iter().copied().filter(|output| self.outside.contains(output)).collect();
+        plan.constants = std::mem::take(&mut self.constants);
+        // A constant that has another variable's name now stands there as that variable.
+        plan.constants.retain(|variable, _| !plan.renamed.contains_key(variable));
+        plan
+    }
+}

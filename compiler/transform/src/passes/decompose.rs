@@ -1,0 +1,289 @@
+//! `DecomposeOpsForInference`, `DecomposeOpsForTraining`: operators that mean one thing in training and another in
+//! inference become what they are made of.
+//!
+//! TVM `src/relax/transform/decompose_ops.cc`. Both say which of the two is meant, whatever the attribute `training` of a
+//! call says: for inference a batch norm takes its running statistics, for training those of the batch, and gives the running
+//! ones updated.
+
+use crate::Module;
+use crate::emit::{Emitter, rewrite_bindings};
+use crate::make::{Changed, infer_again};
+use crate::pass::{Arguments, Parameter, Pass, PassError};
+use rx_base::name::name;
+use rx_base::{DType, Dim};
+use rx_ir::{Argument, Attr, BoundValue, Call, Expr, ExprKind, Literal, RelaxFunction, StructInfo, VarBinding};
+use rx_ops::Schema;
+use serde_json::Value;
+
+const FUNCTION: Parameter = Parameter {
+    name: "func_name",
+    default: Some("null"),
+    doc: "The function to change; every function where it is left out.",
+};
+
+/// The pass for inference.
+pub const INFERENCE: Pass = Pass {
+    name: "DecomposeOpsForInference",
+    parameters: &[FUNCTION],
+    doc: "Replaces batch norms by arithmetic on their running statistics, and tensors made shapes by casts that bind dims.",
+    reference: "src/relax/transform/decompose_ops.cc",
+    run: |module, arguments| run(module, arguments, "DecomposeOpsForInference", inference),
+};
+
+/// The pass for training.
+pub const TRAINING: Pass = Pass {
+    name: "DecomposeOpsForTraining",
+    parameters: &[FUNCTION],
+    doc: "Replaces batch norms by arithmetic on the statistics of the batch, layer norms by arithmetic.",
+    reference: "src/relax/transform/decompose_ops.cc",
+    run: |module, arguments| run(module, arguments, "DecomposeOpsForTraining", training),
+};
+
+/// What an operator's call is made of, and the value of the whole; nothing where it is left as it is.
+type Decompose = fn(&Composed<'_>, &mut Emitter<'_>) -> Result<Option<Expr>, PassError>;
+
+fn run(mut module: Module, arguments: &Arguments, pass: &str, decompose: Decompose) -> Result<Module, PassError> {
+    let wanted = match arguments.get(0) {
+        Value::Null => None,
+        Value::String(function) => Some(name(function)),
+        _ => return Err(PassError(format!("{pass}: `func_name` is a name"))),
+    };
+    let mut found = wanted.is_none();
+    for function in module.functions_mut().filter(|function| wanted.is_none_or(|wanted| wanted == function.name)) {
+        found = true;
+        in_function(function, decompose).map_err(|error| PassError(format!("{pass}: `{}`: {error}", function.name)))?;
+    }
+    match wanted.filter(|_| !found) {
+        Some(wanted) => Err(PassError(format!("{pass}: the module has no Relax function `{wanted}`"))),
+        None => Ok(module),
+    }
+}
+
+fn in_function(function: &mut RelaxFunction, decompose: Decompose) -> Result<(), PassError> {
+    let mut changed = Changed::default();
+    rewrite_bindings(function, &mut |binding, emitter| {
+        let VarBinding { variable, ty, value: BoundValue::Expr(value), .. } = binding else { return Ok(()) };
+        let Some(composed) = Composed::of(value) else { return Ok(()) };
+        let Some(whole) = decompose(&composed, emitter)? else { return Ok(()) };
+        if whole.ty != *ty {
+            *ty = whole.ty.clone();
+            changed.insert(*variable, whole.ty.clone());
+        }
+        *value = whole;
+        Ok(())
+    })?;
+    infer_again(&mut function.body, &mut changed)
+}
+
+/// A call of an operator that may be decomposed.
+struct Composed<'a> {
+    schema: &'static Schema,
+    call: &'a Call,
+    /// What the call gives.
+    ty: &'a StructInfo,
+}
+
+impl<'a> Composed<'a> {
+    fn of(value: &'a Expr) -> Option<Composed<'a>> {
+        let schema = rx_ops::find(name(value.as_op()?))?;
+        Some(Composed { schema, call: value.as_call()?, ty: &value.ty })
+    }
+
+    fn operand(&self, param: &str) -> Result<Expr, PassError> {
+        let operand = self.schema.operand(self.call, param).cloned();
+        operand.ok_or_else(|| PassError(format!("`{}` has no `{param}`", self.schema.name)))
+    }
+
+    fn flag(&self, param: &str) -> bool {
+        matches!(self.schema.attr(self.call, param), Some(Attr::Bool(true)))
+    }
+
+    fn float(&self, param: &str) -> f64 {
+        match self.schema.attr(self.call, param) {
+            Some(Attr::Float(value)) => *value,
+            Some(attr) => attr.as_int().map_or(0.0, |value| value as f64),
+            None => 0.0,
+        }
+    }
+
+    /// The data, its rank and dtype; nothing where one is not known.
+    fn data(&self) -> Result<Option<Data>, PassError> {
+        let data = self.operand("data")?;
+        let known = data.ty.as_tensor().and_then(|tensor| Some((tensor.shape.ndim()?, tensor.dtype?)));
+        Ok(known.map(|(ndim, dtype)| Data { value: data, ndim, dtype }))
+    }
+
+    /// The axis of the channels.
+    fn axis(&self, ndim: usize) -> Result<usize, PassError> {
+        let axis = self.schema.attr(self.call, "axis").and_then(Attr::as_int).unwrap_or(1);
+        let axis = if axis < 0 { axis + ndim as i64 } else { axis };
+        usize::try_from(axis).map_err(|_| PassError(format!("`{}` has no axis {axis}", self.schema.name)))
+    }
+}
+
+struct Data {
+    value: Expr,
+    ndim: usize,
+    dtype: DType,
+}
+
+fn inference(composed: &Composed<'_>, emitter: &mut Emitter<'_>) -> Result<Option<Expr>, PassError> {
+    match composed.schema.name {
+        "nn.batch_norm" => {
+            let Some(data) = composed.data()? else { return Ok(None) };
+            let [mean, variance] = [composed.operand("moving_mean")?, composed.operand("moving_var")?];
+            batch_norm(composed, &data, mean, variance, emitter).map(Some)
+        }
+        "tensor_to_shape" => tensor_to_shape(composed, emitter),
+        _ => Ok(None),
+    }
+}
+
+fn training(composed: &Composed<'_>, emitter: &mut Emitter<'_>) -> Result<Option<Expr>, PassError> {
+    match composed.schema.name {
+        "nn.batch_norm" => match composed.data()? {
+            Some(data) => batch_norm_of_batch(composed, &data, emitter).map(Some),
+            None => Ok(None),
+        },
+        "nn.layer_norm" => match composed.data()? {
+            Some(data) => layer_norm(composed, &data, emitter).map(Some),
+            None => Ok(None),
+        },
+        _ => inference(composed, emitter),
+    }
+}
+
+/// `(data - mean) / sqrt(variance + epsilon) * gamma + beta`, and the statistics as they are.
+fn batch_norm(
+    composed: &Composed<'_>,
+    data: &Data,
+    mean: Expr,
+    variance: Expr,
+    emitter: &mut Emitter<'_>,
+) -> Result<Expr, PassError> {
+    let axes = ints(other_axes(composed.axis(data.ndim)?, data.ndim));
+    let along = |value: &Expr, emitter: &mut Emitter<'_>| {
+        emitter.call("expand_dims", vec![("x", operand(value)), ("axis", Argument::Attr(axes.clone()))])
+    };
+    let expanded = along(&mean, emitter)?;
+    let centered = binary("subtract", &data.value, &expanded, emitter)?;
+    let spread = along(&variance, emitter)?;
+    let mut out = scaled(composed, data, &centered, &spread, emitter)?;
+    if composed.flag("scale") {
+        let gamma = along(&composed.operand("gamma")?, emitter)?;
+        out = binary("multiply", &out, &gamma, emitter)?;
+    }
+    if composed.flag("center") {
+        let beta = along(&composed.operand("beta")?, emitter)?;
+        out = binary("add", &out, &beta, emitter)?;
+    }
+    Ok(tuple(vec![out, mean, variance]))
+}
+
+/// A batch norm by the statistics of the batch, and the running ones: `(1 - momentum) * running + momentum * of batch`.
+fn batch_norm_of_batch(composed: &Composed<'_>, data: &Data, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
+    let axes = ints(other_axes(composed.axis(data.ndim)?, data.ndim));
+    let mut of_batch = Vec::new();
+    for operator in ["mean", "variance"] {
+        of_batch.push(statistic(operator, data, &axes, false, emitter)?);
+    }
+    let [mean, variance] = [of_batch.remove(0), of_batch.remove(0)];
+    let whole = batch_norm(composed, data, mean.clone(), variance.clone(), emitter)?;
+    let whole = emitter.emit(whole);
+    let field = whole.ty.as_tuple().and_then(|fields| fields.first()).cloned().unwrap_or(StructInfo::Object);
+    let out = emitter.emit(Expr::new(ExprKind::TupleGet(Box::new(whole), 0), field));
+    let momentum = composed.float("momentum");
+    let mut fields = vec![out];
+    for (running, of_batch) in [("moving_mean", mean), ("moving_var", variance)] {
+        let kept = binary("multiply", &scalar(1.0 - momentum, data.dtype), &composed.operand(running)?, emitter)?;
+        let new = binary("multiply", &scalar(momentum, data.dtype), &of_batch, emitter)?;
+        fields.push(binary("add", &kept, &new, emitter)?);
+    }
+    Ok(tuple(fields))
+}
+
+fn layer_norm(composed: &Composed<'_>, data: &Data, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
+    let axes = composed.schema.attr(composed.call, "axes").cloned().unwrap_or(Attr::None);
+    let mean = statistic("mean", data, &axes, true, emitter)?;
+    let centered = binary("subtract", &data.value, &mean, emitter)?;
+    let spread = statistic("variance", data, &axes, true, emitter)?;
+    let mut out = scaled(composed, data, &centered, &spread, emitter)?;
+    if composed.flag("scale") {
+        out = binary("multiply", &out, &composed.operand("gamma")?, emitter)?;
+    }
+    if composed.flag("center") {
+        out = binary("add", &out, &composed.operand("beta")?, emitter)?;
+    }
+    Ok(emitter.unbound(out))
+}
+
+/// `centered / sqrt(variance + epsilon)`.
+fn scaled(
+    composed: &Composed<'_>,
+    data: &Data,
+    centered: &Expr,
+    variance: &Expr,
+    emitter: &mut Emitter<'_>,
+) -> Result<Expr, PassError> {
+    let above_zero = binary("add", variance, &scalar(composed.float("epsilon"), data.dtype), emitter)?;
+    let deviation = emitter.call("sqrt", vec![("x", operand(&above_zero))])?;
+    binary("divide", centered, &deviation, emitter)
+}
+
+fn statistic(
+    operator: &str,
+    data: &Data,
+    axes: &Attr,
+    keepdims: bool,
+    emitter: &mut Emitter<'_>,
+) -> Result<Expr, PassError> {
+    let axes = ("axis", Argument::Attr(axes.clone()));
+    emitter.call(operator, vec![("x", operand(&data.value)), axes, ("keepdims", Argument::Attr(Attr::Bool(keepdims)))])
+}
+
+/// The shape as the runtime reads it off the tensor, and a cast that gives its dims names.
+fn tensor_to_shape(composed: &Composed<'_>, emitter: &mut Emitter<'_>) -> Result<Option<Expr>, PassError> {
+    let StructInfo::Shape(shape) = composed.ty else { return Ok(None) };
+    let Some(ndim) = shape.ndim() else { return Ok(None) };
+    let function = Expr::new(ExprKind::Extern(name("vm.builtin.tensor_to_shape")), StructInfo::Object);
+    let read = emitter.call(
+        "call_pure_packed",
+        vec![
+            ("func", Argument::Operand(function)),
+            ("args", Argument::Operands(vec![composed.operand("expr")?])),
+            ("ty_args", Argument::Types(vec![composed.ty.clone()])),
+        ],
+    )?;
+    let dims: Vec<Dim> = (0..ndim).map(|_| Dim::symbol(emitter.fresh(name("x")))).collect();
+    let ty = StructInfo::shape(dims.clone());
+    let own = emitter.fresh(name("y"));
+    emitter.bind(own, Expr::new(ExprKind::MatchCast(Box::new(read)), ty.clone()));
+    Ok(Some(Expr::new(ExprKind::Shape(dims), ty)))
+}
+
+fn other_axes(axis: usize, ndim: usize) -> Vec<i64> {
+    (0..ndim).filter(|at| *at != axis).map(|at| at as i64).collect()
+}
+
+fn ints(values: Vec<i64>) -> Attr {
+    Attr::List(values.into_iter().map(|value| Attr::Int(value.into())).collect())
+}
+
+fn operand(value: &Expr) -> Argument {
+    Argument::Operand(value.clone())
+}
+
+fn binary(operator: &str, left: &Expr, right: &Expr, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
+    emitter.call(operator, vec![("x1", operand(left)), ("x2", operand(right))])
+}
+
+fn tuple(fields: Vec<Expr>) -> Expr {
+    let types: Vec<StructInfo> = fields.iter().map(|field| field.ty.clone()).collect();
+    Expr::new(ExprKind::Tuple(fields), StructInfo::tuple(types))
+}
+
+/// A constant of one element, as TVM's `MakeConstantScalar` has it: with the value that the dtype has.
+fn scalar(value: f64, dtype: DType) -> Expr {
+    let rounded = if dtype == DType::FLOAT32 { f64::from(value as f32) } else { value };
+    Expr::new(ExprKind::Constant(Literal::Float(rounded)), StructInfo::tensor(Vec::new(), Some(dtype)))
+}

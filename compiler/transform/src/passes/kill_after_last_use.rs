@@ -1,0 +1,164 @@
+//! `KillAfterLastUse`: memory is given back where a value is named last.
+//!
+//! TVM `src/relax/transform/kill_after_last_use.cc`. Killing is an effect: it is done in functions that may have one only
+//! (`pure=False`, `relax.force_pure`), and behind a dataflow block, not in it; what the block keeps to itself is not killed.
+//! What a nested function has captured may be named when that is called, and stays.
+
+use crate::make;
+use crate::pass::{Arguments, Pass, PassError};
+use crate::{Module, passes, walk};
+use rx_base::Name;
+use rx_base::name::{NameSet, name};
+use rx_ir::{Argument, Attr, Block, BoundValue, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding};
+use std::sync::Arc;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "KillAfterLastUse",
+    parameters: &[],
+    doc: "Ends the life of tensors, storages and other objects behind the binding that names them last.",
+    reference: "src/relax/transform/kill_after_last_use.cc",
+    run,
+};
+
+fn run(module: Module, arguments: &Arguments) -> Result<Module, PassError> {
+    // Other names of a value would hide where it is named last.
+    let mut module = (passes::canonicalize::PASS.run)(module, arguments)?;
+    for function in module.functions_mut().filter(|function| may_kill(function)) {
+        let captured = captured(function);
+        sequence(&mut function.body, &captured)?;
+    }
+    Ok(module)
+}
+
+fn may_kill(function: &RelaxFunction) -> bool {
+    let forced = |(key, value): &(Arc<str>, Attr)| {
+        &**key == "relax.force_pure" && (*value == Attr::Bool(true) || value.as_int() == Some(1))
+    };
+    !function.pure || function.attributes.iter().any(forced)
+}
+
+/// The variables that nested functions name, their own among them.
+fn captured(function: &RelaxFunction) -> NameSet {
+    let mut found = NameSet::default();
+    walk::each_own_binding(&function.body, &mut |binding| {
+        if let BoundValue::Function(nested) = &binding.value {
+            walk::each_expression(&nested.body, &mut |expr| found.extend(expr.variables()));
+        }
+    });
+    found
+}
+
+fn sequence(of: &mut Sequence, captured: &NameSet) -> Result<(), PassError> {
+    for branches in
+        of.blocks.iter_mut().flat_map(|block| &mut block.bindings).filter_map(|binding| match &mut binding.value {
+            BoundValue::If(branches) => Some(branches),
+            _ => None,
+        })
+    {
+        sequence(&mut branches.then, captured)?;
+        sequence(&mut branches.otherwise, captured)?;
+    }
+    let mut used: NameSet = of.result.variables().into_iter().collect();
+    used.extend(captured.iter().copied());
+    let killed = killed(of);
+    let mortal: Vec<(Name, Expr)> = seen(of).filter_map(|binding| Some((binding.variable, kill(binding)?))).collect();
+    let mut blocks = Vec::new();
+    for mut block in std::mem::take(&mut of.blocks).into_iter().rev() {
+        let mut last = |names: &[Name]| -> Vec<VarBinding> {
+            let is_last = |variable: Name| names.contains(&variable) && !used.contains(&variable);
+            let ends = mortal.iter().filter(|(variable, _)| is_last(*variable) && !killed.contains(variable));
+            let ends: Vec<VarBinding> = ends.map(|(_, kill)| statement(&block, kill.clone())).collect();
+            used.extend(names.iter().copied());
+            ends
+        };
+        if block.outputs.is_some() {
+            let named: Vec<Name> = block.bindings.iter().flat_map(named_by).collect();
+            let ends = last(&named);
+            let behind = (!ends.is_empty()).then_some(Block { outputs: None, bindings: ends });
+            blocks.extend(behind);
+            blocks.push(block);
+            continue;
+        }
+        let ends: Vec<Vec<VarBinding>> = {
+            let mut ends: Vec<_> = block.bindings.iter().rev().map(|binding| last(&named_by(binding))).collect();
+            ends.reverse();
+            ends
+        };
+        let bindings = std::mem::take(&mut block.bindings);
+        block.bindings =
+            bindings.into_iter().zip(ends).flat_map(|(binding, ends)| [vec![binding], ends].concat()).collect();
+        blocks.push(block);
+    }
+    blocks.reverse();
+    of.blocks = blocks;
+    Ok(())
+}
+
+/// The bindings of a sequence whose variables are seen behind their block.
+fn seen(of: &Sequence) -> impl Iterator<Item = &VarBinding> {
+    of.blocks.iter().flat_map(|block| {
+        let is_seen = |variable: Name| block.outputs.as_ref().is_none_or(|outputs| outputs.contains(&variable));
+        block.bindings.iter().filter(move |binding| is_seen(binding.variable))
+    })
+}
+
+/// What a binding names: its value, all of its branches, and not what a kill kills.
+fn named_by(binding: &VarBinding) -> Vec<Name> {
+    let mut found = Vec::new();
+    match &binding.value {
+        BoundValue::Expr(value) => found.extend(value.variables()),
+        BoundValue::If(branches) => {
+            found.extend(branches.condition.variables());
+            for sequence in [&branches.then, &branches.otherwise] {
+                walk::each_expression(sequence, &mut |expr| found.extend(expr.variables()));
+            }
+        }
+        BoundValue::Function(function) => {
+            walk::each_expression(&function.body, &mut |expr| found.extend(expr.variables()));
+        }
+    }
+    found
+}
+
+const KILLS: [&str; 3] = ["memory.kill_tensor", "memory.kill_storage", "vm.kill_object"];
+
+/// What is killed already.
+fn killed(of: &Sequence) -> NameSet {
+    let mut found = NameSet::default();
+    walk::each_own_binding(of, &mut |binding| {
+        if let BoundValue::Expr(value) = &binding.value
+            && value.as_op().is_some_and(|operator| KILLS.contains(&operator))
+        {
+            found.extend(value.variables());
+        }
+    });
+    found
+}
+
+/// What ends the life of a variable's value; nothing where it has none of its own: constants, functions, shapes, scalars.
+fn kill(binding: &VarBinding) -> Option<Expr> {
+    let value = match &binding.value {
+        BoundValue::Expr(value) => Some(value),
+        _ => None,
+    };
+    let is_constant = value.is_some_and(|value| {
+        matches!(value.kind, ExprKind::Constant(_) | ExprKind::Elements(_) | ExprKind::Metadata { .. })
+    });
+    let is_storage = value.and_then(Expr::as_op).is_some_and(|operator| operator.ends_with("alloc_storage"));
+    let (operator, param) = match &binding.ty {
+        _ if is_constant || binding.variable.as_str() == "_" => return None,
+        _ if is_storage => ("memory.kill_storage", "storage"),
+        StructInfo::Function(_) | StructInfo::Shape(_) | StructInfo::Prim(_) | StructInfo::Error => return None,
+        StructInfo::Tensor(_) => ("memory.kill_tensor", "tensor"),
+        StructInfo::Tuple(fields) if fields.is_empty() => return None,
+        _ => ("vm.kill_object", "obj"),
+    };
+    make::call(operator, vec![(param, Argument::Operand(Expr::var(binding.variable, binding.ty.clone())))]).ok()
+}
+
+fn statement(block: &Block, value: Expr) -> VarBinding {
+    let origin = block.bindings.last().map(|binding| binding.origin);
+    let origin = origin.unwrap_or(rx_ir::Origin { item: name(""), statement: 0 });
+    VarBinding { origin, variable: name("_"), ty: value.ty.clone(), value: BoundValue::Expr(value) }
+}

@@ -1,0 +1,98 @@
+//! `RemoveRedundantReshape`: of reshapes one after the other the last remains, and of a reshape to the shape that is there
+//! none.
+//!
+//! TVM `python/tvm/relax/transform/remove_redundant_reshape.py`.
+
+use crate::Module;
+use crate::make;
+use crate::pass::{Arguments, Pass, PassError};
+use rx_base::name::{NameMap, NameSet, name};
+use rx_ir::{Argument, BoundValue, Call, Expr, RelaxFunction, Sequence, VarBinding};
+use std::sync::Arc;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "RemoveRedundantReshape",
+    parameters: &[],
+    doc: "Reshapes what a reshaped tensor was before, and leaves out reshapes that change nothing.",
+    reference: "python/tvm/relax/transform/remove_redundant_reshape.py",
+    run,
+};
+
+fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
+    for function in module.functions_mut() {
+        in_function(function)
+            .map_err(|error| PassError(format!("RemoveRedundantReshape: `{}`: {error}", function.name)))?;
+    }
+    Ok(module)
+}
+
+fn in_function(function: &mut RelaxFunction) -> Result<(), PassError> {
+    sequence(&mut function.body, &mut NameMap::default())
+}
+
+/// `reshaped` has for each variable that is a reshape what was reshaped first.
+fn sequence(of: &mut Sequence, reshaped: &mut NameMap<Expr>) -> Result<(), PassError> {
+    for block in &mut of.blocks {
+        for binding in &mut block.bindings {
+            match &mut binding.value {
+                BoundValue::Expr(_) => self::binding(binding, reshaped)?,
+                BoundValue::If(branches) => {
+                    sequence(&mut branches.then, &mut reshaped.clone())?;
+                    sequence(&mut branches.otherwise, &mut reshaped.clone())?;
+                }
+                BoundValue::Function(function) => {
+                    sequence(&mut Arc::make_mut(function).body, &mut reshaped.clone())?;
+                }
+            }
+        }
+        // What a dataflow block keeps to itself cannot be named behind it.
+        if let Some(outputs) = &block.outputs {
+            let own: NameSet = block.bindings.iter().map(|binding| binding.variable).collect();
+            let is_seen =
+                |source: &Expr| source.variables().iter().all(|used| !own.contains(used) || outputs.contains(used));
+            reshaped.retain(|_, source| is_seen(source));
+        }
+    }
+    Ok(())
+}
+
+fn binding(binding: &mut VarBinding, reshaped: &mut NameMap<Expr>) -> Result<(), PassError> {
+    let VarBinding { variable, ty, value: BoundValue::Expr(value), .. } = binding else { return Ok(()) };
+    let Some((source, shape)) = reshape(value) else { return Ok(()) };
+    let first = source.as_var().and_then(|source| reshaped.get(&source).cloned());
+    let dims = |expr: &Expr| expr.ty.as_tensor().and_then(|tensor| tensor.shape.dims().map(<[_]>::to_vec));
+    if first.is_some() || (dims(source).is_some() && dims(source) == dims(value)) {
+        let source = first.unwrap_or_else(|| source.clone());
+        let made = match dims(&source).is_some() && dims(&source) == dims(value) {
+            true => source.clone(),
+            false => make::call("reshape", vec![("x", Argument::Operand(source.clone())), ("shape", shape)])?,
+        };
+        // Another way may prove less of the result: then the reshape stays.
+        if ty.says_more_than(&made.ty) {
+            return Ok(());
+        }
+        *value = made;
+        reshaped.insert(*variable, source);
+    } else {
+        reshaped.insert(*variable, source.clone());
+    }
+    Ok(())
+}
+
+/// What a reshape reshapes, and to what; the shape is one that says every dim.
+fn reshape(value: &Expr) -> Option<(&Expr, Argument)> {
+    let schema = rx_ops::find(name("reshape")).filter(|_| value.as_op() == Some("reshape"))?;
+    let call: &Call = value.as_call()?;
+    let shape = schema.argument(call, "shape")?;
+    // `-1` and `0` are counted from what is reshaped: where the result is known it is written out.
+    let known = value.ty.as_tensor()?.shape.dims()?;
+    let shape = match shape {
+        Argument::Operand(operand) if operand.as_var().is_some() => Argument::Operand(operand.clone()),
+        _ => Argument::Operand(Expr::new(
+            rx_ir::ExprKind::Shape(known.to_vec()),
+            rx_ir::StructInfo::shape(known.to_vec()),
+        )),
+    };
+    Some((schema.operand(call, "x")?, shape))
+}
