@@ -34,6 +34,8 @@ pub const ALL: &[Pass] = &[
     passes::bind_symbolic_vars::PASS,
     passes::canonicalize::PASS,
     passes::redundant_reshape::PASS,
+    passes::combine_matmul::PASS,
+    passes::reorder_take::PASS,
     passes::decompose::INFERENCE,
     passes::decompose::TRAINING,
     passes::call_tir_rewrite::PASS,

@@ -3,9 +3,11 @@
 pub mod bind_symbolic_vars;
 pub mod call_tir_rewrite;
 pub mod canonicalize;
+pub mod combine_matmul;
 pub mod common_subexpr;
 pub mod dead_code;
 pub mod decompose;
 pub mod inline_private;
 pub mod kill_after_last_use;
 pub mod redundant_reshape;
+pub mod reorder_take;
