@@ -3,16 +3,16 @@
 use crate::args::{Args, Device};
 use crate::describe::Described;
 use crate::failure::Failure;
-use crate::inputs::{Input, Inputs, inputs};
+use crate::inputs::{Inputs, inputs};
 use crate::profile::Profile;
 use crate::report::{Report, What};
 use crate::session::Session;
 use crate::values::Values;
-use rx_base::{DType, Name};
-use rx_ir::Literal;
-use rx_lower::{Constant, Program};
+use rx_base::Name;
+use rx_execute::program::constants;
+use rx_lower::Program;
 use rx_runtime::{Backend, BuildError, Executor, RunError, Value};
-use rx_tensor::{Scalar, Tensor, TensorError, compare, npz};
+use rx_tensor::{Tensor, compare, npz};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,7 +65,7 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn new(session: &'a Session, program: Program, inputs: &'a Inputs, args: &'a Args) -> Result<Job<'a>, Failure> {
-        let constants = constants(session, &program)?;
+        let constants = constants(&session.workspace, session.file, &program).map_err(Failure::usage)?;
         Ok(Job { session, program: Arc::new(program), constants, inputs, args })
     }
 
@@ -160,63 +160,8 @@ impl<'a> Job<'a> {
     /// The inputs, in the device's memory.
     fn arguments<B: Backend>(&self, executor: &mut Executor<B>) -> Result<Vec<Value<B::Memory>>, Failure> {
         let inputs = self.inputs.values.iter();
-        let uploaded: Result<_, _> = inputs.map(|input| upload(executor, input)).collect();
+        let uploaded: Result<_, _> = inputs.map(|input| input.upload(executor)).collect();
         uploaded.map_err(|error| run_failure(self.session, &error))
-    }
-}
-
-fn upload<B: Backend>(executor: &mut Executor<B>, input: &Input) -> Result<Value<B::Memory>, RunError> {
-    Ok(match input {
-        Input::Tensor(tensor) => executor.upload(tensor)?,
-        Input::Shape(dims) => Value::Shape(dims.as_slice().into()),
-        Input::Scalar(scalar) => Value::Scalar(*scalar),
-        Input::Tuple(fields) => {
-            let fields: Vec<_> = fields.iter().map(|field| upload(executor, field)).collect::<Result<_, _>>()?;
-            Value::Tuple(fields.into())
-        }
-    })
-}
-
-/// The tensors that stand in the program.
-fn constants(session: &Session, program: &Program) -> Result<Vec<Tensor>, Failure> {
-    let listed = |constant: &Constant| match constant {
-        Constant::Metadata { key, index } => Some((*key, *index)),
-        Constant::Scalar(..) | Constant::Elements { .. } => None,
-    };
-    let wanted: Vec<(Name, u32)> = program.constants.iter().filter_map(listed).collect();
-    let decoded = match wanted.is_empty() {
-        true => Vec::new(),
-        false => session.workspace.constants(session.file, &wanted).map_err(Failure::usage)?,
-    };
-    let mut decoded = decoded.into_iter();
-    let mut tensor = |constant: &Constant| -> Result<Tensor, TensorError> {
-        match constant {
-            Constant::Scalar(literal, dtype) => Tensor::from_scalar(*dtype, number(literal, *dtype)),
-            Constant::Elements { elements, shape, dtype } => {
-                let mut tensor = Tensor::zeros(*dtype, shape)?;
-                for (at, element) in elements.iter().enumerate() {
-                    tensor.set(at, number(element, *dtype));
-                }
-                Ok(tensor)
-            }
-            // One was decoded for each.
-            Constant::Metadata { .. } => match decoded.next() {
-                Some(data) => Tensor::from_bytes(data.dtype, &data.shape, &data.bytes),
-                None => Tensor::zeros(DType::UINT8, &[0]),
-            },
-        }
-    };
-    let tensors: Result<_, _> = program.constants.iter().map(&mut tensor).collect();
-    tensors.map_err(|error| Failure::usage(format!("a constant of the program: {error}")))
-}
-
-fn number(literal: &Literal, dtype: DType) -> Scalar {
-    match literal {
-        Literal::Int(value) if dtype.is_float() => Scalar::Float(*value as f64),
-        Literal::Int(value) => Scalar::Int(*value),
-        Literal::Float(value) => Scalar::Float(*value),
-        Literal::Bool(value) if dtype.is_float() => Scalar::Float(f64::from(u8::from(*value))),
-        Literal::Bool(value) => Scalar::Int(i64::from(*value)),
     }
 }
 

@@ -6,15 +6,13 @@ use crate::failure::Failure;
 use crate::report::Report;
 use rx_base::{Code, Diagnostic, Name, Severity, Span};
 use rx_db::{FileId, FileKind, Project, Projects, Workspace};
-use rx_ir::{Function, Origin};
+use rx_execute::program::FileModule;
+use rx_ir::Origin;
 use rx_lower::{Module, Problem, Program};
 use rx_report::Source;
 use rx_report::load::{Loaded, Place, load};
 use rx_settings::{Choice, Finder, Severities, Unreadable};
 use rx_syntax::document::FunctionKind;
-use rx_tir::PrimFunc;
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -117,9 +115,9 @@ impl Session {
     }
 
     fn lowered(&self, entry: Name, lower: Lower) -> Result<Program, Failure> {
-        let items = Items { session: self, prim_funcs: RefCell::default(), mistakes: RefCell::default() };
+        let items = FileModule::new(&self.workspace, self.file);
         let lowered = lower(&items, entry);
-        let mut mistakes = items.mistakes.into_inner();
+        let mut mistakes = items.into_mistakes();
         lowered.map_err(|problems| {
             for problem in problems {
                 let span = problem.origin.and_then(|origin| self.span(origin));
@@ -188,38 +186,4 @@ fn found(workspace: &Workspace, file: FileId, severities: &Severities) -> Vec<Di
     found.extend(severities.apply(rest));
     found.sort_by_key(|diagnostic| diagnostic.primary);
     found
-}
-
-/// What reading a prim_func gave: none of this name, its loops, or why it has none.
-type PrimFuncRead = Option<Result<Arc<PrimFunc>, String>>;
-
-/// The module's items, for lowering.
-struct Items<'s> {
-    session: &'s Session,
-    /// Each is read once.
-    prim_funcs: RefCell<HashMap<Name, PrimFuncRead>>,
-    /// What is wrong in prim_funcs, at their places.
-    mistakes: RefCell<Vec<Diagnostic<Span>>>,
-}
-
-impl Module for Items<'_> {
-    fn function(&self, name: Name) -> Option<Arc<Function>> {
-        self.session.workspace.function(self.session.file, name).map(Arc::new)
-    }
-
-    fn prim_func(&self, name: Name) -> PrimFuncRead {
-        if let Some(known) = self.prim_funcs.borrow().get(&name) {
-            return known.clone();
-        }
-        let read = self.session.workspace.prim_func(self.session.file, name).map(|read| match read {
-            Ok(func) => Ok(Arc::new(func)),
-            Err(diagnostics) => {
-                let reason = diagnostics.first().map(|first| first.message.clone()).unwrap_or_default();
-                self.mistakes.borrow_mut().extend(diagnostics);
-                Err(reason)
-            }
-        });
-        self.prim_funcs.borrow_mut().insert(name, read.clone());
-        read
-    }
 }

@@ -1,0 +1,104 @@
+//! A file of a workspace, as lowering wants it.
+
+use rx_base::{DType, Diagnostic, Name, Span};
+use rx_db::{FileId, Workspace};
+use rx_ir::{Function, Literal};
+use rx_lower::{Constant, Module, Program};
+use rx_tensor::{Scalar, Tensor, TensorError};
+use rx_tir::PrimFunc;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What reading a prim_func gave: none of this name, its loops, or why it has none.
+type PrimFuncRead = Option<Result<Arc<PrimFunc>, String>>;
+
+/// A file's functions.
+pub struct FileModule<'w> {
+    workspace: &'w Workspace,
+    file: FileId,
+    /// Each is read once.
+    prim_funcs: RefCell<HashMap<Name, PrimFuncRead>>,
+    /// What is wrong in prim_funcs, at their places.
+    mistakes: RefCell<Vec<Diagnostic<Span>>>,
+}
+
+impl<'w> FileModule<'w> {
+    /// The functions of a file without errors.
+    pub fn new(workspace: &'w Workspace, file: FileId) -> FileModule<'w> {
+        FileModule { workspace, file, prim_funcs: RefCell::default(), mistakes: RefCell::default() }
+    }
+
+    /// What is wrong in the prim_funcs that were asked for.
+    pub fn into_mistakes(self) -> Vec<Diagnostic<Span>> {
+        self.mistakes.into_inner()
+    }
+}
+
+impl Module for FileModule<'_> {
+    fn function(&self, name: Name) -> Option<Arc<Function>> {
+        self.workspace.function(self.file, name).map(Arc::new)
+    }
+
+    fn prim_func(&self, name: Name) -> PrimFuncRead {
+        if let Some(known) = self.prim_funcs.borrow().get(&name) {
+            return known.clone();
+        }
+        let read = self.workspace.prim_func(self.file, name).map(|read| match read {
+            Ok(func) => Ok(Arc::new(func)),
+            Err(diagnostics) => {
+                let reason = diagnostics.first().map(|first| first.message.clone()).unwrap_or_default();
+                self.mistakes.borrow_mut().extend(diagnostics);
+                Err(reason)
+            }
+        });
+        self.prim_funcs.borrow_mut().insert(name, read.clone());
+        read
+    }
+}
+
+/// The tensors that stand in a program, in order.
+///
+/// # Errors
+/// A tensor of the metadata section that cannot be decoded; one that memory is lacking for.
+pub fn constants(workspace: &Workspace, file: FileId, program: &Program) -> Result<Vec<Tensor>, String> {
+    let listed = |constant: &Constant| match constant {
+        Constant::Metadata { key, index } => Some((*key, *index)),
+        Constant::Scalar(..) | Constant::Elements { .. } => None,
+    };
+    let wanted: Vec<(Name, u32)> = program.constants.iter().filter_map(listed).collect();
+    let decoded = match wanted.is_empty() {
+        true => Vec::new(),
+        false => workspace.constants(file, &wanted)?,
+    };
+    let mut decoded = decoded.into_iter();
+    let mut tensor = |constant: &Constant| -> Result<Tensor, TensorError> {
+        match constant {
+            Constant::Scalar(literal, dtype) => Tensor::from_scalar(*dtype, number(literal, *dtype)),
+            Constant::Elements { elements, shape, dtype } => {
+                let mut tensor = Tensor::zeros(*dtype, shape)?;
+                for (at, element) in elements.iter().enumerate() {
+                    tensor.set(at, number(element, *dtype));
+                }
+                Ok(tensor)
+            }
+            // One was decoded for each.
+            Constant::Metadata { .. } => match decoded.next() {
+                Some(data) => Tensor::from_bytes(data.dtype, &data.shape, &data.bytes),
+                None => Tensor::zeros(DType::UINT8, &[0]),
+            },
+        }
+    };
+    let tensors: Result<_, _> = program.constants.iter().map(&mut tensor).collect();
+    tensors.map_err(|error| format!("a constant of the program: {error}"))
+}
+
+fn number(literal: &Literal, dtype: DType) -> Scalar {
+    match literal {
+        Literal::Int(value) if dtype.is_float() => Scalar::Float(*value as f64),
+        Literal::Int(value) => Scalar::Int(*value),
+        Literal::Float(value) => Scalar::Float(*value),
+        Literal::Bool(value) if dtype.is_float() => Scalar::Float(f64::from(u8::from(*value))),
+        Literal::Bool(value) => Scalar::Int(i64::from(*value)),
+    }
+}
