@@ -43,8 +43,9 @@ fn steps(row: &Value) -> Option<Vec<Step>> {
     let steps = row["passes"].as_array()?.iter().map(|given| {
         let name = given["ctor"].as_str().or(given["name"].as_str())?;
         let pass = ALL.iter().find(|pass| name.rsplit('.').next() == Some(pass.name))?;
+        let named = given["kwargs"].as_object().cloned().unwrap_or_default();
         let given = given["args"].as_array().cloned().unwrap_or_default();
-        Some(Step { pass, arguments: Arguments::bind(pass, given).ok()? })
+        Some(Step { pass, arguments: Arguments::bind_named(pass, given, named).ok()? })
     });
     steps.collect()
 }

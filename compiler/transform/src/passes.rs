@@ -9,5 +9,6 @@ pub mod dead_code;
 pub mod decompose;
 pub mod inline_private;
 pub mod kill_after_last_use;
+pub mod mixed_precision;
 pub mod redundant_reshape;
 pub mod reorder_take;

@@ -66,13 +66,10 @@ fn steps(row: &Value) -> Option<Vec<Step>> {
     let steps = row["passes"].as_array()?.iter().map(|given| {
         let name = given["ctor"].as_str().or(given["name"].as_str())?;
         let pass = ALL.iter().find(|pass| name.rsplit('.').next() == Some(pass.name))?;
-        let mut values: Vec<Value> = given["args"].as_array().cloned().unwrap_or_default();
-        for parameter in pass.parameters.iter().skip(values.len()) {
-            let default = parameter.default.and_then(|default| serde_json::from_str(default).ok());
-            values.push(given["kwargs"].get(parameter.name).cloned().or(default)?);
-        }
+        let values: Vec<Value> = given["args"].as_array().cloned().unwrap_or_default();
         let is_function = values.iter().any(|value| value.get("__repr__").is_some());
-        let arguments = Arguments::bind(pass, values.into_iter().map(by_name).collect()).ok();
+        let named = given["kwargs"].as_object().cloned().unwrap_or_default();
+        let arguments = Arguments::bind_named(pass, values.into_iter().map(by_name).collect(), named).ok();
         arguments.filter(|_| !is_function).map(|arguments| Step { pass, arguments })
     });
     steps.collect()

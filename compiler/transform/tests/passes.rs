@@ -506,3 +506,27 @@ def main(x: T) -> T:
     );
     check("CallTIRRewrite", &before, &after);
 }
+
+#[test]
+fn products_are_computed_with_16_bits_and_what_is_seen_outside_keeps_its_dtype() {
+    let params = "x: R.Tensor((2, 3), dtype=\"float32\"), w: R.Tensor((3, 3), dtype=\"float32\"), \
+                  i: R.Tensor((3, 3), dtype=\"int8\")";
+    let out = "R.Tensor((2, 3), dtype=\"float32\")";
+    let before = "\
+        a: R.Tensor((2, 3), dtype=\"float32\") = R.matmul(x, w, out_dtype=None)
+        b: R.Tensor((2, 3), dtype=\"float32\") = R.nn.relu(a)
+        k: R.Tensor((3, 3), dtype=\"int32\") = R.matmul(i, i, out_dtype=\"int32\")
+        c: R.Tensor((2, 3), dtype=\"float32\") = R.nn.softmax(b, axis=-1)
+        out: R.Tensor((2, 3), dtype=\"float32\") = R.add(b, c)";
+    let after = "\
+        lv: R.Tensor((2, 3), dtype=\"float16\") = R.astype(x, dtype=\"float16\")
+        lv1: R.Tensor((3, 3), dtype=\"float16\") = R.astype(w, dtype=\"float16\")
+        a: R.Tensor((2, 3), dtype=\"float16\") = R.matmul(lv, lv1, out_dtype=\"float16\")
+        b: R.Tensor((2, 3), dtype=\"float16\") = R.nn.relu(a)
+        k: R.Tensor((3, 3), dtype=\"int32\") = R.matmul(i, i, out_dtype=\"int32\")
+        lv2: R.Tensor((2, 3), dtype=\"float32\") = R.astype(b, dtype=\"float32\")
+        c: R.Tensor((2, 3), dtype=\"float32\") = R.nn.softmax(lv2, axis=-1)
+        lv3: R.Tensor((2, 3), dtype=\"float32\") = R.astype(b, dtype=\"float32\")
+        out: R.Tensor((2, 3), dtype=\"float32\") = R.add(lv3, c)";
+    check("ToMixedPrecision(\"float16\")", &dataflow(params, before, out), &dataflow(params, after, out));
+}
