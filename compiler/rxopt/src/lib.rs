@@ -1,6 +1,6 @@
 //! `rxopt`: runs passes over a Relax module.
 //!
-//! A face: it reads the command line ([`args`]), runs passes one after the other with a check behind each ([`pipeline`]), and
+//! A face: it reads the command line (`args`), runs passes one after the other with a check behind each (`pipeline`), and
 //! prints. No rule of the language and no pass lives here.
 
 mod args;

@@ -51,6 +51,42 @@ fn what_is_printed_reads_back() {
     assert!(mistakes.is_empty(), "{shown:#?}");
 }
 
+/// The passes that can be run on any module: those that need no argument.
+fn general() -> impl Iterator<Item = Step> {
+    ALL.iter().filter_map(|pass| Some(Step { pass, arguments: Arguments::bind(pass, Vec::new()).ok()? }))
+}
+
+#[test]
+fn what_passes_make_of_any_module_has_no_errors() {
+    let Some(rows) = cases("modules.jsonl") else {
+        println!("skipped: RX_CASES names no folder with cases/modules.jsonl");
+        return;
+    };
+    let (mut made, mut refused, mut mistakes) = (0, BTreeMap::new(), Vec::new());
+    for row in &rows {
+        let (Some(text), Some(id)) = (row["text"].as_str(), row["id"].as_str()) else { continue };
+        let Some(Ok(module)) = read(text) else { continue };
+        let original = rx_transform::print(&module);
+        for Step { pass, arguments } in general() {
+            let output = match (pass.run)(module.clone(), &arguments) {
+                Ok(output) => rx_transform::print(&output),
+                Err(error) => {
+                    *refused.entry(error.0).or_insert(0) += 1;
+                    continue;
+                }
+            };
+            made += 1;
+            if output != original && read(&output).is_none() {
+                mistakes.push(format!("{}, {id}:\n{original}\n{output}", pass.name));
+            }
+        }
+    }
+    println!("{} of {made} outputs have no errors", made - mistakes.len());
+    refused.iter().for_each(|(why, count)| println!("    {count} refused: {why}"));
+    let shown: Vec<&String> = mistakes.iter().take(6).collect();
+    assert!(mistakes.is_empty(), "{} {}", mistakes.len(), shown.iter().map(|text| text.as_str()).collect::<String>());
+}
+
 /// How the rows of a pass fared.
 #[derive(Default)]
 struct Tally {

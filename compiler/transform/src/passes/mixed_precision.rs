@@ -193,13 +193,10 @@ impl Rewriter<'_> {
         let kept = open.kept.contains(&binding.variable);
         let before = open.bindings.len();
         let made = self.value(value, kept, open)?;
-        let made = match kept && is_tensors(&binding.ty) {
-            true => self.cast_to(made, &binding.ty, open)?,
-            false => made,
-        };
+        let made = if kept { self.cast_to(made, &binding.ty, open)? } else { made };
         let made = open.unbound(made, before);
         // A dtype that stays leaves what the text says of the rest.
-        if is_tensors(&binding.ty) && !kept && made.ty != value.ty {
+        if !kept && made.ty != value.ty {
             binding.ty = made.ty.clone();
         }
         binding.value = BoundValue::Expr(made);
@@ -245,7 +242,11 @@ impl Rewriter<'_> {
             return data.map_or_else(|| self.as_it_was(value, open), Ok);
         }
         let mut call = call.clone();
+        // Of a constant whose data the text leaves out nothing is known.
+        let mut unknown = false;
+        value.each_child(&mut |operand| unknown |= operand.ty.is_error());
         let policy = match precision(operator.as_str()) {
+            _ if unknown => Precision::Never,
             Precision::Always if !operands(&call).iter().all(|operand| may_be_narrow(&operand.ty)) => Precision::Never,
             policy => policy,
         };
@@ -310,8 +311,8 @@ impl Rewriter<'_> {
 
     fn restored(&mut self, operand: &Expr, open: &mut Open) -> Result<Expr, PassError> {
         let current = replaced(operand, open);
-        match current == *operand || !is_tensors(&operand.ty) {
-            true => Ok(operand.clone()),
+        match current == *operand {
+            true => Ok(current),
             false => self.cast_to(current, &operand.ty, open),
         }
     }
@@ -453,7 +454,9 @@ fn has(ty: &StructInfo, need: &Need) -> bool {
     match (ty, need) {
         (StructInfo::Tuple(fields), Need::Tuple(needs)) => fields.iter().zip(needs).all(|(ty, need)| has(ty, need)),
         (_, Need::Unknown) => true,
-        (ty, Need::Narrow) => !ty.as_tensor().is_some_and(|tensor| tensor.dtype == Some(DType::FLOAT32)),
-        (ty, _) => !ty.as_tensor().is_some_and(|tensor| tensor.dtype == Some(DType::FLOAT16)),
+        (ty, need) => {
+            let other = if *need == Need::Narrow { DType::FLOAT32 } else { DType::FLOAT16 };
+            ty.as_tensor().is_none_or(|tensor| tensor.dtype != Some(other))
+        }
     }
 }
