@@ -104,6 +104,63 @@ fn all_rows(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
     (tallies, mistakes)
 }
 
+#[test]
+#[ignore = "takes minutes; cargo test -p rx-execute --test passes -- --ignored --nocapture"]
+fn what_any_module_computes_stays() {
+    let folder = std::env::var_os("RX_CASES").map(PathBuf::from);
+    let Some(text) = folder.and_then(|folder| std::fs::read_to_string(folder.join("cases/modules.jsonl")).ok()) else {
+        println!("skipped: RX_CASES names no folder with cases/modules.jsonl");
+        return;
+    };
+    let texts: Vec<String> = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["text"].as_str().map(str::to_owned))
+        .collect();
+    let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || all_modules(&texts)).expect("a thread");
+    let (counts, mistakes) = worker.join().expect("every module is run");
+    for (pass, (same, not_run)) in &counts {
+        println!("{pass:<28}{same:>6} the same, {not_run} not run");
+    }
+    assert!(mistakes.is_empty(), "{mistakes:#?}");
+}
+
+/// For each pass how many functions agree and how many are not run, of modules that it changes; and those that differ.
+fn all_modules(texts: &[String]) -> (BTreeMap<&'static str, (usize, usize)>, Vec<String>) {
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut mistakes = Vec::new();
+    let general = ALL.iter().filter_map(|pass| Some(Step { pass, arguments: Arguments::bind(pass, Vec::new()).ok()? }));
+    let general: Vec<Step> = general.collect();
+    for text in texts {
+        for step in &general {
+            let text = in_its_mode(text, step.pass.name);
+            if !changes(&text, step) {
+                continue;
+            }
+            let count = counts.entry(step.pass.name).or_default();
+            for (function, verdict) in verdicts(&text, std::slice::from_ref(step)).unwrap_or_default() {
+                match verdict {
+                    Verdict::Same(_) => count.0 += 1,
+                    Verdict::NotRun(_) => count.1 += 1,
+                    Verdict::Differs(what) => {
+                        mistakes.push(format!("{}, `{function}`: {what}\n{text}", step.pass.name))
+                    }
+                }
+            }
+        }
+    }
+    (counts, mistakes)
+}
+
+/// Whether a pass makes another text of a module.
+fn changes(text: &str, step: &Step) -> bool {
+    let made = |module| (step.pass.run)(module, &step.arguments).ok().map(|made| rx_transform::print(&made));
+    let read = read(text).and_then(|(workspace, file)| workspace.module(file).ok());
+    read.is_some_and(|module: rx_transform::Module| {
+        let before = rx_transform::print(&module);
+        made(module).is_some_and(|after| after != before)
+    })
+}
+
 const PROGRAM: &str = "\
 n = TypeVar(\"n\")
 @I.ir_module
