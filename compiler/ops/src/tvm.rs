@@ -5,6 +5,7 @@
 
 mod convert;
 mod lowering;
+mod mixed_precision;
 mod nest;
 mod schedule;
 
@@ -12,6 +13,7 @@ pub use convert::{Conversion, convert, plain};
 pub use lowering::{
     Instead, Lowering, is_elementwise, is_readable, lowering, refused_keywords, written_shape, written_tuple,
 };
+pub use mixed_precision::{Precision, precision};
 pub use schedule::{ScheduleFailure, schedule_failure};
 
 use rx_base::TvmVersion;

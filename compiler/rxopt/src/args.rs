@@ -25,6 +25,14 @@ pub struct Args {
     /// Print what each pass changes as a unified diff, in place of the module.
     #[arg(long)]
     pub diff: bool,
+    /// Run every public function before and after each pass, on arguments drawn from the seed, and say the worst difference on
+    /// standard error. Symbolic dims get small values. A difference beyond 1e-4 + 1e-4·|value| (2e-2 where 16-bit floats are
+    /// computed with, 0 of integers) is an error. What cannot be run is named.
+    #[arg(long)]
+    pub verify_values: bool,
+    /// The seed of these arguments.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
     /// Where to write; standard output unless given.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

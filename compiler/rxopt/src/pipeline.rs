@@ -1,7 +1,8 @@
 //! The module on its way through the passes.
 
-use rx_base::{Diagnostic, Name, Severity, Span};
+use rx_base::{Code, Diagnostic, Name, Severity, Span};
 use rx_db::{FileId, FileKind, Operators, Projects, Workspace};
+use rx_execute::values::{File, Verdict, compare_functions};
 use rx_report::Source;
 use rx_report::load::{Loaded, Place, load};
 use rx_settings::Finder;
@@ -40,7 +41,15 @@ pub struct Pipeline {
     text: String,
     dialect: Dialect,
     operators: Arc<Operators>,
-    changed: Vec<Name>,
+}
+
+/// What a pass did that its user is told.
+#[derive(Default)]
+pub struct Remarks {
+    /// Diagnostics, drawn.
+    pub text: String,
+    /// What was found of the values of public functions, a line each.
+    pub values: Vec<String>,
 }
 
 impl Pipeline {
@@ -71,7 +80,7 @@ impl Pipeline {
         let (workspace, id) = checked(&current, operators.clone());
         let module = workspace.module(id).map_err(|problem| Failure::program(format!("rxopt: {name}: {problem}")))?;
         let text = rx_transform::print(&module);
-        Ok(Pipeline { module, text, dialect, operators, changed: Vec::new() })
+        Ok(Pipeline { module, text, dialect, operators })
     }
 
     /// The module's text, in the spelling of TVM 0.27.
@@ -90,10 +99,10 @@ impl Pipeline {
         }
     }
 
-    /// Runs a pass and checks what it made.
-    pub fn apply(&mut self, step: &Step) -> Result<(), Failure> {
+    /// Runs a pass and checks what it made; with a seed, public functions are run before and after, too.
+    pub fn apply(&mut self, step: &Step, verify: Option<u64>) -> Result<Remarks, Failure> {
         let name = step.pass.name;
-        let made = (step.pass.run)(self.module.clone(), &step.arguments.clone().with_evaluator(rx_evaluate::evaluate));
+        let made = (step.pass.run)(self.module.clone(), &step.arguments.clone().with_evaluator(rx_execute::evaluate));
         let made = made.map_err(|error| Failure::program(format!("rxopt: {error}")))?;
         let text = rx_transform::print(&made);
         let (workspace, id) = checked(&text, self.operators.clone());
@@ -102,14 +111,48 @@ impl Pipeline {
             let errors = drawn(&format!("after {name}"), &text, &errors);
             return Err(Failure::program(format!("{errors}rxopt: {name} made a module with errors\n")));
         }
-        self.changed = changed_signatures(&self.module, &made);
+        let mut remarks = Remarks::default();
+        for function in changed_signatures(&self.module, &made) {
+            remarks.text.push_str(&self.signature_changed(name, function, &workspace, id));
+        }
+        if let Some(seed) = verify {
+            remarks.values = self.verified(step, File { workspace: &workspace, file: id }, seed)?;
+        }
         (self.module, self.text) = (made, text);
-        Ok(())
+        Ok(remarks)
     }
 
-    /// The public functions whose signature the pass run last has changed.
-    pub fn changed_signatures(&self) -> &[Name] {
-        &self.changed
+    /// The note that a pass gave a public function another signature, at its name in what the pass made; of a function that
+    /// is gone, where it was.
+    fn signature_changed(&self, pass: &str, function: Name, after: &Workspace, made: FileId) -> String {
+        let found = |workspace: &Workspace, file| {
+            workspace.functions(file).into_iter().find(|row| row.name == function).map(|row| row.span)
+        };
+        let note = |what: String, span| vec![Diagnostic::new(Code::SignatureChanged, span, what)];
+        if let Some(span) = found(after, made) {
+            let what = format!("{pass} changes the signature of `{function}`");
+            return drawn(&format!("after {pass}"), &after.document(made).text(), &note(what, span));
+        }
+        let (before, file) = checked(&self.text, self.operators.clone());
+        let span = found(&before, file).unwrap_or_default();
+        drawn(&format!("before {pass}"), &self.text, &note(format!("{pass} removes `{function}`"), span))
+    }
+
+    /// What running the public functions before and after a pass shows.
+    fn verified(&self, step: &Step, after: File<'_>, seed: u64) -> Result<Vec<String>, Failure> {
+        let pass = step.pass.name;
+        let (before, file) = checked(&self.text, self.operators.clone());
+        let verdicts = compare_functions(File { workspace: &before, file }, after, seed);
+        let line = |(function, verdict): (Name, Verdict)| match verdict {
+            Verdict::Same(worst) => {
+                Ok(format!("{pass}: `{function}`: the values agree, the worst difference is {worst:.3e}"))
+            }
+            Verdict::NotRun(why) => Ok(format!("{pass}: `{function}` is not verified: {why}")),
+            Verdict::Differs(what) => {
+                Err(Failure::program(format!("rxopt: {pass} changes the values of `{function}`: {what}")))
+            }
+        };
+        verdicts.into_iter().map(line).collect()
     }
 }
 

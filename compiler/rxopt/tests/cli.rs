@@ -64,7 +64,13 @@ fn a_difference_is_a_patch() {
 fn a_changed_signature_is_said() {
     let output = rxopt(&program(), &["-", "--pass", "BindSymbolicVars({\"n\": 2})"]);
     assert!(out(&output).contains("def main(x: R.Tensor((2,), dtype=\"float32\"))"), "{}", out(&output));
-    assert!(err(&output).contains("BindSymbolicVars changes the signature of `main`"), "{}", err(&output));
+    let said = err(&output);
+    assert!(
+        said.starts_with("info[RX0952 signature-changed]: ")
+            && said.contains("BindSymbolicVars changes the signature of `main`"),
+        "{said}"
+    );
+    assert!(said.contains("after BindSymbolicVars:9:9"), "{said}");
 }
 
 #[test]
@@ -79,6 +85,37 @@ fn a_pass_that_is_none_is_a_mistake_of_the_command_line() {
     let output = rxopt(&program(), &["-", "--pass", "DeadCode"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(err(&output).contains("there is no pass `DeadCode`"), "{}", err(&output));
+}
+
+#[test]
+fn values_are_verified_and_what_cannot_be_run_is_named() {
+    let opaque = "\n    @R.function\n    def opaque(x: R.Any) -> R.Any:\n        return x\n";
+    let program = format!("{}{opaque}", program());
+    let output = rxopt(&program, &["-", "--verify-values", "--pass", "EliminateCommonSubexpr"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let said = err(&output);
+    let agrees = "EliminateCommonSubexpr: `main`: the values agree, the worst difference is 0.000e0";
+    assert!(said.contains(agrees), "{said}");
+    assert!(said.contains("EliminateCommonSubexpr: `opaque` is not verified: the parameter `x` is R.Any"), "{said}");
+}
+
+#[test]
+fn a_pass_that_changes_values_is_an_error() {
+    // A batch norm in training mode, taken for one in inference.
+    let program = "\
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), dtype=\"float32\"), g: R.Tensor((3,), dtype=\"float32\"), b: R.Tensor((3,), dtype=\"float32\"), m: R.Tensor((3,), dtype=\"float32\"), v: R.Tensor((3,), dtype=\"float32\")) -> R.Tensor((2, 3), dtype=\"float32\"):
+        out = R.nn.batch_norm(x, g, b, m, v, axis=1, training=True)
+        y = out[0]
+        return y
+";
+    let output = rxopt(program, &["-", "--verify-values", "--pass", "DecomposeOpsForInference"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = err(&output);
+    assert!(said.contains("DecomposeOpsForInference changes the values of `main`: output 0: "), "{said}");
+    assert!(out(&output).is_empty());
 }
 
 #[test]

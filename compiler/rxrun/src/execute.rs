@@ -3,12 +3,13 @@
 use crate::args::{Args, Device};
 use crate::describe::Described;
 use crate::failure::Failure;
-use crate::inputs::{Input, Inputs, inputs};
+use crate::inputs::{Inputs, inputs};
 use crate::profile::Profile;
 use crate::report::{Report, What};
 use crate::session::Session;
 use crate::values::Values;
 use rx_base::Name;
+use rx_execute::program::constants;
 use rx_lower::Program;
 use rx_runtime::{Backend, BuildError, Executor, RunError, Value};
 use rx_tensor::{Tensor, compare, npz};
@@ -64,7 +65,7 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn new(session: &'a Session, program: Program, inputs: &'a Inputs, args: &'a Args) -> Result<Job<'a>, Failure> {
-        let constants = rx_evaluate::constants(&session.workspace, session.file, &program).map_err(Failure::usage)?;
+        let constants = constants(&session.workspace, session.file, &program).map_err(Failure::usage)?;
         Ok(Job { session, program: Arc::new(program), constants, inputs, args })
     }
 
@@ -163,22 +164,9 @@ impl<'a> Job<'a> {
     /// The inputs, in the device's memory.
     fn arguments<B: Backend>(&self, executor: &mut Executor<B>) -> Result<Vec<Value<B::Memory>>, Failure> {
         let inputs = self.inputs.values.iter();
-        let uploaded: Result<_, _> = inputs.map(|input| upload(executor, input)).collect();
+        let uploaded: Result<_, _> = inputs.map(|input| input.upload(executor)).collect();
         uploaded.map_err(|error| run_failure(self.session, &error))
     }
-}
-
-/// Puts an argument into the memory of a device.
-pub fn upload<B: Backend>(executor: &mut Executor<B>, input: &Input) -> Result<Value<B::Memory>, RunError> {
-    Ok(match input {
-        Input::Tensor(tensor) => executor.upload(tensor)?,
-        Input::Shape(dims) => Value::Shape(dims.as_slice().into()),
-        Input::Scalar(scalar) => Value::Scalar(*scalar),
-        Input::Tuple(fields) => {
-            let fields: Vec<_> = fields.iter().map(|field| upload(executor, field)).collect::<Result<_, _>>()?;
-            Value::Tuple(fields.into())
-        }
-    })
 }
 
 /// Why a program cannot be built, at its statement.

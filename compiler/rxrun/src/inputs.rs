@@ -3,28 +3,17 @@
 use crate::args::Args;
 use crate::choices::{Choices, Source};
 use crate::failure::Failure;
-use crate::limits::indexed_dims;
 use crate::report::Report;
 use crate::session::Session;
 use crate::weights::{self, Preparation};
 use rx_base::name::{NameMap, name};
 use rx_base::{DType, Dim, Name, Span};
+use rx_execute::indexed_dims;
+use rx_execute::inputs::{Drawing, Input, Undrawable};
 use rx_ir::{Function, StructInfo};
-use rx_tensor::{FileError, Tensor, npy, npz, random, safetensors};
+use rx_tensor::{FileError, Tensor, npy, npz, safetensors};
 use std::collections::HashMap;
 use std::path::Path;
-
-/// An argument.
-pub enum Input {
-    /// A tensor.
-    Tensor(Tensor),
-    /// The dims of a shape.
-    Shape(Vec<i64>),
-    /// A scalar.
-    Scalar(rx_tensor::Scalar),
-    /// A tuple.
-    Tuple(Vec<Input>),
-}
 
 /// The arguments, and what symbolic dims are.
 pub struct Inputs {
@@ -266,74 +255,32 @@ impl Reader<'_> {
         Ok(())
     }
 
+    fn drawing(&self) -> Drawing<'_> {
+        Drawing { seed: self.seed, symbols: &self.symbols }
+    }
+
     fn value(&self, dim: &Dim) -> Option<i64> {
-        dim.substitute(&|symbol| self.symbols.get(&symbol).copied().map(Dim::constant)).as_constant()
+        self.drawing().value(dim)
     }
 
     /// An argument from the seed.
-    fn draw(&mut self, at: usize, ty: &StructInfo, indexed: &[Dim]) -> Result<Input, Failure> {
+    fn draw(&self, at: usize, ty: &StructInfo, indexed: &[Dim]) -> Result<Input, Failure> {
         let param = self.function.params[at].0;
-        let missing = |why: &str| {
-            let message = format!("the parameter `{param}` is {ty}: {why}; give it with --input {param}=FILE.npy");
-            Err(Failure::Input(message, self.span(at)))
-        };
-        match ty {
-            StructInfo::Tensor(tensor) => {
-                let (Some(dims), Some(dtype)) = (tensor.shape.dims(), tensor.dtype) else {
-                    return missing("its shape or dtype is not known");
-                };
-                let shape = self.extents(at, param, dims)?;
-                let below = indexed.iter().filter_map(|dim| self.value(dim)).min();
-                let drawn = random::draw(self.seed, (self.position + at) as u64, dtype, &shape, below);
-                drawn.map(Input::Tensor).or_else(|error| missing(&error.to_string()))
+        let message = match self.drawing().draw(self.position + at, ty, indexed) {
+            Ok(input) => return Ok(input),
+            Err(Undrawable::Type(why)) => {
+                format!("the parameter `{param}` is {ty}: {why}; give it with --input {param}=FILE.npy")
             }
-            StructInfo::Shape(shape) => match shape.dims() {
-                Some(dims) => Ok(Input::Shape(self.extents(at, param, dims)?)),
-                None => missing("its dims are not known"),
-            },
-            StructInfo::Prim(info) => {
-                let symbol = info.value.as_ref().and_then(Dim::as_symbol);
-                if let Some(value) = symbol.and_then(|symbol| self.symbols.get(&symbol)) {
-                    return Ok(Input::Scalar(rx_tensor::Scalar::Int(*value)));
-                }
-                let drawn =
-                    random::draw(self.seed, (self.position + at) as u64, info.dtype.unwrap_or(DType::INT64), &[], None);
-                match drawn.map(|tensor| tensor.get(0)) {
-                    Ok(Some(scalar)) => Ok(Input::Scalar(scalar)),
-                    _ => missing("values of this dtype cannot be drawn"),
-                }
-            }
-            StructInfo::Tuple(fields) => {
-                let fields = fields.iter().map(|field| self.draw(at, field, &[])).collect::<Result<_, _>>()?;
-                Ok(Input::Tuple(fields))
-            }
-            _ => missing("values of this type cannot be drawn"),
-        }
-    }
-
-    fn extents(&self, at: usize, param: Name, dims: &[Dim]) -> Result<Vec<i64>, Failure> {
-        let one = |dim: &Dim| match self.value(dim) {
-            Some(value) if value >= 0 => Ok(value),
-            Some(value) => {
-                let message = format!("the dim {dim} of parameter `{param}` would be {value}");
-                Err(Failure::Input(message, self.span(at)))
-            }
-            None => {
-                let mut unknown = Vec::new();
-                dim.for_each_symbol(&mut |symbol| {
-                    if !self.symbols.contains_key(&symbol) && !unknown.contains(&symbol) {
-                        unknown.push(symbol);
-                    }
-                });
+            Err(Undrawable::Negative(dim, value)) => format!("the dim {dim} of parameter `{param}` would be {value}"),
+            Err(Undrawable::Unknown(dim, unknown)) => {
                 let flags: Vec<String> = unknown.iter().map(|symbol| format!("--dim {symbol}=…")).collect();
-                let message = format!(
+                format!(
                     "the dim {dim} of parameter `{param}` is not known: say {}, or give the parameter an array",
                     flags.join(" ")
-                );
-                Err(Failure::Input(message, self.span(at)))
+                )
             }
         };
-        dims.iter().map(one).collect()
+        Err(Failure::Input(message, self.span(at)))
     }
 }
 

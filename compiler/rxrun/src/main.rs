@@ -12,7 +12,6 @@ mod emit;
 mod execute;
 mod failure;
 mod inputs;
-mod limits;
 mod profile;
 mod report;
 mod session;

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::report::Report;
 use rx_base::{Code, Diagnostic, Name, Severity, Span};
 use rx_db::{FileId, FileKind, Project, Projects, Workspace};
-use rx_evaluate::Items;
+use rx_execute::program::FileModule;
 use rx_ir::Origin;
 use rx_lower::{Module, Problem, Program};
 use rx_report::Source;
@@ -115,7 +115,7 @@ impl Session {
     }
 
     fn lowered(&self, entry: Name, lower: Lower) -> Result<Program, Failure> {
-        let items = Items::new(&self.workspace, self.file);
+        let items = FileModule::new(&self.workspace, self.file);
         let lowered = lower(&items, entry);
         let mut mistakes = items.into_mistakes();
         lowered.map_err(|problems| {

@@ -3,11 +3,11 @@
 
 use crate::args::Weights;
 use crate::failure::Failure;
-use crate::inputs::Input;
 use crate::report::Report;
 use crate::session::Session;
 use rx_base::name::{NameMap, name};
 use rx_base::{Dim, Name};
+use rx_execute::inputs::Input;
 use rx_ir::{BindingKind, ExprKind, Function, StructInfo};
 use rx_runtime::cpu::Cpu;
 use rx_runtime::{Backend, Executor, Output, RunError, Value};
@@ -148,7 +148,8 @@ pub fn prepared(
 ) -> Result<Vec<Input>, Failure> {
     let transform = preparation.raw.name;
     let program = session.lower(transform, true)?;
-    let constants = rx_evaluate::constants(&session.workspace, session.file, &program).map_err(Failure::usage)?;
+    let constants =
+        rx_execute::program::constants(&session.workspace, session.file, &program).map_err(Failure::usage)?;
     let built = Executor::new(Arc::new(program), Cpu::default(), &constants, &mut |_| ());
     let mut executor = built.map_err(|error| crate::execute::build_failure(session, &error))?;
     executor.on_print(report.printer());
@@ -163,7 +164,7 @@ pub fn prepared(
 }
 
 fn run<B: Backend>(executor: &mut Executor<B>, weights: Input, symbols: &NameMap<i64>) -> Result<Output, RunError> {
-    let weights: Value<B::Memory> = crate::execute::upload(executor, &weights)?;
+    let weights: Value<B::Memory> = weights.upload(executor)?;
     let result = executor.run(vec![weights], symbols)?;
     executor.download(&result)
 }

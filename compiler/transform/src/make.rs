@@ -58,6 +58,19 @@ pub fn typed(call: Call) -> Result<Expr, PassError> {
     Ok(Expr::new(ExprKind::Call(Box::new(call)), ty))
 }
 
+/// The operands that a call of `operator` passes for these parameters; `None` of another value, or where one is left out.
+pub fn operands<'a, const N: usize>(value: &'a Expr, operator: &str, params: [&str; N]) -> Option<[&'a Expr; N]> {
+    let schema = rx_ops::find(name(operator)).filter(|_| value.as_op() == Some(operator))?;
+    let call = value.as_call()?;
+    let found: Vec<&Expr> = params.iter().filter_map(|param| schema.operand(call, param)).collect();
+    found.try_into().ok()
+}
+
+/// The attribute that a call of an operator passes for this parameter; `None` where it is absent or Python's `None`.
+pub fn attr<'a>(value: &'a Expr, param: &str) -> Option<&'a Attr> {
+    rx_ops::find(name(value.as_op()?))?.attr(value.as_call()?, param)
+}
+
 /// The type of a call of an operator: what its rule says of the types of its operands.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use crate::{Module, passes};
 use rx_base::Name;
 use rx_base::edit_distance::nearest;
 use rx_tensor::Tensor;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::fmt;
 
 /// A function from module to module, under TVM's name.
@@ -37,6 +37,9 @@ pub const ALL: &[Pass] = &[
     passes::bind_symbolic_vars::PASS,
     passes::canonicalize::PASS,
     passes::redundant_reshape::PASS,
+    passes::combine_matmul::PASS,
+    passes::reorder_take::PASS,
+    passes::mixed_precision::PASS,
     passes::decompose::INFERENCE,
     passes::decompose::TRAINING,
     passes::call_tir_rewrite::PASS,
@@ -64,7 +67,7 @@ impl fmt::Display for PassError {
 }
 
 /// Computes what a function of a module returns for some tensors, one per parameter: tensors in order, tuples flattened.
-/// Passes know no way to run anything; who runs passes gives them one (`rx_evaluate::evaluate`).
+/// Passes know no way to run anything; who runs passes gives them one (`rx_execute::evaluate`).
 ///
 /// # Errors
 /// Why there is no value, in words: a run that fails, or takes too long.
@@ -83,18 +86,35 @@ impl Arguments {
     /// # Errors
     /// Too many, or one that may not be left out.
     pub fn bind(pass: &Pass, given: Vec<Value>) -> Result<Arguments, PassError> {
+        Arguments::bind_named(pass, given, Map::new())
+    }
+
+    /// As [`Arguments::bind`], with arguments by name behind them.
+    ///
+    /// # Errors
+    /// As [`Arguments::bind`]; a name that no parameter has, or one whose argument is given already.
+    pub fn bind_named(pass: &Pass, given: Vec<Value>, mut named: Map<String, Value>) -> Result<Arguments, PassError> {
         let Pass { name, parameters, .. } = pass;
+        let by_position = given.len();
         if given.len() > parameters.len() {
             return Err(PassError(format!("{name} takes {} arguments, {} are given", parameters.len(), given.len())));
         }
         let mut given = given.into_iter();
         let values = parameters.iter().map(|parameter| match (given.next(), parameter.default) {
             (Some(value), _) => Ok(value),
+            (None, _) if named.contains_key(parameter.name) => Ok(named.remove(parameter.name).unwrap_or_default()),
             (None, Some(default)) => serde_json::from_str(default)
                 .map_err(|error| PassError(format!("{name}: the default of `{}`: {error}", parameter.name))),
             (None, None) => Err(PassError(format!("{name}: argument `{}` is missing", parameter.name))),
         });
-        Ok(Arguments { values: values.collect::<Result<_, _>>()?, evaluate: None })
+        let values: Vec<Value> = values.collect::<Result<_, _>>()?;
+        match named.keys().next() {
+            Some(twice) if parameters.iter().take(by_position).any(|parameter| parameter.name == twice) => {
+                Err(PassError(format!("{name}: argument `{twice}` is given twice")))
+            }
+            Some(unknown) => Err(PassError(format!("{name} has no argument `{unknown}`"))),
+            None => Ok(Arguments { values, evaluate: None }),
+        }
     }
 
     /// The argument at an index of the pass's parameters; `null` where there is none.
@@ -196,7 +216,8 @@ pub fn changed_signatures(before: &Module, after: &Module) -> Vec<rx_base::Name>
 
 #[cfg(test)]
 mod tests {
-    use super::{at_commas, parse};
+    use super::{Arguments, at_commas, find, parse};
+    use serde_json::Value;
 
     #[test]
     fn passes_are_named_with_their_arguments_as_json() {
@@ -214,5 +235,13 @@ mod tests {
         assert!(message("DeadCodeElimination(1, 2)").contains("takes 1 arguments, 2 are given"));
         assert!(message("DeadCodeElimination(").contains("not closed"));
         assert!(message("BindSymbolicVars").contains("`binding_map` is missing"));
+        let named = |name: &str, given: Vec<Value>| {
+            let pass = find("ToMixedPrecision")?;
+            let named = [(name.to_owned(), Value::from("float16"))].into_iter().collect();
+            Some(Arguments::bind_named(pass, given, named).map(|arguments| arguments.get(0).clone()))
+        };
+        assert_eq!(named("out_dtype", Vec::new()), Some(Ok(Value::from("float16"))));
+        assert!(matches!(named("out_dtype", vec![Value::Null]), Some(Err(error)) if error.0.contains("given twice")));
+        assert!(matches!(named("dtype", Vec::new()), Some(Err(error)) if error.0.contains("no argument `dtype`")));
     }
 }

@@ -45,7 +45,7 @@ fn floats(shape: &[i64], values: impl IntoIterator<Item = i16>) -> Tensor {
 }
 
 fn value(module: &Module, function: &str, inputs: &[Tensor]) -> Vec<Tensor> {
-    rx_evaluate::evaluate(module, name(function), inputs).expect("a value")
+    rx_execute::evaluate(module, name(function), inputs).expect("a value")
 }
 
 /// What `main` gives for weights that `transform` has prepared.

@@ -8,7 +8,7 @@ use std::io;
 /// # Errors
 /// None that writing into memory has.
 pub fn pages() -> io::Result<Vec<(String, String)>> {
-    [rxcheck::command(), rxfmt::command()].into_iter().map(page).collect()
+    [rxcheck::command(), rxfmt::command(), rxopt::command()].into_iter().map(page).collect()
 }
 
 fn page(command: Command) -> io::Result<(String, String)> {

@@ -106,11 +106,28 @@ impl<'a> Composed<'a> {
         }
     }
 
-    /// The data, its rank and dtype; nothing where one is not known.
+    /// The data, its rank and dtype; nothing where one is not known, or an operand is a constant whose data is left out.
     fn data(&self) -> Result<Option<Data>, PassError> {
         let data = self.operand("data")?;
+        let is_known = |argument: &Argument| !matches!(argument, Argument::Operand(operand) if operand.ty.is_error());
+        if !self.call.arguments.iter().all(is_known) {
+            return Ok(None);
+        }
         let known = data.ty.as_tensor().and_then(|tensor| Some((tensor.shape.ndim()?, tensor.dtype?)));
         Ok(known.map(|(ndim, dtype)| Data { value: data, ndim, dtype }))
+    }
+
+    /// The axes beside those that are normalised, none where these are the last ones; `None` where they are in no order.
+    fn axes_beside(&self, ndim: usize) -> Option<Vec<i64>> {
+        let Attr::List(items) = self.schema.attr(self.call, "axes")? else { return None };
+        let rank = ndim as i64;
+        let axes: Vec<i64> = items.iter().map(Attr::as_int).collect::<Option<_>>()?;
+        let axes: Vec<i64> = axes.into_iter().map(|axis| if axis < 0 { axis + rank } else { axis }).collect();
+        let first = *axes.first()?;
+        if first == rank - axes.len() as i64 && axes.iter().copied().eq(first..rank) {
+            return Some(Vec::new());
+        }
+        axes.is_sorted_by(|a, b| a < b).then(|| (0..rank).filter(|axis| !axes.contains(axis)).collect())
     }
 
     /// The axis of the channels.
@@ -146,7 +163,7 @@ fn training(composed: &Composed<'_>, emitter: &mut Emitter<'_>) -> Result<Option
             None => Ok(None),
         },
         "nn.layer_norm" => match composed.data()? {
-            Some(data) => layer_norm(composed, &data, emitter).map(Some),
+            Some(data) => layer_norm(composed, &data, emitter),
             None => Ok(None),
         },
         _ => inference(composed, emitter),
@@ -202,19 +219,30 @@ fn batch_norm_of_batch(composed: &Composed<'_>, data: &Data, emitter: &mut Emitt
     Ok(tuple(fields))
 }
 
-fn layer_norm(composed: &Composed<'_>, data: &Data, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
+/// `(data - mean) / sqrt(variance + epsilon) * gamma + beta` over the axes. Where these are not the last ones, the scale and
+/// the offset are laid along them, which TVM leaves out; where they are in another order, the call stays.
+fn layer_norm(composed: &Composed<'_>, data: &Data, emitter: &mut Emitter<'_>) -> Result<Option<Expr>, PassError> {
+    let Some(others) = composed.axes_beside(data.ndim) else { return Ok(None) };
+    let along = |value: Expr, emitter: &mut Emitter<'_>| match others.as_slice() {
+        [] => Ok(value),
+        others => {
+            emitter.call("expand_dims", vec![("x", operand(&value)), ("axis", Argument::Attr(ints(others.to_vec())))])
+        }
+    };
     let axes = composed.schema.attr(composed.call, "axes").cloned().unwrap_or(Attr::None);
     let mean = statistic("mean", data, &axes, true, emitter)?;
     let centered = binary("subtract", &data.value, &mean, emitter)?;
     let spread = statistic("variance", data, &axes, true, emitter)?;
     let mut out = scaled(composed, data, &centered, &spread, emitter)?;
     if composed.flag("scale") {
-        out = binary("multiply", &out, &composed.operand("gamma")?, emitter)?;
+        let gamma = along(composed.operand("gamma")?, emitter)?;
+        out = binary("multiply", &out, &gamma, emitter)?;
     }
     if composed.flag("center") {
-        out = binary("add", &out, &composed.operand("beta")?, emitter)?;
+        let beta = along(composed.operand("beta")?, emitter)?;
+        out = binary("add", &out, &beta, emitter)?;
     }
-    Ok(emitter.unbound(out))
+    Ok(Some(emitter.unbound(out)))
 }
 
 /// `centered / sqrt(variance + epsilon)`.

@@ -4,10 +4,10 @@
 //! TVM `python/tvm/relax/transform/remove_redundant_reshape.py`.
 
 use crate::Module;
-use crate::make;
+use crate::make::{self, operands};
 use crate::pass::{Arguments, Pass, PassError};
-use rx_base::name::{NameMap, NameSet, name};
-use rx_ir::{Argument, BoundValue, Call, Expr, RelaxFunction, Sequence, VarBinding};
+use rx_base::name::{NameMap, NameSet};
+use rx_ir::{Argument, BoundValue, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding};
 use std::sync::Arc;
 
 /// The pass.
@@ -82,17 +82,12 @@ fn binding(binding: &mut VarBinding, reshaped: &mut NameMap<Expr>) -> Result<(),
 
 /// What a reshape reshapes, and to what; the shape is one that says every dim.
 fn reshape(value: &Expr) -> Option<(&Expr, Argument)> {
-    let schema = rx_ops::find(name("reshape")).filter(|_| value.as_op() == Some("reshape"))?;
-    let call: &Call = value.as_call()?;
-    let shape = schema.argument(call, "shape")?;
+    let [source, shape] = operands(value, "reshape", ["x", "shape"])?;
     // `-1` and `0` are counted from what is reshaped: where the result is known it is written out.
     let known = value.ty.as_tensor()?.shape.dims()?;
-    let shape = match shape {
-        Argument::Operand(operand) if operand.as_var().is_some() => Argument::Operand(operand.clone()),
-        _ => Argument::Operand(Expr::new(
-            rx_ir::ExprKind::Shape(known.to_vec()),
-            rx_ir::StructInfo::shape(known.to_vec()),
-        )),
+    let shape = match shape.as_var() {
+        Some(_) => shape.clone(),
+        None => Expr::new(ExprKind::Shape(known.to_vec()), StructInfo::shape(known.to_vec())),
     };
-    Some((schema.operand(call, "x")?, shape))
+    Some((source, Argument::Operand(shape)))
 }

@@ -21,7 +21,7 @@ pub fn read(text: &str) -> Module {
 /// What passes make of a module, which can compute values.
 pub fn apply(passes: &str, mut module: Module) -> Result<Module, PassError> {
     for step in parse(passes)? {
-        module = (step.pass.run)(module, &step.arguments.with_evaluator(rx_evaluate::evaluate))?;
+        module = (step.pass.run)(module, &step.arguments.with_evaluator(rx_execute::evaluate))?;
     }
     Ok(module)
 }

@@ -56,13 +56,13 @@ impl Settling {
                 None
             }
         };
+        if let Some(ty) = ty {
+            binding.ty = ty;
+        }
         if let BoundValue::Expr(Expr { kind: ExprKind::MatchCast(value), ty: wanted, .. }) = &mut binding.value {
             self.learn(wanted, &value.ty);
             *wanted = self.renaming(|renaming| renaming.ty(wanted));
             binding.ty = self.renaming(|renaming| renaming.ty(&binding.ty));
-        }
-        if let Some(ty) = ty {
-            binding.ty = ty;
         }
         if binding.ty != before {
             self.changed.insert(binding.variable, binding.ty.clone());

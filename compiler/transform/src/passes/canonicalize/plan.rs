@@ -12,7 +12,7 @@ pub(super) struct Plan {
     renamed: NameMap<Name>,
     /// Variables whose bindings go.
     pub removed: NameSet,
-    /// The variables that dataflow blocks show.
+    /// Variables that are named outside the block that binds them: what dataflow blocks show.
     pub outputs: NameSet,
     /// Constants, in place of the variables bound to them.
     pub constants: NameMap<Expr>,
@@ -69,7 +69,6 @@ struct Facts {
     rebound: NameSet,
     /// Variables that are named outside the dataflow block that binds them.
     outside: NameSet,
-    outputs: NameSet,
     /// Variables bound to variables, in order.
     aliases: Vec<(Name, Name)>,
     alias_of: NameMap<Name>,
@@ -85,7 +84,6 @@ impl Facts {
         for block in &sequence.blocks {
             self.blocks += 1;
             let home = Home { block: self.blocks, dataflow: block.outputs.is_some() };
-            self.outputs.extend(block.outputs.iter().flatten().copied());
             block.bindings.iter().for_each(|binding| self.binding(binding, home));
         }
         self.uses(&sequence.result, None);
@@ -155,11 +153,12 @@ impl Facts {
         match &value.kind {
             ExprKind::TupleGet(tuple, at) => {
                 let Some(tuple) = tuple.as_var() else { return };
-                let tuple = self.root(tuple);
-                match self.tuples.get(&tuple).and_then(|fields| fields.get(*at)).cloned() {
+                let root = self.root(tuple);
+                let fields = self.tuples.get(&tuple).or_else(|| self.tuples.get(&root));
+                match fields.and_then(|fields| fields.get(*at)).cloned() {
                     Some(field) => self.is_bound_to(binding, &field, home),
                     None => {
-                        self.fields.insert(variable, (tuple, *at));
+                        self.fields.insert(variable, (root, *at));
                     }
                 }
             }
@@ -213,8 +212,7 @@ impl Facts {
 
     /// Whether only its dataflow block sees a variable.
     fn is_inner(&self, variable: Name) -> bool {
-        let is_dataflow = self.homes.get(&variable).is_some_and(|home| home.dataflow);
-        is_dataflow && !(self.outputs.contains(&variable) && self.outside.contains(&variable))
+        self.homes.get(&variable).is_some_and(|home| home.dataflow) && !self.outside.contains(&variable)
     }
 
     fn plan(mut self) -> Plan {
@@ -239,7 +237,7 @@ impl Facts {
                 plan.types.push((root, root_ty.clone()));
             }
         }
-        plan.outputs = self.outputs.iter().copied().filter(|output| self.outside.contains(output)).collect();
+        plan.outputs = self.outside;
         plan.constants = std::mem::take(&mut self.constants);
         // A constant that has another variable's name now stands there as that variable.
         plan.constants.retain(|variable, _| !plan.renamed.contains_key(variable));

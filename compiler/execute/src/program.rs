@@ -1,4 +1,4 @@
-//! A checked text as lowering and devices want it.
+//! A file of a workspace, as lowering wants it.
 
 use rx_base::{DType, Diagnostic, Name, Span};
 use rx_db::{FileId, Workspace};
@@ -14,8 +14,8 @@ use std::sync::Arc;
 /// What reading a prim_func gave: none of this name, its loops, or why it has none.
 type PrimFuncRead = Option<Result<Arc<PrimFunc>, String>>;
 
-/// The functions of a file, for lowering.
-pub struct Items<'w> {
+/// A file's functions.
+pub struct FileModule<'w> {
     workspace: &'w Workspace,
     file: FileId,
     /// Each is read once.
@@ -24,19 +24,19 @@ pub struct Items<'w> {
     mistakes: RefCell<Vec<Diagnostic<Span>>>,
 }
 
-impl<'w> Items<'w> {
-    /// Those of a file without errors.
-    pub fn new(workspace: &'w Workspace, file: FileId) -> Items<'w> {
-        Items { workspace, file, prim_funcs: RefCell::default(), mistakes: RefCell::default() }
+impl<'w> FileModule<'w> {
+    /// The functions of a file without errors.
+    pub fn new(workspace: &'w Workspace, file: FileId) -> FileModule<'w> {
+        FileModule { workspace, file, prim_funcs: RefCell::default(), mistakes: RefCell::default() }
     }
 
-    /// What was found wrong in the prim_funcs that were asked for.
+    /// What is wrong in the prim_funcs that were asked for.
     pub fn into_mistakes(self) -> Vec<Diagnostic<Span>> {
         self.mistakes.into_inner()
     }
 }
 
-impl Module for Items<'_> {
+impl Module for FileModule<'_> {
     fn function(&self, name: Name) -> Option<Arc<Function>> {
         self.workspace.function(self.file, name).map(Arc::new)
     }
@@ -58,10 +58,10 @@ impl Module for Items<'_> {
     }
 }
 
-/// The tensors that a program of a file's functions names, in the program's order.
+/// The tensors that stand in a program, in order.
 ///
 /// # Errors
-/// A constant that the metadata section does not hold, or that no memory can hold, and why.
+/// A tensor of the metadata section that cannot be decoded; one that memory is lacking for.
 pub fn constants(workspace: &Workspace, file: FileId, program: &Program) -> Result<Vec<Tensor>, String> {
     let listed = |constant: &Constant| match constant {
         Constant::Metadata { key, index } => Some((*key, *index)),

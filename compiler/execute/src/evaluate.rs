@@ -1,6 +1,6 @@
 //! Modules of passes, evaluated.
 
-use crate::source::{Items, constants};
+use crate::program::{FileModule, constants};
 use rx_base::{Name, Severity};
 use rx_db::{FileKind, Workspace};
 use rx_runtime::{Executor, interp::Interpreter};
@@ -23,7 +23,7 @@ pub fn evaluate(module: &Module, entry: Name, inputs: &[Tensor]) -> Result<Vec<T
     if let Some(error) = diagnostics.into_iter().find(|diagnostic| diagnostic.severity == Severity::Error) {
         return Err(error.message);
     }
-    let lowered = rx_lower::lower(&Items::new(&workspace, file), entry);
+    let lowered = rx_lower::lower(&FileModule::new(&workspace, file), entry);
     let mut program = lowered.map_err(|problems| {
         problems.into_iter().next().map_or_else(|| "it cannot be lowered".to_owned(), |problem| problem.message)
     })?;

@@ -1,0 +1,13 @@
+//! Checked files as programs: their functions for lowering ([`program`]), arguments drawn from a seed ([`inputs`]), the
+//! functions of two files run on the same arguments ([`values`]), and modules of passes evaluated by the interpreter ([`evaluate`]).
+
+#![forbid(unsafe_code)]
+
+mod evaluate;
+pub mod inputs;
+mod limits;
+pub mod program;
+pub mod values;
+
+pub use evaluate::{ROUNDS, evaluate};
+pub use limits::indexed_dims;

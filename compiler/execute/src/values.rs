@@ -1,0 +1,249 @@
+//! Whether the functions of two files give the same values: what a pass must not change.
+//!
+//! Both are run on the same arguments, drawn from a seed, symbolic dims with small values. What is large is run as machine
+//! code, which tests hold against the interpreter; everything else by the interpreter.
+
+use crate::indexed_dims;
+use crate::inputs::{Drawing, Input};
+use crate::program::{FileModule, constants};
+use rx_base::name::NameMap;
+use rx_base::{DType, Dim, Name};
+use rx_db::{FileId, FunctionOrLoops, Workspace};
+use rx_ir::{Function, StructInfo};
+use rx_lower::Program;
+use rx_runtime::cpu::Cpu;
+use rx_runtime::interp::Interpreter;
+use rx_runtime::{Backend, Executor};
+use rx_syntax::document::FunctionKind;
+use rx_tensor::{Tensor, compare};
+use std::sync::Arc;
+
+/// The most arithmetic operations of a function that the interpreter runs.
+const INTERPRETED: i64 = 10_000_000;
+/// The most arithmetic operations of a function that is run at all, and the most elements of an argument.
+const MOST_OPERATIONS: i64 = 20_000_000_000;
+const MOST_ELEMENTS: i64 = 1 << 27;
+
+/// What relative and absolute error is allowed: of 16-bit floats and narrower ones, and of others.
+const NARROW: f64 = 2e-2;
+const WIDE: f64 = 1e-4;
+
+/// What came out of running a function of two files.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// The values agree; the largest difference.
+    Same(f64),
+    /// They do not; where, or what happened.
+    Differs(String),
+    /// The function could not be run, or not before; why.
+    NotRun(String),
+}
+
+/// A file of a workspace.
+#[derive(Clone, Copy)]
+pub struct File<'w> {
+    /// Where it is.
+    pub workspace: &'w Workspace,
+    /// Which it is.
+    pub file: FileId,
+}
+
+/// Runs every public Relax function of `before` that `after` has too, and compares what they return.
+pub fn compare_functions(before: File<'_>, after: File<'_>, seed: u64) -> Vec<(Name, Verdict)> {
+    let public = before.workspace.functions(before.file).into_iter();
+    let public = public.filter(|function| function.kind == FunctionKind::Relax && !function.private);
+    public.map(|function| (function.name, compare_function(before, after, function.name, seed))).collect()
+}
+
+fn compare_function(before: File<'_>, after: File<'_>, name: Name, seed: u64) -> Verdict {
+    let (Some(old), Some(new)) = (before.function(name), after.function(name)) else {
+        return Verdict::NotRun("the pass removes it".to_owned());
+    };
+    if old.params.len() != new.params.len() {
+        let counts = (old.params.len(), new.params.len());
+        return Verdict::NotRun(format!("it takes {} arguments before and {} after", counts.0, counts.1));
+    }
+    let programs = before.lower(name).and_then(|old| {
+        let new = after.lower(name).map_err(|why| format!("after the pass: {why}"))?;
+        Ok((old, new))
+    });
+    let (old_program, new_program) = match programs {
+        Ok(programs) => programs,
+        Err(why) => return Verdict::NotRun(why),
+    };
+    let mut reason = String::new();
+    for symbols in small_values(&new) {
+        let drawn = match arguments(&old, &new, &symbols, seed) {
+            Ok(drawn) => drawn,
+            Err(why) => {
+                reason = why;
+                continue;
+            }
+        };
+        let work = [before, after].into_iter().filter_map(|file| file.operations(name, &symbols)).max();
+        let Some(work) = work.filter(|work| *work <= MOST_OPERATIONS) else {
+            reason = "it computes too much, or how much is not known".to_owned();
+            continue;
+        };
+        // What only the new function names has its value there; the old one reads its symbols off the arguments.
+        let own = |function: &Function| own_symbols(function, &symbols);
+        let left = match before.run(&old_program, &drawn, &own(&old), work) {
+            Ok(values) => values,
+            Err(why) => {
+                reason = why;
+                continue;
+            }
+        };
+        return match after.run(&new_program, &drawn, &own(&new), work) {
+            Ok(right) => agreement(&left, &right, is_narrow(&old_program) || is_narrow(&new_program)),
+            Err(why) => Verdict::Differs(format!("after the pass it fails: {why}")),
+        };
+    }
+    Verdict::NotRun(reason)
+}
+
+impl File<'_> {
+    fn function(&self, name: Name) -> Option<Function> {
+        self.workspace.function(self.file, name)
+    }
+
+    fn lower(&self, name: Name) -> Result<Program, String> {
+        let mut program = rx_lower::lower(&FileModule::new(self.workspace, self.file), name)
+            .map_err(|problems| problems.first().map_or_else(String::new, |problem| problem.message.clone()))?;
+        program.procedures.iter_mut().for_each(rx_lower::plan::plan);
+        Ok(program)
+    }
+
+    /// The arithmetic operations of a function.
+    fn operations(&self, name: Name, symbols: &NameMap<i64>) -> Option<i64> {
+        let row = self.workspace.stats(self.file).into_iter().find(|row| row.name == name)?;
+        let FunctionOrLoops::Relax(stats) = row.stats else { return None };
+        let value = |symbol: Name| Some(Dim::constant(symbols.get(&symbol).copied().unwrap_or(8)));
+        stats.total.operations.substitute(&value).as_constant()
+    }
+
+    fn run(
+        &self,
+        program: &Program,
+        arguments: &[Input],
+        symbols: &NameMap<i64>,
+        work: i64,
+    ) -> Result<Vec<Tensor>, String> {
+        let constants = constants(self.workspace, self.file, program)?;
+        match work <= INTERPRETED {
+            true => run_on(Interpreter::default(), program, &constants, arguments, symbols),
+            false => run_on(Cpu::default(), program, &constants, arguments, symbols),
+        }
+    }
+}
+
+fn run_on<B: Backend>(
+    backend: B,
+    program: &Program,
+    constants: &[Tensor],
+    arguments: &[Input],
+    symbols: &NameMap<i64>,
+) -> Result<Vec<Tensor>, String> {
+    let mut executor =
+        Executor::new(Arc::new(program.clone()), backend, constants, &mut |_| ()).map_err(|error| error.to_string())?;
+    let uploaded: Result<Vec<_>, _> = arguments.iter().map(|argument| argument.upload(&mut executor)).collect();
+    let result = uploaded.and_then(|arguments| executor.run(arguments, symbols));
+    let output = result.and_then(|result| executor.download(&result));
+    output.map(rx_runtime::Output::tensors).map_err(|error| error.to_string())
+}
+
+/// Values for the symbolic dims of a function's parameters: different ones, then equal ones, then 1, which fits most.
+fn small_values(function: &Function) -> Vec<NameMap<i64>> {
+    let mut symbols: Vec<Name> = Vec::new();
+    for (_, ty) in &function.params {
+        ty.each_symbol(&mut |symbol| {
+            if !symbols.contains(&symbol) {
+                symbols.push(symbol);
+            }
+        });
+    }
+    let given = |value: &dyn Fn(usize) -> i64| {
+        symbols.iter().enumerate().map(|(at, symbol)| (*symbol, value(at))).collect::<NameMap<i64>>()
+    };
+    let mut values = vec![given(&|at| 4 + 2 * i64::try_from(at).unwrap_or_default().min(8))];
+    if !symbols.is_empty() {
+        values.extend([given(&|_| 4), given(&|_| 16), given(&|_| 1)]);
+    }
+    values
+}
+
+/// The values of the symbols that a function's own parameters name.
+fn own_symbols(function: &Function, symbols: &NameMap<i64>) -> NameMap<i64> {
+    let mut own: NameMap<i64> = NameMap::default();
+    for (_, ty) in &function.params {
+        ty.each_symbol(&mut |symbol| own.extend(symbols.get(&symbol).map(|value| (symbol, *value))));
+    }
+    own
+}
+
+/// Arguments of the new function's types, which may say more than the old one's.
+fn arguments(old: &Function, new: &Function, symbols: &NameMap<i64>, seed: u64) -> Result<Vec<Input>, String> {
+    let drawing = Drawing { seed, symbols };
+    let indexed = indexed_dims(old);
+    let mut drawn = Vec::new();
+    for (at, (param, ty)) in new.params.iter().enumerate() {
+        if elements(ty, &drawing) > MOST_ELEMENTS {
+            return Err(format!("the parameter `{param}` is large"));
+        }
+        let below = indexed.get(at).map(Vec::as_slice).unwrap_or_default();
+        let input =
+            drawing.draw(at, &concrete(ty), below).map_err(|why| format!("the parameter `{param}` is {ty}: {why}"))?;
+        drawn.push(input);
+    }
+    Ok(drawn)
+}
+
+/// A type that a value may have of which less is said: what is not known of a tensor is `float32` and extents of 2.
+fn concrete(ty: &StructInfo) -> StructInfo {
+    match ty {
+        StructInfo::Tensor(tensor) if tensor.shape.dims().is_none() || tensor.dtype.is_none() => {
+            let few = || vec![Dim::constant(2); tensor.shape.ndim().unwrap_or(2)];
+            let dims = tensor.shape.dims().map_or_else(few, <[Dim]>::to_vec);
+            StructInfo::tensor(dims, Some(tensor.dtype.unwrap_or(DType::FLOAT32)))
+        }
+        StructInfo::Tuple(fields) => StructInfo::tuple(fields.iter().map(concrete).collect::<Vec<_>>()),
+        other => other.clone(),
+    }
+}
+
+fn elements(ty: &StructInfo, drawing: &Drawing<'_>) -> i64 {
+    match ty {
+        StructInfo::Tuple(fields) => fields.iter().map(|field| elements(field, drawing)).fold(0, i64::saturating_add),
+        _ => {
+            let dims = ty.as_tensor().and_then(|tensor| tensor.shape.dims()).unwrap_or_default();
+            dims.iter().filter_map(|dim| drawing.value(dim)).fold(1, i64::saturating_mul)
+        }
+    }
+}
+
+/// Whether a program computes with floats of 16 bits or fewer.
+fn is_narrow(program: &Program) -> bool {
+    let narrow = |dtype: DType| dtype.is_float() && dtype.bytes() <= 2;
+    program.kernels.iter().flat_map(|kernel| &kernel.func.buffers).any(|buffer| narrow(buffer.dtype))
+}
+
+fn agreement(before: &[Tensor], after: &[Tensor], narrow: bool) -> Verdict {
+    if before.len() != after.len() {
+        return Verdict::Differs(format!("it returns {} tensors before and {} after", before.len(), after.len()));
+    }
+    let mut worst = 0f64;
+    for (at, (old, new)) in before.iter().zip(after).enumerate() {
+        let allowed = match old.dtype().is_float() {
+            true if narrow => NARROW,
+            true => WIDE,
+            // Integers are exact.
+            false => 0.0,
+        };
+        match compare(new, old, allowed, allowed) {
+            Ok(found) if found.ok => worst = worst.max(found.max_abs_error),
+            Ok(found) => return Verdict::Differs(format!("output {at}: {found}")),
+            Err(error) => return Verdict::Differs(format!("output {at}: {error}")),
+        }
+    }
+    Verdict::Same(worst)
+}

@@ -1,0 +1,114 @@
+//! `rxopt`: runs passes over a Relax module.
+//!
+//! A face: it reads the command line (`args`), runs passes one after the other with a check behind each (`pipeline`), and
+//! prints. No rule of the language and no pass lives here.
+
+mod args;
+mod pipeline;
+
+use args::Args;
+use clap::Parser;
+use pipeline::{Failure, Pipeline};
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Stack of the thread that does the work: branches and expressions are walked recursively.
+const STACK: usize = 256 << 20;
+
+/// The binary: the process's arguments, standard streams and exit status.
+pub fn main() -> ExitCode {
+    let args = Args::parse();
+    let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || run(&args));
+    match worker.map(std::thread::JoinHandle::join) {
+        Ok(Ok(status)) => ExitCode::from(status),
+        // The panic's message stands on standard error already.
+        Ok(Err(_)) => ExitCode::from(3),
+        Err(error) => {
+            complain(&format!("rxopt: no thread could be started: {error}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The command line, as its manual page has it.
+pub fn command() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
+}
+
+fn run(args: &Args) -> u8 {
+    let written = if args.list_passes {
+        write(&list(), None)
+    } else {
+        transformed(args).and_then(|text| write(&text, args.output.as_deref()))
+    };
+    match written {
+        Ok(()) => 0,
+        Err(failure) => {
+            complain(failure.message.trim_end());
+            failure.status
+        }
+    }
+}
+
+/// What is to be printed of the program.
+fn transformed(args: &Args) -> Result<String, Failure> {
+    let steps = args.passes.iter().map(|passes| rx_transform::pass::parse(passes));
+    let steps: Vec<_> = steps.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::usage(&error.0))?;
+    let file = args.file.as_deref().unwrap_or("-");
+    let mut pipeline = Pipeline::open(file)?;
+    let mut diffs = String::new();
+    for step in steps.iter().flatten() {
+        let before = pipeline.text().to_owned();
+        let remarks = pipeline.apply(step, args.verify_values.then_some(args.seed))?;
+        if !remarks.text.is_empty() {
+            complain(remarks.text.trim_end());
+        }
+        remarks.values.iter().for_each(|line| complain(&format!("rxopt: {line}")));
+        if args.print_after_all {
+            complain(&format!("# ----- after {} -----\n{}", step.pass.name, pipeline.text()));
+        }
+        if args.diff {
+            let (old, new) = (format!("before {}", step.pass.name), format!("after {}", step.pass.name));
+            let diff = similar::TextDiff::from_lines(before.as_str(), pipeline.text());
+            diffs.push_str(&diff.unified_diff().header(&old, &new).to_string());
+        }
+    }
+    Ok(if args.diff { diffs } else { pipeline.spelled() })
+}
+
+/// Every pass with its arguments, defaults included.
+fn list() -> String {
+    let mut text = String::new();
+    for pass in rx_transform::pass::ALL {
+        let parameter = |parameter: &rx_transform::pass::Parameter| match parameter.default {
+            Some(default) => format!("{} = {default}", parameter.name),
+            None => parameter.name.to_owned(),
+        };
+        let parameters: Vec<String> = pass.parameters.iter().map(parameter).collect();
+        let brackets = if parameters.is_empty() { String::new() } else { format!("({})", parameters.join(", ")) };
+        text.push_str(&format!("{}{brackets}\n    {}\n", pass.name, pass.doc));
+        for parameter in pass.parameters {
+            text.push_str(&format!("    {}: {}\n", parameter.name, parameter.doc));
+        }
+    }
+    text
+}
+
+/// Prints to a file or standard output; a reader that has seen enough is no failure.
+fn write(text: &str, to: Option<&Path>) -> Result<(), Failure> {
+    let failed = |name: &str, error: &io::Error| Failure::usage(&format!("{name}: {error}"));
+    if let Some(path) = to {
+        return rx_report::store::write(path, text).map_err(|error| failed(&path.to_string_lossy(), &error));
+    }
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(failed("standard output", &error)),
+        _ => Ok(()),
+    }
+}
+
+fn complain(text: &str) {
+    // When standard error is closed nobody can be told; the exit status still says it.
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}

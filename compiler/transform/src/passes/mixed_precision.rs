@@ -1,0 +1,462 @@
+//! `ToMixedPrecision`: products and convolutions are computed with 16-bit floats.
+//!
+//! TVM `src/relax/transform/to_mixed_precision.cc`, in dataflow blocks. What an operator does, [`precision`] says: some always
+//! take 16-bit floats, some where all of their operands are, others keep what they have. A tensor that only the first take is
+//! kept with 16 bits ([`needs`]); others are cast where they are taken. What is seen outside the block, by nested functions
+//! too, keeps its dtype. TVM also casts products of integers and of 64-bit floats; here they stay.
+
+mod needs;
+
+use crate::names::FreshNames;
+use crate::pass::{Arguments, Parameter, Pass, PassError};
+use crate::{Module, make, walk};
+use needs::{Need, Needs, is_tensors};
+use rx_base::name::{NameMap, NameSet};
+use rx_base::{DType, Name};
+use rx_ir::{
+    Argument, Attr, Block, BoundValue, Call, Callee, Expr, ExprKind, Literal, Origin, RelaxFunction, Sequence,
+    StructInfo, TensorInfo, VarBinding,
+};
+use rx_ops::tvm::{Precision, precision};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "ToMixedPrecision",
+    parameters: &[
+        Parameter {
+            name: "out_dtype",
+            default: Some("\"float32\""),
+            doc: "The dtype that products and convolutions sum in and give: `float32` or `float16`.",
+        },
+        Parameter { name: "fp16_input_names", default: Some("null"), doc: "Parameters that become 16-bit floats." },
+    ],
+    doc: "Computes products and convolutions with 16-bit floats, and what can be with their results.",
+    reference: "src/relax/transform/to_mixed_precision.cc",
+    run,
+};
+
+/// The largest number that a 16-bit float has.
+const LARGEST: f64 = 65504.0;
+
+fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
+    let wrong = |what: &str| PassError(format!("ToMixedPrecision: {what}"));
+    let out_dtype = arguments.get(0).as_str().and_then(DType::parse);
+    let out_dtype = out_dtype.filter(|dtype| [DType::FLOAT16, DType::FLOAT32].contains(dtype));
+    let out_dtype = out_dtype.ok_or_else(|| wrong("`out_dtype` is \"float32\" or \"float16\""))?;
+    let narrow: Option<Vec<&str>> = match arguments.get(1) {
+        Value::Null => Some(Vec::new()),
+        Value::Array(names) => names.iter().map(Value::as_str).collect(),
+        _ => None,
+    };
+    let narrow = narrow.ok_or_else(|| wrong("`fp16_input_names` is a list of names"))?;
+    for function in module.functions_mut() {
+        in_function(function, out_dtype, &narrow).map_err(|error| wrong(&format!("`{}`: {error}", function.name)))?;
+    }
+    Ok(module)
+}
+
+fn in_function(function: &mut RelaxFunction, out_dtype: DType, narrow: &[&str]) -> Result<(), PassError> {
+    let needs = Needs::of(function);
+    let mut rewriter = Rewriter {
+        out_dtype,
+        needs: &needs,
+        params: function.params.clone(),
+        narrow: NameMap::default(),
+        fresh: FreshNames::of(function),
+    };
+    for (param, ty) in &mut function.params {
+        let tensor = ty.as_tensor().filter(|tensor| is_rewritten(tensor) && narrow.contains(&param.as_str()));
+        if let Some(tensor) = tensor {
+            *ty = StructInfo::from(TensorInfo { dtype: Some(DType::FLOAT16), ..tensor.clone() });
+            rewriter.narrow.insert(*param, Expr::var(*param, ty.clone()));
+        }
+    }
+    if let Some(outside) = named_outside(&function.body).into_iter().find(|named| rewriter.narrow.contains_key(named)) {
+        return Err(PassError(format!(
+            "the parameter `{outside}` is named outside dataflow blocks and stays as it is"
+        )));
+    }
+    rewriter.sequence(&mut function.body)
+}
+
+/// The variables that are named outside dataflow blocks, or in functions nested in one.
+fn named_outside(of: &Sequence) -> Vec<Name> {
+    let mut found = of.result.variables();
+    for Block { outputs, bindings } in &of.blocks {
+        for binding in bindings {
+            match &binding.value {
+                BoundValue::Expr(_) if outputs.is_some() => {}
+                BoundValue::Expr(value) => found.extend(value.variables()),
+                BoundValue::If(branches) => {
+                    found.extend(branches.condition.variables());
+                    found.extend(named_outside(&branches.then));
+                    found.extend(named_outside(&branches.otherwise));
+                }
+                BoundValue::Function(function) => {
+                    walk::each_expression(&function.body, &mut |expr| found.extend(expr.variables()));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Whether a tensor's dtype is one that is changed.
+fn is_rewritten(tensor: &TensorInfo) -> bool {
+    matches!(tensor.dtype, Some(DType::FLOAT16 | DType::FLOAT32))
+}
+
+struct Rewriter<'a> {
+    out_dtype: DType,
+    needs: &'a Needs,
+    params: Vec<(Name, StructInfo)>,
+    /// Parameters that are 16-bit floats now.
+    narrow: NameMap<Expr>,
+    fresh: FreshNames,
+}
+
+/// A dataflow block that is being rewritten.
+struct Open {
+    bindings: Vec<VarBinding>,
+    origin: Origin,
+    /// What stands for a variable: itself with another dtype, or a copy.
+    current: NameMap<Expr>,
+    /// Variables that are seen outside, and keep their dtype.
+    kept: NameSet,
+}
+
+impl Open {
+    /// The value of a variable that was bound last, and after the first `before` bindings, bound no longer.
+    fn unbound(&mut self, value: Expr, before: usize) -> Expr {
+        let is_new = self.bindings.len() > before;
+        match self.bindings.pop_if(|last| is_new && value.as_var() == Some(last.variable)) {
+            Some(VarBinding { value: BoundValue::Expr(own), .. }) => own,
+            _ => value,
+        }
+    }
+}
+
+impl Rewriter<'_> {
+    fn sequence(&mut self, of: &mut Sequence) -> Result<(), PassError> {
+        for block in &mut of.blocks {
+            for binding in &mut block.bindings {
+                match &mut binding.value {
+                    BoundValue::Expr(_) => {}
+                    BoundValue::If(branches) => {
+                        self.sequence(&mut branches.then)?;
+                        self.sequence(&mut branches.otherwise)?;
+                    }
+                    BoundValue::Function(function) => self.sequence(&mut Arc::make_mut(function).body)?,
+                }
+            }
+            if block.outputs.is_some() {
+                self.block(block)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, block: &mut Block) -> Result<(), PassError> {
+        let Some(origin) = block.bindings.first().map(|binding| binding.origin) else { return Ok(()) };
+        let mut kept: NameSet = block.outputs.iter().flatten().copied().collect();
+        let mut used = NameSet::default();
+        for binding in &block.bindings {
+            match &binding.value {
+                BoundValue::Expr(value) => used.extend(value.variables()),
+                BoundValue::Function(function) => {
+                    walk::each_expression(&function.body, &mut |expr| kept.extend(expr.variables()));
+                }
+                BoundValue::If(_) => {}
+            }
+        }
+        let mut open = Open { bindings: Vec::new(), origin, current: self.narrow.clone(), kept };
+        for (param, ty) in self.params.clone() {
+            if used.contains(&param) {
+                self.keep_narrow(param, &ty, &mut open)?;
+            }
+        }
+        for binding in std::mem::take(&mut block.bindings) {
+            open.origin = binding.origin;
+            self.binding(binding, &mut open)?;
+        }
+        block.bindings = open.bindings;
+        Ok(())
+    }
+
+    fn binding(&mut self, mut binding: VarBinding, open: &mut Open) -> Result<(), PassError> {
+        let BoundValue::Expr(value) = &binding.value else {
+            open.bindings.push(binding);
+            return Ok(());
+        };
+        let kept = open.kept.contains(&binding.variable);
+        let before = open.bindings.len();
+        let made = self.value(value, kept, open)?;
+        let made = if kept { self.cast_to(made, &binding.ty, open)? } else { made };
+        let made = open.unbound(made, before);
+        // A dtype that stays leaves what the text says of the rest.
+        if !kept && made.ty != value.ty {
+            binding.ty = made.ty.clone();
+        }
+        binding.value = BoundValue::Expr(made);
+        let (variable, ty) = (binding.variable, binding.ty.clone());
+        open.bindings.push(binding);
+        open.current.insert(variable, Expr::var(variable, ty.clone()));
+        self.keep_narrow(variable, &ty, open)
+    }
+
+    /// Where a variable is needed with 16 bits only, makes a copy that stands for it from here on.
+    fn keep_narrow(&mut self, variable: Name, ty: &StructInfo, open: &mut Open) -> Result<(), PassError> {
+        let current = open.current.get(&variable).cloned().unwrap_or_else(|| Expr::var(variable, ty.clone()));
+        let need = self.needs.get(variable).narrow_parts();
+        let copy = self.cast(current, &need, open)?;
+        if copy.as_var() != Some(variable) {
+            let copy = if copy.as_var().is_some() { copy } else { self.emit(copy, open) };
+            open.current.insert(variable, copy);
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, value: &Expr, kept: bool, open: &mut Open) -> Result<Expr, PassError> {
+        match &value.kind {
+            ExprKind::Call(call) => match call.callee {
+                Callee::Op(operator) => self.operator(operator, call, value, kept, open),
+                _ => self.as_it_was(value, open),
+            },
+            ExprKind::Tuple(_) | ExprKind::TupleGet(..) => Ok(replaced(value, open)),
+            _ => self.as_it_was(value, open),
+        }
+    }
+
+    fn operator(
+        &mut self,
+        operator: Name,
+        call: &Call,
+        value: &Expr,
+        kept: bool,
+        open: &mut Open,
+    ) -> Result<Expr, PassError> {
+        if operator.as_str() == "wrap_param" {
+            let data = operands(call).first().map(|data| replaced(data, open));
+            return data.map_or_else(|| self.as_it_was(value, open), Ok);
+        }
+        let mut call = call.clone();
+        // Of a constant whose data the text leaves out nothing is known.
+        let mut unknown = false;
+        value.each_child(&mut |operand| unknown |= operand.ty.is_error());
+        let policy = match precision(operator.as_str()) {
+            _ if unknown => Precision::Never,
+            Precision::Always if !operands(&call).iter().all(|operand| may_be_narrow(&operand.ty)) => Precision::Never,
+            policy => policy,
+        };
+        let narrow = match policy {
+            Precision::Never => return self.as_it_was(value, open),
+            Precision::Always => true,
+            Precision::Follow => operands(&call).iter().all(|operand| is_narrow(&replaced(operand, open))),
+        };
+        let need = if narrow { Need::Narrow } else { Need::Wide };
+        for argument in &mut call.arguments {
+            match argument {
+                Argument::Operand(operand) => *operand = self.operand(operand, &need, open)?,
+                Argument::Operands(operands) => {
+                    for operand in operands {
+                        *operand = self.operand(operand, &need, open)?;
+                    }
+                }
+                Argument::Absent | Argument::Attr(_) | Argument::Types(_) => {}
+            }
+        }
+        let params = rx_ops::find(operator).map_or(&[][..], |schema| schema.params);
+        let out_dtype = params.iter().position(|param| param.name == "out_dtype");
+        if let (Precision::Always, Some(argument)) = (policy, out_dtype.and_then(|at| call.arguments.get_mut(at))) {
+            *argument = Argument::Attr(Attr::Str(self.out_dtype.to_string().into()));
+        }
+        let same = matches!(&value.kind, ExprKind::Call(before) if **before == call);
+        let made = if same { value.clone() } else { make::typed(call)? };
+        match policy == Precision::Always && !kept {
+            true => {
+                let need = Need::of(&made.ty, &Need::Narrow);
+                self.cast(made, &need, open)
+            }
+            false => Ok(made),
+        }
+    }
+
+    fn operand(&mut self, operand: &Expr, need: &Need, open: &mut Open) -> Result<Expr, PassError> {
+        let current = replaced(operand, open);
+        match is_tensors(&current.ty) {
+            true => {
+                let need = Need::of(&current.ty, need);
+                self.cast(current, &need, open)
+            }
+            false => Ok(current),
+        }
+    }
+
+    /// A value whose operands have the dtypes they had.
+    fn as_it_was(&mut self, value: &Expr, open: &mut Open) -> Result<Expr, PassError> {
+        let mut made = value.clone();
+        let mut problem = None;
+        let mut restore = |operand: &mut Expr| match self.restored(operand, open) {
+            Ok(restored) => *operand = restored,
+            Err(error) => problem = Some(error),
+        };
+        match &value.kind {
+            ExprKind::Var(_) => restore(&mut made),
+            _ => made.each_child_mut(&mut restore),
+        }
+        problem.map_or(Ok(made), Err)
+    }
+
+    fn restored(&mut self, operand: &Expr, open: &mut Open) -> Result<Expr, PassError> {
+        let current = replaced(operand, open);
+        match current == *operand {
+            true => Ok(current),
+            false => self.cast_to(current, &operand.ty, open),
+        }
+    }
+
+    /// The value with the dtypes of a type.
+    fn cast_to(&mut self, value: Expr, ty: &StructInfo, open: &mut Open) -> Result<Expr, PassError> {
+        self.cast(value, &needed_for(ty), open)
+    }
+
+    /// The value with the dtypes that are needed; itself where it has them.
+    fn cast(&mut self, value: Expr, need: &Need, open: &mut Open) -> Result<Expr, PassError> {
+        match need {
+            Need::Unknown => Ok(value),
+            Need::Tuple(needs) => self.cast_tuple(value, needs, open),
+            Need::Narrow | Need::Wide => {
+                let wanted = if *need == Need::Narrow { DType::FLOAT16 } else { DType::FLOAT32 };
+                let is_other =
+                    value.ty.as_tensor().is_some_and(|tensor| is_rewritten(tensor) && tensor.dtype != Some(wanted));
+                if !is_other {
+                    return Ok(value);
+                }
+                let value = self.named(value, open);
+                let dtype = Argument::Attr(Attr::Str(wanted.to_string().into()));
+                let cast = make::call("astype", vec![("x", Argument::Operand(value)), ("dtype", dtype)])?;
+                Ok(self.emit(cast, open))
+            }
+        }
+    }
+
+    fn cast_tuple(&mut self, value: Expr, needs: &[Need], open: &mut Open) -> Result<Expr, PassError> {
+        let types = value.ty.as_tuple().map(<[_]>::to_vec).unwrap_or_default();
+        if types.iter().zip(needs).all(|(ty, need)| has(ty, need)) {
+            return Ok(value);
+        }
+        let fields: Vec<Expr> = match value.kind {
+            ExprKind::Tuple(fields) => fields,
+            _ => {
+                let tuple = self.named(value, open);
+                let field = |(at, ty): (usize, &StructInfo)| {
+                    Expr::new(ExprKind::TupleGet(Box::new(tuple.clone()), at), ty.clone())
+                };
+                let fields: Vec<Expr> = types.iter().enumerate().map(field).collect();
+                fields.into_iter().map(|field| self.emit(field, open)).collect()
+            }
+        };
+        let mut cast = Vec::with_capacity(fields.len());
+        for (field, need) in fields.into_iter().zip(needs) {
+            cast.push(self.cast(field, need, open)?);
+        }
+        let types: Vec<StructInfo> = cast.iter().map(|field| field.ty.clone()).collect();
+        Ok(Expr::new(ExprKind::Tuple(cast), StructInfo::tuple(types)))
+    }
+
+    /// The value as an operand: what is computed gets a variable.
+    fn named(&mut self, value: Expr, open: &mut Open) -> Expr {
+        match value.kind {
+            ExprKind::Call(_) | ExprKind::TupleGet(..) | ExprKind::MatchCast(_) => self.emit(value, open),
+            _ => value,
+        }
+    }
+
+    fn emit(&mut self, value: Expr, open: &mut Open) -> Expr {
+        let variable = self.fresh.value(true);
+        let ty = value.ty.clone();
+        open.bindings.push(VarBinding {
+            origin: open.origin,
+            variable,
+            ty: ty.clone(),
+            value: BoundValue::Expr(value),
+        });
+        Expr::var(variable, ty)
+    }
+}
+
+/// The expression with what stands for its variables.
+fn replaced(expr: &Expr, open: &Open) -> Expr {
+    match &expr.kind {
+        ExprKind::Var(variable) => open.current.get(variable).cloned().unwrap_or_else(|| expr.clone()),
+        ExprKind::Tuple(fields) => {
+            let fields: Vec<Expr> = fields.iter().map(|field| replaced(field, open)).collect();
+            let types: Vec<StructInfo> = fields.iter().map(|field| field.ty.clone()).collect();
+            Expr::new(ExprKind::Tuple(fields), StructInfo::tuple(types))
+        }
+        ExprKind::TupleGet(tuple, at) => {
+            let tuple = replaced(tuple, open);
+            let ty = tuple.ty.as_tuple().and_then(|fields| fields.get(*at)).cloned();
+            Expr::new(ExprKind::TupleGet(Box::new(tuple), *at), ty.unwrap_or_else(|| expr.ty.clone()))
+        }
+        _ => expr.clone(),
+    }
+}
+
+/// The operands of a call that are tensors or tuples of such.
+fn operands(call: &Call) -> Vec<&Expr> {
+    let all = call.arguments.iter().flat_map(|argument| match argument {
+        Argument::Operand(operand) => std::slice::from_ref(operand),
+        Argument::Operands(operands) => operands.as_slice(),
+        Argument::Absent | Argument::Attr(_) | Argument::Types(_) => &[],
+    });
+    all.filter(|operand| is_tensors(&operand.ty)).collect()
+}
+
+fn may_be_narrow(ty: &StructInfo) -> bool {
+    match ty {
+        StructInfo::Tuple(fields) => fields.iter().all(may_be_narrow),
+        ty => ty.as_tensor().is_some_and(is_rewritten),
+    }
+}
+
+/// Whether a value is made of 16-bit floats, or of constants that are such numbers.
+fn is_narrow(value: &Expr) -> bool {
+    let fits = |literal: &Literal| match literal {
+        Literal::Float(value) => value.abs() <= LARGEST,
+        Literal::Int(value) => (*value as f64).abs() <= LARGEST,
+        Literal::Bool(_) => false,
+    };
+    match &value.kind {
+        ExprKind::Tuple(fields) => fields.iter().all(is_narrow),
+        ExprKind::Constant(literal) => fits(literal),
+        ExprKind::Elements(literals) => literals.iter().all(fits),
+        _ => value.ty.as_tensor().is_some_and(|tensor| tensor.dtype == Some(DType::FLOAT16)),
+    }
+}
+
+/// The need that gives a value the dtypes of a type.
+fn needed_for(ty: &StructInfo) -> Need {
+    match ty {
+        StructInfo::Tuple(fields) => Need::Tuple(fields.iter().map(needed_for).collect()),
+        ty => match ty.as_tensor().and_then(|tensor| tensor.dtype) {
+            Some(DType::FLOAT16) => Need::Narrow,
+            Some(DType::FLOAT32) => Need::Wide,
+            _ => Need::Unknown,
+        },
+    }
+}
+
+/// Whether a type has what is needed already.
+fn has(ty: &StructInfo, need: &Need) -> bool {
+    match (ty, need) {
+        (StructInfo::Tuple(fields), Need::Tuple(needs)) => fields.iter().zip(needs).all(|(ty, need)| has(ty, need)),
+        (_, Need::Unknown) => true,
+        (ty, need) => {
+            let other = if *need == Need::Narrow { DType::FLOAT32 } else { DType::FLOAT16 };
+            ty.as_tensor().is_none_or(|tensor| tensor.dtype != Some(other))
+        }
+    }
+}

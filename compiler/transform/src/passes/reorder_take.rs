@@ -1,0 +1,209 @@
+//! `ReorderTakeAfterMatmul`: columns are picked from a product, and not from its right side before.
+//!
+//! TVM `src/relax/transform/reorder_take_after_matmul.cc`. Mode, axis and the dtype of the product are kept. TVM reorders
+//! whatever the indices are; here they must be proved to lie in the table, or the mode must say what others do. An index
+//! out of bounds would else read one thing before and another after.
+
+use crate::Module;
+use crate::make::{self, attr, operands};
+use crate::names::FreshNames;
+use crate::pass::{Arguments, Pass, PassError};
+use rx_base::Dim;
+use rx_base::name::{NameMap, NameSet, name};
+use rx_base::symbolic::Bounds;
+use rx_ir::{
+    Argument, Attr, Block, BoundValue, Call, Callee, Expr, ExprKind, Known, RelaxFunction, Sequence, StructInfo,
+    Values, VarBinding,
+};
+use rx_ops::values::{Access, Judgement, judge, part_of};
+use rx_ops::{Arg, CallInfo};
+use std::sync::Arc;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "ReorderTakeAfterMatmul",
+    parameters: &[],
+    doc: "Multiplies with a whole table and picks columns of the product, where columns of the table were picked before.",
+    reference: "src/relax/transform/reorder_take_after_matmul.cc",
+    run,
+};
+
+fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
+    for function in module.functions_mut() {
+        in_function(function)
+            .map_err(|error| PassError(format!("ReorderTakeAfterMatmul: `{}`: {error}", function.name)))?;
+    }
+    Ok(module)
+}
+
+fn in_function(function: &mut RelaxFunction) -> Result<(), PassError> {
+    let mut fresh = FreshNames::of(function);
+    sequence(&mut function.body, Facts::default(), &mut fresh)
+}
+
+/// What is known at a place.
+#[derive(Clone, Default)]
+struct Facts {
+    /// The elements of variables.
+    values: NameMap<Known>,
+    /// Columns that were picked from a table.
+    picked: NameMap<Picked>,
+}
+
+/// `R.take(table, indices, axis, mode)` of columns, whose indices may stand behind a product too.
+#[derive(Clone)]
+struct Picked {
+    table: Expr,
+    indices: Expr,
+    mode: Argument,
+}
+
+fn sequence(of: &mut Sequence, mut facts: Facts, fresh: &mut FreshNames) -> Result<(), PassError> {
+    for Block { outputs, bindings } in &mut of.blocks {
+        let mut rewritten: Vec<VarBinding> = Vec::with_capacity(bindings.len());
+        for mut binding in std::mem::take(bindings) {
+            match &mut binding.value {
+                BoundValue::Expr(value) => {
+                    if let Some((product, value)) = facts.reordered(value, &binding.ty)? {
+                        let table = fresh.like(name(&format!("{}_table", binding.variable)));
+                        let ty = product.ty.clone();
+                        let product = BoundValue::Expr(product);
+                        rewritten.push(VarBinding {
+                            origin: binding.origin,
+                            variable: table,
+                            ty: ty.clone(),
+                            value: product,
+                        });
+                        binding.value = BoundValue::Expr(value(Expr::var(table, ty))?);
+                    }
+                    facts.learn(&binding);
+                }
+                BoundValue::If(branches) => {
+                    sequence(&mut branches.then, facts.clone(), fresh)?;
+                    sequence(&mut branches.otherwise, facts.clone(), fresh)?;
+                }
+                BoundValue::Function(function) => {
+                    sequence(&mut Arc::make_mut(function).body, facts.clone(), fresh)?;
+                }
+            }
+            rewritten.push(binding);
+        }
+        *bindings = rewritten;
+        if let Some(outputs) = outputs {
+            let own: NameSet = bindings.iter().map(|binding| binding.variable).collect();
+            let is_seen =
+                |value: &Expr| value.variables().iter().all(|used| !own.contains(used) || outputs.contains(used));
+            facts.picked.retain(|_, picked| is_seen(&picked.table) && is_seen(&picked.indices));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the value that is picked from the product.
+type Pick = Box<dyn FnOnce(Expr) -> Result<Expr, PassError>>;
+
+impl Facts {
+    /// The product with the whole table, and what picks from it; nothing where the value is no product with picked columns.
+    fn reordered(&self, value: &Expr, ty: &StructInfo) -> Result<Option<(Expr, Pick)>, PassError> {
+        let Some([left, right]) = operands(value, "matmul", ["x1", "x2"]) else { return Ok(None) };
+        let Some(picked) = right.as_var().and_then(|right| self.picked.get(&right)).cloned() else { return Ok(None) };
+        let is_float = ty.as_tensor().and_then(|tensor| tensor.dtype).is_some_and(rx_base::DType::is_float);
+        let not_a_number = matches!(&picked.mode, Argument::Attr(Attr::Str(mode)) if &**mode == "nan");
+        if not_a_number && !is_float {
+            return Ok(None);
+        }
+        let mut arguments: Vec<(&str, Argument)> =
+            vec![("x1", Argument::Operand(left.clone())), ("x2", Argument::Operand(picked.table.clone()))];
+        if let Some(dtype) = attr(value, "out_dtype") {
+            arguments.push(("out_dtype", Argument::Attr(dtype.clone())));
+        }
+        let product = make::call("matmul", arguments)?;
+        let Some(rank) = product.ty.as_tensor().and_then(|tensor| tensor.shape.ndim()) else { return Ok(None) };
+        let Some(axis) = (rank as i64).checked_sub(1).filter(|axis| *axis >= 0) else { return Ok(None) };
+        let pick: Pick = Box::new(move |product| {
+            let axis = Argument::Attr(Attr::Int(axis.into()));
+            let indices = Argument::Operand(picked.indices);
+            let arguments =
+                vec![("x", Argument::Operand(product)), ("indices", indices), ("axis", axis), ("mode", picked.mode)];
+            make::call("take", arguments)
+        });
+        Ok(Some((product, pick)))
+    }
+
+    fn learn(&mut self, binding: &VarBinding) {
+        let BoundValue::Expr(value) = &binding.value else { return };
+        let known = self.of(value);
+        if let Some(picked) = self.picked_columns(value) {
+            self.picked.insert(binding.variable, picked);
+        }
+        self.values.insert(binding.variable, known);
+    }
+
+    /// What is known of the elements of a value.
+    fn of(&self, value: &Expr) -> Known {
+        match &value.kind {
+            ExprKind::Var(variable) => self.values.get(variable)?.clone(),
+            ExprKind::Constant(_) | ExprKind::Elements(_) => rx_ops::values::of_constant(&value.kind, &value.ty),
+            ExprKind::Tuple(fields) => Values::tuple(fields.iter().map(|field| self.of(field)).collect()),
+            ExprKind::TupleGet(tuple, at) => self.of(tuple)?.field(*at),
+            ExprKind::MatchCast(inner) => self.of(inner),
+            ExprKind::Call(call) => {
+                let schema = match call.callee {
+                    Callee::Op(operator) => rx_ops::find(operator).filter(|schema| rx_ops::values::follows(schema))?,
+                    _ => return None,
+                };
+                let args: Vec<Arg<'_>> = call.arguments.iter().map(Arg::from).collect();
+                let bounds = Bounds::default();
+                rx_ops::values::infer(&CallInfo::new(schema, &args, &bounds), &self.of_arguments(call), &value.ty)
+            }
+            _ => None,
+        }
+    }
+
+    fn of_arguments(&self, call: &Call) -> Vec<Known> {
+        let of = |argument: &Argument| match argument {
+            Argument::Operand(operand) => self.of(operand),
+            Argument::Operands(operands) => Values::tuple(operands.iter().map(|operand| self.of(operand)).collect()),
+            _ => None,
+        };
+        call.arguments.iter().map(of).collect()
+    }
+
+    /// The columns that a value picks from a table, where every index is one of the table's or the mode makes it one.
+    fn picked_columns(&self, value: &Expr) -> Option<Picked> {
+        let [table, indices] = operands(value, "take", ["x", "indices"])?;
+        let dims = table.ty.as_tensor()?.shape.dims()?;
+        let rank = i64::try_from(dims.len()).ok().filter(|rank| *rank >= 2)?;
+        let axis = attr(value, "axis")?.as_int()?;
+        let is_vector = indices.ty.as_tensor()?.shape.ndim() == Some(1);
+        let is_last = axis == rank - 1 || axis == -1;
+        if !is_vector || !is_last || !self.is_in_bounds(value) {
+            return None;
+        }
+        let mode = attr(value, "mode").cloned().unwrap_or_else(|| Attr::Str("fast".into()));
+        Some(Picked { table: table.clone(), indices: indices.clone(), mode: Argument::Attr(mode) })
+    }
+
+    /// Whether every access by index of a call is proved, or given a meaning by its mode.
+    fn is_in_bounds(&self, value: &Expr) -> bool {
+        let (Some(call), Some(operator)) = (value.as_call(), value.as_op()) else { return false };
+        let Some((schema, sites)) = rx_ops::find(name(operator)).and_then(|schema| Some((schema, schema.flow.sites?)))
+        else {
+            return false;
+        };
+        let args: Vec<Arg<'_>> = call.arguments.iter().map(Arg::from).collect();
+        let bounds = Bounds::default();
+        let info = CallInfo::new(schema, &args, &bounds);
+        let known = self.of_arguments(call);
+        sites(&info).iter().all(|site| {
+            let place = schema.params.iter().position(|param| param.name == site.indices);
+            let values = place.and_then(|at| known.get(at)).cloned().flatten();
+            let (indices, ty) = part_of(&info, &values, site);
+            let is_proved = |extent: &Dim| {
+                let access = Access { indices: &indices, ty: &ty, extent, from_end: site.from_end };
+                judge(&access, &bounds) == Judgement::Proved
+            };
+            site.guarded || site.extent.as_ref().is_some_and(is_proved)
+        })
+    }
+}
