@@ -29,6 +29,8 @@ use std::sync::atomic::AtomicBool;
 pub struct Limits<'a> {
     /// How many rounds all loops together may take, counted about.
     pub rounds: Option<u64>,
+    /// How many bytes the buffers may have that the function allocates.
+    pub bytes: Option<u64>,
     /// Ends the run soon after it is set.
     pub cancel: Option<&'a AtomicBool>,
 }
@@ -38,5 +40,5 @@ pub struct Limits<'a> {
 /// # Errors
 /// Where the arguments do not fit the function, or it does what it must not; buffers are then in any state.
 pub fn run(func: &PrimFunc, buffers: &mut [Tensor], scalars: &[Scalar]) -> Result<(), RunError> {
-    Program::new(func)?.run(buffers, scalars, Limits::default())
+    Program::new(func)?.run(buffers, scalars, Limits::default()).map(drop)
 }

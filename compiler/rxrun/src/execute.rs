@@ -8,11 +8,10 @@ use crate::profile::Profile;
 use crate::report::{Report, What};
 use crate::session::Session;
 use crate::values::Values;
-use rx_base::{DType, Name};
-use rx_ir::Literal;
+use rx_base::Name;
 use rx_lower::{Constant, Program};
-use rx_runtime::{Backend, BuildError, Executor, RunError, Value};
-use rx_tensor::{Scalar, Tensor, TensorError, compare, npz};
+use rx_runtime::{Backend, BuildError, Executor, Limits, RunError, Value, written_constant};
+use rx_tensor::{Tensor, compare, npz};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -154,7 +153,9 @@ impl<'a> Job<'a> {
         let built = Executor::new(self.program.clone(), backend, &self.constants, &mut |stage| {
             report.building(stage.done, stage.total, start.elapsed());
         });
-        built.map_err(|error| build_failure(self.session, &error))
+        let mut executor = built.map_err(|error| build_failure(self.session, &error))?;
+        executor.limit(Limits { rounds: Some(self.args.max_rounds), bytes: None });
+        Ok(executor)
     }
 
     /// The inputs, in the device's memory.
@@ -189,35 +190,16 @@ fn constants(session: &Session, program: &Program) -> Result<Vec<Tensor>, Failur
         false => session.workspace.constants(session.file, &wanted).map_err(Failure::usage)?,
     };
     let mut decoded = decoded.into_iter();
-    let mut tensor = |constant: &Constant| -> Result<Tensor, TensorError> {
-        match constant {
-            Constant::Scalar(literal, dtype) => Tensor::from_scalar(*dtype, number(literal, *dtype)),
-            Constant::Elements { elements, shape, dtype } => {
-                let mut tensor = Tensor::zeros(*dtype, shape)?;
-                for (at, element) in elements.iter().enumerate() {
-                    tensor.set(at, number(element, *dtype));
-                }
-                Ok(tensor)
-            }
-            // One was decoded for each.
-            Constant::Metadata { .. } => match decoded.next() {
-                Some(data) => Tensor::from_bytes(data.dtype, &data.shape, &data.bytes),
-                None => Tensor::zeros(DType::UINT8, &[0]),
-            },
-        }
+    let mut tensor = |constant: &Constant| match constant {
+        // One was decoded for each.
+        Constant::Metadata { .. } => match decoded.next() {
+            Some(data) => Tensor::from_bytes(data.dtype, &data.shape, &data.bytes).map_err(|error| error.to_string()),
+            None => Err("its data is not there".to_owned()),
+        },
+        written => written_constant(written).map_err(|error| error.to_string()),
     };
-    let tensors: Result<_, _> = program.constants.iter().map(&mut tensor).collect();
+    let tensors: Result<_, String> = program.constants.iter().map(&mut tensor).collect();
     tensors.map_err(|error| Failure::usage(format!("a constant of the program: {error}")))
-}
-
-fn number(literal: &Literal, dtype: DType) -> Scalar {
-    match literal {
-        Literal::Int(value) if dtype.is_float() => Scalar::Float(*value as f64),
-        Literal::Int(value) => Scalar::Int(*value),
-        Literal::Float(value) => Scalar::Float(*value),
-        Literal::Bool(value) if dtype.is_float() => Scalar::Float(f64::from(u8::from(*value))),
-        Literal::Bool(value) => Scalar::Int(i64::from(*value)),
-    }
 }
 
 fn build_failure(session: &Session, error: &BuildError) -> Failure {

@@ -95,6 +95,9 @@ impl Module for Text {
 
     fn prim_func(&self, name: Name) -> Option<Result<Arc<PrimFunc>, String>> {
         let read = self.0.prim_func(self.1, name)?;
-        Some(read.map(Arc::new).map_err(|diagnostics| format!("{diagnostics:?}")))
+        let said = |diagnostics: Vec<rx_base::Diagnostic<_>>| {
+            diagnostics.first().map_or_else(String::new, |first| first.message.clone())
+        };
+        Some(read.map(Arc::new).map_err(said))
     }
 }
