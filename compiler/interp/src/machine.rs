@@ -40,7 +40,9 @@ impl Program {
         for (slot, tensor) in memory.iter_mut().zip(&mut allocated) {
             if let Some(tensor) = tensor {
                 *slot = Memory::over(tensor).ok_or_else(|| malformed("a tensor has not its dtype's elements"))?;
-                slot.poison();
+                if !limits.zeroed {
+                    slot.poison();
+                }
             }
         }
         let ints = vars.iter().map(|value| value.and_then(Scalar::as_int).unwrap_or(0)).collect();
@@ -204,7 +206,10 @@ impl Machine<'_> {
             return Ok(());
         }
         for buffer in &block.allocations {
-            self.memory[*buffer].poison();
+            match self.limits.zeroed {
+                true => self.memory[*buffer].clear(),
+                false => self.memory[*buffer].poison(),
+            }
         }
         if let Some((firsts, init)) = &block.init
             && self.all_at(firsts)?

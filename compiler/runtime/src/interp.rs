@@ -86,7 +86,7 @@ pub(crate) fn run(
     for (_, shape, dtype) in outputs.iter() {
         buffers.push(Tensor::zeros(*dtype, shape).map_err(memory)?);
     }
-    let limits = Limits { rounds: Some(budget.rounds), bytes: Some(budget.bytes), cancel: None };
+    let limits = Limits { rounds: Some(budget.rounds), bytes: Some(budget.bytes), ..Limits::default() };
     let rounds = program.run(&mut buffers, scalars, limits).map_err(fault)?;
     budget.take_rounds(rounds)?;
     for ((memory, ..), result) in outputs.iter_mut().zip(buffers.split_off(inputs.len())) {

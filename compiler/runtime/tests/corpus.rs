@@ -8,9 +8,9 @@ use rx_base::Severity;
 use rx_base::name::NameMap;
 use rx_db::{FileKind, Workspace};
 use rx_ir::StructInfo;
-use rx_lower::{Constant, Program};
-use rx_runtime::{Backend, Executor, Limits, Value, written_constant};
-use rx_tensor::{Scalar, Tensor, random};
+use rx_lower::Program;
+use rx_runtime::{Backend, Executor, Limits, Value};
+use rx_tensor::{Scalar, random};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -81,25 +81,12 @@ impl Count {
 
 fn run<B: Backend>(text: &Text, program: Program, backend: B, limits: Limits) -> Result<(), String> {
     let params = program.procedures[0].params.clone();
-    let constants = constants(text, &program)?;
+    let constants = text.constants(&program)?;
     let mut executor = Executor::new(Arc::new(program), backend, &constants, &mut |_| {}).map_err(|e| e.to_string())?;
     executor.limit(limits);
     let arguments: Result<Vec<_>, String> =
         params.iter().enumerate().map(|(at, (_, ty))| drawn(&mut executor, at as u64, ty)).collect();
     executor.run(arguments?, &NameMap::default()).map(drop).map_err(|error| error.to_string())
-}
-
-/// The program's constants; those of the metadata section as the text has them.
-fn constants(text: &Text, program: &Program) -> Result<Vec<Tensor>, String> {
-    let one = |constant: &Constant| match constant {
-        Constant::Metadata { key, index } => {
-            let decoded = text.0.constants(text.1, &[(*key, *index)])?;
-            let data = decoded.into_iter().next().ok_or("a constant without data")?;
-            Tensor::from_bytes(data.dtype, &data.shape, &data.bytes).map_err(|error| error.to_string())
-        }
-        written => written_constant(written).map_err(|error| error.to_string()),
-    };
-    program.constants.iter().map(one).collect()
 }
 
 fn drawn<B: Backend>(executor: &mut Executor<B>, at: u64, ty: &StructInfo) -> Result<Value<B::Memory>, String> {
