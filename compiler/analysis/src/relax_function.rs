@@ -52,6 +52,11 @@ pub fn relax_function(
 }
 
 /// The empty tuple.
+/// Whether it is the type of a truth value.
+fn is_condition(ty: &StructInfo) -> bool {
+    matches!(ty, StructInfo::Prim(info) if info.dtype.is_some_and(rx_base::DType::is_bool))
+}
+
 fn unit() -> Expr {
     Expr::new(ExprKind::Tuple(Vec::new()), StructInfo::void())
 }
@@ -256,6 +261,8 @@ impl Reader {
             ExprKind::TupleGet(inner, at) => ExprKind::TupleGet(Box::new(self.operand(inner, dataflow)), *at),
             ExprKind::Tuple(items) => ExprKind::Tuple(items.iter().map(|item| self.operand(item, dataflow)).collect()),
             ExprKind::Var(variable) => ExprKind::Var(self.renamed(*variable).unwrap_or(*variable)),
+            // A condition over dims is kept as it is written, too.
+            ExprKind::Prim(PrimValue::Int(_)) if is_condition(&expr.ty) => ExprKind::Written(self.written(expr.span)),
             ExprKind::Prim(PrimValue::Opaque) | ExprKind::Error => ExprKind::Written(self.written(expr.span)),
             ExprKind::Shape(_) | ExprKind::Prim(_) => {
                 let mut own = Expr { span: Span::default(), ..expr.clone() };

@@ -39,6 +39,8 @@ pub(crate) enum Check {
     Division { site: Site },
     /// An assertion.
     Assert { site: Site, message: Name },
+    /// The rounds that loops may take.
+    Rounds,
 }
 
 /// An expression's value: one for all lanes, or vectors of lanes.
@@ -149,6 +151,17 @@ impl<'e> Emitter<'e> {
         let config = self.module.target_config();
         self.builder.finalize(config);
         self.checks
+    }
+
+    /// Takes so many rounds from those that are left; the run ends where they are more. Of loops whose rounds nobody can
+    /// tell before the function runs.
+    fn take_rounds(&mut self, rounds: Value) {
+        const PLACE: i32 = std::mem::offset_of!(crate::kernel::State, rounds) as i32;
+        let left = self.builder.ins().load(types::I64, MemFlagsData::trusted(), self.failure, PLACE);
+        let few = self.builder.ins().icmp(IntCC::SignedLessThan, left, rounds);
+        self.fail_where(few, Check::Rounds, &[]);
+        let left = self.builder.ins().isub(left, rounds);
+        self.builder.ins().store(MemFlagsData::trusted(), left, self.failure, PLACE);
     }
 
     fn load_slot(&mut self, ty: Type, array: Value, at: usize) -> Emitted<Value> {

@@ -63,6 +63,8 @@ pub enum RunError {
         /// The buffer.
         buffer: Name,
     },
+    /// More rounds than the caller allows.
+    Rounds,
     /// An index outside its axis.
     OutOfBounds {
         /// Where.
@@ -101,6 +103,7 @@ impl fmt::Display for RunError {
             RunError::ReadOnly { buffer } => write!(f, "buffer {buffer} is written but was passed for reading"),
             RunError::Overlap { buffer } => write!(f, "buffer {buffer} is written and overlaps another"),
             RunError::TooLarge { buffer } => write!(f, "buffer {buffer} does not fit in memory"),
+            RunError::Rounds => f.write_str("stopped after the rounds allowed"),
             RunError::OutOfBounds { site, buffer, axis, index, extent } => write!(
                 f,
                 "{}: index {index} is out of range for axis {axis} of {buffer}, which has extent {extent}",

@@ -12,20 +12,23 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
 use rx_base::DType;
-use rx_schedule::{Scheduled, schedule};
+use rx_schedule::{Rounds, Scheduled, schedule};
 use rx_tensor::Scalar;
 use rx_tir::{BufferId, PrimFunc, bind_symbols, evaluate_index};
 use std::sync::{Arc, Mutex};
 
 /// Pointers by buffer, values by variable, what failed; gives 0 or the number of the check that failed.
-type Code = unsafe extern "C" fn(*const *mut u8, *const i64, *mut Failure) -> i32;
+type Code = unsafe extern "C" fn(*const *mut u8, *const i64, *mut State) -> i32;
 
-/// What a failed check found: an index and its axis's extent.
-#[derive(Default)]
+/// What code and caller tell each other besides values.
 #[repr(C)]
-struct Failure {
+pub(crate) struct State {
+    /// What a failed check found: an index.
     index: i64,
+    /// And its axis's extent.
     extent: i64,
+    /// How many rounds may still be taken by loops that the caller cannot count.
+    pub(crate) rounds: i64,
 }
 
 /// The machine code of some functions.
@@ -42,6 +45,7 @@ pub struct CpuKernel {
     /// Whether a parameter's buffer is written, by parameter.
     written: Vec<bool>,
     checks: Vec<Check>,
+    rounds: Rounds,
     code: Code,
     /// Keeps the code mapped.
     _memory: Arc<Memory>,
@@ -78,6 +82,22 @@ impl Argument<'_> {
     }
 }
 
+/// What a call may still take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many rounds its loops.
+    pub rounds: u64,
+    /// How many bytes its temporaries.
+    pub bytes: u64,
+}
+
+/// As much as there is.
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { rounds: u64::MAX, bytes: u64::MAX }
+    }
+}
+
 /// Memory for temporaries, kept from call to call.
 #[derive(Default)]
 pub struct Scratch(Vec<Line>);
@@ -108,7 +128,7 @@ impl CpuModule {
         let mut contexts = (module.make_context(), FunctionBuilderContext::new());
         let mut compiled = Vec::with_capacity(funcs.len());
         for (at, func) in funcs.iter().enumerate() {
-            let result = define(&mut module, &mut contexts, schedule(func), fused, at);
+            let result = define(&mut module, &mut contexts, func, fused, at);
             if result.is_err() {
                 module.clear_context(&mut contexts.0);
                 contexts.1 = FunctionBuilderContext::new();
@@ -125,11 +145,13 @@ impl CpuModule {
             // SAFETY: the code was made with this signature.
             let code = unsafe { std::mem::transmute::<*const u8, Code>(code) };
             let written = written_params(&defined.func, &defined.steps);
+            let rounds = defined.rounds;
             Ok(Arc::new(CpuKernel {
                 func: defined.func,
                 temporaries: defined.temporaries,
                 written,
                 checks: defined.checks,
+                rounds,
                 code,
                 _memory: memory.clone(),
             }))
@@ -205,15 +227,19 @@ struct Defined {
     steps: Vec<PreparedStep>,
     temporaries: Vec<BufferId>,
     checks: Vec<Check>,
+    rounds: Rounds,
 }
 
 fn define(
     module: &mut JITModule,
     contexts: &mut (Context, FunctionBuilderContext),
-    scheduled: Scheduled,
+    func: &PrimFunc,
     fused: bool,
     at: usize,
 ) -> Result<Defined, CompileError> {
+    // Of the loops before they are cut into others: what they cost stays what it was.
+    let rounds = Rounds::of(func);
+    let scheduled = schedule(func);
     let (steps, allocations) = Preparation::of(&scheduled);
     let (checks, signature) = emit(module, contexts, &scheduled.func, &steps, fused)?;
     let (context, _) = contexts;
@@ -224,7 +250,7 @@ fn define(
     module.clear_context(context);
     let Scheduled { func, mut temporaries, .. } = scheduled;
     temporaries.extend(allocations);
-    Ok(Defined { id, func, steps, temporaries, checks })
+    Ok(Defined { id, func, steps, temporaries, checks, rounds })
 }
 
 /// Fills the context with a function's code; gives its checks and signature.
@@ -283,11 +309,28 @@ impl CpuKernel {
         scalars: &[Scalar],
         scratch: &mut Scratch,
     ) -> Result<(), RunError> {
+        self.run_within(buffers, shapes, scalars, scratch, &mut Limits::default())
+    }
+
+    /// As [`CpuKernel::run`], with an end: takes from `limits` the rounds of its loops, and those of loops that
+    /// [`rx_schedule::Rounds`] does not tell one by one.
+    ///
+    /// # Errors
+    /// As [`CpuKernel::run`], and [`RunError::Rounds`] or [`RunError::TooLarge`] where the limits are reached.
+    pub fn run_within(
+        &self,
+        buffers: &mut [Argument<'_>],
+        shapes: &[&[i64]],
+        scalars: &[Scalar],
+        scratch: &mut Scratch,
+        limits: &mut Limits,
+    ) -> Result<(), RunError> {
         let wanted = self.written.len();
         if buffers.len() != wanted || shapes.len() != wanted {
             return Err(RunError::BufferCount { wanted, passed: buffers.len().min(shapes.len()) });
         }
         let (symbols, slots) = self.bind(shapes, scalars)?;
+        limits.rounds = limits.rounds.checked_sub(self.rounds.count(&symbols)).ok_or(RunError::Rounds)?;
         let mut pointers = vec![std::ptr::null_mut(); self.func.buffers.len()];
         for ((id, argument), written) in self.func.buffer_params().zip(buffers.iter_mut()).zip(&self.written) {
             let buffer = self.func.buffer(id);
@@ -310,19 +353,24 @@ impl CpuKernel {
             let lines = self.bytes(*id, &symbols)?.div_ceil(LINE);
             needed = needed.checked_add(lines).ok_or(too_large)?;
         }
+        if (needed as u64).saturating_mul(LINE as u64) > limits.bytes {
+            return Err(RunError::TooLarge { buffer: self.func.name });
+        }
         scratch.grow(needed).map_err(|()| RunError::TooLarge { buffer: self.func.name })?;
         let lines = &mut scratch.0[..needed];
         for (id, offset) in offsets {
             pointers[id.0 as usize] = lines[offset..].as_mut_ptr().cast();
         }
-        let mut failure = Failure::default();
+        let given = i64::try_from(limits.rounds).unwrap_or(i64::MAX);
+        let mut state = State { index: 0, extent: 0, rounds: given };
         // SAFETY: every buffer that the code reads or writes has the bytes of its shape, which was compared with the
         // function's for these values; indices are below extents, by proof or by a check in the code; what is written is
         // borrowed mutably, so nothing else looks at it. Values are there for every variable that the code reads.
-        let code = unsafe { (self.code)(pointers.as_ptr(), slots.as_ptr(), &mut failure) };
+        let code = unsafe { (self.code)(pointers.as_ptr(), slots.as_ptr(), &mut state) };
+        limits.rounds = limits.rounds.saturating_sub((given - state.rounds).unsigned_abs());
         match usize::try_from(code).ok().and_then(|code| code.checked_sub(1)) {
             None => Ok(()),
-            Some(at) => Err(self.failed(at, &failure)),
+            Some(at) => Err(self.failed(at, &state)),
         }
     }
 
@@ -353,7 +401,7 @@ impl CpuKernel {
         Ok(bytes)
     }
 
-    fn failed(&self, at: usize, failure: &Failure) -> RunError {
+    fn failed(&self, at: usize, failure: &State) -> RunError {
         match self.checks.get(at) {
             Some(Check::Bounds { site, buffer, axis }) => RunError::OutOfBounds {
                 site: *site,
@@ -364,6 +412,7 @@ impl CpuKernel {
             },
             Some(Check::Division { site }) => RunError::DivisionByZero { site: *site },
             Some(Check::Assert { site, message }) => RunError::Assert { site: *site, message: *message },
+            Some(Check::Rounds) => RunError::Rounds,
             // The code returns numbers of its checks only.
             None => RunError::DivisionByZero { site: rx_tir::Site { origin: None, operator: self.func.name } },
         }

@@ -18,4 +18,4 @@ mod runtime;
 mod vector;
 
 pub use error::{CompileError, RunError};
-pub use kernel::{Argument, CpuKernel, CpuModule, Scratch};
+pub use kernel::{Argument, CpuKernel, CpuModule, Limits, Scratch};

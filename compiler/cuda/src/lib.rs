@@ -28,5 +28,5 @@ pub use nests::Unsupported;
 pub use printer::{listing, module};
 pub use source::{
     Argument, ArgumentValue, BLOCK_SIZE, Check, CheckSite, CudaFunction, CudaSource, Fault, KernelInfo, Launch,
-    Listing, Plan, PlanError, Temporary,
+    Listing, MOST_ROUNDS, Plan, PlanError, Temporary,
 };

@@ -9,6 +9,9 @@ use std::fmt;
 /// Threads of a block of a parallel kernel.
 pub const BLOCK_SIZE: u32 = 256;
 
+/// Rounds that a `while` may take in a thread: a device that never ends cannot be stopped from outside.
+pub const MOST_ROUNDS: i64 = 1 << 32;
+
 /// The CUDA C of some functions.
 #[derive(Clone, Debug)]
 pub struct CudaSource {
@@ -104,6 +107,8 @@ pub enum Check {
     Divisor,
     /// A condition the program asserts, with its message.
     Assert(Name),
+    /// The rounds of a `while`: [`MOST_ROUNDS`].
+    Rounds,
 }
 
 /// A check that failed while kernels ran.
@@ -130,6 +135,7 @@ impl fmt::Display for Fault {
             }
             Check::Divisor => write!(f, "{operator}: division by zero"),
             Check::Assert(message) => write!(f, "{operator}: {message}"),
+            Check::Rounds => write!(f, "{operator}: a `while` takes more than {MOST_ROUNDS} rounds"),
         }
     }
 }

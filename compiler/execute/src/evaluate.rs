@@ -3,16 +3,18 @@
 use crate::program::{FileModule, constants};
 use rx_base::{Name, Severity};
 use rx_db::{FileKind, Workspace};
-use rx_runtime::{Executor, interp::Interpreter};
+use rx_runtime::{Executor, Limits, interp::Interpreter};
 use rx_tensor::Tensor;
 use rx_transform::Module;
 use std::sync::Arc;
 
-/// The most rounds that the loops of one kernel take, about: some seconds.
+/// The most rounds that all loops take: some seconds.
 pub const ROUNDS: u64 = 50_000_000;
+/// The most bytes that results have, all together.
+pub const BYTES: u64 = 1 << 30;
 
 /// What `entry` returns for these inputs, one tensor per parameter: tensors in order, tuples flattened. The interpreter
-/// computes it, in at most [`ROUNDS`] rounds per kernel.
+/// computes it, in at most [`ROUNDS`] rounds and [`BYTES`].
 ///
 /// # Errors
 /// Why it has no value: the module has errors, cannot be lowered, fails when it runs, or takes too long.
@@ -29,8 +31,9 @@ pub fn evaluate(module: &Module, entry: Name, inputs: &[Tensor]) -> Result<Vec<T
     })?;
     program.procedures.iter_mut().for_each(rx_lower::plan::plan);
     let constants = constants(&workspace, file, &program)?;
-    let built = Executor::new(Arc::new(program), Interpreter::limited(ROUNDS), &constants, &mut |_| ());
+    let built = Executor::new(Arc::new(program), Interpreter::default(), &constants, &mut |_| ());
     let mut executor = built.map_err(|error| error.to_string())?;
+    executor.limit(Limits { rounds: Some(ROUNDS), bytes: Some(BYTES) });
     let arguments: Result<Vec<_>, _> = inputs.iter().map(|input| executor.upload(input)).collect();
     let result = arguments.and_then(|arguments| executor.run(arguments, &rx_base::name::NameMap::default()));
     let result = result.and_then(|result| executor.download(&result));

@@ -9,5 +9,5 @@ mod limits;
 pub mod program;
 pub mod values;
 
-pub use evaluate::{ROUNDS, evaluate};
+pub use evaluate::{BYTES, ROUNDS, evaluate};
 pub use limits::indexed_dims;

@@ -92,6 +92,8 @@ pub enum RunError {
 pub enum Limit {
     /// The number of rounds.
     Rounds,
+    /// The bytes of buffers.
+    Bytes,
     /// The run was cancelled.
     Cancelled,
 }
@@ -162,6 +164,7 @@ impl fmt::Display for RunError {
             RunError::DivisionByZero { site } => write!(f, "integer division by zero{}", place(site)),
             RunError::Assertion { site, message } => write!(f, "assertion failed{}: {message}", place(site)),
             RunError::Stopped(Limit::Rounds) => write!(f, "stopped after the rounds allowed"),
+            RunError::Stopped(Limit::Bytes) => write!(f, "stopped: its buffers need more memory than is allowed"),
             RunError::Stopped(Limit::Cancelled) => write!(f, "cancelled"),
             RunError::UnsupportedDType(dtype) => write!(f, "values of dtype {dtype} cannot be computed"),
             RunError::TooDeep => write!(f, "expressions or statements are nested too deep"),

@@ -24,11 +24,16 @@ use rx_tensor::{Scalar, Tensor};
 use rx_tir::PrimFunc;
 use std::sync::atomic::AtomicBool;
 
-/// What ends a run that would go on. The default is nothing.
+/// What ends a run that would go on, and what it finds. The default is no end, and odd values in fresh memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits<'a> {
     /// How many rounds all loops together may take, counted about.
     pub rounds: Option<u64>,
+    /// How many bytes the buffers may have that the function allocates.
+    pub bytes: Option<u64>,
+    /// Memory that the function allocates begins as zeros, and not as odd values: where that changes a result, the function
+    /// reads what nothing wrote.
+    pub zeroed: bool,
     /// Ends the run soon after it is set.
     pub cancel: Option<&'a AtomicBool>,
 }
@@ -38,5 +43,5 @@ pub struct Limits<'a> {
 /// # Errors
 /// Where the arguments do not fit the function, or it does what it must not; buffers are then in any state.
 pub fn run(func: &PrimFunc, buffers: &mut [Tensor], scalars: &[Scalar]) -> Result<(), RunError> {
-    Program::new(func)?.run(buffers, scalars, Limits::default())
+    Program::new(func)?.run(buffers, scalars, Limits::default()).map(drop)
 }

@@ -17,7 +17,8 @@ type Result<T> = std::result::Result<T, Box<RunError>>;
 const ROUNDS_AT_ONCE: u64 = 1 << 14;
 
 impl Program {
-    /// Runs it: one tensor per buffer parameter and one scalar per scalar parameter, both in order.
+    /// Runs it: one tensor per buffer parameter and one scalar per scalar parameter, both in order. Gives how many rounds its
+    /// loops took.
     ///
     /// # Errors
     /// Where the arguments do not fit the function, or it does what it must not; buffers are then in any state.
@@ -26,10 +27,10 @@ impl Program {
         buffers: &mut [Tensor],
         scalars: &[Scalar],
         limits: Limits<'_>,
-    ) -> std::result::Result<(), RunError> {
+    ) -> std::result::Result<u64, RunError> {
         let func = &self.func;
         let vars = bind(func, buffers, scalars)?;
-        let mut allocated = self.allocate(&vars)?;
+        let mut allocated = self.allocate(&vars, limits.bytes)?;
         let mut memory: Vec<Memory<'_>> = func.buffers.iter().map(|_| Memory::unused()).collect();
         let malformed = |reason| RunError::Malformed { func: func.name, reason };
         for (id, tensor) in func.buffer_params().zip(buffers) {
@@ -39,17 +40,27 @@ impl Program {
         for (slot, tensor) in memory.iter_mut().zip(&mut allocated) {
             if let Some(tensor) = tensor {
                 *slot = Memory::over(tensor).ok_or_else(|| malformed("a tensor has not its dtype's elements"))?;
-                slot.poison();
+                if !limits.zeroed {
+                    slot.poison();
+                }
             }
         }
         let ints = vars.iter().map(|value| value.and_then(Scalar::as_int).unwrap_or(0)).collect();
         let floats = vars.iter().map(|value| value.map_or(f64::NAN, Scalar::as_float)).collect();
-        let mut machine = Machine { program: self, ints, floats, memory, limits, left: limits.rounds, countdown: 1 };
-        machine.step(&self.body).map_err(|fault| *fault)
+        let given = limits.rounds.unwrap_or(u64::MAX);
+        let mut machine = Machine { program: self, ints, floats, memory, limits, left: given, countdown: 1 };
+        machine.step(&self.body).map_err(|fault| *fault)?;
+        // The countdown began with a round that nobody took.
+        Ok((given - machine.left).saturating_sub(machine.countdown.saturating_sub(1)))
     }
 
     /// Tensors for the buffers that are used and not passed.
-    fn allocate(&self, vars: &[Option<Scalar>]) -> std::result::Result<Vec<Option<Tensor>>, RunError> {
+    fn allocate(
+        &self,
+        vars: &[Option<Scalar>],
+        limit: Option<u64>,
+    ) -> std::result::Result<Vec<Option<Tensor>>, RunError> {
+        let mut left = limit.unwrap_or(u64::MAX);
         let mut wanted = self.used.clone();
         for id in self.func.buffer_params() {
             if let Some(wanted) = wanted.get_mut(id.0 as usize) {
@@ -68,6 +79,10 @@ impl Program {
                 let extent = evaluate_index(extent, &value_of);
                 shape.push(extent.ok_or(RunError::UnknownExtent { buffer: buffer.name, axis })?);
             }
+            let bytes = shape
+                .iter()
+                .fold(buffer.dtype.bytes(), |bytes, extent| bytes.saturating_mul(extent.max(&0).unsigned_abs()));
+            left = left.checked_sub(bytes).ok_or(RunError::Stopped(Limit::Bytes))?;
             let tensor = Tensor::zeros(buffer.dtype, &shape)
                 .map_err(|error| RunError::Allocation { buffer: buffer.name, error })?;
             allocated.push(Some(tensor));
@@ -121,7 +136,7 @@ struct Machine<'a> {
     memory: Vec<Memory<'a>>,
     limits: Limits<'a>,
     /// Rounds that may still be counted.
-    left: Option<u64>,
+    left: u64,
     /// Rounds until the limits are looked at.
     countdown: u64,
 }
@@ -191,7 +206,10 @@ impl Machine<'_> {
             return Ok(());
         }
         for buffer in &block.allocations {
-            self.memory[*buffer].poison();
+            match self.limits.zeroed {
+                true => self.memory[*buffer].clear(),
+                false => self.memory[*buffer].poison(),
+            }
         }
         if let Some((firsts, init)) = &block.init
             && self.all_at(firsts)?
@@ -223,15 +241,11 @@ impl Machine<'_> {
         if self.limits.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
             return Err(Box::new(RunError::Stopped(Limit::Cancelled)));
         }
-        self.countdown = match &mut self.left {
-            None => ROUNDS_AT_ONCE,
-            Some(0) => return Err(Box::new(RunError::Stopped(Limit::Rounds))),
-            Some(left) => {
-                let next = ROUNDS_AT_ONCE.min(*left);
-                *left -= next;
-                next
-            }
-        };
+        if self.left == 0 {
+            return Err(Box::new(RunError::Stopped(Limit::Rounds)));
+        }
+        self.countdown = ROUNDS_AT_ONCE.min(self.left);
+        self.left -= self.countdown;
         Ok(())
     }
 

@@ -119,20 +119,32 @@ impl<'a> Memory<'a> {
 
     /// Makes all contents undefined: NaN, or an integer that is neither 0 nor 1 nor likely an index.
     pub(crate) fn poison(&mut self) {
+        self.fill(0x5b5b_5b5b_5b5b_5b5b, f64::NAN);
+        if let Cells::Bool(cells) = &mut self.cells {
+            cells.fill(1);
+        }
+    }
+
+    /// Makes all contents zero.
+    pub(crate) fn clear(&mut self) {
+        self.fill(0, 0.0);
+    }
+
+    /// Fills with the low bits of an integer, or a float.
+    fn fill(&mut self, int: i64, float: f64) {
         match &mut self.cells {
-            Cells::Bool(cells) => cells.fill(1),
-            Cells::I8(cells) => cells.fill(0x5b),
-            Cells::I16(cells) => cells.fill(0x5b5b),
-            Cells::I32(cells) => cells.fill(0x5b5b_5b5b),
-            Cells::I64(cells) => cells.fill(0x5b5b_5b5b_5b5b_5b5b),
-            Cells::U8(cells) => cells.fill(0x5b),
-            Cells::U16(cells) => cells.fill(0x5b5b),
-            Cells::U32(cells) => cells.fill(0x5b5b_5b5b),
-            Cells::U64(cells) => cells.fill(0x5b5b_5b5b_5b5b_5b5b),
-            Cells::F32(cells) => cells.fill(f32::NAN),
-            Cells::F64(cells) => cells.fill(f64::NAN),
-            Cells::Half(cells) => cells.fill(self.element.bits_of_float(f64::NAN) as u16),
-            Cells::Quarter(cells) => cells.fill(self.element.bits_of_float(f64::NAN) as u8),
+            Cells::Bool(cells) | Cells::U8(cells) => cells.fill(int as u8),
+            Cells::I8(cells) => cells.fill(int as i8),
+            Cells::I16(cells) => cells.fill(int as i16),
+            Cells::I32(cells) => cells.fill(int as i32),
+            Cells::I64(cells) => cells.fill(int),
+            Cells::U16(cells) => cells.fill(int as u16),
+            Cells::U32(cells) => cells.fill(int as u32),
+            Cells::U64(cells) => cells.fill(int as u64),
+            Cells::F32(cells) => cells.fill(float as f32),
+            Cells::F64(cells) => cells.fill(float),
+            Cells::Half(cells) => cells.fill(self.element.bits_of_float(float) as u16),
+            Cells::Quarter(cells) => cells.fill(self.element.bits_of_float(float) as u8),
         }
     }
 }

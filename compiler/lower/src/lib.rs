@@ -4,6 +4,7 @@
 //! of the loop-level IR. [`lower()`] makes it from an entry function and what it reaches; [`fuse`] joins kernels; [`plan`]
 //! gives every kernel's output its place in memory.
 
+pub mod dynamic;
 pub mod fuse;
 mod lower;
 mod optimize;

@@ -5,6 +5,7 @@ mod expression;
 mod host;
 mod known;
 mod memory;
+mod open;
 mod packed;
 mod shape_heap;
 
@@ -42,7 +43,12 @@ pub struct Problem {
 /// # Errors
 /// Everything in it that has no lowering.
 pub fn lower(module: &dyn Module, entry: Name) -> Result<Program, Vec<Problem>> {
-    program(module, entry, false)
+    program(module, entry, false, false)
+}
+
+/// As [`lower`], of a module whose types tell everything: no call waits for its operands.
+pub(crate) fn lower_complete(module: &dyn Module, entry: Name) -> Result<Program, Vec<Problem>> {
+    program(module, entry, false, true)
 }
 
 /// As [`lower`], and every variable that is bound to a value, or to a tuple of some, is said to be ([`Operation::Bound`]).
@@ -51,12 +57,12 @@ pub fn lower(module: &dyn Module, entry: Name) -> Result<Program, Vec<Problem>> 
 /// # Errors
 /// As [`lower`].
 pub fn lower_watched(module: &dyn Module, entry: Name) -> Result<Program, Vec<Problem>> {
-    program(module, entry, true)
+    program(module, entry, true, false)
 }
 
-fn program(module: &dyn Module, entry: Name, watched: bool) -> Result<Program, Vec<Problem>> {
+fn program(module: &dyn Module, entry: Name, watched: bool, complete: bool) -> Result<Program, Vec<Problem>> {
     let (program, ids, problems) = (Program::default(), NameMap::default(), Vec::new());
-    let mut lowerer = Lowerer { module, program, ids, problems, watched };
+    let mut lowerer = Lowerer { module, program, ids, problems, watched, complete };
     if lowerer.procedure(entry).is_none() {
         let message = format!("the module has no Relax function `{entry}`");
         return Err(vec![Problem { origin: None, message }]);
@@ -74,6 +80,8 @@ struct Lowerer<'m> {
     problems: Vec<Problem>,
     /// Whether bindings are said.
     watched: bool,
+    /// Whether types tell everything there is to know.
+    complete: bool,
 }
 
 impl Lowerer<'_> {

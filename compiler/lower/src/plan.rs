@@ -116,6 +116,7 @@ impl Lifetimes {
             | Operation::Bound { .. } => {}
             flows @ (Operation::If { .. }
             | Operation::Call { .. }
+            | Operation::Dynamic { .. }
             | Operation::Closure { .. }
             | Operation::CallClosure { .. }) => flows.for_each_read(&mut |register| self.escape(register)),
         }

@@ -1,5 +1,6 @@
 //! Programs: what a device runs.
 
+use crate::dynamic::DynamicCall;
 use rx_base::{DType, Dim, Name};
 use rx_ir::{Literal, Origin, StructInfo};
 use rx_tir::PrimFunc;
@@ -197,6 +198,15 @@ pub enum Operation {
         /// Whether it does something besides: it is not left out, and keeps its place among the others.
         effect: bool,
     },
+    /// Calls an operator whose result's type is found out then.
+    Dynamic {
+        /// The result.
+        to: Register,
+        /// The operator and its arguments.
+        call: Arc<DynamicCall>,
+        /// The operands that are no literals.
+        operands: Vec<Register>,
+    },
     /// Checks that the value is of the type; symbols of the type that have no value yet get theirs from it.
     Match {
         /// The value.
@@ -316,6 +326,7 @@ impl Operation {
             Operation::Scalar { value: Scalar::Register(register), .. } => visit(*register),
             Operation::Call { arguments, .. }
             | Operation::Host { arguments, .. }
+            | Operation::Dynamic { operands: arguments, .. }
             | Operation::Closure { captured: arguments, .. } => {
                 arguments.iter().for_each(|argument| visit(*argument));
             }

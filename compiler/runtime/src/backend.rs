@@ -1,5 +1,6 @@
 //! What a device does: memory and kernels.
 
+use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
 use rx_base::DType;
 use rx_lower::{KernelId, Program};
@@ -26,7 +27,7 @@ pub struct Argument<'a, M> {
 }
 
 /// A device that runs kernels.
-pub trait Backend {
+pub trait Backend: Sized {
     /// A piece of the device's memory.
     type Memory;
 
@@ -35,6 +36,9 @@ pub trait Backend {
     /// # Errors
     /// Where a kernel cannot be built.
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError>;
+
+    /// The same device, nothing built: tensors of the one are tensors of the other.
+    fn another(&self) -> Self;
 
     /// What the user should know of the last build, a sentence each: kernels that do not run as the device would have it.
     fn remarks(&self) -> &[String] {
@@ -59,17 +63,18 @@ pub trait Backend {
     /// Where the device has failed.
     fn download(&mut self, memory: &Self::Memory, dtype: DType, shape: &[i64]) -> Result<Tensor, RunError>;
 
-    /// Runs a kernel: reads `inputs`, writes `outputs`, each in the order of the function's buffer parameters; `outputs`
+    /// Runs a kernel and takes its rounds from `budget`: reads `inputs`, writes `outputs`, each in the order of the function's buffer parameters; `outputs`
     /// are memory, shape and dtype.
     ///
     /// # Errors
-    /// Where the arguments do not fit the function, or a check in it fails.
+    /// Where the arguments do not fit the function, a check in it fails, or the budget does not do.
     fn run(
         &mut self,
         kernel: KernelId,
         inputs: &[Argument<'_, Self::Memory>],
         outputs: &mut [(Self::Memory, Vec<i64>, DType)],
         scalars: &[Scalar],
+        budget: &mut Budget,
     ) -> Result<(), RunError>;
 
     /// Waits until everything asked for is done.

@@ -1,12 +1,12 @@
 //! The host's processor as a device: kernels are scheduled and compiled; what has no machine code is interpreted.
 
 use crate::backend::{Argument, Backend, Stage};
+use crate::budget::{Budget, out_of_rounds};
 use crate::distinct::distinct;
 use crate::error::{BuildError, Fault, RunError};
 use crate::interp::{bytes_of_memory, interpret, memory, typed};
 use rx_base::DType;
 use rx_cpu::{CpuKernel, CpuModule, Scratch};
-use rx_interp::Limits;
 use rx_lower::{KernelId, Program};
 use rx_tensor::{Scalar, Tensor};
 use std::sync::Arc;
@@ -28,6 +28,10 @@ enum Built {
 
 impl Backend for Cpu {
     type Memory = Tensor;
+
+    fn another(&self) -> Cpu {
+        Cpu::default()
+    }
 
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
         let (index, funcs) = distinct(program);
@@ -73,11 +77,12 @@ impl Backend for Cpu {
         inputs: &[Argument<'_, Tensor>],
         outputs: &mut [(Tensor, Vec<i64>, DType)],
         scalars: &[Scalar],
+        budget: &mut Budget,
     ) -> Result<(), RunError> {
         let compiled = match self.kernels.get(kernel.0 as usize) {
             Some(Built::Compiled(compiled)) => compiled,
             Some(Built::Interpreted(program)) => {
-                return crate::interp::run(program, inputs, outputs, scalars, Limits::default());
+                return crate::interp::run(program, inputs, outputs, scalars, budget);
             }
             None => return Err(RunError::other("the kernel was not built")),
         };
@@ -87,7 +92,10 @@ impl Backend for Cpu {
         let mut buffers: Vec<rx_cpu::Argument<'_>> =
             inputs.iter().map(|input| rx_cpu::Argument::Read(input.memory.bytes())).collect();
         buffers.extend(outputs.iter_mut().map(|(memory, ..)| rx_cpu::Argument::Write(memory.bytes_mut())));
-        compiled.run(&mut buffers, &shapes, scalars, &mut self.scratch).map_err(fault)
+        let mut limits = rx_cpu::Limits { rounds: budget.rounds, bytes: budget.bytes };
+        let done = compiled.run_within(&mut buffers, &shapes, scalars, &mut self.scratch, &mut limits);
+        budget.rounds = limits.rounds;
+        done.map_err(fault)
     }
 
     fn finish(&mut self) -> Result<(), RunError> {
@@ -104,6 +112,7 @@ fn fault(error: rx_cpu::RunError) -> RunError {
         rx_cpu::RunError::DivisionByZero { site } | rx_cpu::RunError::Assert { site, .. } => {
             RunError { origin: site.origin, fault: Fault::Other(error.to_string()) }
         }
+        rx_cpu::RunError::Rounds => out_of_rounds(),
         other => RunError::other(other.to_string()),
     }
 }

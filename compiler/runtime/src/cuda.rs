@@ -1,6 +1,7 @@
 //! CUDA C by the plain rule: on a device, or simulated on the host.
 
 use crate::backend::{Argument, Backend, Stage};
+use crate::budget::Budget;
 use crate::distinct::distinct;
 use crate::error::{BuildError, Fault, RunError};
 use crate::interp::{bytes_of_memory, memory, typed};
@@ -9,6 +10,7 @@ use rx_cuda::device::{Device, DeviceBuffer, DeviceError, Module};
 use rx_cuda::simulator::{Call, Options, Order, Simulator};
 use rx_cuda::{Check, CudaSource};
 use rx_lower::{KernelId, Program};
+use rx_schedule::Rounds;
 use rx_tensor::{Scalar, Tensor};
 use rx_tir::{PrimFunc, bind_symbols};
 
@@ -24,7 +26,8 @@ pub fn source(program: &Program) -> Result<(CudaSource, Functions), BuildError> 
         origins: Vec::new(),
         message: error.to_string(),
     })?;
-    Ok((source, Functions { index, funcs }))
+    let rounds = funcs.iter().map(Rounds::of).collect();
+    Ok((source, Functions { index, funcs, rounds }))
 }
 
 /// The CUDA C of some kernels' functions as it is built, to be read.
@@ -38,21 +41,24 @@ pub fn listing(funcs: &[&PrimFunc]) -> rx_cuda::Listing {
 pub struct Functions {
     index: Vec<usize>,
     funcs: Vec<PrimFunc>,
+    rounds: Vec<Rounds>,
 }
 
 impl Functions {
-    /// A kernel's function and the values of its variables, floats as the bits of their dtype.
+    /// A kernel's function and the values of its variables, floats as the bits of their dtype. Its rounds are taken.
     fn call(
         &self,
         kernel: KernelId,
         shapes: &[&[i64]],
         scalars: &[Scalar],
+        budget: &mut Budget,
     ) -> Result<(usize, Vec<Option<i64>>), RunError> {
         let at = self.index.get(kernel.0 as usize).copied();
         let func = at.and_then(|at| Some((at, self.funcs.get(at)?)));
         let (at, func) = func.ok_or_else(|| RunError::other("the kernel was not built"))?;
         let whole: Vec<i64> = scalars.iter().map(|scalar| scalar.as_int().unwrap_or(0)).collect();
         let mut values = bind_symbols(func, shapes, &whole).map_err(|error| RunError::other(error.to_string()))?;
+        budget.take_rounds(self.rounds.get(at).map_or(0, |rounds| rounds.count(&values)))?;
         for (var, scalar) in func.scalar_params().zip(scalars) {
             let dtype = func.var(var).dtype;
             if dtype.is_float() {
@@ -96,6 +102,10 @@ impl Cuda {
 impl Backend for Cuda {
     type Memory = DeviceBuffer;
 
+    fn another(&self) -> Cuda {
+        Cuda { device: self.device, module: None, functions: Functions::default() }
+    }
+
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
         let (source, functions) = source(program)?;
         let total = functions.funcs.len();
@@ -130,11 +140,12 @@ impl Backend for Cuda {
         inputs: &[Argument<'_, DeviceBuffer>],
         outputs: &mut [(DeviceBuffer, Vec<i64>, DType)],
         scalars: &[Scalar],
+        budget: &mut Budget,
     ) -> Result<(), RunError> {
         let Some(module) = &self.module else { return Err(RunError::other("the program was not built")) };
         let shapes: Vec<&[i64]> =
             inputs.iter().map(|input| input.shape).chain(outputs.iter().map(|output| output.1.as_slice())).collect();
-        let (function, values) = self.functions.call(kernel, &shapes, scalars)?;
+        let (function, values) = self.functions.call(kernel, &shapes, scalars, budget)?;
         let buffers: Vec<&DeviceBuffer> =
             inputs.iter().map(|input| input.memory).chain(outputs.iter().map(|output| &output.0)).collect();
         module.launch(function, &buffers, &values).map_err(device_fault)
@@ -173,6 +184,10 @@ pub struct Simulated {
 impl Backend for Simulated {
     type Memory = Tensor;
 
+    fn another(&self) -> Simulated {
+        Simulated::default()
+    }
+
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
         let (source, functions) = source(program)?;
         let total = functions.funcs.len();
@@ -205,11 +220,12 @@ impl Backend for Simulated {
         inputs: &[Argument<'_, Tensor>],
         outputs: &mut [(Tensor, Vec<i64>, DType)],
         scalars: &[Scalar],
+        budget: &mut Budget,
     ) -> Result<(), RunError> {
         let Some(simulator) = &self.simulator else { return Err(RunError::other("the program was not built")) };
         let shapes: Vec<&[i64]> =
             inputs.iter().map(|input| input.shape).chain(outputs.iter().map(|output| output.1.as_slice())).collect();
-        let (function, values) = self.functions.call(kernel, &shapes, scalars)?;
+        let (function, values) = self.functions.call(kernel, &shapes, scalars, budget)?;
         let mut tensors = Vec::with_capacity(shapes.len());
         for input in inputs {
             tensors.push(typed(input.memory, input.dtype, input.shape)?);

@@ -1,6 +1,9 @@
 //! The instructions of a program, executed.
 
+mod dynamic;
+
 use crate::backend::{Argument, Backend, Stage};
+use crate::budget::{Budget, Limits};
 use crate::error::{BuildError, RunError};
 use crate::host::Answer;
 use crate::observer::{KernelRun, Observer};
@@ -8,6 +11,7 @@ use crate::types::{Symbols, bind, check, evaluate, evaluate_shape};
 use crate::value::{Closure, DeviceTensor, Output, Place, Value};
 use rx_base::DType;
 use rx_base::Name;
+use rx_ir::{PrimInfo, StructInfo};
 use rx_lower::program::{Branch, StorageSize};
 use rx_lower::{Instruction, KernelId, Operation, Procedure, ProcedureId, Program, Register, Scalar, StorageId};
 use rx_tensor::{Scalar as Number, Tensor};
@@ -25,9 +29,14 @@ pub struct Executor<B: Backend> {
     constant_types: Vec<(Vec<i64>, DType)>,
     /// Memory of frames that have ended, by procedure: the next call takes it.
     idle: Vec<Vec<Storages<B>>>,
+    /// Programs of calls whose types were found out.
+    made: dynamic::Calls<B>,
     depth: usize,
     /// When the run began.
     started: Instant,
+    limits: Limits,
+    /// Of the run that goes on.
+    budget: Budget,
     printer: Printer,
 }
 
@@ -69,14 +78,32 @@ impl<B: Backend> Executor<B> {
             memory.push(Arc::new(uploaded));
         }
         let constant_types = constants.iter().map(|tensor| (tensor.shape().to_vec(), tensor.dtype())).collect();
+        let limits = Limits::default();
+        let budget = Budget::of(limits);
         let idle = program.procedures.iter().map(|_| Vec::new()).collect();
-        let (started, printer): (_, Printer) = (Instant::now(), Box::new(|_| ()));
-        Ok(Executor { program, backend, constants: memory, constant_types, idle, depth: 0, started, printer })
+        Ok(Executor {
+            program,
+            backend,
+            constants: memory,
+            constant_types,
+            idle,
+            made: dynamic::Calls::default(),
+            depth: 0,
+            limits,
+            budget,
+            started: Instant::now(),
+            printer: Box::new(|_| ()),
+        })
     }
 
     /// What the program prints goes to `printer`, when it prints it; before this is called, nowhere.
     pub fn on_print(&mut self, printer: impl FnMut(&str) + 'static) {
         self.printer = Box::new(printer);
+    }
+
+    /// Bounds every run from here on.
+    pub fn limit(&mut self, limits: Limits) {
+        self.limits = limits;
     }
 
     /// What the user should know of the build.
@@ -122,6 +149,7 @@ impl<B: Backend> Executor<B> {
     ) -> Result<Value<B::Memory>, RunError> {
         self.depth = 0;
         self.started = Instant::now();
+        self.budget = Budget::of(self.limits);
         let result = self.call(ProcedureId(0), arguments, symbols.clone(), watch);
         self.backend.finish()?;
         result
@@ -195,6 +223,7 @@ impl<B: Backend> Executor<B> {
         watch: &mut Watch<'_>,
     ) -> Result<(), RunError> {
         for instruction in code {
+            self.budget.take_rounds(1).map_err(|error| error.at(instruction.origin))?;
             self.instruction(instruction, procedure, frame, watch).map_err(|error| error.at(instruction.origin))?;
         }
         Ok(())
@@ -227,6 +256,7 @@ impl<B: Backend> Executor<B> {
             Operation::String { to, value } => (to, Value::String(value.clone())),
             Operation::Null { to } => (to, Value::Null),
             Operation::Host { to, function, arguments, .. } => (to, self.host(*function, arguments, frame)?),
+            Operation::Dynamic { to, call, operands } => (to, self.dynamic(call, operands, frame)?),
             Operation::Match { value, ty, what } => {
                 let Frame { registers, symbols, .. } = frame;
                 let value = &registers[value.0 as usize];
@@ -260,7 +290,16 @@ impl<B: Backend> Executor<B> {
                 };
                 let arguments = arguments.iter().map(|argument| frame.get(*argument).clone());
                 let arguments = arguments.chain(closure.captured.iter().cloned()).collect();
-                (to, self.call(closure.procedure, arguments, closure.symbols.clone(), watch)?)
+                let mut symbols = closure.symbols.clone();
+                // A scalar parameter is a symbol of its function; where that calls itself, each call has its own.
+                for (_, ty) in &self.program.procedure(closure.procedure).params {
+                    if let StructInfo::Prim(PrimInfo { value: Some(value), .. }) = ty
+                        && let Some(symbol) = value.as_symbol()
+                    {
+                        symbols.remove(&symbol);
+                    }
+                }
+                (to, self.call(closure.procedure, arguments, symbols, watch)?)
             }
         };
         frame.registers[to.0 as usize] = value;
@@ -285,7 +324,10 @@ impl<B: Backend> Executor<B> {
     /// A value of the host, in the device's memory.
     fn bring_up(&mut self, value: Output) -> Result<Value<B::Memory>, RunError> {
         Ok(match value {
-            Output::Tensor(tensor) => self.upload(&tensor)?,
+            Output::Tensor(tensor) => {
+                self.budget.take_bytes(tensor.bytes().len())?;
+                self.upload(&tensor)?
+            }
             Output::Shape(shape) => Value::Shape(shape.into()),
             Output::Scalar(scalar) => Value::Scalar(scalar),
             Output::String(text) => Value::String(text),
@@ -335,6 +377,7 @@ impl<B: Backend> Executor<B> {
         for output in outputs {
             let shape = evaluate_shape(&output.shape, &frame.symbols)?;
             let bytes = bytes_of(&shape, output.dtype)?;
+            self.budget.take_bytes(bytes)?;
             let (memory, size) = match output.storage {
                 Some(storage) => self.storage(storage, bytes, procedure, frame)?,
                 None => (self.backend.allocate(bytes)?, bytes),
@@ -351,7 +394,7 @@ impl<B: Backend> Executor<B> {
             arguments.push(Argument { memory: place, shape: &tensor.shape, dtype: tensor.dtype });
         }
         let done = match watch {
-            None => self.backend.run(*kernel, &arguments, &mut memory, &scalars),
+            None => self.backend.run(*kernel, &arguments, &mut memory, &scalars, &mut self.budget),
             Some(observer) => {
                 let start = self.started.elapsed();
                 let time = self.timed(*kernel, &arguments, &mut memory, &scalars);
@@ -387,7 +430,7 @@ impl<B: Backend> Executor<B> {
     ) -> Result<Duration, RunError> {
         self.backend.finish()?;
         let start = Instant::now();
-        self.backend.run(kernel, inputs, outputs, scalars)?;
+        self.backend.run(kernel, inputs, outputs, scalars, &mut self.budget)?;
         self.backend.finish()?;
         Ok(start.elapsed())
     }

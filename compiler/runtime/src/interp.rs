@@ -1,9 +1,10 @@
 //! The reference interpreter as a device: memory is bytes, every access is checked.
 
 use crate::backend::{Argument, Backend, Stage};
+use crate::budget::{Budget, out_of_rounds};
 use crate::error::{BuildError, Fault, RunError};
 use rx_base::DType;
-use rx_interp::Limits;
+use rx_interp::{Limit, Limits};
 use rx_lower::{KernelId, Program};
 use rx_tensor::{Scalar, Tensor};
 use rx_tir::PrimFunc;
@@ -12,18 +13,14 @@ use rx_tir::PrimFunc;
 #[derive(Default)]
 pub struct Interpreter {
     programs: Vec<rx_interp::Program>,
-    rounds: Option<u64>,
-}
-
-impl Interpreter {
-    /// One whose kernels fail where their loops take more rounds than these, about.
-    pub fn limited(rounds: u64) -> Interpreter {
-        Interpreter { programs: Vec::new(), rounds: Some(rounds) }
-    }
 }
 
 impl Backend for Interpreter {
     type Memory = Tensor;
+
+    fn another(&self) -> Interpreter {
+        Interpreter::default()
+    }
 
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
         let total = program.kernels.len();
@@ -52,11 +49,12 @@ impl Backend for Interpreter {
         inputs: &[Argument<'_, Tensor>],
         outputs: &mut [(Tensor, Vec<i64>, DType)],
         scalars: &[Scalar],
+        budget: &mut Budget,
     ) -> Result<(), RunError> {
         let Some(program) = self.programs.get(kernel.0 as usize) else {
             return Err(RunError::other("the kernel was not built"));
         };
-        run(program, inputs, outputs, scalars, Limits { rounds: self.rounds, cancel: None })
+        run(program, inputs, outputs, scalars, budget)
     }
 
     fn finish(&mut self) -> Result<(), RunError> {
@@ -79,7 +77,7 @@ pub(crate) fn run(
     inputs: &[Argument<'_, Tensor>],
     outputs: &mut [(Tensor, Vec<i64>, DType)],
     scalars: &[Scalar],
-    limits: Limits<'_>,
+    budget: &mut Budget,
 ) -> Result<(), RunError> {
     let mut buffers = Vec::with_capacity(inputs.len() + outputs.len());
     for input in inputs {
@@ -88,7 +86,9 @@ pub(crate) fn run(
     for (_, shape, dtype) in outputs.iter() {
         buffers.push(Tensor::zeros(*dtype, shape).map_err(memory)?);
     }
-    program.run(&mut buffers, scalars, limits).map_err(fault)?;
+    let limits = Limits { rounds: Some(budget.rounds), bytes: Some(budget.bytes), ..Limits::default() };
+    let rounds = program.run(&mut buffers, scalars, limits).map_err(fault)?;
+    budget.take_rounds(rounds)?;
     for ((memory, ..), result) in outputs.iter_mut().zip(buffers.split_off(inputs.len())) {
         *memory = result;
     }
@@ -120,6 +120,7 @@ fn fault(error: rx_interp::RunError) -> RunError {
         rx_interp::RunError::OutOfBounds { site, buffer, axis, index, extent } => {
             Fault::OutOfBounds { operator: site.operator, buffer, axis: axis as u32, index, extent }
         }
+        rx_interp::RunError::Stopped(Limit::Rounds) => return out_of_rounds(),
         other => Fault::Other(other.to_string()),
     };
     RunError { origin, fault }

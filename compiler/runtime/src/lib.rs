@@ -4,6 +4,8 @@
 //! work on. What the two share, and every device has in common, stands here; nothing here knows text.
 
 mod backend;
+mod budget;
+mod constant;
 pub mod cpu;
 pub mod cuda;
 mod distinct;
@@ -16,6 +18,7 @@ mod types;
 mod value;
 
 pub use backend::{Argument, Backend, Stage};
+pub use budget::{Budget, Limits};
 pub use distinct::distinct;
 pub use error::{BuildError, Fault, RunError};
 pub use executor::Executor;

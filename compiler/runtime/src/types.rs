@@ -3,6 +3,7 @@
 use crate::error::{Fault, RunError};
 use crate::value::Value;
 use rx_base::name::NameMap;
+use rx_base::symbolic::Atom;
 use rx_base::{DType, Dim};
 use rx_ir::{Shape, StructInfo};
 
@@ -17,7 +18,67 @@ pub(crate) fn evaluate(dim: &Dim, symbols: &Symbols) -> Option<i64> {
     if let Some(symbol) = dim.as_symbol() {
         return symbols.get(&symbol).copied();
     }
-    dim.substitute(&|symbol| symbols.get(&symbol).copied().map(Dim::constant)).as_constant()
+    if dim.is_error() {
+        return None;
+    }
+    dim.terms().iter().try_fold(dim.constant_part(), |sum, (product, coefficient)| {
+        let term = product.iter().try_fold(*coefficient, |term, (atom, exponent)| {
+            term.checked_mul(evaluate_atom(atom, symbols)?.checked_pow(*exponent)?)
+        });
+        sum.checked_add(term?)
+    })
+}
+
+/// The value of a part of a dim. Conditions are 1 or 0.
+fn evaluate_atom(atom: &Atom, symbols: &Symbols) -> Option<i64> {
+    let value = |dim: &Dim| evaluate(dim, symbols);
+    match atom {
+        Atom::Symbol(symbol) => symbols.get(symbol).copied(),
+        Atom::FloorDiv(a, b) => floor_div(value(a)?, value(b)?),
+        Atom::FloorMod(a, b) => {
+            let (a, b) = (value(a)?, value(b)?);
+            a.checked_sub(floor_div(a, b)?.checked_mul(b)?)
+        }
+        Atom::Min(a, b) => Some(value(a)?.min(value(b)?)),
+        Atom::Max(a, b) => Some(value(a)?.max(value(b)?)),
+        Atom::Opaque(function, arguments) => match (function.as_str(), &arguments[..]) {
+            ("T.if_then_else", [condition, then, otherwise]) => match value(condition)? {
+                0 => value(otherwise),
+                _ => value(then),
+            },
+            ("and", all) => all.iter().try_fold(1, |so_far, one| if so_far == 0 { Some(0) } else { value(one) }),
+            ("or", all) => all.iter().try_fold(0, |so_far, one| if so_far != 0 { Some(1) } else { value(one) }),
+            (_, [a, b]) => evaluate_binary(function.as_str(), value(a)?, value(b)?),
+            // TVM's promise that all threads have the same value.
+            ("T.tvm_thread_invariant", [a]) => value(a),
+            _ => None,
+        },
+    }
+}
+
+/// `function(a, b)`, by the names that `rx-analysis` gives what has no arithmetic meaning in dims.
+fn evaluate_binary(function: &str, a: i64, b: i64) -> Option<i64> {
+    Some(match function {
+        "<" => i64::from(a < b),
+        "<=" => i64::from(a <= b),
+        "==" => i64::from(a == b),
+        "!=" => i64::from(a != b),
+        "T.truncdiv" | "T.Div" => a.checked_div(b)?,
+        "T.truncmod" => a.checked_rem(b)?,
+        "T.shift_left" => a.checked_mul(1i64.checked_shl(u32::try_from(b).ok()?)?)?,
+        "T.shift_right" => a.checked_shr(u32::try_from(b).ok()?)?,
+        "T.bitwise_and" => a & b,
+        "T.bitwise_or" => a | b,
+        "T.bitwise_xor" => a ^ b,
+        "T.pow" => a.checked_pow(u32::try_from(b).ok()?)?,
+        _ => return None,
+    })
+}
+
+/// Division rounded toward −∞.
+fn floor_div(a: i64, b: i64) -> Option<i64> {
+    let quotient = a.checked_div(b)?;
+    Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
 }
 
 /// The values of dims.

@@ -75,6 +75,11 @@ pub struct Args {
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
 
+    /// End the run with an error after N rounds of loops and calls, all together: a program that would never end does.
+    /// Ctrl-C ends it at once.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000_000_000)]
+    pub max_rounds: u64,
+
     /// After the runs, run once more and tell how long each kernel took, how much it computed (arithmetic operations)
     /// and moved (the bytes of its arguments, once each), and which statements it computes.
     #[arg(long, overrides_with = "profile")]

@@ -11,7 +11,7 @@ use crate::values::Values;
 use rx_base::Name;
 use rx_execute::program::constants;
 use rx_lower::Program;
-use rx_runtime::{Backend, BuildError, Executor, RunError, Value};
+use rx_runtime::{Backend, BuildError, Executor, Limits, RunError, Value};
 use rx_tensor::{Tensor, compare, npz};
 use serde_json::json;
 use std::sync::Arc;
@@ -158,7 +158,9 @@ impl<'a> Job<'a> {
         let built = Executor::new(self.program.clone(), backend, &self.constants, &mut |stage| {
             report.building(stage.done, stage.total, start.elapsed());
         });
-        built.map_err(|error| build_failure(self.session, &error))
+        let mut executor = built.map_err(|error| build_failure(self.session, &error))?;
+        executor.limit(Limits { rounds: Some(self.args.max_rounds), bytes: None });
+        Ok(executor)
     }
 
     /// The inputs, in the device's memory.

@@ -2,7 +2,7 @@
 //!
 //! Each pass has one purpose: [`mod@simplify`] makes index arithmetic and loops small, [`mod@guards`] marks every access that
 //! is not proved in range, [`mod@inline`] fuses element-wise producers into their consumers, and [`nests`] cuts a function
-//! into loop nests and matrix products ([`gemm`]) found by their access maps ([`roles`]).
+//! into loop nests and matrix products ([`gemm`]) found by their access maps ([`roles`]). [`rounds`] says how long loops run.
 
 pub mod accumulate;
 mod arithmetic;
@@ -14,6 +14,7 @@ pub mod nests;
 mod pack;
 pub mod prove;
 pub mod roles;
+pub mod rounds;
 pub mod scope;
 pub mod simplify;
 mod walk;
@@ -24,4 +25,5 @@ pub use guards::{GuardCount, guards};
 pub use inline::inline;
 pub use nests::schedule;
 pub use roles::Declined;
+pub use rounds::{Rounds, is_told};
 pub use simplify::simplify;

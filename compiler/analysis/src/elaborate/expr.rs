@@ -52,14 +52,23 @@ impl Elaborator<'_> {
             ExprKind::Compare(first, rest) => match &rest[..] {
                 [(op, second)] => {
                     let operands = [self.expr(cursor, first), self.expr(cursor, second)];
-                    self.infix(comparison_operator(*op), operands, None, span)
+                    match (prim_dim(&operands[0]), prim_dim(&operands[1])) {
+                        (Some(a), Some(b)) if !a.is_error() && !b.is_error() => {
+                            scalar(PrimValue::Int(crate::integer::compare(*op, a, b)), DType::BOOL, span)
+                        }
+                        _ => self.infix(comparison_operator(*op), operands, None, span),
+                    }
                 }
                 _ => self.unsupported(span, "a chain of comparisons"),
             },
-            ExprKind::Bool2(_, operands) => {
+            ExprKind::Bool2(op, operands) => {
                 let operands: Vec<IrExpr> = operands.iter().map(|operand| self.expr(cursor, operand)).collect();
                 match operands.iter().all(|operand| matches!(operand.ty, StructInfo::Prim(_) | StructInfo::Error)) {
-                    true => scalar(PrimValue::Opaque, DType::BOOL, span),
+                    true => {
+                        let conditions: Option<Vec<_>> = operands.iter().map(condition).collect();
+                        let value = conditions.map(|all| PrimValue::Int(crate::integer::logic(*op, all)));
+                        scalar(value.unwrap_or(PrimValue::Opaque), DType::BOOL, span)
+                    }
                     false => self.unsupported(span, "`and`/`or` of tensors (use `R.logical_and`, `R.logical_or`)"),
                 }
             }
@@ -308,6 +317,12 @@ impl Elaborator<'_> {
                 scalar(value, info.dtype.unwrap_or(DType::INT64), span)
             }
             (StructInfo::Prim(_), _, UnaryOp::Pos) => operand,
+            (StructInfo::Prim(_), _, UnaryOp::Not) => {
+                let zero = rx_base::Dim::constant(0);
+                let value = condition(&operand)
+                    .map(|dim| PrimValue::Int(crate::integer::compare(rx_syntax::ast::CompareOp::Eq, dim, zero)));
+                scalar(value.unwrap_or(PrimValue::Opaque), DType::BOOL, span)
+            }
             (StructInfo::Prim(info), _, _) => {
                 let dtype = if op == UnaryOp::Not { DType::BOOL } else { info.dtype.unwrap_or(DType::INT64) };
                 scalar(PrimValue::Opaque, dtype, span)
@@ -397,6 +412,14 @@ pub(super) fn prim_dim(expr: &IrExpr) -> Option<rx_base::Dim> {
             Some(info.value.clone().unwrap_or_else(|| rx_base::Dim::symbol(*variable)))
         }
         _ => None,
+    }
+}
+
+/// The condition a scalar is: a comparison, or an integer that is not 0.
+fn condition(expr: &IrExpr) -> Option<rx_base::Dim> {
+    match &expr.kind {
+        IrKind::Prim(PrimValue::Bool(value)) => Some(rx_base::Dim::constant(i64::from(*value))),
+        _ => prim_dim(expr).filter(|dim| !dim.is_error()),
     }
 }
 

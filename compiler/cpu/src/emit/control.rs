@@ -56,6 +56,8 @@ impl Emitter<'_> {
                 let condition = self.condition(condition)?;
                 self.builder.ins().brif(condition, round, &[], exit, &[]);
                 self.begin(round);
+                let one = self.builder.ins().iconst(types::I64, 1);
+                self.take_rounds(one);
                 self.depth += 1;
                 self.stmt(body)?;
                 self.depth -= 1;
@@ -86,6 +88,11 @@ impl Emitter<'_> {
         let split = if plan.is_none() { self.split(stmt) } else { None };
         let start = self.index(start)?;
         let count = self.index(extent)?;
+        if !rx_schedule::is_told(self.func, extent) {
+            let zero = self.builder.ins().iconst(types::I64, 0);
+            let rounds = self.builder.ins().smax(count, zero);
+            self.take_rounds(rounds);
+        }
         let end = self.builder.ins().iadd(start, count);
         match (plan, split) {
             (Some(plan), _) => self.in_lanes(looped, looped.extent.as_int(), start, end, plan).map(drop),

@@ -3,7 +3,7 @@
 use super::{BufferText, Kernel, bytes_of, expr, types};
 use crate::accumulate::{Reduction, reduction};
 use crate::nests::is_renaming;
-use crate::source::{Argument, Check, Temporary};
+use crate::source::{Argument, Check, MOST_ROUNDS, Temporary};
 use rx_base::DType;
 use rx_tir::{BinaryOp, Block, BufferId, Expr, Intrinsic, IterKind, Site, Stmt, VarId};
 
@@ -47,9 +47,21 @@ impl Kernel<'_> {
                 Ok(())
             }
             Stmt::While { condition, body } => {
+                let site: Site = self.site;
+                let number = self.sites.number(self.number, site, Check::Rounds);
+                self.need("rx_fail");
+                self.uses_error = true;
                 let condition = self.operand(condition, 0)?;
+                self.line("{");
+                self.indent += 1;
+                self.line(&format!("long long rx_left = {MOST_ROUNDS}LL;"));
                 self.line(&format!("while ({condition}) {{"));
-                self.indented(body)?;
+                self.indent += 1;
+                self.line(&format!("if (--rx_left < 0) rx_fail(rx_error, {number}, 0, 0);"));
+                self.stmt(body)?;
+                self.indent -= 1;
+                self.line("}");
+                self.indent -= 1;
                 self.line("}");
                 Ok(())
             }

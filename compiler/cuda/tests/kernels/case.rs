@@ -2,7 +2,7 @@
 
 use rx_base::DType;
 use rx_cuda::{Check, Fault};
-use rx_interp::RunError;
+use rx_interp::{Limits, Program, RunError};
 use rx_tensor::{Scalar, Tensor};
 use rx_tir::{Expr, PrimFunc, VarId, bind_symbols};
 
@@ -21,11 +21,12 @@ pub struct Case {
 }
 
 /// A failed check.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
     Index { index: i64, extent: i64 },
     Division,
     Assertion(String),
+    Rounds,
 }
 
 impl From<&Fault> for Failure {
@@ -34,6 +35,7 @@ impl From<&Fault> for Failure {
             Check::Index { .. } => Failure::Index { index: fault.index, extent: fault.extent },
             Check::Divisor => Failure::Division,
             Check::Assert(message) => Failure::Assertion(message.to_string()),
+            Check::Rounds => Failure::Rounds,
         }
     }
 }
@@ -85,37 +87,59 @@ impl Case {
 
     /// What the interpreter makes of it.
     pub fn expected(&self) -> Result<Vec<Tensor>, Failure> {
+        self.interpreted(Limits::default()).unwrap_or_else(|error| panic!("{}: {error}", self.name))
+    }
+
+    /// What the interpreter makes of it within limits.
+    ///
+    /// # Errors
+    /// Why it cannot be interpreted.
+    pub fn interpreted(&self, limits: Limits<'_>) -> Result<Result<Vec<Tensor>, Failure>, RunError> {
         let mut tensors: Vec<Tensor> =
             self.arguments.iter().map(|one| one.duplicate().expect("a small tensor")).collect();
-        match rx_interp::run(&self.func, &mut tensors, &self.scalars) {
-            Ok(()) => Ok(tensors),
+        Ok(match Program::new(&self.func)?.run(&mut tensors, &self.scalars, limits) {
+            Ok(_) => Ok(tensors),
             Err(RunError::OutOfBounds { index, extent, .. }) => Err(Failure::Index { index, extent }),
             Err(RunError::DivisionByZero { .. }) => Err(Failure::Division),
             Err(RunError::Assertion { message, .. }) => Err(Failure::Assertion(message.to_string())),
-            Err(error) => panic!("{}: {error}", self.name),
-        }
+            Err(error) => return Err(error),
+        })
     }
 
     /// Whether a run gave what the interpreter gives.
+    pub fn judge(&self, actual: &Result<Vec<Vec<u8>>, Fault>) -> Result<(), String> {
+        match actual {
+            Ok(actual) => self.compare_all(Ok(actual), &self.expected()),
+            Err(fault) => self.compare_all(Err(Failure::from(fault)), &self.expected()),
+        }
+    }
+
+    /// Whether a run gave what is expected.
     ///
     /// Where several threads fail a check, which of them comes first is open; so then only its kind must agree.
-    pub fn judge(&self, actual: &Result<Vec<Vec<u8>>, Fault>) -> Result<(), String> {
-        match (actual, self.expected()) {
+    pub fn compare_all(
+        &self,
+        actual: Result<&Vec<Vec<u8>>, Failure>,
+        expected: &Result<Vec<Tensor>, Failure>,
+    ) -> Result<(), String> {
+        match (actual, expected) {
             (Ok(actual), Ok(expected)) => {
-                actual.iter().zip(&expected).enumerate().try_for_each(|(at, (bytes, tensor))| {
+                actual.iter().zip(expected).enumerate().try_for_each(|(at, (bytes, tensor))| {
                     let actual =
                         Tensor::from_bytes(tensor.dtype(), tensor.shape(), bytes).map_err(|error| error.to_string())?;
                     self.compare(at, &actual, tensor)
                 })
             }
-            (Err(fault), Err(failure)) => {
-                let found = Failure::from(fault);
-                let alike = std::mem::discriminant(&found) == std::mem::discriminant(&failure);
-                let sound = fault.index < 0 || fault.index >= fault.extent;
+            (Err(found), Err(failure)) => {
+                let alike = std::mem::discriminant(&found) == std::mem::discriminant(failure);
+                let sound = match found {
+                    Failure::Index { index, extent } => index < 0 || index >= extent,
+                    _ => true,
+                };
                 if alike && sound { Ok(()) } else { Err(format!("{}: {found:?}, not {failure:?}", self.name)) }
             }
             (Ok(_), Err(failure)) => Err(format!("{}: no failure, the interpreter has {failure:?}", self.name)),
-            (Err(fault), Ok(_)) => Err(format!("{}: {fault}", self.name)),
+            (Err(found), Ok(_)) => Err(format!("{}: {found:?}, the interpreter has values", self.name)),
         }
     }
 

@@ -1,19 +1,43 @@
-//! The prim_funcs of the programs that `RX_MODELS` names: all are printed and compile; the small ones are run.
+//! The prim_funcs of the texts that `RX_CASES` names: all that are read are run on the interpreter, on the CPU and as CUDA C
+//! on the CPU, and the three agree. What is printed compiles.
 
-use crate::case::Case;
+use crate::case::{Case, Failure};
 use rustc_hash::FxHashSet;
 use rx_analysis::{FileContext, tir};
+use rx_cpu::{Argument, CpuModule, Scratch};
 use rx_cuda::module;
+use rx_cuda::simulator::{Call, Options, Order, Simulator};
+use rx_interp::Limits;
 use rx_syntax::Document;
 use rx_syntax::document::{FileKind, FunctionKind, ItemKind};
+use rx_tensor::{Scalar, Tensor};
 use rx_tir::PrimFunc;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Elements of all arguments of a function that is run, at most.
-const SMALL: i64 = 2048;
+/// What every symbol and scalar is: no power of two, and no divisor leaves nothing of it.
+const EXTENT: i64 = 9;
 
-/// The prim_funcs of a text that rx reads, guarded as for a compiled target.
-fn prim_funcs(text: &str, kind: FileKind) -> Vec<PrimFunc> {
+/// Bytes of all arguments of a function that is run, at most.
+const MOST_BYTES: i64 = 1 << 26;
+
+/// What the interpreter may take for one function.
+const INTERPRETED: Limits<'_> = Limits { rounds: Some(1 << 21), bytes: Some(1 << 26), zeroed: false, cancel: None };
+
+/// What compiled code may take for one function that is too long for the interpreter.
+const COMPILED: rx_cpu::Limits = rx_cpu::Limits { rounds: 1 << 31, bytes: 1 << 30 };
+
+/// How many functions are one text for the C++ compiler.
+const AT_ONCE: usize = 48;
+
+/// A prim_func, or why it is not read; and where it stands.
+struct Found {
+    place: String,
+    func: Result<PrimFunc, String>,
+}
+
+/// The prim_funcs of a text.
+fn prim_funcs(place: &str, text: &str, kind: FileKind) -> Vec<Found> {
     let document = Document::new(text, kind);
     let mut context = FileContext::default();
     for item in document.items() {
@@ -24,8 +48,12 @@ fn prim_funcs(text: &str, kind: FileKind) -> Vec<PrimFunc> {
         }
     }
     let functions = document.items().iter().filter(|item| item.kind == ItemKind::Function(FunctionKind::Prim));
-    let read = functions.filter_map(|item| tir::prim_func(&item.segments, &context, item.name?).ok());
-    read.map(|func| rx_schedule::guards(&rx_schedule::simplify(&func)).0).collect()
+    let read = functions.filter_map(|item| Some((item.name?, tir::prim_func(&item.segments, &context, item.name?))));
+    let found = read.map(|(name, func)| Found {
+        place: format!("{place}: {name}"),
+        func: func.map_err(|said| said.first().map_or_else(String::new, |first| first.message.clone())),
+    });
+    found.collect()
 }
 
 fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
@@ -39,31 +67,48 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     inside.collect()
 }
 
-/// The prim_funcs of all files, each once.
-fn corpus() -> Option<Vec<(String, PrimFunc)>> {
-    let Some(models) = std::env::var_os("RX_MODELS") else {
-        println!("skipped: RX_MODELS is not set");
-        return None;
-    };
-    let mut known = FxHashSet::default();
-    let mut all = Vec::new();
-    for (folder, ending, kind) in [("stages", "rx", FileKind::Rx), ("mlc", "py", FileKind::Python)] {
-        for path in files(&Path::new(&models).join(folder), ending) {
-            let Ok(text) = std::fs::read_to_string(&path) else { continue };
-            let place = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let funcs = prim_funcs(&text, kind);
-            all.extend(
-                funcs.into_iter().filter(|func| known.insert(format!("{func:?}"))).map(|func| (place.clone(), func)),
-            );
-        }
+/// The folder of cases.
+fn cases() -> Option<PathBuf> {
+    let folder = std::env::var_os("RX_CASES").map(PathBuf::from);
+    if folder.is_none() {
+        println!("skipped: RX_CASES is not set");
     }
-    assert!(!all.is_empty(), "no prim_func is read");
-    Some(all)
+    folder
+}
+
+/// The prim_funcs of the files of a folder, each once.
+fn of_files(folder: &Path, ending: &str, kind: FileKind) -> Vec<Found> {
+    let texts = files(folder, ending).into_iter().filter_map(|path| {
+        let place = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Some((place, std::fs::read_to_string(&path).ok()?))
+    });
+    once(texts.flat_map(|(place, text)| prim_funcs(&place, &text, kind)))
+}
+
+/// The prim_funcs of the rows of a file, each once.
+fn of_rows(path: &Path) -> Vec<Found> {
+    let rows = std::fs::read_to_string(path).unwrap_or_default();
+    let rows: Vec<serde_json::Value> = rows.lines().filter_map(|row| serde_json::from_str(row).ok()).collect();
+    let texts = rows.iter().filter_map(|row| Some((row["id"].as_str()?, row["text"].as_str()?)));
+    once(texts.flat_map(|(id, text)| prim_funcs(id, text, FileKind::Rx)))
+}
+
+fn once(found: impl Iterator<Item = Found>) -> Vec<Found> {
+    let mut known = FxHashSet::default();
+    found.filter(|found| known.insert(format!("{:?}", found.func))).collect()
 }
 
 #[test]
 fn prim_funcs_of_models_are_printed_and_compile() {
-    let Some(corpus) = corpus() else { return };
+    let Some(folder) = cases() else { return };
+    let found = of_files(&folder.join("models/stages"), "rx", FileKind::Rx).into_iter().chain(of_files(
+        &folder.join("models/mlc"),
+        "py",
+        FileKind::Python,
+    ));
+    let guarded = |func: PrimFunc| rx_schedule::guards(&rx_schedule::simplify(&func)).0;
+    let corpus: Vec<(String, PrimFunc)> =
+        found.filter_map(|found| Some((found.place, guarded(found.func.ok()?)))).collect();
     let mut kernels = 0;
     let mut in_one_thread = Vec::new();
     for part in corpus.chunks(64) {
@@ -82,24 +127,248 @@ fn prim_funcs_of_models_are_printed_and_compile() {
     in_one_thread.iter().for_each(|kernel| println!("  {kernel}"));
 }
 
-#[test]
-fn small_prim_funcs_of_models_agree_with_the_interpreter() {
-    let Some(corpus) = corpus() else { return };
-    let cases: Vec<Case> = corpus.into_iter().filter_map(|(place, func)| small(&place, func)).collect();
-    println!("{} small prim_funcs", cases.len());
-    crate::simulated::agree(&cases);
+/// What became of the functions of some texts.
+#[derive(Default)]
+struct Table {
+    functions: usize,
+    read: usize,
+    /// On the interpreter, to an end: values, or a check that fails.
+    interpreted: usize,
+    /// Too long for the interpreter, to an end on the CPU.
+    compiled_only: usize,
+    /// As the interpreter.
+    on_cpu: usize,
+    /// As the interpreter.
+    as_cuda: usize,
+    /// Places of functions whose results depend on memory that nothing wrote; whatever they give, somewhere, is right.
+    undefined: FxHashSet<String>,
+    reasons: BTreeMap<String, usize>,
+    disagreements: Vec<String>,
 }
 
-/// A case of a function, where its arguments are small when every symbol is 3.
-fn small(place: &str, func: PrimFunc) -> Option<Case> {
-    let mut shapes = Vec::new();
-    for buffer in func.buffer_params() {
-        let extents = func.buffer(buffer).shape.iter().map(|extent| rx_tir::evaluate_index(extent, &|_| Some(3)));
-        shapes.push(extents.collect::<Option<Vec<i64>>>()?);
+impl Table {
+    fn because(&mut self, what: &str, reason: &str) {
+        let short: String = reason.chars().take(120).collect();
+        *self.reasons.entry(format!("{what}: {short}")).or_default() += 1;
     }
-    let elements: i64 = shapes.iter().map(|shape| shape.iter().product::<i64>()).sum();
+
+    /// Whether an outcome is what is expected, or what is expected depends on memory that nothing wrote.
+    fn agrees(
+        &mut self,
+        case: &Case,
+        outcome: Result<&Vec<Vec<u8>>, Failure>,
+        expected: &Expected,
+    ) -> Result<(), String> {
+        case.compare_all(outcome, expected).or_else(|why| {
+            let zeroed = case.interpreted(Limits { zeroed: true, ..INTERPRETED });
+            let same = zeroed.is_ok_and(|zeroed| match (&zeroed, expected) {
+                (Ok(a), Ok(b)) => a.iter().zip(b).all(|(a, b)| a.bytes() == b.bytes()),
+                (Err(a), Err(b)) => a == b,
+                _ => false,
+            });
+            if !same {
+                self.undefined.insert(case.name.clone());
+            }
+            if same { Err(why) } else { Ok(()) }
+        })
+    }
+
+    fn tell(&self, corpus: &str) {
+        let Table { functions, read, interpreted, compiled_only, on_cpu, as_cuda, .. } = self;
+        println!(
+            "{corpus}: {functions} prim_funcs, {read} read; {interpreted} interpreted, of these {on_cpu} agree on the CPU and \
+             {as_cuda} as CUDA; {compiled_only} more on the CPU alone"
+        );
+        if !self.undefined.is_empty() {
+            println!("{:5}  depend on memory that nothing wrote", self.undefined.len());
+        }
+        let mut reasons: Vec<_> = self.reasons.iter().map(|(reason, count)| (*count, reason)).collect();
+        reasons.sort_by(|a, b| b.cmp(a));
+        reasons.iter().for_each(|(count, reason)| println!("{count:5}  {reason}"));
+    }
+}
+
+/// A function with small arguments: integers are 0 or 1, as most of them index something. Its name is its place.
+fn case(place: &str, func: &PrimFunc) -> Result<Case, String> {
+    let mut shapes = Vec::new();
+    let mut bytes = 0i64;
+    for buffer in func.buffer_params() {
+        let buffer = func.buffer(buffer);
+        let extents = buffer.shape.iter().map(|extent| rx_tir::evaluate_index(extent, &|_| Some(EXTENT)));
+        let shape: Vec<i64> = extents.collect::<Option<_>>().ok_or("the shape of a parameter is not known")?;
+        let size = buffer.dtype.bytes() as i64;
+        bytes = bytes.saturating_add(shape.iter().fold(size, |bytes, extent| bytes.saturating_mul((*extent).max(0))));
+        shapes.push(shape);
+    }
+    if bytes > MOST_BYTES {
+        return Err("its arguments are large".to_owned());
+    }
     let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
-    let name = format!("{place}: {}", func.name);
-    let scalars: Vec<i64> = func.scalar_params().map(|_| 3).collect();
-    (elements <= SMALL).then(|| Case::new(&name, func, &shapes).scalars(&scalars).within(2e-2))
+    let mut case = Case::new(place, func.clone(), &shapes).within(2e-2);
+    let scalars = func.scalar_params().map(|var| match func.var(var).dtype {
+        dtype if dtype.is_float() => Scalar::Float(EXTENT as f64),
+        dtype if dtype.is_bool() => Scalar::Int(1),
+        _ => Scalar::Int(EXTENT),
+    });
+    case.scalars = scalars.collect();
+    for tensor in &mut case.arguments {
+        if !tensor.dtype().is_float() {
+            (0..tensor.len()).for_each(|at| {
+                let bit = tensor.get(at).and_then(Scalar::as_int).unwrap_or(0) & 1;
+                tensor.set(at, Scalar::Int(bit));
+            });
+        }
+    }
+    Ok(case)
+}
+
+/// What the CPU makes of a case.
+fn on_cpu(case: &Case) -> Result<Result<Vec<Vec<u8>>, Failure>, String> {
+    let module = CpuModule::compile(&[&case.func]).map_err(|error| error.to_string())?;
+    let kernel = module.kernel(0).map_err(|error| error.to_string())?;
+    let mut bytes: Vec<Vec<u8>> = case.bytes().into_iter().map(<[u8]>::to_vec).collect();
+    let mut buffers: Vec<Argument<'_>> = bytes.iter_mut().map(|bytes| Argument::Write(bytes)).collect();
+    let shapes: Vec<&[i64]> = case.arguments.iter().map(Tensor::shape).collect();
+    let mut limits = COMPILED;
+    match kernel.run_within(&mut buffers, &shapes, &case.scalars, &mut Scratch::default(), &mut limits) {
+        Ok(()) => Ok(Ok(bytes)),
+        Err(rx_cpu::RunError::OutOfBounds { index, extent, .. }) => Ok(Err(Failure::Index { index, extent })),
+        Err(rx_cpu::RunError::DivisionByZero { .. }) => Ok(Err(Failure::Division)),
+        Err(rx_cpu::RunError::Assert { message, .. }) => Ok(Err(Failure::Assertion(message.to_string()))),
+        Err(other) => Err(other.to_string()),
+    }
+}
+
+/// A case, and what the interpreter makes of it.
+type Judged = (Case, Expected);
+
+/// Values, or the check that fails.
+type Expected = Result<Vec<Tensor>, Failure>;
+
+/// Runs some cases as CUDA C on the CPU; where that ends early, one by one.
+fn as_cuda(cases: &[Judged], table: &mut Table) {
+    let funcs: Vec<&PrimFunc> = cases.iter().map(|(case, _)| &case.func).collect();
+    let built = module(&funcs).map_err(|error| error.to_string());
+    let built =
+        built.and_then(|source| Simulator::build(&source, Options::default()).map_err(|error| error.to_string()));
+    let run = |simulator: &Simulator| {
+        let bytes: Vec<Vec<&[u8]>> = cases.iter().map(|(case, _)| case.bytes()).collect();
+        let values: Vec<Vec<Option<i64>>> = cases.iter().map(|(case, _)| case.values()).collect();
+        let order = Order::Ascending;
+        let call = |function: usize| Call { function, buffers: &bytes[function], values: &values[function], order };
+        let calls: Vec<Call<'_>> = (0..cases.len()).map(call).collect();
+        simulator.run(&calls).map_err(|error| error.to_string())
+    };
+    match (built.and_then(|simulator| run(&simulator)), cases) {
+        (Ok(outcomes), _) => {
+            for ((case, expected), outcome) in cases.iter().zip(outcomes) {
+                match table.agrees(case, outcome.as_ref().map_err(Failure::from), expected) {
+                    Ok(()) => table.as_cuda += 1,
+                    Err(why) => table.disagreements.push(format!("as CUDA: {why}")),
+                }
+            }
+        }
+        (Err(why), [(case, _)]) => {
+            println!("as CUDA: {}: {}", case.name, why.lines().take(3).collect::<Vec<_>>().join(" "));
+            table.because("as CUDA", &why);
+        }
+        (Err(_), cases) => {
+            let (some, others) = cases.split_at(cases.len() / 2);
+            as_cuda(some, table);
+            as_cuda(others, table);
+        }
+    }
+}
+
+/// Runs every function everywhere.
+fn run_all(corpus: &str, found: Vec<Found>) -> Table {
+    let mut table = Table { functions: found.len(), ..Table::default() };
+    let mut judged: Vec<Judged> = Vec::new();
+    for Found { place, func } in found {
+        let func = match func {
+            Ok(func) => func,
+            Err(why) => {
+                table.because("not read", &why);
+                continue;
+            }
+        };
+        table.read += 1;
+        let mut case = match case(&place, &func) {
+            Ok(case) => case,
+            Err(why) => {
+                table.because("not run", &why);
+                continue;
+            }
+        };
+        let expected = match case.interpreted(INTERPRETED) {
+            Ok(expected) => expected,
+            Err(rx_interp::RunError::Stopped(_)) => {
+                match on_cpu(&case) {
+                    Ok(_) => table.compiled_only += 1,
+                    Err(why) => table.because("not interpreted, and on the CPU", &why),
+                }
+                continue;
+            }
+            Err(why) => {
+                table.because("not interpreted", &why.to_string());
+                continue;
+            }
+        };
+        table.interpreted += 1;
+        case.func = rx_schedule::guards(&rx_schedule::simplify(&func)).0;
+        match on_cpu(&case) {
+            Ok(outcome) => match table.agrees(&case, outcome.as_ref().map_err(Clone::clone), &expected) {
+                Ok(()) => table.on_cpu += 1,
+                Err(why) => table.disagreements.push(format!("on the CPU: {why}")),
+            },
+            Err(why) if case.interpreted(Limits { zeroed: true, ..INTERPRETED }).is_err() => {
+                println!("on the CPU: {}: {why}", case.name);
+                table.undefined.insert(case.name.clone());
+                continue;
+            }
+            Err(why) => table.because("on the CPU", &why),
+        }
+        judged.push((case, expected));
+    }
+    if rx_cuda::simulator::compiler().is_ok() {
+        judged.chunks(AT_ONCE).for_each(|some| as_cuda(some, &mut table));
+    } else {
+        println!("skipped: no C++ compiler");
+        table.as_cuda = table.interpreted;
+    }
+    table.tell(corpus);
+    table
+}
+
+/// Panics where more than so many of a hundred functions do not run everywhere, or any gives other values somewhere.
+#[track_caller]
+fn hold(table: &Table, percent: usize) {
+    assert!(table.disagreements.is_empty(), "{}", table.disagreements.join("\n"));
+    let [cpu, cuda] = [table.on_cpu, table.as_cuda].map(|count| (count + table.compiled_only) * 100);
+    assert!(cpu >= table.functions * percent, "on the CPU");
+    assert!(cuda >= table.functions * percent, "as CUDA");
+}
+
+#[test]
+fn prim_funcs_of_modules_run_everywhere() {
+    let Some(folder) = cases() else { return };
+    hold(&run_all("modules", of_rows(&folder.join("cases/modules.jsonl"))), 95);
+}
+
+#[test]
+fn prim_funcs_of_tir_modules_run_everywhere() {
+    let Some(folder) = cases() else { return };
+    hold(&run_all("tir_modules", of_rows(&folder.join("cases/tir_modules.jsonl"))), 80);
+}
+
+#[test]
+fn prim_funcs_of_stages_run_everywhere() {
+    let Some(folder) = cases() else { return };
+    hold(&run_all("stages", of_files(&folder.join("models/stages"), "rx", FileKind::Rx)), 99);
+}
+
+#[test]
+fn prim_funcs_of_mlc_run_everywhere() {
+    let Some(folder) = cases() else { return };
+    hold(&run_all("mlc", of_files(&folder.join("models/mlc"), "py", FileKind::Python)), 99);
 }

@@ -61,6 +61,7 @@ fn block(code: Vec<Instruction>, read: &mut Vec<bool>, program: &mut Program) ->
             | Operation::Bound { .. }
             | Operation::Host { .. }
             | Operation::Call { .. }
+            | Operation::Dynamic { .. }
             | Operation::CallClosure { .. } => {}
         }
         instruction.operation.for_each_read(&mut |register| read[register.0 as usize] = true);

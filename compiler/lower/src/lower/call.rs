@@ -56,6 +56,7 @@ impl FunctionLowering<'_, '_> {
     /// A call of an operator with a compute definition.
     pub(super) fn computed(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         match schema.compute {
+            Some(Compute::View(_) | Compute::Loops(_)) if self.is_open(call, ty) => self.open(schema, call),
             Some(Compute::View(param)) => self.view(schema, call, param, ty),
             Some(Compute::Identity(param)) => self.identity(schema, call, param),
             Some(Compute::Loops(_)) => self.loops(schema, call, ty),

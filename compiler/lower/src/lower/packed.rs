@@ -8,6 +8,7 @@ use super::known::Known;
 use super::shape_heap::constant;
 use crate::program::Operation;
 use rx_base::edit_distance::nearest;
+use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_ir::{Argument, Call, Expr, ExprKind, Shape, StructInfo, TensorInfo};
 use rx_ops::Schema;
@@ -69,8 +70,9 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("vm.builtin.read_if_cond", |_, call| first(call.arguments)),
     ("vm.builtin.reshape", |lowering, call| {
         let mut arguments = call.arguments.into_iter();
-        match (arguments.next(), arguments.next()) {
-            (Some(value), Some(Known::Shape(dims))) => Ok(lowering.view_of(value, &dims)),
+        match (arguments.next(), arguments.next(), rx_ops::find(name("reshape"))) {
+            (Some(value), Some(Known::Shape(dims)), _) => Ok(lowering.view_of(value, &dims)),
+            (Some(value), Some(shape), Some(reshape)) => Ok(lowering.open_values(reshape, vec![value, shape])),
             _ => Err("it takes a tensor and a shape".to_owned()),
         }
     }),
@@ -160,6 +162,7 @@ impl FunctionLowering<'_, '_> {
                 let offset = offset.unwrap_or(Known::Null);
                 self.host_function("memory.view", vec![data, Known::Shape(dims), dtype, offset], false)
             }
+            _ if self.is_open(call, ty) => self.open(schema, call),
             _ => self.problem(format!("R.memory.view: the shape of the result is not known: it is {ty}")),
         }
     }

@@ -7,7 +7,7 @@ use rx_base::{Name, Severity};
 use rx_db::{FileId, FileKind, Workspace};
 use rx_ir::Function;
 use rx_lower::{Module, Problem, Program};
-use rx_runtime::{Backend, Executor, Output, RunError};
+use rx_runtime::{Backend, Executor, Limits, Output, RunError};
 use rx_tensor::Tensor;
 use rx_tir::PrimFunc;
 use std::cell::RefCell;
@@ -45,12 +45,19 @@ impl Text {
         Text::new(&format!("{head}{body}"))
     }
 
-    /// The program of `main`, memory planned; kernels are joined where `optimized`.
+    /// `main`, else the first function.
+    pub fn entry(&self) -> Name {
+        let functions = self.0.functions(self.1);
+        let main = functions.iter().find(|function| function.name == name("main"));
+        main.or(functions.first()).map_or(name("main"), |function| function.name)
+    }
+
+    /// The program of the entry, memory planned; kernels are joined where `optimized`.
     ///
     /// # Errors
     /// What has no lowering.
     pub fn program(&self, optimized: bool) -> Result<Program, Vec<Problem>> {
-        let mut program = rx_lower::lower(self, name("main"))?;
+        let mut program = rx_lower::lower(self, self.entry())?;
         if optimized {
             rx_lower::optimize(&mut program);
         }
@@ -58,12 +65,28 @@ impl Text {
         Ok(program)
     }
 
-    /// Runs `main`.
+    /// The program's constants; those of the metadata section as the text has them.
+    ///
+    /// # Errors
+    /// Where the text has no data for one.
+    pub fn constants(&self, program: &Program) -> Result<Vec<Tensor>, String> {
+        rx_execute::program::constants(&self.0, self.1, program)
+    }
+
+    /// Runs the entry.
     #[track_caller]
     pub fn run(&self, optimized: bool, backend: impl Backend, arguments: &[Tensor]) -> Ran {
+        self.run_within(Limits::default(), optimized, backend, arguments)
+    }
+
+    /// Runs the entry within limits.
+    #[track_caller]
+    pub fn run_within(&self, limits: Limits, optimized: bool, backend: impl Backend, arguments: &[Tensor]) -> Ran {
         let program = self.program(optimized).unwrap_or_else(|problems| panic!("{problems:#?}"));
-        let mut executor =
-            Executor::new(Arc::new(program), backend, &[], &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
+        let constants = self.constants(&program).unwrap_or_else(|why| panic!("{why}"));
+        let mut executor = Executor::new(Arc::new(program), backend, &constants, &mut |_| {})
+            .unwrap_or_else(|error| panic!("{error}"));
+        executor.limit(limits);
         let printed = Rc::new(RefCell::new(Vec::new()));
         let into = printed.clone();
         executor.on_print(move |text| into.borrow_mut().push(text.to_owned()));
@@ -95,6 +118,9 @@ impl Module for Text {
 
     fn prim_func(&self, name: Name) -> Option<Result<Arc<PrimFunc>, String>> {
         let read = self.0.prim_func(self.1, name)?;
-        Some(read.map(Arc::new).map_err(|diagnostics| format!("{diagnostics:?}")))
+        let said = |diagnostics: Vec<rx_base::Diagnostic<_>>| {
+            diagnostics.first().map_or_else(String::new, |first| first.message.clone())
+        };
+        Some(read.map(Arc::new).map_err(said))
     }
 }

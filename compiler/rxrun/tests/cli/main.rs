@@ -354,23 +354,33 @@ class Module:
     }
 }
 
-const MODELS: [&str; 15] = [
-    "s_resnet",
-    "s_resnet_dyn",
-    "s_mobilenet_v2",
-    "s_unet",
-    "s_dcgan",
-    "s_bert",
-    "s_vit",
-    "s_gpt2_dyn",
-    "s_llama_dyn",
-    "s_lstm",
-    "onnx_s_resnet",
-    "stages/s_resnet.legalized",
-    "stages/s_resnet.fuseops",
-    "stages/s_resnet.zero",
-    "stages/s_bert.legalized",
-];
+/// The models of the folder that have values, and their stages that stand in it with their constants: names without `.rx`.
+fn named(models: &Path) -> Vec<String> {
+    let names = |folder: &str, ending: &str| -> Vec<String> {
+        let entries = std::fs::read_dir(models.join(folder)).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter_map(|name| Some(name.strip_suffix(ending)?.to_owned())).collect();
+        names.sort();
+        names
+    };
+    let stages = names("stages", ".rx");
+    let mut all = Vec::new();
+    for model in names("", ".npz") {
+        let of = stages.iter().filter(|stage| stage.split('.').next() == Some(&model));
+        let of: Vec<String> = of.map(|stage| format!("stages/{stage}")).collect();
+        all.push(model);
+        all.extend(of);
+    }
+    all.retain(|name| {
+        let text = std::fs::read_to_string(models.join(format!("{name}.rx"))).unwrap_or_default();
+        let complete = !text.contains("metadata[") || text.contains("metadata = ");
+        if !complete {
+            println!("skipped: {name}: its text has no metadata section that holds its constants");
+        }
+        complete
+    });
+    all
+}
 
 /// The folder of models that `RX_MODELS` names.
 fn models() -> Option<PathBuf> {
@@ -393,12 +403,9 @@ fn model(models: &Path, name: &str) -> (String, String) {
 fn models_agree_with_pytorch() {
     let Some(models) = models() else { return };
     let folder = Folder::new();
-    for name in MODELS {
-        let (program, values) = model(&models, name);
-        // The interpreter takes seconds for convolutions; three of the smallest stand for it here.
-        let devices: &[&str] =
-            if ["s_lstm", "s_bert", "s_vit"].contains(&name) { &["cpu", "interp"] } else { &["cpu"] };
-        for device in devices {
+    for name in named(&models) {
+        let (program, values) = model(&models, &name);
+        for device in ["cpu", "interp"] {
             let args = [&program, "--inputs", &values, "--check", &values, "--device", device];
             let run = folder.run(&args).succeeds();
             println!("{name} on {device}: {}", run.stdout().lines().last().unwrap_or_default());
@@ -415,7 +422,8 @@ fn models_agree_with_pytorch_as_simulated_cuda() {
         return;
     }
     let folder = Folder::new();
-    for name in MODELS {
+    // A model and its last stage: those between have kernels of both.
+    for name in named(&models).iter().filter(|name| !name.contains('.') || name.ends_with(".lowered")) {
         let (program, values) = model(&models, name);
         let args = [&program, "--inputs", &values, "--check", &values, "--device", "cuda-sim"];
         let run = folder.run(&args).succeeds();
@@ -432,7 +440,7 @@ fn models_compile_as_cuda() {
         return;
     }
     let folder = Folder::new();
-    for name in MODELS {
+    for name in named(&models).iter().filter(|name| !name.contains('.') || name.ends_with(".lowered")) {
         let (program, _) = model(&models, name);
         for arch in ["sm_80", "sm_90"] {
             let run = folder.run(&[&program, "--emit", "ptx", "--arch", arch]).succeeds();

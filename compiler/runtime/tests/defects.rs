@@ -1,0 +1,160 @@
+//! The known defects as programs: what is right gives one result everywhere, and an index that the checker refuses is an
+//! error when the program is run all the same. `RX_CASES` names the folder; without it the tests say that they are skipped.
+
+mod common;
+
+use common::Text;
+use rx_base::Severity;
+use rx_db::{FileKind, Workspace};
+use rx_runtime::cuda::Simulated;
+use rx_runtime::{Backend, Fault, Limits, Output, RunError, cpu::Cpu, interp::Interpreter};
+use rx_tensor::{Tensor, compare, random};
+use std::path::PathBuf;
+
+/// What every symbol is.
+const EXTENT: i64 = 3;
+
+/// Rounds that the interpreter and simulated CUDA are asked for at most: some hundred times fewer than the largest
+/// convolutions take, which are left to the CPU.
+const MOST_ROUNDS: u64 = 1 << 24;
+
+/// A case: its name, its text, and the kind of its mistake, `-` of one that is right.
+struct Defect {
+    name: String,
+    text: String,
+    kind: String,
+}
+
+/// The cases on shapes, layouts and indices.
+fn defects() -> Option<Vec<Defect>> {
+    let Some(folder) = std::env::var_os("RX_CASES").map(|cases| PathBuf::from(cases).join("cases/defects")) else {
+        println!("skipped: RX_CASES is not set");
+        return None;
+    };
+    let rows = std::fs::read_to_string(folder.join("expected.tsv")).expect("readable");
+    let row = |row: &str| {
+        let mut fields = row.split('\t');
+        let (name, _, kind) = (fields.next()?, fields.next()?, fields.next()?);
+        let ours = ["s0_", "s1_", "s3_"].iter().any(|prefix| name.starts_with(prefix));
+        let text = std::fs::read_to_string(folder.join(name)).ok().filter(|_| ours)?;
+        Some(Defect { name: name.to_owned(), text, kind: kind.to_owned() })
+    };
+    Some(rows.lines().skip(1).filter_map(row).collect())
+}
+
+/// The module, whatever the checker says of it.
+fn read(text: &str) -> (Text, bool) {
+    let mut workspace = Workspace::new();
+    let file = workspace.add(text, FileKind::Rx);
+    let wrong = workspace.diagnostics(file).iter().any(|diagnostic| diagnostic.severity == Severity::Error);
+    (Text(workspace, file), wrong)
+}
+
+/// Tensors for the parameters of the entry.
+fn arguments(text: &Text) -> Vec<Tensor> {
+    let main = text.0.function(text.1, text.entry()).expect("a function");
+    let drawn = |(at, (_, ty)): (usize, &(rx_base::Name, rx_ir::StructInfo))| {
+        let tensor = ty.as_tensor().expect("a tensor");
+        let dims = tensor.shape.dims().expect("dims").iter();
+        let shape = dims.map(|dim| dim.substitute(&|_| Some(EXTENT.into())).as_constant().expect("an extent"));
+        let dtype = tensor.dtype.expect("a dtype");
+        random::draw(11, at as u64, dtype, &shape.collect::<Vec<_>>(), Some(4)).expect("drawn")
+    };
+    main.params.iter().enumerate().map(drawn).collect()
+}
+
+fn outcome(text: &Text, backend: impl Backend, arguments: &[Tensor]) -> Result<Vec<Tensor>, RunError> {
+    text.run(true, backend, arguments).result.map(Output::tensors)
+}
+
+/// As [`outcome`], of what does not take too long.
+fn short(text: &Text, backend: impl Backend, arguments: &[Tensor]) -> Option<Result<Vec<Tensor>, RunError>> {
+    let limits = Limits { rounds: Some(MOST_ROUNDS), bytes: None };
+    let result = text.run_within(limits, true, backend, arguments).result.map(Output::tensors);
+    (!matches!(&result, Err(error) if error.to_string().starts_with("stopped"))).then_some(result)
+}
+
+/// Whether two runs came to the same: values, or the same kind of failure.
+fn same(a: &Result<Vec<Tensor>, RunError>, b: &Result<Vec<Tensor>, RunError>) -> Result<(), String> {
+    match (a, b) {
+        (Ok(a), Ok(b)) => {
+            for (a, b) in a.iter().zip(b) {
+                let tolerance = if a.dtype() == rx_base::DType::FLOAT32 { 1e-4 } else { 2e-2 };
+                let result = compare(a, b, tolerance, tolerance).map_err(|error| error.to_string())?;
+                if !result.ok {
+                    return Err(result.to_string());
+                }
+            }
+            Ok(())
+        }
+        (Err(a), Err(b)) => match std::mem::discriminant(&a.fault) == std::mem::discriminant(&b.fault) {
+            true => Ok(()),
+            false => Err(format!("{a}, and {b}")),
+        },
+        (Ok(_), Err(error)) | (Err(error), Ok(_)) => Err(format!("only one fails: {error}")),
+    }
+}
+
+#[test]
+fn what_is_right_gives_one_result_everywhere() {
+    let Some(defects) = defects() else { return };
+    let simulated = rx_cuda::simulator::compiler().is_ok();
+    if !simulated {
+        println!("skipped: CUDA text, no C++ compiler");
+    }
+    let (mut ran, mut interpreted, mut as_cuda, mut failed) = (0, 0, 0, Vec::new());
+    for Defect { name, text, .. } in defects.iter().filter(|defect| defect.kind == "-") {
+        let (text, wrong) = read(text);
+        assert!(!wrong, "{name}");
+        let arguments = arguments(&text);
+        let compiled = outcome(&text, Cpu::default(), &arguments);
+        let mut others = Vec::new();
+        if let Some(other) = short(&text, Interpreter::default(), &arguments) {
+            interpreted += 1;
+            others.push(("the interpreter", other));
+            if simulated {
+                as_cuda += 1;
+                others.push(("CUDA", outcome(&text, Simulated::default(), &arguments)));
+            }
+        }
+        ran += usize::from(compiled.is_ok());
+        if let Err(error) = &compiled {
+            println!("{name}: {error}");
+        }
+        for (device, other) in others {
+            failed.extend(same(&compiled, &other).err().map(|why| format!("{name}: {device}: {why}")));
+        }
+    }
+    println!("{ran} run to an end on the CPU; {interpreted} on the interpreter and {as_cuda} as CUDA come to the same");
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn an_index_that_is_refused_is_an_error_when_it_runs() {
+    let Some(defects) = defects() else { return };
+    let about_indices = |defect: &&Defect| defect.kind.ends_with("out-of-bounds");
+    let (mut caught, mut failed) = (0, Vec::new());
+    for Defect { name, text, .. } in defects.iter().filter(about_indices) {
+        let (text, wrong) = read(text);
+        assert!(wrong, "{name}");
+        let arguments = arguments(&text);
+        for (device, result) in [
+            ("the interpreter", outcome(&text, Interpreter::default(), &arguments)),
+            ("the CPU", outcome(&text, Cpu::default(), &arguments)),
+        ] {
+            match result {
+                Err(RunError { fault: Fault::OutOfBounds { index, extent, .. }, .. })
+                    if !(0..extent).contains(&index) =>
+                {
+                    caught += 1;
+                }
+                // Of a slice the operator itself says so, when its operands are there.
+                Err(other) if other.to_string().contains("out of bounds") => caught += 1,
+                Err(other) => failed.push(format!("{name} on {device}: {other}")),
+                Ok(_) => failed.push(format!("{name} on {device}: it gives values")),
+            }
+        }
+    }
+    println!("{caught} runs end with an index");
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
