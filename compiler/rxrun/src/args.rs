@@ -38,10 +38,15 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub inputs: Vec<PathBuf>,
 
-    /// What the arrays of weights are, for a function whose weights another prepares: raw ones, which
-    /// `main_transform_params` is called with first, or prepared ones. It need not be said where names or shapes tell.
-    #[arg(long, value_enum, value_name = "WHICH")]
-    pub weights: Option<Weights>,
+    /// Weights: an .npz or .safetensors file in which every parameter from the function's `num_input` on must have an
+    /// array; what is missing, of another type or unused is told. `raw` or `prepared` says what arrays are of a function
+    /// whose weights another prepares (`main_transform_params`), where names and shapes do not tell.
+    #[arg(long, value_name = "FILE|raw|prepared", value_parser = weights)]
+    pub weights: Vec<Weights>,
+
+    /// Convert weights of another dtype to the parameter's.
+    #[arg(long, requires = "weights")]
+    pub convert_weights: bool,
 
     /// Seed of the values of parameters that have no array [default: 0].
     #[arg(long, value_name = "N")]
@@ -139,8 +144,17 @@ pub enum Device {
 }
 
 /// `--weights`.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Weights {
+    /// Arrays are what they are.
+    Are(Kind),
+    /// Where they stand.
+    File(PathBuf),
+}
+
+/// What weights are, of a function whose weights another prepares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
     /// As the model has them.
     Raw,
     /// As the function takes them.
@@ -183,6 +197,22 @@ enum ColorChoice {
 }
 
 impl Args {
+    /// What `--weights` says arrays are; what is said last holds.
+    pub fn kind_of_weights(&self) -> Option<Kind> {
+        self.weights.iter().rev().find_map(|weights| match weights {
+            Weights::Are(kind) => Some(*kind),
+            Weights::File(_) => None,
+        })
+    }
+
+    /// The files that `--weights` names.
+    pub fn weight_files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.weights.iter().filter_map(|weights| match weights {
+            Weights::File(path) => Some(path),
+            Weights::Are(_) => None,
+        })
+    }
+
     /// Whether standard error, where diagnostics go, is coloured.
     pub fn color(&self) -> bool {
         match self.color {
@@ -197,6 +227,16 @@ fn name_and_path(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, path)) if !name.is_empty() && !path.is_empty() => Ok((name.to_owned(), path.into())),
         _ => Err("write NAME=FILE.npy".to_owned()),
+    }
+}
+
+/// A file called as one of the words is written `./raw`.
+fn weights(text: &str) -> Result<Weights, String> {
+    match text {
+        "raw" => Ok(Weights::Are(Kind::Raw)),
+        "prepared" => Ok(Weights::Are(Kind::Prepared)),
+        "" => Err("write a file, raw or prepared".to_owned()),
+        path => Ok(Weights::File(path.into())),
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Choices {
 pub enum Source {
     /// A file of several, by name.
     Many(PathBuf),
+    /// A file of weights, by name.
+    Weights(PathBuf),
     /// A parameter, and the file of its value.
     One(String, PathBuf),
 }
@@ -39,6 +41,7 @@ impl Choices {
         let mut arrays: Vec<Source> = files.chain(single).collect();
         let settled = arrays.len();
         arrays.extend(args.inputs.iter().cloned().map(Source::Many));
+        arrays.extend(args.weight_files().cloned().map(Source::Weights));
         arrays.extend(args.input.iter().map(|(name, path)| Source::One(name.clone(), path.clone())));
         let device = said.device.and_then(|word| Device::from_str(word, false).ok());
         Choices {

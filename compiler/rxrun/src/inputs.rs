@@ -1,7 +1,7 @@
 //! The entry's arguments: from files, else drawn from the seed.
 
 use crate::args::Args;
-use crate::choices::{Choices, Source};
+use crate::arrays::{Given, arrays, listed};
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::session::Session;
@@ -11,9 +11,7 @@ use rx_base::{DType, Dim, Name, Span};
 use rx_execute::indexed_dims;
 use rx_execute::inputs::{Drawing, Input, Undrawable};
 use rx_ir::{Function, StructInfo};
-use rx_tensor::{FileError, Tensor, npy, npz, safetensors};
-use std::collections::HashMap;
-use std::path::Path;
+use rx_tensor::{Tensor, TensorError};
 
 /// The arguments, and what symbolic dims are.
 pub struct Inputs {
@@ -29,9 +27,10 @@ pub fn inputs(session: &Session, function: &Function, args: &Args, report: &mut 
     let mut given = arrays(&session.choices, function, preparation.as_ref(), report)?;
     let raw = match &preparation {
         Some(preparation) => {
-            preparation.is_raw(function, args.weights, &|param| given.find(&param).map(weights::described))?
+            let array = |param: Name| given.find(&param).map(weights::described);
+            preparation.is_raw(function, args.kind_of_weights(), &array)?
         }
-        None if args.weights.is_some() => {
+        None if args.kind_of_weights().is_some() => {
             let function = function.name;
             let what = format!("--weights: no function of the module prepares the weights of `{function}`");
             return Err(Failure::usage(what));
@@ -39,6 +38,15 @@ pub fn inputs(session: &Session, function: &Function, args: &Args, report: &mut 
         None => false,
     };
     let preparation = preparation.filter(|_| raw);
+    if args.weight_files().next().is_some() {
+        match &preparation {
+            Some(preparation) => complete(&mut given, session, &preparation.raw, 0, args, report)?,
+            None => {
+                let first = function.num_input.and_then(|count| usize::try_from(count).ok());
+                complete(&mut given, session, function, first.unwrap_or(usize::MAX), args, report)?;
+            }
+        }
+    }
     let own = preparation.as_ref().map_or(function.params.len(), |preparation| preparation.first);
     let mut inputs = taken(session, function, (own, 0), &mut given)?;
     let weights = match &preparation {
@@ -66,13 +74,10 @@ fn taken(
     (count, position): (usize, usize),
     given: &mut Given,
 ) -> Result<Inputs, Failure> {
-    let mut inputs = Reader { session, function, symbols: NameMap::default(), seed: session.choices.seed, position };
-    for (symbol, value) in &session.choices.dims {
-        inputs.symbols.insert(name(symbol), *value);
-    }
+    let mut inputs = Reader::of(session, function, position);
     let mut taken: Vec<Option<Tensor>> = Vec::with_capacity(count);
     for (at, (param, ty)) in function.params.iter().enumerate().take(count) {
-        let array = take(given, param);
+        let array = given.take(param);
         if let Some((source, array)) = &array {
             inputs.fits(at, ty, array, source)?;
         }
@@ -92,101 +97,70 @@ fn taken(
     Ok(Inputs { values, symbols: inputs.symbols })
 }
 
-/// Arrays by name, as files have them.
-struct Given {
-    exact: HashMap<String, (String, Tensor)>,
-}
-
-/// A parameter's array, taken out: by its name, else by its name with what no identifier has replaced.
-fn take(given: &mut Given, param: &str) -> Option<(String, Tensor)> {
-    if let Some(found) = given.exact.remove(param) {
-        return Some(found);
-    }
-    let key = given.exact.keys().find(|key| is_of(key, param))?.clone();
-    given.exact.remove(&key)
-}
-
-/// Whether an array of this name is for a parameter.
-fn is_of(array: &str, param: &str) -> bool {
-    array == param || identifier(array) == param
-}
-
-/// The name with every character that no identifier has replaced by `_`.
-fn identifier(name: &str) -> String {
-    name.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect()
-}
-
-impl Given {
-    /// The array for a parameter.
-    fn find(&self, param: &str) -> Option<&Tensor> {
-        let exact = self.exact.get(param);
-        let array = exact.or_else(|| self.exact.iter().find(|(name, _)| is_of(name, param)).map(|(_, array)| array));
-        array.map(|(_, array)| array)
-    }
-
-    /// Complains of an array that was named on the command line and is no parameter's.
-    fn unused(&self, args: &Args) -> Option<String> {
-        let named = args.input.iter().map(|(name, _)| name).find(|name| self.exact.contains_key(*name))?;
-        Some(format!("--input {named}: the function has no parameter of this name"))
-    }
-}
-
-/// Reads the arrays. What `rx.toml` names is meant for every function of its files: what this one does not need is left out,
-/// and said to be.
-fn arrays(
-    choices: &Choices,
+/// Holds the weights of `function`, its parameters from `first` on, against the arrays that there are: every one must
+/// have an array of its type, after conversion where that is asked for.
+///
+/// # Errors
+/// All that are missing or of another type, in one.
+fn complete(
+    given: &mut Given,
+    session: &Session,
     function: &Function,
-    preparation: Option<&Preparation>,
+    first: usize,
+    args: &Args,
     report: &mut Report,
-) -> Result<Given, Failure> {
-    let weights = preparation.map(|preparation| &preparation.raw.params[..]).unwrap_or_default();
-    let has = |name: &str| function.params.iter().chain(weights).any(|(param, _)| is_of(name, param));
-    let mut exact = HashMap::new();
-    let mut unread = None;
-    for (at, source) in choices.arrays.iter().enumerate() {
-        let (Source::Many(path) | Source::One(_, path)) = source;
-        let (shown, settled) = (path.display().to_string(), at < choices.settled);
-        let read = match source {
-            Source::Many(path) => many(path),
-            Source::One(name, _) if settled && !has(name) => {
-                let function = function.name;
-                let why = format!("`{name}`, for which rx.toml names it, is no parameter of `{function}`");
-                report.remark(&format!("{shown} is not read: {why}"));
-                continue;
+) -> Result<(), Failure> {
+    let own = function.name;
+    for (file, names) in &given.unused {
+        if !names.is_empty() {
+            report.remark(&format!("{file}: no parameters of `{own}`, and not read: {}", listed(names, ", ")));
+        }
+    }
+    let mut reader = Reader::of(session, function, 0);
+    let (mut wrong, mut drawn) = (Vec::new(), Vec::new());
+    for (at, (param, ty)) in function.params.iter().enumerate() {
+        let Some(key) = given.key(param).cloned() else {
+            match at >= first {
+                true => wrong.push(format!("`{param}`, {ty}, is missing")),
+                false => drawn.push(format!("`{param}`")),
             }
-            Source::One(name, _) if settled && is_given(choices, name) => continue,
-            Source::One(name, path) => npy::read_file(path).map(|array| vec![(name.clone(), array)]),
+            continue;
         };
-        match read.map_err(|error| format!("{shown}: {error}")) {
-            Ok(arrays) => exact.extend(arrays.into_iter().map(|(name, array)| (name, (shown.clone(), array)))),
-            // What it holds may stand elsewhere, too.
-            Err(why) if settled && matches!(source, Source::Many(_)) => unread = unread.or(Some(why)),
-            Err(why) => return Err(Failure::usage(why)),
+        let Some((source, array)) = given.exact.get_mut(&key) else { continue };
+        if let Some(dtype) = ty.as_tensor().and_then(|tensor| tensor.dtype)
+            && args.convert_weights
+            && !accepts(dtype, array.dtype())
+        {
+            let failed = |error: TensorError| Failure::usage(format!("{source}: `{key}`: {error}"));
+            *array = cast(array, dtype).map_err(failed)?;
+        }
+        if let Err(Failure::Input(message, _)) = reader.fits(at, ty, array, source) {
+            wrong.push(message);
         }
     }
-    let given = |param: &Name| exact.keys().any(|name: &String| is_of(name, param));
-    match unread {
-        Some(why) if function.params.iter().all(|(param, _)| given(param)) => {
-            report.remark(&format!("{why}; nothing of it is needed"));
-        }
-        Some(why) => return Err(Failure::usage(why)),
-        None => {}
+    if !drawn.is_empty() && first == usize::MAX {
+        let why = "the function does not say which of its parameters are weights (`num_input`)";
+        report.remark(&format!("drawn from the seed: {}; {why}", listed(&drawn, ", ")));
     }
-    Ok(Given { exact })
+    match wrong.len() {
+        0 => Ok(()),
+        1 => Err(Failure::Input(wrong.concat(), None)),
+        count => {
+            let message = format!("{count} arguments of `{own}` do not fit:\n  {}", listed(&wrong, "\n  "));
+            Err(Failure::Input(message, None))
+        }
+    }
 }
 
-/// Whether the command line gives the array of this name.
-fn is_given(choices: &Choices, name: &str) -> bool {
-    choices.arrays.iter().skip(choices.settled).any(|source| matches!(source, Source::One(other, _) if other == name))
-}
-
-/// The arrays of a file, without the results that stand beside them.
-fn many(path: &Path) -> Result<Vec<(String, Tensor)>, FileError> {
-    let is_safetensors = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("safetensors"));
-    let mut arrays = if is_safetensors { safetensors::read(path)? } else { npz::read(path)? };
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    arrays.retain(|(name, _)| !name.strip_prefix("out").is_some_and(is_number));
-    Ok(arrays)
+/// The elements as another dtype has them: integers wrap, floats round.
+fn cast(array: &Tensor, dtype: DType) -> Result<Tensor, TensorError> {
+    let mut cast = Tensor::zeros(dtype, array.shape())?;
+    for at in 0..array.len() {
+        if let Some(value) = array.get(at) {
+            cast.set(at, value);
+        }
+    }
+    Ok(cast)
 }
 
 struct Reader<'s> {
@@ -198,7 +172,13 @@ struct Reader<'s> {
     position: usize,
 }
 
-impl Reader<'_> {
+impl<'s> Reader<'s> {
+    /// One that knows the dims that were said.
+    fn of(session: &'s Session, function: &'s Function, position: usize) -> Reader<'s> {
+        let dims = session.choices.dims.iter().map(|(symbol, value)| (name(symbol), *value));
+        Reader { session, function, symbols: dims.collect(), seed: session.choices.seed, position }
+    }
+
     fn span(&self, param: usize) -> Option<Span> {
         self.session.workspace.param_span(self.session.file, self.function.name, param)
     }

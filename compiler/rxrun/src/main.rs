@@ -1,11 +1,11 @@
 //! `rxrun`: checks, compiles and runs a function of a Relax module.
 //!
-//! A face: it loads and checks the program ([`session`]), finds or draws the inputs ([`inputs`]), prepares
-//! weights ([`weights`]), has it lowered, built and
-//! run ([`execute`]) and watched ([`profile`], [`values`]), or prints a stage of it ([`emit`]), and says how it went
+//! A face: it loads and checks the program ([`session`]), finds or draws the inputs ([`arrays`], [`inputs`]), prepares
+//! weights ([`weights`]), has it lowered, built and run ([`execute`]) and watched ([`profile`], [`values`]), or prints a stage of it ([`emit`]), and says how it went
 //! ([`report`]). No rule of the language lives here.
 
 mod args;
+mod arrays;
 mod choices;
 mod describe;
 mod emit;

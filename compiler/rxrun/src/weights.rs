@@ -1,7 +1,7 @@
 //! Weights of a function that takes them prepared, as `LiftTransformParams` leaves it: `main` beside a function that makes of
 //! raw weights what `main` takes. Arrays are raw or prepared; which they are is said, or seen, and never guessed.
 
-use crate::args::Weights;
+use crate::args::Kind;
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::session::Session;
@@ -51,11 +51,11 @@ impl Preparation {
     pub fn is_raw(
         &self,
         function: &Function,
-        said: Option<Weights>,
+        said: Option<Kind>,
         array: &dyn Fn(Name) -> Option<(Vec<i64>, rx_base::DType)>,
     ) -> Result<bool, Failure> {
         if let Some(said) = said {
-            return Ok(said == Weights::Raw);
+            return Ok(said == Kind::Raw);
         }
         let prepared = function.params.get(self.first..).unwrap_or_default();
         let given = |params: &[(Name, StructInfo)]| -> Vec<Name> {

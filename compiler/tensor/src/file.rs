@@ -1,10 +1,20 @@
 //! Files of arrays: what goes wrong with them, and writing them whole or not at all.
 
 use crate::error::TensorError;
+use crate::tensor::Tensor;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
+
+/// What is read of a file of which not all is wanted.
+#[derive(Debug, Default)]
+pub struct Arrays {
+    /// The arrays that are wanted, with their names, in the file's order.
+    pub arrays: Vec<(String, Tensor)>,
+    /// The names of the others.
+    pub others: Vec<String>,
+}
 
 /// A file that cannot be read or written. Its text leaves the path to whoever named the file.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! NumPy's `.npz` format: a zip archive of `.npy` files, one per array.
 
-use crate::file::{FileError, FileProblem, write_atomically};
+use crate::file::{Arrays, FileError, FileProblem, write_atomically};
 use crate::npy;
 use crate::tensor::Tensor;
 use std::fs::File;
@@ -64,6 +64,17 @@ impl Npz {
         };
         read().map_err(|problem| FileError::of_array(&self.path, name, problem))
     }
+}
+
+/// Reads the arrays of a file whose names are wanted, in its order.
+///
+/// # Errors
+/// As [`Npz::open`] and [`Npz::read`].
+pub fn read_wanted(path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Arrays, FileError> {
+    let mut file = Npz::open(path)?;
+    let (names, others): (Vec<_>, Vec<_>) = file.names().to_vec().into_iter().partition(|name| wanted(name));
+    let arrays: Result<_, _> = names.into_iter().map(|name| file.read(&name).map(|array| (name, array))).collect();
+    Ok(Arrays { arrays: arrays?, others })
 }
 
 /// Reads all arrays of a file, in its order.

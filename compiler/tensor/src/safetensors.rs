@@ -1,6 +1,6 @@
 //! The safetensors format: the length of a JSON header, the header with each array's dtype, shape and place, the arrays.
 
-use crate::file::{FileError, FileProblem};
+use crate::file::{Arrays, FileError, FileProblem};
 use crate::tensor::Tensor;
 use rx_base::DType;
 use safetensors::Dtype;
@@ -17,6 +17,14 @@ const LONGEST_HEADER: u64 = 100_000_000;
 /// # Errors
 /// Where the file cannot be read, is none of the format, or has an array of a dtype that is not read.
 pub fn read(path: &Path) -> Result<Vec<(String, Tensor)>, FileError> {
+    read_wanted(path, &|_| true).map(|read| read.arrays)
+}
+
+/// Reads the arrays of a file whose names are wanted, in the order they stand in it; the bytes of others are passed over.
+///
+/// # Errors
+/// As [`read`]; an array that is not wanted may have any dtype of the format.
+pub fn read_wanted(path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Arrays, FileError> {
     let open = || -> Result<_, FileProblem> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -26,13 +34,21 @@ pub fn read(path: &Path) -> Result<Vec<(String, Tensor)>, FileError> {
     };
     let (mut file, header) = open().map_err(|problem| FileError::new(path, problem))?;
     // The format leaves no bytes between arrays, so one read after the other is each at its place.
-    let mut arrays = Vec::new();
+    let mut read = Arrays::default();
     for name in header.offset_keys() {
         let Some(info) = header.info(&name) else { continue };
-        let tensor = array(&mut file, info).map_err(|problem| FileError::of_array(path, &name, problem))?;
-        arrays.push((name, tensor));
+        let of_array = |problem| FileError::of_array(path, &name, problem);
+        if wanted(&name) {
+            let tensor = array(&mut file, info).map_err(of_array)?;
+            read.arrays.push((name, tensor));
+        } else {
+            let (start, end) = info.data_offsets;
+            let length = i64::try_from(end.saturating_sub(start)).unwrap_or(i64::MAX);
+            file.seek_relative(length).map_err(|error| of_array(error.into()))?;
+            read.others.push(name);
+        }
     }
-    Ok(arrays)
+    Ok(read)
 }
 
 /// Reads the header of a file of this length: arrays without gaps that fill the rest of it.
@@ -103,7 +119,7 @@ fn dtype(dtype: Dtype) -> Option<DType> {
 #[cfg(test)]
 mod tests {
     use super::{Dtype, dtype, header, read};
-    use crate::file::FileProblem;
+    use crate::file::{Arrays, FileProblem};
     use crate::tensor::Tensor;
     use rx_base::DType;
     use std::path::PathBuf;
@@ -137,6 +153,16 @@ mod tests {
         let read = arrays("scalar", &file(scalar, &7i64.to_le_bytes())).expect("two arrays");
         assert_eq!((read[0].1.shape(), read[0].1.as_slice::<i64>()), (&[][..], Some(&[7][..])));
         assert_eq!(read[1].1.shape(), [0, 4]);
+    }
+
+    #[test]
+    fn what_is_not_wanted_is_passed_over() {
+        let data = [&1.5f32.to_le_bytes()[..], &(-2.0f32).to_le_bytes(), &[0, 1, 7]].concat();
+        let path = std::env::temp_dir().join(format!("rx-tensor-wanted-{}.safetensors", std::process::id()));
+        std::fs::write(&path, file(TWO, &data)).expect("a file");
+        let Arrays { arrays: read, others } = super::read_wanted(&path, &|name| name == "b").expect("one array");
+        std::fs::remove_file(&path).expect("the file");
+        assert_eq!((read.len(), read[0].1.bytes(), others), (1, &[0, 1, 1][..], vec!["a.x".to_owned()]));
     }
 
     #[test]

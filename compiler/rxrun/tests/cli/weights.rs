@@ -94,3 +94,63 @@ fn a_function_whose_weights_nothing_prepares_has_no_choice() {
     folder.write("f.rx", "@R.function\ndef main(x: R.Tensor((2,), \"float32\")):\n    y = R.add(x, x)\n    return y\n");
     folder.run(&["f.rx", "--weights", "raw"]).fails(2, "no function of the module prepares the weights of `main`");
 }
+
+/// Two weights as a model's file calls them, and a parameter that is none.
+const TWO: &str = "\
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), dtype=\"float32\"), p_layer1_weight: R.Tensor((2,), dtype=\"float32\"), p_layer1_bias: R.Tensor((2,), dtype=\"float32\")):
+        R.func_attr({\"num_input\": 1})
+        y = R.add(R.multiply(x, p_layer1_weight), p_layer1_bias)
+        return y
+";
+
+fn two(arrays: &[(&str, &[i64], &[f32])]) -> Folder {
+    let folder = Folder::new();
+    folder.write("f.rx", TWO);
+    folder.arrays("x.npz", &[("x", &floats(&[2], &[1.0, 2.0]))]);
+    let tensors: Vec<_> = arrays.iter().map(|(name, shape, values)| (*name, floats(shape, values))).collect();
+    let tensors: Vec<_> = tensors.iter().map(|(name, tensor)| (*name, tensor)).collect();
+    folder.arrays("w.npz", &tensors);
+    folder
+}
+
+const WITH_WEIGHTS: [&str; 7] = ["f.rx", "--inputs", "x.npz", "--weights", "w.npz", "--device", "cpu"];
+
+#[test]
+fn weights_are_matched_as_torch_names_them_and_the_unused_are_told() {
+    let folder = two(&[
+        ("Layer1.weight", &[2], &[10.0, 10.0]),
+        ("layer1.bias", &[2], &[0.5, 0.5]),
+        ("optimizer.step", &[1], &[3.0]),
+    ]);
+    let run = folder.run(&WITH_WEIGHTS).succeeds();
+    assert!(run.stdout().contains("min 10.500000  mean 15.500000  max 20.500000"), "{}", run.stdout());
+    let told = "w.npz: no parameters of `main`, and not read: optimizer.step";
+    assert!(run.stderr().contains(told), "{}", run.stderr());
+}
+
+#[test]
+fn all_that_is_missing_or_of_another_shape_is_told_at_once() {
+    let folder = two(&[("layer1.bias", &[3], &[0.0; 3])]);
+    for told in [
+        "2 arguments of `main` do not fit:",
+        "`p_layer1_weight`, R.Tensor((2,), dtype=\"float32\"), is missing",
+        "the array for `p_layer1_bias` is float32 (3,), the parameter is",
+    ] {
+        folder.run(&WITH_WEIGHTS).fails(2, told);
+    }
+}
+
+#[test]
+fn weights_of_another_dtype_are_converted_where_that_is_asked_for() {
+    let folder = two(&[("layer1.bias", &[2], &[0.5, 0.5])]);
+    let doubled = rx_tensor::Tensor::from_values(rx_base::DType::FLOAT64, &[2], &[1.5f64, 2.5]).expect("a tensor");
+    folder.arrays("v.npz", &[("layer1.weight", &doubled)]);
+    let args = [&WITH_WEIGHTS[..], &["--weights", "v.npz"]].concat();
+    folder.run(&args).fails(2, "the array for `p_layer1_weight` is float64 (2,)");
+    let run = folder.run(&[&args[..], &["--convert-weights"]].concat()).succeeds();
+    assert!(run.stdout().contains("min 2.000000  mean 3.750000  max 5.500000"), "{}", run.stdout());
+    folder.run(&["f.rx", "--convert-weights"]).fails(2, "--weights");
+}
