@@ -16,6 +16,7 @@ use rx_runtime::interp::Interpreter;
 use rx_runtime::{Backend, Executor};
 use rx_syntax::document::FunctionKind;
 use rx_tensor::{Tensor, compare};
+use rx_transform::equal::structurally_equal;
 use std::sync::Arc;
 
 /// The most arithmetic operations of a function that the interpreter runs.
@@ -59,16 +60,13 @@ fn compare_function(before: File<'_>, after: File<'_>, name: Name, seed: u64) ->
     let (Some(old), Some(new)) = (before.function(name), after.function(name)) else {
         return Verdict::NotRun("the pass removes it".to_owned());
     };
-    if old.params.len() != new.params.len() {
+    let preparing = match preparing(before, after, &new) {
+        Ok(preparing) => preparing,
+        Err(why) => return Verdict::NotRun(why),
+    };
+    if preparing.is_none() && old.params.len() != new.params.len() {
         let counts = (old.params.len(), new.params.len());
         return Verdict::NotRun(format!("it takes {} arguments before and {} after", counts.0, counts.1));
-    }
-    // As `LiftTransformParams` leaves it: the same types, and other values.
-    let preparing =
-        [format!("{name}_transform_params"), "transform_params".to_owned()].map(|known| known.as_str().into());
-    let is_new = |known: &Name| after.function(*known).is_some() && before.function(*known).is_none();
-    if let Some(preparing) = preparing.iter().find(|known| is_new(known)) {
-        return Verdict::NotRun(format!("after the pass it takes weights that `{preparing}` prepares"));
     }
     let programs = before.lower(name).and_then(|old| {
         let new = after.lower(name).map_err(|why| format!("after the pass: {why}"))?;
@@ -80,7 +78,7 @@ fn compare_function(before: File<'_>, after: File<'_>, name: Name, seed: u64) ->
     };
     let mut reason = String::new();
     for symbols in small_values(&new) {
-        let drawn = match arguments(&old, &new, &symbols, seed) {
+        let drawn = match arguments(&old, preparing.as_ref().map_or(&new, |_| &old), &symbols, seed) {
             Ok(drawn) => drawn,
             Err(why) => {
                 reason = why;
@@ -101,12 +99,74 @@ fn compare_function(before: File<'_>, after: File<'_>, name: Name, seed: u64) ->
                 continue;
             }
         };
+        let drawn = match &preparing {
+            None => drawn,
+            Some(preparing) => match preparing.prepared(after, drawn, &new, work) {
+                Ok(drawn) => drawn,
+                Err(why) => return Verdict::Differs(format!("after the pass its weights cannot be prepared: {why}")),
+            },
+        };
         return match after.run(&new_program, &drawn, &own(&new), work) {
             Ok(right) => agreement(&left, &right, is_narrow(&old_program) || is_narrow(&new_program)),
             Err(why) => Verdict::Differs(format!("after the pass it fails: {why}")),
         };
     }
     Verdict::NotRun(reason)
+}
+
+/// What a pass made to prepare weights, as `LiftTransformParams` does: the function takes the same types and other values.
+struct Preparing {
+    transform: Name,
+    program: Program,
+    /// How many parameters in front are no weights.
+    inputs: usize,
+}
+
+/// The function that prepares the weights of `new` since the pass, if there is one.
+///
+/// # Errors
+/// One that cannot be lowered.
+fn preparing(before: File<'_>, after: File<'_>, new: &Function) -> Result<Option<Preparing>, String> {
+    let is_new = |known: Name| after.function(known).is_some() && before.function(known).is_none();
+    let own = Name::from(format!("{}_transform_params", new.name).as_str());
+    // All functions that share one have the same weights.
+    let transform = [own, Name::from("transform_params")].into_iter().find(|known| is_new(*known));
+    let inputs = new.num_input.and_then(|count| usize::try_from(count).ok());
+    let (Some(transform), Some(inputs)) = (transform, inputs) else { return Ok(None) };
+    if is_unchanged(before, after, new.name) {
+        return Ok(None);
+    }
+    Ok(Some(Preparing { transform, program: after.lower(transform)?, inputs }))
+}
+
+/// Whether a function is the same up to names: of those that could share what prepares weights, one may be left alone.
+fn is_unchanged(before: File<'_>, after: File<'_>, name: Name) -> bool {
+    let alone = |file: File<'_>| {
+        let mut module = file.workspace.module(file.file).ok()?;
+        module.items.retain(|item| item.name() == Some(name));
+        Some(module)
+    };
+    alone(before).zip(alone(after)).is_some_and(|(before, after)| structurally_equal(&before, &after))
+}
+
+impl Preparing {
+    /// The arguments with prepared weights in the place of raw ones.
+    fn prepared(
+        &self,
+        file: File<'_>,
+        mut arguments: Vec<Input>,
+        new: &Function,
+        work: i64,
+    ) -> Result<Vec<Input>, String> {
+        let raw = Input::Tuple(arguments.split_off(self.inputs.min(arguments.len())));
+        let weights = file.run(&self.program, &[raw], &NameMap::default(), work)?;
+        let wanted = new.params.len().saturating_sub(self.inputs);
+        if weights.len() != wanted {
+            return Err(format!("`{}` gives {} tensors, {wanted} are taken", self.transform, weights.len()));
+        }
+        arguments.extend(weights.into_iter().map(Input::Tensor));
+        Ok(arguments)
+    }
 }
 
 impl File<'_> {
