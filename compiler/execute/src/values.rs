@@ -16,6 +16,7 @@ use rx_runtime::interp::Interpreter;
 use rx_runtime::{Backend, Executor};
 use rx_syntax::document::FunctionKind;
 use rx_tensor::{Tensor, compare};
+use rx_transform::Bound;
 use rx_transform::equal::structurally_equal;
 use std::sync::Arc;
 
@@ -49,14 +50,17 @@ pub struct File<'w> {
     pub file: FileId,
 }
 
-/// Runs every public Relax function of `before` that `after` has too, and compares what they return.
-pub fn compare_functions(before: File<'_>, after: File<'_>, seed: u64) -> Vec<(Name, Verdict)> {
+/// Runs every public Relax function of `before` that `after` has too, and compares what they return. Of the function that
+/// `bound` speaks of, some parameters have become constants.
+pub fn compare_functions(before: File<'_>, after: File<'_>, bound: Option<&Bound>, seed: u64) -> Vec<(Name, Verdict)> {
     let public = before.workspace.functions(before.file).into_iter();
     let public = public.filter(|function| function.kind == FunctionKind::Relax && !function.private);
-    public.map(|function| (function.name, compare_function(before, after, function.name, seed))).collect()
+    let none = NameMap::default();
+    let bound = |name: Name| bound.filter(|bound| bound.function == name).map_or(&none, |bound| &bound.tensors);
+    public.map(|row| (row.name, compare_function(before, after, row.name, bound(row.name), seed))).collect()
 }
 
-fn compare_function(before: File<'_>, after: File<'_>, name: Name, seed: u64) -> Verdict {
+fn compare_function(before: File<'_>, after: File<'_>, name: Name, bound: &NameMap<Tensor>, seed: u64) -> Verdict {
     let (Some(old), Some(new)) = (before.function(name), after.function(name)) else {
         return Verdict::NotRun("the pass removes it".to_owned());
     };
@@ -64,7 +68,7 @@ fn compare_function(before: File<'_>, after: File<'_>, name: Name, seed: u64) ->
         Ok(preparing) => preparing,
         Err(why) => return Verdict::NotRun(why),
     };
-    if preparing.is_none() && old.params.len() != new.params.len() {
+    if preparing.is_none() && old.params.len() != new.params.len() + bound.len() {
         let counts = (old.params.len(), new.params.len());
         return Verdict::NotRun(format!("it takes {} arguments before and {} after", counts.0, counts.1));
     }
@@ -78,7 +82,8 @@ fn compare_function(before: File<'_>, after: File<'_>, name: Name, seed: u64) ->
     };
     let mut reason = String::new();
     for symbols in small_values(&new) {
-        let drawn = match arguments(&old, preparing.as_ref().map_or(&new, |_| &old), &symbols, seed) {
+        let types = types(&old, &new, preparing.is_some());
+        let drawn = match arguments(&old, &types, bound, &symbols, seed) {
             Ok(drawn) => drawn,
             Err(why) => {
                 reason = why;
@@ -99,6 +104,8 @@ fn compare_function(before: File<'_>, after: File<'_>, name: Name, seed: u64) ->
                 continue;
             }
         };
+        let kept = drawn.into_iter().zip(&types).filter(|(_, (param, _))| !bound.contains_key(param));
+        let drawn: Vec<Input> = kept.map(|(input, _)| input).collect();
         let drawn = match &preparing {
             None => drawn,
             Some(preparing) => match preparing.prepared(after, drawn, &new, work) {
@@ -248,12 +255,37 @@ fn own_symbols(function: &Function, symbols: &NameMap<i64>) -> NameMap<i64> {
     own
 }
 
-/// Arguments of the new function's types, which may say more than the old one's.
-fn arguments(old: &Function, new: &Function, symbols: &NameMap<i64>, seed: u64) -> Result<Vec<Input>, String> {
+/// The old function's parameters, with the new one's types: these may say more, but of weights that are prepared now.
+fn types(old: &Function, new: &Function, prepared: bool) -> Vec<(Name, StructInfo)> {
+    let all_there = old.params.len() == new.params.len();
+    let of = |(at, (param, own)): (usize, &(Name, StructInfo))| {
+        let same = |(_, (known, _)): &(usize, &(Name, StructInfo))| known == param;
+        let new = match all_there {
+            true => new.params.get(at),
+            false => new.params.iter().enumerate().find(same).map(|(_, param)| param),
+        };
+        let ty = new.filter(|_| !prepared).map_or(own, |(_, ty)| ty);
+        (*param, ty.clone())
+    };
+    old.params.iter().enumerate().map(of).collect()
+}
+
+/// Arguments of these types, but for parameters that are bound.
+fn arguments(
+    old: &Function,
+    types: &[(Name, StructInfo)],
+    bound: &NameMap<Tensor>,
+    symbols: &NameMap<i64>,
+    seed: u64,
+) -> Result<Vec<Input>, String> {
     let drawing = Drawing { seed, symbols };
     let indexed = indexed_dims(old);
     let mut drawn = Vec::new();
-    for (at, (param, ty)) in new.params.iter().enumerate() {
+    for (at, (param, ty)) in types.iter().enumerate() {
+        if let Some(tensor) = bound.get(param) {
+            drawn.push(Input::Tensor(tensor.duplicate().map_err(|error| error.to_string())?));
+            continue;
+        }
         if elements(ty, &drawing) > MOST_ELEMENTS {
             return Err(format!("the parameter `{param}` is large"));
         }

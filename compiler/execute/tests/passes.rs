@@ -21,12 +21,14 @@ fn read(text: &str) -> Option<(Workspace, FileId)> {
 fn verdicts(text: &str, steps: &[Step]) -> Option<Vec<(String, Verdict)>> {
     let (before, file) = read(text)?;
     let mut module = before.module(file).ok()?;
+    // A row binds parameters in one step.
+    let bound = steps.iter().find_map(|step| rx_transform::bound(&module, step));
     for step in steps {
-        module = (step.pass.run)(module, &step.arguments).ok()?;
+        module = (step.pass.run)(module, &step.arguments.clone().with_evaluator(rx_execute::evaluate)).ok()?;
     }
     let (after, new) = read(&rx_transform::print(&module))?;
     let old = File { workspace: &before, file };
-    let found = compare_functions(old, File { workspace: &after, file: new }, 0);
+    let found = compare_functions(old, File { workspace: &after, file: new }, bound.as_ref(), 0);
     Some(found.into_iter().map(|(name, verdict)| (name.to_string(), verdict)).collect())
 }
 
@@ -153,7 +155,11 @@ fn all_modules(texts: &[String]) -> (BTreeMap<&'static str, (usize, usize)>, Vec
 
 /// Whether a pass makes another text of a module.
 fn changes(text: &str, step: &Step) -> bool {
-    let made = |module| (step.pass.run)(module, &step.arguments).ok().map(|made| rx_transform::print(&made));
+    let made = |module| {
+        (step.pass.run)(module, &step.arguments.clone().with_evaluator(rx_execute::evaluate))
+            .ok()
+            .map(|made| rx_transform::print(&made))
+    };
     let read = read(text).and_then(|(workspace, file)| workspace.module(file).ok());
     read.is_some_and(|module: rx_transform::Module| {
         let before = rx_transform::print(&module);
@@ -195,7 +201,7 @@ fn a_function_that_gives_something_else_is_found() {
     let (before, file) = read(PROGRAM).expect("a program");
     let (after, new) = read(&PROGRAM.replace("(a, b), axis=1", "(b, a), axis=1")).expect("a program");
     let old = File { workspace: &before, file };
-    let found = compare_functions(old, File { workspace: &after, file: new }, 0);
+    let found = compare_functions(old, File { workspace: &after, file: new }, None, 0);
     let what = found.first().map(|(_, verdict)| format!("{verdict:?}")).unwrap_or_default();
     assert!(what.starts_with("Differs(\"output 0: ") && what.contains("the worst at ["), "{what}");
 }

@@ -142,7 +142,8 @@ impl Pipeline {
     fn verified(&self, step: &Step, after: File<'_>, seed: u64) -> Result<Vec<String>, Failure> {
         let pass = step.pass.name;
         let (before, file) = checked(&self.text, self.operators.clone());
-        let verdicts = compare_functions(File { workspace: &before, file }, after, seed);
+        let bound = rx_transform::bound(&self.module, step);
+        let verdicts = compare_functions(File { workspace: &before, file }, after, bound.as_ref(), seed);
         let line = |(function, verdict): (Name, Verdict)| match verdict {
             Verdict::Same(worst) => {
                 Ok(format!("{pass}: `{function}`: the values agree, the worst difference is {worst:.3e}"))

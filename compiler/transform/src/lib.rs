@@ -12,6 +12,7 @@ pub mod print;
 pub mod substitute;
 pub mod walk;
 
+pub use passes::bind_params::{Bound, bound};
 pub use print::print;
 
 /// A module whose functions that passes make are loop-level functions.

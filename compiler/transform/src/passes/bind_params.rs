@@ -6,7 +6,7 @@
 mod tensors;
 
 use crate::make::{Changed, infer_again};
-use crate::pass::{Arguments, Parameter, Pass, PassError};
+use crate::pass::{Arguments, Parameter, Pass, PassError, Step};
 use crate::substitute::replace_in_sequence;
 use crate::{Module, constant, walk};
 use rx_base::edit_distance::nearest;
@@ -58,8 +58,29 @@ fn mistake(what: &str) -> PassError {
     PassError(format!("BindParams: {what}"))
 }
 
-/// Puts constants in the place of parameters.
-fn bind(function: &mut RelaxFunction, given: &Map<String, Value>, constants: &mut Constants) -> Result<(), PassError> {
+/// A function and the tensors that its parameters become.
+pub struct Bound {
+    /// The function's name.
+    pub function: Name,
+    /// By parameter.
+    pub tensors: NameMap<Tensor>,
+}
+
+/// What a step of this pass binds in a module; `None` of another step, or one that fails.
+pub fn bound(module: &Module, step: &Step) -> Option<Bound> {
+    let (Value::String(wanted), Value::Object(params)) = (step.arguments.get(0), step.arguments.get(1)) else {
+        return None;
+    };
+    let function =
+        module.functions().find(|function| function.name.as_str() == wanted && step.pass.name == PASS.name)?;
+    Some(Bound { function: function.name, tensors: tensors_of(function, params).ok()? })
+}
+
+/// The tensors that are given, by parameter.
+///
+/// # Errors
+/// A parameter that the function lacks, a value that is no tensor.
+fn tensors_of(function: &RelaxFunction, given: &Map<String, Value>) -> Result<NameMap<Tensor>, PassError> {
     let mut tensors: NameMap<Tensor> = NameMap::default();
     for (param, value) in given {
         let declared = function.params.iter().find(|(known, _)| known.as_str() == param);
@@ -71,6 +92,12 @@ fn bind(function: &mut RelaxFunction, given: &Map<String, Value>, constants: &mu
         let read = tensors::read(value, ty).map_err(|problem| mistake(&format!("`{param}`: {problem}")))?;
         tensors.insert(*known, read);
     }
+    Ok(tensors)
+}
+
+/// Puts constants in the place of parameters.
+fn bind(function: &mut RelaxFunction, given: &Map<String, Value>, constants: &mut Constants) -> Result<(), PassError> {
+    let tensors = tensors_of(function, given)?;
     let dims = settled(function, &tensors)?;
     if !dims.is_empty() {
         super::bind_symbolic_vars::bind(function, &dims);
