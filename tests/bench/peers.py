@@ -127,7 +127,9 @@ def parameters(text):
 
 def arguments(text, model, inputs):
     """rx's arguments by name; None where a weight's name or shape tells that the network is another."""
-    named = {re.sub(r"\W", "_", name.lower()): value for name, value in model.state_dict().items()}
+    # Buffers that no file of weights has, too.
+    all_named = {**dict(model.named_buffers()), **model.state_dict()}
+    named = {re.sub(r"\W", "_", name.lower()): value for name, value in all_named.items()}
     arrays, rest = {}, list(inputs)
     for name, dims in parameters(text):
         own = re.sub(r"^[pbc]_", "", name)
