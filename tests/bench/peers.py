@@ -120,7 +120,7 @@ def settle(model):
 
 def parameters(text):
     """Names and shapes of `main`'s parameters, in order."""
-    header = re.search(r"def main\((.*?)\) ->", text, re.S).group(1)
+    header = re.search(r"def main\((.*?)\) ->", text, re.DOTALL).group(1)
     found = re.findall(r"(\w+): R\.Tensor\(\(([^)]*)\)", header)
     return [(name, [part.strip() for part in dims.split(",") if part.strip()]) for name, dims in found]
 
