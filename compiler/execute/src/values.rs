@@ -61,64 +61,98 @@ pub fn compare_functions(before: File<'_>, after: File<'_>, bound: Option<&Bound
 }
 
 fn compare_function(before: File<'_>, after: File<'_>, name: Name, bound: &NameMap<Tensor>, seed: u64) -> Verdict {
-    let (Some(old), Some(new)) = (before.function(name), after.function(name)) else {
-        return Verdict::NotRun("the pass removes it".to_owned());
-    };
-    let preparing = match preparing(before, after, &new) {
-        Ok(preparing) => preparing,
-        Err(why) => return Verdict::NotRun(why),
-    };
-    if preparing.is_none() && old.params.len() != new.params.len() + bound.len() {
-        let counts = (old.params.len(), new.params.len());
-        return Verdict::NotRun(format!("it takes {} arguments before and {} after", counts.0, counts.1));
+    match Comparison::of(before, after, name, bound, seed) {
+        Ok(comparison) => comparison.verdict(),
+        Err(why) => Verdict::NotRun(why),
     }
-    let programs = before.lower(name).and_then(|old| {
-        let new = after.lower(name).map_err(|why| format!("after the pass: {why}"))?;
-        Ok((old, new))
-    });
-    let (old_program, new_program) = match programs {
-        Ok(programs) => programs,
-        Err(why) => return Verdict::NotRun(why),
-    };
-    let mut reason = String::new();
-    for symbols in small_values(&new) {
-        let types = types(&old, &new, preparing.is_some());
-        let drawn = match arguments(&old, &types, bound, &symbols, seed) {
-            Ok(drawn) => drawn,
-            Err(why) => {
-                reason = why;
-                continue;
+}
+
+/// A function before and after a pass.
+struct Comparison<'w> {
+    before: File<'w>,
+    after: File<'w>,
+    name: Name,
+    old: Function,
+    new: Function,
+    old_program: Program,
+    new_program: Program,
+    preparing: Option<Preparing>,
+    /// Parameters that have become constants.
+    bound: &'w NameMap<Tensor>,
+    seed: u64,
+}
+
+impl<'w> Comparison<'w> {
+    /// # Errors
+    /// Why the two cannot be compared.
+    fn of(
+        before: File<'w>,
+        after: File<'w>,
+        name: Name,
+        bound: &'w NameMap<Tensor>,
+        seed: u64,
+    ) -> Result<Comparison<'w>, String> {
+        let functions = before.function(name).zip(after.function(name));
+        let (old, new) = functions.ok_or("the pass removes it")?;
+        let preparing = preparing(before, after, &new)?;
+        if preparing.is_none() && old.params.len() != new.params.len() + bound.len() {
+            let counts = (old.params.len(), new.params.len());
+            return Err(format!("it takes {} arguments before and {} after", counts.0, counts.1));
+        }
+        let old_program = before.lower(name)?;
+        let new_program = after.lower(name).map_err(|why| format!("after the pass: {why}"))?;
+        Ok(Comparison { before, after, name, old, new, old_program, new_program, preparing, bound, seed })
+    }
+
+    /// What comes out with the first arguments that the function before the pass can be run on.
+    fn verdict(&self) -> Verdict {
+        let mut reason = String::new();
+        // Where a type says no dtype, the program may say it.
+        let is_open = |ty: &StructInfo| concrete(ty, DType::FLOAT32) != concrete(ty, DType::INT32);
+        let dtypes = match self.new.params.iter().any(|(_, ty)| is_open(ty)) {
+            true => &[DType::FLOAT32, DType::INT32][..],
+            false => &[DType::FLOAT32][..],
+        };
+        for open in dtypes {
+            for symbols in small_values(&self.new) {
+                match self.with(&symbols, *open) {
+                    Ok(verdict) => return verdict,
+                    Err(why) => reason = why,
+                }
             }
-        };
-        let work = [before, after].into_iter().filter_map(|file| file.operations(name, &symbols)).max();
-        let Some(work) = work.filter(|work| *work <= MOST_OPERATIONS) else {
-            reason = "it computes too much, or how much is not known".to_owned();
-            continue;
-        };
+        }
+        Verdict::NotRun(reason)
+    }
+
+    /// Runs both with these dims, and this dtype where types say none.
+    ///
+    /// # Errors
+    /// Why the function before the pass cannot be run so.
+    fn with(&self, symbols: &NameMap<i64>, open: DType) -> Result<Verdict, String> {
+        let types = types(&self.old, &self.new, self.preparing.is_some());
+        let drawing = Drawing { seed: self.seed, symbols };
+        let drawn = arguments(&self.old, &types, self.bound, &drawing, open)?;
+        let work = [self.before, self.after].into_iter().filter_map(|file| file.operations(self.name, symbols)).max();
+        let work = work.filter(|work| *work <= MOST_OPERATIONS);
+        let work = work.ok_or("it computes too much, or how much is not known")?;
         // What only the new function names has its value there; the old one reads its symbols off the arguments.
-        let own = |function: &Function| own_symbols(function, &symbols);
-        let left = match before.run(&old_program, &drawn, &own(&old), work) {
-            Ok(values) => values,
-            Err(why) => {
-                reason = why;
-                continue;
-            }
-        };
-        let kept = drawn.into_iter().zip(&types).filter(|(_, (param, _))| !bound.contains_key(param));
-        let drawn: Vec<Input> = kept.map(|(input, _)| input).collect();
-        let drawn = match &preparing {
-            None => drawn,
-            Some(preparing) => match preparing.prepared(after, drawn, &new, work) {
+        let left = self.before.run(&self.old_program, &drawn, &own_symbols(&self.old, symbols), work)?;
+        let kept = drawn.into_iter().zip(&types).filter(|(_, (param, _))| !self.bound.contains_key(param));
+        let mut drawn: Vec<Input> = kept.map(|(input, _)| input).collect();
+        if let Some(preparing) = &self.preparing {
+            drawn = match preparing.prepared(self.after, drawn, &self.new, work) {
                 Ok(drawn) => drawn,
-                Err(why) => return Verdict::Differs(format!("after the pass its weights cannot be prepared: {why}")),
-            },
-        };
-        return match after.run(&new_program, &drawn, &own(&new), work) {
-            Ok(right) => agreement(&left, &right, is_narrow(&old_program) || is_narrow(&new_program)),
+                Err(why) => {
+                    let what = format!("after the pass its weights cannot be prepared: {why}");
+                    return Ok(Verdict::Differs(what));
+                }
+            };
+        }
+        Ok(match self.after.run(&self.new_program, &drawn, &own_symbols(&self.new, symbols), work) {
+            Ok(right) => agreement(&left, &right, is_narrow(&self.old_program) || is_narrow(&self.new_program)),
             Err(why) => Verdict::Differs(format!("after the pass it fails: {why}")),
-        };
+        })
     }
-    Verdict::NotRun(reason)
 }
 
 /// What a pass made to prepare weights, as `LiftTransformParams` does: the function takes the same types and other values.
@@ -275,10 +309,9 @@ fn arguments(
     old: &Function,
     types: &[(Name, StructInfo)],
     bound: &NameMap<Tensor>,
-    symbols: &NameMap<i64>,
-    seed: u64,
+    drawing: &Drawing<'_>,
+    open: DType,
 ) -> Result<Vec<Input>, String> {
-    let drawing = Drawing { seed, symbols };
     let indexed = indexed_dims(old);
     let mut drawn = Vec::new();
     for (at, (param, ty)) in types.iter().enumerate() {
@@ -286,26 +319,29 @@ fn arguments(
             drawn.push(Input::Tensor(tensor.duplicate().map_err(|error| error.to_string())?));
             continue;
         }
-        if elements(ty, &drawing) > MOST_ELEMENTS {
+        if elements(ty, drawing) > MOST_ELEMENTS {
             return Err(format!("the parameter `{param}` is large"));
         }
         let below = indexed.get(at).map(Vec::as_slice).unwrap_or_default();
-        let input =
-            drawing.draw(at, &concrete(ty), below).map_err(|why| format!("the parameter `{param}` is {ty}: {why}"))?;
+        let input = drawing
+            .draw(at, &concrete(ty, open), below)
+            .map_err(|why| format!("the parameter `{param}` is {ty}: {why}"))?;
         drawn.push(input);
     }
     Ok(drawn)
 }
 
-/// A type that a value may have of which less is said: what is not known of a tensor is `float32` and extents of 2.
-fn concrete(ty: &StructInfo) -> StructInfo {
+/// A type that a value may have of which less is said: a tensor's dtype is `open`, and its extents are 2.
+fn concrete(ty: &StructInfo, open: DType) -> StructInfo {
     match ty {
         StructInfo::Tensor(tensor) if tensor.shape.dims().is_none() || tensor.dtype.is_none() => {
             let few = || vec![Dim::constant(2); tensor.shape.ndim().unwrap_or(2)];
             let dims = tensor.shape.dims().map_or_else(few, <[Dim]>::to_vec);
-            StructInfo::tensor(dims, Some(tensor.dtype.unwrap_or(DType::FLOAT32)))
+            StructInfo::tensor(dims, Some(tensor.dtype.unwrap_or(open)))
         }
-        StructInfo::Tuple(fields) => StructInfo::tuple(fields.iter().map(concrete).collect::<Vec<_>>()),
+        StructInfo::Tuple(fields) => {
+            StructInfo::tuple(fields.iter().map(|field| concrete(field, open)).collect::<Vec<_>>())
+        }
         other => other.clone(),
     }
 }
