@@ -56,6 +56,10 @@ impl Given {
 
     /// The name of the array for a parameter: the nearest.
     pub fn key(&self, param: &str) -> Option<&String> {
+        // No name is nearer, and most are found so: looking through all for each would take the square of their number.
+        if let Some((name, _)) = self.exact.get_key_value(param) {
+            return Some(name);
+        }
         let near = self.exact.keys().filter_map(|name| Some((distance(name, param)?, name)));
         near.min().map(|(_, name)| name)
     }
