@@ -31,6 +31,7 @@ pub mod suppression;
 pub mod tir;
 pub mod trace;
 pub mod unify;
+pub mod written_prim_func;
 
 pub use entry::{Entry, ItemPart, Outer, Place};
 pub use file_context::FileContext;

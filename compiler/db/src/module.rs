@@ -7,10 +7,11 @@ use rx_analysis::elaborate::{Row, RowKind};
 use rx_analysis::function::ItemPlace;
 use rx_analysis::metadata;
 use rx_analysis::relax_function::relax_function;
+use rx_analysis::written_prim_func::{WrittenAttributes, written_attributes};
 use rx_analysis::{ItemPart, body, tir};
 use rx_base::name::name;
 use rx_base::{Diagnostic, Name, Span};
-use rx_ir::{ConstantData, Constants, Function, IndexSites, Item, Module, Origin, Signature};
+use rx_ir::{ConstantData, Constants, Function, IndexSites, Item, LoopBody, LoopFunction, Module, Origin, Signature};
 use rx_syntax::document::{FunctionKind, ItemKind};
 use rx_tir::PrimFunc;
 use std::sync::Arc;
@@ -66,7 +67,7 @@ impl Workspace {
     ///
     /// # Errors
     /// What keeps it from being read: several classes, or Relax text outside functions that rx does not look at.
-    pub fn module<L>(&self, file: FileId) -> Result<Module<L>, String> {
+    pub fn module(&self, file: FileId) -> Result<Module<PrimFunc>, String> {
         let Some((db, document, inputs)) = self.parts(file) else { return Err("the file is gone".to_owned()) };
         let mut module =
             Module { prelude: Arc::from(""), constants: Constants::default(), class: None, items: Vec::new() };
@@ -99,11 +100,18 @@ impl Workspace {
                     prelude.push_str(&text);
                 }
                 _ if text.trim().is_empty() => {}
-                _ => {
-                    let private = inputs.items.get(at).is_some_and(|input| full_signature(db, *input).is_private());
-                    let text = dedented(&text, item.indent).into();
-                    module.items.push(Item::Text { name: item.name, private, text });
+                ItemKind::Function(FunctionKind::Prim)
+                    if let (Some(name), Some(input)) = (item.name, inputs.items.get(at)) =>
+                {
+                    let private = full_signature(db, *input).is_private();
+                    let loops = || tir::prim_func(&item.segments, &scope_context(db, input.scope(db)), name).ok();
+                    let function = loop_function(name, private, item, &text, loops);
+                    module.items.push(function.map_or_else(
+                        || Item::Text { name: item.name, text: dedented(&text, item.indent).into() },
+                        |function| Item::Loops(Arc::new(function)),
+                    ));
                 }
+                _ => module.items.push(Item::Text { name: item.name, text: dedented(&text, item.indent).into() }),
             }
         }
         module.prelude = prelude.into();
@@ -191,6 +199,39 @@ impl Workspace {
         let (_, document, _) = self.parts(file)?;
         document.items().iter().rposition(|item| item.name == Some(name) && item.kind == ItemKind::Function(kind))
     }
+}
+
+/// A prim_func as it is written; `None` where its text cannot be divided around its attributes.
+fn loop_function(
+    name: Name,
+    private: bool,
+    item: &rx_syntax::document::Item,
+    text: &str,
+    loops: impl FnOnce() -> Option<PrimFunc>,
+) -> Option<LoopFunction<PrimFunc>> {
+    let WrittenAttributes { place, entries } = written_attributes(&item.segments)?;
+    let (before, after) = (text.get(..place.start)?, text.get(place.end..)?);
+    let before = dedented_part(before, item.indent);
+    let after = match before.ends_with('\n') {
+        true => dedented_part(after, item.indent),
+        false => {
+            let (line, lines) = after.split_once('\n').unwrap_or((after, ""));
+            format!("{}\n{}", line.trim_end_matches('\r'), dedented_part(lines, item.indent))
+        }
+    };
+    let before = before.trim_start_matches('\n').into();
+    let after = format!("{}\n", after.trim_end()).into();
+    let body = LoopBody::Written { before, after, loops: loops().map(Arc::new) };
+    Some(LoopFunction { name, private, attributes: entries, body })
+}
+
+/// Lines without the `indent` columns of their block, and without carriage returns; the last may go on.
+fn dedented_part(text: &str, indent: u32) -> String {
+    let without = |line: &str| {
+        let blank = line.len() - line.trim_start_matches(' ').len();
+        line.get(blank.min(indent as usize)..).unwrap_or(line).replace('\r', "")
+    };
+    text.split_inclusive('\n').map(without).collect()
 }
 
 /// Lines without the `indent` columns of their block, without blank lines around.

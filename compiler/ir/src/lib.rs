@@ -16,7 +16,9 @@ pub mod values;
 pub use constants::{ConstantData, Constants};
 pub use expr::{Argument, Attr, Call, Callee, Expr, ExprKind, Literal, Origin, PrimValue};
 pub use function::{Binding, BindingKind, Body, Function};
-pub use module::{Block, BoundValue, Branches, Item, Module, RelaxFunction, Sequence, VarBinding};
+pub use module::{
+    Block, BoundValue, Branches, Item, LoopBody, LoopFunction, Module, RelaxFunction, Sequence, VarBinding,
+};
 pub use signature::{BufferParam, FunctionSignature, PrimFuncSignature, PrimParam, PrimParamKind, Signature};
 pub use struct_info::{
     DTensorInfo, FunctionInfo, Placement, PrimInfo, Readings, Shape, Spelling, StructInfo, TensorInfo, VDevice,

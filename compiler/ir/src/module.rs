@@ -28,23 +28,73 @@ pub struct Module<L> {
 pub enum Item<L> {
     /// A Relax function.
     Relax(Arc<RelaxFunction>),
-    /// A function that a pass made.
-    Loops {
-        /// Its name in the module.
-        name: Name,
-        /// The function.
-        func: Arc<L>,
-    },
-    /// What no pass has touched: a prim_func, the module's attributes, an external function. Lines without the indentation
-    /// of the class, the last with its line break.
+    /// A prim_func.
+    Loops(Arc<LoopFunction<L>>),
+    /// What no pass looks into: the module's attributes, an external function. Lines without the indentation of the class,
+    /// the last with its line break.
     Text {
         /// The name it binds.
         name: Option<Name>,
-        /// Whether it is a function that only its module may call.
-        private: bool,
         /// Its text.
         text: Arc<str>,
     },
+}
+
+/// A prim_func of a module: one that is written, or one that a pass made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoopFunction<L> {
+    /// Its name in the module.
+    pub name: Name,
+    /// Whether only its module may call it.
+    pub private: bool,
+    /// What `T.func_attr` says, in order.
+    pub attributes: Vec<(Arc<str>, Attr)>,
+    /// What it does.
+    pub body: LoopBody<L>,
+}
+
+/// What a prim_func does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LoopBody<L> {
+    /// As it is written, for it says more than the loop-level IR knows (regions, annotations): lines without the indentation
+    /// of the class, in two parts.
+    Written {
+        /// What stands before the dictionary of its `T.func_attr`; without one, its decorators and header, with the line
+        /// break.
+        before: Arc<str>,
+        /// What stands behind the dictionary; without one, the statements.
+        after: Arc<str>,
+        /// The same as loops; `None` where it holds what the loop-level IR does not have.
+        loops: Option<Arc<L>>,
+    },
+    /// As loops.
+    Made(Arc<L>),
+}
+
+impl<L> LoopFunction<L> {
+    /// What it does, as loops; `None` where it holds what the loop-level IR does not have.
+    pub fn loops(&self) -> Option<&Arc<L>> {
+        match &self.body {
+            LoopBody::Written { loops, .. } => loops.as_ref(),
+            LoopBody::Made(loops) => Some(loops),
+        }
+    }
+
+    /// What its `T.func_attr` says of `key`.
+    pub fn attribute(&self, key: &str) -> Option<&Attr> {
+        self.attributes.iter().rfind(|(own, _)| &**own == key).map(|(_, value)| value)
+    }
+
+    /// Gives an attribute a value: in its place where it has one, else in the order of the keys, as TVM prints them.
+    pub fn set_attribute(&mut self, key: &str, value: Attr) {
+        match self.attributes.iter_mut().rfind(|(own, _)| &**own == key) {
+            Some((_, old)) => *old = value,
+            None => {
+                let at = self.attributes.iter().position(|(own, _)| &**own > key).unwrap_or(self.attributes.len());
+                self.attributes.insert(at, (Arc::from(key), value));
+            }
+        }
+    }
 }
 
 /// A Relax function.
@@ -124,17 +174,17 @@ impl<L> Item<L> {
     pub fn name(&self) -> Option<Name> {
         match self {
             Item::Relax(function) => Some(function.name),
-            Item::Loops { name, .. } => Some(*name),
+            Item::Loops(function) => Some(function.name),
             Item::Text { name, .. } => *name,
         }
     }
 
-    /// Whether it is a function that only its module may call. What passes make of loops is theirs alone.
+    /// Whether it is a function that only its module may call.
     pub fn is_private(&self) -> bool {
         match self {
             Item::Relax(function) => function.private,
-            Item::Loops { .. } => true,
-            Item::Text { private, .. } => *private,
+            Item::Loops(function) => function.private,
+            Item::Text { .. } => false,
         }
     }
 }
@@ -144,6 +194,14 @@ impl<L> Module<L> {
     pub fn functions(&self) -> impl Iterator<Item = &RelaxFunction> {
         self.items.iter().filter_map(|item| match item {
             Item::Relax(function) => Some(&**function),
+            _ => None,
+        })
+    }
+
+    /// Its prim_funcs, in order.
+    pub fn prim_funcs(&self) -> impl Iterator<Item = &LoopFunction<L>> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Loops(function) => Some(&**function),
             _ => None,
         })
     }

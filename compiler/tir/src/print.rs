@@ -14,10 +14,26 @@ use crate::stmt::{Block, Stmt};
 use names::Names;
 use rustc_hash::FxHashMap;
 
+/// What a function says of itself beside its loops.
+#[derive(Clone, Copy, Debug)]
+pub struct Header<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Whether only its module may call it.
+    pub private: bool,
+    /// The dictionary of its `T.func_attr`, as Python writes it; none where it is empty.
+    pub attributes: &'a str,
+}
+
 /// The function's text: `@T.prim_func(private=True, s_tir=True)`, `def …`, ending in a line break.
 ///
 /// Buffers whose shapes mention variables that no parameter passes are handles, opened in the body.
 pub fn script(func: &PrimFunc) -> String {
+    script_with(func, &Header { name: &func.name, private: true, attributes: "{\"tirx.noalias\": True}" })
+}
+
+/// As [`script`], with what `header` says.
+pub fn script_with(func: &PrimFunc, header: &Header<'_>) -> String {
     let mut printer = Printer {
         func,
         out: String::new(),
@@ -27,7 +43,7 @@ pub fn script(func: &PrimFunc) -> String {
         buffers: FxHashMap::default(),
         ranges: FxHashMap::default(),
     };
-    printer.function();
+    printer.function(header);
     printer.out
 }
 
@@ -75,10 +91,11 @@ impl<'f> Printer<'f> {
         name
     }
 
-    fn function(&mut self) {
-        self.line("@T.prim_func(private=True, s_tir=True)");
+    fn function(&mut self, header: &Header<'_>) {
+        let private = if header.private { "private=True, " } else { "" };
+        self.line(&format!("@T.prim_func({private}s_tir=True)"));
         let func = self.func;
-        let own = names::identifier(&func.name, "main");
+        let own = names::identifier(header.name, "main");
         for param in &func.params {
             match param {
                 Param::Buffer(buffer) => self.define_buffer(*buffer),
@@ -116,7 +133,9 @@ impl<'f> Printer<'f> {
             let line = format!("{} = T.match_buffer({handle}, {})", self.buffer(buffer), self.declaration(buffer, &[]));
             self.line(&line);
         }
-        self.line("T.func_attr({\"tirx.noalias\": True})");
+        if !header.attributes.is_empty() {
+            self.line(&format!("T.func_attr({})", header.attributes));
+        }
         match &func.body {
             // The block that holds the function's buffers is not written, as in TVM.
             Stmt::Block(root) if is_root(root) && !matches!(&root.body, Stmt::Block(inner) if is_root(inner)) => {

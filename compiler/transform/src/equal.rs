@@ -9,9 +9,10 @@ use rx_base::name::{NameMap, name};
 use rx_base::{Dim, Name, Span};
 use rx_ir::rewrite::Renaming;
 use rx_ir::{
-    Attr, Block, BoundValue, Callee, ConstantData, Constants, Expr, ExprKind, Item, Origin, RelaxFunction, Sequence,
-    StructInfo, VarBinding,
+    Attr, Block, BoundValue, Callee, ConstantData, Constants, Expr, ExprKind, Item, LoopBody, LoopFunction, Origin,
+    RelaxFunction, Sequence, StructInfo, VarBinding,
 };
+use rx_tir::{PrimFunc, Stmt};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -41,7 +42,9 @@ type Canonical = BTreeMap<String, CanonicalItem>;
 enum CanonicalItem {
     /// A function, and the constants it names, in order; `None` of one whose data is not known.
     Relax(Box<RelaxFunction>, Vec<Option<ConstantData>>),
-    /// A prim_func or statement: its text, without the decorator, which says whether it is private, and its name.
+    /// A prim_func: what it says of itself, its loops with names that say nothing, and its text without header.
+    Loops { attributes: Vec<(Arc<str>, Attr)>, loops: Option<String>, text: String },
+    /// A statement.
     Text(String),
 }
 
@@ -53,6 +56,17 @@ impl CanonicalItem {
                 let same =
                     |(a, b): (&Option<ConstantData>, &Option<ConstantData>)| a.is_none() || b.is_none() || a == b;
                 a == b && own.len() == others.len() && own.iter().zip(others).all(same)
+            }
+            // Loops say what a function does; texts are compared where one has none.
+            (
+                CanonicalItem::Loops { attributes: a, loops: own, text },
+                CanonicalItem::Loops { attributes: b, loops: others, text: other_text },
+            ) => {
+                let same = match (own, others) {
+                    (Some(own), Some(others)) => own == others,
+                    _ => text == other_text,
+                };
+                a == b && same
             }
             (CanonicalItem::Text(a), CanonicalItem::Text(b)) => a == b,
             _ => false,
@@ -72,19 +86,37 @@ fn canonical(module: &Module) -> Canonical {
                 numbering.function(&mut function);
                 CanonicalItem::Relax(Box::new(function), numbering.data)
             }
-            Item::Loops { name, func } => CanonicalItem::Text(without_name(&rx_tir::print::script(func), Some(*name))),
-            Item::Text { name, text, .. } => CanonicalItem::Text(without_name(text, *name)),
+            Item::Loops(function) => canonical_loops(function),
+            Item::Text { text, .. } => CanonicalItem::Text(text.to_string()),
         };
         (key, value)
     };
     module.items.iter().enumerate().map(item).collect()
 }
 
-fn without_name(text: &str, own: Option<Name>) -> String {
-    match own {
-        Some(own) => text.replacen(&format!("def {own}("), "def (", 1),
-        None => text.to_owned(),
-    }
+fn canonical_loops(function: &LoopFunction<PrimFunc>) -> CanonicalItem {
+    let LoopFunction { name: own, attributes, body, .. } = function;
+    let mut attributes: Vec<_> = attributes.iter().filter(|(key, _)| &**key != "global_symbol").cloned().collect();
+    attributes.sort_by(|(a, _), (b, _)| a.cmp(b));
+    attributes.iter_mut().for_each(|(_, attr)| truth(attr));
+    let text = match body {
+        LoopBody::Made(_) => String::new(),
+        LoopBody::Written { before, after, .. } => {
+            let header = before.find("def ").and_then(|def| before.get(def..)).unwrap_or_default();
+            header.replacen(&format!("def {own}("), "def (", 1) + after
+        }
+    };
+    CanonicalItem::Loops { attributes, loops: function.loops().map(|loops| nameless(loops)), text }
+}
+
+/// Loops as text, with names that are numbers in the order of their first mention.
+fn nameless(loops: &PrimFunc) -> String {
+    let mut loops = rx_tir::renumber::renumber(loops);
+    (0..).zip(&mut loops.vars).for_each(|(at, var): (usize, _)| var.name = name(&format!("v{at}")));
+    (0..).zip(&mut loops.buffers).for_each(|(at, buffer): (usize, _)| buffer.name = name(&format!("b{at}")));
+    loops.body = nameless_blocks(&loops.body);
+    let header = rx_tir::print::Header { name: "f", private: true, attributes: "" };
+    rx_tir::print::script_with(&loops, &header)
 }
 
 /// The canonical name of every function: its own, of a private one that is named by another the order in which it is.
@@ -112,6 +144,17 @@ fn global_names(module: &Module) -> NameMap<Name> {
         names.entry(own).or_insert(own);
     });
     names
+}
+
+/// The statement with blocks that have no names; the one that holds a function's buffers keeps its own.
+fn nameless_blocks(stmt: &Stmt) -> Stmt {
+    let mut stmt = rx_tir::rewrite::map_children(stmt.clone(), &mut nameless_blocks);
+    if let Stmt::Block(block) = &mut stmt
+        && block.name != "root"
+    {
+        block.name = name("block");
+    }
+    stmt
 }
 
 /// Gives names their numbers.

@@ -12,7 +12,12 @@ use expression::{bound, operand, string};
 use rx_base::name::NameSet;
 use rx_base::{Dim, Name};
 use rx_ir::struct_info::Spelling;
-use rx_ir::{Attr, Block, BoundValue, Branches, Expr, ExprKind, Item, RelaxFunction, Sequence, StructInfo, VarBinding};
+use rx_ir::{
+    Attr, Block, BoundValue, Branches, Expr, ExprKind, Item, LoopBody, LoopFunction, RelaxFunction, Sequence,
+    StructInfo, VarBinding,
+};
+use rx_tir::PrimFunc;
+use rx_tir::print::Header;
 use std::sync::Arc;
 
 /// The module's text, ending in a line break.
@@ -53,11 +58,34 @@ pub fn print(module: &Module) -> String {
         }
         match item {
             Item::Relax(function) => printer.function(function, &NameSet::default()),
-            Item::Loops { func, .. } => printer.lines(&rx_tir::print::script(func)),
+            Item::Loops(function) => printer.lines(&loop_function(function)),
             Item::Text { text, .. } => printer.lines(text),
         }
     }
     printer.out
+}
+
+/// A prim_func's text, without the indentation of a class.
+pub(crate) fn loop_function(function: &LoopFunction<PrimFunc>) -> String {
+    let LoopFunction { name, private, attributes, body } = function;
+    let dictionary = match attributes.is_empty() {
+        true => String::new(),
+        false => expression::attribute(&Attr::Dict(attributes.clone())),
+    };
+    match body {
+        LoopBody::Made(loops) => {
+            let header = Header { name, private: *private, attributes: &dictionary };
+            rx_tir::print::script_with(loops, &header)
+        }
+        LoopBody::Written { before, after, .. } if !before.ends_with('\n') => {
+            let dictionary = if dictionary.is_empty() { "{}" } else { &dictionary };
+            format!("{before}{dictionary}{after}")
+        }
+        LoopBody::Written { before, after, .. } => {
+            let statement = if dictionary.is_empty() { dictionary } else { format!("    T.func_attr({dictionary})\n") };
+            format!("{before}{statement}{after}")
+        }
+    }
 }
 
 /// An expression as a binding has it.

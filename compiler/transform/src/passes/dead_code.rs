@@ -9,7 +9,7 @@ use crate::pass::{Arguments, Parameter, Pass, PassError};
 use crate::{Module, walk};
 use rx_base::Name;
 use rx_base::name::{NameMap, NameSet, name};
-use rx_ir::{Block, BoundValue, Expr, ExprKind, Item, RelaxFunction, Sequence, VarBinding};
+use rx_ir::{Block, BoundValue, Expr, ExprKind, Item, LoopBody, RelaxFunction, Sequence, VarBinding};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -61,7 +61,13 @@ fn remove_functions(module: &mut Module, entries: &NameSet) {
         match items.get(&next) {
             Some(Item::Relax(function)) => waiting.extend(walk::globals(function)),
             Some(Item::Text { text, .. }) => waiting.extend(members(text).filter(|name| items.contains_key(name))),
-            Some(Item::Loops { .. }) | None => {}
+            Some(Item::Loops(function)) => {
+                // What passes make of loops calls nothing.
+                if let LoopBody::Written { after, .. } = &function.body {
+                    waiting.extend(members(after).filter(|name| items.contains_key(name)));
+                }
+            }
+            None => {}
         }
     }
     module.items.retain(|item| item.name().is_none_or(|name| reached.contains(&name)));

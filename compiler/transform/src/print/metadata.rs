@@ -6,7 +6,7 @@
 use crate::{Module, constant, walk};
 use rx_base::Name;
 use rx_base::name::name;
-use rx_ir::{ConstantData, Constants, Expr, ExprKind, Item, saved_tensor};
+use rx_ir::{ConstantData, Constants, Expr, ExprKind, Item, LoopBody, saved_tensor};
 use rx_tensor::Tensor;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -76,7 +76,14 @@ fn used(module: &Module) -> Vec<(Name, u32)> {
 
 /// Whether the section holds tensors only, and all that is named in the module stands in its functions with its data.
 fn can_be_written_anew(module: &Module, used: &[(Name, u32)]) -> bool {
-    let texts = module.items.iter().any(|item| matches!(item, Item::Text { text, .. } if text.contains("metadata[")));
+    let texts = module.items.iter().any(|item| match item {
+        Item::Text { text, .. } => text.contains("metadata["),
+        Item::Loops(function) => match &function.body {
+            LoopBody::Written { .. } => super::loop_function(function).contains("metadata["),
+            LoopBody::Made(_) => false,
+        },
+        Item::Relax(_) => false,
+    });
     !texts
         && module.constants.listed().is_some()
         && used.iter().all(|(key, index)| module.constants.get(*key, *index).is_some())
