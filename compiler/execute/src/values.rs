@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// The most arithmetic operations of a function that the interpreter runs.
 const INTERPRETED: i64 = 10_000_000;
 /// The most arithmetic operations of a function that is run at all, and the most elements of an argument.
-const MOST_OPERATIONS: i64 = 20_000_000_000;
+const MOST_OPERATIONS: i64 = 100_000_000_000;
 const MOST_ELEMENTS: i64 = 1 << 27;
 
 /// What relative and absolute error is allowed: of 16-bit floats and narrower ones, and of others.

@@ -6,6 +6,13 @@ use rx_base::Name;
 use rx_base::symbolic::Bounds;
 use std::sync::Arc;
 
+/// The attribute of a pure function whose result is kept for the next call with the very same arguments: what prepares
+/// weights is called anew whenever they are used.
+pub const ONCE: &str = "rx.once";
+
+/// The attribute of a function that takes raw weights and has them prepared itself.
+pub const RAW_ENTRY: &str = "rx.raw_entry";
+
 /// A Relax function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
@@ -27,6 +34,13 @@ pub struct Function {
     pub bounds: Arc<Bounds>,
     /// What it does.
     pub body: Body,
+}
+
+impl Function {
+    /// Whether `R.func_attr` says that `flag` holds.
+    pub fn is_stated(&self, flag: &str) -> bool {
+        self.attributes.iter().any(|(key, value)| &**key == flag && matches!(value, Attr::Bool(true)))
+    }
 }
 
 /// Bindings in order, and the value they lead to. A name may be bound again: from there on it is the new value.

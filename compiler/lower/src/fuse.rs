@@ -34,6 +34,7 @@ fn empty() -> Procedure {
         name: Default::default(),
         params: Vec::new(),
         num_input: None,
+        once: false,
         captured: 0,
         registers: 0,
         code: Vec::new(),

@@ -16,6 +16,7 @@ use known::Known;
 use memory::Tensors;
 use rx_base::Name;
 use rx_base::name::NameMap;
+use rx_ir::function::ONCE;
 use rx_ir::{Binding, BindingKind, Body, Function, Origin, StructInfo};
 use rx_tir::PrimFunc;
 use shape_heap::Heap;
@@ -108,6 +109,7 @@ impl Lowerer<'_> {
             name: function,
             params: Vec::new(),
             num_input: None,
+            once: false,
             captured: 0,
             registers: 0,
             code: Vec::new(),
@@ -194,6 +196,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
             name: function.name,
             params: function.params.clone(),
             num_input: function.num_input,
+            once: function.pure && captured.is_empty() && function.is_stated(ONCE),
             captured: captured.len(),
             registers: self.registers,
             code: self.code,

@@ -78,6 +78,8 @@ pub struct Procedure {
     pub params: Vec<(Name, StructInfo)>,
     /// How many leading parameters are inputs and no weights, where the function says so.
     pub num_input: Option<i64>,
+    /// Whether its result is kept for the next call with the very same arguments ([`rx_ir::function::ONCE`]).
+    pub once: bool,
     /// How many registers follow the parameters because the function is nested and sees its surroundings.
     pub captured: usize,
     /// The number of registers.

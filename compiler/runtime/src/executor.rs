@@ -1,6 +1,7 @@
 //! The instructions of a program, executed.
 
 mod dynamic;
+mod once;
 
 use crate::backend::{Argument, Backend, Stage};
 use crate::budget::{Budget, Limits};
@@ -31,6 +32,8 @@ pub struct Executor<B: Backend> {
     idle: Vec<Vec<Storages<B>>>,
     /// Programs of calls whose types were found out.
     made: dynamic::Calls<B>,
+    /// Results of procedures that are computed once.
+    kept: once::Kept<B::Memory>,
     depth: usize,
     /// When the run began.
     started: Instant,
@@ -88,6 +91,7 @@ impl<B: Backend> Executor<B> {
             constant_types,
             idle,
             made: dynamic::Calls::default(),
+            kept: once::Kept::default(),
             depth: 0,
             limits,
             budget,
@@ -196,12 +200,16 @@ impl<B: Backend> Executor<B> {
             let message = format!("`{}` was called with {} arguments", procedure.name, arguments.len());
             return Err(RunError::other(message));
         }
+        if let Some(known) = procedure.once.then(|| self.kept.of(id, &arguments)).flatten() {
+            return Ok(known);
+        }
         if self.depth >= MAX_DEPTH {
             return Err(RunError::other(format!("`{}` calls itself more than {MAX_DEPTH} times", procedure.name)));
         }
         for (argument, (_, ty)) in arguments.iter().zip(&procedure.params) {
             bind(argument, ty, &mut symbols);
         }
+        let given = procedure.once.then(|| arguments.clone());
         let mut registers = arguments;
         registers.resize_with(procedure.registers as usize, || Value::Unset);
         let storages = self.idle[id.0 as usize].pop();
@@ -212,6 +220,9 @@ impl<B: Backend> Executor<B> {
         self.depth -= 1;
         let result = done.map(|()| frame.registers[procedure.result.0 as usize].clone());
         self.idle[id.0 as usize].push(frame.storages);
+        if let (Some(given), Ok(result)) = (given, &result) {
+            self.kept.keep(id, given, result);
+        }
         result
     }
 

@@ -19,9 +19,16 @@ pub struct Args {
     /// Passes in order, separated by commas; may be given again.
     #[arg(long = "pass", value_name = "PASSES")]
     pub passes: Vec<String>,
+    /// Passes under one name, in front of those of --pass; --list-passes names them.
+    #[arg(long, value_name = "NAME")]
+    pub pipeline: Option<String>,
     /// Print the module after each pass on standard error.
     #[arg(long)]
     pub print_after_all: bool,
+    /// Write the module before the first pass and after each to a folder: `00-input.rx`, `01-FoldConstant.rx`, …, as
+    /// `rxcheck --sequence` takes them.
+    #[arg(long, value_name = "FOLDER")]
+    pub dump: Option<PathBuf>,
     /// Print what each pass changes as a unified diff, in place of the module.
     #[arg(long)]
     pub diff: bool,

@@ -53,11 +53,16 @@ fn run(args: &Args) -> u8 {
 
 /// What is to be printed of the program.
 fn transformed(args: &Args) -> Result<String, Failure> {
-    let steps = args.passes.iter().map(|passes| rx_transform::pass::parse(passes));
+    let named = args.pipeline.iter().map(|name| rx_transform::pipeline::steps(name));
+    let steps = named.chain(args.passes.iter().map(|passes| rx_transform::pass::parse(passes)));
     let steps: Vec<_> = steps.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::usage(&error.0))?;
     let file = args.file.as_deref().unwrap_or("-");
     let mut pipeline = Pipeline::open(file)?;
     let mut diffs = String::new();
+    let mut dump = args.dump.as_deref().map(Dump::new).transpose()?;
+    if let Some(dump) = &mut dump {
+        dump.write("input", pipeline.text())?;
+    }
     for step in steps.iter().flatten() {
         let before = pipeline.text().to_owned();
         let remarks = pipeline.apply(step, args.verify_values.then_some(args.seed))?;
@@ -68,6 +73,9 @@ fn transformed(args: &Args) -> Result<String, Failure> {
         if args.print_after_all {
             complain(&format!("# ----- after {} -----\n{}", step.pass.name, pipeline.text()));
         }
+        if let Some(dump) = &mut dump {
+            dump.write(step.pass.name, pipeline.text())?;
+        }
         if args.diff {
             let (old, new) = (format!("before {}", step.pass.name), format!("after {}", step.pass.name));
             let diff = similar::TextDiff::from_lines(before.as_str(), pipeline.text());
@@ -75,6 +83,26 @@ fn transformed(args: &Args) -> Result<String, Failure> {
         }
     }
     Ok(if args.diff { diffs } else { pipeline.spelled() })
+}
+
+/// A folder of modules, one per pass.
+struct Dump<'a> {
+    folder: &'a Path,
+    written: usize,
+}
+
+impl Dump<'_> {
+    fn new(folder: &Path) -> Result<Dump<'_>, Failure> {
+        let failed = |error: io::Error| Failure::usage(&format!("{}: {error}", folder.display()));
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        Ok(Dump { folder, written: 0 })
+    }
+
+    fn write(&mut self, what: &str, text: &str) -> Result<(), Failure> {
+        let path = self.folder.join(format!("{:02}-{what}.rx", self.written));
+        self.written += 1;
+        write(text, Some(&path))
+    }
 }
 
 /// Every pass with its arguments, defaults included.
@@ -91,6 +119,9 @@ fn list() -> String {
         for parameter in pass.parameters {
             text.push_str(&format!("    {}: {}\n", parameter.name, parameter.doc));
         }
+    }
+    for sequence in rx_transform::pipeline::ALL {
+        text.push_str(&format!("--pipeline {}\n    {}\n    {}\n", sequence.name, sequence.doc, sequence.passes));
     }
     text
 }

@@ -1,18 +1,17 @@
 //! The module on its way through the passes.
 
-use rx_base::{Code, Diagnostic, Name, Severity, Span};
-use rx_db::{FileId, FileKind, Operators, Projects, Workspace};
+use rx_base::{Code, Diagnostic, Name, Span};
+use rx_db::{FileKind, Projects};
+use rx_execute::pipeline::{Applied, Unapplied, checked, errors};
 use rx_execute::values::{File, Verdict, compare_functions};
 use rx_report::Source;
 use rx_report::load::{Loaded, Place, load};
 use rx_settings::Finder;
 use rx_syntax::Document;
 use rx_syntax::dialect::Dialect;
-use rx_transform::Module;
 use rx_transform::pass::{Step, changed_signatures};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Why nothing is printed.
 pub struct Failure {
@@ -34,13 +33,10 @@ impl Failure {
     }
 }
 
-/// A module, its text, and how its file spells it.
+/// A module, and how its file spells it.
 pub struct Pipeline {
-    module: Module,
-    /// The module in the spelling of TVM 0.27.
-    text: String,
+    inner: rx_execute::pipeline::Pipeline,
     dialect: Dialect,
-    operators: Arc<Operators>,
 }
 
 /// What a pass did that its user is told.
@@ -76,24 +72,22 @@ impl Pipeline {
         }
         let document = Document::new(&text, FileKind::Rx);
         let dialect = Dialect::detect(&document);
-        let current = rx_syntax::printer::print_as(&document, dialect, Dialect::Tvm027);
-        let (workspace, id) = checked(&current, operators.clone());
-        let module = workspace.module(id).map_err(|problem| Failure::program(format!("rxopt: {name}: {problem}")))?;
-        let text = rx_transform::print(&module);
-        Ok(Pipeline { module, text, dialect, operators })
+        let inner = rx_execute::pipeline::Pipeline::new(&document, operators)
+            .map_err(|problem| Failure::program(format!("rxopt: {name}: {problem}")))?;
+        Ok(Pipeline { inner, dialect })
     }
 
     /// The module's text, in the spelling of TVM 0.27.
     pub fn text(&self) -> &str {
-        &self.text
+        self.inner.text()
     }
 
     /// The module's text, in the spelling of its file.
     pub fn spelled(&self) -> String {
         match self.dialect {
-            Dialect::Tvm027 => self.text.clone(),
+            Dialect::Tvm027 => self.text().to_owned(),
             other => {
-                let document = Document::new(&self.text, FileKind::Rx);
+                let document = Document::new(self.text(), FileKind::Rx);
                 rx_syntax::printer::print_as(&document, Dialect::Tvm027, other)
             }
         }
@@ -102,73 +96,63 @@ impl Pipeline {
     /// Runs a pass and checks what it made; with a seed, public functions are run before and after, too.
     pub fn apply(&mut self, step: &Step, verify: Option<u64>) -> Result<Remarks, Failure> {
         let name = step.pass.name;
-        let made = (step.pass.run)(self.module.clone(), &step.arguments.clone().with_evaluator(rx_execute::evaluate));
-        let made = made.map_err(|error| Failure::program(format!("rxopt: {error}")))?;
-        let text = rx_transform::print(&made);
-        let (workspace, id) = checked(&text, self.operators.clone());
-        let errors = errors(&workspace, id);
-        if !errors.is_empty() {
-            let errors = drawn(&format!("after {name}"), &text, &errors);
-            return Err(Failure::program(format!("{errors}rxopt: {name} made a module with errors\n")));
-        }
+        let before_text = self.text().to_owned();
+        let (before, before_file) = self.inner.checked();
+        let Applied { before: module, workspace, file } = self.inner.apply(step).map_err(|why| match why {
+            Unapplied::Refused(error) => Failure::program(format!("rxopt: {error}")),
+            Unapplied::Broken(text, errors) => {
+                let errors = drawn(&format!("after {name}"), &text, &errors);
+                Failure::program(format!("{errors}rxopt: {name} made a module with errors\n"))
+            }
+        })?;
+        let old = Stage { text: &before_text, file: File { workspace: &before, file: before_file } };
+        let new = Stage { text: self.text(), file: File { workspace: &workspace, file } };
         let mut remarks = Remarks::default();
-        for function in changed_signatures(&self.module, &made) {
-            remarks.text.push_str(&self.signature_changed(name, function, &workspace, id));
+        for function in changed_signatures(&module, self.inner.module()) {
+            remarks.text.push_str(&signature_changed(name, function, old, new));
         }
         if let Some(seed) = verify {
-            remarks.values = self.verified(step, File { workspace: &workspace, file: id }, seed)?;
+            let bound = rx_transform::bound(&module, step);
+            let verdicts = compare_functions(old.file, new.file, bound.as_ref(), seed);
+            remarks.values = verdicts.into_iter().map(|verdict| said(name, verdict)).collect::<Result<_, _>>()?;
         }
-        (self.module, self.text) = (made, text);
         Ok(remarks)
     }
+}
 
-    /// The note that a pass gave a public function another signature, at its name in what the pass made; of a function that
-    /// is gone, where it was.
-    fn signature_changed(&self, pass: &str, function: Name, after: &Workspace, made: FileId) -> String {
-        let found = |workspace: &Workspace, file| {
-            workspace.functions(file).into_iter().find(|row| row.name == function).map(|row| row.span)
-        };
-        let note = |what: String, span| vec![Diagnostic::new(Code::SignatureChanged, span, what)];
-        if let Some(span) = found(after, made) {
-            let what = format!("{pass} changes the signature of `{function}`");
-            return drawn(&format!("after {pass}"), &after.document(made).text(), &note(what, span));
+/// A module before or after a pass.
+#[derive(Clone, Copy)]
+struct Stage<'s> {
+    text: &'s str,
+    file: File<'s>,
+}
+
+/// The note that a pass gave a public function another signature, at its name in what the pass made; of a function that is
+/// gone, where it was.
+fn signature_changed(pass: &str, function: Name, before: Stage<'_>, after: Stage<'_>) -> String {
+    let found = |File { workspace, file }: File<'_>| {
+        workspace.functions(file).into_iter().find(|row| row.name == function).map(|row| row.span)
+    };
+    let note = |what: String, span| vec![Diagnostic::new(Code::SignatureChanged, span, what)];
+    if let Some(span) = found(after.file) {
+        let what = format!("{pass} changes the signature of `{function}`");
+        return drawn(&format!("after {pass}"), after.text, &note(what, span));
+    }
+    let span = found(before.file).unwrap_or_default();
+    drawn(&format!("before {pass}"), before.text, &note(format!("{pass} removes `{function}`"), span))
+}
+
+/// What running a function before and after a pass shows.
+fn said(pass: &str, (function, verdict): (Name, Verdict)) -> Result<String, Failure> {
+    match verdict {
+        Verdict::Same(worst) => {
+            Ok(format!("{pass}: `{function}`: the values agree, the worst difference is {worst:.3e}"))
         }
-        let (before, file) = checked(&self.text, self.operators.clone());
-        let span = found(&before, file).unwrap_or_default();
-        drawn(&format!("before {pass}"), &self.text, &note(format!("{pass} removes `{function}`"), span))
+        Verdict::NotRun(why) => Ok(format!("{pass}: `{function}` is not verified: {why}")),
+        Verdict::Differs(what) => {
+            Err(Failure::program(format!("rxopt: {pass} changes the values of `{function}`: {what}")))
+        }
     }
-
-    /// What running the public functions before and after a pass shows.
-    fn verified(&self, step: &Step, after: File<'_>, seed: u64) -> Result<Vec<String>, Failure> {
-        let pass = step.pass.name;
-        let (before, file) = checked(&self.text, self.operators.clone());
-        let bound = rx_transform::bound(&self.module, step);
-        let verdicts = compare_functions(File { workspace: &before, file }, after, bound.as_ref(), seed);
-        let line = |(function, verdict): (Name, Verdict)| match verdict {
-            Verdict::Same(worst) => {
-                Ok(format!("{pass}: `{function}`: the values agree, the worst difference is {worst:.3e}"))
-            }
-            Verdict::NotRun(why) => Ok(format!("{pass}: `{function}` is not verified: {why}")),
-            Verdict::Differs(what) => {
-                Err(Failure::program(format!("rxopt: {pass} changes the values of `{function}`: {what}")))
-            }
-        };
-        verdicts.into_iter().map(line).collect()
-    }
-}
-
-fn checked(text: &str, operators: Arc<Operators>) -> (Workspace, FileId) {
-    let mut workspace = Workspace::new();
-    let file = workspace.add(text, FileKind::Rx);
-    workspace.set_operators(file, operators);
-    (workspace, file)
-}
-
-/// The errors of a file, whatever its comments say.
-fn errors(workspace: &Workspace, file: FileId) -> Vec<Diagnostic<Span>> {
-    let mut found = workspace.unsuppressed_diagnostics(file);
-    found.retain(|diagnostic| diagnostic.severity == Severity::Error);
-    found
 }
 
 fn drawn(name: &str, text: &str, errors: &[Diagnostic<Span>]) -> String {

@@ -54,6 +54,29 @@ fn passes_run_in_order() {
 }
 
 #[test]
+fn a_pipeline_is_passes_under_one_name_and_leaves_its_stages() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stages = folder.path().join("stages");
+    let dump = stages.to_string_lossy().into_owned();
+    let output = rxopt(&program(), &["-", "--pipeline", "default", "--dump", &dump]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("R.add(a, a)"), "{}", out(&output));
+    let mut names: Vec<String> = std::fs::read_dir(&stages)
+        .expect("the folder")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names.first().map(String::as_str), Some("00-input.rx"));
+    assert!(names.iter().any(|name| name.ends_with("-EliminateCommonSubexpr.rx")), "{names:?}");
+    let last = std::fs::read_to_string(stages.join(names.last().expect("a stage"))).expect("a text");
+    assert_eq!(last, out(&output));
+    let unknown = rxopt(&program(), &["-", "--pipeline", "zero"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert_eq!(err(&unknown), "rxopt: there is no pipeline `zero`; there is default\n");
+}
+
+#[test]
 fn a_difference_is_a_patch() {
     let output = rxopt(&program(), &["-", "--diff", "--pass", "EliminateCommonSubexpr"]);
     assert!(out(&output).starts_with("--- before EliminateCommonSubexpr\n+++ after EliminateCommonSubexpr\n"));

@@ -8,6 +8,7 @@ use crate::session::Session;
 use rx_base::name::{NameMap, name};
 use rx_base::{Dim, Name};
 use rx_execute::inputs::Input;
+use rx_ir::function::RAW_ENTRY;
 use rx_ir::{BindingKind, ExprKind, Function, StructInfo};
 use rx_runtime::cpu::Cpu;
 use rx_runtime::{Backend, Executor, Output, RunError, Value};
@@ -25,6 +26,9 @@ pub struct Preparation {
 impl Preparation {
     /// What prepares the weights of `function`; `None` where the module has nothing that does.
     pub fn of(session: &Session, function: &Function) -> Option<Preparation> {
+        if function.is_stated(RAW_ENTRY) {
+            return None;
+        }
         let first = usize::try_from(function.num_input?).ok()?;
         let own = function.name;
         let names = [format!("{own}_transform_params"), "transform_params".to_owned()];

@@ -8,12 +8,13 @@ pub mod make;
 pub mod names;
 pub mod pass;
 mod passes;
+pub mod pipeline;
 pub mod print;
 pub mod substitute;
 pub mod walk;
 
 pub use passes::bind_params::{Bound, bound};
-pub use print::print;
+pub use print::{print, print_with_parts};
 
 /// A module whose functions that passes make are loop-level functions.
 pub type Module = rx_ir::Module<rx_tir::PrimFunc>;

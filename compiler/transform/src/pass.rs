@@ -45,6 +45,7 @@ pub const ALL: &[Pass] = &[
     passes::call_tir_rewrite::PASS,
     passes::kill_after_last_use::PASS,
     passes::lift_transform_params::PASS,
+    passes::keep_raw_entry::PASS,
     passes::dead_code::PASS,
     passes::common_subexpr::PASS,
     passes::fold_constant::PASS,

@@ -10,6 +10,7 @@ pub mod dead_code;
 pub mod decompose;
 pub mod fold_constant;
 pub mod inline_private;
+pub mod keep_raw_entry;
 pub mod kill_after_last_use;
 pub mod lift_transform_params;
 pub mod mixed_precision;

@@ -13,17 +13,52 @@ use rx_base::name::NameSet;
 use rx_base::{Dim, Name};
 use rx_ir::struct_info::Spelling;
 use rx_ir::{
-    Attr, Block, BoundValue, Branches, Expr, ExprKind, Item, LoopBody, LoopFunction, RelaxFunction, Sequence,
+    Attr, Block, BoundValue, Branches, Expr, ExprKind, Item, LoopBody, LoopFunction, Origin, RelaxFunction, Sequence,
     StructInfo, VarBinding,
 };
 use rx_tir::PrimFunc;
 use rx_tir::print::Header;
+use std::ops::Range;
 use std::sync::Arc;
+
+/// Lines of a printed module that say one thing: a binding, or a prim_func that a pass made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The variable, or the prim_func.
+    pub name: Name,
+    /// Its lines, from 0.
+    pub lines: Range<usize>,
+    /// The statements of the text it comes from that was read first.
+    pub origins: Vec<Origin>,
+}
 
 /// The module's text, ending in a line break.
 pub fn print(module: &Module) -> String {
+    printed(module).out
+}
+
+/// The module's text, and what its lines come from, in order.
+pub fn print_with_parts(module: &Module) -> (String, Vec<Part>) {
+    let printer = printed(module);
+    // Parts are in bytes until here.
+    let mut line = 0;
+    let mut seen = 0;
+    let mut line_at = |offset: usize| {
+        line += printer.out.get(seen..offset).map_or(0, |text| text.matches('\n').count());
+        seen = offset;
+        line
+    };
+    let parts = printer.parts.iter().map(|part| {
+        let start = line_at(part.lines.start);
+        Part { lines: start..line_at(part.lines.end), ..part.clone() }
+    });
+    let parts = parts.collect();
+    (printer.out, parts)
+}
+
+fn printed(module: &Module) -> Printer {
     let (module, section) = metadata::numbered(module);
-    let mut printer = Printer { out: String::new(), indent: 0, class: module.class };
+    let mut printer = Printer { out: String::new(), parts: Vec::new(), indent: 0, class: module.class };
     if !section.is_empty() {
         printer.out.push_str(section.trim_end());
         printer.out.push('\n');
@@ -58,11 +93,17 @@ pub fn print(module: &Module) -> String {
         }
         match item {
             Item::Relax(function) => printer.function(function, &NameSet::default()),
-            Item::Loops(function) => printer.lines(&loop_function(function)),
+            Item::Loops(function) => {
+                let start = printer.out.len();
+                printer.lines(&loop_function(function));
+                if let LoopBody::Made(loops) = &function.body {
+                    printer.part(function.name, start, loops.origins.clone());
+                }
+            }
             Item::Text { text, .. } => printer.lines(text),
         }
     }
-    printer.out
+    printer
 }
 
 /// A prim_func's text, without the indentation of a class.
@@ -110,6 +151,8 @@ fn signature_ty(info: &StructInfo) -> String {
 /// A text that grows by lines.
 struct Printer {
     out: String,
+    /// What was printed, in bytes of the text.
+    parts: Vec<Part>,
     indent: usize,
     /// The class around, which functions call `cls`.
     class: Option<Name>,
@@ -122,6 +165,11 @@ impl Printer {
             self.out.push_str(text);
         }
         self.out.push('\n');
+    }
+
+    /// Notes what stands behind `start`.
+    fn part(&mut self, name: Name, start: usize, origins: Vec<Origin>) {
+        self.parts.push(Part { name, lines: start..self.out.len(), origins });
     }
 
     /// Lines that stand at no indentation.
@@ -190,13 +238,15 @@ impl Printer {
     }
 
     fn binding(&mut self, binding: &VarBinding, symbols: &NameSet) {
-        let VarBinding { variable, ty: declared, value, .. } = binding;
+        let VarBinding { variable, ty: declared, value, origin } = binding;
+        let start = self.out.len();
         match value {
             BoundValue::Expr(value) if variable.as_str() == "_" && may_stand_alone(value) => self.line(&operand(value)),
             BoundValue::Expr(value) if says_its_type(value, declared) => {
                 self.line(&format!("{variable} = {}", operand(value)));
             }
             BoundValue::Expr(value) => self.line(&format!("{variable}: {} = {}", ty(declared), bound(value))),
+            // Of an `if` and a function their bindings are parts.
             BoundValue::If(branches) => {
                 let Branches { condition, then, otherwise } = &**branches;
                 self.line(&format!("if {}:", operand(condition)));
@@ -208,6 +258,9 @@ impl Printer {
                 self.function(&RelaxFunction { name: *variable, ..RelaxFunction::clone(function) }, symbols);
                 self.line("");
             }
+        }
+        if let BoundValue::Expr(_) = value {
+            self.part(*variable, start, vec![*origin]);
         }
     }
 

@@ -21,6 +21,7 @@ use callers::Lifted;
 use group::Group;
 use rx_base::Name;
 use rx_base::name::name;
+use rx_ir::function::RAW_ENTRY;
 use rx_ir::{Attr, Item, RelaxFunction};
 use serde_json::Value;
 use std::sync::Arc;
@@ -63,7 +64,11 @@ fn mistake(what: &str) -> PassError {
 
 /// The functions to change, and whether they share what prepares their weights.
 fn targets(module: &Module, argument: &Value) -> Result<(Vec<Name>, bool), PassError> {
-    let has_weights = |function: &RelaxFunction| inputs(function).transpose();
+    let keeps_raw = |function: &RelaxFunction| function.attributes.iter().any(|(key, _)| &**key == RAW_ENTRY);
+    let has_weights = |function: &RelaxFunction| match keeps_raw(function) {
+        true => None,
+        false => inputs(function).transpose(),
+    };
     match argument {
         Value::Bool(shared) => {
             let mut targets = Vec::new();

@@ -1,0 +1,124 @@
+//! A module on its way through passes, checked behind each.
+
+use rx_base::name::NameSet;
+use rx_base::{Diagnostic, Severity, Span};
+use rx_db::{FileId, FileKind, Operators, Workspace};
+use rx_syntax::Document;
+use rx_syntax::dialect::Dialect;
+use rx_transform::pass::{PassError, Step};
+use rx_transform::print::Part;
+use rx_transform::{Module, print_with_parts};
+use std::sync::Arc;
+
+/// A module, and its text in the spelling of TVM 0.27.
+pub struct Pipeline {
+    module: Module,
+    text: String,
+    parts: Vec<Part>,
+    /// Functions of the text that was read first whose statements other spellings count otherwise.
+    recounted: NameSet,
+    operators: Arc<Operators>,
+}
+
+/// Why a pass has no result.
+#[derive(Debug)]
+pub enum Unapplied {
+    /// It cannot be applied.
+    Refused(PassError),
+    /// It made a module with errors: its text, and what is wrong in it.
+    Broken(String, Vec<Diagnostic<Span>>),
+}
+
+/// What a pass made of a module, as a file.
+pub struct Applied {
+    /// The module before it.
+    pub before: Module,
+    /// A workspace that holds what it made.
+    pub workspace: Workspace,
+    /// The file.
+    pub file: FileId,
+}
+
+impl Pipeline {
+    /// Of a text without errors.
+    ///
+    /// # Errors
+    /// What keeps it from being read as one module.
+    pub fn new(document: &Document, operators: Arc<Operators>) -> Result<Pipeline, String> {
+        let dialect = Dialect::detect(document);
+        let current = rx_syntax::printer::print_as(document, dialect, Dialect::Tvm027);
+        let (workspace, file) = checked(&current, operators.clone());
+        let module = workspace.module(file)?;
+        let recounted = recounted(document, workspace.document(file));
+        let (text, parts) = print_with_parts(&module);
+        Ok(Pipeline { module, text, parts, recounted, operators })
+    }
+
+    /// The module.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What its lines come from; statements of the text that was read first, in its own spelling.
+    pub fn parts(&self) -> impl Iterator<Item = Part> + '_ {
+        self.parts.iter().cloned().map(|mut part| {
+            part.origins.retain(|origin| !self.recounted.contains(&origin.item));
+            part
+        })
+    }
+
+    /// Its text, as a file.
+    pub fn checked(&self) -> (Workspace, FileId) {
+        checked(&self.text, self.operators.clone())
+    }
+
+    /// Runs a pass and checks what it made; where that has no errors, the module is what it made from now on.
+    ///
+    /// # Errors
+    /// Why the pass has no result.
+    pub fn apply(&mut self, step: &Step) -> Result<Applied, Unapplied> {
+        let arguments = step.arguments.clone().with_evaluator(crate::evaluate);
+        let made = (step.pass.run)(self.module.clone(), &arguments).map_err(Unapplied::Refused)?;
+        let (text, parts) = print_with_parts(&made);
+        let (workspace, file) = checked(&text, self.operators.clone());
+        let errors = errors(&workspace, file);
+        if !errors.is_empty() {
+            return Err(Unapplied::Broken(text, errors));
+        }
+        let before = std::mem::replace(&mut self.module, made);
+        (self.text, self.parts) = (text, parts);
+        Ok(Applied { before, workspace, file })
+    }
+}
+
+/// A text as a file.
+pub fn checked(text: &str, operators: Arc<Operators>) -> (Workspace, FileId) {
+    let mut workspace = Workspace::new();
+    let file = workspace.add(text, FileKind::Rx);
+    workspace.set_operators(file, operators);
+    (workspace, file)
+}
+
+/// The errors of a file, whatever its comments say.
+pub fn errors(workspace: &Workspace, file: FileId) -> Vec<Diagnostic<Span>> {
+    let mut found = workspace.unsuppressed_diagnostics(file);
+    found.retain(|diagnostic| diagnostic.severity == Severity::Error);
+    found
+}
+
+/// The functions that do not have as many statements in both texts.
+fn recounted(a: &Document, b: &Document) -> NameSet {
+    let counts = |document: &Document| -> Vec<_> {
+        let count = |item: &rx_syntax::document::Item| {
+            Some((item.name?, item.segments.iter().map(|segment| segment.tree().statements.len()).sum::<usize>()))
+        };
+        document.items().iter().filter_map(count).collect()
+    };
+    let known: rx_base::name::NameMap<usize> = counts(a).into_iter().collect();
+    counts(b).into_iter().filter(|(name, count)| known.get(name) != Some(count)).map(|(name, _)| name).collect()
+}
