@@ -103,6 +103,10 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "STAGE")]
     pub emit: Option<Emit>,
 
+    /// The passes of --emit passes, as `rxopt --pass` takes them [default: those of `rxopt --pipeline default`].
+    #[arg(long, value_name = "PASSES", requires = "emit")]
+    pub passes: Option<String>,
+
     /// The architecture that --emit ptx compiles for.
     #[arg(long, value_name = "SM", default_value = "sm_80")]
     pub arch: String,
@@ -166,6 +170,8 @@ pub enum Kind {
 pub enum Emit {
     /// The module as rx prints it.
     Relax,
+    /// The module before the first pass and after each (--passes), one after the other.
+    Passes,
     /// The kernels as loops, after fusion.
     Tir,
     /// The kernels as CUDA C.

@@ -1,8 +1,10 @@
 //! `--emit`: a stage of the program as text, kernel by kernel, with the statements each comes from.
 
+mod passes;
+
 use crate::args::{Args, Device, Emit, Format};
 use crate::failure::Failure;
-use crate::report::{Part, Report};
+use crate::report::{Part, Report, Stage};
 use crate::session::Session;
 use rx_base::Span;
 use rx_lower::Program;
@@ -12,6 +14,7 @@ use rx_tir::{PrimFunc, Stmt};
 pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -> Result<(), Failure> {
     let listing = match stage {
         Emit::Relax => Listing::whole(relax(session)),
+        Emit::Passes => passes::listing(session, args)?,
         Emit::Ptx => Listing::whole(ptx(&program(session, args)?, args)?),
         Emit::Tir | Emit::Cuda | Emit::Cpu => {
             let program = program(session, args)?;
@@ -20,7 +23,7 @@ pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -
             kernels(stage, groups(&program, joined), session)
         }
     };
-    report.emitted(stage, listing.text.trim_end(), &listing.parts);
+    report.emitted(stage, listing.text.trim_end(), &listing.parts, &listing.stages);
     Ok(())
 }
 
@@ -51,11 +54,13 @@ struct Listing {
     text: String,
     lines: usize,
     parts: Vec<Part>,
+    /// Of passes what each made.
+    stages: Vec<Stage>,
 }
 
 impl Listing {
     fn whole(text: String) -> Listing {
-        Listing { lines: 0, text, parts: Vec::new() }
+        Listing { lines: 0, text, parts: Vec::new(), stages: Vec::new() }
     }
 
     /// Adds a kernel's text, and an empty line.
@@ -99,7 +104,7 @@ fn kernels(stage: Emit, groups: Vec<Group<'_>>, session: &Session) -> Listing {
         Emit::Cpu => (String::new(), funcs.into_iter().map(cpu).collect()),
         _ => (String::new(), funcs.into_iter().map(rx_tir::print::script).collect()),
     };
-    let mut listing = Listing { lines: head.lines().count(), text: head, parts: Vec::new() };
+    let mut listing = Listing { lines: head.lines().count(), ..Listing::whole(head) };
     for (group, text) in groups.iter().zip(texts) {
         listing.push(group.func.name.to_string(), &text, places(group, session));
     }

@@ -55,6 +55,18 @@ pub struct Part {
     pub places: Vec<Span>,
 }
 
+/// What a pass made, of a text of several.
+pub struct Stage {
+    /// The pass; none of the module before the first.
+    pub pass: Option<&'static str>,
+    /// Whether its text is another than that before it.
+    pub changed: bool,
+    /// The lines of its text, from 0; of one that changed nothing those of the text before it.
+    pub lines: Range<usize>,
+    /// Why it could not be applied.
+    pub problem: Option<String>,
+}
+
 impl Report {
     pub fn new(args: &Args) -> Report {
         let terminal = io::stderr().is_terminal();
@@ -147,7 +159,7 @@ impl Report {
     }
 
     /// The text of a stage, and what its parts come from.
-    pub fn emitted(&mut self, stage: Emit, text: &str, parts: &[Part]) {
+    pub fn emitted(&mut self, stage: Emit, text: &str, parts: &[Part], stages: &[Stage]) {
         let source = self.program.as_ref().map(|(name, text)| Source::new(name, text));
         let place = |span: &Span| {
             let source = source.as_ref()?;
@@ -165,9 +177,22 @@ impl Report {
             })
         };
         let parts: Vec<_> = parts.iter().map(part).collect();
-        let stage = stage.to_possible_value();
-        let stage = stage.as_ref().map_or("", |value| value.get_name());
-        self.result("emitted", text, json!({ "stage": stage, "text": format!("{text}\n"), "parts": parts }));
+        let word = stage.to_possible_value();
+        let word = word.as_ref().map_or("", |value| value.get_name());
+        let mut fields = json!({ "stage": word, "text": format!("{text}\n"), "parts": parts });
+        if stage == Emit::Passes {
+            let stage = |stage: &Stage| {
+                json!({
+                    "pass": stage.pass,
+                    "changed": stage.changed,
+                    "problem": stage.problem,
+                    "start_line": stage.lines.start + 1,
+                    "end_line": stage.lines.end + 1,
+                })
+            };
+            fields["stages"] = stages.iter().map(stage).collect();
+        }
+        self.result("emitted", text, fields);
     }
 
     /// What the program prints, as it prints it: on standard output for people, an event for machines.

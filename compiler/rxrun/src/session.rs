@@ -5,7 +5,7 @@ use crate::choices::Choices;
 use crate::failure::Failure;
 use crate::report::Report;
 use rx_base::{Code, Diagnostic, Name, Severity, Span};
-use rx_db::{FileId, FileKind, Project, Projects, Workspace};
+use rx_db::{FileId, FileKind, Operators, Project, Projects, Workspace};
 use rx_execute::program::FileModule;
 use rx_ir::Origin;
 use rx_lower::{Module, Problem, Program};
@@ -22,6 +22,8 @@ pub struct Session {
     pub name: String,
     pub workspace: Workspace,
     pub file: FileId,
+    /// The operators that the project declares.
+    pub operators: Arc<Operators>,
     /// What a run of it takes.
     pub choices: Choices,
 }
@@ -61,7 +63,7 @@ impl Session {
         }
         report.checked(&name, checked);
         let choices = Choices::new(args, &project.file, path);
-        Ok(Session { workspace, file, choices, name })
+        Ok(Session { workspace, file, operators: project.operators.clone(), choices, name })
     }
 
     /// The function to call.

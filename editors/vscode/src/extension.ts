@@ -6,6 +6,7 @@ import { serverCommands } from "./commands";
 import { wantsServer } from "./documents";
 import { GRAPH, GraphPanel } from "./graph/panel";
 import { offerHelp } from "./offer";
+import { PassDocuments } from "./passes/documents";
 import { InlineValues } from "./run/inline";
 import { Panel } from "./run/panel";
 import { STATEMENT } from "./run/report";
@@ -16,6 +17,7 @@ import { STAGE, stageCommands, StageDocuments } from "./stage/documents";
 import { statusItem } from "./status";
 import { SYNTAX_TREE, SyntaxTrees } from "./syntaxTree";
 import { Tasks } from "./tasks/provider";
+import { Turns } from "./turns";
 import { explain, WHY } from "./why/explain";
 
 let server: Server | undefined;
@@ -47,7 +49,8 @@ export function activate(context: vscode.ExtensionContext): void {
     provideDocumentLinks: async (document, token, next) => (await next(document, token))?.filter(wanted),
   });
   server = started;
-  const stages = new StageDocuments(started, context.workspaceState);
+  const turns = new Turns();
+  const stages = new StageDocuments(started, turns, context.workspaceState);
   const trees = new SyntaxTrees(started);
   const graph = new GraphPanel(context.extensionUri, started);
   const register = vscode.commands.registerCommand;
@@ -58,6 +61,7 @@ export function activate(context: vscode.ExtensionContext): void {
     runner,
     stages,
     stageCommands(stages),
+    new PassDocuments(started, turns),
     graph,
     trees,
     statusItem(started),

@@ -35,6 +35,8 @@ test("what only a server can do is shown only while one says that it can", () =>
     "rx.showLoops": "rx.canShowStages",
     "rx.showCuda": "rx.canShowStages",
     "rx.showCpu": "rx.canShowStages",
+    "rx.showPasses": "rx.canShowStages",
+    "rx.nextPass": "rx.canShowStages",
     "rx.showSyntaxTree": "rx.canShowSyntaxTree",
   };
   for (const [command, key] of Object.entries(keys)) {

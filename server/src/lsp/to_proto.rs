@@ -10,7 +10,7 @@ use super::{Profile, SOURCE, Uri, semantic, writing};
 use crate::pull::Report;
 use crate::reads::Subject;
 use crate::run::Outcome;
-use crate::run::stage::{Part, Shown};
+use crate::run::stage::{Part, PassOutput, Shown};
 use rx_base::{Code, Diagnostic, Fix, Severity, Span};
 use rx_db::{Document, Encoding};
 use rx_settings::FILE_NAME;
@@ -214,6 +214,14 @@ pub fn run_result(outcome: &Outcome) -> proto::LSPAny {
 /// The answer to a request to show a stage.
 pub fn stage(shown: &Shown) -> proto::LSPAny {
     let part = |part: &Part| json!({"name": part.name, "lines": [part.lines.0, part.lines.1], "ranges": part.ranges});
+    let pass = |made: &PassOutput| {
+        json!({
+            "pass": made.pass,
+            "changed": made.changed,
+            "problem": made.problem,
+            "lines": [made.lines.0, made.lines.1],
+        })
+    };
     json!({
         "function": shown.function,
         "stage": shown.stage.word(),
@@ -221,6 +229,7 @@ pub fn stage(shown: &Shown) -> proto::LSPAny {
         "text": shown.text.as_ref().ok(),
         "message": shown.text.as_ref().err(),
         "parts": shown.parts.iter().map(part).collect::<Vec<_>>(),
+        "passes": shown.passes.iter().map(pass).collect::<Vec<_>>(),
     })
 }
 

@@ -13,6 +13,8 @@ pub const COMMAND: &str = "rx.stage";
 /// A stage of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
+    /// Its module before the first pass of rx's pipeline and behind each.
+    Passes,
     /// Its kernels as loops.
     Tir,
     /// Its kernels as CUDA C.
@@ -24,12 +26,13 @@ pub enum Stage {
 impl Stage {
     /// The stage of this name.
     pub fn of_word(word: &str) -> Option<Stage> {
-        [Stage::Tir, Stage::Cuda, Stage::Cpu].into_iter().find(|stage| stage.word() == word)
+        [Stage::Passes, Stage::Tir, Stage::Cuda, Stage::Cpu].into_iter().find(|stage| stage.word() == word)
     }
 
     /// Its name, as `rxrun --emit` takes it.
     pub fn word(self) -> &'static str {
         match self {
+            Stage::Passes => "passes",
             Stage::Tir => "tir",
             Stage::Cuda => "cuda",
             Stage::Cpu => "cpu",
@@ -39,7 +42,7 @@ impl Stage {
     /// The language of its text, as editors name it.
     pub fn language(self) -> &'static str {
         match self {
-            Stage::Tir => "python",
+            Stage::Passes | Stage::Tir => "python",
             Stage::Cuda => "cuda-cpp",
             Stage::Cpu => "rx-cpu",
         }
@@ -79,8 +82,23 @@ pub struct Shown {
     pub stage: Stage,
     /// The text, or a sentence on why there is none.
     pub text: Result<String, String>,
-    /// The kernels in the text.
+    /// The kernels in the text; of passes the bindings.
     pub parts: Vec<Part>,
+    /// What each pass made, of passes; the first is the module before them.
+    pub passes: Vec<PassOutput>,
+}
+
+/// What a pass made, in a text of several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PassOutput {
+    /// Its name; none of the module before the first.
+    pub pass: Option<String>,
+    /// Whether it changed the text.
+    pub changed: bool,
+    /// Why it could not be applied.
+    pub problem: Option<String>,
+    /// The lines of the module, from 0; the end is exclusive.
+    pub lines: (u64, u64),
 }
 
 /// A kernel in the text of a stage.
@@ -96,21 +114,40 @@ pub struct Part {
 
 /// What came of a call of `rxrun --emit`.
 pub fn shown(subject: &Subject, stage: Stage, outcome: Outcome) -> Shown {
-    let shown = |text, parts| Shown { function: subject.function.clone(), stage, text, parts };
+    let shown = |text, parts| Shown { function: subject.function.clone(), stage, text, parts, passes: Vec::new() };
     let Some(event) = outcome.emitted.filter(|_| outcome.ok) else {
         return shown(Err(outcome.message), Vec::new());
     };
     let parts = event.get("parts").and_then(Value::as_array);
     let parts = parts.into_iter().flatten().filter_map(|value| part(subject, value)).collect();
     match event.get("text").and_then(Value::as_str) {
-        Some(text) => shown(Ok(text.to_owned()), parts),
+        Some(text) => {
+            let passes = event.get("stages").and_then(Value::as_array).into_iter().flatten();
+            let passes = passes.filter_map(pass_output).collect();
+            Shown { passes, ..shown(Ok(text.to_owned()), parts) }
+        }
         None => shown(Err("rxrun gave no text".to_owned()), Vec::new()),
     }
 }
 
-/// A part as `docs/json.md` has it; lines and columns there count from 1, columns in characters.
+/// A number as `docs/json.md` has it, which counts from 1.
+fn number(value: &Value, field: &str) -> Option<u64> {
+    value.get(field)?.as_u64()?.checked_sub(1)
+}
+
+/// One of the `stages` of `docs/json.md`.
+fn pass_output(value: &Value) -> Option<PassOutput> {
+    let text = |field: &str| value.get(field).and_then(Value::as_str).map(str::to_owned);
+    Some(PassOutput {
+        pass: text("pass"),
+        changed: value.get("changed")?.as_bool()?,
+        problem: text("problem"),
+        lines: (number(value, "start_line")?, number(value, "end_line")?),
+    })
+}
+
+/// A part as `docs/json.md` has it; columns there are in characters.
 fn part(subject: &Subject, value: &Value) -> Option<Part> {
-    let number = |value: &Value, field: &str| value.get(field)?.as_u64()?.checked_sub(1);
     let offset = |value: &Value, line: &str, column: &str| {
         let line = u32::try_from(number(value, line)?).ok()?;
         let column = u32::try_from(number(value, column)?).ok()?;
@@ -155,12 +192,28 @@ mod tests {
     }
 
     #[test]
+    fn passes_are_told_in_order() {
+        let first = json!({"pass": null, "changed": true, "problem": null, "start_line": 3, "end_line": 5});
+        let second = json!({"pass": "FoldConstant", "changed": false, "problem": "no", "start_line": 3, "end_line": 5});
+        let stages = json!([first, second, {"pass": "Strange"}, 7]);
+        let emitted = Some(json!({"text": "a\nb\n", "parts": [], "stages": stages}));
+        let shown = shown(&subject(), Stage::Passes, Outcome { ok: true, emitted, ..Outcome::default() });
+        let passes: Vec<_> = shown.passes.iter().map(|made| (made.pass.as_deref(), made.changed, made.lines)).collect();
+        assert_eq!(passes, [(None, true, (2, 4)), (Some("FoldConstant"), false, (2, 4))]);
+        assert_eq!(shown.passes[1].problem.as_deref(), Some("no"));
+    }
+
+    #[test]
     fn a_failure_is_a_message() {
         let outcome =
             Outcome { message: "it failed".to_owned(), emitted: Some(json!({"text": "x"})), ..Outcome::default() };
         let shown = shown(&subject(), Stage::Cuda, outcome);
         assert_eq!((shown.text, shown.parts), (Err("it failed".to_owned()), Vec::new()));
-        assert!(["tir", "cuda", "cpu"].iter().all(|word| Stage::of_word(word).is_some_and(|it| it.word() == *word)));
+        assert!(
+            ["passes", "tir", "cuda", "cpu"]
+                .iter()
+                .all(|word| Stage::of_word(word).is_some_and(|it| it.word() == *word))
+        );
         assert_eq!(Stage::of_word("relax"), None);
     }
 }

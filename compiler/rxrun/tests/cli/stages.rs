@@ -141,3 +141,34 @@ fn a_prim_func_can_be_shown_alone() {
     let plain = folder.run(&["prim.rx", "--emit", "cuda", "--entry", "double"]).succeeds().stdout();
     assert!(plain.contains("double_kernel("), "{plain}");
 }
+
+#[test]
+fn passes_are_stages_whose_lines_know_their_statements() {
+    let folder = Folder::new();
+    let program = TAKE.replace("        y =", "        again = R.take(table, indices, axis=0)\n        y =");
+    folder.write("take.rx", program.replace("R.nn.relu(rows)", "R.add(again, rows)"));
+    let passes = "DeadCodeElimination,EliminateCommonSubexpr,BindParams(\"nothing\", {}),FoldConstant";
+    let event = emitted(&folder, &["take.rx", "--emit", "passes", "--passes", passes]);
+    let stages = event["stages"].as_array().expect("stages");
+    let told: Vec<_> = stages.iter().map(|stage| (stage["pass"].as_str(), stage["changed"].as_bool())).collect();
+    let no = |pass| (Some(pass), Some(false));
+    assert_eq!(
+        told,
+        [(None, Some(true)), no("DeadCodeElimination"), (Some("EliminateCommonSubexpr"), Some(true)), no("BindParams")],
+        "what cannot be applied is the last"
+    );
+    let problem = stages[3]["problem"].as_str().expect("a problem");
+    assert!(problem.contains("nothing"), "{problem}");
+    let number = |stage: &Value, field: &str| stage[field].as_u64().expect("a number");
+    assert_eq!(number(&stages[1], "start_line"), number(&stages[0], "start_line"), "no change, the same lines");
+    let start = number(&stages[2], "start_line") as usize;
+    let behind = parts(&event).into_iter().zip(event["parts"].as_array().expect("parts"));
+    let behind: Vec<_> =
+        behind.filter(|(_, part)| number(part, "start_line") as usize >= start).map(|(it, _)| it).collect();
+    let sum = behind.iter().find(|(name, ..)| name == "y").expect("the sum");
+    assert!(sum.1.contains("R.add(rows, rows)") && sum.2 == [10], "{sum:?}");
+    let text = event["text"].as_str().expect("a text");
+    assert!(
+        text.starts_with("# ----- the module -----\n") && text.contains("# ----- DeadCodeElimination: no change -----")
+    );
+}

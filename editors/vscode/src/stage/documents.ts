@@ -1,12 +1,13 @@
 // Stage documents beside programs: opened by commands, kept while they are shown, bound both ways to the statements.
 
 import * as vscode from "vscode";
+import { linkedLines, revealOne, wholeLines } from "../linked";
 import { point, range } from "../positions";
 import { activeProgram, editorsOf, isProgram, onDidSettle } from "../programs";
 import type { Server } from "../server/server";
-import { Turns } from "../turns";
+import type { Turns } from "../turns";
 import { Functions } from "./functions";
-import { KINDS, linesOf, placesOf, readAddress, tab, type Lines, type Stage } from "./stage";
+import { KINDS, linesOf, placesOf, readAddress, tab, type Stage } from "./stage";
 import { tabs } from "./tabs";
 import { STAGE, View } from "./view";
 
@@ -20,17 +21,12 @@ export class StageDocuments implements vscode.TextDocumentContentProvider, vscod
   readonly onDidChange = this.changed.event;
   private readonly views = new Map<string, View>();
   private readonly functions = new Functions();
-  private readonly turns = new Turns();
-  private readonly linked = vscode.window.createTextEditorDecorationType({
-    isWholeLine: true,
-    backgroundColor: new vscode.ThemeColor("rx.linkedBackground"),
-    overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.rangeHighlightForeground"),
-    overviewRulerLane: vscode.OverviewRulerLane.Full,
-  });
+  private readonly linked = linkedLines();
   private readonly parts: vscode.Disposable;
 
   constructor(
     private readonly server: Server,
+    private readonly turns: Turns,
     memory: vscode.Memento,
   ) {
     this.parts = vscode.Disposable.from(
@@ -177,8 +173,7 @@ export class StageDocuments implements vscode.TextDocumentContentProvider, vscod
     }
     const lines = linesOf(view.made, point(cursor));
     for (const editor of editorsOf(view.uri)) {
-      const whole = ([first, last]: Lines): vscode.Range => editor.document.validateRange(new vscode.Range(first, 0, last, Number.MAX_SAFE_INTEGER));
-      const ranges = lines.map(whole);
+      const ranges = lines.map((lines) => wholeLines(editor.document, lines));
       editor.setDecorations(this.linked, ranges);
       revealOne(editor, ranges);
     }
@@ -207,12 +202,3 @@ export function stageCommands(documents: StageDocuments): vscode.Disposable {
 }
 
 export { STAGE };
-
-// Nothing moves while one of them is seen already.
-function revealOne(editor: vscode.TextEditor, ranges: readonly vscode.Range[]): void {
-  const [first] = ranges;
-  const seen = ranges.some((range) => editor.visibleRanges.some((visible) => visible.contains(range.start)));
-  if (first !== undefined && !seen) {
-    editor.revealRange(first, vscode.TextEditorRevealType.InCenter);
-  }
-}

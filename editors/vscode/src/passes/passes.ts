@@ -1,0 +1,133 @@
+// What the server's command `rx.stage` answers of passes: the module before the first and behind each, and where its lines come from.
+
+import { list, number, record, text } from "../json";
+import { at, places, type Place, type Point } from "../place";
+
+export interface Step {
+  // The pass; null of the module before the first.
+  readonly pass: string | null;
+  readonly changed: boolean;
+  // Why it could not be applied; empty where it could.
+  readonly problem: string;
+  // Its module.
+  readonly text: string;
+  // What comes from where.
+  readonly parts: readonly Part[];
+}
+
+export interface Part {
+  // Of the step's text; the end is not in it.
+  readonly start: number;
+  readonly end: number;
+  // The statements it comes from.
+  readonly places: readonly Place[];
+}
+
+export interface Passes {
+  // Empty: there are none, and `message` says why.
+  readonly steps: readonly Step[];
+  readonly message: string;
+}
+
+// Nothing where no function stands at the position.
+export function readPasses(value: unknown): Passes | undefined {
+  const fields = record(value);
+  if (fields === undefined) {
+    return undefined;
+  }
+  const lines = text(fields["text"]).split("\n");
+  const parts = list(fields["parts"]).flatMap((part) => readPart(part) ?? []);
+  const steps = list(fields["passes"]).flatMap((step) => readStep(step, lines, parts) ?? []);
+  return { steps, message: text(fields["message"]) };
+}
+
+function readPart(fields: Record<string, unknown>): Part | undefined {
+  const lines = readLines(fields["lines"]);
+  return lines && { ...lines, places: places(fields["ranges"]) };
+}
+
+function readLines(value: unknown): { readonly start: number; readonly end: number } | undefined {
+  const lines: unknown[] = Array.isArray(value) ? value : [];
+  const [start, end] = [number(lines[0]), number(lines[1])];
+  return start === null || end === null || end <= start ? undefined : { start, end };
+}
+
+function readStep(fields: Record<string, unknown>, lines: readonly string[], parts: readonly Part[]): Step | undefined {
+  const own = readLines(fields["lines"]);
+  if (own === undefined) {
+    return undefined;
+  }
+  const inside = parts.filter(({ start, end }) => own.start <= start && end <= own.end);
+  return {
+    pass: typeof fields["pass"] === "string" ? fields["pass"] : null,
+    changed: fields["changed"] === true,
+    problem: text(fields["problem"]),
+    text: `${lines.slice(own.start, own.end).join("\n")}\n`,
+    parts: inside.map(({ start, end, places }) => ({ start: start - own.start, end: end - own.start, places })),
+  };
+}
+
+// The first and last lines of what comes from the statement at a point of the program.
+export function linesOf(step: Step, point: Point): (readonly [number, number])[] {
+  const found = at(step.parts, point, (part) => part.places);
+  return found.map(({ start, end }) => [start, end - 1] as const).sort(([one], [other]) => one - other);
+}
+
+// The statements that a line comes from.
+export function placesOf(step: Step, line: number): Place[] {
+  const found = step.parts.filter(({ start, end }) => start <= line && line < end).flatMap((part) => part.places);
+  return found.toSorted((one, other) => one.line - other.line);
+}
+
+// The step that a user sees behind or before another: the next one in this direction that changed something, else none.
+export function neighbour(steps: readonly Step[], from: number, direction: 1 | -1): number | undefined {
+  for (let index = from + direction; index > 0 && index < steps.length; index += direction) {
+    if (steps[index]?.changed === true) {
+      return index;
+    }
+  }
+  return undefined;
+}
+
+export function title(step: Step): string {
+  return step.pass ?? "the module";
+}
+
+// What a step did, in a few words.
+export function summary(steps: readonly Step[], index: number): string {
+  const [before, step] = [steps[index - 1], steps[index]];
+  if (step === undefined || before === undefined) {
+    return "as it is written";
+  }
+  if (step.problem !== "") {
+    return step.problem;
+  }
+  if (!step.changed) {
+    return "no change";
+  }
+  const count = (text: string): number => text.split("\n").length - 1;
+  const more = count(step.text) - count(before.text);
+  return more === 0 ? "as many lines" : `${Math.abs(more)} ${Math.abs(more) === 1 ? "line" : "lines"} ${more > 0 ? "more" : "fewer"}`;
+}
+
+// What the address of a step's document says besides its name.
+export interface Address {
+  readonly program: string;
+  readonly index: number;
+}
+
+export function readAddress(query: string): Address | undefined {
+  let fields: Record<string, unknown> | undefined;
+  try {
+    fields = record(JSON.parse(query));
+  } catch {
+    return undefined;
+  }
+  const [program, index] = [text(fields?.["program"]), number(fields?.["index"])];
+  return program === "" || index === null ? undefined : { program, index };
+}
+
+// The name in a document's tab: `net.rx 03 FoldConstant.rx`.
+export function tab(program: string, index: number, step: Step): string {
+  return `${program} ${String(index).padStart(2, "0")} ${title(step)}.rx`;
+}

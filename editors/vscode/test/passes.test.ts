@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { linesOf, neighbour, placesOf, readAddress, readPasses, summary, tab, title } from "../src/passes/passes";
+
+const range = (line: number) => ({ start: { line, character: 8 }, end: { line, character: 40 } });
+
+// A module of two bindings; a pass that does nothing; one that drops a binding; one that cannot be applied.
+const ANSWER = {
+  function: "main",
+  stage: "passes",
+  text: "# ----- the module -----\n\na = R.exp(x)\nb = R.exp(x)\n\n# ----- A: no change -----\n\n# ----- B -----\n\nb = R.exp(x)\n\n# ----- no -----\n",
+  message: null,
+  parts: [
+    { name: "a", lines: [2, 3], ranges: [range(5)] },
+    { name: "b", lines: [3, 4], ranges: [range(6)] },
+    { name: "b", lines: [9, 10], ranges: [range(6), range(5)] },
+    { name: "odd", lines: ["a"], ranges: [] },
+  ],
+  passes: [
+    { pass: null, changed: true, problem: null, lines: [2, 4] },
+    { pass: "A", changed: false, problem: null, lines: [2, 4] },
+    { pass: "B", changed: true, problem: null, lines: [9, 10] },
+    { pass: "C", changed: false, problem: "C takes a name", lines: [9, 10] },
+    { pass: "D", lines: [] },
+  ],
+};
+
+const passes = readPasses(ANSWER) ?? assert.fail();
+const step = (index: number) => passes.steps[index] ?? assert.fail();
+
+test("each step has its own text, and lines count from its start", () => {
+  assert.deepEqual(
+    passes.steps.map(({ pass, text }) => [pass, text]),
+    [
+      [null, "a = R.exp(x)\nb = R.exp(x)\n"],
+      ["A", "a = R.exp(x)\nb = R.exp(x)\n"],
+      ["B", "b = R.exp(x)\n"],
+      ["C", "b = R.exp(x)\n"],
+    ],
+  );
+  assert.deepEqual(linesOf(step(0), { line: 6, column: 10 }), [[1, 1]]);
+  assert.deepEqual(linesOf(step(2), { line: 6, column: 10 }), [[0, 0]]);
+});
+
+test("a binding is followed through passes, both ways", () => {
+  assert.deepEqual(linesOf(step(2), { line: 5, column: 0 }), [[0, 0]], "the whole line of a statement counts");
+  assert.deepEqual(linesOf(step(2), { line: 9, column: 0 }), []);
+  assert.deepEqual(placesOf(step(2), 0).map(({ line }) => line), [5, 6]);
+  assert.deepEqual(placesOf(step(2), 1), []);
+});
+
+test("the next pass is one that changed something", () => {
+  assert.equal(neighbour(passes.steps, 0, 1), 2);
+  assert.equal(neighbour(passes.steps, 2, 1), undefined);
+  assert.equal(neighbour(passes.steps, 2, -1), undefined, "the module itself is no pass");
+});
+
+test("what a pass did stands in a few words", () => {
+  const said = passes.steps.map((_, index) => summary(passes.steps, index));
+  assert.deepEqual(said, ["as it is written", "no change", "1 line fewer", "C takes a name"]);
+  assert.equal(title(step(0)), "the module");
+});
+
+test("a document's address says which program and which pass it is of", () => {
+  assert.equal(tab("net.rx", 2, step(2)), "net.rx 02 B.rx");
+  assert.deepEqual(readAddress('{"program":"file:///net.rx","index":2}'), { program: "file:///net.rx", index: 2 });
+  for (const wrong of ["", "{", "[]", '{"program":"file:///net.rx"}', '{"index":2}']) {
+    assert.equal(readAddress(wrong), undefined, wrong);
+  }
+});
+
+test("no function here, and answers that make no sense", () => {
+  assert.equal(readPasses(null), undefined);
+  assert.deepEqual(readPasses({ text: 7, passes: "none", message: "why" }), { steps: [], message: "why" });
+});
