@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::report::Report;
 use rx_base::{Code, Diagnostic, Name, Severity, Span};
 use rx_db::{FileId, FileKind, Project, Projects, Workspace};
-use rx_execute::program::FileModule;
+use rx_execute::program::{FileModule, GivenConstants};
 use rx_ir::Origin;
 use rx_lower::{Module, Problem, Program};
 use rx_report::Source;
@@ -24,6 +24,8 @@ pub struct Session {
     pub file: FileId,
     /// What a run of it takes.
     pub choices: Choices,
+    /// Constants that the text may lack.
+    pub constants: GivenConstants,
 }
 
 impl Session {
@@ -61,7 +63,8 @@ impl Session {
         }
         report.checked(&name, checked);
         let choices = Choices::new(args, &project.file, path);
-        Ok(Session { workspace, file, choices, name })
+        let constants = crate::constants::given(args, report)?;
+        Ok(Session { workspace, file, choices, constants, name })
     }
 
     /// The function to call.
