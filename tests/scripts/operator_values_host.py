@@ -127,6 +127,19 @@ def slices():
     case("slice", "tensor_to_shape", {"expr": tensor(dims)}, [dims])
 
 
+def open_slices():
+    """Slices of what has symbolic extents, and of few elements."""
+    for dims, values, bounds in (
+        (["n", 3], np.arange(12, dtype=np.int32).reshape(4, 3), ((1, -1), (-1, -4), (1, -1))),
+        (["n", "m"], np.arange(10).reshape(5, 2).astype(np.float16), ((3, 0), (1, 2), (1, 1))),
+        ([4], np.array([True, False, False, True]), ((-1,), (-100,), (-3,))),
+    ):
+        part = values[tuple(slice(*one) for one in zip(*bounds))]
+        given = {name: tensor(np.array(one, np.int64)) for name, one in zip(("begin", "end", "strides"), bounds)}
+        symbols = {dim: extent for dim, extent in zip(dims, values.shape) if isinstance(dim, str)}
+        case("slice", "dynamic_strided_slice", {"x": tensor(values, dims)} | given, [part], symbols)
+
+
 def boxes(batch, count, score_first):
     """Rows of class, score and two corners."""
     corner = rng.uniform(0, 4, (batch, count, 2))
@@ -160,6 +173,21 @@ def vision():
             case("boxes", "vision.non_max_suppression", args, got if isinstance(got, list) else [got])
 
 
+def columns():
+    """Rows whose coordinates, class and score stand elsewhere."""
+    data = np.concatenate([boxes(2, 8, False)[:, :, 2:], boxes(2, 8, False)[:, :, :2]], axis=2)
+    places = {"id_index": 4, "score_index": 5}
+    for threshold in (0.0, 0.4):
+        args = {"data": tensor(data), "score_threshold": threshold} | places
+        case("boxes", "vision.get_valid_counts", args, get_valid_counts_python(data, threshold, 4, 5))
+    valid, data, indices = get_valid_counts_python(data, 0.1, 4, 5)
+    for options in ({"iou_threshold": 0.3}, {"return_indices": False}, {"force_suppress": True, "top_k": 4}):
+        options = {"coord_start": 0} | places | options
+        got = non_max_suppression_python(data, valid, indices, **options)
+        args = {"data": tensor(data), "valid_count": tensor(valid), "indices": tensor(indices)} | options
+        case("boxes", "vision.non_max_suppression", args, got if isinstance(got, list) else [got])
+
+
 def all_classes():
     """What stands behind the boxes that are kept means nothing; rx has 0 there."""
     for batch, classes, count, most, iou, score in ((1, 1, 6, 3, 0.5, 0.0), (2, 3, 5, 2, 0.3, 0.2), (1, 2, 4, 0, 0.5, 0.0)):
@@ -182,11 +210,19 @@ def all_classes():
         args |= {"max_output_boxes_per_class": tensor(np.int64(most)), "iou_threshold": tensor(np.float32(iou))}
         args |= {"score_threshold": tensor(np.float32(score))}
         case("boxes", "vision.all_class_non_max_suppression", args, [padded, np.array([len(kept)], np.int64)])
+        # The same boxes by batch, without its number and with their scores.
+        places, own = np.zeros((batch, classes * count, 2), np.int64), np.zeros((batch, classes * count), np.float32)
+        numbers = np.bincount(kept[:, 0], minlength=batch).astype(np.int64)
+        for at, number in enumerate(numbers):
+            of_batch = kept[kept[:, 0] == at]
+            places[at, :number], own[at, :number] = of_batch[:, 1:], scores[at, of_batch[:, 1], of_batch[:, 2]]
+        args["output_format"] = {"attr": "tensorflow"}
+        case("boxes", "vision.all_class_non_max_suppression", args, [places, own, numbers])
 
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for make in (unique, nonzero, slices, vision, all_classes):
+    for make in (unique, nonzero, slices, vision, all_classes, columns, open_slices):
         make()
     for family, rows in cases.items():
         text = "".join(json.dumps(row) + "\n" for row in rows)

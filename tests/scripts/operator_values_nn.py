@@ -577,6 +577,13 @@ def products():
     einsum("ij,jk->ik", [2, 9], [9, 4], dtype="float16")
 
 
+def empty_products():
+    for left, right in [((3, "k=0"), ("k=0", 5)), (("b=2", "m=1", "k=0"), ("b=2", "k=0", 4)), (("k=0",), ("k=0",))]:
+        case("matmul", {"x1": T(*left), "x2": T(*right)}, {}, torch.matmul)
+    case("einsum", {"operands.0": T("n=2", "k=0"), "operands.1": T("k=0", 3)}, {"subscripts": "nk,km->nm"},
+         lambda a, b: torch.einsum("nk,km->nm", a, b))
+
+
 def reductions():
     for dims, axis, keepdims in [
         (["n=3", "m=4", 2], None, False),
@@ -638,6 +645,7 @@ def reductions():
             return torch.cumprod(torch.cat([ones, x.narrow(a, 0, x.shape[a] - 1)], a), a)
 
         case("cumprod", x, {**attrs, "exclusive": True}, product_before)
+        case("cumprod", x, {**attrs, "exclusive": False}, lambda x: torch.cumprod(*flat(x)))
     case("cumprod", {"data": T(5, dtype="int8")}, {"axis": 0, "dtype": "int32"}, lambda x: torch.cumprod(x, 0))
     case("cumsum", {"data": T(6, dtype="int8")}, {"axis": 0, "dtype": "int32"}, lambda x: torch.cumsum(x, 0))
     case("cumsum", {"data": T(9, dtype="float16")}, {"axis": 0}, lambda x: torch.cumsum(x, 0))
@@ -724,6 +732,26 @@ def attentions():
         sequences([0, 2, 6], [0, 5, 7], causal_mask=mask)
     sequences([0, 4, 7], causal_mask="BottomRight", window_size=2)
     sequences([0, 2, 5], dtype="float16")
+
+
+def empty_reductions():
+    """Over axes of which only the run tells that they have no elements: what begins the reduction. Of a largest or smallest
+    element NumPy's, with the value that it is then told to begin with."""
+    for dims, axis, keepdims in [(["n=0", 3], [0], False), ([2, "m=0", 3], [1], True), (["n=0", "m=2"], None, False)]:
+        attrs = {"keepdims": keepdims, **({} if axis is None else {"axis": axis})}
+        axes = tuple(axis or range(len(dims)))
+
+        def numpys(function, **options):
+            return lambda x: torch.from_numpy(np.asarray(function(x.numpy(), axis=axes, keepdims=keepdims, **options)))
+
+        with np.errstate(all="ignore"):
+            case("sum", {"x": T(*dims)}, attrs, numpys(np.sum))
+            case("prod", {"x": T(*dims)}, attrs, numpys(np.prod))
+            case("max", {"x": T(*dims)}, attrs, numpys(np.max, initial=-np.inf))
+            case("min", {"x": T(*dims)}, attrs, numpys(np.min, initial=np.inf))
+            case("mean", {"x": T(*dims)}, attrs, lambda x: x.mean(axes, keepdim=keepdims))
+        case("max", {"x": T(*dims, dtype="int8")}, attrs, numpys(np.max, initial=-128))
+        case("min", {"x": T(*dims, dtype="uint8")}, attrs, numpys(np.min, initial=255))
 
 
 def losses():
@@ -834,12 +862,19 @@ def take_gradients():
         length = extents[axis or 0]
         held = np.asarray(indices)
         shape = list(held.shape) if axis is None else x[:axis] + list(held.shape) + x[axis:][1:]
-        places = {"wrap": held % length, "clip": held.clip(0, length - 1)}.get(attrs.get("mode"), held)
+        inside = (held >= 0) & (held < length)
+        is_missing = attrs.get("mode") == "nan" and not inside.all()
+        clipped = held.clip(0, length - 1)
+        places = {"wrap": held % length, "clip": clipped, "nan": clipped}.get(attrs.get("mode"), held)
 
         def reference(g, x, _):
             def taken(x):
                 flat = x.index_select(axis or 0, torch.from_numpy(places.reshape(-1)))
-                return flat.reshape(g.shape)
+                flat = flat.reshape(g.shape)
+                if not is_missing:
+                    return flat
+                there = torch.from_numpy(inside).reshape([-1] + [1] * (g.ndim - inside.ndim - (axis or 0)))
+                return torch.where(there, flat, math.nan)
 
             return gradient(taken, x, g)
 
@@ -854,6 +889,12 @@ def take_gradients():
     take([2, 5], [0, 0, 0], axis=1, dtype="float16")
     take([4, 2], [-1, 5, 2], axis=0, mode="wrap")
     take([4, 2], [-1, 5, 2], axis=0, mode="clip")
+    for mode in ("fast", ""):
+        take(["n=3", 2], [2, 0, 2], axis=0, mode=mode)
+        take(["n=5"], [4, 0], mode=mode)
+    # What is out of range was NaN, whatever `x` holds.
+    take(["n=4", 2], [1, 4, 3, 1], axis=0, mode="nan")
+    take(["n=4"], [1, -1, 1, 9], mode="nan")
 
 
 # --- detection -----------------------------------------------------------------------------------------------------
@@ -961,8 +1002,8 @@ def main():
         "activation": [activations],
         "normalisation": [normalisations],
         "rearrange": [rearrangements],
-        "product": [products, attentions],
-        "reduction": [reductions, losses],
+        "product": [products, attentions, empty_products],
+        "reduction": [reductions, empty_reductions, losses],
         "gradient": [gradients, pool_gradients, take_gradients],
         "detection": [regions, multiboxes, draws],
     }

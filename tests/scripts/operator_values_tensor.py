@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Reference values of the operators on tensors, for compiler/ops/tests/values_tensor.rs.
 
-    pip install numpy==2.4.6 ml_dtypes==0.6.0 onnx==1.23.2
+    pip install numpy==2.4.6 ml_dtypes==0.6.0 onnx==1.23.2 onnxruntime==1.32.0
     operator_values_tensor.py tests/operators
 
 Writes tensor_*.json there: one case a line, the call (operands, attributes), the symbols' values, inputs and results. Values
-are NumPy's; of `image.*` those of ONNX's reference evaluator. All random numbers come from the seed below.
+are NumPy's; of `image.*` those of ONNX's reference evaluator, and onnxruntime's where that has no such mode. All random numbers come from the seed below.
 """
 
 import json
@@ -17,6 +17,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import onnx.helper as oh
+import onnxruntime
 from onnx.reference import ReferenceEvaluator
 
 SEED = 20261121
@@ -1128,11 +1129,68 @@ def images():
         )
 
 
+def runtime_resize(data, size, **attributes):
+    """ONNX `Resize` of opset 11, by onnxruntime: the last that has `tf_half_pixel_for_nn`."""
+    kinds = {"x": (onnx.TensorProto.FLOAT, data.ndim), "roi": (onnx.TensorProto.FLOAT, 1), "scales": (onnx.TensorProto.FLOAT, 1)}
+    inputs = [oh.make_tensor_value_info(name, kind, [None] * rank) for name, (kind, rank) in kinds.items()]
+    inputs.append(oh.make_tensor_value_info("sizes", onnx.TensorProto.INT64, [data.ndim]))
+    node = oh.make_node("Resize", ["x", "roi", "scales", "sizes"], ["y"], **attributes)
+    result = oh.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+    model = oh.make_model(oh.make_graph([node], "g", inputs, [result]), opset_imports=[oh.make_opsetid("", 11)], ir_version=8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    none = np.zeros(0, np.float32)
+    sizes = np.int64([*data.shape[:2], *size])
+    return session.run(None, {"x": data, "roi": none, "scales": none, "sizes": sizes})[0]
+
+
+def nearest_round(data, size, mode):
+    """The pixels nearest to where `mode` puts the places of the result, ties to even, as `numpy.rint` has them."""
+    result = data
+    for axis, to in zip(range(2, data.ndim), size):
+        extent, places = data.shape[axis], np.arange(to, dtype=np.float64)
+        at = places * (extent - 1) / (to - 1) if mode == "align_corners" else (places + 0.5) * extent / to - 0.5
+        result = np.take(result, np.rint(at).astype(int).clip(0, extent - 1), axis)
+    return result
+
+
+def resize_choices():
+    """Modes and roundings that ONNX's evaluator lacks."""
+    own = np.random.default_rng(SEED + 1)
+    flat, deep = own.uniform(-2, 2, (1, 2, 4, 5)).astype(np.float32), own.uniform(-2, 2, (1, 1, 3, 4, 2)).astype(np.float32)
+    for operator, data, size, symbols in (
+        ("image.resize2d", flat, (7, 3), {"h": 4, "w": 5}),
+        ("image.resize3d", deep, (5, 3, 4), {"d": 3, "h": 4, "w": 2}),
+    ):
+
+        def resize(result, mode, **attributes):
+            args = {"data": tensor(data, [*data.shape[:2], *symbols]), "size": shape(*size)}
+            args["coordinate_transformation_mode"] = mode
+            case("image", operator, {**args, **attributes}, result, symbols, 1e-5)
+
+        mode = "tf_half_pixel_for_nn"
+        run = lambda **attributes: runtime_resize(data, size, coordinate_transformation_mode=mode, **attributes)
+        for rounding in ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil"):
+            nearest = run(mode="nearest", nearest_mode=rounding)
+            resize(nearest, mode, method="nearest_neighbor", rounding_method=rounding)
+        resize(run(mode="linear"), mode, method="linear")
+        if len(size) == 2:
+            # onnxruntime has no cubic interpolation of volumes.
+            resize(run(mode="cubic"), mode, method="cubic")
+        nearest = {"method": "nearest_neighbor"}
+        for mode in ("half_pixel", "align_corners"):
+            resize(nearest_round(data, size, mode), mode, **nearest, rounding_method="round")
+        # Without a name it is "round" of corners that are aligned, else "floor".
+        resize(nearest_round(data, size, "align_corners"), "align_corners", **nearest, rounding_method="")
+        for mode in ("half_pixel", "asymmetric"):
+            floor = runtime_resize(data, size, mode="nearest", nearest_mode="floor", coordinate_transformation_mode=mode)
+            resize(floor, mode, **nearest, rounding_method="")
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     with np.errstate(all="ignore"):
-        for make in (elementwise, binary, create, manipulate, pick, scatter, slices, sorting, quantize, images, edges, failures):
+        for make in (elementwise, binary, create, manipulate, pick, scatter, slices, sorting, quantize, images, edges, failures, resize_choices):
             make()
     for family, rows in cases.items():
         text = "".join(json.dumps(row) + "\n" for row in rows)

@@ -297,8 +297,18 @@ impl<'j> Decoder<'j> {
             return Ok(None);
         };
         let dims: Result<Option<Vec<Dim>>, String> =
-            values.iter().map(|dim| Ok(self.node(*dim, "dim")?.integer("value").map(Dim::constant))).collect();
+            values.iter().map(|dim| Ok(self.int_imm(self.node(*dim, "dim")?).map(Dim::constant))).collect();
         dims
+    }
+
+    /// The value of an `IntImm`: the node of an `"int"`, as TVM 0.27 writes it, or the number itself.
+    fn int_imm(&self, node: &Node<'j>) -> Option<i64> {
+        let value = node.integer("value")?;
+        let named = usize::try_from(value).ok().and_then(|at| self.graph.nodes.get(at));
+        match named {
+            Some(named) if !node.classic && named.kind() == "int" => named.number,
+            _ => Some(value),
+        }
     }
 }
 
@@ -395,6 +405,21 @@ mod tests {
         assert_eq!(types(&one(TYPE, r#"{"type": "None"}"#), key), [r#"R.Tensor((7,), dtype="float16")"#]);
         let rank_only = TYPE.replace("\"shape\": 8", "\"shape\": 1");
         assert_eq!(types(&one(&rank_only, r#"{"type": "None"}"#), key), [r#"R.Tensor(dtype="float16", ndim=1)"#]);
+    }
+
+    /// As TVM 0.27 writes dims: numbers are nodes, and equal ones the same node.
+    #[test]
+    fn a_dim_is_the_number_its_node_says() {
+        let json = r#"{"root_index": 13, "nodes": [{"type": "ffi.String", "data": "ir.GenericConst"}, {"type": "None"},
+            {"type": "ir.PrimType", "data": {"span": 1, "dtype": "int64"}}, {"type": "int", "data": 16},
+            {"type": "ir.IntImm", "data": {"span": 1, "ty": 2, "value": 3}}, {"type": "int", "data": 4},
+            {"type": "ir.IntImm", "data": {"span": 1, "ty": 2, "value": 5}}, {"type": "ffi.Array", "data": [4, 6]},
+            {"type": "relax.expr.ShapeExpr", "data": {"span": 1, "ty": 1, "values": 7}},
+            {"type": "ir.PrimType", "data": {"span": 1, "dtype": "float32"}},
+            {"type": "relax.TensorType", "data": {"span": 1, "shape": 8, "dtype": 9, "vdevice": 1, "ndim": 2}},
+            {"type": "ir.GenericConst", "data": {"span": 1, "ty": 10, "value": 1}}, {"type": "ffi.Array", "data": [11]},
+            {"type": "ffi.Map", "data": [0, 12]}]}"#;
+        assert_eq!(types(json, "ir.GenericConst"), [r#"R.Tensor((16, 4), dtype="float32")"#]);
     }
 
     #[test]

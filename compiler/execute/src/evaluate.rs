@@ -1,6 +1,6 @@
 //! Modules of passes, evaluated.
 
-use crate::program::{FileModule, constants};
+use crate::program::{FileModule, GivenConstants, constants};
 use rx_base::{Name, Severity};
 use rx_db::{FileKind, Workspace};
 use rx_runtime::{Executor, Limits, interp::Interpreter};
@@ -30,7 +30,7 @@ pub fn evaluate(module: &Module, entry: Name, inputs: &[Tensor]) -> Result<Vec<T
         problems.into_iter().next().map_or_else(|| "it cannot be lowered".to_owned(), |problem| problem.message)
     })?;
     program.procedures.iter_mut().for_each(rx_lower::plan::plan);
-    let constants = constants(&workspace, file, &program)?;
+    let constants = constants(&workspace, file, &program, &GivenConstants::new())?;
     let built = Executor::new(Arc::new(program), Interpreter::default(), &constants, &mut |_| ());
     let mut executor = built.map_err(|error| error.to_string())?;
     executor.limit(Limits { rounds: Some(ROUNDS), bytes: Some(BYTES) });

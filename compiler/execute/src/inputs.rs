@@ -36,6 +36,21 @@ impl Input {
             }
         })
     }
+
+    /// As [`Input::upload`], of an argument that nobody else needs: on the host no tensor is copied.
+    ///
+    /// # Errors
+    /// Where memory is lacking.
+    pub fn give<B: Backend>(self, executor: &mut Executor<B>) -> Result<Value<B::Memory>, RunError> {
+        match self {
+            Input::Tensor(tensor) => executor.take(tensor),
+            Input::Tuple(fields) => {
+                let fields: Vec<_> = fields.into_iter().map(|field| field.give(executor)).collect::<Result<_, _>>()?;
+                Ok(Value::Tuple(fields.into()))
+            }
+            other => other.upload(executor),
+        }
+    }
 }
 
 /// Why no argument can be drawn for a parameter.

@@ -58,32 +58,54 @@ impl Module for FileModule<'_> {
     }
 }
 
-/// The tensors that stand in a program, in order.
+/// Constants of the metadata section by key and index, for a text that lacks their data.
+pub type GivenConstants = HashMap<(Name, u32), Tensor>;
+
+/// The tensors that stand in a program, in order; of the metadata section those of `given` before what the text has.
 ///
 /// # Errors
-/// A tensor of the metadata section that cannot be decoded; one that memory is lacking for.
-pub fn constants(workspace: &Workspace, file: FileId, program: &Program) -> Result<Vec<Tensor>, String> {
+/// Tensors of the metadata section that are not there or cannot be decoded; one that memory is lacking for.
+pub fn constants(
+    workspace: &Workspace,
+    file: FileId,
+    program: &Program,
+    given: &GivenConstants,
+) -> Result<Vec<Tensor>, String> {
     let listed = |constant: &Constant| match constant {
         Constant::Metadata { key, index } => Some((*key, *index)),
         Constant::Scalar(..) | Constant::Elements { .. } => None,
     };
-    let wanted: Vec<(Name, u32)> = program.constants.iter().filter_map(listed).collect();
+    let listed = program.constants.iter().filter_map(listed);
+    let wanted: Vec<(Name, u32)> = listed.filter(|constant| !given.contains_key(constant)).collect();
     let decoded = match wanted.is_empty() {
         true => Vec::new(),
-        false => workspace.constants(file, &wanted)?,
+        false => workspace.constants(file, &wanted).map_err(|why| missing(&wanted, &why))?,
     };
     let mut decoded = decoded.into_iter();
     let mut tensor = |constant: &Constant| -> Result<Tensor, TensorError> {
         match constant {
             Constant::Scalar(literal, dtype) => of_literal(literal, *dtype),
             Constant::Elements { elements, shape, dtype } => of_elements(elements, shape, *dtype),
-            // One was decoded for each.
-            Constant::Metadata { .. } => match decoded.next() {
-                Some(data) => Tensor::from_bytes(data.dtype, &data.shape, &data.bytes),
-                None => Tensor::zeros(DType::UINT8, &[0]),
+            Constant::Metadata { key, index } => match given.get(&(*key, *index)) {
+                Some(tensor) => tensor.duplicate(),
+                // One was decoded for each that is not given.
+                None => match decoded.next() {
+                    Some(data) => Tensor::from_bytes(data.dtype, &data.shape, &data.bytes),
+                    None => Tensor::zeros(DType::UINT8, &[0]),
+                },
             },
         }
     };
     let tensors: Result<_, _> = program.constants.iter().map(&mut tensor).collect();
     tensors.map_err(|error| format!("a constant of the program: {error}"))
+}
+
+/// Which constants have no data, why, and where TVM writes it.
+fn missing(wanted: &[(Name, u32)], why: &str) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<String> = wanted.iter().take(SHOWN).map(|(key, at)| format!("metadata[\"{key}\"][{at}]")).collect();
+    let more = wanted.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let shown = shown.join(", ");
+    format!("{shown}{more}: {why}; TVM prints them with the module by `mod.script(show_meta=True)`")
 }

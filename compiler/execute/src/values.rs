@@ -5,7 +5,7 @@
 
 use crate::indexed_dims;
 use crate::inputs::{Drawing, Input};
-use crate::program::{FileModule, constants};
+use crate::program::{FileModule, GivenConstants, constants};
 use rx_base::name::NameMap;
 use rx_base::{DType, Dim, Name};
 use rx_db::{FileId, FunctionOrLoops, Workspace};
@@ -237,7 +237,7 @@ impl File<'_> {
         symbols: &NameMap<i64>,
         work: i64,
     ) -> Result<Vec<Tensor>, String> {
-        let constants = constants(self.workspace, self.file, program)?;
+        let constants = constants(self.workspace, self.file, program, &GivenConstants::new())?;
         match work <= INTERPRETED {
             true => run_on(Interpreter::default(), program, &constants, arguments, symbols),
             false => run_on(Cpu::default(), program, &constants, arguments, symbols),

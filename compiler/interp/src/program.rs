@@ -4,7 +4,7 @@ use crate::compile::Compiler;
 use crate::error::RunError;
 use rx_base::Name;
 use rx_tensor::Element;
-use rx_tir::{BinaryOp, CompareOp, PrimFunc, Site};
+use rx_tir::{BinaryOp, CompareOp, PrimFunc, Site, begin_empty_reductions};
 
 /// A function made ready to run any number of times.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl Program {
     /// # Errors
     /// [`RunError::UnsupportedDType`], [`RunError::TooDeep`], or [`RunError::Malformed`].
     pub fn new(func: &PrimFunc) -> Result<Program, RunError> {
-        Compiler::new(func).program()
+        Compiler::new(&begin_empty_reductions(func)).program()
     }
 }
 

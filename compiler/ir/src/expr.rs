@@ -94,6 +94,26 @@ pub enum Literal {
     Bool(bool),
 }
 
+impl Literal {
+    /// The integer it is, a boolean as 0 or 1; `None` of a float.
+    pub fn as_integer(&self) -> Option<i64> {
+        match self {
+            Literal::Int(value) => Some(*value),
+            Literal::Bool(value) => Some(i64::from(*value)),
+            Literal::Float(_) => None,
+        }
+    }
+
+    /// As a float; an integer rounded.
+    pub fn as_float(&self) -> f64 {
+        match self {
+            Literal::Float(value) => *value,
+            Literal::Int(value) => *value as f64,
+            Literal::Bool(value) => f64::from(u8::from(*value)),
+        }
+    }
+}
+
 /// What is called.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Callee {

@@ -57,6 +57,14 @@ pub trait Backend: Sized {
     /// Where there is not enough.
     fn upload(&mut self, tensor: &Tensor) -> Result<Self::Memory, RunError>;
 
+    /// Memory that holds the tensor, which is given away: where the device's memory is the host's, nothing is copied.
+    ///
+    /// # Errors
+    /// As [`Backend::upload`].
+    fn take(&mut self, tensor: Tensor) -> Result<Self::Memory, RunError> {
+        self.upload(&tensor)
+    }
+
     /// The tensor that the memory holds.
     ///
     /// # Errors

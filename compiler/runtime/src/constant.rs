@@ -2,7 +2,6 @@
 
 use crate::error::RunError;
 use crate::interp::memory;
-use rx_base::DType;
 use rx_ir::Literal;
 use rx_lower::Constant;
 use rx_tensor::{Scalar, Tensor};
@@ -13,11 +12,11 @@ use rx_tensor::{Scalar, Tensor};
 /// Of a constant of the metadata section, which whoever reads the text decodes; or where memory is lacking.
 pub(crate) fn written(constant: &Constant) -> Result<Tensor, RunError> {
     match constant {
-        Constant::Scalar(literal, dtype) => Tensor::from_scalar(*dtype, number(literal, *dtype)).map_err(memory),
+        Constant::Scalar(literal, dtype) => Tensor::from_scalar(*dtype, number(literal)).map_err(memory),
         Constant::Elements { elements, shape, dtype } => {
             let mut tensor = Tensor::zeros(*dtype, shape).map_err(memory)?;
             for (at, element) in elements.iter().enumerate() {
-                tensor.set(at, number(element, *dtype));
+                tensor.set(at, number(element));
             }
             Ok(tensor)
         }
@@ -27,12 +26,7 @@ pub(crate) fn written(constant: &Constant) -> Result<Tensor, RunError> {
     }
 }
 
-fn number(literal: &Literal, dtype: DType) -> Scalar {
-    match literal {
-        Literal::Int(value) if dtype.is_float() => Scalar::Float(*value as f64),
-        Literal::Int(value) => Scalar::Int(*value),
-        Literal::Float(value) => Scalar::Float(*value),
-        Literal::Bool(value) if dtype.is_float() => Scalar::Float(f64::from(u8::from(*value))),
-        Literal::Bool(value) => Scalar::Int(i64::from(*value)),
-    }
+/// The tensor's dtype makes an integer a float, and a float an integer.
+fn number(literal: &Literal) -> Scalar {
+    literal.as_integer().map_or_else(|| Scalar::Float(literal.as_float()), Scalar::Int)
 }

@@ -124,6 +124,16 @@ impl<B: Backend> Executor<B> {
         Ok(Value::Tensor(DeviceTensor { place, shape: tensor.shape().into(), dtype: tensor.dtype() }))
     }
 
+    /// As [`Executor::upload`], of a tensor that nobody else needs: on the host it is not copied.
+    ///
+    /// # Errors
+    /// Where memory is lacking.
+    pub fn take(&mut self, tensor: Tensor) -> Result<Value<B::Memory>, RunError> {
+        let (shape, dtype) = (tensor.shape().into(), tensor.dtype());
+        let place = Place::Shared(Arc::new(self.backend.take(tensor)?));
+        Ok(Value::Tensor(DeviceTensor { place, shape, dtype }))
+    }
+
     /// Calls the entry function.
     ///
     /// # Errors

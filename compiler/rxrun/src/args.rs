@@ -44,6 +44,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE|raw|prepared", value_parser = weights)]
     pub weights: Vec<Weights>,
 
+    /// Constants that the text has no data of: an .npz or .safetensors file whose arrays are called by key and index,
+    /// `ir.GenericConst[0]`, as the text calls them behind `metadata`. They go before what its metadata section has.
+    #[arg(long, value_name = "FILE")]
+    pub constants: Vec<PathBuf>,
+
     /// Convert weights of another dtype to the parameter's.
     #[arg(long, requires = "weights")]
     pub convert_weights: bool,

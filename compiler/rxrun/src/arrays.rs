@@ -7,34 +7,20 @@ use crate::report::Report;
 use crate::weights::Preparation;
 use rx_base::Name;
 use rx_ir::Function;
-use rx_tensor::{Arrays, FileError, Tensor, npy, npz, safetensors};
-use std::collections::HashMap;
+use rx_tensor::{Arrays, FileError, Progress, Tensor, npy, npz, safetensors};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
+use std::time::Instant;
 
-/// Arrays by name, as files have them.
+/// Arrays by name, as files have them, and by the names that parameters may have for them.
+#[derive(Default)]
 pub struct Given {
     /// With the file each is of.
-    pub exact: HashMap<String, (String, Tensor)>,
+    arrays: HashMap<String, (String, Tensor)>,
+    /// The names of arrays by what they may be called, the first of the alphabet first. Some may be taken out.
+    called: HashMap<String, BTreeSet<String>>,
     /// Of files of weights, the file and the names that no parameter has.
     pub unused: Vec<(String, Vec<String>)>,
-}
-
-/// Whether an array of this name is for a parameter; how far the names are apart. `torch.export` puts `p_`, `b_` or `c_` in
-/// front of what a model calls its weights, and writes them small.
-fn distance(array: &str, param: &str) -> Option<u8> {
-    if array == param {
-        return Some(0);
-    }
-    let array = identifier(array);
-    let bare = ["p_", "b_", "c_"].iter().find_map(|prefix| param.strip_prefix(prefix));
-    match array == param {
-        true => Some(1),
-        false => bare.filter(|bare| array.to_lowercase() == **bare).map(|_| 2),
-    }
-}
-
-fn is_of(array: &str, param: &str) -> bool {
-    distance(array, param).is_some()
 }
 
 /// The name with every character that no identifier has replaced by `_`.
@@ -42,31 +28,76 @@ fn identifier(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect()
 }
 
+/// What a model calls the weight that `torch.export` makes this parameter of: it puts `p_`, `b_` or `c_` in front, and writes
+/// names small.
+fn bare(param: &str) -> Option<&str> {
+    ["p_", "b_", "c_"].iter().find_map(|prefix| param.strip_prefix(prefix))
+}
+
+/// Names of arrays that some parameters may have: near enough to be theirs.
+struct Wanted<'p> {
+    params: HashSet<&'p str>,
+    bare: HashSet<&'p str>,
+}
+
+impl<'p> Wanted<'p> {
+    fn of(params: impl Iterator<Item = &'p Name> + Clone) -> Wanted<'p> {
+        let params = params.map(|param| param.as_str());
+        Wanted { bare: params.clone().filter_map(bare).collect(), params: params.collect() }
+    }
+
+    fn has(&self, array: &str) -> bool {
+        let identifier = identifier(array);
+        self.params.contains(array)
+            || self.params.contains(&*identifier)
+            || self.bare.contains(&*identifier.to_lowercase())
+    }
+}
+
 impl Given {
+    fn add(&mut self, name: String, source: &str, array: Tensor) {
+        let identifier = identifier(&name);
+        for called in [identifier.to_lowercase(), identifier] {
+            self.called.entry(called).or_default().insert(name.clone());
+        }
+        self.arrays.insert(name, (source.to_owned(), array));
+    }
+
     /// The array for a parameter.
     pub fn find(&self, param: &str) -> Option<&Tensor> {
-        self.exact.get(self.key(param)?).map(|(_, array)| array)
+        self.arrays.get(self.key(param)?).map(|(_, array)| array)
     }
 
     /// A parameter's array, taken out.
     pub fn take(&mut self, param: &str) -> Option<(String, Tensor)> {
         let key = self.key(param)?.clone();
-        self.exact.remove(&key)
+        self.arrays.remove(&key)
     }
 
-    /// The name of the array for a parameter: the nearest.
+    /// A parameter's array with its name and its file, to be changed.
+    pub fn get_mut(&mut self, param: &str) -> Option<(String, &mut (String, Tensor))> {
+        let key = self.key(param)?.clone();
+        let found = self.arrays.get_mut(&key)?;
+        Some((key, found))
+    }
+
+    /// The name of the array for a parameter: the nearest. Its own, else the one whose identifier it is, else the one it was
+    /// before `torch.export`.
     pub fn key(&self, param: &str) -> Option<&String> {
-        // No name is nearer, and most are found so: looking through all for each would take the square of their number.
-        if let Some((name, _)) = self.exact.get_key_value(param) {
+        if let Some((name, _)) = self.arrays.get_key_value(param) {
             return Some(name);
         }
-        let near = self.exact.keys().filter_map(|name| Some((distance(name, param)?, name)));
-        near.min().map(|(_, name)| name)
+        let near = |called: &str, as_is: bool| {
+            let spelled = |name: &str| if as_is { identifier(name) } else { identifier(name).to_lowercase() };
+            let mut names = self.called.get(called)?.iter().filter(|name| spelled(name) == called);
+            names.find(|name| self.arrays.contains_key(*name))
+        };
+        near(param, true).or_else(|| bare(param).and_then(|bare| near(bare, false)))
     }
 
     /// Complains of an array that was named on the command line and is no parameter's.
     pub fn unused(&self, args: &Args) -> Option<String> {
-        let named = args.input.iter().map(|(name, _)| name).find(|name| self.exact.contains_key(*name))?;
+        let named = args.input.iter().map(|(name, _)| name).find(|name| self.arrays.contains_key(*name))?;
         Some(format!("--input {named}: the function has no parameter of this name"))
     }
 }
@@ -80,16 +111,18 @@ pub fn arrays(
     report: &mut Report,
 ) -> Result<Given, Failure> {
     let weights = preparation.map(|preparation| &preparation.raw.params[..]).unwrap_or_default();
-    let has = |name: &str| function.params.iter().chain(weights).any(|(param, _)| is_of(name, param));
-    let mut exact = HashMap::new();
-    let (mut unread, mut unused) = (None, Vec::new());
+    let params = function.params.iter().chain(weights).map(|(param, _)| param);
+    let wanted = Wanted::of(params);
+    let has = |name: &str| wanted.has(name);
+    let mut given = Given::default();
+    let mut unread = None;
     for (at, source) in choices.arrays.iter().enumerate() {
         let (Source::Many(path) | Source::Weights(path) | Source::One(_, path)) = source;
         let (shown, settled) = (path.display().to_string(), at < choices.settled);
         let read = match source {
-            Source::Many(path) => many(path, &|_| true).map(|read| read.arrays),
-            Source::Weights(path) => many(path, &has).map(|read| {
-                unused.push((shown.clone(), read.others));
+            Source::Many(path) => many(path, &|_| true, report).map(|read| read.arrays),
+            Source::Weights(path) => many(path, &has, report).map(|read| {
+                given.unused.push((shown.clone(), read.others));
                 read.arrays
             }),
             Source::One(name, _) if settled && !has(name) => {
@@ -102,21 +135,20 @@ pub fn arrays(
             Source::One(name, path) => npy::read_file(path).map(|array| vec![(name.clone(), array)]),
         };
         match read.map_err(|error| format!("{shown}: {error}")) {
-            Ok(arrays) => exact.extend(arrays.into_iter().map(|(name, array)| (name, (shown.clone(), array)))),
+            Ok(arrays) => arrays.into_iter().for_each(|(name, array)| given.add(name, &shown, array)),
             // What it holds may stand elsewhere, too.
             Err(why) if settled && matches!(source, Source::Many(_)) => unread = unread.or(Some(why)),
             Err(why) => return Err(Failure::usage(why)),
         }
     }
-    let given = |param: &Name| exact.keys().any(|name: &String| is_of(name, param));
     match unread {
-        Some(why) if function.params.iter().all(|(param, _)| given(param)) => {
+        Some(why) if function.params.iter().all(|(param, _)| given.key(param).is_some()) => {
             report.remark(&format!("{why}; nothing of it is needed"));
         }
         Some(why) => return Err(Failure::usage(why)),
         None => {}
     }
-    Ok(Given { exact, unused })
+    Ok(given)
 }
 
 /// Whether the command line gives the array of this name.
@@ -125,15 +157,19 @@ fn is_given(choices: &Choices, name: &str) -> bool {
 }
 
 /// The arrays of a file that are wanted, and the names of the others; without the results that stand beside them.
-fn many(path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Arrays, FileError> {
+pub fn many(path: &Path, wanted: &dyn Fn(&str) -> bool, report: &mut Report) -> Result<Arrays, FileError> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_result = |name: &str| name.strip_prefix("out").is_some_and(is_number);
     let wanted = |name: &str| !is_result(name) && wanted(name);
     let is_safetensors = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("safetensors"));
-    let mut read = match is_safetensors {
-        true => safetensors::read_wanted(path, &wanted)?,
-        false => npz::read_wanted(path, &wanted)?,
+    let (start, shown) = (Instant::now(), path.display().to_string());
+    let mut told = |progress: Progress| report.loading(&shown, progress, start.elapsed());
+    let read = match is_safetensors {
+        true => safetensors::read_wanted(path, &wanted, &mut told),
+        false => npz::read_wanted(path, &wanted, &mut told),
     };
+    report.quiet();
+    let mut read = read?;
     read.others.retain(|name| !is_result(name));
     Ok(read)
 }
@@ -145,5 +181,43 @@ pub fn listed(items: &[String], between: &str) -> String {
     match items.len().saturating_sub(SHOWN) {
         0 => shown,
         more => format!("{shown}{between}and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Given, Wanted};
+    use rx_base::name::name;
+    use rx_tensor::Tensor;
+
+    fn given(names: &[&str]) -> Given {
+        let mut given = Given::default();
+        for name in names {
+            given.add((*name).to_owned(), "a file", Tensor::from_f32s(&[], [0.0]).expect("a tensor"));
+        }
+        given
+    }
+
+    #[test]
+    fn the_nearest_name_is_the_parameters() {
+        let mut given = given(&["Layer.W", "layer.w", "layer_w", "b.x", "b-x", "Layer_W"]);
+        let key = |given: &Given, param: &str| given.key(param).cloned();
+        assert_eq!(key(&given, "layer_w").as_deref(), Some("layer_w"), "its own");
+        assert_eq!(key(&given, "b_x").as_deref(), Some("b-x"), "the first whose identifier it is");
+        assert_eq!(key(&given, "p_layer_w").as_deref(), Some("Layer.W"), "the first that torch.export writes so");
+        assert_eq!(key(&given, "Layer_w"), None, "only torch.export writes names small");
+        given.take("layer_w").expect("there");
+        assert_eq!(key(&given, "layer_w").as_deref(), Some("layer.w"), "what is taken is gone");
+    }
+
+    #[test]
+    fn what_is_wanted_is_what_is_found() {
+        let params = ["w", "p_layer_w", "b_x"].map(name);
+        let wanted = Wanted::of(params.iter());
+        for array in ["w", "W", "Layer.W", "layer_w", "p_layer.w", "P_layer_w", "b.x", "x", "X", "y", "p_w", "layer w"]
+        {
+            let found = params.iter().any(|param| given(&[array]).key(param.as_str()).is_some());
+            assert_eq!(wanted.has(array), found, "{array}");
+        }
     }
 }

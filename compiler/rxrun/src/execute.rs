@@ -9,7 +9,8 @@ use crate::report::{Report, What};
 use crate::session::Session;
 use crate::values::Values;
 use rx_base::Name;
-use rx_execute::program::constants;
+use rx_base::name::NameMap;
+use rx_execute::inputs::Input;
 use rx_lower::Program;
 use rx_runtime::{Backend, BuildError, Executor, Limits, RunError, Value};
 use rx_tensor::{Tensor, compare, npz};
@@ -31,18 +32,27 @@ pub fn execute(
         Some(path) => Some(npz::read(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?),
         None => None,
     };
-    let inputs = inputs(session, &function, args, report)?;
-    let job = Job::new(session, program, &inputs, args)?;
-    let equal = job.on_device(Task::Run { expected: expected.as_deref() }, report)?;
-    if args.values {
+    let Inputs { values, symbols } = inputs(session, &function, args, report)?;
+    let task = Task::Run { expected: expected.as_deref() };
+    let equal = if args.values {
+        let equal = Job::new(session, program, Arguments::Kept(&values), &symbols, args)?.on_device(task, report)?;
         report.observing(What::Values);
         let program = session.lower_watched(entry);
-        let job = program.and_then(|program| Job::new(session, program, &inputs, args));
+        let job = program.and_then(|program| Job::new(session, program, Arguments::Given(values), &symbols, args));
         if let Err(failure) = job.and_then(|job| job.on_device(Task::Values, report)) {
             report.not_observed(What::Values, &failure);
         }
-    }
+        equal
+    } else {
+        Job::new(session, program, Arguments::Given(values), &symbols, args)?.on_device(task, report)?
+    };
     if equal { Ok(()) } else { Err(Failure::Reported(1)) }
+}
+
+/// The function's arguments. Weights may fill half of the memory: they are given away to the last run that needs them.
+enum Arguments<'a> {
+    Kept(&'a [Input]),
+    Given(Vec<Input>),
 }
 
 /// What is done with a program on a device.
@@ -59,14 +69,21 @@ struct Job<'a> {
     session: &'a Session,
     program: Arc<Program>,
     constants: Vec<Tensor>,
-    inputs: &'a Inputs,
+    arguments: Arguments<'a>,
+    symbols: &'a NameMap<i64>,
     args: &'a Args,
 }
 
 impl<'a> Job<'a> {
-    fn new(session: &'a Session, program: Program, inputs: &'a Inputs, args: &'a Args) -> Result<Job<'a>, Failure> {
-        let constants = constants(&session.workspace, session.file, &program).map_err(Failure::usage)?;
-        Ok(Job { session, program: Arc::new(program), constants, inputs, args })
+    fn new(
+        session: &'a Session,
+        program: Program,
+        arguments: Arguments<'a>,
+        symbols: &'a NameMap<i64>,
+        args: &'a Args,
+    ) -> Result<Job<'a>, Failure> {
+        let constants = crate::constants::of(session, &program)?;
+        Ok(Job { session, program: Arc::new(program), constants, arguments, symbols, args })
     }
 
     /// Does the task on the device asked for. False: what was returned is not what is expected.
@@ -100,7 +117,7 @@ impl<'a> Job<'a> {
 
     /// Builds, runs as often as asked, says what came out, and then which kernels took how long.
     fn run<B: Backend>(
-        self,
+        mut self,
         backend: B,
         device: &str,
         expected: Option<&[(String, Tensor)]>,
@@ -117,7 +134,7 @@ impl<'a> Job<'a> {
         let mut result = Value::Unset;
         for _ in 0..self.args.repeat {
             let start = Instant::now();
-            result = executor.run(arguments.clone(), &self.inputs.symbols).map_err(failed)?;
+            result = executor.run(arguments.clone(), self.symbols).map_err(failed)?;
             times.push(start.elapsed());
         }
         report.ran(&times);
@@ -129,7 +146,7 @@ impl<'a> Job<'a> {
             executor.on_print(|_| ());
             report.observing(What::Profile);
             let mut profile = Profile::of(&self.program, self.args.trace.is_some());
-            match executor.run_observed(arguments, &self.inputs.symbols, &mut profile) {
+            match executor.run_observed(arguments, self.symbols, &mut profile) {
                 Ok(_) if self.args.profile => profile.tell(self.session, report),
                 Ok(_) => {}
                 Err(error) => report.not_observed(What::Profile, &failed(error)),
@@ -142,12 +159,12 @@ impl<'a> Job<'a> {
     }
 
     /// Builds, runs once, and says what variables were bound to.
-    fn values<B: Backend>(self, backend: B, report: &mut Report) -> Result<(), Failure> {
+    fn values<B: Backend>(mut self, backend: B, report: &mut Report) -> Result<(), Failure> {
         let mut executor = self.build(backend, report)?;
-        report.built_again();
+        report.quiet();
         let arguments = self.arguments(&mut executor)?;
         let mut values = Values::default();
-        let done = executor.run_observed(arguments, &self.inputs.symbols, &mut values);
+        let done = executor.run_observed(arguments, self.symbols, &mut values);
         // What was bound before something failed is worth as much.
         values.tell(self.session, report);
         done.map(drop).map_err(|error| run_failure(self.session, &error))
@@ -164,9 +181,11 @@ impl<'a> Job<'a> {
     }
 
     /// The inputs, in the device's memory.
-    fn arguments<B: Backend>(&self, executor: &mut Executor<B>) -> Result<Vec<Value<B::Memory>>, Failure> {
-        let inputs = self.inputs.values.iter();
-        let uploaded: Result<_, _> = inputs.map(|input| input.upload(executor)).collect();
+    fn arguments<B: Backend>(&mut self, executor: &mut Executor<B>) -> Result<Vec<Value<B::Memory>>, Failure> {
+        let uploaded: Result<_, _> = match std::mem::replace(&mut self.arguments, Arguments::Kept(&[])) {
+            Arguments::Kept(inputs) => inputs.iter().map(|input| input.upload(executor)).collect(),
+            Arguments::Given(inputs) => inputs.into_iter().map(|input| input.give(executor)).collect(),
+        };
         uploaded.map_err(|error| run_failure(self.session, &error))
     }
 }

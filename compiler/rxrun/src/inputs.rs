@@ -119,14 +119,13 @@ fn complete(
     let mut reader = Reader::of(session, function, 0);
     let (mut wrong, mut drawn) = (Vec::new(), Vec::new());
     for (at, (param, ty)) in function.params.iter().enumerate() {
-        let Some(key) = given.key(param).cloned() else {
+        let Some((key, (source, array))) = given.get_mut(param) else {
             match at >= first {
                 true => wrong.push(format!("`{param}`, {ty}, is missing")),
                 false => drawn.push(format!("`{param}`")),
             }
             continue;
         };
-        let Some((source, array)) = given.exact.get_mut(&key) else { continue };
         if let Some(dtype) = ty.as_tensor().and_then(|tensor| tensor.dtype)
             && args.convert_weights
             && !accepts(dtype, array.dtype())
@@ -144,7 +143,7 @@ fn complete(
     }
     match wrong.len() {
         0 => Ok(()),
-        1 => Err(Failure::Input(wrong.concat(), None)),
+        1 => Err(Failure::Input(format!("an argument of `{own}` does not fit: {}", wrong.concat()), None)),
         count => {
             let message = format!("{count} arguments of `{own}` do not fit:\n  {}", listed(&wrong, "\n  "));
             Err(Failure::Input(message, None))

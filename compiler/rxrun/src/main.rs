@@ -1,12 +1,13 @@
 //! `rxrun`: checks, compiles and runs a function of a Relax module.
 //!
-//! A face: it loads and checks the program ([`session`]), finds or draws the inputs ([`arrays`], [`inputs`]), prepares
+//! A face: it loads and checks the program ([`session`]), finds or draws the inputs ([`arrays`], [`inputs`], [`constants`]), prepares
 //! weights ([`weights`]), has it lowered, built and run ([`execute`]) and watched ([`profile`], [`values`]), or prints a stage of it ([`emit`]), and says how it went
 //! ([`report`]). No rule of the language lives here.
 
 mod args;
 mod arrays;
 mod choices;
+mod constants;
 mod describe;
 mod emit;
 mod execute;

@@ -6,6 +6,7 @@ use crate::table::Table;
 use clap::ValueEnum;
 use rx_base::{Code, Diagnostic, Span};
 use rx_report::Source;
+use rx_tensor::Progress;
 use serde_json::json;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::ops::Range;
@@ -107,15 +108,29 @@ impl Report {
         }
     }
 
-    /// Ends the progress of a build that nothing else is said of.
-    pub fn built_again(&mut self) {
+    /// Progress of reading a file of arrays, as [`Report::building`].
+    pub fn loading(&mut self, file: &str, progress: Progress, since: Duration) {
+        let Progress { done, total } = progress;
+        match self.format {
+            Format::Json => self.object("loading", json!({ "file": file, "done": done, "total": total })),
+            Format::Text if self.terminal && since > Duration::from_millis(300) => {
+                self.progress_shown = true;
+                eprint!("\rloading: {} of {} MiB of {file}", done >> 20, total >> 20);
+                let _ = io::stderr().flush();
+            }
+            Format::Text => {}
+        }
+    }
+
+    /// Ends progress that nothing else is said of.
+    pub fn quiet(&mut self) {
         if std::mem::take(&mut self.progress_shown) {
             eprint!("\r\u{1b}[2K");
         }
     }
 
     pub fn built(&mut self, kernels: usize, device: &str, took: Duration) {
-        self.built_again();
+        self.quiet();
         let text = format!("built {kernels} kernels for {device} in {}", shown(took));
         self.event("built", &text, json!({ "kernels": kernels, "device": device, "seconds": took.as_secs_f64() }));
     }

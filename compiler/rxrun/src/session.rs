@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::report::Report;
 use rx_base::{Code, Diagnostic, Name, Severity, Span};
 use rx_db::{FileId, FileKind, Operators, Project, Projects, Workspace};
-use rx_execute::program::FileModule;
+use rx_execute::program::{FileModule, GivenConstants};
 use rx_ir::Origin;
 use rx_lower::{Module, Problem, Program};
 use rx_report::Source;
@@ -26,6 +26,8 @@ pub struct Session {
     pub operators: Arc<Operators>,
     /// What a run of it takes.
     pub choices: Choices,
+    /// Constants that the text may lack.
+    pub constants: GivenConstants,
 }
 
 impl Session {
@@ -63,7 +65,8 @@ impl Session {
         }
         report.checked(&name, checked);
         let choices = Choices::new(args, &project.file, path);
-        Ok(Session { workspace, file, operators: project.operators.clone(), choices, name })
+        let constants = crate::constants::given(args, report)?;
+        Ok(Session { workspace, file, operators: project.operators.clone(), choices, constants, name })
     }
 
     /// The function to call.

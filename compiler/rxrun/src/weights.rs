@@ -152,8 +152,7 @@ pub fn prepared(
 ) -> Result<Vec<Input>, Failure> {
     let transform = preparation.raw.name;
     let program = session.lower(transform, true)?;
-    let constants =
-        rx_execute::program::constants(&session.workspace, session.file, &program).map_err(Failure::usage)?;
+    let constants = crate::constants::of(session, &program)?;
     let built = Executor::new(Arc::new(program), Cpu::default(), &constants, &mut |_| ());
     let mut executor = built.map_err(|error| crate::execute::build_failure(session, &error))?;
     executor.on_print(report.printer());
@@ -168,7 +167,7 @@ pub fn prepared(
 }
 
 fn run<B: Backend>(executor: &mut Executor<B>, weights: Input, symbols: &NameMap<i64>) -> Result<Output, RunError> {
-    let weights: Value<B::Memory> = weights.upload(executor)?;
+    let weights: Value<B::Memory> = weights.give(executor)?;
     let result = executor.run(vec![weights], symbols)?;
     executor.download(&result)
 }

@@ -5,15 +5,16 @@ use crate::gemm::{Scheduled, Step};
 use crate::guards::guards;
 use crate::matmul::gemm_steps;
 use crate::simplify::simplify;
+use rx_tir::begin_empty_reductions;
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::stmt::Stmt;
 
 /// The function in steps: matrix products where its nests are some, its other statements as they are.
 ///
-/// The function is simplified first, so that loops of one iteration are gone before roles are looked for, and its accesses
-/// are guarded: what is not proved in range is [`rx_tir::Expr::Checked`] in the steps.
+/// The function is simplified first, so that loops of one iteration are gone before roles are looked for; reductions over
+/// nothing are begun; and accesses are guarded: what is not proved in range is [`rx_tir::Expr::Checked`] in the steps.
 pub fn schedule(func: &PrimFunc) -> Scheduled {
-    let (func, _) = guards(&simplify(func));
+    let (func, _) = guards(&begin_empty_reductions(&simplify(func)));
     let mut temporaries = Vec::new();
     let mut statements = Vec::new();
     top_level(&func.body, &mut temporaries, &mut statements);

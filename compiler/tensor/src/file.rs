@@ -16,6 +16,15 @@ pub struct Arrays {
     pub others: Vec<String>,
 }
 
+/// How far reading a file is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of the wanted arrays that are read.
+    pub done: u64,
+    /// Bytes of all wanted arrays.
+    pub total: u64,
+}
+
 /// A file that cannot be read or written. Its text leaves the path to whoever named the file.
 #[derive(Debug)]
 pub struct FileError {

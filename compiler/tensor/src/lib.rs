@@ -18,6 +18,6 @@ mod tensor;
 
 pub use element::{Element, float_of_int, int_of_float, round, wrap};
 pub use error::TensorError;
-pub use file::{Arrays, FileError, FileProblem};
+pub use file::{Arrays, FileError, FileProblem, Progress};
 pub use stats::{Comparison, Stats, compare};
 pub use tensor::{Native, Scalar, Tensor};

@@ -1,6 +1,6 @@
 //! NumPy's `.npz` format: a zip archive of `.npy` files, one per array.
 
-use crate::file::{Arrays, FileError, FileProblem, write_atomically};
+use crate::file::{Arrays, FileError, FileProblem, Progress, write_atomically};
 use crate::npy;
 use crate::tensor::Tensor;
 use std::fs::File;
@@ -48,6 +48,11 @@ impl Npz {
         &self.names
     }
 
+    /// The bytes of an array's file, as the directory states them.
+    fn length_of(&mut self, name: &str) -> u64 {
+        self.archive.by_name(&format!("{name}.npy")).map_or(0, |entry| entry.size())
+    }
+
     /// Reads an array. No more memory is asked for than the file's length can stand for.
     ///
     /// # Errors
@@ -66,15 +71,27 @@ impl Npz {
     }
 }
 
-/// Reads the arrays of a file whose names are wanted, in its order.
+/// Reads the arrays of a file whose names are wanted, in its order. `progress` is told after each how far it is.
 ///
 /// # Errors
 /// As [`Npz::open`] and [`Npz::read`].
-pub fn read_wanted(path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Arrays, FileError> {
+pub fn read_wanted(
+    path: &Path,
+    wanted: &dyn Fn(&str) -> bool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Arrays, FileError> {
     let mut file = Npz::open(path)?;
     let (names, others): (Vec<_>, Vec<_>) = file.names().to_vec().into_iter().partition(|name| wanted(name));
-    let arrays: Result<_, _> = names.into_iter().map(|name| file.read(&name).map(|array| (name, array))).collect();
-    Ok(Arrays { arrays: arrays?, others })
+    let mut told =
+        Progress { done: 0, total: names.iter().map(|name| file.length_of(name)).fold(0, u64::saturating_add) };
+    let mut arrays = Vec::with_capacity(names.len());
+    for name in names {
+        let array = file.read(&name)?;
+        told.done = told.done.saturating_add(file.length_of(&name));
+        progress(told);
+        arrays.push((name, array));
+    }
+    Ok(Arrays { arrays, others })
 }
 
 /// Reads all arrays of a file, in its order.

@@ -1,6 +1,6 @@
 //! The safetensors format: the length of a JSON header, the header with each array's dtype, shape and place, the arrays.
 
-use crate::file::{Arrays, FileError, FileProblem};
+use crate::file::{Arrays, FileError, FileProblem, Progress};
 use crate::tensor::Tensor;
 use rx_base::DType;
 use safetensors::Dtype;
@@ -17,14 +17,19 @@ const LONGEST_HEADER: u64 = 100_000_000;
 /// # Errors
 /// Where the file cannot be read, is none of the format, or has an array of a dtype that is not read.
 pub fn read(path: &Path) -> Result<Vec<(String, Tensor)>, FileError> {
-    read_wanted(path, &|_| true).map(|read| read.arrays)
+    read_wanted(path, &|_| true, &mut |_| ()).map(|read| read.arrays)
 }
 
 /// Reads the arrays of a file whose names are wanted, in the order they stand in it; the bytes of others are passed over.
+/// `progress` is told after each how far it is.
 ///
 /// # Errors
 /// As [`read`]; an array that is not wanted may have any dtype of the format.
-pub fn read_wanted(path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Arrays, FileError> {
+pub fn read_wanted(
+    path: &Path,
+    wanted: &dyn Fn(&str) -> bool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Arrays, FileError> {
     let open = || -> Result<_, FileProblem> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -35,16 +40,28 @@ pub fn read_wanted(path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Arrays,
     let (mut file, header) = open().map_err(|problem| FileError::new(path, problem))?;
     // The format leaves no bytes between arrays, so one read after the other is each at its place.
     let mut read = Arrays::default();
-    for name in header.offset_keys() {
+    let length = |info: &TensorInfo| info.data_offsets.1.saturating_sub(info.data_offsets.0) as u64;
+    let names: Vec<(String, bool)> = header
+        .offset_keys()
+        .into_iter()
+        .map(|name| {
+            let is_wanted = wanted(&name);
+            (name, is_wanted)
+        })
+        .collect();
+    let kept = names.iter().filter(|(_, wanted)| *wanted).filter_map(|(name, _)| header.info(name));
+    let mut told = Progress { done: 0, total: kept.map(length).sum() };
+    for (name, wanted) in names {
         let Some(info) = header.info(&name) else { continue };
         let of_array = |problem| FileError::of_array(path, &name, problem);
-        if wanted(&name) {
+        if wanted {
             let tensor = array(&mut file, info).map_err(of_array)?;
             read.arrays.push((name, tensor));
+            told.done += length(info);
+            progress(told);
         } else {
-            let (start, end) = info.data_offsets;
-            let length = i64::try_from(end.saturating_sub(start)).unwrap_or(i64::MAX);
-            file.seek_relative(length).map_err(|error| of_array(error.into()))?;
+            let passed = i64::try_from(length(info)).unwrap_or(i64::MAX);
+            file.seek_relative(passed).map_err(|error| of_array(error.into()))?;
             read.others.push(name);
         }
     }
@@ -70,18 +87,25 @@ fn header(file: &mut impl Read, length: u64) -> Result<Metadata, FileProblem> {
     Ok(header)
 }
 
+/// Reads an array into its place in memory: nothing of the file is there twice.
 fn array(file: &mut impl Read, info: &TensorInfo) -> Result<Tensor, FileProblem> {
-    let (start, end) = info.data_offsets;
-    let mut bytes = bytes(file, end.saturating_sub(start) as u64)?;
     let dtype = dtype(info.dtype).ok_or_else(|| FileProblem::UnsupportedType(format!("{:?}", info.dtype)))?;
     let extent = |extent: &usize| i64::try_from(*extent);
     let shape: Result<Vec<i64>, _> = info.shape.iter().map(extent).collect();
     let shape = shape.map_err(|_| FileProblem::corrupt("an extent that is no integer of 64 bits"))?;
+    // Compared before memory is asked for: what the file has was compared with its length.
+    let (start, end) = info.data_offsets;
+    let bits = info.shape.iter().try_fold(info.dtype.bitsize(), |bits, extent| bits.checked_mul(*extent));
+    if bits.is_none() || bits != end.saturating_sub(start).checked_mul(8) {
+        return Err(FileProblem::corrupt("an array whose shape does not fit its bytes"));
+    }
+    let mut tensor = Tensor::zeros(dtype, &shape)?;
+    file.read_exact(tensor.bytes_mut())?;
     if dtype == DType::BOOL {
         // Whatever wrote it, a truth value in memory is 0 or 1.
-        bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+        tensor.bytes_mut().iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
     }
-    Ok(Tensor::from_bytes(dtype, &shape, &bytes)?)
+    Ok(tensor)
 }
 
 /// So many bytes; what is not there is not asked memory for.
@@ -119,7 +143,7 @@ fn dtype(dtype: Dtype) -> Option<DType> {
 #[cfg(test)]
 mod tests {
     use super::{Dtype, dtype, header, read};
-    use crate::file::{Arrays, FileProblem};
+    use crate::file::{Arrays, FileProblem, Progress};
     use crate::tensor::Tensor;
     use rx_base::DType;
     use std::path::PathBuf;
@@ -160,7 +184,12 @@ mod tests {
         let data = [&1.5f32.to_le_bytes()[..], &(-2.0f32).to_le_bytes(), &[0, 1, 7]].concat();
         let path = std::env::temp_dir().join(format!("rx-tensor-wanted-{}.safetensors", std::process::id()));
         std::fs::write(&path, file(TWO, &data)).expect("a file");
-        let Arrays { arrays: read, others } = super::read_wanted(&path, &|name| name == "b").expect("one array");
+        let Arrays { arrays: read, others } = {
+            let mut told = Vec::new();
+            let read = super::read_wanted(&path, &|name| name == "b", &mut |progress| told.push(progress));
+            assert_eq!(told, [Progress { done: 3, total: 3 }]);
+            read.expect("one array")
+        };
         std::fs::remove_file(&path).expect("the file");
         assert_eq!((read.len(), read[0].1.bytes(), others), (1, &[0, 1, 1][..], vec!["a.x".to_owned()]));
     }

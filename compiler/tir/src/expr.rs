@@ -291,6 +291,39 @@ intrinsics! {
     Trunc "trunc" 1;
 }
 
+impl Intrinsic {
+    /// Whether it is a function of real numbers. TVM writes a call of one with an integer argument, of the argument's dtype, and
+    /// then builds it for no target; `T.sin` and its like it refuses at once.
+    pub const fn is_of_reals(self) -> bool {
+        matches!(
+            self,
+            Intrinsic::Acos
+                | Intrinsic::Acosh
+                | Intrinsic::Asin
+                | Intrinsic::Asinh
+                | Intrinsic::Atan
+                | Intrinsic::Atanh
+                | Intrinsic::Cos
+                | Intrinsic::Cosh
+                | Intrinsic::Erf
+                | Intrinsic::Exp
+                | Intrinsic::Exp10
+                | Intrinsic::Exp2
+                | Intrinsic::Log
+                | Intrinsic::Log10
+                | Intrinsic::Log1p
+                | Intrinsic::Log2
+                | Intrinsic::Rsqrt
+                | Intrinsic::Sigmoid
+                | Intrinsic::Sin
+                | Intrinsic::Sinh
+                | Intrinsic::Sqrt
+                | Intrinsic::Tan
+                | Intrinsic::Tanh
+        )
+    }
+}
+
 impl Expr {
     /// An integer of dtype `int64`.
     pub const fn int(value: i64) -> Expr {

@@ -42,7 +42,7 @@ pub fn tensor(expr: &Expr, constants: &Constants) -> Option<Tensor> {
 /// # Errors
 /// [`TensorError::Unsupported`].
 pub fn of_literal(literal: &Literal, dtype: DType) -> Result<Tensor, TensorError> {
-    Tensor::from_scalar(dtype, number(literal, dtype))
+    Tensor::from_scalar(dtype, number(literal))
 }
 
 /// The tensor of row-major elements.
@@ -52,19 +52,14 @@ pub fn of_literal(literal: &Literal, dtype: DType) -> Result<Tensor, TensorError
 pub fn of_elements(elements: &[Literal], shape: &[i64], dtype: DType) -> Result<Tensor, TensorError> {
     let mut tensor = Tensor::zeros(dtype, shape)?;
     for (at, element) in elements.iter().enumerate() {
-        tensor.set(at, number(element, dtype));
+        tensor.set(at, number(element));
     }
     Ok(tensor)
 }
 
-fn number(literal: &Literal, dtype: DType) -> Scalar {
-    match literal {
-        Literal::Int(value) if dtype.is_float() => Scalar::Float(*value as f64),
-        Literal::Int(value) => Scalar::Int(*value),
-        Literal::Float(value) => Scalar::Float(*value),
-        Literal::Bool(value) if dtype.is_float() => Scalar::Float(f64::from(u8::from(*value))),
-        Literal::Bool(value) => Scalar::Int(i64::from(*value)),
-    }
+/// The tensor's dtype makes an integer a float, and a float an integer.
+fn number(literal: &Literal) -> Scalar {
+    literal.as_integer().map_or_else(|| Scalar::Float(literal.as_float()), Scalar::Int)
 }
 
 /// The expression that is a tensor: a scalar as a literal, another as a new entry of `constants`.

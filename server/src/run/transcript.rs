@@ -108,11 +108,14 @@ impl Transcript {
         let step = |message: String, percent| Some(Step { message, percent });
         match event.get("event").and_then(Value::as_str) {
             Some("checked") => return step("checked, lowering".to_owned(), 0),
-            Some("building") => {
+            Some(stage @ ("loading" | "building")) => {
                 let count = |field| event.get(field).and_then(Value::as_u64);
                 let (done, total) = (count("done")?, count("total")?);
                 // At most 100, so it fits.
                 let percent = (u128::from(done.min(total)) * 100 / u128::from(total.max(1))) as u32;
+                if stage == "loading" {
+                    return step(format!("loading {}/{} MiB", done >> 20, total >> 20), percent);
+                }
                 // Progress does not go back where more is built to be observed.
                 let percent = if self.observing.is_some() { 100 } else { percent };
                 return step(format!("building {done}/{total}"), percent);
@@ -412,6 +415,8 @@ mod tests {
         let step = |line: &str| Transcript::default().line(line.as_bytes());
         let building = Step { message: "building 12/31".into(), percent: 38 };
         assert_eq!(step(r#"{"event":"building","done":12,"total":31}"#), Some(building));
+        let loading = Step { message: "loading 3/4 MiB".into(), percent: 75 };
+        assert_eq!(step(r#"{"event":"loading","file":"w.npz","done":3145728,"total":4194304}"#), Some(loading));
         assert_eq!(step(r#"{"event":"building","done":9,"total":0}"#).map(|step| step.percent), Some(0));
         assert_eq!(step(r#"{"event":"building","done":-1,"total":[]}"#), None);
         assert_eq!(step(r#"{"event":"of a later version"}"#), None);

@@ -36,6 +36,8 @@ pub(super) struct Node<'j> {
     pub(super) keys: Option<Vec<Cow<'j, str>>>,
     /// What a string node says.
     pub(super) text: Option<Cow<'j, str>>,
+    /// What an integer node (`"int"`) says.
+    pub(super) number: Option<i64>,
     fields: Vec<(&'static str, Scalar<'j>)>,
 }
 
@@ -150,6 +152,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
                 }
                 Some("keys") => node.keys = Some(map.next_value::<Texts<'de>>()?.0),
                 Some("data" | "attrs") => match map.next_value::<Data<'de>>()? {
+                    Data::Scalar(Scalar::Integer(number)) => node.number = Some(number),
                     Data::Scalar(scalar) => node.text = scalar.text(),
                     Data::List(list) => node.list = Some(list),
                     Data::Fields(fields) => node.fields = fields,

@@ -150,6 +150,12 @@ impl Reader<'_> {
             Intrinsic::Clz => DType::INT32,
             _ => args.first().map_or(DType::FLOAT32, Expr::dtype),
         };
+        if function.is_of_reals() && !dtype.is_float() {
+            let (name, cast) = (function.name(), "T.Cast(\"float32\", …)");
+            let what =
+                format!("`T.{name}` of {dtype}, for which TVM has code on no target; convert the argument: `{cast}`");
+            return self.unsupported(cursor, tokens, &what);
+        }
         // Of integers, roundings are the integers themselves.
         let rounds = matches!(
             function,

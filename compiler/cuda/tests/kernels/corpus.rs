@@ -2,9 +2,9 @@
 //! on the CPU, and the three agree. What is printed compiles.
 
 use crate::case::{Case, Failure};
+use crate::compiled::on_cpu;
 use rustc_hash::FxHashSet;
 use rx_analysis::{FileContext, tir};
-use rx_cpu::{Argument, CpuModule, Scratch};
 use rx_cuda::module;
 use rx_cuda::simulator::{Call, Options, Order, Simulator};
 use rx_interp::Limits;
@@ -23,9 +23,6 @@ const MOST_BYTES: i64 = 1 << 26;
 
 /// What the interpreter may take for one function.
 const INTERPRETED: Limits<'_> = Limits { rounds: Some(1 << 21), bytes: Some(1 << 26), zeroed: false, cancel: None };
-
-/// What compiled code may take for one function that is too long for the interpreter.
-const COMPILED: rx_cpu::Limits = rx_cpu::Limits { rounds: 1 << 31, bytes: 1 << 30 };
 
 /// How many functions are one text for the C++ compiler.
 const AT_ONCE: usize = 48;
@@ -220,23 +217,6 @@ fn case(place: &str, func: &PrimFunc) -> Result<Case, String> {
         }
     }
     Ok(case)
-}
-
-/// What the CPU makes of a case.
-fn on_cpu(case: &Case) -> Result<Result<Vec<Vec<u8>>, Failure>, String> {
-    let module = CpuModule::compile(&[&case.func]).map_err(|error| error.to_string())?;
-    let kernel = module.kernel(0).map_err(|error| error.to_string())?;
-    let mut bytes: Vec<Vec<u8>> = case.bytes().into_iter().map(<[u8]>::to_vec).collect();
-    let mut buffers: Vec<Argument<'_>> = bytes.iter_mut().map(|bytes| Argument::Write(bytes)).collect();
-    let shapes: Vec<&[i64]> = case.arguments.iter().map(Tensor::shape).collect();
-    let mut limits = COMPILED;
-    match kernel.run_within(&mut buffers, &shapes, &case.scalars, &mut Scratch::default(), &mut limits) {
-        Ok(()) => Ok(Ok(bytes)),
-        Err(rx_cpu::RunError::OutOfBounds { index, extent, .. }) => Ok(Err(Failure::Index { index, extent })),
-        Err(rx_cpu::RunError::DivisionByZero { .. }) => Ok(Err(Failure::Division)),
-        Err(rx_cpu::RunError::Assert { message, .. }) => Ok(Err(Failure::Assertion(message.to_string()))),
-        Err(other) => Err(other.to_string()),
-    }
 }
 
 /// A case, and what the interpreter makes of it.

@@ -3,6 +3,7 @@
 
 mod built;
 mod case;
+mod compiled;
 mod corpus;
 mod device;
 mod nvrtc;

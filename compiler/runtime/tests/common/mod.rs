@@ -70,7 +70,7 @@ impl Text {
     /// # Errors
     /// Where the text has no data for one.
     pub fn constants(&self, program: &Program) -> Result<Vec<Tensor>, String> {
-        rx_execute::program::constants(&self.0, self.1, program)
+        rx_execute::program::constants(&self.0, self.1, program, &rx_execute::program::GivenConstants::new())
     }
 
     /// Runs the entry.

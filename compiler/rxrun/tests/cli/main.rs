@@ -1,5 +1,6 @@
 //! The real binary: what it prints, writes and returns, and how it says no.
 
+mod constants;
 mod inputs;
 mod stages;
 mod weights;

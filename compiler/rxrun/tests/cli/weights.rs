@@ -144,6 +144,26 @@ fn all_that_is_missing_or_of_another_shape_is_told_at_once() {
 }
 
 #[test]
+fn one_that_is_missing_is_told_with_its_function() {
+    let folder = two(&[("layer1.bias", &[2], &[0.0; 2])]);
+    folder.run(&WITH_WEIGHTS).fails(
+        2,
+        "an argument of `main` does not fit: `p_layer1_weight`, R.Tensor((2,), dtype=\"float32\"), is missing",
+    );
+}
+
+#[test]
+fn reading_is_told_as_it_goes_on() {
+    let folder = two(&[("layer1.weight", &[2], &[1.0; 2]), ("layer1.bias", &[2], &[0.0; 2])]);
+    let said = folder.run(&[&WITH_WEIGHTS[..], &["--format", "json"]].concat()).succeeds().stdout();
+    let loading: Vec<&str> =
+        said.lines().filter(|line| line.contains("\"loading\"") && line.contains("w.npz")).collect();
+    assert_eq!(loading.len(), 2, "{said}");
+    let read: serde_json::Value = serde_json::from_str(loading[1]).expect("an object");
+    assert_eq!(read["done"], read["total"]);
+}
+
+#[test]
 fn weights_of_another_dtype_are_converted_where_that_is_asked_for() {
     let folder = two(&[("layer1.bias", &[2], &[0.5, 0.5])]);
     let doubled = rx_tensor::Tensor::from_values(rx_base::DType::FLOAT64, &[2], &[1.5f64, 2.5]).expect("a tensor");

@@ -1,0 +1,47 @@
+//! Constants that a text names and has no data of.
+
+use super::{DEVICES, Folder, floats};
+
+/// As TVM prints a module without its metadata.
+const WITHOUT_DATA: &str = "\
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), dtype=\"float32\")):
+        y: R.Tensor((2,), dtype=\"float32\") = R.add(x, metadata[\"ir.GenericConst\"][0])
+        return R.multiply(y, metadata[\"ir.GenericConst\"][1])
+";
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("f.rx", WITHOUT_DATA);
+    folder.arrays("x.npz", &[("x", &floats(&[2], &[1.0, 2.0]))]);
+    folder
+}
+
+#[test]
+fn what_is_missing_is_told_and_how_it_is_given() {
+    for told in [
+        "f.rx: metadata[\"ir.GenericConst\"][0], metadata[\"ir.GenericConst\"][1]: the file has no metadata section",
+        "TVM prints them with the module by `mod.script(show_meta=True)`",
+        "or give them with --constants FILE",
+    ] {
+        folder().run(&["f.rx", "--inputs", "x.npz", "--device", "cpu"]).fails(2, told);
+    }
+}
+
+#[test]
+fn constants_are_read_from_files() {
+    let folder = folder();
+    let (one, two) = (floats(&[2], &[10.0, 20.0]), floats(&[2], &[2.0, 3.0]));
+    folder.arrays("c.npz", &[("ir.GenericConst[0]", &one), ("ir.GenericConst[1]", &two)]);
+    folder.arrays("half.npz", &[("ir.GenericConst[0]", &one)]);
+    folder.arrays("wrong.npz", &[("w", &one)]);
+    for device in DEVICES {
+        let run = |file| folder.run(&["f.rx", "--inputs", "x.npz", "--device", device, "--constants", file]);
+        let said = run("c.npz").succeeds().stdout();
+        assert!(said.contains("min 22.000000  mean 44.000000  max 66.000000"), "{said}");
+        run("half.npz").fails(2, "f.rx: metadata[\"ir.GenericConst\"][1]: the file has no metadata section");
+        run("wrong.npz").fails(2, "wrong.npz: the array `w` is no constant");
+    }
+}
