@@ -3,7 +3,7 @@
 use crate::emit::{Check, Emitter};
 use crate::error::{CompileError, RunError};
 use crate::prepare::{Preparation, PreparedStep};
-use crate::{product, runtime};
+use crate::{product, runtime, window};
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{AbiParam, Signature, types};
@@ -214,7 +214,7 @@ fn host_module() -> Result<(JITModule, bool), CompileError> {
     };
     let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
     let products = [DType::FLOAT32, DType::FLOAT64].into_iter().filter_map(product::routine);
-    for routine in runtime::all().into_iter().chain(products) {
+    for routine in runtime::all().into_iter().chain(products).chain([window::routine()]) {
         builder.symbol(routine.symbol, routine.address);
     }
     Ok((JITModule::new(builder), fused))
@@ -294,6 +294,7 @@ impl CpuKernel {
     /// Whether each buffer parameter is written, in order; those must be passed as [`Argument::Write`].
     pub fn written(&self) -> &[bool] {
         &self.written
+        PreparedStep::Window(window) => mark(window.c.buffer),
     }
 
     /// Calls the function: buffers and their shapes in the order of its buffer parameters, scalars in the order of its
