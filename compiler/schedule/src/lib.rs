@@ -25,7 +25,7 @@ pub use accumulate::{Nest, Reduction, explicit_loops};
 pub use gemm::{BatchAxis, Gemm, Matrix, Scheduled, Step};
 pub use guards::{GuardCount, guards};
 pub use inline::inline;
-pub use nests::schedule;
+pub use nests::{schedule, schedule_unguarded};
 pub use roles::Declined;
 pub use rounds::{Rounds, is_told};
 pub use simplify::simplify;

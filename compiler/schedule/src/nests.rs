@@ -7,7 +7,9 @@ use crate::matmul::gemm_steps;
 use crate::roles::Declined;
 use crate::simplify::simplify;
 use crate::window::window;
+use rx_tir::expr::Expr;
 use rx_tir::func::{BufferId, PrimFunc};
+use rx_tir::rewrite::{map_expr, map_stmt_shallow};
 use rx_tir::stmt::Stmt;
 
 /// The function in steps: matrix products and windowed sums where its nests are some, its other statements as they are.
@@ -16,6 +18,31 @@ use rx_tir::stmt::Stmt;
 /// are guarded: what is not proved in range is [`rx_tir::Expr::Checked`] in the steps.
 pub fn schedule(func: &PrimFunc) -> Scheduled {
     let (func, _) = guards(&simplify(func));
+    in_steps(func)
+}
+
+/// As [`schedule`] without guards and without assertions: to know what those cost. What an index out of range leads to is
+/// not defined.
+pub fn schedule_unguarded(func: &PrimFunc) -> Scheduled {
+    let mut func = simplify(func);
+    func.body = without_checks(&func.body);
+    in_steps(func)
+}
+
+/// The statement without assertions, its indices not checked.
+fn without_checks(stmt: &Stmt) -> Stmt {
+    let mut index_alone = |part: Expr| match part {
+        Expr::Checked { index, .. } => *index,
+        part => part,
+    };
+    match stmt {
+        Stmt::Assert { .. } => Stmt::nothing(),
+        stmt => map_stmt_shallow(stmt, &mut |expr| map_expr(expr, &mut index_alone), &mut without_checks),
+    }
+}
+
+/// The function's statements, simplified and with whatever guards they have, as steps.
+fn in_steps(func: PrimFunc) -> Scheduled {
     let mut temporaries = Vec::new();
     let mut statements = Vec::new();
     top_level(&func.body, &mut temporaries, &mut statements);

@@ -8,7 +8,8 @@ use crate::reduction::reduce;
 use rx_base::Dim;
 use rx_tir::{BinaryOp, BufferId, Expr, KernelBuilder};
 
-/// The most products kept for an output, where extents are known: a wide kernel at a small stride would need much memory.
+/// The most products kept for an output, where the kernel's extents are known: a wide one at a small stride would need much
+/// memory.
 const MOST_KEPT: i64 = 16;
 
 /// A spatial axis of one term of an output.
@@ -27,12 +28,13 @@ impl Loops {
     pub(super) fn spreads(&self) -> bool {
         let count = |dims: &[Dim]| dims[2..].iter().try_fold(1i64, |count, dim| count.checked_mul(dim.as_constant()?));
         let Convolution { direction, data, kernel, .. } = &self.convolution;
-        let grows = match (count(data), count(kernel), count(&self.out)) {
-            (Some(inputs), Some(taps), Some(outputs)) => {
-                inputs.saturating_mul(2) <= outputs && inputs.saturating_mul(taps) <= outputs.saturating_mul(MOST_KEPT)
-            }
-            _ => self.steps.strides.iter().any(|stride| *stride > 1),
+        // So many outputs for so many inputs.
+        let (inputs, outputs) = match (count(data), count(&self.out)) {
+            (Some(inputs), Some(outputs)) => (inputs, outputs),
+            _ => (1, self.steps.strides.iter().fold(1, |product: i64, stride| product.saturating_mul(*stride))),
         };
+        let kept = count(kernel).map_or(1, |taps| inputs.saturating_mul(taps));
+        let grows = inputs.saturating_mul(2) <= outputs && kept <= outputs.saturating_mul(MOST_KEPT);
         *direction == Direction::Transposed && grows
     }
 
