@@ -22,7 +22,7 @@ use std::time::Duration;
 const BAR: f64 = 1.03;
 
 /// What every symbol is.
-const EXTENT: i64 = 64;
+const EXTENT: i64 = 16;
 
 /// Indices are below this, where that runs; else all are 0.
 const INDICES: i64 = 13;
