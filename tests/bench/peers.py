@@ -2,7 +2,7 @@
 
     python tests/bench/peers.py --rxrun target/release/rxrun --models FOLDER [--rounds 5] [--only resnet18,vit_b_16]
 
-FOLDER has `NAME.rx` of the networks below, which torchvision, transformers and this file build anew with weights drawn from a
+FOLDER has `NAME.rx` of the networks below, which torchvision, transformers and networks.py build anew with weights drawn from a
 seed; the same weights go to all three, where their names say whose they are. Times are CPU time of the process per inference,
 medians over rounds in which the three take turns, so that a busy machine disturbs all alike; rxrun's is the difference between
 a process that runs R times and one that runs once. Results of rx and PyTorch are compared. Printed: a row per model, the
@@ -28,84 +28,7 @@ from pathlib import Path
 import numpy
 import onnxruntime
 import torch
-from torch import nn
-
-
-def dcgan():
-    """The generator of DCGAN (Radford et al., 2015), 64² images."""
-    layers, channels = [], [100, 512, 256, 128, 64, 3]
-    for at, (have, want) in enumerate(zip(channels, channels[1:])):
-        stride, padding = (1, 0) if at == 0 else (2, 1)
-        layers.append(nn.ConvTranspose2d(have, want, 4, stride, padding, bias=False))
-        layers += [nn.BatchNorm2d(want), nn.ReLU()] if want != 3 else [nn.Tanh()]
-    return wrapped(main=nn.Sequential(*layers))
-
-
-class Wrapped(nn.Module):
-    """A module whose parameters have a name in front."""
-
-    def forward(self, *inputs):
-        (part,) = self.children()
-        return first(part(*inputs))
-
-
-def wrapped(**parts):
-    outer = Wrapped()
-    for name, part in parts.items():
-        outer.add_module(name, part)
-    return outer
-
-
-class Pointwise(nn.Module):
-    """A 1×1 convolution and SiLU."""
-
-    def __init__(self):
-        super().__init__()
-        self.c = nn.Conv2d(768, 256, 1)
-
-    def forward(self, x):
-        return nn.functional.silu(self.c(x))
-
-
-class Tagger(nn.Module):
-    """Words, an LSTM, a score per tag."""
-
-    def __init__(self):
-        super().__init__()
-        self.e, self.l, self.o = nn.Embedding(5000, 128), nn.LSTM(128, 256, batch_first=True), nn.Linear(256, 32)
-
-    def forward(self, x):
-        return self.o(self.l(self.e(x))[0])
-
-
-def first(value):
-    """The tensor of a result: of a record or tuple the first."""
-    while not isinstance(value, torch.Tensor):
-        value = value[0]
-    return value
-
-
-def vision(name):
-    import torchvision
-
-    return getattr(torchvision.models, name)(weights=None), [torch.randn(1, 3, 224, 224)]
-
-
-def bert():
-    import transformers
-
-    model = transformers.BertModel(transformers.BertConfig(), add_pooling_layer=True)
-    return wrapped(m=model), [torch.randint(0, 30522, (1, 128)), torch.ones(1, 128, dtype=torch.int64)]
-
-
-MODELS = {
-    **{name: (lambda name=name: vision(name)) for name in
-       ["resnet18", "resnet50", "mobilenet_v2", "efficientnet_b0", "densenet121", "vit_b_16"]},
-    "conv1x1_768_256": lambda: (Pointwise(), [torch.randn(1, 768, 64, 64)]),
-    "dcgan_g": lambda: (dcgan(), [torch.randn(1, 100, 1, 1)]),
-    "lstm_tagger": lambda: (Tagger(), [torch.randint(0, 5000, (2, 32))]),
-    "bert_base": bert,
-}
+from networks import MODELS, first
 
 
 def settle(model):

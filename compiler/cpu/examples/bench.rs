@@ -124,28 +124,39 @@ fn window(channels: i64, size: i64, stride: i64, weighted: bool) -> Case {
         let [row, column] = at;
         let value = builder.load(x, &[axes[0].clone(), row, column]);
         let weight = builder.load(w, &[axes[0].clone(), reduced[0].clone(), reduced[1].clone()]);
-        let value = if weighted { value * weight } else { value };
         let [rows, columns] = inside;
-        (axes.to_vec(), Expr::select(rows.and(columns), value, number(initial)))
+        let value = Expr::select(rows.and(columns), value, number(initial));
+        (axes.to_vec(), if weighted { value * weight } else { value })
     });
     let what = format!("{} 3×3/{stride}, {channels}×{size}²", if weighted { "depthwise" } else { "max_pool" });
     let bytes = (4 * channels * (size * size + out * out)) as f64;
     Case { what, func: builder.finish(), bytes, operations: (18 * channels * out * out) as f64 }
 }
 
-fn product(m: i64, n: i64, k: i64) -> Case {
+/// A matrix product; `transposed` with a right factor whose columns stand in rows.
+fn product(m: i64, n: i64, k: i64, transposed: bool) -> Case {
     let mut builder = builder("matmul");
     let a = builder.param("a", &dims(&[m, k]), FLOAT);
-    let b = builder.param("b", &dims(&[k, n]), FLOAT);
+    let b = builder.param("b", &dims(&if transposed { [n, k] } else { [k, n] }), FLOAT);
     let c = builder.param("c", &dims(&[m, n]), FLOAT);
     let extents = builder.shape(c);
     builder.reduce(c, &extents, &[Expr::int(k)], number(0.0), BinaryOp::Add, |builder, axes, reduced| {
         let left = builder.load(a, &[axes[0].clone(), reduced[0].clone()]);
-        let right = builder.load(b, &[reduced[0].clone(), axes[1].clone()]);
+        let mut at = [reduced[0].clone(), axes[1].clone()];
+        if transposed {
+            at.swap(0, 1);
+        }
+        let right = builder.load(b, &at);
         (axes.to_vec(), left * right)
     });
     let bytes = (4 * (m * k + k * n + m * n)) as f64;
-    Case { what: format!("matmul, {m}×{n}×{k}"), func: builder.finish(), bytes, operations: (2 * m * n * k) as f64 }
+    let mark = if transposed { "ᵀ" } else { "" };
+    Case {
+        what: format!("matmul, {m}×{n}×{k}{mark}"),
+        func: builder.finish(),
+        bytes,
+        operations: (2 * m * n * k) as f64,
+    }
 }
 
 /// A convolution of `size²` images: `out` channels of `channels`, a kernel of `kernel²`, padded to keep the size.
@@ -258,13 +269,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         window(64, 112, 2, false),
         window(64, 56, 1, true),
         window(64, 112, 2, true),
-        product(1024, 1024, 1024),
-        product(64, 12544, 147),
-        product(2, 1024, 256),
-        product(4, 1024, 1024),
-        product(2, 4096, 4096),
-        product(1, 4096, 4096),
-        product(4096, 1, 4096),
+        window(960, 7, 1, true),
+        product(1024, 1024, 1024, false),
+        product(64, 12544, 147, false),
+        product(2, 1024, 256, false),
+        product(2, 1024, 256, true),
+        product(8, 1024, 256, true),
+        product(16, 1024, 256, true),
+        product(24, 1024, 256, true),
+        product(1, 1000, 1280, true),
+        product(4, 1024, 1024, false),
+        product(2, 4096, 4096, false),
+        product(1, 4096, 4096, false),
+        product(4096, 1, 4096, false),
         convolution(3, 64, 224, 7, 2),
         convolution(64, 64, 56, 3, 1),
         convolution(512, 512, 7, 3, 1),

@@ -3,7 +3,7 @@
 use crate::emit::{Check, Emitter};
 use crate::error::{CompileError, RunError};
 use crate::prepare::{Preparation, PreparedStep};
-use crate::{product, runtime};
+use crate::{product, runtime, window};
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{AbiParam, Signature, types};
@@ -124,11 +124,20 @@ impl CpuModule {
     /// # Errors
     /// Where there is no code for this host at all.
     pub fn compile_with(funcs: &[&PrimFunc], progress: &mut dyn FnMut(usize)) -> Result<CpuModule, CompileError> {
+        CpuModule::compile_scheduled(funcs, schedule, progress)
+    }
+
+    /// As [`CpuModule::compile_with`], of functions scheduled in a way of the caller's, who answers for what is not checked.
+    pub(crate) fn compile_scheduled(
+        funcs: &[&PrimFunc],
+        schedule: fn(&PrimFunc) -> Scheduled,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<CpuModule, CompileError> {
         let (mut module, fused) = host_module()?;
         let mut contexts = (module.make_context(), FunctionBuilderContext::new());
         let mut compiled = Vec::with_capacity(funcs.len());
         for (at, func) in funcs.iter().enumerate() {
-            let result = define(&mut module, &mut contexts, func, fused, at);
+            let result = define(&mut module, &mut contexts, func, schedule(func), fused, at);
             if result.is_err() {
                 module.clear_context(&mut contexts.0);
                 contexts.1 = FunctionBuilderContext::new();
@@ -214,7 +223,7 @@ fn host_module() -> Result<(JITModule, bool), CompileError> {
     };
     let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
     let products = [DType::FLOAT32, DType::FLOAT64].into_iter().filter_map(product::routine);
-    for routine in runtime::all().into_iter().chain(products) {
+    for routine in runtime::all().into_iter().chain(products).chain([window::routine()]) {
         builder.symbol(routine.symbol, routine.address);
     }
     Ok((JITModule::new(builder), fused))
@@ -234,12 +243,12 @@ fn define(
     module: &mut JITModule,
     contexts: &mut (Context, FunctionBuilderContext),
     func: &PrimFunc,
+    scheduled: Scheduled,
     fused: bool,
     at: usize,
 ) -> Result<Defined, CompileError> {
     // Of the loops before they are cut into others: what they cost stays what it was.
     let rounds = Rounds::of(func);
-    let scheduled = schedule(func);
     let (steps, allocations) = Preparation::of(&scheduled);
     let (checks, signature) = emit(module, contexts, &scheduled.func, &steps, fused)?;
     let (context, _) = contexts;
@@ -285,12 +294,18 @@ fn written_params(func: &PrimFunc, steps: &[PreparedStep]) -> Vec<bool> {
             }
         }),
         PreparedStep::Gemm(gemm) => mark(gemm.c.buffer),
+        PreparedStep::Window(window) => mark(window.c.buffer),
         PreparedStep::Loop { .. } => {}
     });
     func.buffer_params().map(|buffer| written.get(buffer.0 as usize).copied().unwrap_or(true)).collect()
 }
 
 impl CpuKernel {
+    /// How many checks its code makes.
+    pub(crate) fn check_count(&self) -> usize {
+        self.checks.len()
+    }
+
     /// Whether each buffer parameter is written, in order; those must be passed as [`Argument::Write`].
     pub fn written(&self) -> &[bool] {
         &self.written
@@ -420,6 +435,11 @@ impl CpuKernel {
 }
 
 impl Scratch {
+    /// As new: what a call finds in it depends on nothing before.
+    pub(crate) fn clear(&mut self) {
+        self.0.fill(Line([0; LINE]));
+    }
+
     fn grow(&mut self, lines: usize) -> Result<(), ()> {
         if let Some(more) = lines.checked_sub(self.0.len()) {
             self.0.try_reserve_exact(more).map_err(drop)?;

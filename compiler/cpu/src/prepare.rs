@@ -1,6 +1,6 @@
 //! Blocks taken out of a function: their axes become expressions of the loops, their predicates and initialisations become statements.
 
-use rx_schedule::{Gemm, Scheduled, Step};
+use rx_schedule::{Gemm, Scheduled, Step, Window};
 use rx_tir::rewrite::{map_stmt_shallow, substitute};
 use rx_tir::{BinaryOp, Block, BufferId, CompareOp, Expr, IterKind, Stmt, VarId};
 
@@ -10,6 +10,8 @@ pub(crate) enum PreparedStep {
     Nest(Stmt),
     /// A matrix product.
     Gemm(Box<Gemm>),
+    /// A windowed sum.
+    Window(Box<Window>),
     /// The steps for each value of a variable from 0.
     Loop {
         /// The variable.
@@ -52,6 +54,7 @@ impl Preparation {
         let prepared = steps.iter().map(|step| match step {
             Step::Nest(stmt) => PreparedStep::Nest(self.stmt(stmt)),
             Step::Gemm(gemm) => PreparedStep::Gemm(gemm.clone()),
+            Step::Window(window) => PreparedStep::Window(window.clone()),
             Step::Loop { var, extent, body } => {
                 PreparedStep::Loop { var: *var, extent: extent.clone(), body: self.steps(body) }
             }

@@ -1,5 +1,6 @@
-//! Matrix products: `float32` by the `gemm` library, products with a vector and `float64` by loops of our own.
+//! Matrix products: `float32` by the `gemm` library, products of few rows and `float64` by loops of our own.
 
+use crate::rows::{self, Lines};
 use crate::runtime::Routine;
 use crate::vector;
 use rx_base::DType;
@@ -107,18 +108,20 @@ fn product_of_f32(product: Product<f32>) {
     let Product { a, b, c, m, n, k, accumulate, .. } = product;
     let accumulate = accumulate != 0;
     let (m, n, k) = (m as usize, n as usize, k.max(0) as usize);
-    // A product with a vector is bound by memory; the library packs what is read once.
-    if n == 1 && (a.column == 1 || a.row == 1) {
-        // SAFETY: the matrices lie in their buffers.
-        return unsafe {
-            vector::times(m, k, a.first, a.row, a.column, b.first, b.row, c.first, c.row, accumulate);
-        };
-    }
-    if m == 1 && (b.column == 1 || b.row == 1) {
-        // SAFETY: the matrices lie in their buffers; the transposed product is the same.
-        return unsafe {
-            vector::times(n, k, b.first, b.column, b.row, a.first, a.column, c.first, c.column, accumulate);
-        };
+    // A product with one row or few is bound by memory; the library packs what is read once.
+    for (m, n, a, b, c) in [(m, n, a, b, c), (n, m, b.transposed(), a.transposed(), c.transposed())] {
+        if m <= rows::FEW && m <= n && b.row == 1 {
+            let rows = Lines { first: a.first.cast_const(), outer: a.row, inner: a.column };
+            let lines = Lines { first: b.first.cast_const(), outer: b.column, inner: 1 };
+            let result = Lines { first: c.first, outer: c.row, inner: c.column };
+            // SAFETY: the matrices lie in their buffers, and `c` is apart from `a` and `b`.
+            return unsafe { rows::times([m, n, k], rows, lines, result, accumulate) };
+        }
+        if m == 1 && b.column == 1 {
+            let (matrix, x, y) = ((b.first.cast_const(), b.row), (a.first.cast_const(), a.column), (c.first, c.column));
+            // SAFETY: as above; the transposed product is the same.
+            return unsafe { vector::times([n, k], matrix, x, y, accumulate) };
+        }
     }
     // The library's kernels write columns. Of a result that stands in rows they are given the transposed product.
     let (m, n, a, b, c) = match c.column.abs() < c.row.abs() {

@@ -277,8 +277,13 @@ fn load(expr: &Expr, wanted: BufferId) -> Option<(Vec<&Expr>, &[Expr])> {
     }
 }
 
+/// The blocks that sum.
+fn sums(kernel: &Kernel) -> Vec<&Block> {
+    blocks(kernel).into_iter().filter(|block| block.init.is_some()).collect()
+}
+
 fn check_loads(convolution: &Convolution, kernel: &Kernel) {
-    let reduction = blocks(kernel).into_iter().find(|block| block.init.is_some()).expect("products are summed");
+    let [reduction] = sums(kernel)[..] else { panic!("products are summed") };
     let params: Vec<BufferId> = kernel.func.buffer_params().collect();
     let (data, weight) = (params[0], params[1]);
     let (_, _, summed) = store(reduction);
@@ -317,6 +322,57 @@ fn check_loads(convolution: &Convolution, kernel: &Kernel) {
     assert_eq!(places.len(), elements_read.len(), "different coordinates read different elements");
 }
 
+/// As [`check_loads`], of a transposed convolution whose products are kept and gathered.
+fn check_spread(convolution: &Convolution, kernel: &Kernel, products: &Block, gathered: &Block) {
+    let params: Vec<BufferId> = kernel.func.buffer_params().collect();
+    let (kept, _, product) = store(products);
+    // The axes by role: batch, group, output channel, taps, positions; input channel.
+    let axes: Vec<VarId> = products.iters.iter().map(|iter| iter.var).collect();
+    let rank = convolution.spatial.len();
+    let of = |vars: &[VarId], values: &Values| vars.iter().map(|var| values[var]).collect::<Vec<i64>>();
+    let channel = |values: &Values| values[&axes[1]] * convolution.in_channels + values[&axes[3 + 2 * rank]];
+    let data =
+        |values: &Values| [vec![values[&axes[0]], channel(values)], of(&axes[3 + rank..3 + 2 * rank], values)].concat();
+    let weight = |values: &Values| [vec![channel(values)], of(&axes[2..3 + rank], values)].concat();
+    for (buffer, role) in [(params[0], &data as &dyn Fn(&Values) -> Vec<i64>), (params[1], &weight)] {
+        let (always, indices) = load(product, buffer).expect("both factors are read");
+        assert!(always.is_empty(), "both factors are read without condition");
+        let mut read: HashMap<Vec<i64>, i64> = HashMap::new();
+        for values in instances(products, &[IterKind::Spatial, IterKind::Reduce]) {
+            let at = place(kernel, buffer, indices, &values);
+            assert_eq!(*read.entry(role(&values)).or_insert(at), at, "one role is one element");
+        }
+        let places: HashSet<i64> = read.values().copied().collect();
+        assert_eq!(places.len(), read.len(), "different roles read different elements");
+        assert_eq!(places.len(), elements(kernel, buffer), "every element is read");
+    }
+    // Every output gathers the product of every tap that meets an input there, once.
+    let outputs: Vec<VarId> = gathered.iters[..3 + rank].iter().map(|iter| iter.var).collect();
+    let (_, _, summed) = store(gathered);
+    let (inside, indices) = load(summed, kept).expect("products are read");
+    let mut met = HashSet::new();
+    for values in instances(gathered, &[IterKind::Spatial, IterKind::Reduce]) {
+        if inside.iter().any(|condition| value(condition, &values) == 0) {
+            continue;
+        }
+        place(kernel, kept, indices, &values);
+        let from: Vec<i64> = indices.iter().map(|index| value(index, &values)).collect();
+        let out = of(&outputs, &values);
+        assert_eq!(from[..3], out[..3], "batch, group and channel stay");
+        let (taps, positions) = from[3..].split_at(rank);
+        for (axis, ((out, tap), position)) in convolution.spatial.iter().zip(out[3..].iter().zip(taps).zip(positions)) {
+            assert_eq!(axis.position(true, *out, *tap), Some(*position), "a product goes where its tap leads");
+        }
+        assert!(met.insert([&out[..], taps].concat()), "a product is gathered once");
+    }
+    let meetings = convolution.spatial.iter().zip(&gathered.iters[3..]).map(|(axis, iter)| {
+        let pairs = (0..iter.extent.as_int().unwrap()).flat_map(|out| (0..axis.kernel).map(move |tap| (out, tap)));
+        pairs.filter(|(out, tap)| axis.position(true, *out, *tap).is_some()).count()
+    });
+    let others: i64 = gathered.iters[..3].iter().map(|iter| iter.extent.as_int().unwrap()).product();
+    assert_eq!(met.len(), others as usize * meetings.product::<usize>(), "every product is gathered");
+}
+
 impl Axis {
     /// Where on the data an output meets a tap, if there is an element.
     fn position(&self, transposed: bool, out: i64, tap: i64) -> Option<i64> {
@@ -342,7 +398,10 @@ proptest! {
     fn index_maps_are_bijections(convolution in convolution()) {
         if let Some(kernel) = convolution.lower() {
             check_stores(&kernel);
-            check_loads(&convolution, &kernel);
+            match sums(&kernel)[..] {
+                [products, gathered] => check_spread(&convolution, &kernel, products, gathered),
+                _ => check_loads(&convolution, &kernel),
+            }
         }
     }
 }

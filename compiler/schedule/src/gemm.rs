@@ -1,5 +1,6 @@
 //! Matrix products: operands that stand in memory as matrices, or are packed into one by loops of their own.
 
+use crate::window::Window;
 use rx_base::DType;
 use rx_tir::expr::Expr;
 use rx_tir::func::{BufferId, PrimFunc, VarId};
@@ -12,6 +13,8 @@ pub enum Step {
     Nest(Stmt),
     /// A matrix product.
     Gemm(Box<Gemm>),
+    /// A sum of few products along an axis.
+    Window(Box<Window>),
     /// The steps for each value of a variable from 0, in order.
     Loop {
         /// The variable.
@@ -87,7 +90,7 @@ pub struct Scheduled {
     pub temporaries: Vec<BufferId>,
     /// What to do, in order.
     pub steps: Vec<Step>,
-    /// Why each nest that is not a matrix product is none, in the order of the nests.
+    /// Why each nest that is neither a matrix product nor a windowed sum is no matrix product, in the order of the nests.
     pub declined: Vec<&'static str>,
 }
 
@@ -96,7 +99,7 @@ impl Scheduled {
     pub fn gemm_count(&self) -> usize {
         fn count(steps: &[Step]) -> usize {
             let of = |step: &Step| match step {
-                Step::Nest(_) => 0,
+                Step::Nest(_) | Step::Window(_) => 0,
                 Step::Gemm(_) => 1,
                 Step::Loop { body, .. } => count(body),
             };

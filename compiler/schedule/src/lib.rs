@@ -2,7 +2,8 @@
 //!
 //! Each pass has one purpose: [`mod@simplify`] makes index arithmetic and loops small, [`mod@guards`] marks every access that
 //! is not proved in range, [`mod@inline`] fuses element-wise producers into their consumers, and [`nests`] cuts a function
-//! into loop nests and matrix products ([`gemm`]) found by their access maps ([`roles`]). [`rounds`] says how long loops run.
+//! into loop nests, matrix products ([`gemm`]) and windowed sums ([`Window`]) found by their access maps ([`roles`]). [`rounds`]
+//! says how long loops run.
 
 pub mod accumulate;
 mod arithmetic;
@@ -18,12 +19,14 @@ pub mod rounds;
 pub mod scope;
 pub mod simplify;
 mod walk;
+mod window;
 
 pub use accumulate::{Nest, Reduction, explicit_loops};
 pub use gemm::{BatchAxis, Gemm, Matrix, Scheduled, Step};
 pub use guards::{GuardCount, guards};
 pub use inline::inline;
-pub use nests::schedule;
+pub use nests::{schedule, schedule_unguarded};
 pub use roles::Declined;
 pub use rounds::{Rounds, is_told};
 pub use simplify::simplify;
+pub use window::{Place, Window, WindowAxis};

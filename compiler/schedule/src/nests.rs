@@ -1,31 +1,63 @@
-//! Cutting a function into loop nests and matrix products.
+//! Cutting a function into loop nests, matrix products and windowed sums.
 
 use crate::accumulate::Nest;
 use crate::gemm::{Scheduled, Step};
 use crate::guards::guards;
 use crate::matmul::gemm_steps;
+use crate::roles::Declined;
 use crate::simplify::simplify;
+use crate::window::window;
 use rx_tir::begin_empty_reductions;
+use rx_tir::expr::Expr;
 use rx_tir::func::{BufferId, PrimFunc};
+use rx_tir::rewrite::{map_expr, map_stmt_shallow};
 use rx_tir::stmt::Stmt;
 
-/// The function in steps: matrix products where its nests are some, its other statements as they are.
+/// The function in steps: matrix products and windowed sums where its nests are some, its other statements as they are.
 ///
 /// The function is simplified first, so that loops of one iteration are gone before roles are looked for; reductions over
 /// nothing are begun; and accesses are guarded: what is not proved in range is [`rx_tir::Expr::Checked`] in the steps.
 pub fn schedule(func: &PrimFunc) -> Scheduled {
     let (func, _) = guards(&begin_empty_reductions(&simplify(func)));
+    in_steps(func)
+}
+
+/// As [`schedule`] without guards and without assertions: to know what those cost. What an index out of range leads to is
+/// not defined.
+pub fn schedule_unguarded(func: &PrimFunc) -> Scheduled {
+    let mut func = begin_empty_reductions(&simplify(func));
+    func.body = without_checks(&func.body);
+    in_steps(func)
+}
+
+/// The statement without assertions, its indices not checked.
+fn without_checks(stmt: &Stmt) -> Stmt {
+    let mut index_alone = |part: Expr| match part {
+        Expr::Checked { index, .. } => *index,
+        part => part,
+    };
+    match stmt {
+        Stmt::Assert { .. } => Stmt::nothing(),
+        stmt => map_stmt_shallow(stmt, &mut |expr| map_expr(expr, &mut index_alone), &mut without_checks),
+    }
+}
+
+/// The function's statements, simplified and with whatever guards they have, as steps.
+fn in_steps(func: PrimFunc) -> Scheduled {
     let mut temporaries = Vec::new();
     let mut statements = Vec::new();
     top_level(&func.body, &mut temporaries, &mut statements);
     let mut scheduled = Scheduled { func, temporaries, steps: Vec::new(), declined: Vec::new() };
     for statement in statements {
-        let steps = Nest::of(&statement, &scheduled.func)
-            .ok_or(crate::roles::Declined("no loops around one block"))
-            .and_then(|nest| gemm_steps(&nest, &mut scheduled.func, &mut scheduled.temporaries));
-        match steps {
-            Ok(steps) => scheduled.steps.extend(steps),
-            Err(crate::roles::Declined(reason)) => {
+        let nest = Nest::of(&statement, &scheduled.func);
+        let product = nest
+            .as_ref()
+            .ok_or(Declined("no loops around one block"))
+            .and_then(|nest| gemm_steps(nest, &mut scheduled.func, &mut scheduled.temporaries));
+        let Err(Declined(reason)) = product.map(|steps| scheduled.steps.extend(steps)) else { continue };
+        match nest.map(|nest| window(&nest, &scheduled.func)) {
+            Some(Ok(window)) => scheduled.steps.push(Step::Window(Box::new(window))),
+            _ => {
                 scheduled.declined.push(reason);
                 scheduled.steps.push(Step::Nest(statement));
             }

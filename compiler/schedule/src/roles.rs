@@ -121,12 +121,18 @@ pub(crate) fn affine(
         }
         address = &address + &(&scope.dim(index) * stride);
     }
+    let (base, strides) = linear(scope, loops, address)?;
+    Some(Affine { buffer, base, strides })
+}
+
+/// The dim as `base + Σ stride · variable` over the loops; `None` where it is none.
+pub(crate) fn linear(scope: &Scope, loops: &[Loop], dim: Dim) -> Option<(Dim, FxHashMap<VarId, Dim>)> {
     let symbols: Vec<(VarId, Name)> = loops.iter().map(|inner| (inner.var, scope.symbol(inner.var))).collect();
-    let mut affine = Affine { buffer, base: address, strides: FxHashMap::default() };
+    let (mut base, mut strides) = (dim, FxHashMap::default());
     for (var, symbol) in &symbols {
-        let stride = split_linear(&mut affine.base, *symbol)?;
+        let stride = split_linear(&mut base, *symbol)?;
         if stride.as_constant() != Some(0) {
-            affine.strides.insert(*var, stride);
+            strides.insert(*var, stride);
         }
     }
     let constant = |dim: &Dim| {
@@ -134,7 +140,7 @@ pub(crate) fn affine(
         dim.for_each_symbol(&mut |name| constant &= symbols.iter().all(|(_, symbol)| *symbol != name));
         constant && scope.is_expressible(dim)
     };
-    (constant(&affine.base) && affine.strides.values().all(constant)).then_some(affine)
+    (constant(&base) && strides.values().all(constant)).then_some((base, strides))
 }
 
 /// Takes the symbol's terms out of the dim and gives their coefficient; `None` where it occurs otherwise.

@@ -255,6 +255,23 @@ impl Scope {
         }
     }
 
+    /// Dims that are all not negative exactly where a condition holds; `None` where there are none.
+    pub(crate) fn exactly(&mut self, condition: &Expr) -> Option<Vec<Dim>> {
+        match condition {
+            Expr::Binary { op: BinaryOp::And, left, right } => {
+                let mut both = self.exactly(left)?;
+                both.extend(self.exactly(right)?);
+                Some(both)
+            }
+            Expr::Compare { op: CompareOp::Eq | CompareOp::Ne, .. } => None,
+            Expr::Compare { op, left, right } => {
+                let (a, b) = self.compared(left, right)?;
+                Some(vec![not_negative_when(*op, &a, &b)])
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a condition holds for all values, or for none; `None` where it depends on them or is not decided.
     pub fn decide(&mut self, condition: &Expr) -> Option<bool> {
         match condition {

@@ -125,9 +125,21 @@ fn plain() -> Conv {
 }
 
 #[test]
-fn a_depthwise_convolution_is_no_matrix_product() {
-    let scheduled = schedule(&build(&Conv { groups: 6, in_channels: 1, out_channels: 1, ..plain() }));
-    assert_eq!(scheduled.declined, ["one factor has no rows of its own"]);
+fn a_depthwise_convolution_is_a_sum_over_windows() {
+    let spec = Conv { groups: 6, in_channels: 1, out_channels: 1, ..plain() };
+    for (stride, symbolic_size) in [(1, false), (2, false), (1, true), (2, true)] {
+        let scheduled = schedule(&build(&Conv { stride, symbolic_size, ..spec.clone() }));
+        let [Step::Window(window)] = &scheduled.steps[..] else { panic!("{:?}", scheduled.declined) };
+        assert_eq!(window.taps.len(), 2);
+        // What is before and behind an image, along both of its axes; of an even one nothing stands behind with stride 2.
+        assert_eq!(window.conditions.len(), if stride == 2 && !symbolic_size { 2 } else { 4 });
+        // Neighbours of a row of the result meet neighbours of a row of the image and the same weight.
+        let lane = window.axes.last().expect("axes");
+        assert_eq!([&lane.a, &lane.b, &lane.c], [&Expr::int(stride), &Expr::int(0), &Expr::int(1)]);
+    }
+    // The weights of neighbouring channels do not stand together here.
+    let declined = schedule(&build(&Conv { channels_last: true, ..spec }));
+    assert_eq!(declined.declined, ["one factor has no rows of its own"]);
 }
 
 #[test]

@@ -1,13 +1,16 @@
-//! A function's steps: loop nests, matrix products by a call, loops around both.
+//! A function's steps: loop nests, matrix products and windowed sums by a call, loops around them.
 
 use super::{BindingValue, Emitted, Emitter};
 use crate::error::CompileError;
 use crate::prepare::PreparedStep;
-use crate::product;
+use crate::runtime::Routine;
+use crate::{product, window};
 use cranelift_codegen::ir::{
     BlockArg, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, condcodes::IntCC, types,
 };
-use rx_schedule::{Gemm, Matrix};
+use rx_base::DType;
+use rx_schedule::{Gemm, Matrix, Window};
+use rx_tir::{BufferId, Expr};
 
 impl Emitter<'_> {
     /// The steps in order.
@@ -16,6 +19,7 @@ impl Emitter<'_> {
             match step {
                 PreparedStep::Nest(body) => self.stmt(body)?,
                 PreparedStep::Gemm(gemm) => self.product(gemm)?,
+                PreparedStep::Window(window) => self.window(window)?,
                 PreparedStep::Loop { var, extent, body } => {
                     let zero = self.builder.ins().iconst(types::I64, 0);
                     let end = self.index(extent)?;
@@ -59,6 +63,33 @@ impl Emitter<'_> {
                 words.push(self.index(part)?);
             }
         }
+        self.call_with(routine, words)
+    }
+
+    /// A call of the routine for windowed sums: its arguments are written to the stack, as [`window::Head`] and what stands
+    /// behind it.
+    fn window(&mut self, of: &Window) -> Emitted<()> {
+        let mut words = Vec::with_capacity(window::WORDS);
+        for place in [&of.a, &of.b, &of.c] {
+            words.push(self.element_at(place.buffer, &place.offset, DType::FLOAT32.bytes())?);
+        }
+        let counts = [of.axes.len(), of.taps.len(), of.conditions.len()].map(|count| count as i64);
+        for constant in [i64::from(of.accumulate)].into_iter().chain(counts) {
+            words.push(self.builder.ins().iconst(types::I64, constant));
+        }
+        for axis in of.axes.iter().chain(&of.taps) {
+            for part in [&axis.extent, &axis.a, &axis.b, &axis.c].into_iter().chain(&axis.conditions) {
+                words.push(self.index(part)?);
+            }
+        }
+        for condition in &of.conditions {
+            words.push(self.index(condition)?);
+        }
+        self.call_with(window::routine(), words)
+    }
+
+    /// A call of a routine with the address of these words.
+    fn call_with(&mut self, routine: Routine, words: Vec<Value>) -> Emitted<()> {
         let size = u32::try_from(words.len() * 8).map_err(|_| CompileError::Unsupported("too many axes".into()))?;
         let slot = self.builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3));
         let pointer = self.builder.ins().stack_addr(types::I64, slot, 0);
@@ -71,9 +102,14 @@ impl Emitter<'_> {
     }
 
     fn first_element(&mut self, matrix: &Matrix, bytes: u64) -> Emitted<Value> {
-        let offset = self.index(&matrix.offset)?;
+        self.element_at(matrix.buffer, &matrix.offset, bytes)
+    }
+
+    /// The address of an element, counted in memory.
+    fn element_at(&mut self, buffer: BufferId, offset: &Expr, bytes: u64) -> Emitted<Value> {
+        let offset = self.index(offset)?;
         let offset = self.builder.ins().imul_imm_s(offset, bytes as i64);
-        let base = self.bases[matrix.buffer.0 as usize];
+        let base = self.bases[buffer.0 as usize];
         Ok(self.builder.ins().iadd(base, offset))
     }
 }

@@ -3,7 +3,7 @@
 
 use rx_base::name::name;
 use rx_interp::run;
-use rx_schedule::{Gemm, Matrix, Scheduled, Step};
+use rx_schedule::{Gemm, Matrix, Place, Scheduled, Step, Window, WindowAxis};
 use rx_tensor::{Scalar, Tensor};
 use rx_tir::bind::evaluate_index;
 use rx_tir::expr::{BinaryOp, Expr};
@@ -29,6 +29,7 @@ fn steps(func: &mut PrimFunc, parts: &[Step]) -> Stmt {
     let statements = parts.iter().map(|step| match step {
         Step::Nest(stmt) => stmt.clone(),
         Step::Gemm(gemm) => three_loops(func, gemm),
+        Step::Window(window) => windows(func, window),
         Step::Loop { var, extent, body } => Stmt::for_loop(*var, extent.clone(), steps(func, body)),
     });
     Stmt::seq(statements.collect::<Vec<_>>())
@@ -62,6 +63,37 @@ fn three_loops(func: &mut PrimFunc, gemm: &Gemm) -> Stmt {
         stmt = Stmt::for_loop(*var, axis.extent.clone(), stmt);
     }
     stmt
+}
+
+fn windows(func: &mut PrimFunc, window: &Window) -> Stmt {
+    let mut variable = |_: &WindowAxis| func.add_var(name("w"), rx_base::DType::INT64);
+    let axes: Vec<VarId> = window.axes.iter().map(&mut variable).collect();
+    let taps: Vec<VarId> = window.taps.iter().map(&mut variable).collect();
+    let loops: Vec<(&WindowAxis, VarId)> =
+        window.axes.iter().zip(axes.iter().copied()).chain(window.taps.iter().zip(taps.iter().copied())).collect();
+    let sum = |first: &Expr, step: &dyn Fn(&WindowAxis) -> Expr| {
+        loops.iter().fold(first.clone(), |sum, (axis, var)| sum + step(axis) * func.var_expr(*var))
+    };
+    let at = |place: &Place, step: &dyn Fn(&WindowAxis) -> Expr| {
+        (place.buffer, element(func, place.buffer, sum(&place.offset, step)))
+    };
+    let (a, a_at) = at(&window.a, &|axis| axis.a.clone());
+    let (b, b_at) = at(&window.b, &|axis| axis.b.clone());
+    let (c, c_at) = at(&window.c, &|axis| axis.c.clone());
+    let holds = |(number, first): (usize, &Expr)| sum(first, &|axis| axis.conditions[number].clone()).ge(Expr::int(0));
+    let inside = window.conditions.iter().enumerate().map(holds).fold(Expr::bool(true), Expr::and);
+    let zero = Expr::number(0.0, rx_base::DType::FLOAT32);
+    let product = Expr::select(inside, func.load(a, a_at), zero.clone()) * func.load(b, b_at);
+    let store = |value: Expr| Stmt::Store { buffer: c, indices: c_at.clone(), value, site: window.site };
+    let around = |of: &[WindowAxis], vars: &[VarId], inner: Stmt| {
+        of.iter().zip(vars).rev().fold(inner, |body, (axis, var)| Stmt::for_loop(*var, axis.extent.clone(), body))
+    };
+    let update = store(Expr::binary(BinaryOp::Add, func.load(c, c_at.clone()), product));
+    let mut body = around(&window.taps, &taps, update);
+    if !window.accumulate {
+        body = Stmt::seq([store(zero), body]);
+    }
+    around(&window.axes, &axes, body)
 }
 
 /// The indices of the element at an address, so that the interpreter checks that it is in the buffer.

@@ -4,6 +4,8 @@
 //! are spatial; input channel of the group and the taps of the kernel are reduced. Buffers are addressed through
 //! [`Access`] and their layouts, so what follows can tell the roles by who uses which axis, never by position.
 
+mod scattered;
+
 use super::laid_out::LaidOut;
 use crate::compute::{Lowering, Operand, Unsupported};
 use crate::layout::Layout;
@@ -103,6 +105,9 @@ impl Loops {
 
     /// `target[index(coordinates)] = Σ data * kernel`, for all plain coordinates of the result.
     fn sum_into(&self, builder: &mut KernelBuilder, target: BufferId, index: &dyn Fn(Vec<Expr>) -> Vec<Expr>) {
+        if self.spreads() {
+            return self.scatter_into(builder, target, index);
+        }
         let (in_channels, out_channels) = self.group_channels();
         let [in_channels, out_channels] = [in_channels, out_channels].map(|dim| builder.dim(&dim));
         let dims = |builder: &mut KernelBuilder, dims: &[Dim]| -> Vec<Expr> {

@@ -1,0 +1,83 @@
+//! What the checks of a function cost: its code with and without them, on the same arguments.
+//!
+//! Code without checks is run nowhere else, and here only where it is as safe as the other: after code with checks has run
+//! on arguments of the same bits and failed none. Both see nothing but their arguments and cleared temporaries, so what the
+//! one found in range the other does, too.
+
+use crate::error::{CompileError, RunError};
+use crate::kernel::{Argument, CpuKernel, CpuModule, Scratch};
+use rx_schedule::schedule_unguarded;
+use rx_tensor::Scalar;
+use rx_tir::PrimFunc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A function compiled with its checks and without.
+pub struct CheckCost {
+    checked: Arc<CpuKernel>,
+    /// Never given away: running it is safe under the conditions above only.
+    unchecked: Arc<CpuKernel>,
+}
+
+/// The arguments of calls, in the order of [`CpuKernel::run`].
+pub struct Arguments<'a> {
+    /// The buffers' bytes.
+    pub buffers: &'a [Vec<u8>],
+    /// Their shapes.
+    pub shapes: &'a [&'a [i64]],
+    /// The scalars.
+    pub scalars: &'a [Scalar],
+}
+
+impl CheckCost {
+    /// Compiles the function both ways.
+    ///
+    /// # Errors
+    /// Where it cannot be compiled.
+    pub fn of(func: &PrimFunc) -> Result<CheckCost, CompileError> {
+        let checked = CpuModule::compile(&[func])?.kernel(0)?.clone();
+        let unchecked = CpuModule::compile_scheduled(&[func], schedule_unguarded, &mut |_| {})?.kernel(0)?.clone();
+        Ok(CheckCost { checked, unchecked })
+    }
+
+    /// How many checks the code with checks makes more than the other: each is counted once, wherever it stands.
+    pub fn checks(&self) -> usize {
+        self.checked.check_count().saturating_sub(self.unchecked.check_count())
+    }
+
+    /// How long so many calls took with checks and without, one by one in turns, by a clock of the caller's.
+    ///
+    /// # Errors
+    /// As [`CpuKernel::run`].
+    pub fn measure(
+        &self,
+        arguments: &Arguments<'_>,
+        rounds: usize,
+        clock: &dyn Fn() -> Duration,
+    ) -> Result<Vec<[Duration; 2]>, RunError> {
+        let mut scratch = Scratch::default();
+        let mut buffers = arguments.buffers.to_vec();
+        let mut call = |kernel: &CpuKernel| -> Result<Duration, RunError> {
+            for (buffer, original) in buffers.iter_mut().zip(arguments.buffers) {
+                buffer.copy_from_slice(original);
+            }
+            scratch.clear();
+            let mut passed: Vec<Argument<'_>> = buffers.iter_mut().map(|bytes| Argument::Write(bytes)).collect();
+            let before = clock();
+            kernel.run(&mut passed, arguments.shapes, arguments.scalars, &mut scratch)?;
+            Ok(clock().saturating_sub(before))
+        };
+        // This call is what makes the others safe; afterwards there is memory for temporaries of both.
+        call(&self.checked)?;
+        call(&self.unchecked)?;
+        let mut times = Vec::with_capacity(rounds);
+        for round in 0..rounds {
+            let mut time = [Duration::ZERO; 2];
+            for which in [round % 2, (round + 1) % 2] {
+                time[which] = call([&self.checked, &self.unchecked][which])?;
+            }
+            times.push(time);
+        }
+        Ok(times)
+    }
+}

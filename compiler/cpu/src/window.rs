@@ -1,0 +1,344 @@
+//! Sums of few products along an axis that stands together in memory: depthwise convolutions, row by row.
+
+use crate::runtime::Routine;
+use crate::simd::{self, Vector, widest};
+
+/// Vectors at a time: as many sums as hide the latency of additions.
+const BLOCK: usize = 4;
+
+/// Rows whose masks are kept for others like them: the first and last of an image, usually.
+const MOST_KNOWN: usize = 16;
+
+/// The head of the arguments as generated code writes them. Behind it stand the axes, the taps, each of [`Axis::WORDS`] and
+/// a word per condition, and the conditions' values at the first values of all.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Head {
+    a: *const f32,
+    b: *const f32,
+    c: *mut f32,
+    accumulate: i64,
+    axes: i64,
+    taps: i64,
+    conditions: i64,
+}
+
+/// The words of a [`Head`].
+pub(crate) const WORDS: usize = size_of::<Head>() / 8;
+
+/// The routine for windowed sums of `float32`.
+pub(crate) fn routine() -> Routine {
+    Routine { symbol: "rx_window_f32", address: window_f32 as *const u8 }
+}
+
+/// An axis or a tap: its extent, its strides, and how it moves each condition's value.
+#[derive(Clone, Copy)]
+struct Axis<'w> {
+    extent: i64,
+    a: i64,
+    b: i64,
+    c: i64,
+    conditions: &'w [i64],
+}
+
+impl Axis<'_> {
+    const WORDS: usize = 4;
+}
+
+/// `head` is a [`Head`] with its words behind it, whose places lie in their buffers where conditions hold: what
+/// [`rx_schedule::Window`] promises.
+unsafe extern "C" fn window_f32(head: *const Head) -> i64 {
+    // SAFETY: generated code passes the address of a head it has just written, with its words behind it.
+    let (head, words) = unsafe {
+        let [axes, taps, conditions] = [(*head).axes, (*head).taps, (*head).conditions].map(|count| count as usize);
+        let count = (axes + taps) * (Axis::WORDS + conditions) + conditions;
+        (*head, std::slice::from_raw_parts(head.add(1).cast::<i64>(), count))
+    };
+    let conditions = head.conditions as usize;
+    let (loops, values) = words.split_at(words.len() - conditions);
+    let loops: Vec<Axis<'_>> = loops
+        .chunks_exact(Axis::WORDS + conditions)
+        .map(|words| Axis { extent: words[0], a: words[1], b: words[2], c: words[3], conditions: &words[4..] })
+        .collect();
+    let (axes, taps) = loops.split_at(head.axes as usize);
+    if let Some((lane, outer)) = axes.split_last()
+        && axes.iter().all(|axis| axis.extent > 0)
+    {
+        widest(Call { head, lane: *lane, outer, taps: Tap::all(taps, conditions), values: values.to_vec() });
+    }
+    0
+}
+
+/// A term of every sum.
+struct Tap {
+    a: i64,
+    b: i64,
+    /// How it moves each condition's value.
+    conditions: Vec<i64>,
+    /// From which to before which element of a row it counts, by the conditions that are the same in every row.
+    always: (i64, i64),
+}
+
+impl Tap {
+    /// All values of the loops over the taps, the last loop's first.
+    fn all(loops: &[Axis<'_>], conditions: usize) -> Vec<Tap> {
+        let mut taps = vec![Tap { a: 0, b: 0, conditions: vec![0; conditions], always: (0, 0) }];
+        for axis in loops {
+            let each = taps.iter().flat_map(|tap| {
+                (0..axis.extent).map(|at| Tap {
+                    a: tap.a.wrapping_add(at.wrapping_mul(axis.a)),
+                    b: tap.b.wrapping_add(at.wrapping_mul(axis.b)),
+                    conditions: moved(&tap.conditions, axis, at),
+                    always: (0, 0),
+                })
+            });
+            taps = each.collect();
+        }
+        taps
+    }
+
+    /// The part of a range of a row in which these conditions hold, by their values at its first element and the first tap.
+    fn within(&self, which: &[usize], values: &[i64], lane: &Axis<'_>, range: (i64, i64)) -> (i64, i64) {
+        let (mut first, mut end) = range;
+        for at in which {
+            let value = values[*at].wrapping_add(self.conditions[*at]);
+            match lane.conditions[*at] {
+                0 if value < 0 => end = i64::MIN,
+                0 => {}
+                // `value + by · element` is not negative from the first element on that is at least `-value / by`.
+                by if by > 0 => first = first.max(value.div_euclid(by).wrapping_neg()),
+                by => end = end.min(value.wrapping_div_euclid(by.wrapping_neg()).saturating_add(1)),
+            }
+        }
+        (first, end)
+    }
+}
+
+/// The conditions' values so many rounds of a loop on. As in generated code, sums wrap.
+fn moved(values: &[i64], axis: &Axis<'_>, by: i64) -> Vec<i64> {
+    values.iter().zip(axis.conditions).map(|(value, step)| value.wrapping_add(by.wrapping_mul(*step))).collect()
+}
+
+/// A vector of a row's sums, to be computed with others.
+#[derive(Clone, Copy)]
+struct Part {
+    a: *const f32,
+    b: *const f32,
+    c: *mut f32,
+    /// How many of its lanes the row has.
+    count: usize,
+    /// Where its masks stand, one for each tap.
+    masks: usize,
+}
+
+/// A call, row by row.
+struct Call<'w> {
+    head: Head,
+    /// The axis of a row.
+    lane: Axis<'w>,
+    /// The axes of the rows.
+    outer: &'w [Axis<'w>],
+    taps: Vec<Tap>,
+    /// The conditions' values at the row's first element and the first tap.
+    values: Vec<i64>,
+}
+
+impl simd::Routine for Call<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Vector>(mut self) {
+        let per_row = (self.lane.extent as usize).div_ceil(V::LANES);
+        let usual = Usual::of(&self);
+        for tap in &mut self.taps {
+            tap.always = tap.within(&usual.fixed, &self.values, &self.lane, (0, self.lane.extent));
+        }
+        // The masks of a usual row, then those of unusual rows by the values of the conditions that move.
+        let mut masks = Vec::new();
+        self.push_masks(V::LANES, &[], &mut masks);
+        let in_row = masks.len();
+        let mut unusual: Vec<(Vec<i64>, usize)> = Vec::new();
+        let Head { a, b, c, .. } = self.head;
+        let (mut parts, mut waiting) = ([Part { a, b, c, count: 0, masks: 0 }; BLOCK], 0);
+        let mut index = vec![0i64; self.outer.len()];
+        loop {
+            let mut first_mask = 0;
+            if !usual.is(&self.values) {
+                let same = |known: &&(Vec<i64>, usize)| {
+                    usual.moving.iter().zip(&known.0).all(|(at, value)| self.values[*at] == *value)
+                };
+                first_mask = match unusual.iter().find(same) {
+                    Some((_, first)) => *first,
+                    None => {
+                        if waiting == 0 && unusual.len() >= MOST_KNOWN {
+                            unusual.clear();
+                            masks.truncate(in_row);
+                        }
+                        unusual.push((usual.moving.iter().map(|at| self.values[*at]).collect(), masks.len()));
+                        self.push_masks(V::LANES, &usual.moving, &mut masks);
+                        unusual[unusual.len() - 1].1
+                    }
+                };
+            }
+            for vector in 0..per_row {
+                let at = (vector * V::LANES) as i64;
+                parts[waiting] = Part {
+                    a: self.head.a.wrapping_offset((at * self.lane.a) as isize),
+                    b: self.head.b.wrapping_offset((at * self.lane.b) as isize),
+                    c: self.head.c.wrapping_offset(at as isize),
+                    count: (self.lane.extent - at).min(V::LANES as i64) as usize,
+                    masks: first_mask + vector * self.taps.len(),
+                };
+                waiting += 1;
+                if waiting == BLOCK {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.sum::<V>(&parts, &masks) };
+                    waiting = 0;
+                }
+            }
+            if !self.next_row(&mut index) {
+                break;
+            }
+        }
+        if waiting > 0 {
+            // In the places that are left the first is computed again: all are loaded before any is stored.
+            let first = parts[0];
+            parts[waiting..].fill(first);
+            // SAFETY: as above.
+            unsafe { self.sum::<V>(&parts, &masks) };
+        }
+    }
+}
+
+/// The lower 16 bits with a 0 behind each.
+fn spread(mask: u32) -> u32 {
+    let bits = (mask | mask << 8) & 0x00ff_00ff;
+    let bits = (bits | bits << 4) & 0x0f0f_0f0f;
+    let bits = (bits | bits << 2) & 0x3333_3333;
+    (bits | bits << 1) & 0x5555_5555
+}
+
+/// The conditions by whether they are the same in every row, and rows in which none fails that is not.
+struct Usual {
+    /// Those that change with a row's elements and taps only.
+    fixed: Vec<usize>,
+    /// The others.
+    moving: Vec<usize>,
+    /// Of each of the others the least value at a row's first tap with which it holds for all taps; none where it depends on
+    /// the element.
+    least: Vec<Option<i64>>,
+}
+
+impl Usual {
+    fn of(call: &Call<'_>) -> Usual {
+        let moves = |at: &usize| call.outer.iter().any(|axis| axis.conditions[*at] != 0);
+        let (moving, fixed): (Vec<usize>, Vec<usize>) = (0..call.values.len()).partition(moves);
+        let least = |at: &usize| {
+            let lowest = call.taps.iter().map(|tap| tap.conditions[*at]).min().unwrap_or(0);
+            (call.lane.conditions[*at] == 0).then_some(lowest.wrapping_neg())
+        };
+        let least = moving.iter().map(least).collect();
+        Usual { fixed, moving, least }
+    }
+
+    fn is(&self, values: &[i64]) -> bool {
+        let holds = |(at, least): (&usize, &Option<i64>)| least.is_some_and(|least| values[*at] >= least);
+        self.moving.iter().zip(&self.least).all(holds)
+    }
+}
+
+impl Call<'_> {
+    /// The masks of the row at hand, by these conditions and those that are the same in every row: for each of its vectors a
+    /// mask for each tap, of the bits of the elements from a vector's first on that count and are the row's.
+    fn push_masks(&self, lanes: usize, moving: &[usize], masks: &mut Vec<u32>) {
+        let begin = masks.len();
+        let vectors = (self.lane.extent as usize).div_ceil(lanes);
+        masks.resize(begin + vectors * self.taps.len(), 0);
+        for (number, tap) in self.taps.iter().enumerate() {
+            let (first, end) = tap.within(moving, &self.values, &self.lane, tap.always);
+            if end <= first {
+                continue;
+            }
+            for vector in 0..vectors {
+                let start = (vector * lanes) as i64;
+                // The lanes from `first` to before `end`.
+                let [first, end] = [first, end].map(|at| at.saturating_sub(start).clamp(0, lanes as i64) as u32);
+                let mask = (1u32 << end).wrapping_sub(1u32 << first.min(end));
+                masks[begin + vector * self.taps.len() + number] = if self.lane.a == 1 { mask } else { spread(mask) };
+            }
+        }
+    }
+
+    /// Goes to the next row; `false` behind the last.
+    fn next_row(&mut self, index: &mut [i64]) -> bool {
+        for (axis, index) in self.outer.iter().zip(index).rev() {
+            *index += 1;
+            let by = if *index < axis.extent { 1 } else { 1 - std::mem::take(index) };
+            self.head.a = self.head.a.wrapping_offset(by.wrapping_mul(axis.a) as isize);
+            self.head.b = self.head.b.wrapping_offset(by.wrapping_mul(axis.b) as isize);
+            self.head.c = self.head.c.wrapping_offset(by.wrapping_mul(axis.c) as isize);
+            for (value, step) in self.values.iter_mut().zip(axis.conditions) {
+                *value = value.wrapping_add(by.wrapping_mul(*step));
+            }
+            if by == 1 {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The sums of these parts.
+    ///
+    /// # Safety
+    /// The host has the instructions of `V`; places are as [`window_f32`] has them.
+    #[inline(always)]
+    unsafe fn sum<V: Vector>(&self, parts: &[Part; BLOCK], masks: &[u32]) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (self.lane.a, self.lane.b) {
+                (1, 0) => self.sum_of::<V, 1, 0>(parts, masks),
+                (1, _) => self.sum_of::<V, 1, 1>(parts, masks),
+                (_, 0) => self.sum_of::<V, 2, 0>(parts, masks),
+                (_, _) => self.sum_of::<V, 2, 1>(parts, masks),
+            }
+        }
+    }
+
+    /// Neighbouring lanes are `A` elements of `a` apart, and `B` of `b`.
+    ///
+    /// # Safety
+    /// As of [`Call::sum`].
+    #[inline(always)]
+    unsafe fn sum_of<V: Vector, const A: usize, const B: usize>(&self, parts: &[Part; BLOCK], masks: &[u32]) {
+        // SAFETY: the caller's promise: elements of `a` that masks have may be read, of `b` and `c` those of the row.
+        unsafe {
+            let mut sums = [V::splat(0.0); BLOCK];
+            let mut masks_of = [&masks[..0]; BLOCK];
+            for at in 0..BLOCK {
+                masks_of[at] = &masks[parts[at].masks..][..self.taps.len()];
+                if self.head.accumulate != 0 {
+                    sums[at] = V::load_part(parts[at].c, (1u32 << parts[at].count) - 1);
+                }
+            }
+            for (number, tap) in self.taps.iter().enumerate() {
+                for at in 0..BLOCK {
+                    let (a, b) =
+                        (parts[at].a.wrapping_offset(tap.a as isize), parts[at].b.wrapping_offset(tap.b as isize));
+                    // Where a tap does not count 0 is multiplied: with what is not finite that is not 0.
+                    let element = match A {
+                        1 => V::load_part(a, masks_of[at][number]),
+                        _ => V::load_every_other(a, masks_of[at][number]),
+                    };
+                    let factor = match B {
+                        0 => V::splat(*b),
+                        _ => V::load_part(b, (1u32 << parts[at].count) - 1),
+                    };
+                    sums[at] = sums[at].add_product(element, factor);
+                }
+            }
+            for at in 0..BLOCK {
+                sums[at].store_part(parts[at].c, (1u32 << parts[at].count) - 1);
+            }
+        }
+    }
+}

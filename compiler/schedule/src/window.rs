@@ -1,0 +1,180 @@
+//! Sums of few products along an axis that stands together in memory: depthwise convolutions of any layout, stride and
+//! padding, and what has their form. They are no matrix products, as nothing is read for more than one element.
+
+use crate::accumulate::Nest;
+use crate::roles::{Affine, Declined, Product, Role, affine, linear};
+use crate::scope::Scope;
+use crate::simplify::simplify_in;
+use rustc_hash::FxHashMap;
+use rx_base::{DType, Dim};
+use rx_tir::expr::Expr;
+use rx_tir::func::{BufferId, PrimFunc, VarId};
+use rx_tir::stmt::Site;
+
+/// More terms than this are left to a loop nest.
+const MOST_TAPS: i64 = 128;
+
+/// For each value of the axes `C[…] = Σ A[…] · B[…]`, or added to it, over the values of the taps; where a condition does
+/// not hold, `A` counts as 0 and is not read.
+///
+/// All expressions are `int64` over the function's scalars. No element that is read or written is out of its buffer. The
+/// elements of all three are `float32`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// Axes of independent sums, outermost first. Neighbours along the last are neighbours in `C`, neighbours in `B` or the
+    /// same element of it, and at a distance of 1 or 2 in `A`.
+    pub axes: Vec<WindowAxis>,
+    /// The loops over the terms of a sum, outermost first, of constant extents.
+    pub taps: Vec<WindowAxis>,
+    /// What is not negative where `A` is read, at the first values of all axes and taps.
+    pub conditions: Vec<Expr>,
+    /// The factor that conditions are for.
+    pub a: Place,
+    /// The other factor.
+    pub b: Place,
+    /// The result.
+    pub c: Place,
+    /// Whether the sum is added to what `C` holds.
+    pub accumulate: bool,
+    /// What a run-time error names.
+    pub site: Site,
+}
+
+/// A place in a buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// The element, counted in memory.
+    pub offset: Expr,
+}
+
+/// A loop: how far each place, and each condition's value, moves from one of its values to the next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowAxis {
+    /// How many values it takes.
+    pub extent: Expr,
+    /// Elements of `A`.
+    pub a: Expr,
+    /// Elements of `B`.
+    pub b: Expr,
+    /// Elements of `C`; 0 of a tap.
+    pub c: Expr,
+    /// For each condition.
+    pub conditions: Vec<Expr>,
+}
+
+/// A factor: where it stands, and what is not negative where it counts.
+struct Factor {
+    at: Affine,
+    conditions: Vec<(Dim, FxHashMap<VarId, Dim>)>,
+}
+
+/// The windowed sum a nest is.
+///
+/// # Errors
+/// Where it is none.
+pub(crate) fn window(nest: &Nest, func: &PrimFunc) -> Result<Window, Declined> {
+    let mut nest = nest.clone();
+    let mut scope = Scope::new(func);
+    for inner in &nest.loops {
+        scope.enter_loop(inner.var, func.var(inner.var).dtype, &Expr::int(0), &inner.extent);
+    }
+    nest.body = simplify_in(&mut scope, func, &nest.body);
+    let product = Product::of(&nest, &mut scope, func)?;
+    if func.buffer(product.reduction.buffer).dtype != DType::FLOAT32 {
+        return Err(Declined("windows are sums of float32"));
+    }
+    let zero = |init: &Expr| matches!(init, Expr::Float { value, .. } if *value == 0.0 && value.is_sign_positive());
+    if product.reduction.init.as_ref().is_some_and(|init| !zero(init)) {
+        return Err(Declined("a windowed sum begins at 0"));
+    }
+    let (taps, axes): (Vec<_>, Vec<_>) = product.loops.iter().partition(|(_, _, role)| *role == Role::K);
+    let count = taps.iter().try_fold(1i64, |count, (_, extent, _)| count.checked_mul(extent.as_constant()?));
+    if !count.is_some_and(|count| (1..=MOST_TAPS).contains(&count)) {
+        return Err(Declined("a windowed sum has few terms, and it is known how many"));
+    }
+    let mut factor = |expr: &Expr| factor(expr, &nest, &mut scope, func);
+    let no_factor = Declined("a factor of a windowed sum is no element");
+    let (left, right) = (factor(&product.left).ok_or(no_factor)?, factor(&product.right).ok_or(no_factor)?);
+    let (lane, a, b) = axes
+        .iter()
+        .rev()
+        .find_map(|(lane, ..)| arrange(*lane, &product.target, &left, &right).map(|(a, b)| (*lane, a, b)))
+        .ok_or(Declined("no axis of a windowed sum stands together in memory"))?;
+    let site = product.reduction.site;
+    let parts = Parts { scope: &scope, a, b, c: &product.target };
+    let ordered = axes.iter().filter(|(var, ..)| *var != lane).chain(axes.iter().filter(|(var, ..)| *var == lane));
+    let build = || {
+        Some(Window {
+            axes: ordered.map(|(var, extent, _)| parts.axis(*var, extent)).collect::<Option<_>>()?,
+            taps: taps.iter().map(|(var, extent, _)| parts.axis(*var, extent)).collect::<Option<_>>()?,
+            conditions: a.conditions.iter().map(|(base, _)| parts.expr(base)).collect::<Option<_>>()?,
+            a: parts.place(&a.at)?,
+            b: parts.place(&b.at)?,
+            c: parts.place(&product.target)?,
+            accumulate: product.reduction.init.is_none(),
+            site,
+        })
+    };
+    build().ok_or(Declined("a stride cannot be written down"))
+}
+
+/// An element of `float32`, or one that counts where conditions hold and is 0 elsewhere.
+fn factor(expr: &Expr, nest: &Nest, scope: &mut Scope, func: &PrimFunc) -> Option<Factor> {
+    let (element, dims) = match expr {
+        Expr::Select { condition, then, otherwise } => {
+            let zero = matches!(&**otherwise, Expr::Float { value, .. } if *value == 0.0 && value.is_sign_positive());
+            (&**then, if zero { scope.exactly(condition)? } else { return None })
+        }
+        element => (element, Vec::new()),
+    };
+    let Expr::Load { buffer, indices, dtype: DType::FLOAT32 } = element else { return None };
+    let at = affine(scope, func, &nest.loops, *buffer, indices)?;
+    let conditions = dims.into_iter().map(|dim| linear(scope, &nest.loops, dim)).collect::<Option<_>>()?;
+    Some(Factor { at, conditions })
+}
+
+/// Which factor is `A` and which is `B`, where this loop can be the last axis.
+fn arrange<'f>(lane: VarId, target: &Affine, left: &'f Factor, right: &'f Factor) -> Option<(&'f Factor, &'f Factor)> {
+    let stride = |at: &Affine| at.stride(lane).as_constant();
+    let fits = |a: &Factor, b: &Factor| {
+        b.conditions.is_empty() && matches!(stride(&a.at), Some(1 | 2)) && matches!(stride(&b.at), Some(0 | 1))
+    };
+    match () {
+        () if stride(target) != Some(1) => None,
+        () if fits(left, right) => Some((left, right)),
+        () if fits(right, left) => Some((right, left)),
+        () => None,
+    }
+}
+
+/// What axes are written down from.
+struct Parts<'p> {
+    scope: &'p Scope,
+    a: &'p Factor,
+    b: &'p Factor,
+    c: &'p Affine,
+}
+
+impl Parts<'_> {
+    fn expr(&self, dim: &Dim) -> Option<Expr> {
+        self.scope.expr(dim, DType::INT64)
+    }
+
+    fn place(&self, at: &Affine) -> Option<Place> {
+        Some(Place { buffer: at.buffer, offset: self.expr(&at.base)? })
+    }
+
+    fn axis(&self, var: VarId, extent: &Dim) -> Option<WindowAxis> {
+        let zero = Dim::constant(0);
+        let conditions = self.a.conditions.iter().map(|(_, strides)| self.expr(strides.get(&var).unwrap_or(&zero)));
+        Some(WindowAxis {
+            extent: self.expr(extent)?,
+            a: self.expr(&self.a.at.stride(var))?,
+            b: self.expr(&self.b.at.stride(var))?,
+            c: self.expr(&self.c.stride(var))?,
+            conditions: conditions.collect::<Option<_>>()?,
+        })
+    }
+}
