@@ -35,6 +35,20 @@ pub fn first_difference(a: &Module, b: &Module) -> Option<String> {
     a.iter().find(|(name, item)| !b.get(*name).is_some_and(|other| item.is_same(other))).map(|(name, _)| name.clone())
 }
 
+/// Whether two functions of a module are the same up to their names and those of what they bind.
+pub fn same_function(a: &RelaxFunction, b: &RelaxFunction) -> bool {
+    let (globals, constants) = (NameMap::default(), Constants::default());
+    let canonical = |function: &RelaxFunction| {
+        let mut function = function.clone();
+        let mut numbering = Numbering::new(&globals, &constants);
+        numbering.function(&mut function);
+        // Constants have lost what tells them apart.
+        (function, numbering.numbers)
+    };
+    let ((a, of_a), (b, of_b)) = (canonical(a), canonical(b));
+    a == b && of_a == of_b
+}
+
 /// Items by canonical name.
 type Canonical = BTreeMap<String, CanonicalItem>;
 

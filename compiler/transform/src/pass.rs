@@ -49,6 +49,7 @@ pub const ALL: &[Pass] = &[
     passes::common_subexpr::PASS,
     passes::fold_constant::PASS,
     passes::inline_private::PASS,
+    passes::fuse_ops::PASS,
 ];
 
 /// The pass called `name`.

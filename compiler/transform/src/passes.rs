@@ -9,6 +9,7 @@ pub mod common_subexpr;
 pub mod dead_code;
 pub mod decompose;
 pub mod fold_constant;
+pub mod fuse_ops;
 pub mod inline_private;
 pub mod kill_after_last_use;
 pub mod lift_transform_params;
