@@ -6,6 +6,7 @@
 pub mod bind;
 pub mod builder;
 pub mod count;
+pub mod dim;
 pub mod expr;
 pub mod func;
 pub mod print;
@@ -16,6 +17,7 @@ pub mod stmt;
 pub use bind::{BindError, bind_symbols, evaluate_index};
 pub use builder::KernelBuilder;
 pub use count::{Count, count};
+pub use dim::{of_dim, to_dim};
 pub use expr::{BinaryOp, CompareOp, Expr, Intrinsic, UnaryOp};
 pub use func::{Buffer, BufferId, Param, PrimFunc, Scope, Var, VarId};
 pub use stmt::{Block, Iter, IterKind, LoopKind, Site, Stmt};
