@@ -6,7 +6,7 @@
 
 use crate::{Module, walk};
 use rx_base::name::{NameMap, name};
-use rx_base::{Dim, Name, Span};
+use rx_base::{DType, Dim, Name, Span};
 use rx_ir::rewrite::Renaming;
 use rx_ir::{
     Attr, Block, BoundValue, Callee, ConstantData, Constants, Expr, ExprKind, Item, LoopBody, LoopFunction, Origin,
@@ -129,8 +129,28 @@ fn nameless(loops: &PrimFunc) -> String {
     (0..).zip(&mut loops.vars).for_each(|(at, var): (usize, _)| var.name = name(&format!("v{at}")));
     (0..).zip(&mut loops.buffers).for_each(|(at, buffer): (usize, _)| buffer.name = name(&format!("b{at}")));
     loops.body = nameless_blocks(&loops.body);
+    settle_extents(&mut loops);
     let header = rx_tir::print::Header { name: "f", private: true, attributes: "" };
     rx_tir::print::script_with(&loops, &header)
+}
+
+/// Brings the extents of buffers to the normal form of dims: they may be written in another order.
+fn settle_extents(loops: &mut PrimFunc) {
+    let vars: NameMap<rx_tir::Expr> =
+        (0..).zip(&loops.vars).map(|(at, var)| (var.name, loops.var_expr(rx_tir::VarId(at)))).collect();
+    let settled = |extent: &rx_tir::Expr| {
+        let dim = rx_tir::to_dim(extent, &|var| Some(Dim::symbol(loops.var(var).name)));
+        let is_int64 = extent.dtype() == DType::INT64;
+        let dim = dim.filter(|dim| is_int64 && !dim.is_error());
+        dim.map(|dim| rx_tir::of_dim(&dim, &mut |symbol| vars.get(&symbol).cloned().unwrap_or(rx_tir::Expr::int(0))))
+    };
+    let mut buffers = loops.buffers.clone();
+    for extent in buffers.iter_mut().flat_map(|buffer| &mut buffer.shape) {
+        if let Some(settled) = settled(extent) {
+            *extent = settled;
+        }
+    }
+    loops.buffers = buffers;
 }
 
 /// The canonical name of every function: its own, of a private one that is named by another the order in which it is.

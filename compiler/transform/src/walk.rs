@@ -1,6 +1,8 @@
 //! Walking the bindings of a function.
 
+use crate::Module;
 use rx_base::Name;
+use rx_base::name::NameSet;
 use rx_ir::{BoundValue, Callee, Expr, ExprKind, RelaxFunction, Sequence, VarBinding};
 use std::sync::Arc;
 
@@ -72,5 +74,20 @@ pub fn globals(function: &RelaxFunction) -> Vec<Name> {
             _ => {}
         });
     });
+    found
+}
+
+/// The functions of a module that are named otherwise than to be called: whoever changes how one is called must let them be.
+pub fn function_values(module: &Module) -> NameSet {
+    let mut found = NameSet::default();
+    for function in module.functions() {
+        each_expression(&function.body, &mut |expr| {
+            expr.each(&mut |expr| {
+                if let ExprKind::Global(global) = expr.kind {
+                    found.insert(global);
+                }
+            });
+        });
+    }
     found
 }
