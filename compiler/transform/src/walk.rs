@@ -91,3 +91,21 @@ pub fn function_values(module: &Module) -> NameSet {
     }
     found
 }
+
+/// Whether an expression that is kept as text names a variable or a dim of the function: what uses these is not known then.
+pub fn names_in_text(function: &RelaxFunction) -> bool {
+    let mut found = false;
+    let mut own: Option<NameSet> = None;
+    each_expression(&function.body, &mut |expr| {
+        expr.each(&mut |expr| match &expr.kind {
+            ExprKind::Written(text) => {
+                let own = own.get_or_insert_with(|| crate::names::of_function(function));
+                let is_part = |c: char| c == '_' || c.is_alphanumeric();
+                found |= text.split(|c| !is_part(c)).any(|word| own.contains(&rx_base::name::name(word)));
+            }
+            ExprKind::Error => found = true,
+            _ => {}
+        });
+    });
+    found
+}

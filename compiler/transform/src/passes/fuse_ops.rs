@@ -21,9 +21,10 @@ use partition::{Node, Pattern, partition};
 use rx_base::Name;
 use rx_base::name::{NameMap, NameSet, name};
 use rx_ir::{
-    Argument, Attr, Block, BoundValue, Branches, Call, Callee, Expr, ExprKind, Item, RelaxFunction, Sequence,
-    StructInfo, VarBinding,
+    Argument, Attr, Block, BoundValue, Branches, Call, Callee, Expr, ExprKind, Item, LoopFunction, RelaxFunction,
+    Sequence, StructInfo, VarBinding,
 };
+use rx_tir::PrimFunc;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -46,18 +47,21 @@ fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     if level == 0 {
         return Ok(module);
     }
-    let pattern = |loops: &rx_ir::LoopFunction<_>| {
-        let pattern = loops.attribute("op_pattern").and_then(Attr::as_int);
-        (loops.name, pattern.map_or(Pattern::Opaque, Pattern::of_attribute))
-    };
-    let patterns: NameMap<Pattern> = module.prim_funcs().map(pattern).collect();
+    let callees: Callees = module
+        .items
+        .iter()
+        .filter_map(|item| match item {
+            Item::Loops(function) => Some((function.name, function.clone())),
+            _ => None,
+        })
+        .collect();
     let mut made = Functions::of(&module);
     let mut items = Vec::with_capacity(module.items.len());
     for mut item in std::mem::take(&mut module.items) {
         if let Item::Relax(function) = &mut item
             && !is_done(function)
         {
-            in_function(Arc::make_mut(function), &patterns, &mut made);
+            in_function(Arc::make_mut(function), &callees, &mut made);
         }
         items.extend(made.new.drain(..).map(|function| Item::Relax(Arc::new(function))));
         items.push(item);
@@ -65,6 +69,9 @@ fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     module.items = items;
     Ok(module)
 }
+
+/// The prim_funcs of a module.
+type Callees = NameMap<Arc<LoopFunction<PrimFunc>>>;
 
 /// Whether a function is a group itself, of this pass or for another code generator.
 fn is_done(function: &RelaxFunction) -> bool {
@@ -152,7 +159,10 @@ fn arguments_mut(value: &mut Expr) -> Option<&mut Vec<Expr>> {
     }
 }
 
-fn in_function(function: &mut RelaxFunction, patterns: &NameMap<Pattern>, made: &mut Functions) {
+fn in_function(function: &mut RelaxFunction, callees: &Callees, made: &mut Functions) {
+    if walk::names_in_text(function) {
+        return;
+    }
     let inputs = function.attributes.iter().find(|(key, _)| &**key == "num_input").and_then(|(_, attr)| attr.as_int());
     let inputs = inputs.map_or(usize::MAX, |inputs| usize::try_from(inputs).unwrap_or(0));
     let weights = function.params.iter().skip(inputs).map(|(param, _)| *param).collect();
@@ -162,12 +172,12 @@ fn in_function(function: &mut RelaxFunction, patterns: &NameMap<Pattern>, made: 
             values.insert(binding.variable, value.clone());
         }
     });
-    let mut fuser = Fuser { patterns, weights, values, fresh: FreshNames::of(function), made };
+    let mut fuser = Fuser { callees, weights, values, fresh: FreshNames::of(function), made };
     fuser.sequence(&mut function.body);
 }
 
 struct Fuser<'a> {
-    patterns: &'a NameMap<Pattern>,
+    callees: &'a Callees,
     /// Parameters that are weights: taking one from a tuple of them is no work to be joined.
     weights: NameSet,
     /// What variables are bound to.
@@ -239,7 +249,8 @@ impl Fuser<'_> {
             }
             _ => match tir_call(value) {
                 Some((callee, arguments)) => {
-                    let pattern = self.patterns.get(&callee).copied().unwrap_or(Pattern::Opaque);
+                    let pattern = self.callees.get(&callee).and_then(|callee| callee.attribute("op_pattern"));
+                    let pattern = pattern.and_then(Attr::as_int).map_or(Pattern::Opaque, Pattern::of_attribute);
                     (pattern, arguments.iter().flat_map(Expr::variables).collect())
                 }
                 None => (Pattern::Opaque, value.variables()),
@@ -250,7 +261,7 @@ impl Fuser<'_> {
     /// Binds the outputs of a group by a call of its function; of a group that gives nothing nothing is left.
     fn call(&mut self, members: &[&VarBinding], outputs: &[Name], bindings: &mut Vec<VarBinding>) {
         let Some(last) = members.last().filter(|_| !outputs.is_empty()) else { return };
-        let Some(grouped) = grouped(members, outputs, &self.values, &mut self.fresh) else {
+        let Some(grouped) = grouped(members, outputs, self.callees, &self.values, &mut self.fresh) else {
             return bindings.extend(members.iter().map(|member| VarBinding::clone(member)));
         };
         let ret = grouped.function.ret.clone();

@@ -85,8 +85,11 @@ struct Reduced {
 }
 
 impl Reduced {
-    /// `None` of a function that uses all its parameters.
+    /// `None` of a function that uses all its parameters, or whose text may name any.
     fn of(function: &RelaxFunction) -> Option<Reduced> {
+        if walk::names_in_text(function) {
+            return None;
+        }
         let used = Used::of(&function.body);
         let is_used = |(param, ty): &(Name, StructInfo)| {
             let is_symbol = matches!(ty, StructInfo::Prim(_));
@@ -113,15 +116,14 @@ impl Reduced {
         let mut named = used.symbols_in_order;
         params.iter().for_each(|(_, ty)| ty.each_symbol(&mut |symbol| named.push(symbol)));
         function.ret.each_symbol(&mut |symbol| named.push(symbol));
-        let mut dims = Vec::new();
+        let mut dims: Vec<Name> =
+            named.into_iter().filter(|symbol| before.contains(symbol) && told.insert(*symbol)).collect();
+        // The one that is named last first, as TVM has them.
+        dims.reverse();
         let mut fresh = FreshNames::of(function);
-        for symbol in named {
-            if before.contains(&symbol) && told.insert(symbol) {
-                dims.push(symbol);
-                let own = fresh.like(name(&format!("param_{symbol}")));
-                params.push((own, StructInfo::shape([Dim::symbol(symbol)])));
-            }
-        }
+        let param =
+            |symbol: &Name| (fresh.like(name(&format!("param_{symbol}"))), StructInfo::shape([Dim::symbol(*symbol)]));
+        params.extend(dims.iter().map(param));
         Some(Reduced { before: function.params.clone(), kept, dims, params })
     }
 

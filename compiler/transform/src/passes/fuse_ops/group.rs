@@ -1,11 +1,13 @@
 //! The function of a group of bindings: its parameters are what the bindings name and do not bind.
 
+use super::Callees;
 use crate::names::FreshNames;
 use rx_base::name::{NameMap, NameSet, name};
 use rx_base::{DType, Dim, Name};
 use rx_ir::{
     Attr, Block, BoundValue, Expr, ExprKind, PrimInfo, PrimValue, RelaxFunction, Sequence, StructInfo, VarBinding,
 };
+use rx_tir::{Buffer, Param, PrimFunc};
 use std::sync::Arc;
 
 /// A function that does what the bindings of a group do, and what a call of it passes.
@@ -17,10 +19,12 @@ pub(super) struct Grouped {
 }
 
 /// The function that binds what `members` bind and gives `outputs`, variables of them; `None` where nothing is left to do.
-/// `values` are the values of the variables around, `fresh` gives names to parameters.
+/// `callees` are the prim_funcs that may be called, `values` the
+/// values of the variables around, `fresh` gives names to parameters.
 pub(super) fn grouped(
     members: &[&VarBinding],
     outputs: &[Name],
+    callees: &Callees,
     values: &NameMap<Expr>,
     fresh: &mut FreshNames,
 ) -> Option<Grouped> {
@@ -36,8 +40,17 @@ pub(super) fn grouped(
             _ => false,
         };
         if !is_field {
-            if let Some(arguments) = super::arguments_mut(&mut value) {
-                arguments.iter_mut().for_each(|argument| signature.argument(argument));
+            let callee = super::tir_call(&value).and_then(|(callee, _)| callees.get(&callee)?.loops().cloned());
+            for (at, argument) in super::arguments_mut(&mut value).into_iter().flatten().enumerate() {
+                let is_known = argument.ty.as_tensor().is_some_and(|tensor| tensor.shape.dims().is_some());
+                let is_constant = matches!(argument.kind, ExprKind::Metadata { .. });
+                if let Some(ty) = callee.as_ref().and_then(|callee| passed_type(callee, at))
+                    && is_constant
+                    && !is_known
+                {
+                    argument.ty = ty;
+                }
+                signature.argument(argument);
             }
             signature.bound.insert(binding.variable);
             bindings.push(VarBinding { value: BoundValue::Expr(value), ..VarBinding::clone(binding) });
@@ -73,6 +86,14 @@ pub(super) fn grouped(
     Some(Grouped { function, arguments })
 }
 
+/// The type of what a call passes for a parameter: of a constant of another module's metadata section no more is known.
+fn passed_type(callee: &PrimFunc, at: usize) -> Option<StructInfo> {
+    let Param::Buffer(buffer) = *callee.params.get(at)? else { return None };
+    let Buffer { shape, dtype, .. } = callee.buffer(buffer);
+    let dims: Option<Vec<Dim>> = shape.iter().map(|extent| extent.as_int().map(Dim::constant)).collect();
+    Some(StructInfo::tensor(dims?, Some(*dtype)))
+}
+
 /// One value for itself, several as a tuple.
 fn together(mut values: Vec<Expr>) -> Expr {
     if values.len() == 1 {
@@ -82,7 +103,7 @@ fn together(mut values: Vec<Expr>) -> Expr {
     Expr::new(ExprKind::Tuple(values), StructInfo::tuple(types))
 }
 
-/// The dims that the body or a parameter names and no parameter gives, in order.
+/// The dims that the body or a parameter names and no parameter tells, the one that is named last first, as TVM has them.
 fn free_symbols(params: &[(Name, StructInfo)], body: &Sequence) -> Vec<Name> {
     let mut known: NameSet = NameSet::default();
     for (_, ty) in params {
@@ -103,6 +124,7 @@ fn free_symbols(params: &[(Name, StructInfo)], body: &Sequence) -> Vec<Name> {
         }
         binding.ty.each_symbol(&mut meet);
     }
+    free.reverse();
     free
 }
 
@@ -172,7 +194,8 @@ impl Signature<'_> {
     /// Makes the field of a tuple a parameter, where the group does not bind the tuple; the variable it is bound to is the
     /// parameter.
     fn field(&mut self, tuple: &Expr, at: usize, binding: &VarBinding) -> bool {
-        let Some(variable) = tuple.as_var().filter(|variable| !self.bound.contains(variable)) else { return false };
+        let is_known = |variable: &Name| self.bound.contains(variable) || self.passes(*variable);
+        let Some(variable) = tuple.as_var().filter(|variable| !is_known(variable)) else { return false };
         let fields = (binding.variable, binding.ty.clone(), at);
         let known = self.slots.iter_mut().find_map(|slot| match slot {
             Slot::Fields(own, fields) if own.as_var() == Some(variable) => Some(fields),
