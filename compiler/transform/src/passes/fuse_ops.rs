@@ -262,7 +262,7 @@ impl Fuser<'_> {
     fn call(&mut self, members: &[&VarBinding], outputs: &[Name], bindings: &mut Vec<VarBinding>) {
         let Some(last) = members.last().filter(|_| !outputs.is_empty()) else { return };
         let Some(grouped) = grouped(members, outputs, self.callees, &self.values, &mut self.fresh) else {
-            return bindings.extend(members.iter().map(|member| VarBinding::clone(member)));
+            return bindings.extend(members.iter().copied().cloned());
         };
         let ret = grouped.function.ret.clone();
         let callee = self.made.add(joined_name(members.iter().copied()), grouped.function);
