@@ -228,6 +228,21 @@ impl StructInfo {
         }
     }
 
+    /// Gives `visit` the symbolic dims that a value of this type tells: those that stand alone as a dim or a scalar.
+    pub fn each_told_symbol(&self, visit: &mut dyn FnMut(Name)) {
+        let alone = |dims: Option<&[Dim]>, visit: &mut dyn FnMut(Name)| {
+            dims.into_iter().flatten().filter_map(Dim::as_symbol).for_each(visit);
+        };
+        match self {
+            StructInfo::Tensor(tensor) => alone(tensor.shape.dims(), visit),
+            StructInfo::DTensor(tensor) => alone(tensor.tensor.shape.dims(), visit),
+            StructInfo::Shape(shape) => alone(shape.dims(), visit),
+            StructInfo::Prim(prim) => alone(prim.value.as_ref().map(std::slice::from_ref), visit),
+            StructInfo::Tuple(fields) => fields.iter().for_each(|field| field.each_told_symbol(visit)),
+            StructInfo::Function(_) | StructInfo::Object | StructInfo::String | StructInfo::Error => {}
+        }
+    }
+
     /// The symbolic dims it names.
     pub fn symbols(&self) -> NameSet {
         let mut found = NameSet::default();

@@ -4,7 +4,6 @@ use crate::accumulate::{Nest, reads};
 use crate::nests::top_level;
 use crate::scope::Scope;
 use rx_base::Dim;
-use rx_base::name::name;
 use rx_base::symbolic::{Answer, Bounds, prove};
 use rx_tir::expr::{BinaryOp, Expr, Intrinsic};
 use rx_tir::func::{BufferId, PrimFunc, VarId};
@@ -37,18 +36,7 @@ pub fn inline(func: &PrimFunc) -> PrimFunc {
             at += 1;
         }
     }
-    let body = Stmt::seq(statements);
-    func.body = match allocations.is_empty() {
-        true => body,
-        false => Stmt::Block(Box::new(Block {
-            name: name("root"),
-            iters: Vec::new(),
-            predicate: None,
-            allocations,
-            init: None,
-            body,
-        })),
-    };
+    func.body = Stmt::with_buffers(allocations, Stmt::seq(statements));
     func
 }
 

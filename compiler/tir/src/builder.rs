@@ -1,11 +1,11 @@
 //! Building an operator's function: inputs, outputs, and blocks that compute one buffer from others.
 
+use crate::dim::of_dim;
 use crate::expr::{BinaryOp, CompareOp, Expr};
 use crate::func::{Buffer, BufferId, Param, PrimFunc, Scope, VarId};
 use crate::stmt::{Block, Iter, IterKind, Site, Stmt};
 use rx_base::name::{NameMap, name};
-use rx_base::symbolic::{Atom, Dim};
-use rx_base::{DType, Name};
+use rx_base::{DType, Dim, Name};
 
 /// Builds the function of an operator.
 ///
@@ -66,49 +66,20 @@ impl KernelBuilder {
         self.func.var_expr(var)
     }
 
-    /// A symbolic integer as an `int64` expression over the function's scalars. The error part is 0: no function is built
-    /// of a call whose dims are not known.
+    /// A symbolic integer as an `int64` expression over the function's scalars, as [`of_dim`] makes it.
     pub fn dim(&mut self, dim: &Dim) -> Expr {
-        let mut sum = Expr::int(dim.constant_part());
-        for (product, coefficient) in dim.terms() {
-            let mut factor: Option<Expr> = None;
-            for (atom, exponent) in product {
-                let atom = self.atom(atom);
-                for _ in 0..*exponent {
-                    factor = Some(match factor {
-                        Some(factor) => factor * atom.clone(),
-                        None => atom.clone(),
-                    });
-                }
-            }
-            let term = factor.unwrap_or(Expr::int(1)) * Expr::int(*coefficient);
-            sum = if sum.as_int() == Some(0) { term } else { term + sum };
-        }
-        sum
+        of_dim(dim, &mut |symbol| self.symbol(symbol))
     }
 
-    fn atom(&mut self, atom: &Atom) -> Expr {
-        match atom {
-            Atom::Symbol(symbol) => {
-                if let Some(var) = self.symbols.get(symbol) {
-                    return self.func.var_expr(*var);
-                }
-                let value = self.scalar(*symbol, DType::INT64);
-                if let Expr::Var { var, .. } = value {
-                    self.symbols.insert(*symbol, var);
-                }
-                value
-            }
-            Atom::FloorDiv(a, b) => self.dim(a).floor_div(self.dim(b)),
-            Atom::FloorMod(a, b) => self.dim(a).floor_mod(self.dim(b)),
-            Atom::Min(a, b) => self.dim(a).min(self.dim(b)),
-            Atom::Max(a, b) => self.dim(a).max(self.dim(b)),
-            // A value that rx does not know by formula is passed under its text.
-            Atom::Opaque(..) => {
-                let text = Dim::from(atom.clone()).to_string();
-                self.atom(&Atom::Symbol(name(&text)))
-            }
+    fn symbol(&mut self, symbol: Name) -> Expr {
+        if let Some(var) = self.symbols.get(&symbol) {
+            return self.func.var_expr(*var);
         }
+        let value = self.scalar(symbol, DType::INT64);
+        if let Expr::Var { var, .. } = value {
+            self.symbols.insert(symbol, var);
+        }
+        value
     }
 
     /// An element of a buffer.
@@ -202,18 +173,7 @@ impl KernelBuilder {
     /// The function: buffers in the order of [`KernelBuilder::param`], then scalars.
     pub fn finish(mut self) -> PrimFunc {
         self.func.params.extend(self.scalars.iter().map(|var| Param::Scalar(*var)));
-        let body = Stmt::seq(self.statements);
-        self.func.body = match self.allocations.is_empty() {
-            true => body,
-            false => Stmt::Block(Box::new(Block {
-                name: name("root"),
-                iters: Vec::new(),
-                predicate: None,
-                allocations: self.allocations,
-                init: None,
-                body,
-            })),
-        };
+        self.func.body = Stmt::with_buffers(self.allocations, Stmt::seq(self.statements));
         self.func
     }
 }

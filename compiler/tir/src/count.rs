@@ -1,5 +1,6 @@
 //! What a function costs: arithmetic operations, and bytes of its parameters.
 
+use crate::dim::to_dim;
 use crate::expr::Expr;
 use crate::func::{Param, PrimFunc};
 use crate::stmt::Stmt;
@@ -55,26 +56,7 @@ struct Counter<'f> {
 impl Counter<'_> {
     /// An integer expression over parameters and symbols.
     fn dim(&self, expr: &Expr) -> Option<Dim> {
-        use crate::expr::BinaryOp;
-        match expr {
-            Expr::Int { value, .. } => Some(Dim::constant(*value)),
-            Expr::Var { var, .. } => self.outer_name(*var).map(Dim::symbol),
-            Expr::Cast { value, .. } => self.dim(value),
-            Expr::Binary { op, left, right } => {
-                let (left, right) = (self.dim(left)?, self.dim(right)?);
-                match op {
-                    BinaryOp::Add => Some(&left + &right),
-                    BinaryOp::Sub => Some(&left - &right),
-                    BinaryOp::Mul => Some(&left * &right),
-                    BinaryOp::FloorDiv | BinaryOp::TruncDiv => Some(left.floor_div(&right)),
-                    BinaryOp::FloorMod | BinaryOp::TruncMod => Some(left.floor_mod(&right)),
-                    BinaryOp::Min => Some(left.minimum(&right)),
-                    BinaryOp::Max => Some(left.maximum(&right)),
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
+        to_dim(expr, &|var| self.outer_name(var).map(Dim::symbol))
     }
 
     /// The name of a variable that no loop binds.

@@ -125,6 +125,12 @@ impl PrimFunc {
         Expr::Load { buffer, dtype: self.buffer(buffer).dtype, indices }
     }
 
+    /// Whether the extents of what a call passes tell the variable: one is nothing but it.
+    pub fn is_told(&self, var: VarId) -> bool {
+        let is_var = |dim: &Expr| matches!(dim, Expr::Var { var: own, .. } if *own == var);
+        self.buffer_params().any(|buffer| self.buffer(buffer).shape.iter().any(is_var))
+    }
+
     /// The buffers among the parameters, in order.
     pub fn buffer_params(&self) -> impl Iterator<Item = BufferId> + '_ {
         self.params.iter().filter_map(|param| match param {

@@ -6,6 +6,7 @@
 pub mod bind;
 pub mod builder;
 pub mod count;
+pub mod dim;
 pub mod empty_reduction;
 pub mod expr;
 pub mod func;
@@ -17,6 +18,7 @@ pub mod stmt;
 pub use bind::{BindError, bind_symbols, evaluate_index};
 pub use builder::KernelBuilder;
 pub use count::{Count, count};
+pub use dim::{of_dim, to_dim};
 pub use empty_reduction::begin_empty_reductions;
 pub use expr::{BinaryOp, CompareOp, Expr, Intrinsic, UnaryOp};
 pub use func::{Buffer, BufferId, Param, PrimFunc, Scope, Var, VarId};

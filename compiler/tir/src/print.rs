@@ -203,10 +203,9 @@ fn scalar(param: &Param) -> Option<VarId> {
     }
 }
 
-/// Whether it is the block that only holds a function's buffers.
+/// Whether it is the block that a function's buffers live in.
 fn is_root(block: &Block) -> bool {
-    let bare = block.iters.is_empty() && block.predicate.is_none() && block.init.is_none();
-    block.name == "root" && bare && !block.allocations.is_empty()
+    block.is_root() && !block.allocations.is_empty()
 }
 
 /// `()`, `(a,)`, `(a, b)`.

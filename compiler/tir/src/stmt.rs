@@ -141,6 +141,13 @@ pub struct Site {
     pub operator: Name,
 }
 
+impl Block {
+    /// Whether it does nothing but hold a function's buffers.
+    pub fn is_root(&self) -> bool {
+        self.name == "root" && self.iters.is_empty() && self.predicate.is_none() && self.init.is_none()
+    }
+}
+
 impl Stmt {
     /// Nothing.
     pub const fn nothing() -> Stmt {
@@ -157,6 +164,15 @@ impl Stmt {
             }
         }
         if flat.len() == 1 { flat.swap_remove(0) } else { Stmt::Seq(flat) }
+    }
+
+    /// A function's body, in a block called `root` that these buffers live in, as in TVM; itself where there are none.
+    pub fn with_buffers(allocations: Vec<BufferId>, body: Stmt) -> Stmt {
+        if allocations.is_empty() {
+            return body;
+        }
+        let (iters, predicate, init) = (Vec::new(), None, None);
+        Stmt::Block(Box::new(Block { name: Name::from("root"), iters, predicate, allocations, init, body }))
     }
 
     /// A loop from 0.

@@ -6,7 +6,7 @@
 
 use crate::{Module, walk};
 use rx_base::name::{NameMap, name};
-use rx_base::{Dim, Name, Span};
+use rx_base::{DType, Dim, Name, Span};
 use rx_ir::rewrite::Renaming;
 use rx_ir::{
     Attr, Block, BoundValue, Callee, ConstantData, Constants, Expr, ExprKind, Item, LoopBody, LoopFunction, Origin,
@@ -33,6 +33,20 @@ pub fn first_difference(a: &Module, b: &Module) -> Option<String> {
         return Some(format!("only the second has {name}"));
     }
     a.iter().find(|(name, item)| !b.get(*name).is_some_and(|other| item.is_same(other))).map(|(name, _)| name.clone())
+}
+
+/// Whether two functions of a module are the same up to their names and those of what they bind.
+pub fn same_function(a: &RelaxFunction, b: &RelaxFunction) -> bool {
+    let (globals, constants) = (NameMap::default(), Constants::default());
+    let canonical = |function: &RelaxFunction| {
+        let mut function = function.clone();
+        let mut numbering = Numbering::new(&globals, &constants);
+        numbering.function(&mut function);
+        // Constants have lost what tells them apart.
+        (function, numbering.numbers)
+    };
+    let ((a, of_a), (b, of_b)) = (canonical(a), canonical(b));
+    a == b && of_a == of_b
 }
 
 /// Items by canonical name.
@@ -115,8 +129,28 @@ fn nameless(loops: &PrimFunc) -> String {
     (0..).zip(&mut loops.vars).for_each(|(at, var): (usize, _)| var.name = name(&format!("v{at}")));
     (0..).zip(&mut loops.buffers).for_each(|(at, buffer): (usize, _)| buffer.name = name(&format!("b{at}")));
     loops.body = nameless_blocks(&loops.body);
+    settle_extents(&mut loops);
     let header = rx_tir::print::Header { name: "f", private: true, attributes: "" };
     rx_tir::print::script_with(&loops, &header)
+}
+
+/// Brings the extents of buffers to the normal form of dims: they may be written in another order.
+fn settle_extents(loops: &mut PrimFunc) {
+    let vars: NameMap<rx_tir::Expr> =
+        (0..).zip(&loops.vars).map(|(at, var)| (var.name, loops.var_expr(rx_tir::VarId(at)))).collect();
+    let settled = |extent: &rx_tir::Expr| {
+        let dim = rx_tir::to_dim(extent, &|var| Some(Dim::symbol(loops.var(var).name)));
+        let is_int64 = extent.dtype() == DType::INT64;
+        let dim = dim.filter(|dim| is_int64 && !dim.is_error());
+        dim.map(|dim| rx_tir::of_dim(&dim, &mut |symbol| vars.get(&symbol).cloned().unwrap_or(rx_tir::Expr::int(0))))
+    };
+    let mut buffers = loops.buffers.clone();
+    for extent in buffers.iter_mut().flat_map(|buffer| &mut buffer.shape) {
+        if let Some(settled) = settled(extent) {
+            *extent = settled;
+        }
+    }
+    loops.buffers = buffers;
 }
 
 /// The canonical name of every function: its own, of a private one that is named by another the order in which it is.

@@ -71,6 +71,14 @@ pub fn attr<'a>(value: &'a Expr, param: &str) -> Option<&'a Attr> {
     rx_ops::find(name(value.as_op()?))?.attr(value.as_call()?, param)
 }
 
+/// The types that a call of an operator passes for this parameter: `out_ty`, `ty_args`.
+pub fn types<'a>(value: &'a Expr, param: &str) -> Option<&'a [StructInfo]> {
+    match rx_ops::find(name(value.as_op()?))?.argument(value.as_call()?, param)? {
+        Argument::Types(types) => Some(types),
+        _ => None,
+    }
+}
+
 /// The type of a call of an operator: what its rule says of the types of its operands.
 ///
 /// # Errors

@@ -50,6 +50,11 @@ pub const ALL: &[Pass] = &[
     passes::common_subexpr::PASS,
     passes::fold_constant::PASS,
     passes::inline_private::PASS,
+    passes::expand_tuple_arguments::PASS,
+    passes::remove_unused_parameters::PASS,
+    passes::fuse_ops::PASS,
+    passes::fuse_tir::PASS,
+    passes::static_plan::PASS,
 ];
 
 /// The pass called `name`.

@@ -1,6 +1,8 @@
 //! Walking the bindings of a function.
 
+use crate::Module;
 use rx_base::Name;
+use rx_base::name::NameSet;
 use rx_ir::{BoundValue, Callee, Expr, ExprKind, RelaxFunction, Sequence, VarBinding};
 use std::sync::Arc;
 
@@ -69,6 +71,39 @@ pub fn globals(function: &RelaxFunction) -> Vec<Name> {
                     found.push(global);
                 }
             }
+            _ => {}
+        });
+    });
+    found
+}
+
+/// The functions of a module that are named otherwise than to be called: whoever changes how one is called must let them be.
+pub fn function_values(module: &Module) -> NameSet {
+    let mut found = NameSet::default();
+    for function in module.functions() {
+        each_expression(&function.body, &mut |expr| {
+            expr.each(&mut |expr| {
+                if let ExprKind::Global(global) = expr.kind {
+                    found.insert(global);
+                }
+            });
+        });
+    }
+    found
+}
+
+/// Whether an expression that is kept as text names a variable or a dim of the function: what uses these is not known then.
+pub fn names_in_text(function: &RelaxFunction) -> bool {
+    let mut found = false;
+    let mut own: Option<NameSet> = None;
+    each_expression(&function.body, &mut |expr| {
+        expr.each(&mut |expr| match &expr.kind {
+            ExprKind::Written(text) => {
+                let own = own.get_or_insert_with(|| crate::names::of_function(function));
+                let is_part = |c: char| c == '_' || c.is_alphanumeric();
+                found |= text.split(|c| !is_part(c)).any(|word| own.contains(&rx_base::name::name(word)));
+            }
+            ExprKind::Error => found = true,
             _ => {}
         });
     });

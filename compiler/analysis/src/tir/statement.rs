@@ -315,7 +315,7 @@ fn block_of(label: Name, allocations: Vec<BufferId>, body: Stmt) -> Stmt {
     match (allocations.is_empty(), body) {
         (true, body) => body,
         // The function's only block may be the one written `root`.
-        (false, Stmt::Block(mut block)) if label == "root" && is_root(&block) => {
+        (false, Stmt::Block(mut block)) if label == "root" && block.is_root() => {
             let mut all = allocations;
             all.append(&mut block.allocations);
             block.allocations = all;
@@ -330,10 +330,6 @@ fn block_of(label: Name, allocations: Vec<BufferId>, body: Stmt) -> Stmt {
             body,
         })),
     }
-}
-
-fn is_root(block: &Block) -> bool {
-    block.name == "root" && block.iters.is_empty() && block.predicate.is_none() && block.init.is_none()
 }
 
 fn is_branch(kind: &StatementKind) -> bool {

@@ -2,10 +2,9 @@
 
 use super::add_kernel;
 use crate::program::{Instruction, Operation, Output, Procedure, Program};
-use rx_base::name::name;
 use rx_tir::func::{BufferId, Param, PrimFunc};
 use rx_tir::rewrite::map_children;
-use rx_tir::{Block, Expr, Stmt};
+use rx_tir::{Expr, Stmt};
 
 /// Removes the instructions whose results nothing reads, and the outputs of kernels that nothing reads.
 pub(super) fn remove(procedure: &mut Procedure, program: &mut Program) {
@@ -78,21 +77,11 @@ fn without_outputs(func: &PrimFunc, inputs: usize, dead: &[bool]) -> Option<Prim
     let outputs: Vec<BufferId> = func.buffer_params().skip(inputs).collect();
     let gone: Vec<BufferId> = outputs.iter().zip(dead).filter(|(_, dead)| **dead).map(|(buffer, _)| *buffer).collect();
     result.params.retain(|param| !matches!(param, Param::Buffer(buffer) if gone.contains(buffer)));
-    let symbols_known = result.symbols.iter().all(|symbol| {
-        let is_symbol = |dim: &Expr| matches!(dim, Expr::Var { var, .. } if var == symbol);
-        result.buffer_params().any(|buffer| result.buffer(buffer).shape.iter().any(is_symbol))
-    });
+    let symbols_known = result.symbols.iter().all(|symbol| result.is_told(*symbol));
     if !symbols_known {
         return None;
     }
-    result.body = Stmt::Block(Box::new(Block {
-        name: name("root"),
-        iters: Vec::new(),
-        predicate: None,
-        allocations: gone,
-        init: None,
-        body: result.body,
-    }));
+    result.body = Stmt::with_buffers(gone, result.body);
     Some(without_dead_stores(result))
 }
 

@@ -6,7 +6,7 @@ use rx_base::Name;
 use rx_base::name::name;
 use rx_tir::func::{BufferId, Param, PrimFunc, VarId};
 use rx_tir::rewrite::import;
-use rx_tir::{Block, Expr, Stmt};
+use rx_tir::{Expr, Stmt};
 
 /// The kernel that does what `producer` and then `consumer` do, where the consumer is the only reader of the producer's
 /// outputs. `None` where the joined kernel would take too many buffers, or lose sight of a symbol's value.
@@ -191,21 +191,11 @@ impl Merged {
         let buffers = self.inputs.iter().chain(&self.written).map(|(_, buffer)| Param::Buffer(*buffer));
         let scalars = self.scalars.iter().map(|(_, var)| Param::Scalar(*var));
         self.func.params = buffers.chain(scalars).collect();
-        let bare = |symbol: &VarId| {
-            let is_symbol = |dim: &Expr| matches!(dim, Expr::Var { var, .. } if var == symbol);
-            self.func.buffer_params().any(|buffer| self.func.buffer(buffer).shape.iter().any(is_symbol))
-        };
-        if !self.func.symbols.iter().all(bare) {
+        if !self.func.symbols.iter().all(|symbol| self.func.is_told(*symbol)) {
             return None;
         }
-        self.func.body = Stmt::Block(Box::new(Block {
-            name: name("root"),
-            iters: Vec::new(),
-            predicate: None,
-            allocations: self.temporaries.iter().map(|(_, buffer)| *buffer).collect(),
-            init: None,
-            body: Stmt::seq(body),
-        }));
+        let temporaries = self.temporaries.iter().map(|(_, buffer)| *buffer).collect();
+        self.func.body = Stmt::with_buffers(temporaries, Stmt::seq(body));
         Some(self.scalars.iter().map(|(scalar, _)| scalar.clone()).collect())
     }
 }

@@ -26,14 +26,23 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
+fn run(module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     let entries = entries(arguments.get(0))?;
+    Ok(without_dead_code(module, &entries))
+}
+
+/// The pass without entry functions, for those that leave behind what nothing uses.
+pub(crate) fn clean(module: Module) -> Module {
+    without_dead_code(module, &NameSet::default())
+}
+
+fn without_dead_code(mut module: Module, entries: &NameSet) -> Module {
     // Before and after: what a dead binding calls is not used by it.
-    remove_functions(&mut module, &entries);
+    remove_functions(&mut module, entries);
     let effects = Effects::of(&module);
     module.functions_mut().for_each(|function| remove_unused(function, &effects));
-    remove_functions(&mut module, &entries);
-    Ok(module)
+    remove_functions(&mut module, entries);
+    module
 }
 
 fn entries(argument: &Value) -> Result<NameSet, PassError> {

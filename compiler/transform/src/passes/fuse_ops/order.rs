@@ -1,0 +1,204 @@
+//! In which order groups and single bindings of a dataflow block are done, and what each group gives.
+
+use super::tir_call;
+use crate::make;
+use rx_base::Name;
+use rx_base::name::{NameMap, NameSet};
+use rx_ir::{Attr, BoundValue, Expr, ExprKind, VarBinding};
+use std::collections::BTreeSet;
+
+/// Bindings that are done together.
+pub(super) struct Step {
+    /// Their indices, in order.
+    pub(super) members: Vec<usize>,
+    /// Of a group the variables that it gives: those that are seen behind the block in the order they are bound, then those
+    /// that others name, in the order they do. `None` of a single binding, which stays.
+    pub(super) outputs: Option<Vec<Name>>,
+}
+
+/// The order in which groups come after those they name variables of, else as their first bindings stand. `group_of` says of
+/// each binding which is its group's; groups that cannot be ordered go back to single bindings.
+pub(super) fn plan(bindings: &[VarBinding], outputs: &NameSet, mut group_of: Vec<usize>) -> Vec<Step> {
+    let reads = Reads::of(bindings);
+    loop {
+        let grouping = Grouping::of(bindings, &reads, &group_of);
+        let wrong = match grouping.ordered() {
+            Ok(order) => match reads.overwritten_before_read(&order, &grouping) {
+                None => return grouping.steps(bindings, outputs, &reads, &order),
+                Some(wrong) => wrong,
+            },
+            Err(circle) => circle,
+        };
+        // Each time at least one group fewer: single bindings in their order have neither fault.
+        let is_wrong = |group: &usize| wrong.contains(group) && grouping.members[*group].len() > 1;
+        let dissolved: BTreeSet<usize> = (0..grouping.members.len()).filter(is_wrong).collect();
+        for (at, group) in grouping.group.iter().enumerate() {
+            if dissolved.is_empty() || dissolved.contains(group) {
+                group_of[at] = at;
+            }
+        }
+    }
+}
+
+/// What bindings name of each other.
+struct Reads {
+    /// For each binding the bindings whose variables it names, in order.
+    named: Vec<Vec<usize>>,
+    /// Pairs of bindings of which the first reads what the second writes over, and stands in front of it.
+    overwritten: Vec<(usize, usize)>,
+}
+
+impl Reads {
+    fn of(bindings: &[VarBinding]) -> Reads {
+        let at_of: NameMap<usize> = bindings.iter().enumerate().map(|(at, binding)| (binding.variable, at)).collect();
+        let named = bindings.iter().map(|binding| match &binding.value {
+            BoundValue::Expr(value) => value.variables().iter().filter_map(|name| at_of.get(name).copied()).collect(),
+            _ => Vec::new(),
+        });
+        let named = named.collect();
+        // Variables of one value have one name here.
+        let mut same: NameMap<Name> = NameMap::default();
+        let mut readers: NameMap<Vec<usize>> = NameMap::default();
+        let mut overwritten = Vec::new();
+        for (at, binding) in bindings.iter().enumerate() {
+            let BoundValue::Expr(value) = &binding.value else { continue };
+            let root = |variable: Name| same.get(&variable).copied().unwrap_or(variable);
+            let written: Vec<Name> = written(value).into_iter().map(root).collect();
+            for value in &written {
+                overwritten.extend(readers.get(value).into_iter().flatten().map(|reader| (*reader, at)));
+            }
+            for variable in value.variables() {
+                readers.entry(root(variable)).or_default().push(at);
+            }
+            let alias = match &value.kind {
+                ExprKind::Var(other) => Some(root(*other)),
+                ExprKind::TupleGet(inner, _) | ExprKind::MatchCast(inner) => inner.as_var().map(root),
+                _ => written.first().copied(),
+            };
+            same.extend(alias.map(|alias| (binding.variable, alias)));
+        }
+        Reads { named, overwritten }
+    }
+
+    /// Groups that would read what another has written over before.
+    fn overwritten_before_read(&self, order: &[usize], grouping: &Grouping) -> Option<BTreeSet<usize>> {
+        if self.overwritten.is_empty() {
+            return None;
+        }
+        let mut position = vec![0; grouping.group.len()];
+        let all = order.iter().flat_map(|group| &grouping.members[*group]);
+        all.enumerate().for_each(|(at, binding)| position[*binding] = at);
+        let (reader, writer) =
+            self.overwritten.iter().find(|(reader, writer)| position[*reader] > position[*writer])?;
+        Some([grouping.group[*reader], grouping.group[*writer]].into())
+    }
+}
+
+/// The variables whose memory a call writes its outputs to.
+fn written(value: &Expr) -> Vec<Name> {
+    let indices = make::attr(value, "inplace_indices").filter(|_| value.as_op() == Some("call_tir_inplace"));
+    let indices: Vec<i64> = match indices {
+        Some(Attr::List(items)) => items.iter().filter_map(Attr::as_int).collect(),
+        Some(attr) => attr.as_int().into_iter().collect(),
+        None => Vec::new(),
+    };
+    let Some((_, arguments)) = tir_call(value) else { return Vec::new() };
+    let argument = |at: i64| arguments.get(usize::try_from(at).ok()?)?.as_var();
+    indices.into_iter().filter_map(argument).collect()
+}
+
+/// Groups, numbered as their first bindings stand; a binding that is in none is one by itself.
+struct Grouping {
+    /// The group of each binding.
+    group: Vec<usize>,
+    members: Vec<Vec<usize>>,
+    /// The groups that one names variables of, in the order it does.
+    needs: Vec<Vec<usize>>,
+}
+
+impl Grouping {
+    fn of(bindings: &[VarBinding], reads: &Reads, group_of: &[usize]) -> Grouping {
+        let mut number: Vec<Option<usize>> = vec![None; bindings.len()];
+        let mut members: Vec<Vec<usize>> = Vec::new();
+        let mut group = Vec::with_capacity(bindings.len());
+        for (at, root) in group_of.iter().enumerate() {
+            let own = *number[*root].get_or_insert(members.len());
+            if own == members.len() {
+                members.push(Vec::new());
+            }
+            members[own].push(at);
+            group.push(own);
+        }
+        let mut needs: Vec<Vec<usize>> = vec![Vec::new(); members.len()];
+        for (at, own) in group.iter().enumerate() {
+            needs[*own].extend(reads.named[at].iter().map(|named| group[*named]).filter(|other| other != own));
+        }
+        Grouping { group, members, needs }
+    }
+
+    /// Groups behind those they need; or some that need each other.
+    fn ordered(&self) -> Result<Vec<usize>, BTreeSet<usize>> {
+        let mut order = Vec::with_capacity(self.members.len());
+        let mut state = vec![State::New; self.members.len()];
+        // A group and how many of those it needs have been looked at.
+        let mut open: Vec<(usize, usize)> = Vec::new();
+        for group in 0..self.members.len() {
+            if state[group] == State::New {
+                state[group] = State::Open;
+                open.push((group, 0));
+            }
+            while let Some((current, at)) = open.last_mut() {
+                let Some(needed) = self.needs[*current].get(*at).copied() else {
+                    state[*current] = State::Done;
+                    order.push(*current);
+                    open.pop();
+                    continue;
+                };
+                *at += 1;
+                match state[needed] {
+                    State::Done => {}
+                    State::New => {
+                        state[needed] = State::Open;
+                        open.push((needed, 0));
+                    }
+                    State::Open => {
+                        let circle = open.iter().rev().map(|(group, _)| *group);
+                        let start = circle.clone().position(|group| group == needed).unwrap_or_default();
+                        return Err(circle.take(start + 1).collect());
+                    }
+                }
+            }
+        }
+        Ok(order)
+    }
+
+    fn steps(&self, bindings: &[VarBinding], seen: &NameSet, reads: &Reads, order: &[usize]) -> Vec<Step> {
+        let variable = |at: usize| bindings[at].variable;
+        let mut outputs: Vec<Vec<Name>> = self
+            .members
+            .iter()
+            .map(|members| members.iter().map(|at| variable(*at)).filter(|name| seen.contains(name)).collect())
+            .collect();
+        for (at, own) in self.group.iter().enumerate() {
+            for named in &reads.named[at] {
+                let of = self.group[*named];
+                if of != *own && !outputs[of].contains(&variable(*named)) {
+                    outputs[of].push(variable(*named));
+                }
+            }
+        }
+        let step = |group: &usize| {
+            let members = self.members[*group].clone();
+            let is_group = members.len() > 1;
+            Step { outputs: is_group.then(|| std::mem::take(&mut outputs[*group])), members }
+        };
+        order.iter().map(step).collect()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    Open,
+    Done,
+}

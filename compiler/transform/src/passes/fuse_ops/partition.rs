@@ -1,0 +1,204 @@
+//! Which bindings of a dataflow block are done together.
+//!
+//! TVM `src/relax/analysis/graph_partitioner.cc`. A binding is joined with its immediate post-dominator, the first binding
+//! that every way from it leads to, where all bindings between them may be joined as well. What a binding may be joined with
+//! is said by its pattern: how the elements it writes follow from those it reads.
+
+/// How the elements a call writes follow from those it reads (TVM `OpPatternKind`); what is more restricted is less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Pattern {
+    /// One from the one of the same index.
+    Elementwise,
+    /// One from one, several from the same.
+    Broadcast,
+    /// One from one of any index.
+    Injective,
+    /// One from several.
+    Reduction,
+    /// One from several, as a product of matrices; what is elementwise can be done behind it.
+    OutputFusable,
+    /// Anything else.
+    Opaque,
+}
+
+impl Pattern {
+    /// What `op_pattern` of a prim_func says.
+    pub(super) fn of_attribute(value: i64) -> Pattern {
+        match value {
+            0 => Pattern::Elementwise,
+            1 => Pattern::Broadcast,
+            2 => Pattern::Injective,
+            3 => Pattern::Reduction,
+            4 => Pattern::OutputFusable,
+            _ => Pattern::Opaque,
+        }
+    }
+}
+
+/// A binding.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    /// How what it binds is made.
+    pub(super) pattern: Pattern,
+    /// Whether its variable is seen behind the block.
+    pub(super) is_output: bool,
+    /// The bindings that name it, which stand behind it, once for each time, with their patterns.
+    pub(super) users: Vec<(usize, Pattern)>,
+}
+
+/// The most bindings that are joined (TVM `kMaxFusedOps`).
+const MAX_JOINED: usize = 256;
+
+/// For each binding its group: the binding whose group it has been joined with.
+pub(super) fn partition(nodes: &[Node]) -> Vec<usize> {
+    let groups = nodes.iter().map(|node| Group { parent: None, pattern: node.pattern, size: 1 }).collect();
+    let mut partition = Partition { nodes, groups, seen: vec![0; nodes.len()], round: 0 };
+    let tree = PostDominators::of(nodes);
+    // What is injective waits, so that products have been joined with what is behind them.
+    partition.join(&tree, Phase::First);
+    partition.join(&tree, Phase::Injective);
+    (0..nodes.len()).map(|node| partition.root(node)).collect()
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    First,
+    Injective,
+}
+
+/// The tree of immediate post-dominators.
+struct PostDominators {
+    parent: Vec<Option<usize>>,
+    depth: Vec<usize>,
+    /// The least restricted pattern of the edges between a binding and its parent.
+    pattern: Vec<Pattern>,
+}
+
+impl PostDominators {
+    fn of(nodes: &[Node]) -> PostDominators {
+        let mut tree = PostDominators {
+            parent: vec![None; nodes.len()],
+            depth: vec![1; nodes.len()],
+            pattern: vec![Pattern::Opaque; nodes.len()],
+        };
+        for (at, node) in nodes.iter().enumerate().rev().filter(|(_, node)| !node.is_output) {
+            let mut pattern = Pattern::Elementwise;
+            let mut parent = node.users.first().map(|(user, _)| *user);
+            for (user, edge) in &node.users {
+                parent = parent.and_then(|parent| tree.common_ancestor(parent, *user, &mut pattern));
+                pattern = pattern.max(*edge);
+            }
+            tree.parent[at] = parent;
+            tree.depth[at] = parent.map_or(1, |parent| tree.depth[parent] + 1);
+            tree.pattern[at] = pattern;
+        }
+        tree
+    }
+
+    fn common_ancestor(&self, mut left: usize, mut right: usize, pattern: &mut Pattern) -> Option<usize> {
+        while left != right {
+            let (of_left, of_right) = (self.depth[left], self.depth[right]);
+            if of_left >= of_right {
+                *pattern = (*pattern).max(self.pattern[left]);
+            }
+            if of_right >= of_left {
+                *pattern = (*pattern).max(self.pattern[right]);
+                right = self.parent[right]?;
+            }
+            if of_left >= of_right {
+                left = self.parent[left]?;
+            }
+        }
+        Some(left)
+    }
+}
+
+struct Group {
+    /// The group this one is part of.
+    parent: Option<usize>,
+    pattern: Pattern,
+    /// How many bindings have been joined in it.
+    size: usize,
+}
+
+struct Partition<'a> {
+    nodes: &'a [Node],
+    groups: Vec<Group>,
+    /// The walk that met a binding last.
+    seen: Vec<usize>,
+    round: usize,
+}
+
+impl Partition<'_> {
+    fn root(&self, mut node: usize) -> usize {
+        while let Some(parent) = self.groups[node].parent {
+            node = parent;
+        }
+        node
+    }
+
+    /// The bindings between `from` and the one all ways from it lead to, `from` among them and `to` not; or `None` where
+    /// `enough` says of one that no more are asked for.
+    fn between(&mut self, from: usize, to: usize, enough: &mut dyn FnMut(&Self, usize) -> bool) -> Option<Vec<usize>> {
+        self.round += 1;
+        let mut found = Vec::new();
+        let mut waiting = vec![from];
+        while let Some(next) = waiting.pop() {
+            if next == to || std::mem::replace(&mut self.seen[next], self.round) == self.round {
+                continue;
+            }
+            if enough(self, next) {
+                return None;
+            }
+            found.push(next);
+            waiting.extend(self.nodes[next].users.iter().map(|(user, _)| *user));
+        }
+        Some(found)
+    }
+
+    fn join(&mut self, tree: &PostDominators, phase: Phase) {
+        for node in 0..self.nodes.len() {
+            let pattern = self.groups[node].pattern;
+            let Some(parent) = tree.parent[node].filter(|_| pattern != Pattern::Opaque) else { continue };
+            let mut size = self.groups[self.root(parent)].size;
+            let path = self.between(node, parent, &mut |own, met| {
+                size += own.groups[met].size;
+                size > MAX_JOINED
+            });
+            let Some(path) = path.filter(|_| self.root(node) != self.root(parent)) else { continue };
+            let edges = tree.pattern[node];
+            let (inner, last): (Pattern, &[Pattern]) = match pattern {
+                Pattern::OutputFusable if phase == Phase::First && edges == Pattern::Elementwise => {
+                    (Pattern::Broadcast, &[])
+                }
+                Pattern::Elementwise | Pattern::Broadcast if edges <= Pattern::Reduction => {
+                    (Pattern::Injective, &[Pattern::Reduction, Pattern::OutputFusable])
+                }
+                Pattern::Injective if phase == Phase::Injective => (Pattern::Injective, &[]),
+                _ => continue,
+            };
+            let of = |node: usize| self.groups[self.root(node)].pattern;
+            let may_join = path.iter().filter(|met| **met != node).all(|met| of(*met) <= inner)
+                && (of(parent) <= inner || last.contains(&of(parent)));
+            if may_join {
+                self.commit(&path, parent);
+            }
+        }
+    }
+
+    fn commit(&mut self, path: &[usize], parent: usize) {
+        let target = self.root(parent);
+        for node in path {
+            let child = self.root(*node);
+            if child == target {
+                continue;
+            }
+            let Group { pattern, size, .. } = self.groups[child];
+            self.groups[child].parent = Some(target);
+            self.groups[target].size += size;
+            if pattern == Pattern::OutputFusable {
+                self.groups[target].pattern = self.groups[target].pattern.max(pattern);
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `FuseTIR`: functions that are to be one kernel become one prim_func each.
+//!
+//! TVM `src/relax/transform/fuse_tir.cc`. A function with the attribute `Primitive`, as `FuseOps` makes them, is made a
+//! prim_func that does what the prim_funcs it calls do, one behind the other ([`kernel`]); calls of it become `call_tir`, or
+//! `call_tir_inplace` where it writes over its arguments. As in TVM, tuples that are passed are expanded before and unused parameters
+//! left out, and what nothing uses any more goes.
+//!
+//! A function stays as it is where a prim_func it calls has no loops in rx's loop-level IR, and where one kernel cannot
+//! compute what it gives: a nested tuple, one buffer twice, a cast.
+
+mod kernel;
+
+use super::fuse_ops::is_primitive;
+use super::{dead_code, expand_tuple_arguments, remove_unused_parameters};
+use crate::emit::{Emitter, rewrite_bindings};
+use crate::pass::{Arguments, Pass, PassError};
+use crate::{Module, make, passes, walk};
+use kernel::{Given, Kernel};
+use rx_base::Dim;
+use rx_base::name::NameMap;
+use rx_ir::{
+    Argument, Attr, BoundValue, Call, Callee, Expr, ExprKind, FunctionInfo, Item, LoopBody, LoopFunction, PrimValue,
+    StructInfo,
+};
+use std::sync::Arc;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "FuseTIR",
+    parameters: &[],
+    doc: "Makes one prim_func of each function that `FuseOps` has made, and of others with the attribute `Primitive`.",
+    reference: "src/relax/transform/fuse_tir.cc",
+    run,
+};
+
+fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
+    expand_tuple_arguments::expand(&mut module, &|function| function.private || is_primitive(function))?;
+    module = dead_code::clean((passes::canonicalize::PASS.run)(module, arguments)?);
+    module = (remove_unused_parameters::PASS.run)(module, arguments)?;
+    fuse(&mut module)?;
+    Ok(dead_code::clean(module))
+}
+
+fn fuse(module: &mut Module) -> Result<(), PassError> {
+    let kernels = kernels(module);
+    for item in &mut module.items {
+        if let Some(kernel) = item.name().and_then(|own| kernels.get(&own)) {
+            let attributes = vec![(Arc::from("tirx.noalias"), Attr::Bool(true))];
+            let body = LoopBody::Made(Arc::new(kernel.loops.clone()));
+            *item = Item::Loops(Arc::new(LoopFunction { name: kernel.loops.name, private: true, attributes, body }));
+        }
+    }
+    for function in module.functions_mut() {
+        rewrite_bindings(function, &mut |binding, emitter| {
+            let BoundValue::Expr(value) = &mut binding.value else { return Ok(()) };
+            if let Some((kernel, call)) = call_of(value, &kernels) {
+                let passing = Passing::of(kernel, call, &value.ty)
+                    .ok_or_else(|| PassError(format!("FuseTIR: a call of `{}` was fit before", kernel.loops.name)))?;
+                *value = passing.call(emitter)?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// The functions that become prim_funcs, by name: every call of theirs can pass what the prim_func takes.
+fn kernels(module: &Module) -> NameMap<Kernel> {
+    let values = walk::function_values(module);
+    let callees: NameMap<_> = module.prim_funcs().map(|function| (function.name, function)).collect();
+    let primitive = module.functions().filter(|function| is_primitive(function) && !values.contains(&function.name));
+    let mut kernels: NameMap<Kernel> =
+        primitive.filter_map(|function| Some((function.name, Kernel::of(function, &callees)?))).collect();
+    for function in module.functions() {
+        walk::each_expression(&function.body, &mut |expr| {
+            let unfit = call_of(expr, &kernels).filter(|(kernel, call)| Passing::of(kernel, call, &expr.ty).is_none());
+            if let Some(own) = unfit.map(|(kernel, _)| kernel.loops.name) {
+                kernels.remove(&own);
+            }
+        });
+    }
+    kernels
+}
+
+/// The kernel that a call is of.
+fn call_of<'k, 'c>(value: &'c Expr, kernels: &'k NameMap<Kernel>) -> Option<(&'k Kernel, &'c Call)> {
+    let call = value.as_call()?;
+    match call.callee {
+        Callee::Global(callee) => Some((kernels.get(&callee)?, call)),
+        _ => None,
+    }
+}
+
+/// A call of a kernel.
+struct Passing<'k> {
+    kernel: &'k Kernel,
+    /// The arguments of the call before.
+    passed: Vec<Expr>,
+    /// The same as a prim_func takes them: the dims of shapes one by one.
+    arguments: Vec<Expr>,
+    /// The types of all that the call gives.
+    types: Vec<StructInfo>,
+    /// Its type.
+    ty: StructInfo,
+}
+
+impl<'k> Passing<'k> {
+    /// `None` of a call whose dims are not known.
+    fn of(kernel: &'k Kernel, call: &Call, ty: &StructInfo) -> Option<Passing<'k>> {
+        let mut passed = Vec::new();
+        let mut arguments = Vec::new();
+        for argument in &call.arguments {
+            let Argument::Operand(operand) = argument else { return None };
+            passed.push(operand.clone());
+            match &operand.ty {
+                StructInfo::Shape(shape) => arguments.extend(shape.dims()?.iter().map(scalar)),
+                StructInfo::Tensor(_) | StructInfo::Prim(_) => arguments.push(operand.clone()),
+                _ => return None,
+            }
+        }
+        let types: Vec<StructInfo> = match ty {
+            StructInfo::Tuple(fields) => fields.to_vec(),
+            ty => vec![ty.clone()],
+        };
+        let is_known = |ty: &StructInfo| matches!(ty, StructInfo::Tensor(tensor) if tensor.shape.dims().is_some() && tensor.dtype.is_some());
+        let is_fit = arguments.len() == kernel.inputs
+            && types.len() == kernel.given.len()
+            && types.iter().all(is_known)
+            // The type of a call with one output is no tuple.
+            && (types.len() > 1 || !matches!(ty, StructInfo::Tuple(_)));
+        is_fit.then(|| Passing { kernel, passed, arguments, types, ty: ty.clone() })
+    }
+
+    /// The value: a call, or a tuple of what it gives and of arguments that the function gives back.
+    fn call(self, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
+        let own = |given: &Given| !matches!(given, Given::Argument(_));
+        let written: Vec<(&Given, &StructInfo)> =
+            self.kernel.given.iter().zip(&self.types).filter(|(given, _)| own(given)).collect();
+        let types: Vec<StructInfo> = written.iter().map(|(_, ty)| (*ty).clone()).collect();
+        let whole = self.kernel_call(types.clone(), written.iter().map(|(given, _)| *given))?;
+        if written.len() == self.types.len() {
+            return Ok(whole);
+        }
+        let whole = emitter.emit(whole);
+        let mut fields = Vec::with_capacity(self.types.len());
+        let mut at = 0;
+        for given in &self.kernel.given {
+            fields.push(match given {
+                Given::Argument(argument) => self.passed.get(*argument).cloned().unwrap_or_else(|| whole.clone()),
+                _ if types.len() == 1 => whole.clone(),
+                _ => {
+                    let ty = types.get(at).cloned().unwrap_or(StructInfo::Object);
+                    let field = ExprKind::TupleGet(Box::new(whole.clone()), at);
+                    at += 1;
+                    emitter.emit(Expr::new(field, ty))
+                }
+            });
+        }
+        Ok(Expr::new(ExprKind::Tuple(fields), self.ty))
+    }
+
+    fn kernel_call<'g>(
+        &self,
+        types: Vec<StructInfo>,
+        given: impl Iterator<Item = &'g Given>,
+    ) -> Result<Expr, PassError> {
+        let taken: Vec<i64> = given
+            .map(|given| match given {
+                Given::InPlace(param) => i64::try_from(*param).unwrap_or(-1),
+                _ => -1,
+            })
+            .collect();
+        let callee =
+            StructInfo::Function(Arc::new(FunctionInfo { params: None, ret: StructInfo::Object, pure: false }));
+        let callee = Expr::new(ExprKind::Global(self.kernel.loops.name), callee);
+        let of_arguments: Vec<StructInfo> = self.arguments.iter().map(|argument| argument.ty.clone()).collect();
+        let arguments = Expr::new(ExprKind::Tuple(self.arguments.clone()), StructInfo::tuple(of_arguments));
+        let mut given = vec![
+            ("gvar", Argument::Operand(callee)),
+            ("args", Argument::Operand(arguments)),
+            ("out_ty", Argument::Types(types)),
+        ];
+        if taken.iter().all(|index| *index == -1) {
+            return make::call("call_tir", given);
+        }
+        let indices = taken.into_iter().map(|index| Attr::Int(Dim::constant(index))).collect();
+        given.push(("inplace_indices", Argument::Attr(Attr::List(indices))));
+        make::call("call_tir_inplace", given)
+    }
+}
+
+/// A dim as an argument.
+fn scalar(dim: &Dim) -> Expr {
+    let ty = StructInfo::Prim(rx_ir::PrimInfo { dtype: Some(rx_base::DType::INT64), value: Some(dim.clone()) });
+    Expr::new(ExprKind::Prim(PrimValue::Int(dim.clone())), ty)
+}

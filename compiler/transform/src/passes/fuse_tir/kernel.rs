@@ -1,0 +1,352 @@
+//! The prim_func of a function that calls prim_funcs.
+
+use super::super::fuse_ops::tir_call;
+use crate::make;
+use rx_base::name::{NameMap, name};
+use rx_base::{DType, Dim, Name};
+use rx_ir::{Attr, BoundValue, Expr, ExprKind, LoopFunction, PrimValue, RelaxFunction, StructInfo};
+use rx_tir::rewrite::{import, map_children, substitute};
+use rx_tir::{Block, Buffer, BufferId, Param, PrimFunc, Scope, Stmt, VarId};
+use std::collections::HashSet;
+
+type Loops = rx_tir::Expr;
+
+/// A function as loops.
+pub(super) struct Kernel {
+    /// Its loops: parameters for tensors and scalars in the order of the function's, those of a shape one by one, then
+    /// those for what it makes.
+    pub(super) loops: PrimFunc,
+    /// How many of the parameters a call passes.
+    pub(super) inputs: usize,
+    /// What the function gives, in order.
+    pub(super) given: Vec<Given>,
+}
+
+/// Where a tensor is that a function gives.
+pub(super) enum Given {
+    /// In memory of its own.
+    New,
+    /// In that of the argument for the parameter of the loops at this index.
+    InPlace(usize),
+    /// It is the function's own argument at this index, as it was.
+    Argument(usize),
+}
+
+impl Kernel {
+    /// `None` of a function that is not to be one kernel (see `FuseTIR`).
+    pub(super) fn of(function: &RelaxFunction, callees: &NameMap<&LoopFunction<PrimFunc>>) -> Option<Kernel> {
+        let mut maker = Maker {
+            func: PrimFunc::new(function.name),
+            symbols: NameMap::default(),
+            buffers: NameMap::default(),
+            made: Vec::new(),
+            written: HashSet::new(),
+            statements: Vec::new(),
+        };
+        for (param, ty) in &function.params {
+            maker.param(*param, ty)?;
+        }
+        let inputs = maker.func.params.len();
+        for binding in function.body.blocks.iter().flat_map(|block| &block.bindings) {
+            let BoundValue::Expr(value) = &binding.value else { return None };
+            let buffers = match tir_call(value) {
+                Some((callee, arguments)) => maker.call(callees.get(&callee)?.loops()?, value, arguments)?,
+                None => maker.buffers_of(value)?,
+            };
+            maker.buffers.insert(binding.variable, buffers);
+        }
+        maker.finish(function, inputs)
+    }
+}
+
+struct Maker {
+    func: PrimFunc,
+    /// The variables of symbolic dims.
+    symbols: NameMap<VarId>,
+    /// The buffers that variables are in; of a tuple those of its fields.
+    buffers: NameMap<Vec<BufferId>>,
+    /// Buffers that are no parameters, in order.
+    made: Vec<BufferId>,
+    /// Buffers that a call writes over.
+    written: HashSet<BufferId>,
+    statements: Vec<Stmt>,
+}
+
+impl Maker {
+    fn symbol(&mut self, symbol: Name) -> Loops {
+        let func = &mut self.func;
+        let var = *self.symbols.entry(symbol).or_insert_with(|| func.add_var(symbol, DType::INT64));
+        self.func.var_expr(var)
+    }
+
+    fn dims(&mut self, dims: &[Dim]) -> Vec<Loops> {
+        dims.iter().map(|dim| rx_tir::of_dim(dim, &mut |symbol| self.symbol(symbol))).collect()
+    }
+
+    fn param(&mut self, param: Name, ty: &StructInfo) -> Option<()> {
+        match ty {
+            StructInfo::Tensor(tensor) => {
+                let (dims, dtype) = (tensor.shape.dims()?.to_vec(), tensor.dtype?);
+                let shape = self.dims(&dims);
+                let buffer = Buffer { name: param, dtype, shape, strides: None, scope: Scope::Global };
+                let buffer = self.func.add_buffer(buffer);
+                self.func.params.push(Param::Buffer(buffer));
+                self.buffers.insert(param, vec![buffer]);
+            }
+            StructInfo::Prim(prim) => self.scalar(param, prim.dtype?)?,
+            StructInfo::Shape(shape) => {
+                for dim in shape.dims()?.to_vec() {
+                    self.scalar(dim.as_symbol()?, DType::INT64)?;
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// A scalar that is passed; its name is that of a dim as well.
+    fn scalar(&mut self, own: Name, dtype: DType) -> Option<()> {
+        let known = self.symbols.get(&own).copied();
+        let var = known.unwrap_or_else(|| self.func.add_var(own, dtype));
+        let is_passed = self.func.scalar_params().any(|param| param == var);
+        if is_passed || self.func.var(var).dtype != dtype {
+            return None;
+        }
+        self.symbols.insert(own, var);
+        self.func.params.push(Param::Scalar(var));
+        Some(())
+    }
+
+    /// The buffers that a value which is no call is in.
+    fn buffers_of(&self, value: &Expr) -> Option<Vec<BufferId>> {
+        match &value.kind {
+            ExprKind::Var(variable) => self.buffers.get(variable).cloned(),
+            ExprKind::Tuple(fields) => {
+                let of_fields: Option<Vec<Vec<BufferId>>> = fields.iter().map(|field| self.buffers_of(field)).collect();
+                Some(of_fields?.concat())
+            }
+            ExprKind::TupleGet(tuple, at) => {
+                let types = tuple.ty.as_tuple()?;
+                let start: usize = types.get(..*at)?.iter().map(tensors).sum();
+                let end = start + tensors(types.get(*at)?);
+                self.buffers_of(tuple)?.get(start..end).map(<[BufferId]>::to_vec)
+            }
+            _ => None,
+        }
+    }
+
+    /// Adds what a call does; the buffers that it writes.
+    fn call(&mut self, callee: &PrimFunc, call: &Expr, arguments: &[Expr]) -> Option<Vec<BufferId>> {
+        let mut matched = Matched { values: vec![None; callee.vars.len()], buffers: Vec::new() };
+        for (argument, param) in arguments.iter().zip(&callee.params) {
+            match param {
+                Param::Scalar(var) => matched.value(*var, self.scalar_of(argument, callee.var(*var).dtype)?),
+                Param::Buffer(buffer) => match &self.buffers_of(argument)?[..] {
+                    [own] => matched.buffer(callee, *buffer, &self.func, *own)?,
+                    _ => return None,
+                },
+            }
+        }
+        let types = make::types(call, "out_ty")?;
+        let places = places(call, arguments.len(), types.len())?;
+        let mut outputs = Vec::with_capacity(types.len());
+        let mut new = Vec::new();
+        for (ty, place) in types.iter().zip(places) {
+            let Param::Buffer(theirs) = *callee.params.get(place)? else { return None };
+            let known = matched.buffers.iter().find(|(buffer, _)| *buffer == theirs).map(|(_, own)| *own);
+            outputs.push(match known {
+                Some(own) => {
+                    self.written.insert(own);
+                    own
+                }
+                None => {
+                    let own = self.output(callee, theirs, ty)?;
+                    matched.buffer(callee, theirs, &self.func, own)?;
+                    new.push((theirs, own));
+                    own
+                }
+            });
+        }
+        let passed = callee.scalar_params().chain(callee.symbols.iter().copied());
+        let is_matched = callee.buffer_params().all(|buffer| matched.buffers.iter().any(|(known, _)| *known == buffer))
+            && passed.into_iter().all(|var| matched.of(var).is_some());
+        if !is_matched {
+            return None;
+        }
+        let made_before = self.made.len() - new.len();
+        for (theirs, own) in new {
+            let strides = callee.buffer(theirs).strides.as_ref();
+            let strides = strides.map(|dims| dims.iter().map(|dim| substitute(dim, &|var| matched.of(var))).collect());
+            self.func.buffers[own.0 as usize].strides = strides;
+        }
+        let own = |buffer: BufferId| matched.buffers.iter().find(|(known, _)| *known == buffer).map(|(_, own)| *own);
+        match import(&mut self.func, callee, &own, &|var| matched.of(var)) {
+            Stmt::Block(root) if root.is_root() => {
+                let Block { allocations, body, .. } = *root;
+                // Its own buffers in front of those it writes, as TVM has them.
+                self.made.splice(made_before..made_before, allocations);
+                self.statements.push(body);
+            }
+            body => self.statements.push(body),
+        }
+        Some(outputs)
+    }
+
+    /// A new buffer for what a call writes to a parameter's buffer.
+    fn output(&mut self, callee: &PrimFunc, theirs: BufferId, ty: &StructInfo) -> Option<BufferId> {
+        let tensor = ty.as_tensor()?;
+        let Buffer { name: base, dtype, scope, .. } = *callee.buffer(theirs);
+        if tensor.dtype != Some(dtype) {
+            return None;
+        }
+        let shape = self.dims(tensor.shape.dims()?);
+        let mut own = format!("{base}_intermediate");
+        let mut number = 0;
+        while self.made.iter().any(|made| self.func.buffer(*made).name == own.as_str()) {
+            number += 1;
+            own = format!("{own}_{number}");
+        }
+        let buffer = self.func.add_buffer(Buffer { name: name(&own), dtype, shape, strides: None, scope });
+        self.made.push(buffer);
+        Some(buffer)
+    }
+
+    /// A scalar argument, in the dtype of its parameter.
+    fn scalar_of(&mut self, argument: &Expr, dtype: DType) -> Option<Loops> {
+        let value = match &argument.kind {
+            ExprKind::Prim(PrimValue::Int(dim)) => rx_tir::of_dim(dim, &mut |symbol| self.symbol(symbol)),
+            ExprKind::Prim(PrimValue::Float(value)) => Loops::number(*value, dtype),
+            ExprKind::Prim(PrimValue::Bool(value)) => Loops::bool(*value),
+            ExprKind::Var(variable) => self.func.var_expr(*self.symbols.get(variable)?),
+            _ => return None,
+        };
+        Some(if value.dtype() == dtype { value } else { value.cast(dtype) })
+    }
+
+    fn finish(mut self, function: &RelaxFunction, inputs: usize) -> Option<Kernel> {
+        let result = &function.body.result;
+        let is_flat = match &result.ty {
+            StructInfo::Tuple(fields) => fields.iter().all(|field| tensors(field) == 1),
+            ty => tensors(ty) == 1,
+        };
+        let results = self.buffers_of(result).filter(|_| is_flat)?;
+        let mut given = Vec::with_capacity(results.len());
+        let mut outputs = Vec::new();
+        for buffer in &results {
+            let param = self.func.params.iter().position(|param| *param == Param::Buffer(*buffer));
+            given.push(match param.filter(|param| *param < inputs) {
+                Some(param) if self.written.contains(buffer) => Given::InPlace(param),
+                Some(_) => Given::Argument(self.argument_of(function, *buffer)?),
+                None => {
+                    outputs.push(*buffer);
+                    Given::New
+                }
+            });
+        }
+        let distinct: HashSet<&BufferId> = results.iter().collect();
+        // What is written over an argument is given to the caller, or the caller does not know of it.
+        let is_told = |buffer: &BufferId| self.made.contains(buffer) || distinct.contains(buffer);
+        let makes_something = given.iter().any(|given| !matches!(given, Given::Argument(_)));
+        if distinct.len() != results.len() || !self.written.iter().all(is_told) || !makes_something {
+            return None;
+        }
+        self.func.params.extend(outputs.iter().map(|buffer| Param::Buffer(*buffer)));
+        self.settle_symbols()?;
+        let allocations: Vec<BufferId> = self.made.iter().copied().filter(|buffer| !outputs.contains(buffer)).collect();
+        let body = distinct_blocks(&Stmt::seq(self.statements), &mut HashSet::new());
+        self.func.body = Stmt::with_buffers(allocations, body);
+        let loops = rx_tir::renumber::renumber(&self.func);
+        Some(Kernel { loops, inputs, given })
+    }
+
+    fn argument_of(&self, function: &RelaxFunction, buffer: BufferId) -> Option<usize> {
+        function.params.iter().position(|(param, _)| self.buffers.get(param).is_some_and(|own| own[..] == [buffer]))
+    }
+
+    /// Says which dims follow from the extents of buffers; `None` where one follows from nothing that is passed.
+    fn settle_symbols(&mut self) -> Option<()> {
+        let passed: HashSet<VarId> = self.func.scalar_params().collect();
+        let mut symbols: Vec<VarId> = self.symbols.values().copied().filter(|var| !passed.contains(var)).collect();
+        symbols.sort_unstable();
+        if !symbols.iter().all(|var| self.func.is_told(*var)) {
+            return None;
+        }
+        self.func.symbols = symbols;
+        Some(())
+    }
+}
+
+/// What a callee's variables and buffers are for one call.
+struct Matched {
+    values: Vec<Option<Loops>>,
+    buffers: Vec<(BufferId, BufferId)>,
+}
+
+impl Matched {
+    fn of(&self, var: VarId) -> Option<Loops> {
+        self.values.get(var.0 as usize).cloned().flatten()
+    }
+
+    fn value(&mut self, var: VarId, value: Loops) {
+        if let Some(slot @ None) = self.values.get_mut(var.0 as usize) {
+            *slot = Some(value);
+        }
+    }
+
+    /// Takes a buffer for a callee's; its extents tell the callee's dims.
+    fn buffer(&mut self, callee: &PrimFunc, theirs: BufferId, func: &PrimFunc, own: BufferId) -> Option<()> {
+        let (wanted, given) = (callee.buffer(theirs), func.buffer(own));
+        if wanted.shape.len() != given.shape.len() || wanted.dtype != given.dtype {
+            return None;
+        }
+        for (wanted, given) in wanted.shape.iter().zip(&given.shape) {
+            if let Loops::Var { var, dtype } = wanted {
+                self.value(*var, if given.dtype() == *dtype { given.clone() } else { given.clone().cast(*dtype) });
+            }
+        }
+        self.buffers.push((theirs, own));
+        Some(())
+    }
+}
+
+/// For each output of a call the parameter it is written to.
+fn places(call: &Expr, arguments: usize, outputs: usize) -> Option<Vec<usize>> {
+    let indices: Vec<i64> = match make::attr(call, "inplace_indices") {
+        None => vec![-1; outputs],
+        Some(Attr::List(items)) => items.iter().map(Attr::as_int).collect::<Option<_>>()?,
+        Some(attr) => vec![attr.as_int()?],
+    };
+    let mut next = arguments;
+    let place = |index: i64| {
+        if index == -1 {
+            next += 1;
+            return Some(next - 1);
+        }
+        usize::try_from(index).ok().filter(|index| *index < arguments)
+    };
+    let places: Vec<usize> = indices.into_iter().map(place).collect::<Option<_>>()?;
+    (places.len() == outputs).then_some(places)
+}
+
+/// How many tensors a value is.
+fn tensors(ty: &StructInfo) -> usize {
+    match ty {
+        StructInfo::Tuple(fields) => fields.iter().map(tensors).sum(),
+        _ => 1,
+    }
+}
+
+/// Gives each block a name of its own: a number behind it, counted on where there is one (TVM `SBlockNameDeduplicator`).
+fn distinct_blocks(stmt: &Stmt, names: &mut HashSet<Name>) -> Stmt {
+    let mut stmt = map_children(stmt.clone(), &mut |child| distinct_blocks(child, names));
+    if let Stmt::Block(block) = &mut stmt {
+        let own = block.name;
+        let base = own.trim_end_matches(|c: char| c.is_ascii_digit());
+        let mut number: u64 = own.get(base.len()..).and_then(|digits| digits.parse().ok()).unwrap_or(0);
+        while !names.insert(block.name) {
+            number = number.wrapping_add(1);
+            block.name = name(&format!("{base}{number}"));
+        }
+    }
+    stmt
+}

@@ -1,0 +1,133 @@
+//! `StaticPlanBlockMemory`: tensors whose lives do not meet share storages.
+//!
+//! TVM `src/relax/transform/static_plan_block_memory.cc`. A tensor made by `builtin.alloc_tensor` is put into a storage where it
+//! is known when it is done with: it is passed to prim_funcs and packed functions only, in the block that makes it. Storages
+//! are as large as the bounds of symbolic dims let tensors be (`tir_var_upper_bound`, [`bounds`]), and are taken again by the rules of
+//! TVM's allocator ([`storages`]). With `relax.memory_plan_dynamic_func_output` other tensors of symbolic shape get storages of
+//! their own, as large as they may be.
+//!
+//! Unlike TVM's, a storage is taken again only where its variable is seen: not behind the branch or the dataflow block that
+//! binds it. A tensor that a cast gives another type is the same tensor.
+
+mod bounds;
+mod storages;
+
+use crate::emit::{Emitter, rewrite_bindings};
+use crate::pass::{Arguments, Pass, PassError};
+use crate::{Module, make};
+use rx_base::name::{NameSet, name};
+use rx_base::symbolic::Bounds;
+use rx_base::{DType, Dim};
+use rx_ir::{Argument, Attr, BoundValue, Expr, ExprKind, PrimInfo, PrimValue, RelaxFunction, StructInfo};
+use std::sync::Arc;
+use storages::{Plan, Storage};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "StaticPlanBlockMemory",
+    parameters: &[],
+    doc: "Puts tensors into storages, those whose lives do not meet into the same.",
+    reference: "src/relax/transform/static_plan_block_memory.cc",
+    run,
+};
+
+/// The attribute that asks for storages of tensors that live longer than their block, too.
+const PLAN_OUTPUTS: &str = "relax.memory_plan_dynamic_func_output";
+
+fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
+    let loops: NameSet = module.prim_funcs().map(|function| function.name).collect();
+    for function in module.functions_mut() {
+        in_function(function, &loops)
+            .map_err(|PassError(error)| PassError(format!("StaticPlanBlockMemory: `{}`: {error}", function.name)))?;
+    }
+    Ok(module)
+}
+
+fn in_function(function: &mut RelaxFunction, loops: &NameSet) -> Result<(), PassError> {
+    let bounds = bounds::of_function(function)?;
+    let plan = Plan::of(function, loops, &bounds);
+    let is_set = |attr: &Attr| *attr == Attr::Bool(true) || attr.as_int().is_some_and(|value| value != 0);
+    let plans_all = function.attributes.iter().any(|(key, attr)| &**key == PLAN_OUTPUTS && is_set(attr));
+    let mut bound: Vec<Option<Expr>> = vec![None; plan.storages.len()];
+    let mut ordinal = 0;
+    rewrite_bindings(function, &mut |binding, emitter| {
+        let BoundValue::Expr(value) = &mut binding.value else { return Ok(()) };
+        let Some(made) = Allocation::of(value) else { return Ok(()) };
+        let planned = plan.storage_of.get(ordinal).copied().flatten();
+        ordinal += 1;
+        let storage = match planned.and_then(|at| Some((plan.storages.get(at)?, bound.get_mut(at)?))) {
+            Some((_, Some(storage))) => storage.clone(),
+            Some((storage, slot)) => slot.insert(storage_of(storage, &made, emitter)?).clone(),
+            None if plans_all && made.dims.iter().any(|dim| dim.as_constant().is_none()) => {
+                storage_of(&made.storage(&bounds), &made, emitter)?
+            }
+            None => return Ok(()),
+        };
+        let offset = ("offset", Argument::Operand(integer(0)));
+        let given = vec![("storage", Argument::Operand(storage)), offset];
+        let own = [("shape", made.shape), ("dtype", made.dtype_value), ("runtime_device_ind", made.device)];
+        let own = own.map(|(param, operand)| (param, Argument::Operand(operand.clone())));
+        *value = make::call("memory.alloc_tensor", given.into_iter().chain(own).collect())?;
+        Ok(())
+    })?;
+    if plans_all {
+        function.attributes.retain(|(key, _)| &**key != PLAN_OUTPUTS);
+    }
+    Ok(())
+}
+
+/// Binds a storage in front of the tensor that is put into it first.
+fn storage_of(storage: &Storage, first: &Allocation<'_>, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
+    let size = vec![storage.bytes.clone()];
+    let ty = StructInfo::shape(size.clone());
+    let call = make::call(
+        "memory.alloc_storage",
+        vec![
+            ("size", Argument::Operand(Expr::new(ExprKind::Shape(size), ty))),
+            ("virtual_device_index", Argument::Operand(first.device.clone())),
+            ("storage_scope", Argument::Operand(Expr::new(ExprKind::Str(storage.scope.clone()), StructInfo::String))),
+            ("dtype", Argument::Operand(Expr::new(ExprKind::DType(storage.dtype), StructInfo::Object))),
+        ],
+    )?;
+    let own = emitter.fresh(name("storage"));
+    Ok(emitter.bind(own, call))
+}
+
+fn integer(value: i64) -> Expr {
+    let dim = Dim::constant(value);
+    let ty = StructInfo::Prim(PrimInfo { dtype: Some(DType::INT64), value: Some(dim.clone()) });
+    Expr::new(ExprKind::Prim(PrimValue::Int(dim)), ty)
+}
+
+/// A call of `builtin.alloc_tensor` whose shape and dtype are known.
+struct Allocation<'a> {
+    dims: &'a [Dim],
+    dtype: DType,
+    scope: Arc<str>,
+    shape: &'a Expr,
+    dtype_value: &'a Expr,
+    device: &'a Expr,
+}
+
+impl<'a> Allocation<'a> {
+    fn of(value: &'a Expr) -> Option<Allocation<'a>> {
+        let [shape, dtype_value, device] =
+            make::operands(value, "builtin.alloc_tensor", ["shape", "dtype", "runtime_device_index"])?;
+        let tensor = value.ty.as_tensor()?;
+        let schema = rx_ops::find(name("builtin.alloc_tensor"))?;
+        let scope = match schema.argument(value.as_call()?, "storage_scope")? {
+            Argument::Operand(Expr { kind: ExprKind::Str(scope), .. }) | Argument::Attr(Attr::Str(scope)) => {
+                scope.clone()
+            }
+            _ => return None,
+        };
+        Some(Allocation { dims: tensor.shape.dims()?, dtype: tensor.dtype?, scope, shape, dtype_value, device })
+    }
+
+    /// A storage as large as the tensor may be.
+    fn storage(&self, bounds: &Bounds) -> Storage {
+        let element = Dim::constant(i64::try_from(self.dtype.bytes()).unwrap_or(i64::MAX));
+        let bytes = self.dims.iter().fold(element, |bytes, dim| &bytes * &bounds::largest(dim, bounds));
+        Storage { bytes, dtype: self.dtype, scope: self.scope.clone() }
+    }
+}
