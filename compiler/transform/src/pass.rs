@@ -36,6 +36,7 @@ pub const ALL: &[Pass] = &[
     passes::bind_params::PASS,
     passes::bind_symbolic_vars::PASS,
     passes::canonicalize::PASS,
+    passes::convert_layout::PASS,
     passes::redundant_reshape::PASS,
     passes::combine_matmul::PASS,
     passes::reorder_take::PASS,
@@ -49,6 +50,7 @@ pub const ALL: &[Pass] = &[
     passes::common_subexpr::PASS,
     passes::fold_constant::PASS,
     passes::inline_private::PASS,
+    passes::normalize::PASS,
 ];
 
 /// The pass called `name`.
