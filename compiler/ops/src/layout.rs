@@ -244,7 +244,7 @@ impl Layout {
         })
     }
 
-    /// Whether a tensor of these plain extents fills its physical shape, so that [`Layout::index`] reaches all of it.
+    /// Whether a tensor of these plain extents fills its physical shape, so that its elements reach all of it.
     pub fn is_filled_by(&self, letters: &str, extents: &[Dim]) -> bool {
         letters
             .chars()
