@@ -212,7 +212,9 @@ fn all_modules(texts: &[String]) -> (BTreeMap<&'static str, (usize, usize)>, Vec
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut mistakes = Vec::new();
     let general = ALL.iter().filter_map(|pass| Some(Step { pass, arguments: Arguments::bind(pass, Vec::new()).ok()? }));
-    let general: Vec<Step> = general.collect();
+    let layouts = parse(r#"ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})"#).expect("a pass");
+    let split = parse(r#"ConvertLayout({"relax.nn.conv2d": ["NCHW4c", "OIHW4o"]})"#).expect("a pass");
+    let general: Vec<Step> = general.chain(layouts).chain(split).collect();
     for text in texts {
         for step in &general {
             let text = in_its_mode(text, step.pass.name);

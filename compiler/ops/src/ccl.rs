@@ -5,6 +5,7 @@ use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{Element, tensor_type};
+use crate::relayout::{self, LaidOut, LayoutCall};
 use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::name::name;
 use rx_base::{Answer, Code, Dim};
@@ -37,7 +38,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::PerOutput(0),
         infer: allreduce,
         compute: Some(Compute::Identity("x")),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out(relayout::elementwise),
     },
     Schema {
         name: "ccl.allgather",
@@ -48,7 +49,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Copy,
         infer: allgather,
         compute: Some(Compute::Identity("x")),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out(gathered_layout),
     },
     Schema {
         name: "ccl.broadcast_from_worker0",
@@ -62,7 +63,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             Ok(call.ty("x").clone())
         },
         compute: Some(Compute::Identity("x")),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out(relayout::elementwise),
     },
     Schema {
         name: "ccl.scatter_from_worker0",
@@ -103,6 +104,12 @@ fn workers(call: &CallInfo<'_>) -> Result<Dim, Problem> {
             Err(call.error(Code::AttrOutOfRange, ParamPlace::Param("num_workers"), message).into())
         }
     }
+}
+
+/// Tensors are put together along the first axis, which must be in front of the others.
+fn gathered_layout(call: &LayoutCall<'_>) -> Option<LaidOut> {
+    let in_front = relayout::places(call.layout("x")?, &[0])? == [0];
+    if in_front { relayout::elementwise(call) } else { None }
 }
 
 /// TVM's `InferTypeAllGather`.

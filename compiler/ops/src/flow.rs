@@ -1,8 +1,10 @@
-//! How values go through an operator: which elements its result holds, and which operands are indices into what.
+//! How values go through an operator: which elements its result holds, which operands are indices into what, and how all of
+//! them lie.
 
 use crate::arguments::MAX_WRITTEN_RANK;
 use crate::axes::normalize_axis;
 use crate::call::{CallInfo, ParamPlace};
+use crate::relayout::{self, LayoutRule};
 use crate::values::{ValueCall, ValueRule};
 use rx_base::{Diagnostic, Dim};
 use rx_ir::StructInfo;
@@ -22,11 +24,13 @@ pub struct Flow {
     pub findings: Option<FindingsRule>,
     /// The accesses by indices that a call makes.
     pub sites: Option<fn(&CallInfo<'_>) -> Vec<Site>>,
+    /// How the result lies where operands lie otherwise than their types say; without it they lie as typed.
+    pub layout: Option<LayoutRule>,
 }
 
 impl Flow {
     /// Nothing is known of the result, and nothing is an index.
-    pub const OPAQUE: Flow = Flow { kept: None, values: None, findings: None, sites: None };
+    pub const OPAQUE: Flow = Flow { kept: None, values: None, findings: None, sites: None, layout: None };
 
     /// The result holds elements of this operand and no others.
     pub const fn keeping(self, operand: &'static str) -> Flow {
@@ -46,6 +50,16 @@ impl Flow {
     /// A call accesses elements by indices.
     pub const fn indexing(self, sites: fn(&CallInfo<'_>) -> Vec<Site>) -> Flow {
         Flow { sites: Some(sites), ..self }
+    }
+
+    /// Operands may lie otherwise than their types say: this rule says how the result lies then.
+    pub const fn laid_out(self, rule: relayout::Rule) -> Flow {
+        self.laid_out_as(&[], rule)
+    }
+
+    /// As [`Flow::laid_out`], of an operator that can be asked for layouts, by the attributes that say them.
+    pub const fn laid_out_as(self, choices: &'static [&'static str], rule: relayout::Rule) -> Flow {
+        Flow { layout: Some(LayoutRule { choices, rule }), ..self }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::layout::{laid_out_dims, layout_attr};
+use crate::nn::window_layout;
 use crate::operands::{
     AxisOf, Element, computed_from, rank_like, require_extent, require_ndim, tensor_like, tensor_type,
 };
@@ -110,7 +111,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Uncounted,
         infer: resize2d,
         compute: Some(Compute::Loops(resize::resize2d)),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out_as(&["layout"], window_layout::resize),
     },
     Schema {
         name: "image.resize3d",
@@ -133,7 +134,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Uncounted,
         infer: resize3d,
         compute: Some(Compute::Loops(resize::resize3d)),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out_as(&["layout"], window_layout::resize),
     },
     Schema {
         name: "image.grid_sample",

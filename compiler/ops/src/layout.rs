@@ -8,12 +8,19 @@ use crate::call::{CallInfo, ParamPlace, Problem};
 use rx_base::{Answer, Code, Dim, Fix, counted};
 use rx_tir::Expr;
 
+mod conversion;
+
+pub use conversion::Conversion;
+
+/// The letters of axes that no operator names, in order.
+const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
 /// The largest piece an axis can be split into; TVM keeps it in 32 bits.
 const MAX_FACTOR: i64 = i32::MAX as i64;
 
 /// A layout string, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub struct Layout {
     text: String,
     axes: Vec<Axis>,
 }
@@ -32,7 +39,7 @@ impl Layout {
     ///
     /// # Errors
     /// Says what is wrong with it, as a continuation of "the layout …".
-    pub(crate) fn parse(text: &str) -> Result<Layout, String> {
+    pub fn parse(text: &str) -> Result<Layout, String> {
         let mut axes = Vec::new();
         let mut group: Option<Vec<(char, i64)>> = None;
         let mut factor: Option<i64> = None;
@@ -96,26 +103,58 @@ impl Layout {
         Ok(())
     }
 
+    /// The layout of a tensor as its type says it: its axes are called A, B, C, …; `None` of more than 26.
+    pub fn initial(ndim: usize) -> Option<Layout> {
+        let letters = LETTERS.get(..ndim)?;
+        Some(Layout { text: letters.to_owned(), axes: letters.chars().map(Axis::Primal).collect() })
+    }
+
+    /// The same layout with other letters: the first of `from` becomes the first of `to`, and so on; pieces follow their
+    /// letters. `None` where one of its letters is not in `from`, or has none in `to`.
+    pub fn relettered(&self, from: &str, to: &str) -> Option<Layout> {
+        let other = |letter: char| to.chars().nth(from.chars().position(|known| known == letter)?);
+        let renamed = self.text.chars().map(|c| match c {
+            'A'..='Z' => other(c),
+            'a'..='z' => other(c.to_ascii_uppercase()).map(|letter| letter.to_ascii_lowercase()),
+            c => Some(c),
+        });
+        Layout::parse(&renamed.collect::<Option<String>>()?).ok()
+    }
+
     /// The string.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.text
     }
 
     /// The number of physical axes.
-    pub(crate) fn ndim(&self) -> usize {
+    pub fn ndim(&self) -> usize {
         self.axes.len()
     }
 
     /// The letters, in the order of the string.
-    pub(crate) fn letters(&self) -> impl Iterator<Item = char> {
+    pub fn letters(&self) -> impl Iterator<Item = char> {
         self.axes.iter().filter_map(|axis| match axis {
             Axis::Primal(letter) => Some(*letter),
             Axis::Packed(_) => None,
         })
     }
 
+    /// What is wrong with its letters where those of `plain` are needed, as a continuation of "the layout …"; `None` where
+    /// they are these.
+    pub(crate) fn wrong_letters(&self, plain: &str) -> Option<String> {
+        let missing: Vec<char> = plain.chars().filter(|letter| self.axis_of(*letter).is_none()).collect();
+        let unknown: Vec<char> = self.letters().filter(|letter| !plain.contains(*letter)).collect();
+        Some(match (&missing[..], &unknown[..]) {
+            ([], []) => return None,
+            ([], [letter]) => format!("has {letter}, which means nothing here"),
+            ([], unknown) => format!("has {}, which mean nothing here", list(unknown)),
+            (missing, []) => format!("lacks {}", list(missing)),
+            (missing, unknown) => format!("lacks {} and has {} instead", list(missing), list(unknown)),
+        })
+    }
+
     /// Whether no axis is split.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         self.axes.iter().all(|axis| matches!(axis, Axis::Primal(_)))
     }
 
@@ -128,7 +167,7 @@ impl Layout {
     }
 
     /// The physical axis of a letter.
-    pub(crate) fn axis_of(&self, letter: char) -> Option<usize> {
+    pub fn axis_of(&self, letter: char) -> Option<usize> {
         self.axes.iter().position(|axis| *axis == Axis::Primal(letter))
     }
 
@@ -205,8 +244,8 @@ impl Layout {
         })
     }
 
-    /// Whether a tensor of these plain extents fills its physical shape, so that [`Layout::index`] reaches all of it.
-    pub(crate) fn is_filled_by(&self, letters: &str, extents: &[Dim]) -> bool {
+    /// Whether a tensor of these plain extents fills its physical shape, so that its elements reach all of it.
+    pub fn is_filled_by(&self, letters: &str, extents: &[Dim]) -> bool {
         letters
             .chars()
             .zip(extents)
@@ -268,17 +307,10 @@ pub(crate) fn layout_attr(
         (None, None) => return Err(Problem::Propagate),
     };
     let wrong = match given {
-        Ok(layout) => {
-            let missing: Vec<char> = plain.chars().filter(|letter| layout.axis_of(*letter).is_none()).collect();
-            let unknown: Vec<char> = layout.letters().filter(|letter| !plain.contains(*letter)).collect();
-            match (&missing[..], &unknown[..]) {
-                ([], []) => return Ok(layout),
-                ([], [letter]) => format!("has {letter}, which means nothing here"),
-                ([], unknown) => format!("has {}, which mean nothing here", list(unknown)),
-                (missing, []) => format!("lacks {}", list(missing)),
-                (missing, unknown) => format!("lacks {} and has {} instead", list(missing), list(unknown)),
-            }
-        }
+        Ok(layout) => match layout.wrong_letters(plain) {
+            None => return Ok(layout),
+            Some(why) => why,
+        },
         Err(why) => why,
     };
     let message = format_args!("{name} \"{text}\" {wrong}");
@@ -357,6 +389,9 @@ mod tests {
         assert_eq!(layout("NCHW16c").factor_of('C'), 16);
         assert_eq!(layout("OIHW[2i4o]").ndim(), 5);
         assert_eq!(layout("OIHW16i").swapped('O', 'I'), "IOHW16o");
+        assert_eq!(Layout::initial(4), Some(layout("ABCD")));
+        assert_eq!(layout("NCHW4c").relettered("NHWC", "ABCD"), Some(layout("ADBC4d")));
+        assert_eq!(layout("NCHW4c").relettered("NCW", "ABC"), None);
         for bad in ["NCHWC", "NCHWc", "NCHW0c", "NCHW16", "NHW4c", "NC HW", "NCHW[4c]", "NCHW[2n", "NCHW99999999999c"] {
             assert!(Layout::parse(bad).is_err(), "{bad}");
         }

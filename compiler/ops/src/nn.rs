@@ -9,6 +9,8 @@ mod costs;
 pub(crate) mod loops;
 pub(crate) mod loss;
 pub(crate) mod norm;
+mod norm_layout;
 pub(crate) mod pool;
 pub(crate) mod rearrange;
 pub(crate) mod window;
+pub(crate) mod window_layout;

@@ -47,6 +47,16 @@ impl Emitter<'_> {
         }
     }
 
+    /// How many bindings it has taken.
+    pub fn taken(&self) -> usize {
+        self.bindings.len()
+    }
+
+    /// Gives back all but the first bindings; nothing names them.
+    pub fn give_back(&mut self, taken: usize) {
+        self.bindings.truncate(taken);
+    }
+
     /// A new name like `like`.
     pub fn fresh(&mut self, like: Name) -> Name {
         self.fresh.like(like)

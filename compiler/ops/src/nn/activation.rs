@@ -6,6 +6,7 @@ use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::{Compute, Lowering, Unsupported};
 use crate::cost::Cost;
 use crate::operands::{AxisOf, Floats, require_float};
+use crate::relayout;
 use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use crate::tensor::values::elementwise;
 use rx_base::{Answer, Code, Dim};
@@ -45,7 +46,7 @@ const fn unary(
 
 pub(crate) static OPERATORS: &[Schema] = &[
     unary("nn.relu", &[DATA], "Rectified linear unit: `max(data, 0)`, element by element.", same_type, loops::relu)
-        .flowing(Flow::OPAQUE.computing(elementwise::relu)),
+        .flowing(Flow::OPAQUE.computing(elementwise::relu).laid_out(relayout::elementwise)),
     unary(
         "nn.gelu",
         &[DATA],
@@ -53,7 +54,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
          See <https://arxiv.org/abs/1606.08415>.",
         float_only,
         loops::gelu,
-    ),
+    )
+    .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
     unary(
         "nn.gelu_tanh",
         &[DATA],
@@ -61,7 +63,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
          `0.5 * x * (1 + tanh(sqrt(2 / π) * (x + 0.044715 * x³)))`.",
         float_only,
         loops::gelu_tanh,
-    ),
+    )
+    .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
     unary(
         "nn.selu",
         &[DATA],
@@ -69,14 +72,16 @@ pub(crate) static OPERATORS: &[Schema] = &[
          See <https://arxiv.org/abs/1706.02515>.",
         float_only,
         loops::selu,
-    ),
+    )
+    .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
     unary(
         "nn.silu",
         &[DATA],
         "Sigmoid linear unit: `data * sigmoid(data)`, element by element.",
         float_only,
         loops::silu,
-    ),
+    )
+    .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
     unary(
         "nn.leakyrelu",
         &[DATA, Param::attr("alpha", AttrKind::Float, Default::Float(0.01), "The slope for negative elements.")],
@@ -110,10 +115,11 @@ pub(crate) static OPERATORS: &[Schema] = &[
         "Rectified linear unit with learned slopes: `data` where positive, `alpha * data` elsewhere.",
         prelu,
         loops::prelu,
-    ),
+    )
+    .flowing(Flow::OPAQUE.laid_out(relayout::along_axis)),
     unary("nn.softmax", &[DATA, AXIS], "Exponentials divided by their sum along an axis.", softmax, loops::softmax)
         .costing(Cost::PerInput(5))
-        .flowing(Flow::OPAQUE.computing(elementwise::probabilities)),
+        .flowing(Flow::OPAQUE.computing(elementwise::probabilities).laid_out(relayout::along_axis)),
     unary(
         "nn.log_softmax",
         &[DATA, AXIS],
@@ -137,7 +143,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
          output and the mask of kept elements, both of the input's type.",
         dropout,
         loops::dropout,
-    ),
+    )
+    .flowing(Flow::OPAQUE.laid_out(relayout::elementwise)),
 ];
 
 /// The result has the type of `data`.

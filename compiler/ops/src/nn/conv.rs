@@ -3,6 +3,7 @@
 use super::conv_rule::{conv, conv_transpose};
 use super::costs;
 use super::loops::conv as loops;
+use super::window_layout;
 use crate::call::{CallInfo, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
@@ -10,6 +11,9 @@ use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_ir::StructInfo;
 
 const REFERENCE: &str = "TVM src/relax/op/nn/convolution.cc";
+
+/// The layouts that a program may ask for.
+const LAYOUTS: &[&str] = &["data_layout", "kernel_layout", "out_layout"];
 
 const DATA: Param = Param::tensor("data", "The input, laid out as `data_layout` says.");
 const WEIGHT: Param = Param::tensor("weight", "The kernel, laid out as `kernel_layout` says.");
@@ -138,7 +142,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Formula(costs::conv::<1>),
         infer: conv1d,
         compute: Some(Compute::Loops(loops::conv::<1>)),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv),
     },
     Schema {
         name: "nn.conv2d",
@@ -162,7 +166,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Formula(costs::conv::<2>),
         infer: conv2d,
         compute: Some(Compute::Loops(loops::conv::<2>)),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv),
     },
     Schema {
         name: "nn.conv3d",
@@ -185,7 +189,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Formula(costs::conv::<3>),
         infer: conv3d,
         compute: Some(Compute::Loops(loops::conv::<3>)),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv),
     },
     Schema {
         name: "nn.conv1d_transpose",
@@ -209,7 +213,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Formula(costs::conv_transpose::<1>),
         infer: conv1d_transpose,
         compute: Some(Compute::Loops(loops::conv_transpose::<1>)),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv),
     },
     Schema {
         name: "nn.conv2d_transpose",
@@ -234,7 +238,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Formula(costs::conv_transpose::<2>),
         infer: conv2d_transpose,
         compute: Some(Compute::Loops(loops::conv_transpose::<2>)),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv),
     },
     Schema {
         name: "nn.conv3d_transpose",
@@ -258,7 +262,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Formula(costs::conv_transpose::<3>),
         infer: conv3d_transpose,
         compute: Some(Compute::Loops(loops::conv_transpose::<3>)),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out_as(LAYOUTS, window_layout::conv),
     },
 ];
 

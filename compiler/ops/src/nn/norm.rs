@@ -1,6 +1,7 @@
 //! Normalisations.
 
 use super::loops::norm as loops;
+use super::norm_layout;
 use crate::axes::{normalize_axes, normalize_axis};
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
@@ -60,7 +61,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::PerInput(4),
         infer: batch_norm,
         compute: Some(Compute::Loops(loops::batch_norm)),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out(norm_layout::batch_norm),
     },
     Schema {
         name: "nn.layer_norm",
@@ -85,7 +86,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::PerInput(8),
         infer: layer_norm,
         compute: Some(Compute::Loops(loops::layer_norm)),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out(norm_layout::normalized),
     },
     Schema {
         name: "nn.group_norm",
@@ -117,7 +118,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::PerInput(8),
         infer: group_norm,
         compute: Some(Compute::Loops(loops::group_norm)),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out(norm_layout::by_channel),
     },
     Schema {
         name: "nn.instance_norm",
@@ -143,7 +144,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::PerInput(8),
         infer: instance_norm,
         compute: Some(Compute::Loops(loops::instance_norm)),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out(norm_layout::by_channel),
     },
     Schema {
         name: "nn.rms_norm",
@@ -165,7 +166,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::PerInput(4),
         infer: rms_norm,
         compute: Some(Compute::Loops(loops::rms_norm)),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out(norm_layout::normalized),
     },
 ];
 

@@ -3,6 +3,7 @@
 use super::costs;
 use super::loops::pool::{adaptive_avg_pool, avg_pool, max_pool};
 use super::window::{Window, hint_idle_dilation, padding, per_axis, spatial_letters};
+use super::window_layout;
 use crate::call::{CallInfo, Problem};
 use crate::compute::{Compute, Lowering, Unsupported};
 use crate::cost::Cost;
@@ -161,7 +162,7 @@ const fn schema(
         infer,
         cost: Cost::PerInput(1),
         compute,
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out(window_layout::pool),
     }
 }
 

@@ -6,7 +6,9 @@ use crate::broadcast::broadcast_shapes;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
+use crate::layout::Layout;
 use crate::operands::{Element, clash, tensor_type};
+use crate::relayout::{Laid, LaidOut, LayoutCall, behind_others};
 use crate::schema::{Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Code, DType, Dim};
 use rx_ir::{ExprKind, PrimInfo, PrimValue, Shape, StructInfo, VDevice};
@@ -28,7 +30,7 @@ const fn arithmetic(name: &'static str, doc: &'static str) -> Schema {
         cost: Cost::PerOutput(1),
         infer: infer_arithmetic,
         compute: Some(Compute::Loops(loops::binary)),
-        flow: Flow::OPAQUE.computing(values::binary),
+        flow: Flow::OPAQUE.computing(values::binary).laid_out(layouts),
     }
 }
 
@@ -43,7 +45,7 @@ const fn comparison(name: &'static str, doc: &'static str) -> Schema {
         cost: Cost::PerOutput(1),
         infer: infer_comparison,
         compute: Some(Compute::Loops(loops::binary)),
-        flow: Flow::OPAQUE.computing(values::binary),
+        flow: Flow::OPAQUE.computing(values::binary).laid_out(layouts),
     }
 }
 
@@ -130,6 +132,34 @@ fn infer_arithmetic(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
 fn infer_comparison(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     let (left, right) = (side(call, "x1")?, side(call, "x2")?);
     infer_broadcast(call, &left, &right, Element::known(Some(DType::BOOL)))
+}
+
+/// TVM's `InferLayoutBinaryEwise`: the operand of fewer axes says how the result lies, the other follows; the left one of
+/// as many. Of two operands of one rank, one that splits axes is followed where the other can be split so; else axes stay
+/// whole. A scalar lies in no way.
+fn layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
+    let (left, right) = match (call.layout("x1"), call.layout("x2")) {
+        (Some(left), Some(right)) => (left, right),
+        (Some(only), None) => return Some(LaidOut::result(Laid::Tensor(only.clone())).of("x1", only)),
+        (None, Some(only)) => return Some(LaidOut::result(Laid::Tensor(only.clone())).of("x2", only)),
+        (None, None) => return None,
+    };
+    let [left_ndim, right_ndim] = [left, right].map(|layout| layout.letters().count());
+    let alike = |layout: &Layout| LaidOut::result(Laid::Tensor(layout.clone())).of("x1", layout).of("x2", layout);
+    if left_ndim == right_ndim && !(left.is_plain() && right.is_plain()) {
+        let (layout, other) = if left.ndim() >= right.ndim() { (left, "x2") } else { (right, "x1") };
+        if call.fits(other, layout) {
+            return Some(alike(layout));
+        }
+    }
+    let (few, many, of_few) = if left_ndim <= right_ndim { ("x1", "x2", left) } else { ("x2", "x1", right) };
+    if left_ndim.min(right_ndim) == 0 {
+        let layout = call.layout(many)?;
+        return Some(LaidOut::result(Laid::Tensor(layout.clone())).of(many, layout));
+    }
+    let own = if of_few.is_plain() { of_few.clone() } else { call.whole(few)? };
+    let all = behind_others(&own, left_ndim.max(right_ndim))?;
+    Some(LaidOut::result(Laid::Tensor(all.clone())).of(few, &own).of(many, &all))
 }
 
 fn infer_broadcast(call: &CallInfo<'_>, left: &Side, right: &Side, element: Element) -> Result<StructInfo, Problem> {

@@ -6,6 +6,7 @@ use super::values::elementwise;
 use crate::call::{CallInfo, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
+use crate::relayout;
 use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_ir::StructInfo;
 
@@ -24,7 +25,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::PerOutput(0),
         infer: |call| cast(call, "x"),
         compute: Some(Compute::Loops(loops::astype)),
-        flow: Flow::OPAQUE.keeping("x").computing(elementwise::cast),
+        flow: Flow::OPAQUE.keeping("x").computing(elementwise::cast).laid_out(relayout::elementwise),
     },
     Schema {
         name: "wrap_param",

@@ -7,6 +7,7 @@ use crate::call::{CallInfo, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{Floats, require_float};
+use crate::relayout;
 use crate::schema::{Flow, Param, ParamKind, Purity, Schema};
 use rx_base::DType;
 use rx_ir::StructInfo;
@@ -29,7 +30,7 @@ const fn any(name: &'static str, doc: &'static str) -> Schema {
         cost: Cost::PerOutput(1),
         infer: same,
         compute: UNARY,
-        flow: Flow::OPAQUE.computing(values::unary),
+        flow: Flow::OPAQUE.computing(values::unary).laid_out(relayout::elementwise),
     }
 }
 
@@ -44,7 +45,7 @@ const fn float(name: &'static str, doc: &'static str) -> Schema {
         cost: Cost::PerOutput(1),
         infer: same_float,
         compute: UNARY,
-        flow: Flow::OPAQUE.computing(values::unary),
+        flow: Flow::OPAQUE.computing(values::unary).laid_out(relayout::elementwise),
     }
 }
 
@@ -59,7 +60,7 @@ const fn check(name: &'static str, doc: &'static str) -> Schema {
         cost: Cost::PerOutput(1),
         infer: boolean,
         compute: UNARY,
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out(relayout::elementwise),
     }
 }
 

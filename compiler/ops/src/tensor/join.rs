@@ -1,5 +1,6 @@
 //! Several tensors made one, and one made several.
 
+use super::join_layout;
 use super::loops::join as loops;
 use super::operands::{ceil_div, common_vdevice, int_attr, ints_attr, tensors};
 use super::values::{arrange, join};
@@ -38,7 +39,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Copy,
         infer: concat,
         compute: Some(Compute::Loops(loops::concat)),
-        flow: Flow::OPAQUE.keeping("tensors").computing(join::joined),
+        flow: Flow::OPAQUE.keeping("tensors").computing(join::joined).laid_out(join_layout::concat),
     },
     Schema {
         name: "stack",
@@ -57,7 +58,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Copy,
         infer: stack,
         compute: Some(Compute::Loops(loops::stack)),
-        flow: Flow::OPAQUE.keeping("tensors").computing(join::joined),
+        flow: Flow::OPAQUE.keeping("tensors").computing(join::joined).laid_out(join_layout::stack),
     },
     Schema {
         name: "split",
@@ -78,7 +79,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Copy,
         infer: split,
         compute: Some(Compute::Loops(loops::split)),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::split),
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::split).laid_out(join_layout::split),
     },
     Schema {
         name: "meshgrid",

@@ -1,6 +1,7 @@
 //! Axes inserted, removed, reordered, reversed and repeated.
 
 use super::loops::manipulate as loops;
+use super::manipulate_layout;
 use super::operands::{IndexKind, check_index_dtype, differ, element_count, int_attr, ints_attr};
 use super::values::arrange;
 use crate::axes::{normalize_axes, normalize_axis};
@@ -8,6 +9,7 @@ use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::operands::{rank_like, require_ndim, tensor_like};
+use crate::relayout;
 use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rustc_hash::FxHashSet;
 use rx_base::{Code, Dim, counted};
@@ -33,7 +35,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Nothing,
         infer: expand_dims,
         compute: Some(Compute::View("x")),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::same),
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::same).laid_out(manipulate_layout::expand_dims),
     },
     Schema {
         name: "squeeze",
@@ -53,7 +55,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Nothing,
         infer: squeeze,
         compute: Some(Compute::View("x")),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::same),
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::same).laid_out(manipulate_layout::squeeze),
     },
     Schema {
         name: "permute_dims",
@@ -72,7 +74,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Copy,
         infer: permute_dims,
         compute: Some(Compute::Loops(loops::permute_dims)),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::permute),
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::permute).laid_out(manipulate_layout::permute_dims),
     },
     Schema {
         name: "repeat",
@@ -92,7 +94,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Copy,
         infer: repeat,
         compute: Some(Compute::Loops(loops::repeat)),
-        flow: Flow::OPAQUE.keeping("data").computing(arrange::repeat),
+        flow: Flow::OPAQUE.keeping("data").computing(arrange::repeat).laid_out(manipulate_layout::repeat),
     },
     Schema {
         name: "tile",
@@ -111,7 +113,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Copy,
         infer: tile,
         compute: Some(Compute::Loops(loops::tile)),
-        flow: Flow::OPAQUE.keeping("data").computing(arrange::tile),
+        flow: Flow::OPAQUE.keeping("data").computing(arrange::tile).laid_out(manipulate_layout::tile),
     },
     Schema {
         name: "flip",
@@ -125,7 +127,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Copy,
         infer: flip,
         compute: Some(Compute::Loops(loops::flip)),
-        flow: Flow::OPAQUE.keeping("data").computing(arrange::flip),
+        flow: Flow::OPAQUE.keeping("data").computing(arrange::flip).laid_out(relayout::along_axis),
     },
     Schema {
         name: "reverse_sequence",

@@ -8,7 +8,9 @@ use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::flow::{self, Part, Site};
+use crate::layout::Layout;
 use crate::operands::{rank_like, tensor_like};
+use crate::relayout::{self, LaidOut, LayoutCall};
 use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Code, Dim};
 use rx_ir::{Shape, StructInfo, TensorInfo};
@@ -33,7 +35,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
         flow: Flow::OPAQUE
             .keeping("data")
             .indexing(|call| vec![flow::along_axis(call, "indices", "data")])
-            .computing(picked::gather_elements),
+            .computing(picked::gather_elements)
+            .laid_out(gather_elements_layouts),
     },
     Schema {
         name: "gather_nd",
@@ -108,6 +111,14 @@ fn one_hot_sites(call: &CallInfo<'_>) -> Vec<Site> {
         from_end: false,
         guarded: false,
     }]
+}
+
+/// TVM's `InferLayoutGatherElements`: both lie as `data`, or as `indices` where that alone lies otherwise; in whole axes.
+fn gather_elements_layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
+    let initial = Layout::initial(call.ndim("data")?)?;
+    let of_indices = *call.layout("data")? == initial && *call.layout("indices")? != initial;
+    let layout = if of_indices { call.whole("indices")? } else { call.whole("data")? };
+    relayout::along(call, layout, &["data", "indices"])
 }
 
 fn gather_elements(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

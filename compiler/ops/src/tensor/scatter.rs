@@ -11,7 +11,9 @@ use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
 use crate::flow::{self, Site};
+use crate::layout::Layout;
 use crate::operands::{computed_from, tensor_like};
+use crate::relayout::{self, Laid, LaidOut, LayoutCall};
 use crate::schema::{AttrKind, Default, Flow, Param, ParamKind, Purity, Schema};
 use rx_base::{Answer, Code, Dim, Severity};
 use rx_ir::{StructInfo, TensorInfo};
@@ -46,7 +48,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::PerOutput(0),
         infer: scatter_elements,
         compute: Some(Compute::Loops(loops::scatter_elements)),
-        flow: Flow::OPAQUE.indexing(scatter_elements_sites).computing(join::overwritten),
+        flow: Flow::OPAQUE
+            .indexing(scatter_elements_sites)
+            .computing(join::overwritten)
+            .laid_out(scatter_elements_layouts),
     },
     Schema {
         name: "scatter_nd",
@@ -62,7 +67,10 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::PerOutput(0),
         infer: scatter_nd,
         compute: Some(Compute::Loops(loops::scatter_nd)),
-        flow: Flow::OPAQUE.indexing(|call| flow::by_tuples(call, 0)).computing(join::overwritten),
+        flow: Flow::OPAQUE
+            .indexing(|call| flow::by_tuples(call, 0))
+            .computing(join::overwritten)
+            .laid_out(scatter_nd_layouts),
     },
     Schema {
         name: "slice_scatter",
@@ -118,6 +126,27 @@ fn warn_of_reduction(call: &CallInfo<'_>) {
 
 fn scatter_elements_sites(call: &CallInfo<'_>) -> Vec<Site> {
     vec![Site { from_end: true, ..flow::along_axis(call, "indices", "data") }]
+}
+
+/// TVM's `InferLayoutScatterElements`: all lie as `data`, or as `indices` and `updates` where these lie alike; in whole axes.
+fn scatter_elements_layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
+    let (indices, updates) = (call.layout("indices")?, call.layout("updates")?);
+    let layout = if indices == updates { call.whole("indices")? } else { call.whole("data")? };
+    relayout::along(call, layout, &["data", "indices", "updates"])
+}
+
+/// TVM's `InferLayoutScatterND`: `updates` lies as `data` where it has as many axes. The axes that are indexed must be in
+/// their places, which TVM does not look at; else all lie as typed.
+fn scatter_nd_layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
+    let layout = call.whole("data")?;
+    let columns = call.call.ty("indices").as_tensor()?.shape.dims().and_then(|dims| dims.last()?.as_constant());
+    let indexed = columns.and_then(|columns| usize::try_from(columns).ok())?;
+    let initial = Layout::initial(layout.ndim())?;
+    let in_place = layout.letters().zip(initial.letters()).take(indexed).all(|(own, wanted)| own == wanted);
+    if !in_place || call.ndim("updates") != Some(layout.ndim()) {
+        return None;
+    }
+    Some(LaidOut::result(Laid::Tensor(layout.clone())).of("data", &layout).of("updates", &layout))
 }
 
 fn scatter_elements(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

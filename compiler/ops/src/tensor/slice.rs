@@ -2,6 +2,7 @@
 
 use super::loops::slice as loops;
 use super::operands::{IndexKind, ceil_div, check_index_dtype, integer_value, scalar_dtype};
+use super::slice_layout;
 use super::values::arrange;
 use crate::axes::normalize_axes;
 use crate::call::{CallInfo, ParamPlace, Problem, operand};
@@ -49,7 +50,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Copy,
         infer: strided_slice,
         compute: Some(Compute::Loops(loops::strided_slice)),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::strided_slice),
+        flow: Flow::OPAQUE.keeping("x").computing(arrange::strided_slice).laid_out(slice_layout::strided),
     },
     Schema {
         name: "dynamic_strided_slice",
@@ -65,12 +66,16 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::Copy,
         infer: dynamic_strided_slice,
         compute: Some(Compute::Host),
-        flow: Flow::OPAQUE.keeping("x").computing(arrange::some).finding(dynamic_bounds),
+        flow: Flow::OPAQUE
+            .keeping("x")
+            .computing(arrange::some)
+            .finding(dynamic_bounds)
+            .laid_out(slice_layout::dynamic),
     },
 ];
 
 /// What is known of a tuple of scalars.
-enum Entries {
+pub(super) enum Entries {
     /// Each value.
     Values(Vec<Dim>),
     /// At most their number.
@@ -87,7 +92,7 @@ impl Entries {
 }
 
 /// Reads a tuple of int64 scalars; `R.Any` may hold one.
-fn entries(call: &CallInfo<'_>, param: &'static str) -> Result<Entries, Problem> {
+pub(super) fn entries(call: &CallInfo<'_>, param: &'static str) -> Result<Entries, Problem> {
     let fields = match call.ty(param) {
         StructInfo::Tuple(fields) => fields,
         StructInfo::Object => return Ok(Entries::Unknown(None)),
@@ -200,7 +205,7 @@ fn check_length(call: &CallInfo<'_>, axes: &Entries, param: &'static str, given:
     }
 }
 
-fn constant_axes(call: &CallInfo<'_>, axes: &[Dim]) -> Result<Vec<i64>, Problem> {
+pub(super) fn constant_axes(call: &CallInfo<'_>, axes: &[Dim]) -> Result<Vec<i64>, Problem> {
     let constant = |(at, axis): (usize, &Dim)| {
         axis.as_constant().ok_or_else(|| {
             let message = format_args!("axis {axis} must be an integer constant");

@@ -8,7 +8,9 @@ use crate::axes::{normalize_axes, normalize_axis};
 use crate::call::{CallInfo, Problem};
 use crate::compute::{Compute, Lowering, Unsupported};
 use crate::cost::Cost;
+use crate::layout::Layout;
 use crate::operands::{Element, rank_like, tensor_type};
+use crate::relayout::{Laid, LaidOut, LayoutCall, axes_attr, letter};
 use crate::schema::{AttrKind, Default, Flow, Param, Purity, Schema};
 use rx_base::{DType, Dim};
 use rx_ir::{Shape, StructInfo, TensorInfo};
@@ -46,7 +48,7 @@ const fn reduction(name: &'static str, doc: &'static str, loops: Loops) -> Schem
         cost: Cost::PerInput(1),
         infer: reduce,
         compute,
-        flow: Flow::OPAQUE.computing(reduce::reduction),
+        flow: Flow::OPAQUE.computing(reduce::reduction).laid_out(reduction_layouts),
     }
 }
 
@@ -99,6 +101,45 @@ pub(crate) static OPERATORS: &[Schema] = &[
     )
     .costing(Cost::PerInput(4)),
 ];
+
+/// TVM's `InferLayoutStatistical`: `x` stays as it lies, a reduced axis with all of its pieces; the others lie in the result
+/// as before. A split axis of which one element is to stay is made whole.
+fn reduction_layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
+    let ndim = call.ndim("x")?;
+    let reduced = match call.call.ints("axis") {
+        Some(axes) => normalize_axes(call.call, "axis", ndim, &axes).ok()?,
+        None => (0..ndim).collect(),
+    };
+    let is_reduced = |known: char| reduced.iter().any(|axis| letter(*axis) == Some(known));
+    let keepdims = call.call.bool("keepdims").unwrap_or(false);
+    let is_split =
+        |layout: &Layout| reduced.iter().filter_map(|axis| letter(*axis)).any(|axis| layout.factor_of(axis) > 1);
+    let given = call.layout("x")?;
+    let layout = match (keepdims && is_split(given)) || given.axis_pieces().any(|pieces| pieces.len() > 1) {
+        true => call.whole("x")?,
+        false => given.clone(),
+    };
+    let of_reduced: Vec<bool> =
+        layout.axis_pieces().map(|pieces| pieces.iter().any(|(letter, _)| is_reduced(*letter))).collect();
+    let axes: Vec<usize> = (0..layout.ndim()).filter(|axis| of_reduced.get(*axis) == Some(&true)).collect();
+    let result = if keepdims { layout.clone() } else { without(&layout, &is_reduced, ndim)? };
+    Some(LaidOut::result(Laid::Tensor(result)).of("x", &layout).with("axis", axes_attr(&axes)))
+}
+
+/// What is left of a layout when the axes of some letters are gone, the other letters counted anew. No pieces of several
+/// letters share an axis.
+fn without(layout: &Layout, is_gone: &dyn Fn(char) -> bool, ndim: usize) -> Option<Layout> {
+    let text = layout.axis_pieces().filter_map(|pieces| match pieces[..] {
+        [(letter, size)] if !is_gone(letter) => Some(match size {
+            Some(size) => format!("{size}{}", letter.to_ascii_lowercase()),
+            None => letter.to_string(),
+        }),
+        _ => None,
+    });
+    let kept: String = Layout::initial(ndim)?.letters().filter(|letter| !is_gone(*letter)).collect();
+    let counted = Layout::initial(kept.len())?;
+    Layout::parse(&text.collect::<String>()).ok()?.relettered(&kept, counted.text())
+}
 
 /// What a reduction does to a shape.
 struct Reduced<'a> {

@@ -7,9 +7,11 @@ use crate::broadcast::{RULE, broadcast_shapes, larger_rank};
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::compute::Compute;
 use crate::cost::Cost;
+use crate::layout::Layout;
 use crate::operands::{
     AxisOf, Element, clash, joined_element, rank_like, require_equal, require_proved_equal, tensor_type,
 };
+use crate::relayout::{Laid, LaidOut, LayoutCall};
 use crate::schema::{Flow, Param, Purity, Schema};
 use rx_base::Code;
 use rx_ir::{Shape, StructInfo, TensorInfo};
@@ -28,7 +30,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         cost: Cost::PerOutput(2),
         infer: ewise_fma,
         compute: Some(Compute::Loops(loops::ewise_fma)),
-        flow: Flow::OPAQUE,
+        flow: Flow::OPAQUE.laid_out(ewise_fma_layouts),
     },
     Schema {
         name: "where",
@@ -46,6 +48,20 @@ pub(crate) static OPERATORS: &[Schema] = &[
         flow: Flow::OPAQUE.computing(elementwise::choose),
     },
 ];
+
+/// TVM's `InferLayoutEwiseFMA`: all lie as `x1`, or as `x2` and `x3` where these lie alike; with whole axes where one of
+/// them cannot be split so.
+fn ewise_fma_layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
+    const NAMES: [&str; 3] = ["x1", "x2", "x3"];
+    let layouts = [call.layout("x1")?, call.layout("x2")?, call.layout("x3")?];
+    let layout = if layouts[1] == layouts[2] { layouts[1] } else { layouts[0] };
+    let layout = match NAMES.iter().all(|name| call.fits(name, layout)) {
+        true => layout.clone(),
+        false => Layout::initial(call.ndim("x1")?)?,
+    };
+    let out = LaidOut::result(Laid::Tensor(layout.clone()));
+    Some(NAMES.into_iter().fold(out, |out, name| out.of(name, &layout)))
+}
 
 /// TVM's `InferTypeEwiseFMA`.
 fn ewise_fma(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -1,6 +1,6 @@
 //! Relax text that brings a tensor from one layout into another.
 
-use crate::layout::Layout;
+use crate::layout::{self, Layout};
 
 /// Text around an expression: what it makes of a tensor in one layout is the tensor in another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,67 +14,26 @@ pub struct Conversion {
 }
 
 /// How a tensor in layout `from` becomes one in layout `to`; `None` where the layouts have other letters or cannot be read.
+/// An index is called by its letter, a piece by its letter and size: `h`, `c4`.
 pub fn convert(from: &str, to: &str) -> Option<Conversion> {
     let (from, to) = (Layout::parse(from).ok()?, Layout::parse(to).ok()?);
-    let mut letters: Vec<char> = from.letters().collect();
-    let mut wanted: Vec<char> = to.letters().collect();
-    letters.sort_unstable();
-    wanted.sort_unstable();
-    if letters != wanted {
-        return None;
-    }
-    match from.is_plain() && to.is_plain() {
-        true => permuted(&from, &to),
-        false => transformed(&from, &to),
-    }
-}
-
-/// `R.permute_dims(…, axes=[0, 3, 1, 2])`.
-fn permuted(from: &Layout, to: &Layout) -> Option<Conversion> {
-    let axes: Option<Vec<String>> = to.letters().map(|letter| Some(from.axis_of(letter)?.to_string())).collect();
-    Some(Conversion {
-        before: "R.permute_dims(".to_owned(),
-        after: format!(", axes=[{}])", axes?.join(", ")),
-        operator: "permute_dims",
-    })
-}
-
-/// `R.layout_transform(…, index_map=lambda n, c, h, w, c4: (n, c * 4 + c4, h, w))`.
-fn transformed(from: &Layout, to: &Layout) -> Option<Conversion> {
-    let coordinate = |letter: char| {
-        let whole = letter.to_ascii_lowercase();
-        match from.factor_of(letter) {
-            1 => whole.to_string(),
-            factor => format!("{whole} * {factor} + {whole}{factor}"),
-        }
+    let name = |_: usize, pieces: &[(char, Option<i64>)]| {
+        let piece = |(letter, size): &(char, Option<i64>)| {
+            format!("{}{}", letter.to_ascii_lowercase(), size.map(|size| size.to_string()).unwrap_or_default())
+        };
+        pieces.iter().map(piece).collect::<String>()
     };
-    let mut results = Vec::new();
-    for axis in to.axis_pieces() {
-        results.push(match axis[..] {
-            [(letter, None)] => match (to.factor_of(letter), from.factor_of(letter)) {
-                (1, _) => coordinate(letter),
-                (factor, 1) => format!("{} // {factor}", coordinate(letter)),
-                (factor, _) => format!("({}) // {factor}", coordinate(letter)),
-            },
-            [(letter, Some(factor))] => match from.factor_of(letter) {
-                1 => format!("{} % {factor}", coordinate(letter)),
-                _ => format!("({}) % {factor}", coordinate(letter)),
-            },
-            _ => return None,
-        });
-    }
-    let mut variables = Vec::new();
-    for axis in from.axis_pieces() {
-        variables.push(match axis[..] {
-            [(letter, None)] => letter.to_ascii_lowercase().to_string(),
-            [(letter, Some(factor))] => format!("{}{factor}", letter.to_ascii_lowercase()),
-            _ => return None,
-        });
-    }
-    Some(Conversion {
-        before: "R.layout_transform(".to_owned(),
-        after: format!(", index_map=lambda {}: ({}))", variables.join(", "), results.join(", ")),
-        operator: "layout_transform",
+    Some(match from.conversion(&to, &name)? {
+        layout::Conversion::Permuted(axes) => Conversion {
+            before: "R.permute_dims(".to_owned(),
+            after: format!(", axes={axes:?})"),
+            operator: "permute_dims",
+        },
+        layout::Conversion::Mapped(lambda) => Conversion {
+            before: "R.layout_transform(".to_owned(),
+            after: format!(", index_map={lambda})"),
+            operator: "layout_transform",
+        },
     })
 }
 
