@@ -2,6 +2,7 @@
 
 use rx_db::{FileId, FileKind, Workspace};
 use rx_execute::values::{File, Verdict, compare_functions};
+use rx_transform::Bound;
 use rx_transform::pass::{ALL, Arguments, Step, parse};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -26,9 +27,18 @@ fn verdicts(text: &str, steps: &[Step]) -> Option<Vec<(String, Verdict)>> {
     for step in steps {
         module = (step.pass.run)(module, &step.arguments.clone().with_evaluator(rx_execute::evaluate)).ok()?;
     }
-    let (after, new) = read(&rx_transform::print(&module))?;
-    let old = File { workspace: &before, file };
-    let found = compare_functions(old, File { workspace: &after, file: new }, bound.as_ref(), 0);
+    compared((&before, file), &rx_transform::print(&module), bound.as_ref())
+}
+
+/// What becomes of the public functions of a file in another text; `None` where that has errors.
+fn compared(
+    (before, file): (&Workspace, FileId),
+    after: &str,
+    bound: Option<&Bound>,
+) -> Option<Vec<(String, Verdict)>> {
+    let (after, new) = read(after)?;
+    let old = File { workspace: before, file };
+    let found = compare_functions(old, File { workspace: &after, file: new }, bound, 0);
     Some(found.into_iter().map(|(name, verdict)| (name.to_string(), verdict)).collect())
 }
 
@@ -38,6 +48,33 @@ struct Tally {
     differ: usize,
     not_run: BTreeMap<String, usize>,
     worst: f64,
+}
+
+impl Tally {
+    /// Counts a verdict; gives the difference, if it is one.
+    fn count(&mut self, verdict: Verdict) -> Option<String> {
+        match verdict {
+            Verdict::Same(error) => {
+                self.same += 1;
+                self.worst = self.worst.max(error);
+                None
+            }
+            Verdict::NotRun(why) => {
+                *self.not_run.entry(why).or_default() += 1;
+                None
+            }
+            Verdict::Differs(what) => {
+                self.differ += 1;
+                Some(what)
+            }
+        }
+    }
+
+    fn print(&self, what: &str) {
+        let Tally { same, differ, not_run, worst } = self;
+        println!("{what:<28}{same:>6}{differ:>8}{:>9}{worst:>12.1e}", not_run.values().sum::<usize>());
+        not_run.iter().for_each(|(why, count)| println!("    {count} not run: {why}"));
+    }
 }
 
 /// The steps of a row; `None` where rx lacks a pass, or an argument is nothing that JSON says.
@@ -73,10 +110,7 @@ fn what_is_computed_stays() {
     let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || all_rows(&rows)).expect("a thread");
     let (tallies, mistakes) = worker.join().expect("every row is run");
     println!("{:<28}{:>6}{:>8}{:>9}{:>12}", "pass", "same", "differ", "not run", "worst");
-    for (pass, Tally { same, differ, not_run, worst }) in &tallies {
-        println!("{pass:<28}{same:>6}{differ:>8}{:>9}{worst:>12.1e}", not_run.values().sum::<usize>());
-        not_run.iter().for_each(|(why, count)| println!("    {count} not run: {why}"));
-    }
+    tallies.iter().for_each(|(pass, tally)| tally.print(pass));
     assert!(mistakes.is_empty(), "{mistakes:#?}");
 }
 
@@ -90,15 +124,62 @@ fn all_rows(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
         let Some(found) = verdicts(&in_its_mode(before, pass), &steps) else { continue };
         let tally = tallies.entry(pass.to_owned()).or_default();
         for (function, verdict) in found {
-            match verdict {
-                Verdict::Same(error) => {
-                    tally.same += 1;
-                    tally.worst = tally.worst.max(error);
-                }
-                Verdict::NotRun(why) => *tally.not_run.entry(why).or_default() += 1,
-                Verdict::Differs(what) => {
-                    tally.differ += 1;
-                    mistakes.push(format!("{pass}, {}, `{function}`: {what}", row["test"]));
+            if let Some(what) = tally.count(verdict) {
+                mistakes.push(format!("{pass}, {}, `{function}`: {what}", row["test"]));
+            }
+        }
+    }
+    (tallies, mistakes)
+}
+
+/// Passes that make kernels: what TVM makes of the same texts is run as well.
+const THREE_WAYS: &[&str] = &["LegalizeOps", "FuseOps", "FuseTIR"];
+
+/// Rows in which what TVM makes computes something else than the text before, each for a reason.
+const TVM_DIFFERS: &[(&str, &str)] = &[];
+
+#[test]
+fn kernels_of_passes_and_of_tvm_compute_what_the_text_before_does() {
+    let folder = std::env::var_os("RX_CASES").map(PathBuf::from);
+    let Some(text) = folder.and_then(|folder| std::fs::read_to_string(folder.join("cases/passes.jsonl")).ok()) else {
+        println!("skipped: RX_CASES names no folder with cases/passes.jsonl");
+        return;
+    };
+    let rows: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || three_ways(&rows)).expect("a thread");
+    let (tallies, mistakes) = worker.join().expect("every row is run");
+    println!("{:<28}{:>6}{:>8}{:>9}{:>12}", "before and", "same", "differ", "not run", "worst");
+    tallies.iter().for_each(|(who, tally)| tally.print(who));
+    assert!(mistakes.is_empty(), "{mistakes:#?}");
+}
+
+/// The text before each row against what rx makes of it, and against what TVM makes of it. Reasons name the row.
+fn three_ways(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
+    let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+    let mut mistakes = Vec::new();
+    for row in rows {
+        let (Some(pass), Some(text), Some(test)) = (row["pass"].as_str(), row["before"].as_str(), row["test"].as_str())
+        else {
+            continue;
+        };
+        let Some((before, file)) = read(text).filter(|_| THREE_WAYS.contains(&pass)) else { continue };
+        let expected = if row["assert_passed"].as_bool() == Some(false) { "actual" } else { "expected" };
+        let tvm = row[expected].as_str().and_then(|after| compared((&before, file), after, None));
+        let own = match steps(row) {
+            Some(steps) => verdicts(text, &steps).ok_or("the pass cannot be run, or its output has errors"),
+            None => Err("rx lacks a pass, or an argument is a Python function"),
+        };
+        for (who, found) in [("TVM", tvm.ok_or("what TVM makes has errors")), ("rx", own)] {
+            let tally = tallies.entry(format!("{pass} of {who}")).or_default();
+            let all = found.unwrap_or_else(|why| vec![("all".to_owned(), Verdict::NotRun(why.to_owned()))]);
+            for (function, verdict) in all {
+                let verdict = match verdict {
+                    Verdict::NotRun(why) => Verdict::NotRun(format!("{test}, `{function}`: {why}")),
+                    other => other,
+                };
+                let is_argued = who == "TVM" && TVM_DIFFERS.iter().any(|(argued, _)| *argued == test);
+                if let Some(what) = tally.count(verdict).filter(|_| !is_argued) {
+                    mistakes.push(format!("{pass} of {who}, {test}, `{function}`: {what}"));
                 }
             }
         }
