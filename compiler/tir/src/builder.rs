@@ -15,7 +15,8 @@ use rx_base::{DType, Name};
 pub struct KernelBuilder {
     func: PrimFunc,
     symbols: NameMap<VarId>,
-    scalars: Vec<VarId>,
+    /// Scalar parameters, each with what a call passes for it.
+    scalars: Vec<(VarId, Dim)>,
     statements: Vec<Stmt>,
     allocations: Vec<BufferId>,
     site: Site,
@@ -59,11 +60,16 @@ impl KernelBuilder {
         self.func.add_buffer(Buffer { name: name(buffer), dtype, shape, strides: None, scope: Scope::Global })
     }
 
-    /// Adds a scalar parameter of its own name, behind the buffers.
+    /// Adds a scalar parameter, behind the buffers: a call passes the symbol of its name.
     pub fn scalar(&mut self, scalar: Name, dtype: DType) -> Expr {
         let var = self.func.add_var(scalar, dtype);
-        self.scalars.push(var);
+        self.scalars.push((var, Dim::symbol(scalar)));
         self.func.var_expr(var)
+    }
+
+    /// What a call passes for each scalar parameter, in order.
+    pub fn scalar_values(&self) -> Vec<Dim> {
+        self.scalars.iter().map(|(_, value)| value.clone()).collect()
     }
 
     /// A symbolic integer as an `int64` expression over the function's scalars. The error part is 0: no function is built
@@ -103,10 +109,16 @@ impl KernelBuilder {
             Atom::FloorMod(a, b) => self.dim(a).floor_mod(self.dim(b)),
             Atom::Min(a, b) => self.dim(a).min(self.dim(b)),
             Atom::Max(a, b) => self.dim(a).max(self.dim(b)),
-            // A value that rx does not know by formula is passed under its text.
+            // A value that rx does not know by formula is computed by the caller and passed under its text.
             Atom::Opaque(..) => {
-                let text = Dim::from(atom.clone()).to_string();
-                self.atom(&Atom::Symbol(name(&text)))
+                let value = Dim::from(atom.clone());
+                let passed = self.atom(&Atom::Symbol(name(&value.to_string())));
+                if let Expr::Var { var, .. } = passed
+                    && let Some((_, own)) = self.scalars.iter_mut().find(|(known, _)| *known == var)
+                {
+                    *own = value;
+                }
+                passed
             }
         }
     }
@@ -201,7 +213,7 @@ impl KernelBuilder {
 
     /// The function: buffers in the order of [`KernelBuilder::param`], then scalars.
     pub fn finish(mut self) -> PrimFunc {
-        self.func.params.extend(self.scalars.iter().map(|var| Param::Scalar(*var)));
+        self.func.params.extend(self.scalars.iter().map(|(var, _)| Param::Scalar(*var)));
         let body = Stmt::seq(self.statements);
         self.func.body = match self.allocations.is_empty() {
             true => body,
