@@ -110,7 +110,7 @@ fn canonical_loops(function: &LoopFunction<PrimFunc>) -> CanonicalItem {
 }
 
 /// Loops as text, with names that are numbers in the order of their first mention.
-fn nameless(loops: &PrimFunc) -> String {
+pub(crate) fn nameless(loops: &PrimFunc) -> String {
     let mut loops = rx_tir::renumber::renumber(loops);
     (0..).zip(&mut loops.vars).for_each(|(at, var): (usize, _)| var.name = name(&format!("v{at}")));
     (0..).zip(&mut loops.buffers).for_each(|(at, buffer): (usize, _)| buffer.name = name(&format!("b{at}")));
