@@ -174,6 +174,10 @@ fn three_ways(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
             let all = found.unwrap_or_else(|why| vec![("all".to_owned(), Verdict::NotRun(why.to_owned()))]);
             for (function, verdict) in all {
                 let verdict = match verdict {
+                    // TVM's text was kept without its constants.
+                    Verdict::Differs(why) if who == "TVM" && why.contains("has no metadata section") => {
+                        Verdict::NotRun(format!("{test}, `{function}`: {why}"))
+                    }
                     Verdict::NotRun(why) => Verdict::NotRun(format!("{test}, `{function}`: {why}")),
                     other => other,
                 };
