@@ -15,8 +15,11 @@ pub struct WrittenAttributes {
     /// Where the dictionary stands; without one, the end of the header's line, where a statement may be put.
     pub place: Range<usize>,
     /// Its entries, in order.
-    pub entries: Vec<(Arc<str>, Attr)>,
+    pub entries: Entries,
 }
+
+/// A dictionary's entries, in order.
+type Entries = Vec<(Arc<str>, Attr)>;
 
 /// The attributes of the prim_func that these segments are; `None` where no header stands on lines of its own.
 pub fn written_attributes(segments: &[Arc<Segment>]) -> Option<WrittenAttributes> {
@@ -44,7 +47,7 @@ pub fn written_attributes(segments: &[Arc<Segment>]) -> Option<WrittenAttributes
 }
 
 /// The dictionary of a `T.func_attr({…})`: where it stands and its entries.
-fn func_attr(cursor: Cursor<'_>, statement: &Statement) -> Option<(rx_base::Span, Vec<(Arc<str>, Attr)>)> {
+fn func_attr(cursor: Cursor<'_>, statement: &Statement) -> Option<(rx_base::Span, Entries)> {
     let StatementKind::Expr(Expr { kind: ExprKind::Call { callee, arguments }, .. }) = &statement.tree.kind else {
         return None;
     };

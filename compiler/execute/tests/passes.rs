@@ -174,6 +174,10 @@ fn three_ways(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
             let all = found.unwrap_or_else(|why| vec![("all".to_owned(), Verdict::NotRun(why.to_owned()))]);
             for (function, verdict) in all {
                 let verdict = match verdict {
+                    // TVM's text was kept without its constants.
+                    Verdict::Differs(why) if who == "TVM" && why.contains("has no metadata section") => {
+                        Verdict::NotRun(format!("{test}, `{function}`: {why}"))
+                    }
                     Verdict::NotRun(why) => Verdict::NotRun(format!("{test}, `{function}`: {why}")),
                     other => other,
                 };
@@ -188,7 +192,7 @@ fn three_ways(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
 }
 
 #[test]
-#[ignore = "takes minutes; cargo test -p rx-execute --test passes -- --ignored --nocapture"]
+#[ignore = "takes minutes; cargo test -p rx-execute --test passes -- --ignored --nocapture; RX_PASS names one pass"]
 fn what_any_module_computes_stays() {
     let folder = std::env::var_os("RX_CASES").map(PathBuf::from);
     let Some(text) = folder.and_then(|folder| std::fs::read_to_string(folder.join("cases/modules.jsonl")).ok()) else {
@@ -214,7 +218,10 @@ fn all_modules(texts: &[String]) -> (BTreeMap<&'static str, (usize, usize)>, Vec
     let general = ALL.iter().filter_map(|pass| Some(Step { pass, arguments: Arguments::bind(pass, Vec::new()).ok()? }));
     let layouts = parse(r#"ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})"#).expect("a pass");
     let split = parse(r#"ConvertLayout({"relax.nn.conv2d": ["NCHW4c", "OIHW4o"]})"#).expect("a pass");
-    let general: Vec<Step> = general.chain(layouts).chain(split).collect();
+    // All of them take minutes.
+    let wanted = std::env::var("RX_PASS").ok();
+    let is_wanted = |step: &Step| wanted.as_ref().is_none_or(|wanted| wanted == step.pass.name);
+    let general: Vec<Step> = general.chain(layouts).chain(split).filter(is_wanted).collect();
     for text in texts {
         for step in &general {
             let text = in_its_mode(text, step.pass.name);

@@ -225,6 +225,11 @@ impl StructInfo {
         StructInfo::Tuple(fields.into())
     }
 
+    /// A function of which nothing is known: any arguments, any result, effects. Prim_funcs as values are such.
+    pub fn callable() -> StructInfo {
+        StructInfo::Function(Arc::new(FunctionInfo { params: None, ret: StructInfo::Object, pure: false }))
+    }
+
     /// The empty tuple, which statements give.
     pub fn void() -> StructInfo {
         StructInfo::Tuple(Arc::from([]))

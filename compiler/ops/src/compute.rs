@@ -3,6 +3,8 @@
 //! A compute definition is written once for every shape: extents are symbolic, attributes are constants. It takes the
 //! operands and outputs from a [`Lowering`], and builds blocks over them with its [`KernelBuilder`].
 
+mod view;
+
 use crate::call::{CallInfo, Problem};
 use rx_base::{DType, Dim, Name};
 use rx_ir::{Expr as IrExpr, ExprKind, Literal, PrimValue, StructInfo};
@@ -52,7 +54,7 @@ impl From<Problem> for Unsupported {
     }
 }
 
-/// A call made into a function over buffers: inputs, then outputs, then scalars named as the symbols they stand for.
+/// A call made into a function over buffers: inputs, then outputs, then scalars.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     /// The function.
@@ -61,6 +63,8 @@ pub struct Kernel {
     pub inputs: Vec<Input>,
     /// The number of output buffers behind the inputs: one per tensor of the result, tuples flattened.
     pub outputs: usize,
+    /// What is passed for its scalars, in order: over the symbols of the call.
+    pub scalars: Vec<Dim>,
 }
 
 /// A tensor operand of a call.
@@ -232,7 +236,14 @@ impl<'a> Lowering<'a> {
             ExprKind::Prim(PrimValue::Bool(value)) => Some(Expr::bool(*value)),
             ExprKind::Prim(PrimValue::Int(dim)) if !dim.is_error() => Some(self.builder.dim(dim)),
             _ => match &expr.ty {
-                StructInfo::Prim(info) => info.value.as_ref().map(|dim| self.builder.dim(dim)),
+                StructInfo::Prim(info) => {
+                    let value = info.value.as_ref()?;
+                    // A variable of another dtype than dims have is passed as it is.
+                    match (value.as_symbol(), info.dtype.filter(|dtype| *dtype != DType::INT64)) {
+                        (Some(symbol), Some(dtype)) => Some(self.builder.scalar(symbol, dtype)),
+                        _ => Some(self.builder.dim(value)),
+                    }
+                }
                 _ => None,
             },
         }
@@ -276,6 +287,7 @@ impl<'a> Lowering<'a> {
             self.builder.push_param(*buffer);
         }
         Kernel {
+            scalars: self.builder.scalar_values(),
             func: self.builder.finish(),
             inputs: self.inputs.into_iter().map(|(input, _)| input).collect(),
             outputs: self.outputs.len(),
@@ -283,16 +295,18 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// The loops of a call of an operator that [`Compute::Loops`] computes.
+/// The loops of a call of an operator that [`Compute::Loops`] computes; of one that computes nothing ([`Compute::View`]), loops
+/// that copy.
 ///
 /// # Errors
 /// Where the operator has none, or not for this call.
 pub fn lower(call: &CallInfo<'_>, result: &StructInfo) -> Result<Kernel, Unsupported> {
-    let Some(Compute::Loops(compute)) = call.schema.compute else {
-        return Err(Unsupported(format!("R.{} has no compute definition", call.schema.name)));
-    };
     let mut lowering = Lowering::new(call, result)?;
-    compute(&mut lowering)?;
+    match call.schema.compute {
+        Some(Compute::Loops(compute)) => compute(&mut lowering)?,
+        Some(Compute::View(param)) => view::copy(&mut lowering, param)?,
+        _ => return Err(Unsupported(format!("R.{} has no compute definition", call.schema.name))),
+    }
     Ok(lowering.finish())
 }
 

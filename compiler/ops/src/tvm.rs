@@ -4,12 +4,14 @@
 //! and src/relax/transform/legalize_ops.cc of the release.
 
 mod convert;
+mod legalize;
 mod lowering;
 mod mixed_precision;
 mod nest;
 mod schedule;
 
 pub use convert::{Conversion, convert, plain};
+pub use legalize::{Legalized, legalized};
 pub use lowering::{
     Instead, Lowering, is_elementwise, is_readable, lowering, refused_keywords, written_shape, written_tuple,
 };

@@ -15,7 +15,8 @@ use rx_base::{DType, Dim, Name};
 pub struct KernelBuilder {
     func: PrimFunc,
     symbols: NameMap<VarId>,
-    scalars: Vec<VarId>,
+    /// Scalar parameters, each with what a call passes for it.
+    scalars: Vec<(VarId, Dim)>,
     statements: Vec<Stmt>,
     allocations: Vec<BufferId>,
     site: Site,
@@ -59,27 +60,32 @@ impl KernelBuilder {
         self.func.add_buffer(Buffer { name: name(buffer), dtype, shape, strides: None, scope: Scope::Global })
     }
 
-    /// Adds a scalar parameter of its own name, behind the buffers.
+    /// Adds a scalar parameter, behind the buffers: a call passes the symbol of its name.
     pub fn scalar(&mut self, scalar: Name, dtype: DType) -> Expr {
         let var = self.func.add_var(scalar, dtype);
-        self.scalars.push(var);
+        self.scalars.push((var, Dim::symbol(scalar)));
         self.func.var_expr(var)
+    }
+
+    /// What a call passes for each scalar parameter, in order.
+    pub fn scalar_values(&self) -> Vec<Dim> {
+        self.scalars.iter().map(|(_, value)| value.clone()).collect()
     }
 
     /// A symbolic integer as an `int64` expression over the function's scalars, as [`of_dim`] makes it.
     pub fn dim(&mut self, dim: &Dim) -> Expr {
-        of_dim(dim, &mut |symbol| self.symbol(symbol))
+        of_dim(dim, &mut |symbol, value| self.symbol(symbol, value))
     }
 
-    fn symbol(&mut self, symbol: Name) -> Expr {
+    /// The scalar that stands for a symbol, or for a value that the caller computes.
+    fn symbol(&mut self, symbol: Name, value: &Dim) -> Expr {
         if let Some(var) = self.symbols.get(&symbol) {
             return self.func.var_expr(*var);
         }
-        let value = self.scalar(symbol, DType::INT64);
-        if let Expr::Var { var, .. } = value {
-            self.symbols.insert(symbol, var);
-        }
-        value
+        let var = self.func.add_var(symbol, DType::INT64);
+        self.scalars.push((var, value.clone()));
+        self.symbols.insert(symbol, var);
+        self.func.var_expr(var)
     }
 
     /// An element of a buffer.
@@ -172,7 +178,7 @@ impl KernelBuilder {
 
     /// The function: buffers in the order of [`KernelBuilder::param`], then scalars.
     pub fn finish(mut self) -> PrimFunc {
-        self.func.params.extend(self.scalars.iter().map(|var| Param::Scalar(*var)));
+        self.func.params.extend(self.scalars.iter().map(|(var, _)| Param::Scalar(*var)));
         self.func.body = Stmt::with_buffers(self.allocations, Stmt::seq(self.statements));
         self.func
     }

@@ -6,9 +6,10 @@ use rx_base::name::name;
 use rx_base::symbolic::Atom;
 use rx_base::{Dim, Name};
 
-/// A symbolic integer as an `int64` expression; `symbol` gives the values of symbols. What rx does not know by formula is
-/// asked for under its text. The error part is 0: no function is made of dims that are not known.
-pub fn of_dim(dim: &Dim, symbol: &mut dyn FnMut(Name) -> Expr) -> Expr {
+/// A symbolic integer as an `int64` expression; `symbol` gives the values of symbols, by name. What rx does not know by
+/// formula, and a caller has to compute, is asked for under its text. The error part is 0: no function is made of dims that
+/// are not known.
+pub fn of_dim(dim: &Dim, symbol: &mut dyn FnMut(Name, &Dim) -> Expr) -> Expr {
     let mut sum = Expr::int(dim.constant_part());
     for (product, coefficient) in dim.terms() {
         let mut factor: Option<Expr> = None;
@@ -51,14 +52,17 @@ pub fn to_dim(expr: &Expr, symbol: &dyn Fn(VarId) -> Option<Dim>) -> Option<Dim>
     }
 }
 
-fn of_atom(atom: &Atom, symbol: &mut dyn FnMut(Name) -> Expr) -> Expr {
+fn of_atom(atom: &Atom, symbol: &mut dyn FnMut(Name, &Dim) -> Expr) -> Expr {
     let mut of = |dim: &Dim| of_dim(dim, symbol);
     match atom {
         Atom::FloorDiv(a, b) => of(a).floor_div(of(b)),
         Atom::FloorMod(a, b) => of(a).floor_mod(of(b)),
         Atom::Min(a, b) => of(a).min(of(b)),
         Atom::Max(a, b) => of(a).max(of(b)),
-        Atom::Symbol(own) => symbol(*own),
-        Atom::Opaque(..) => symbol(name(&Dim::from(atom.clone()).to_string())),
+        Atom::Symbol(own) => symbol(*own, &Dim::symbol(*own)),
+        Atom::Opaque(..) => {
+            let value = Dim::from(atom.clone());
+            symbol(name(&value.to_string()), &value)
+        }
     }
 }

@@ -433,14 +433,20 @@ impl Expr {
         Expr::Call { function, dtype, args }
     }
 
-    /// `self // other`.
+    /// `self // other`; of floats `floor(self / other)`, since TVM writes no `//` of floats.
     pub fn floor_div(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::FloorDiv, self, other)
+        match self.dtype().is_float() {
+            true => Expr::call(Intrinsic::Floor, vec![self / other]),
+            false => Expr::binary(BinaryOp::FloorDiv, self, other),
+        }
     }
 
-    /// `self % other`.
+    /// `self % other`; of floats `self - floor(self / other) * other`, since TVM writes no `%` of floats.
     pub fn floor_mod(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::FloorMod, self, other)
+        match self.dtype().is_float() {
+            true => self.clone() - self.floor_div(other.clone()) * other,
+            false => Expr::binary(BinaryOp::FloorMod, self, other),
+        }
     }
 
     /// The smaller.

@@ -124,7 +124,7 @@ fn canonical_loops(function: &LoopFunction<PrimFunc>) -> CanonicalItem {
 }
 
 /// Loops as text, with names that are numbers in the order of their first mention.
-fn nameless(loops: &PrimFunc) -> String {
+pub(crate) fn nameless(loops: &PrimFunc) -> String {
     let mut loops = rx_tir::renumber::renumber(loops);
     (0..).zip(&mut loops.vars).for_each(|(at, var): (usize, _)| var.name = name(&format!("v{at}")));
     (0..).zip(&mut loops.buffers).for_each(|(at, buffer): (usize, _)| buffer.name = name(&format!("b{at}")));
@@ -142,7 +142,7 @@ fn settle_extents(loops: &mut PrimFunc) {
         let dim = rx_tir::to_dim(extent, &|var| Some(Dim::symbol(loops.var(var).name)));
         let is_int64 = extent.dtype() == DType::INT64;
         let dim = dim.filter(|dim| is_int64 && !dim.is_error());
-        dim.map(|dim| rx_tir::of_dim(&dim, &mut |symbol| vars.get(&symbol).cloned().unwrap_or(rx_tir::Expr::int(0))))
+        dim.map(|dim| rx_tir::of_dim(&dim, &mut |symbol, _| vars.get(&symbol).cloned().unwrap_or(rx_tir::Expr::int(0))))
     };
     let mut buffers = loops.buffers.clone();
     for extent in buffers.iter_mut().flat_map(|buffer| &mut buffer.shape) {

@@ -6,6 +6,7 @@ pub mod emit;
 pub mod equal;
 pub mod make;
 pub mod names;
+pub mod op_pattern;
 pub mod pass;
 mod passes;
 pub mod pipeline;

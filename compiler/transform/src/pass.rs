@@ -44,6 +44,8 @@ pub const ALL: &[Pass] = &[
     passes::decompose::INFERENCE,
     passes::decompose::TRAINING,
     passes::call_tir_rewrite::PASS,
+    passes::legalize::PASS,
+    passes::annotate_tir_op_pattern::PASS,
     passes::kill_after_last_use::PASS,
     passes::lift_transform_params::PASS,
     passes::keep_raw_entry::PASS,

@@ -1,5 +1,6 @@
 //! The passes, a file each.
 
+pub mod annotate_tir_op_pattern;
 pub mod bind_params;
 pub mod bind_symbolic_vars;
 pub mod call_tir_rewrite;
@@ -16,6 +17,7 @@ pub mod fuse_tir;
 pub mod inline_private;
 pub mod keep_raw_entry;
 pub mod kill_after_last_use;
+pub mod legalize;
 pub mod lift_transform_params;
 pub mod mixed_precision;
 pub mod normalize;

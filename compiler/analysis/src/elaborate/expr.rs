@@ -276,7 +276,7 @@ impl Elaborator<'_> {
                 pure: signature.pure,
             })),
             Some(Signature::Extern(ty)) => ty.clone(),
-            Some(Signature::Prim(_) | Signature::Opaque) => super::types::opaque_callable(),
+            Some(Signature::Prim(_) | Signature::Opaque) => StructInfo::callable(),
         };
         IrExpr { kind: IrKind::Global(function), ty, span }
     }

@@ -409,7 +409,7 @@ impl Elaborator<'_> {
         let symbol = cursor.string_value(&first.value).unwrap_or_default();
         let ty = match arguments.get(1) {
             Some(argument) => self.type_of(cursor, &argument.value),
-            None => super::types::opaque_callable(),
+            None => StructInfo::callable(),
         };
         IrExpr { kind: IrKind::Extern(name(&symbol)), ty, span }
     }

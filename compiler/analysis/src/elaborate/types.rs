@@ -111,7 +111,7 @@ impl Elaborator<'_> {
             Some((Namespace::Relax, "Shape")) => StructInfo::Shape(Shape::Unknown),
             Some((Namespace::Relax, "Tuple")) => StructInfo::void(),
             Some((Namespace::Relax, "Prim")) => StructInfo::Prim(PrimInfo { dtype: None, value: None }),
-            Some((Namespace::Relax, "Callable")) => opaque_callable(),
+            Some((Namespace::Relax, "Callable")) => StructInfo::callable(),
             Some((Namespace::Relax, "String") | (Namespace::Ir, "StringType")) => StructInfo::String,
             Some((Namespace::Tir, "handle")) => StructInfo::Object,
             Some((Namespace::Tir, dtype)) if DType::parse(dtype).is_some() => {
@@ -538,11 +538,6 @@ impl Elaborator<'_> {
             _ => {}
         }
     }
-}
-
-/// `R.Callable` bare: takes anything, gives anything, may have effects.
-pub(super) fn opaque_callable() -> StructInfo {
-    StructInfo::Function(Arc::new(FunctionInfo { params: None, ret: StructInfo::Object, pure: false }))
 }
 
 /// The parts of `cuda:1:global` that say which device is meant.

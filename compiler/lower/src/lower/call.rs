@@ -147,7 +147,7 @@ impl FunctionLowering<'_, '_> {
             };
             inputs.push(self.materialize(known));
         }
-        let scalars = symbols_of(&kernel.func);
+        let scalars = kernel.scalars.iter().cloned().map(Scalar::Int).collect();
         self.run_kernel(&kernel.func, inputs, ty, scalars)
     }
 
@@ -357,11 +357,6 @@ fn int_list(argument: &Argument) -> Option<Vec<i64>> {
         Argument::Attr(attr) => attr.as_int().map(|value| vec![value]),
         _ => None,
     }
-}
-
-/// The symbols that a compute definition's function takes as scalars.
-fn symbols_of(func: &PrimFunc) -> Vec<Scalar> {
-    func.scalar_params().map(|var| Scalar::Int(Dim::symbol(func.var(var).name))).collect()
 }
 
 /// A prim_func that works in place, made to write outputs of its own: each argument that an output takes the memory of is

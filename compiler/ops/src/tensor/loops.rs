@@ -172,6 +172,12 @@ pub(crate) fn unravel(linear: Expr, extents: &[Expr]) -> Vec<Expr> {
     indices
 }
 
+/// The number of the element at `indices` of a tensor of these extents, in row-major order.
+pub(crate) fn ravel(indices: &[Expr], extents: &[Expr]) -> Expr {
+    let inner = |sum: Expr, (index, extent): (&Expr, &Expr)| sum * extent.clone() + index.clone();
+    indices.iter().zip(extents).fold(Expr::int(0), inner)
+}
+
 /// `indices` with the one at `axis` replaced.
 pub(crate) fn with_axis(indices: &[Expr], axis: usize, value: Expr) -> Vec<Expr> {
     let mut indices = indices.to_vec();

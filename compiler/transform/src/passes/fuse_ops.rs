@@ -14,10 +14,11 @@ mod partition;
 
 use crate::equal::same_function;
 use crate::names::FreshNames;
+use crate::op_pattern::OpPattern;
 use crate::pass::{Arguments, Parameter, Pass, PassError};
 use crate::{Module, walk};
 use group::grouped;
-use partition::{Node, Pattern, partition};
+use partition::{Node, partition};
 use rx_base::Name;
 use rx_base::name::{NameMap, NameSet, name};
 use rx_ir::{
@@ -238,22 +239,22 @@ impl Fuser<'_> {
     }
 
     /// How a binding makes its value, and the variables it makes it from.
-    fn pattern(&self, binding: &VarBinding) -> (Pattern, Vec<Name>) {
-        let BoundValue::Expr(value) = &binding.value else { return (Pattern::Opaque, Vec::new()) };
+    fn pattern(&self, binding: &VarBinding) -> (OpPattern, Vec<Name>) {
+        let BoundValue::Expr(value) = &binding.value else { return (OpPattern::Opaque, Vec::new()) };
         match &value.kind {
             // As in TVM: what is cast is not told of it.
-            ExprKind::MatchCast(_) => (Pattern::Opaque, Vec::new()),
+            ExprKind::MatchCast(_) => (OpPattern::Opaque, Vec::new()),
             ExprKind::TupleGet(tuple, _) => {
                 let is_weight = tuple.as_var().is_some_and(|tuple| self.weights.contains(&tuple));
-                (if is_weight { Pattern::Opaque } else { Pattern::Injective }, value.variables())
+                (if is_weight { OpPattern::Opaque } else { OpPattern::Injective }, value.variables())
             }
             _ => match tir_call(value) {
                 Some((callee, arguments)) => {
                     let pattern = self.callees.get(&callee).and_then(|callee| callee.attribute("op_pattern"));
-                    let pattern = pattern.and_then(Attr::as_int).map_or(Pattern::Opaque, Pattern::of_attribute);
+                    let pattern = pattern.and_then(Attr::as_int).map_or(OpPattern::Opaque, OpPattern::of_number);
                     (pattern, arguments.iter().flat_map(Expr::variables).collect())
                 }
-                None => (Pattern::Opaque, value.variables()),
+                None => (OpPattern::Opaque, value.variables()),
             },
         }
     }

@@ -3,8 +3,9 @@
 //! Several updates of one place are applied one after the other, so the axes that can lead to one place are ordered.
 
 use super::pick::{broadcast_indices, index_tuple, taken, tuple_width};
-use super::{axis, copy_to_output, extents, from_front, index, unravel, with_axis};
+use super::{axis, copy_to_output, extents, from_front, index, ravel, unravel, with_axis};
 use crate::compute::{Lowering, Operand, Unsupported};
+use crate::tensor::operands::{agree, differ, element_count};
 use rx_base::Dim;
 use rx_tir::builder::in_range;
 use rx_tir::{BinaryOp, Expr, IterKind, KernelBuilder, Stmt};
@@ -101,14 +102,24 @@ pub(crate) fn index_put(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> 
     if values.ndim() > common.len() {
         return Err(Unsupported::because("`values` has more dimensions than the indices broadcast together"));
     }
+    // As many values under another shape are taken in order, as TVM does (python/tvm/topi/index_put.py).
+    let fits = |(own, common): (&Dim, &Dim)| own.as_constant() == Some(1) || !differ(lowering.call, own, common);
+    let is_broadcast = std::iter::zip(values.shape.iter().rev(), common.iter().rev()).all(fits);
+    if !is_broadcast && !agree(lowering.call, &element_count(&values.shape), &element_count(&common)) {
+        return Err(Unsupported::because("`values` cannot be broadcast to what the indices are broadcast to"));
+    }
     copy_to_output(lowering, &data);
     let out = lowering.output(0);
     let lengths = data.extents(&mut lowering.builder);
+    let own = values.extents(&mut lowering.builder);
     let shape = extents(&mut lowering.builder, &common);
-    let axes: Vec<(Expr, IterKind)> = shape.into_iter().map(|extent| (extent, IterKind::Ordered)).collect();
+    let axes: Vec<(Expr, IterKind)> = shape.iter().map(|extent| (extent.clone(), IterKind::Ordered)).collect();
     lowering.builder.block("index_put", &axes, |builder, axes| {
         let places = broadcast_indices(builder, &indices, axes, &lengths);
-        let value = values.broadcast_at(builder, axes);
+        let value = match is_broadcast {
+            true => values.broadcast_at(builder, axes),
+            false => values.at(builder, &unravel(ravel(axes, &shape), &own)),
+        };
         (None, reduction.store(builder, out, places, value))
     });
     Ok(())

@@ -4,46 +4,17 @@
 //! that every way from it leads to, where all bindings between them may be joined as well. What a binding may be joined with
 //! is said by its pattern: how the elements it writes follow from those it reads.
 
-/// How the elements a call writes follow from those it reads (TVM `OpPatternKind`); what is more restricted is less.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Pattern {
-    /// One from the one of the same index.
-    Elementwise,
-    /// One from one, several from the same.
-    Broadcast,
-    /// One from one of any index.
-    Injective,
-    /// One from several.
-    Reduction,
-    /// One from several, as a product of matrices; what is elementwise can be done behind it.
-    OutputFusable,
-    /// Anything else.
-    Opaque,
-}
-
-impl Pattern {
-    /// What `op_pattern` of a prim_func says.
-    pub(super) fn of_attribute(value: i64) -> Pattern {
-        match value {
-            0 => Pattern::Elementwise,
-            1 => Pattern::Broadcast,
-            2 => Pattern::Injective,
-            3 => Pattern::Reduction,
-            4 => Pattern::OutputFusable,
-            _ => Pattern::Opaque,
-        }
-    }
-}
+use crate::op_pattern::OpPattern;
 
 /// A binding.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     /// How what it binds is made.
-    pub(super) pattern: Pattern,
+    pub(super) pattern: OpPattern,
     /// Whether its variable is seen behind the block.
     pub(super) is_output: bool,
     /// The bindings that name it, which stand behind it, once for each time, with their patterns.
-    pub(super) users: Vec<(usize, Pattern)>,
+    pub(super) users: Vec<(usize, OpPattern)>,
 }
 
 /// The most bindings that are joined (TVM `kMaxFusedOps`).
@@ -71,7 +42,7 @@ struct PostDominators {
     parent: Vec<Option<usize>>,
     depth: Vec<usize>,
     /// The least restricted pattern of the edges between a binding and its parent.
-    pattern: Vec<Pattern>,
+    pattern: Vec<OpPattern>,
 }
 
 impl PostDominators {
@@ -79,10 +50,10 @@ impl PostDominators {
         let mut tree = PostDominators {
             parent: vec![None; nodes.len()],
             depth: vec![1; nodes.len()],
-            pattern: vec![Pattern::Opaque; nodes.len()],
+            pattern: vec![OpPattern::Opaque; nodes.len()],
         };
         for (at, node) in nodes.iter().enumerate().rev().filter(|(_, node)| !node.is_output) {
-            let mut pattern = Pattern::Elementwise;
+            let mut pattern = OpPattern::Elementwise;
             let mut parent = node.users.first().map(|(user, _)| *user);
             for (user, edge) in &node.users {
                 parent = parent.and_then(|parent| tree.common_ancestor(parent, *user, &mut pattern));
@@ -95,7 +66,7 @@ impl PostDominators {
         tree
     }
 
-    fn common_ancestor(&self, mut left: usize, mut right: usize, pattern: &mut Pattern) -> Option<usize> {
+    fn common_ancestor(&self, mut left: usize, mut right: usize, pattern: &mut OpPattern) -> Option<usize> {
         while left != right {
             let (of_left, of_right) = (self.depth[left], self.depth[right]);
             if of_left >= of_right {
@@ -116,7 +87,7 @@ impl PostDominators {
 struct Group {
     /// The group this one is part of.
     parent: Option<usize>,
-    pattern: Pattern,
+    pattern: OpPattern,
     /// How many bindings have been joined in it.
     size: usize,
 }
@@ -159,7 +130,7 @@ impl Partition<'_> {
     fn join(&mut self, tree: &PostDominators, phase: Phase) {
         for node in 0..self.nodes.len() {
             let pattern = self.groups[node].pattern;
-            let Some(parent) = tree.parent[node].filter(|_| pattern != Pattern::Opaque) else { continue };
+            let Some(parent) = tree.parent[node].filter(|_| pattern != OpPattern::Opaque) else { continue };
             let mut size = self.groups[self.root(parent)].size;
             let path = self.between(node, parent, &mut |own, met| {
                 size += own.groups[met].size;
@@ -167,14 +138,14 @@ impl Partition<'_> {
             });
             let Some(path) = path.filter(|_| self.root(node) != self.root(parent)) else { continue };
             let edges = tree.pattern[node];
-            let (inner, last): (Pattern, &[Pattern]) = match pattern {
-                Pattern::OutputFusable if phase == Phase::First && edges == Pattern::Elementwise => {
-                    (Pattern::Broadcast, &[])
+            let (inner, last): (OpPattern, &[OpPattern]) = match pattern {
+                OpPattern::OutElementwiseFusable if phase == Phase::First && edges == OpPattern::Elementwise => {
+                    (OpPattern::Broadcast, &[])
                 }
-                Pattern::Elementwise | Pattern::Broadcast if edges <= Pattern::Reduction => {
-                    (Pattern::Injective, &[Pattern::Reduction, Pattern::OutputFusable])
+                OpPattern::Elementwise | OpPattern::Broadcast if edges <= OpPattern::CommutativeReduction => {
+                    (OpPattern::Injective, &[OpPattern::CommutativeReduction, OpPattern::OutElementwiseFusable])
                 }
-                Pattern::Injective if phase == Phase::Injective => (Pattern::Injective, &[]),
+                OpPattern::Injective if phase == Phase::Injective => (OpPattern::Injective, &[]),
                 _ => continue,
             };
             let of = |node: usize| self.groups[self.root(node)].pattern;
@@ -196,7 +167,7 @@ impl Partition<'_> {
             let Group { pattern, size, .. } = self.groups[child];
             self.groups[child].parent = Some(target);
             self.groups[target].size += size;
-            if pattern == Pattern::OutputFusable {
+            if pattern == OpPattern::OutElementwiseFusable {
                 self.groups[target].pattern = self.groups[target].pattern.max(pattern);
             }
         }

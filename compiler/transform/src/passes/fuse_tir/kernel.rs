@@ -80,7 +80,7 @@ impl Maker {
     }
 
     fn dims(&mut self, dims: &[Dim]) -> Vec<Loops> {
-        dims.iter().map(|dim| rx_tir::of_dim(dim, &mut |symbol| self.symbol(symbol))).collect()
+        dims.iter().map(|dim| rx_tir::of_dim(dim, &mut |symbol, _| self.symbol(symbol))).collect()
     }
 
     fn param(&mut self, param: Name, ty: &StructInfo) -> Option<()> {
@@ -214,7 +214,7 @@ impl Maker {
     /// A scalar argument, in the dtype of its parameter.
     fn scalar_of(&mut self, argument: &Expr, dtype: DType) -> Option<Loops> {
         let value = match &argument.kind {
-            ExprKind::Prim(PrimValue::Int(dim)) => rx_tir::of_dim(dim, &mut |symbol| self.symbol(symbol)),
+            ExprKind::Prim(PrimValue::Int(dim)) => rx_tir::of_dim(dim, &mut |symbol, _| self.symbol(symbol)),
             ExprKind::Prim(PrimValue::Float(value)) => Loops::number(*value, dtype),
             ExprKind::Prim(PrimValue::Bool(value)) => Loops::bool(*value),
             ExprKind::Var(variable) => self.func.var_expr(*self.symbols.get(variable)?),

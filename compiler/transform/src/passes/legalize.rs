@@ -1,0 +1,166 @@
+//! `LegalizeOps`: calls of operators become calls of prim_funcs that compute them.
+//!
+//! TVM `src/relax/transform/legalize_ops.cc`. The loops are those that `rx-lower` runs: the operators' compute definitions. A
+//! prim_func that the module has already is called again. What stays: calls whose types say too little, what the run-time
+//! system does (`R.unique`, `R.print`), and what is asked of other passes (`R.to_vdevice`, `R.ccl.*`).
+
+mod kernel;
+mod kernels;
+mod target;
+
+use crate::Module;
+use crate::emit::{Emitter, rewrite_bindings};
+use crate::pass::{Arguments, Parameter, Pass, PassError};
+use kernels::Kernels;
+use rx_base::Name;
+use rx_base::name::{NameMap, NameSet, name};
+use rx_base::symbolic::Bounds;
+use rx_ir::{Argument, BoundValue, Callee, Expr, ExprKind, RelaxFunction, Shape, StructInfo, VarBinding};
+use rx_ops::tvm::{Legalized, legalized};
+use rx_ops::{Arg, CallInfo, Purity};
+use serde_json::Value;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "LegalizeOps",
+    parameters: &[
+        Parameter {
+            name: "customize_legalize_map",
+            default: Some("null"),
+            doc: "Python functions that legalize operators; rx runs none, so it must be empty.",
+        },
+        Parameter { name: "skip_ops", default: Some("null"), doc: "Operators whose calls stay: `relax.add`." },
+        Parameter {
+            name: "enable_warning",
+            default: Some("false"),
+            doc: "Whether TVM warns of calls that stay; `rxcheck --tvm` does so.",
+        },
+    ],
+    doc: "Replaces calls of operators by calls of prim_funcs that compute them.",
+    reference: "src/relax/transform/legalize_ops.cc",
+    run,
+};
+
+fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
+    if !is_empty(arguments.get(0)) {
+        let what = "`customize_legalize_map` holds Python functions, which rx does not run";
+        return Err(PassError(format!("LegalizeOps: {what}")));
+    }
+    let skipped = skipped(arguments.get(1))?;
+    let mut kernels = Kernels::of(&module);
+    for function in module.functions_mut() {
+        in_function(function, &skipped, &mut kernels)
+            .map_err(|error| PassError(format!("LegalizeOps: `{}`: {error}", function.name)))?;
+    }
+    kernels.into_module(&mut module);
+    Ok(module)
+}
+
+fn is_empty(map: &Value) -> bool {
+    match map {
+        Value::Null => true,
+        Value::Object(entries) => entries.is_empty(),
+        _ => false,
+    }
+}
+
+/// The operators whose calls stay.
+fn skipped(argument: &Value) -> Result<NameSet, PassError> {
+    let mistake = |what: String| PassError(format!("LegalizeOps: {what}"));
+    let operator = |value: &Value| {
+        let text = value.as_str().ok_or_else(|| mistake("`skip_ops` is a list of names".to_owned()))?;
+        let own = name(text.strip_prefix("relax.").unwrap_or(text));
+        let known = rx_ops::find(own).map(|_| own);
+        known.ok_or_else(|| mistake(format!("`skip_ops`: there is no operator `{text}`")))
+    };
+    match argument {
+        Value::Null => Ok(NameSet::default()),
+        Value::Array(operators) => operators.iter().map(operator).collect(),
+        _ => Err(mistake("`skip_ops` is a list of names".to_owned())),
+    }
+}
+
+fn in_function(function: &mut RelaxFunction, skipped: &NameSet, kernels: &mut Kernels) -> Result<(), PassError> {
+    let mut tuples = Tuples::default();
+    rewrite_bindings(function, &mut |binding, emitter| {
+        let VarBinding { variable, value: BoundValue::Expr(value), .. } = binding else { return Ok(()) };
+        if let ExprKind::Tuple(fields) = &value.kind {
+            tuples.insert(*variable, fields.clone());
+        }
+        if let Some(new) = legalize(value, skipped, &tuples, kernels, emitter)? {
+            *value = new;
+        }
+        Ok(())
+    })
+}
+
+/// Variables that are bound to tuples, with their fields.
+type Tuples = NameMap<Vec<Expr>>;
+
+/// What stands for a value; nothing where it stays.
+fn legalize(
+    value: &Expr,
+    skipped: &NameSet,
+    tuples: &Tuples,
+    kernels: &mut Kernels,
+    emitter: &mut Emitter<'_>,
+) -> Result<Option<Expr>, PassError> {
+    let Some(call) = value.as_call() else { return Ok(None) };
+    let Callee::Op(operator) = call.callee else { return Ok(None) };
+    let schema = rx_ops::find(operator).filter(|schema| schema.purity == Purity::Pure && !skipped.contains(&operator));
+    let Some(schema) = schema else { return Ok(None) };
+    let arguments: Vec<Argument> = call.arguments.iter().map(|argument| written_out(argument, tuples)).collect();
+    if !is_written_out(&value.ty) || is_distributed(&value.ty) || arguments.iter().any(takes_distributed) {
+        return Ok(None);
+    }
+    let args: Vec<Arg<'_>> = arguments.iter().map(Arg::from).collect();
+    let bounds = Bounds::default();
+    let info = CallInfo::new(schema, &args, &bounds);
+    match legalized(&info) {
+        Legalized::Call => Ok(None),
+        Legalized::Refused(why) => Err(PassError(format!("R.{operator}: {why}"))),
+        Legalized::Operand(param) => Ok(schema.operand(call, param).cloned()),
+        Legalized::Kernel(hint) => match rx_ops::compute::lower(&info, &value.ty) {
+            Ok(made) => kernel::call(&info, made, hint, &value.ty, kernels, emitter).map(Some),
+            // Its types say too little, or it is a mistake that shows when it runs.
+            Err(_) => Ok(None),
+        },
+    }
+}
+
+/// The argument, with the fields of a tuple where it is a variable that is bound to one.
+fn written_out(argument: &Argument, tuples: &Tuples) -> Argument {
+    let fields = |variable: Name| tuples.get(&variable).cloned();
+    match argument {
+        Argument::Operand(expr) => match expr.as_var().and_then(fields) {
+            Some(fields) => Argument::Operand(Expr { kind: ExprKind::Tuple(fields), ..expr.clone() }),
+            None => argument.clone(),
+        },
+        other => other.clone(),
+    }
+}
+
+/// Whether no tensor of the type has a variable for its shape: `out_ty` must say the dims.
+fn is_written_out(ty: &StructInfo) -> bool {
+    match ty {
+        StructInfo::Tuple(fields) => fields.iter().all(is_written_out),
+        ty => !ty.as_tensor().is_some_and(|tensor| matches!(tensor.shape, Shape::Var { .. })),
+    }
+}
+
+/// Whether a tensor of the type lies on several devices: what computes it is made where it is known what each of them does.
+fn is_distributed(ty: &StructInfo) -> bool {
+    match ty {
+        StructInfo::DTensor(_) => true,
+        StructInfo::Tuple(fields) => fields.iter().any(is_distributed),
+        _ => false,
+    }
+}
+
+fn takes_distributed(argument: &Argument) -> bool {
+    match argument {
+        Argument::Operand(expr) => is_distributed(&expr.ty),
+        Argument::Operands(exprs) => exprs.iter().any(|expr| is_distributed(&expr.ty)),
+        _ => false,
+    }
+}

@@ -1,0 +1,81 @@
+//! What prim_funcs are made for: the devices that a module names, where types say them.
+
+use crate::Module;
+use rx_ir::{Attr, Item, StructInfo};
+use std::sync::Arc;
+
+/// A target as a module writes it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Target {
+    /// `llvm`.
+    pub(super) kind: Arc<str>,
+    /// The attribute `target` of what is made for it.
+    pub(super) attribute: Attr,
+}
+
+/// The targets of a module's devices, in order: `I.module_global_infos({"vdevice": [I.vdevice(…), …]})`.
+pub(super) fn of_module(module: &Module) -> Vec<Target> {
+    let texts = module.items.iter().filter_map(|item| match item {
+        Item::Text { text, .. } if text.contains("module_global_infos") => Some(&**text),
+        _ => None,
+    });
+    texts.flat_map(|text| text.split("I.vdevice(").skip(1)).filter_map(target).collect()
+}
+
+/// The target of what gives tensors of these types: that of the first that is somewhere (`LegalizeMutator::GetTarget`).
+pub(super) fn of_types<'t>(targets: &'t [Target], types: &[StructInfo]) -> Option<&'t Target> {
+    let device = types.iter().find_map(|ty| ty.as_tensor()?.vdevice)?;
+    // `llvm:0:global`: the number counts the devices of a kind.
+    let mut parts = device.0.as_str().split(':');
+    let (kind, number) = (parts.next()?, parts.next().map_or(Some(0), |number| number.parse().ok())?);
+    targets.iter().filter(|target| &*target.kind == kind).nth(number)
+}
+
+/// The target at the start of a device's arguments: a dictionary, or a string.
+fn target(arguments: &str) -> Option<Target> {
+    let written = first_argument(arguments)?.trim();
+    let kind = match written.split_once("\"kind\": \"") {
+        Some((_, rest)) => rest.split('"').next()?,
+        None => written.strip_prefix('"')?.split(['"', ' ']).next()?,
+    };
+    Some(Target { kind: kind.into(), attribute: Attr::Opaque(format!("T.target({written})").into()) })
+}
+
+/// What stands in front of the first comma that is in no bracket and no string.
+fn first_argument(text: &str) -> Option<&str> {
+    let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '(' | '[' | '{' => depth += 1,
+            ',' | ')' if depth == 0 => return text.get(..at),
+            ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::target;
+
+    #[test]
+    fn a_target_is_a_dictionary_or_a_string() {
+        let read = |text: &str| target(text).map(|target| (target.kind.to_string(), format!("{}", target.attribute)));
+        let dictionary = "{\"keys\": [\"cpu\"], \"kind\": \"llvm\"}";
+        assert_eq!(
+            read(&format!("{dictionary}, 0, \"global\")]")),
+            Some(("llvm".to_owned(), format!("T.target({dictionary})")))
+        );
+        assert_eq!(
+            read("\"cuda -arch=sm_80\", 0)"),
+            Some(("cuda".to_owned(), "T.target(\"cuda -arch=sm_80\")".to_owned()))
+        );
+        assert_eq!(read(""), None);
+        assert_eq!(read("target"), None);
+    }
+}
