@@ -170,7 +170,10 @@ impl simd::Routine for Call<'_> {
                 first_mask = match unusual.iter().find(same) {
                     Some((_, first)) => *first,
                     None => {
-                        if waiting == 0 && unusual.len() >= MOST_KNOWN {
+                        if unusual.len() >= MOST_KNOWN {
+                            // Nothing that waits may refer to masks that go.
+                            // SAFETY: the caller's promise.
+                            unsafe { self.sum_waiting::<V>(&mut parts, &mut waiting, &masks) };
                             unusual.clear();
                             masks.truncate(in_row);
                         }
@@ -192,21 +195,15 @@ impl simd::Routine for Call<'_> {
                 waiting += 1;
                 if waiting == BLOCK {
                     // SAFETY: the caller's promise.
-                    unsafe { self.sum::<V>(&parts, &masks) };
-                    waiting = 0;
+                    unsafe { self.sum_waiting::<V>(&mut parts, &mut waiting, &masks) };
                 }
             }
             if !self.next_row(&mut index) {
                 break;
             }
         }
-        if waiting > 0 {
-            // In the places that are left the first is computed again: all are loaded before any is stored.
-            let first = parts[0];
-            parts[waiting..].fill(first);
-            // SAFETY: as above.
-            unsafe { self.sum::<V>(&parts, &masks) };
-        }
+        // SAFETY: the caller's promise.
+        unsafe { self.sum_waiting::<V>(&mut parts, &mut waiting, &masks) };
     }
 }
 
@@ -285,6 +282,22 @@ impl Call<'_> {
             }
         }
         false
+    }
+
+    /// The sums of the parts that wait; then none does.
+    ///
+    /// # Safety
+    /// As of [`Call::sum`].
+    #[inline(always)]
+    unsafe fn sum_waiting<V: Vector>(&self, parts: &mut [Part; BLOCK], waiting: &mut usize, masks: &[u32]) {
+        if *waiting > 0 {
+            // In the places that are left the first is computed again: all are loaded before any is stored.
+            let first = parts[0];
+            parts[*waiting..].fill(first);
+            // SAFETY: the caller's promise.
+            unsafe { self.sum::<V>(parts, masks) };
+            *waiting = 0;
+        }
     }
 
     /// The sums of these parts.
