@@ -8,9 +8,9 @@ mod kernel;
 mod kernels;
 mod target;
 
-use crate::Module;
 use crate::emit::{Emitter, rewrite_bindings};
 use crate::pass::{Arguments, Parameter, Pass, PassError};
+use crate::{Module, walk};
 use kernels::Kernels;
 use rx_base::Name;
 use rx_base::name::{NameMap, NameSet, name};
@@ -81,27 +81,51 @@ fn skipped(argument: &Value) -> Result<NameSet, PassError> {
 }
 
 fn in_function(function: &mut RelaxFunction, skipped: &NameSet, kernels: &mut Kernels) -> Result<(), PassError> {
-    let mut tuples = Tuples::default();
+    let mut known = Known { scalars: scalars(function), ..Known::default() };
     rewrite_bindings(function, &mut |binding, emitter| {
         let VarBinding { variable, value: BoundValue::Expr(value), .. } = binding else { return Ok(()) };
         if let ExprKind::Tuple(fields) = &value.kind {
-            tuples.insert(*variable, fields.clone());
+            known.tuples.insert(*variable, fields.clone());
         }
-        if let Some(new) = legalize(value, skipped, &tuples, kernels, emitter)? {
+        if let Some(new) = legalize(value, skipped, &known, kernels, emitter)? {
             *value = new;
         }
         Ok(())
     })
 }
 
-/// Variables that are bound to tuples, with their fields.
-type Tuples = NameMap<Vec<Expr>>;
+/// What is known of a function's variables.
+#[derive(Default)]
+struct Known {
+    /// Those that are bound to tuples, with their fields.
+    tuples: NameMap<Vec<Expr>>,
+    /// Those that are scalars: the symbols of their names are passed by them.
+    scalars: NameMap<StructInfo>,
+}
+
+/// The variables of a function that are scalars, those of nested functions included.
+fn scalars(function: &RelaxFunction) -> NameMap<StructInfo> {
+    let is_scalar = |ty: &StructInfo| matches!(ty, StructInfo::Prim(_));
+    let of_params = |function: &RelaxFunction| {
+        function.params.iter().filter(|(_, ty)| is_scalar(ty)).cloned().collect::<Vec<(Name, StructInfo)>>()
+    };
+    let mut found: NameMap<StructInfo> = of_params(function).into_iter().collect();
+    walk::each_binding(&function.body, &mut |binding| {
+        if is_scalar(&binding.ty) {
+            found.insert(binding.variable, binding.ty.clone());
+        }
+        if let BoundValue::Function(nested) = &binding.value {
+            found.extend(of_params(nested));
+        }
+    });
+    found
+}
 
 /// What stands for a value; nothing where it stays.
 fn legalize(
     value: &Expr,
     skipped: &NameSet,
-    tuples: &Tuples,
+    known: &Known,
     kernels: &mut Kernels,
     emitter: &mut Emitter<'_>,
 ) -> Result<Option<Expr>, PassError> {
@@ -109,7 +133,7 @@ fn legalize(
     let Callee::Op(operator) = call.callee else { return Ok(None) };
     let schema = rx_ops::find(operator).filter(|schema| schema.purity == Purity::Pure && !skipped.contains(&operator));
     let Some(schema) = schema else { return Ok(None) };
-    let arguments: Vec<Argument> = call.arguments.iter().map(|argument| written_out(argument, tuples)).collect();
+    let arguments: Vec<Argument> = call.arguments.iter().map(|argument| written_out(argument, &known.tuples)).collect();
     if !is_written_out(&value.ty) || is_distributed(&value.ty) || arguments.iter().any(takes_distributed) {
         return Ok(None);
     }
@@ -121,7 +145,7 @@ fn legalize(
         Legalized::Refused(why) => Err(PassError(format!("R.{operator}: {why}"))),
         Legalized::Operand(param) => Ok(schema.operand(call, param).cloned()),
         Legalized::Kernel(hint) => match rx_ops::compute::lower(&info, &value.ty) {
-            Ok(made) => kernel::call(&info, made, hint, &value.ty, kernels, emitter).map(Some),
+            Ok(made) => kernel::call(&info, made, hint, &value.ty, &known.scalars, kernels, emitter).map(Some),
             // Its types say too little, or it is a mistake that shows when it runs.
             Err(_) => Ok(None),
         },
@@ -129,7 +153,7 @@ fn legalize(
 }
 
 /// The argument, with the fields of a tuple where it is a variable that is bound to one.
-fn written_out(argument: &Argument, tuples: &Tuples) -> Argument {
+fn written_out(argument: &Argument, tuples: &NameMap<Vec<Expr>>) -> Argument {
     let fields = |variable: Name| tuples.get(&variable).cloned();
     match argument {
         Argument::Operand(expr) => match expr.as_var().and_then(fields) {

@@ -7,6 +7,7 @@ use super::kernels::Kernels;
 use crate::emit::Emitter;
 use crate::make;
 use crate::pass::PassError;
+use rx_base::name::NameMap;
 use rx_base::{DType, Dim};
 use rx_ir::{Argument, Expr, ExprKind, PrimInfo, PrimValue, StructInfo};
 use rx_ops::compute::flatten;
@@ -14,7 +15,8 @@ use rx_ops::{CallInfo, Input, Kernel};
 use rx_tir::PrimFunc;
 use rx_tir::func::{Param, VarId};
 
-/// A call of a prim_func that does what `kernel` does, in the place of `call`, whose result has the type `result`.
+/// A call of a prim_func that does what `kernel` does, in the place of `call`, whose result has the type `result`; `variables` are
+/// the scalars among the function's variables.
 ///
 /// # Errors
 /// Where the call that is made is refused, which none is.
@@ -23,6 +25,7 @@ pub(super) fn call(
     kernel: Kernel,
     hint: &str,
     result: &StructInfo,
+    variables: &NameMap<StructInfo>,
     kernels: &mut Kernels,
     emitter: &mut Emitter<'_>,
 ) -> Result<Expr, PassError> {
@@ -34,7 +37,7 @@ pub(super) fn call(
     }
     for (at, dtype) in passed {
         let value = scalars.get(at).ok_or_else(|| PassError("a scalar has no value".to_owned()))?;
-        arguments.push(scalar(value, dtype));
+        arguments.push(scalar(value, dtype, variables));
     }
     let types: Vec<StructInfo> = arguments.iter().map(|argument| argument.ty.clone()).collect();
     let all = Expr::new(ExprKind::Tuple(arguments), StructInfo::tuple(types));
@@ -119,11 +122,14 @@ fn tensor(call: &CallInfo<'_>, input: Input, emitter: &mut Emitter<'_>) -> Resul
     })
 }
 
-/// A scalar that a call passes: a dim, or a variable of another dtype.
-fn scalar(value: &Dim, dtype: DType) -> Expr {
-    let ty = StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: Some(value.clone()) });
-    match value.as_symbol().filter(|_| dtype != DType::INT64) {
-        Some(variable) => Expr::var(variable, ty),
-        None => Expr::new(ExprKind::Prim(PrimValue::Int(value.clone())), ty),
+/// A scalar that a call passes: a variable, or a dim.
+fn scalar(value: &Dim, dtype: DType, variables: &NameMap<StructInfo>) -> Expr {
+    let variable = value.as_symbol().and_then(|symbol| Some((symbol, variables.get(&symbol)?)));
+    match variable {
+        Some((variable, ty)) => Expr::var(variable, ty.clone()),
+        None => {
+            let ty = StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: Some(value.clone()) });
+            Expr::new(ExprKind::Prim(PrimValue::Int(value.clone())), ty)
+        }
     }
 }
