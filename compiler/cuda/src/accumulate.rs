@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 use rx_tir::rewrite::substitute;
-use rx_tir::{BinaryOp, Block, BufferId, Expr, Iter, IterKind, Site, Stmt, VarId};
+use rx_tir::{BinaryOp, Block, BufferId, Expr, Iter, IterKind, PrimFunc, Site, Stmt, VarId};
 
 /// A reduction of one element.
 pub(crate) struct Reduction<'s> {
@@ -63,6 +63,20 @@ pub(crate) fn reduction(stmt: &Stmt) -> Option<Reduction<'_>> {
         return None;
     }
     Some(Reduction { loops, block, buffer: *buffer, indices: element, predicate, initial, value, site: *site })
+}
+
+/// The function in which reductions over nothing that are not held in a variable, which begins them, are begun.
+pub(crate) fn begun(func: &PrimFunc) -> PrimFunc {
+    rx_tir::begin_empty_reductions_of(func, &|nest| {
+        let mut inner = nest;
+        loop {
+            match inner {
+                _ if reduction(inner).is_some() => return false,
+                Stmt::For { body, .. } => inner = body,
+                _ => return true,
+            }
+        }
+    })
 }
 
 fn loop_var(stmt: &Stmt) -> Option<VarId> {

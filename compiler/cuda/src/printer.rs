@@ -6,6 +6,7 @@ mod intrinsic;
 mod stmt;
 mod types;
 
+use crate::accumulate::begun;
 use crate::injective::Loop;
 use crate::names::{Names, identifier};
 use crate::nests::{Nest, Unsupported, nests};
@@ -71,6 +72,7 @@ impl Module {
     }
 
     fn function(&mut self, number: usize, func: &PrimFunc) -> Result<CudaFunction, String> {
+        let func = &begun(func);
         let parts = nests(func);
         let mut result = CudaFunction {
             name: func.name,

@@ -20,20 +20,25 @@ struct Loop {
 /// does that, under the condition that one of them is empty. What cannot be empty stays as it is, and so do blocks among
 /// whose loops something else stands.
 pub fn begin_empty_reductions(func: &PrimFunc) -> PrimFunc {
+    begin_empty_reductions_of(func, &|_| true)
+}
+
+/// The same of those nests that `concerns` accepts: others are begun in another way.
+pub fn begin_empty_reductions_of(func: &PrimFunc, concerns: &dyn Fn(&Stmt) -> bool) -> PrimFunc {
     let mut begun = func.clone();
-    begun.body = rewritten(&func.body, &mut begun);
+    begun.body = rewritten(&func.body, &mut begun, concerns);
     begun
 }
 
-fn rewritten(stmt: &Stmt, func: &mut PrimFunc) -> Stmt {
+fn rewritten(stmt: &Stmt, func: &mut PrimFunc, concerns: &dyn Fn(&Stmt) -> bool) -> Stmt {
     let mut loops = Vec::new();
     if let Some(block) = nest(stmt, &mut loops) {
-        return match begun(&loops, block, func) {
+        return match concerns(stmt).then(|| begun(&loops, block, func)).flatten() {
             Some(begun) => Stmt::seq([begun, stmt.clone()]),
             None => stmt.clone(),
         };
     }
-    map_children(stmt.clone(), &mut |child| rewritten(child, func))
+    map_children(stmt.clone(), &mut |child| rewritten(child, func, concerns))
 }
 
 /// The block with an init that a statement is, with nothing but loops around it.

@@ -19,7 +19,7 @@ pub use bind::{BindError, bind_symbols, evaluate_index};
 pub use builder::KernelBuilder;
 pub use count::{Count, count};
 pub use dim::{of_dim, to_dim};
-pub use empty_reduction::begin_empty_reductions;
+pub use empty_reduction::{begin_empty_reductions, begin_empty_reductions_of};
 pub use expr::{BinaryOp, CompareOp, Expr, Intrinsic, UnaryOp};
 pub use func::{Buffer, BufferId, Param, PrimFunc, Scope, Var, VarId};
 pub use stmt::{Block, Iter, IterKind, LoopKind, Site, Stmt};
