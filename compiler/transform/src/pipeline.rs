@@ -17,8 +17,8 @@ pub const ALL: &[Sequence] = &[Sequence {
     name: "default",
     passes: "CanonicalizeBindings, InlinePrivateFunctions, EliminateCommonSubexpr, FoldConstant, DecomposeOpsForInference, \
              RemoveRedundantReshape, ReorderTakeAfterMatmul, CombineParallelMatmul, LiftTransformParams, KeepRawEntry, \
-             DeadCodeElimination",
-    doc: "What makes a program for inference smaller and faster, whatever it runs on.",
+             DeadCodeElimination, LegalizeOps, AnnotateTIROpPattern, FuseOps, FuseTIR",
+    doc: "What makes a program for inference smaller, and then kernels of it, as TVM's `zero` pipeline ends.",
 }];
 
 /// The passes of the sequence called `name`.
