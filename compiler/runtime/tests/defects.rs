@@ -67,9 +67,14 @@ fn outcome(text: &Text, backend: impl Backend, arguments: &[Tensor]) -> Result<V
     text.run(true, backend, arguments).result.map(Output::tensors)
 }
 
-/// As [`outcome`], of what does not take too long.
-fn short(text: &Text, backend: impl Backend, arguments: &[Tensor]) -> Option<Result<Vec<Tensor>, RunError>> {
-    let limits = Limits { rounds: Some(MOST_ROUNDS), bytes: None };
+/// As [`outcome`], of what takes at most so many rounds.
+fn short(
+    text: &Text,
+    backend: impl Backend,
+    arguments: &[Tensor],
+    rounds: u64,
+) -> Option<Result<Vec<Tensor>, RunError>> {
+    let limits = Limits { rounds: Some(rounds), bytes: None };
     let result = text.run_within(limits, true, backend, arguments).result.map(Output::tensors);
     (!matches!(&result, Err(error) if error.to_string().starts_with("stopped"))).then_some(result)
 }
@@ -97,6 +102,18 @@ fn same(a: &Result<Vec<Tensor>, RunError>, b: &Result<Vec<Tensor>, RunError>) ->
 
 #[test]
 fn what_is_right_gives_one_result_everywhere() {
+    one_result_everywhere(MOST_ROUNDS);
+}
+
+/// The largest convolutions, too: minutes.
+#[test]
+#[ignore = "takes minutes"]
+fn what_is_right_and_large_gives_one_result_everywhere() {
+    one_result_everywhere(1 << 36);
+}
+
+/// Runs what is right on the CPU and, where it takes no more than so many rounds, on the interpreter and as CUDA.
+fn one_result_everywhere(rounds: u64) {
     let Some(defects) = defects() else { return };
     let simulated = rx_cuda::simulator::compiler().is_ok();
     if !simulated {
@@ -109,7 +126,7 @@ fn what_is_right_gives_one_result_everywhere() {
         let arguments = arguments(&text);
         let compiled = outcome(&text, Cpu::default(), &arguments);
         let mut others = Vec::new();
-        if let Some(other) = short(&text, Interpreter::default(), &arguments) {
+        if let Some(other) = short(&text, Interpreter::default(), &arguments, rounds) {
             interpreted += 1;
             others.push(("the interpreter", other));
             if simulated {
