@@ -282,7 +282,11 @@ inline void rx_cpu_run_block(unsigned threads) {
     } while (rx_cpu_release(threads));
 }
 
-inline void rx_cpu_launch(void (*kernel)(void**), rx_cpu_index grid, rx_cpu_index block, void** arguments) {
+// Shared memory whose size the launch decides; each block finds all its bytes 0xff, so that what is not written is NaN.
+static unsigned char* rx_cpu_shared = nullptr;
+#define RX_SHARED(name) unsigned char* name = rx_cpu_shared
+
+inline void rx_cpu_launch(void (*kernel)(void**), rx_cpu_index grid, rx_cpu_index block, size_t shared, void** arguments) {
     unsigned threads = block.x * block.y * block.z;
     uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
     if (rx_cpu_fibers.size() < threads) rx_cpu_fibers.resize(threads);
@@ -290,11 +294,17 @@ inline void rx_cpu_launch(void (*kernel)(void**), rx_cpu_index grid, rx_cpu_inde
     rx_cpu_arguments = arguments;
     rx_cpu_grid_extent = grid;
     rx_cpu_block_extent = block;
+    // As many bytes as the launch says and no more, so that the sanitizer sees what goes past the end.
+    void* bytes = nullptr;
+    if (posix_memalign(&bytes, 1024, shared ? shared : 1)) rx_cpu_die("no shared memory");
+    rx_cpu_shared = (unsigned char*)bytes;
     for (uint64_t place = 0; place < blocks; ++place) {
+        memset(rx_cpu_shared, 0xff, shared);
         uint64_t at = rx_cpu_place(place, blocks);
         rx_cpu_block = {(unsigned)(at % grid.x), (unsigned)(at / grid.x % grid.y), (unsigned)(at / grid.x / grid.y)};
         rx_cpu_run_block(threads);
     }
+    free(rx_cpu_shared);
 }
 
 // Calls a kernel with arguments as the driver passes them: a pointer to each.

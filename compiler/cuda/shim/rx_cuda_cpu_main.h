@@ -3,7 +3,7 @@
 //
 //   1 id:u32 bytes:u64 data    a buffer with contents
 //   2 id:u32 bytes:u64         a buffer without: every byte is 0xff, so that floats not written are NaN
-//   3 kernel:u32 grid:u32 block:u32 count:u32 (1 id:u64 | 0 value:u64)*   a launch
+//   3 kernel:u32 grid:3*u32 block:3*u32 shared:u32 count:u32 (1 id:u64 | 0 value:u64)*   a launch
 //   4 id:u32                   writes the buffer's bytes to the output
 //   5 id:u32                   frees a buffer
 //   6 order:u32 seed:u64       the order of blocks and threads from here on
@@ -36,7 +36,10 @@ int main() {
             else if (bytes && !rx_cpu_read(data, bytes)) rx_cpu_die("the input ends too early");
             buffers[id] = {data, bytes};
         } else if (command == 3) {
-            uint32_t kernel = rx_cpu_get<uint32_t>(), grid = rx_cpu_get<uint32_t>(), block = rx_cpu_get<uint32_t>();
+            uint32_t kernel = rx_cpu_get<uint32_t>();
+            uint32_t shape[7];
+            for (uint32_t& extent : shape) extent = rx_cpu_get<uint32_t>();
+            rx_cpu_index grid = {shape[0], shape[1], shape[2]}, block = {shape[3], shape[4], shape[5]};
             uint32_t count = rx_cpu_get<uint32_t>();
             std::vector<uint64_t> values(count);
             std::vector<void*> arguments(count);
@@ -46,7 +49,7 @@ int main() {
                 if (is_buffer) values[at] = (uint64_t)buffers[(uint32_t)values[at]].data;
                 arguments[at] = &values[at];
             }
-            rx_cpu_launch(rx_cpu_kernels[kernel], {grid, 1, 1}, {block, 1, 1}, arguments.data());
+            rx_cpu_launch(rx_cpu_kernels[kernel], grid, block, shape[6], arguments.data());
         } else if (command == 4) {
             rx_cpu_buffer buffer = buffers[rx_cpu_get<uint32_t>()];
             if (buffer.bytes && fwrite(buffer.data, 1, buffer.bytes, stdout) != buffer.bytes) rx_cpu_die("the output is closed");

@@ -6,7 +6,7 @@
 
 use crate::nvrtc::{self, NvrtcError, Output};
 use crate::source::{ArgumentValue, CudaSource, Fault, Launch, PlanError};
-use cudarc::driver::sys::{CUevent_flags, CUresult};
+use cudarc::driver::sys::{CUevent_flags, CUfunction_attribute, CUresult};
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig, PushKernelArg,
 };
@@ -236,13 +236,26 @@ impl Device {
         let loaded = self.context.load_module(Ptx::from_binary(image)).map_err(failed("loading the kernels"))?;
         let mut kernels = Vec::with_capacity(source.functions.len());
         for function in &source.functions {
-            let load =
-                |kernel: &crate::KernelInfo| loaded.load_function(&kernel.name).map_err(failed("finding a kernel"));
-            kernels.push(function.kernels.iter().map(load).collect::<Result<Vec<_>, _>>()?);
+            let load = |kernel: &crate::KernelInfo| {
+                let function = loaded.load_function(&kernel.name).map_err(failed("finding a kernel"))?;
+                allow_shared(&function, kernel.shape.shared_bytes)?;
+                Ok(function)
+            };
+            kernels.push(function.kernels.iter().map(load).collect::<Result<Vec<_>, DeviceError>>()?);
         }
         let cell = RefCell::new(self.upload(&[0; CELL_BYTES])?);
         Ok(Module { device: self, source, kernels, cell })
     }
+}
+
+/// A kernel may have more shared memory than every device gives unasked only where that is said before.
+fn allow_shared(function: &CudaFunction, bytes: u32) -> Result<(), DeviceError> {
+    const UNASKED: u32 = 48 << 10;
+    if bytes <= UNASKED {
+        return Ok(());
+    }
+    let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    function.set_attribute(most, bytes.cast_signed()).map_err(failed("asking for shared memory"))
 }
 
 /// Bytes of the error cell: three numbers.
@@ -334,8 +347,8 @@ impl Module<'_> {
         for argument in &arguments {
             builder.arg(argument);
         }
-        let config =
-            LaunchConfig { grid_dim: (launch.grid, 1, 1), block_dim: (launch.block, 1, 1), shared_mem_bytes: 0 };
+        let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
+        let config = LaunchConfig { grid_dim: grid, block_dim: block, shared_mem_bytes: launch.shared_bytes };
         // SAFETY: the arguments are the printed kernel's, in its order: pointers are of 8 bytes, and of a scalar the driver
         // reads the low bytes that its type has. Buffers have the sizes the kernel was printed for, as checked by the
         // caller, live until the stream has passed this launch, and are written by nobody else meanwhile.

@@ -1,11 +1,9 @@
-//! CUDA C of loop-level functions by the plain rule, and everything between that text and numbers.
+//! CUDA C of loop-level functions, and everything between that text and numbers.
 //!
-//! The plain rule: each top-level loop nest of a function is one kernel, with one thread per element it computes. Loops
-//! that write different elements become threads; the others run inside a thread, in order. Nothing is tiled and nothing
-//! is shared between threads, so what is printed can be read against the loops it comes from. A nest that the analysis
-//! cannot show independent runs in one thread.
+//! A function's statements become kernels by schedule [`rules`], asked in order: each takes some statements or says why it
+//! does not, and the last takes everything.
 //!
-//! - [`module`] prints functions, [`listing`] for people; [`CudaFunction::plan`] says what is launched for given extents.
+//! - [`module`] prints functions for a [`rules::Target`], [`listing`] for people; [`CudaFunction::plan`] says what is launched for given extents.
 //! - [`nvrtc`] compiles the text for an architecture.
 //! - [`device`] runs it on a GPU.
 //! - [`simulator`] runs the same text on the CPU, compiled by a C++ compiler.
@@ -16,17 +14,18 @@ mod accumulate;
 pub mod device;
 mod injective;
 mod names;
-mod nests;
 pub mod nvrtc;
 mod parallel;
 mod prelude;
 mod printer;
+pub mod rules;
 pub mod simulator;
 mod source;
+mod statements;
 
-pub use nests::Unsupported;
 pub use printer::{listing, module};
 pub use source::{
-    Argument, ArgumentValue, BLOCK_SIZE, Check, CheckSite, CudaFunction, CudaSource, Fault, KernelInfo, Launch,
-    Listing, MOST_ROUNDS, Plan, PlanError, Temporary,
+    Argument, ArgumentValue, BLOCK_SIZE, Check, CheckSite, Choice, CudaFunction, CudaSource, Fault, KernelInfo, Launch,
+    LaunchShape, Listing, MOST_BLOCKS, MOST_ROUNDS, Plan, PlanError, Temporary,
 };
+pub use statements::Unsupported;

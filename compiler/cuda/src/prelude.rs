@@ -142,15 +142,60 @@ static __device__ __forceinline__ rx_f8e5m2 rx_float_to_f8e5m2(float x) {
 ",
     },
     Helper {
-        name: "rx_fail",
+        name: "RX_SHARED",
         needs: &[],
         text: "\
-// Writes the first failed check into the error cell, and ends the thread.
-static __device__ void rx_fail(unsigned long long* rx_error, int site, long long value, long long extent) {
+// Shared memory whose size the launch decides.
+#ifndef RX_SHARED
+#define RX_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
+#endif
+",
+    },
+    Helper {
+        name: "rx_note",
+        needs: &[],
+        text: "\
+// Writes the first failed check into the error cell.
+static __device__ void rx_note(unsigned long long* rx_error, int site, long long value, long long extent) {
     if (atomicCAS(&rx_error[0], 0ULL, (unsigned long long)site + 1ULL) == 0ULL) {
         rx_error[1] = (unsigned long long)value;
         rx_error[2] = (unsigned long long)extent;
     }
+}
+",
+    },
+    Helper {
+        name: "rx_check_on",
+        needs: &["rx_note"],
+        text: "\
+// An index that nothing proves in range, in threads that wait for each other: a wrong one is noted, and the first taken.
+static __device__ __forceinline__ long long rx_check_on(long long index, long long extent, int site, unsigned long long* rx_error) {
+    if (index >= 0 && index < extent) return index;
+    rx_note(rx_error, site, index, extent);
+    return 0;
+}
+",
+    },
+    Helper {
+        name: "rx_divisor_on",
+        needs: &["rx_note"],
+        text: "\
+// A divisor that may be zero, in threads that wait for each other: zero is noted, and 1 taken.
+template <typename T>
+static __device__ __forceinline__ T rx_divisor_on(T divisor, int site, unsigned long long* rx_error) {
+    if (divisor != 0) return divisor;
+    rx_note(rx_error, site, 0, 0);
+    return (T)1;
+}
+",
+    },
+    Helper {
+        name: "rx_fail",
+        needs: &["rx_note"],
+        text: "\
+// Writes the first failed check into the error cell, and ends the thread.
+static __device__ void rx_fail(unsigned long long* rx_error, int site, long long value, long long extent) {
+    rx_note(rx_error, site, value, extent);
 #ifdef __CUDA_ARCH__
     asm volatile(\"exit;\" ::: \"memory\");
 #else

@@ -1,43 +1,44 @@
 //! Functions as CUDA C.
 
 mod arithmetic;
-mod expr;
+pub(crate) mod expr;
 mod intrinsic;
 mod stmt;
-mod types;
+pub(crate) mod types;
 
 use crate::accumulate::begun;
 use crate::injective::Loop;
 use crate::names::{Names, identifier};
-use crate::nests::{Nest, Unsupported, nests};
 use crate::prelude;
-use crate::source::{Argument, BLOCK_SIZE, CudaFunction, CudaSource, KernelInfo, Listing, Sites, Temporary};
+use crate::rules::{Declined, KernelBody, Schedule, Target, Task, buffers_of};
+use crate::source::{Argument, Choice, CudaFunction, CudaSource, KernelInfo, Listing, Sites, Temporary};
+use crate::statements::{Unsupported, statements};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::DType;
 use rx_tir::{Buffer, BufferId, Expr, Param, PrimFunc, Site, Stmt, VarId};
 use std::fmt::Write as _;
 
-/// Prints functions into one text, a kernel per top-level loop nest.
+/// Prints functions into one text: kernels for their statements, as the target's rules make them.
 ///
 /// Indices are printed as they are: what is not proved in range must stand in an [`Expr::Checked`]. Strides of buffers
 /// are ignored, as they are by the interpreter: every buffer is dense and row-major.
 ///
 /// # Errors
 /// Where a function has a dtype, an intrinsic or a form that the text has no words for.
-pub fn module(funcs: &[&PrimFunc]) -> Result<CudaSource, Unsupported> {
-    let mut module = Module::default();
+pub fn module(funcs: &[&PrimFunc], target: &Target) -> Result<CudaSource, Unsupported> {
+    let mut module = Module::new(target);
     let mut functions = Vec::with_capacity(funcs.len());
     for (number, func) in funcs.iter().enumerate() {
         let unsupported = |what| Unsupported { function: func.name, what };
         functions.push(module.function(number, func).map_err(unsupported)?);
     }
     let text = format!("{}{}\n", module.head(), module.kernels.trim_end());
-    Ok(CudaSource { text, functions, sites: module.sites.list })
+    Ok(CudaSource { text, functions, sites: module.sites.list, choices: module.choices })
 }
 
 /// Functions as text to be read: what [`module`] prints, function by function, and without those it has no words for.
-pub fn listing(funcs: &[&PrimFunc]) -> Listing {
-    let mut module = Module::default();
+pub fn listing(funcs: &[&PrimFunc], target: &Target) -> Listing {
+    let mut module = Module::new(target);
     let mut functions = Vec::with_capacity(funcs.len());
     for (number, func) in funcs.iter().enumerate() {
         let helpers = module.helpers.len();
@@ -51,33 +52,54 @@ pub fn listing(funcs: &[&PrimFunc]) -> Listing {
             }
         });
     }
-    Listing { head: module.head(), functions }
+    Listing { head: module.head(), functions, choices: module.choices }
 }
 
 /// What all kernels of a text share.
-#[derive(Default)]
-struct Module {
+struct Module<'t> {
+    target: &'t Target,
     kernel_names: Names,
     helpers: Vec<&'static str>,
     sites: Sites,
     kernels: String,
+    choices: Vec<Choice>,
 }
 
-impl Module {
+/// A function on its way to text.
+struct Function<'f> {
+    func: &'f PrimFunc,
+    number: usize,
+    /// Buffers that live between its statements.
+    temporaries: Vec<BufferId>,
+    result: CudaFunction,
+}
+
+impl<'t> Module<'t> {
+    fn new(target: &'t Target) -> Module<'t> {
+        Module {
+            target,
+            kernel_names: Names::default(),
+            helpers: Vec::new(),
+            sites: Sites::default(),
+            kernels: String::new(),
+            choices: Vec::new(),
+        }
+    }
+
     /// What stands before the kernels: the first line, and the helpers they use.
     fn head(&self) -> String {
         let helpers = prelude::text(&self.helpers);
         let space = if helpers.is_empty() { "" } else { "\n" };
-        format!("// CUDA C by rx: one thread per element. It needs no header.\n\n{helpers}{space}")
+        format!("// CUDA C by rx. It needs no header.\n\n{helpers}{space}")
     }
 
     fn function(&mut self, number: usize, func: &PrimFunc) -> Result<CudaFunction, String> {
         let func = &begun(func);
-        let parts = nests(func);
+        let parts = statements(func);
         let mut result = CudaFunction {
             name: func.name,
             params: func.params.clone(),
-            kernels: Vec::with_capacity(parts.nests.len()),
+            kernels: Vec::new(),
             temporaries: Vec::new(),
             vars: func.vars.iter().map(|var| var.dtype).collect(),
             buffers: func.buffer_params().map(|id| (func.buffer(id).shape.clone(), func.buffer(id).dtype)).collect(),
@@ -86,19 +108,122 @@ impl Module {
             let buffer = func.buffer(*id);
             result.temporaries.push(Temporary { name: buffer.name.to_string(), bytes: bytes_of(buffer) });
         }
-        for (at, nest) in parts.nests.iter().enumerate() {
-            let suffix = if parts.nests.len() > 1 { format!("_{at}") } else { String::new() };
-            let name = self.kernel_names.fresh(&format!("{}_kernel{suffix}", identifier(&func.name)));
-            let mut kernel = Kernel::new(func, number, &parts.temporaries, self);
-            let info = kernel.print(name, nest)?;
-            let Kernel { text, scratch, .. } = kernel;
-            self.kernels.push_str(&text);
-            self.kernels.push('\n');
-            result.temporaries.extend(scratch);
-            result.kernels.push(info);
+        let mut function = Function { func, number, temporaries: parts.temporaries, result };
+        let mut left = parts.statements.as_slice();
+        while !left.is_empty() {
+            let taken = self.schedule(&mut function, left)?;
+            left = left.get(taken.max(1)..).unwrap_or_default();
+        }
+        let Function { mut result, temporaries, .. } = function;
+        let passed: FxHashSet<Argument> =
+            result.kernels.iter().flat_map(|kernel| kernel.arguments.iter().copied()).collect();
+        for at in (0..temporaries.len()).filter(|at| !passed.contains(&Argument::Temporary(*at))) {
+            result.temporaries[at].bytes = Expr::int(0);
         }
         Ok(result)
     }
+
+    /// Has the first rule that takes the statements' front print it; gives how many statements that were.
+    fn schedule(
+        &mut self,
+        function: &mut Function<'_>,
+        left: &[crate::statements::Statement],
+    ) -> Result<usize, String> {
+        let (func, target) = (function.func, self.target);
+        let temporaries = function.temporaries.clone();
+        let task = Task { func, statements: left, temporaries: &temporaries, target };
+        let mut declined = Vec::new();
+        for rule in target.rules.rules() {
+            let why = match rule.take(&task) {
+                Ok(schedule) => match self.print(function, rule.name, &schedule) {
+                    Ok(kernels) => {
+                        let taken = schedule.taken;
+                        let blocks = left.iter().take(taken).flat_map(|one| blocks_of(&one.stmt)).collect();
+                        self.choices.push(Choice {
+                            function: function.number,
+                            blocks,
+                            rule: rule.name,
+                            kernels,
+                            note: schedule.note,
+                            declined,
+                        });
+                        return Ok(taken);
+                    }
+                    Err(why) => why,
+                },
+                Err(Declined(why)) => why,
+            };
+            declined.push((rule.name, why));
+        }
+        Err(declined.pop().map_or_else(|| "no rule is asked".to_owned(), |(_, why)| why))
+    }
+
+    /// Prints what a rule made; where that fails nothing is left of it.
+    fn print(
+        &mut self,
+        function: &mut Function<'_>,
+        rule: &'static str,
+        schedule: &Schedule,
+    ) -> Result<Vec<String>, String> {
+        let before = (self.helpers.len(), self.kernels.len());
+        let (kernels, temporaries) = (function.result.kernels.len(), function.result.temporaries.len());
+        let scratch = schedule.scratch.iter();
+        let scratch = scratch.map(|one| Temporary { name: one.name.to_owned(), bytes: one.bytes.clone() });
+        function.result.temporaries.extend(scratch);
+        let printed = self.kernels_of(function, rule, schedule, temporaries);
+        if printed.is_err() {
+            self.helpers.truncate(before.0);
+            self.kernels.truncate(before.1);
+            for kernel in function.result.kernels.drain(kernels..) {
+                self.kernel_names.forget(&kernel.name);
+            }
+            function.result.temporaries.truncate(temporaries);
+        }
+        printed
+    }
+
+    fn kernels_of(
+        &mut self,
+        function: &mut Function<'_>,
+        rule: &'static str,
+        schedule: &Schedule,
+        first_scratch: usize,
+    ) -> Result<Vec<String>, String> {
+        let mut names = Vec::new();
+        for body in &schedule.kernels {
+            let func = body.func().unwrap_or(function.func);
+            let wanted = format!("{}_kernel", identifier(&function.func.name));
+            let name = self.kernel_names.fresh(&wanted);
+            let mut kernel = Kernel::new(func, function.number, &function.temporaries, self);
+            kernel.first_of_schedule = first_scratch;
+            kernel.first_scratch = function.result.temporaries.len();
+            kernel.is_cooperative = body.is_cooperative();
+            let info = kernel.print(&name, rule, &schedule.note, &**body);
+            let Kernel { text, scratch, .. } = kernel;
+            if info.is_err() {
+                self.kernel_names.forget(&name);
+            }
+            self.kernels.push_str(&text);
+            self.kernels.push('\n');
+            function.result.temporaries.extend(scratch);
+            function.result.kernels.push(info?);
+            names.push(name);
+        }
+        Ok(names)
+    }
+}
+
+/// The blocks in a statement by their names, each once.
+fn blocks_of(stmt: &Stmt) -> Vec<String> {
+    let mut blocks: Vec<String> = Vec::new();
+    stmt.walk(&mut |part| {
+        if let Stmt::Block(block) = part
+            && !blocks.iter().any(|known| *known == *block.name)
+        {
+            blocks.push(block.name.to_string());
+        }
+    });
+    blocks
 }
 
 /// Bytes of a buffer, an `int64`.
@@ -108,8 +233,9 @@ fn bytes_of(buffer: &Buffer) -> Expr {
     })
 }
 
-/// A kernel on its way to text.
-struct Kernel<'m> {
+/// A kernel on its way to text. Rules print what they made through it: lines ([`Kernel::line`]) around expressions and
+/// statements of the function ([`Kernel::operand`], [`Kernel::stmt`]), whose variables they name ([`Kernel::name_var`]).
+pub(crate) struct Kernel<'m> {
     func: &'m PrimFunc,
     /// The function's number, for its checks.
     number: usize,
@@ -129,8 +255,12 @@ struct Kernel<'m> {
     natural: FxHashSet<VarId>,
     /// Variables whose values are data, so that arithmetic on them may wrap.
     data: FxHashSet<VarId>,
-    /// The element that is held in a variable, and the variable.
-    accumulator: Option<(BufferId, String)>,
+    /// Buffers of which the one element that is asked for is held in a variable, or is another value, and that.
+    held: FxHashMap<BufferId, String>,
+    /// Whether a failed check must not end the thread: see [`KernelBody::is_cooperative`].
+    is_cooperative: bool,
+    /// The number of the first scratch buffer of the schedule it belongs to.
+    first_of_schedule: usize,
     site: Site,
     uses_error: bool,
     /// Threads, for memory that each needs of its own.
@@ -143,13 +273,13 @@ struct Kernel<'m> {
 
 /// How a buffer is named.
 #[derive(Clone)]
-struct BufferText {
-    name: String,
-    shape: Vec<Expr>,
+pub(crate) struct BufferText {
+    pub(crate) name: String,
+    pub(crate) shape: Vec<Expr>,
 }
 
 impl<'m> Kernel<'m> {
-    fn new(func: &'m PrimFunc, number: usize, temporaries: &[BufferId], module: &'m mut Module) -> Kernel<'m> {
+    fn new(func: &'m PrimFunc, number: usize, temporaries: &[BufferId], module: &'m mut Module<'_>) -> Kernel<'m> {
         let mut names = Names::default();
         // The words the frame of every kernel uses.
         names.fresh("thread");
@@ -172,7 +302,9 @@ impl<'m> Kernel<'m> {
             symbols: symbols.collect(),
             natural: FxHashSet::default(),
             data: FxHashSet::default(),
-            accumulator: None,
+            held: FxHashMap::default(),
+            is_cooperative: false,
+            first_of_schedule: temporaries.len(),
             site: Site { origin: None, operator: func.name },
             uses_error: false,
             threads: None,
@@ -183,54 +315,41 @@ impl<'m> Kernel<'m> {
         }
     }
 
-    /// Prints a nest, its comment and frame; the host's part is the result.
-    fn print(&mut self, name: String, nest: &Nest) -> Result<KernelInfo, String> {
-        self.declare_written(&nest.body);
+    /// Prints a kernel, its comment and frame; the host's part is the result.
+    fn print(&mut self, name: &str, rule: &str, note: &str, body: &dyn KernelBody) -> Result<KernelInfo, String> {
+        let statements = body.statements();
+        statements.iter().for_each(|stmt| self.declare_written(stmt));
         self.natural.extend(self.symbols.clone());
-        let threads = (!nest.threads.is_empty()).then(|| {
-            nest.threads
-                .iter()
-                .fold(Expr::int(1), |product, one| product * one.extent.clone().cast(DType::INT64).max(Expr::int(0)))
-        });
-        self.threads = threads.clone();
-        self.pass_buffers_in_order(nest);
-        if !nest.threads.is_empty() {
-            self.thread_index(&nest.threads)?;
-        }
-        self.stmt(&nest.body)?;
-        let body = std::mem::take(&mut self.text);
+        self.pass_buffers_in_order(&statements, &body.kept());
+        body.print(self)?;
+        let inner = std::mem::take(&mut self.text);
         if self.uses_error {
             self.parameters.push(("unsigned long long* rx_error".to_owned(), Argument::Error));
         }
-        let comment = self.comment(nest);
-        let bound = if threads.is_some() { BLOCK_SIZE } else { 1 };
+        let comment = self.comment(&statements, rule, note);
+        let shape = body.shape();
         let parameters: Vec<&str> = self.parameters.iter().map(|(text, _)| text.as_str()).collect();
+        let bound = shape.block_threads();
         let head = format!("extern \"C\" __global__ void __launch_bounds__({bound}) {name}(");
         let one_line = format!("{head}{}) {{", parameters.join(", "));
         let head = match one_line.len() <= 120 {
             true => one_line,
             false => format!("{head}\n    {}) {{", parameters.join(",\n    ")),
         };
-        self.text = format!("{comment}{head}\n{body}}}\n");
+        self.text = format!("{comment}{head}\n{inner}}}\n");
         let arguments = self.parameters.iter().map(|(_, argument)| *argument).collect();
-        Ok(KernelInfo { name, threads, arguments })
+        Ok(KernelInfo { name: name.to_owned(), shape, arguments })
+    }
+
+    /// Says how many threads of the plain rule there are: each has a part of its own of buffers too large for it.
+    pub(crate) fn has_threads(&mut self, threads: Option<Expr>) {
+        self.threads = threads;
     }
 
     /// Buffers become parameters in the order of the function's, temporaries after; so the text reads like a call.
-    fn pass_buffers_in_order(&mut self, nest: &Nest) {
-        let mut used = FxHashSet::default();
-        nest.body.walk(&mut |stmt| {
-            if let Stmt::Store { buffer, .. } = stmt {
-                used.insert(*buffer);
-            }
-            for expr in stmt.expressions() {
-                expr.walk(&mut |part| {
-                    if let Expr::Load { buffer, .. } = part {
-                        used.insert(*buffer);
-                    }
-                });
-            }
-        });
+    fn pass_buffers_in_order(&mut self, statements: &[&Stmt], kept: &[BufferId]) {
+        let mut used: FxHashSet<BufferId> = statements.iter().flat_map(|stmt| buffers_of(stmt)).collect();
+        used.retain(|id| !kept.contains(id));
         let params: Vec<BufferId> = self.func.buffer_params().collect();
         let mut temporaries: Vec<(usize, BufferId)> = self.temporaries.iter().map(|(id, at)| (*at, *id)).collect();
         temporaries.sort_unstable();
@@ -248,7 +367,7 @@ impl<'m> Kernel<'m> {
     }
 
     /// A buffer of the host as a parameter of the kernel.
-    fn global_buffer(&mut self, id: BufferId) -> Option<BufferText> {
+    pub(crate) fn global_buffer(&mut self, id: BufferId) -> Option<BufferText> {
         if let Some(known) = self.buffers.get(&id) {
             return Some(known.clone());
         }
@@ -269,7 +388,7 @@ impl<'m> Kernel<'m> {
     }
 
     /// The thread's number, and the values it stands for of each loop.
-    fn thread_index(&mut self, loops: &[Loop]) -> Result<(), String> {
+    pub(crate) fn thread_index(&mut self, loops: &[Loop]) -> Result<(), String> {
         self.line("const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;");
         let extents: Vec<Expr> = loops.iter().map(|one| one.extent.clone().cast(DType::INT64)).collect();
         // The constants are one factor, behind the others.
@@ -312,13 +431,18 @@ impl<'m> Kernel<'m> {
         Ok(())
     }
 
-    /// Where the nest comes from.
-    fn comment(&self, nest: &Nest) -> String {
+    /// Where the statements come from, and how they are scheduled.
+    fn comment(&self, statements: &[&Stmt], rule: &str, note: &str) -> String {
         let mut sources: Vec<String> = Vec::new();
         let mut blocks: Vec<String> = Vec::new();
-        nest.body.walk(&mut |stmt| match stmt {
-            Stmt::Block(block) if !blocks.contains(&block.name.to_string()) => blocks.push(block.name.to_string()),
-            Stmt::Store { site, .. } => {
+        for stmt in statements {
+            for block in blocks_of(stmt) {
+                if !blocks.contains(&block) {
+                    blocks.push(block);
+                }
+            }
+            stmt.walk(&mut |part| {
+                let Stmt::Store { site, .. } = part else { return };
                 let source = match site.origin {
                     Some(origin) => format!("{} ({}, statement {})", site.operator, origin.item, origin.statement),
                     None => site.operator.to_string(),
@@ -326,16 +450,12 @@ impl<'m> Kernel<'m> {
                 if !sources.contains(&source) {
                     sources.push(source);
                 }
-            }
-            _ => {}
-        });
+            });
+        }
         let one_line = |parts: &[String]| parts.join(", ").replace(['\n', '\r', '\\'], " ");
         let mut text = format!("// {}", one_line(&[self.func.name.to_string()]));
         if !blocks.is_empty() {
             let _ = write!(text, ": {}", one_line(&blocks));
-        }
-        if nest.threads.is_empty() {
-            text.push_str(", in one thread");
         }
         text.push('\n');
         if !sources.is_empty() {
@@ -346,11 +466,49 @@ impl<'m> Kernel<'m> {
         if !origins.is_empty() {
             let _ = writeln!(text, "// for {}", one_line(&origins));
         }
+        let note = [note.to_owned()];
+        let _ = match note[0].is_empty() {
+            true => writeln!(text, "// schedule {rule}"),
+            false => writeln!(text, "// schedule {rule}: {}", one_line(&note)),
+        };
         text
     }
 
+    /// The name of a new variable of the text.
+    pub(crate) fn fresh_name(&mut self, wanted: &str) -> String {
+        self.names.fresh(wanted)
+    }
+
+    /// From here on the variable is written as this text, which binds as tightly as a name. `is_natural`: it is never
+    /// negative.
+    pub(crate) fn name_var(&mut self, var: VarId, text: &str, is_natural: bool) {
+        self.vars.insert(var, text.to_owned());
+        match is_natural {
+            true => self.natural.insert(var),
+            false => self.natural.remove(&var),
+        };
+    }
+
+    /// From here on loads of the buffer are this text, a value of its dtype, whatever their indices are.
+    pub(crate) fn hold(&mut self, buffer: BufferId, text: &str) {
+        self.held.insert(buffer, text.to_owned());
+    }
+
+    /// From here on the buffer lies where this pointer or array says, dense and of this shape. Elements are in their
+    /// storage type.
+    pub(crate) fn name_buffer(&mut self, buffer: BufferId, name: &str, shape: &[Expr]) {
+        self.buffers.insert(buffer, BufferText { name: name.to_owned(), shape: shape.to_vec() });
+    }
+
+    /// The name of the schedule's scratch buffer of this number, as a pointer of this type.
+    pub(crate) fn scratch_buffer(&mut self, number: usize, name: &str, ctype: &str) -> String {
+        let name = self.names.fresh(name);
+        self.parameters.push((format!("{ctype}* {name}"), Argument::Temporary(self.first_of_schedule + number)));
+        name
+    }
+
     /// Names a variable that is bound here.
-    fn bind(&mut self, var: VarId) -> String {
+    pub(crate) fn bind(&mut self, var: VarId) -> String {
         let name = self.names.fresh(&self.func.var(var).name);
         self.vars.insert(var, name.clone());
         name
@@ -378,7 +536,8 @@ impl<'m> Kernel<'m> {
         Ok(text)
     }
 
-    fn line(&mut self, text: &str) {
+    /// A line at the current indentation.
+    pub(crate) fn line(&mut self, text: &str) {
         for _ in 0..self.indent {
             self.text.push_str("    ");
         }
@@ -386,19 +545,21 @@ impl<'m> Kernel<'m> {
         self.text.push('\n');
     }
 
-    fn need(&mut self, helper: &'static str) {
+    /// Has a helper of [`crate::prelude`] printed.
+    pub(crate) fn need(&mut self, helper: &'static str) {
         if !self.helpers.contains(&helper) {
             self.helpers.push(helper);
         }
     }
 
-    fn need_storage(&mut self, dtype: DType) {
+    pub(crate) fn need_storage(&mut self, dtype: DType) {
         if let Some(helper) = types::helper(dtype) {
             self.need(helper);
         }
     }
 
-    fn ctype(&self, dtype: DType) -> Result<&'static str, String> {
+    /// The type in which values of a dtype are computed.
+    pub(crate) fn ctype(&self, dtype: DType) -> Result<&'static str, String> {
         types::value(dtype).ok_or_else(|| format!("a value of dtype {dtype}"))
     }
 }

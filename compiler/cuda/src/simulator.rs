@@ -225,7 +225,8 @@ impl Simulator {
         for launch in &plan.launches {
             let kernel = self.first_kernels.get(call.function).map_or(0, |first| first + launch.kernel);
             input.push(3);
-            for number in [kernel as u32, launch.grid, launch.block, launch.arguments.len() as u32] {
+            let shape = launch.grid.into_iter().chain(launch.block).chain([launch.shared_bytes]);
+            for number in std::iter::once(kernel as u32).chain(shape).chain([launch.arguments.len() as u32]) {
                 input.extend(number.to_le_bytes());
             }
             for argument in &launch.arguments {

@@ -1,13 +1,16 @@
 //! What is printed, and what a host must know to launch it.
 
-use crate::nests::Unsupported;
+use crate::statements::Unsupported;
 use rustc_hash::FxHashMap;
 use rx_base::{DType, Name};
 use rx_tir::{Expr, Param, Site, VarId, evaluate_index};
 use std::fmt;
 
-/// Threads of a block of a parallel kernel.
+/// Threads of a block where a rule has no reason for another number.
 pub const BLOCK_SIZE: u32 = 256;
+
+/// The driver's limits of blocks on axes x, y and z.
+pub const MOST_BLOCKS: [u32; 3] = [i32::MAX.cast_unsigned(), 65_535, 65_535];
 
 /// Rounds that a `while` may take in a thread: a device that never ends cannot be stopped from outside.
 pub const MOST_ROUNDS: i64 = 1 << 32;
@@ -21,6 +24,25 @@ pub struct CudaSource {
     pub functions: Vec<CudaFunction>,
     /// The checks in the text, by the number a failed one writes.
     pub sites: Vec<CheckSite>,
+    /// How the statements of the functions were scheduled, in order.
+    pub choices: Vec<Choice>,
+}
+
+/// How some statements of a function are run, and what was tried before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The function, by its number.
+    pub function: usize,
+    /// The blocks that the statements hold.
+    pub blocks: Vec<String>,
+    /// The rule that took them, by its name in [`crate::rules`].
+    pub rule: &'static str,
+    /// The kernels it made.
+    pub kernels: Vec<String>,
+    /// Its tiles and why it chose them; empty where there is nothing to say.
+    pub note: String,
+    /// The rules that were asked before, and why each declined.
+    pub declined: Vec<(&'static str, String)>,
 }
 
 /// The CUDA C of some functions, to be read.
@@ -30,6 +52,8 @@ pub struct Listing {
     pub head: String,
     /// The kernels of each function given, in order; or why it has none.
     pub functions: Vec<Result<String, Unsupported>>,
+    /// How the functions' statements were scheduled, in order.
+    pub choices: Vec<Choice>,
 }
 
 /// How a function is run: temporaries are allocated, then its kernels launched in order.
@@ -54,14 +78,50 @@ pub struct CudaFunction {
 pub struct KernelInfo {
     /// Its name in the text.
     pub name: String,
-    /// How many threads it needs, over the function's scalars and symbols; none for a kernel that is one thread.
-    pub threads: Option<Expr>,
+    /// How many blocks, and of what.
+    pub shape: LaunchShape,
     /// What is passed, in order.
     pub arguments: Vec<Argument>,
 }
 
+/// How many threads a kernel is launched with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaunchShape {
+    /// Blocks on axes x, y and z: `int64` over the function's scalars and symbols. Nothing is launched where one is not
+    /// positive.
+    pub grid: [Expr; 3],
+    /// Threads of a block on axes x, y and z.
+    pub block: [u32; 3],
+    /// Bytes of shared memory that a block has beside what its text declares with a size.
+    pub shared_bytes: u32,
+}
+
+impl LaunchShape {
+    /// One thread.
+    pub fn single() -> LaunchShape {
+        LaunchShape { grid: [1, 1, 1].map(Expr::int), block: [1, 1, 1], shared_bytes: 0 }
+    }
+
+    /// At least so many threads, in blocks of [`BLOCK_SIZE`].
+    pub fn threads(threads: Expr) -> LaunchShape {
+        let size = i64::from(BLOCK_SIZE);
+        let blocks = (threads + Expr::int(size - 1)).floor_div(Expr::int(size));
+        LaunchShape { grid: [blocks, Expr::int(1), Expr::int(1)], block: [BLOCK_SIZE, 1, 1], shared_bytes: 0 }
+    }
+
+    /// Whether it is one thread, whatever the extents are.
+    pub fn is_single(&self) -> bool {
+        self.block == [1, 1, 1] && self.grid.iter().all(|blocks| blocks.as_int() == Some(1))
+    }
+
+    /// Threads of a block.
+    pub fn block_threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+}
+
 /// An argument of a kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Argument {
     /// The pointer of the function's buffer parameter of this number, scalars not counted.
     Buffer(usize),
@@ -167,10 +227,12 @@ pub struct Plan {
 pub struct Launch {
     /// Which kernel of the function.
     pub kernel: usize,
-    /// Blocks, on axis x.
-    pub grid: u32,
-    /// Threads of a block, on axis x.
-    pub block: u32,
+    /// Blocks on axes x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block on axes x, y and z.
+    pub block: [u32; 3],
+    /// Bytes of shared memory that a block has beside what its text declares with a size.
+    pub shared_bytes: u32,
     /// What is passed, in order: for a scalar its bytes, little end first.
     pub arguments: Vec<ArgumentValue>,
 }
@@ -191,14 +253,14 @@ pub enum ArgumentValue {
 /// Why a call cannot be launched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanError {
-    /// An extent of a buffer or the number of threads has no value, or one that does not fit.
+    /// An extent of a buffer or the number of blocks has no value, or one that does not fit.
     Extent(String),
-    /// More threads than a launch can have.
-    Threads {
+    /// More blocks than a launch can have on an axis.
+    Blocks {
         /// The kernel.
         kernel: String,
         /// How many it needs.
-        threads: i64,
+        blocks: i64,
     },
 }
 
@@ -206,7 +268,7 @@ impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PlanError::Extent(what) => write!(f, "the size of {what} is not known or too large"),
-            PlanError::Threads { kernel, threads } => write!(f, "{kernel} needs {threads} threads, too many to launch"),
+            PlanError::Blocks { kernel, blocks } => write!(f, "{kernel} needs {blocks} blocks, too many to launch"),
         }
     }
 }
@@ -236,19 +298,8 @@ impl CudaFunction {
         }
         let mut launches = Vec::new();
         for (number, kernel) in self.kernels.iter().enumerate() {
-            let (grid, block) = match &kernel.threads {
-                None => (1, 1),
-                Some(threads) => {
-                    let threads = evaluate(threads).ok_or_else(|| PlanError::Extent(kernel.name.clone()))?;
-                    if threads <= 0 {
-                        continue;
-                    }
-                    let blocks = threads.cast_unsigned().div_ceil(u64::from(BLOCK_SIZE));
-                    // The driver's limit on axis x.
-                    let grid = u32::try_from(blocks).ok().filter(|grid| *grid <= i32::MAX.cast_unsigned());
-                    (grid.ok_or_else(|| PlanError::Threads { kernel: kernel.name.clone(), threads })?, BLOCK_SIZE)
-                }
-            };
+            let Some(grid) = kernel.grid(&evaluate)? else { continue };
+            let LaunchShape { block, shared_bytes, .. } = kernel.shape;
             let argument = |argument: &Argument| {
                 Ok(match *argument {
                     Argument::Buffer(at) => ArgumentValue::Buffer(at),
@@ -262,9 +313,25 @@ impl CudaFunction {
                 })
             };
             let arguments = kernel.arguments.iter().map(argument).collect::<Result<_, _>>()?;
-            launches.push(Launch { kernel: number, grid, block, arguments });
+            launches.push(Launch { kernel: number, grid, block, shared_bytes, arguments });
         }
         Ok(Plan { temporaries, buffers, launches })
+    }
+}
+
+impl KernelInfo {
+    /// Its blocks on the three axes; `None` where it has none.
+    fn grid(&self, evaluate: &dyn Fn(&Expr) -> Option<i64>) -> Result<Option<[u32; 3]>, PlanError> {
+        let mut grid = [1; 3];
+        let mut is_empty = false;
+        for (axis, blocks) in self.shape.grid.iter().enumerate() {
+            let blocks = evaluate(blocks).ok_or_else(|| PlanError::Extent(self.name.clone()))?;
+            is_empty |= blocks <= 0;
+            let most = MOST_BLOCKS[axis];
+            let fits = u32::try_from(blocks.max(0)).ok().filter(|blocks| *blocks <= most);
+            grid[axis] = fits.ok_or_else(|| PlanError::Blocks { kernel: self.name.clone(), blocks })?;
+        }
+        Ok((!is_empty).then_some(grid))
     }
 }
 

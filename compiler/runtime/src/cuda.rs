@@ -1,4 +1,4 @@
-//! CUDA C by the plain rule: on a device, or simulated on the host.
+//! Kernels as CUDA C: on a device, or simulated on the host.
 
 use crate::backend::{Argument, Backend, Stage};
 use crate::budget::Budget;
@@ -7,6 +7,7 @@ use crate::error::{BuildError, Fault, RunError};
 use crate::interp::{bytes_of_memory, memory, typed};
 use rx_base::{DType, Name};
 use rx_cuda::device::{Device, DeviceBuffer, DeviceError, Module};
+use rx_cuda::rules::{RuleOrder, Target};
 use rx_cuda::simulator::{Call, Options, Order, Simulator};
 use rx_cuda::{Check, CudaSource};
 use rx_lower::{KernelId, Program};
@@ -18,10 +19,10 @@ use rx_tir::{PrimFunc, bind_symbols};
 ///
 /// # Errors
 /// Where a kernel has no CUDA C.
-pub fn source(program: &Program) -> Result<(CudaSource, Functions), BuildError> {
+pub fn source(program: &Program, target: &Target) -> Result<(CudaSource, Functions), BuildError> {
     let (index, funcs) = distinct(program);
     let funcs: Vec<PrimFunc> = funcs.into_iter().map(|func| rx_schedule::guards(func).0).collect();
-    let source = rx_cuda::module(&funcs.iter().collect::<Vec<_>>()).map_err(|error| BuildError {
+    let source = rx_cuda::module(&funcs.iter().collect::<Vec<_>>(), target).map_err(|error| BuildError {
         kernel: Name::from("cuda"),
         origins: Vec::new(),
         message: error.to_string(),
@@ -31,9 +32,9 @@ pub fn source(program: &Program) -> Result<(CudaSource, Functions), BuildError> 
 }
 
 /// The CUDA C of some kernels' functions as it is built, to be read.
-pub fn listing(funcs: &[&PrimFunc]) -> rx_cuda::Listing {
+pub fn listing(funcs: &[&PrimFunc], target: &Target) -> rx_cuda::Listing {
     let guarded: Vec<PrimFunc> = funcs.iter().map(|func| rx_schedule::guards(func).0).collect();
-    rx_cuda::listing(&guarded.iter().collect::<Vec<_>>())
+    rx_cuda::listing(&guarded.iter().collect::<Vec<_>>(), target)
 }
 
 /// The functions of a CUDA source, and the function of each kernel.
@@ -78,6 +79,7 @@ fn bits(value: f64, dtype: DType) -> Result<i64, RunError> {
 /// A CUDA device.
 pub struct Cuda {
     device: &'static Device,
+    target: Target,
     module: Option<Module<'static>>,
     functions: Functions,
 }
@@ -90,7 +92,15 @@ impl Cuda {
     pub fn probe() -> Result<Cuda, DeviceError> {
         // The device is open until the process ends: modules and memory refer to it.
         let device = Box::leak(Box::new(Device::probe()?));
-        Ok(Cuda { device, module: None, functions: Functions::default() })
+        let target = Target { arch: device.arch(), ..Target::default() };
+        Ok(Cuda { device, target, module: None, functions: Functions::default() })
+    }
+
+    /// With these rules for schedules.
+    #[must_use]
+    pub fn with_rules(mut self, rules: RuleOrder) -> Cuda {
+        self.target.rules = rules;
+        self
     }
 
     /// The device's name.
@@ -103,11 +113,11 @@ impl Backend for Cuda {
     type Memory = DeviceBuffer;
 
     fn another(&self) -> Cuda {
-        Cuda { device: self.device, module: None, functions: Functions::default() }
+        Cuda { device: self.device, target: self.target.clone(), module: None, functions: Functions::default() }
     }
 
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
-        let (source, functions) = source(program)?;
+        let (source, functions) = source(program, &self.target)?;
         let total = functions.funcs.len();
         let failed = |error: DeviceError| BuildError {
             kernel: Name::from("cuda"),
@@ -177,19 +187,27 @@ fn check_failed(fault: &rx_cuda::Fault) -> RunError {
 /// The CUDA C, compiled by a C++ compiler and run on the host with a fiber per thread: to check kernels without a GPU.
 #[derive(Default)]
 pub struct Simulated {
+    target: Target,
     simulator: Option<Simulator>,
     functions: Functions,
+}
+
+impl Simulated {
+    /// For kernels made for a target.
+    pub fn of(target: Target) -> Simulated {
+        Simulated { target, ..Simulated::default() }
+    }
 }
 
 impl Backend for Simulated {
     type Memory = Tensor;
 
     fn another(&self) -> Simulated {
-        Simulated::default()
+        Simulated::of(self.target.clone())
     }
 
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
-        let (source, functions) = source(program)?;
+        let (source, functions) = source(program, &self.target)?;
         let total = functions.funcs.len();
         let simulator = Simulator::build(&source, Options::default()).map_err(|error| BuildError {
             kernel: Name::from("cuda"),

@@ -43,7 +43,8 @@ fn relax(session: &Session) -> String {
 fn ptx(program: &Program, args: &Args) -> Result<String, Failure> {
     let number = args.arch.strip_prefix("sm_").and_then(|number| number.parse::<u32>().ok());
     let arch = number.ok_or_else(|| Failure::usage(format!("--arch {}: write sm_80", args.arch)))?;
-    let (source, _) = rx_runtime::cuda::source(program).map_err(|error| Failure::usage(error.to_string()))?;
+    let (source, _) = rx_runtime::cuda::source(program, &rx_cuda::rules::Target::default())
+        .map_err(|error| Failure::usage(error.to_string()))?;
     let ptx = rx_cuda::nvrtc::compile(&source.text, arch, rx_cuda::nvrtc::Output::Ptx);
     let ptx = ptx.map_err(|error| Failure::usage(error.to_string()))?;
     Ok(String::from_utf8_lossy(&ptx).trim_end_matches(['\0', '\n']).to_owned())
@@ -112,7 +113,7 @@ fn kernels(stage: Emit, groups: Vec<Group<'_>>, session: &Session) -> Listing {
 }
 
 fn cuda(funcs: &[&PrimFunc]) -> (String, Vec<String>) {
-    let listing = rx_runtime::cuda::listing(funcs);
+    let listing = rx_runtime::cuda::listing(funcs, &rx_cuda::rules::Target::default());
     let text = |text: Result<String, rx_cuda::Unsupported>| text.unwrap_or_else(|why| comment("//", &why.to_string()));
     (listing.head, listing.functions.into_iter().map(text).collect())
 }

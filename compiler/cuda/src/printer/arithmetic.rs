@@ -179,9 +179,10 @@ impl Kernel<'_> {
             return self.operand(divisor, PRODUCT + 1);
         }
         let site = self.divisor_site();
-        self.need("rx_divisor");
+        let helper = if self.is_cooperative { "rx_divisor_on" } else { "rx_divisor" };
+        self.need(helper);
         let ctype = self.ctype(divisor.dtype())?;
-        Ok(format!("rx_divisor<{ctype}>({}, {site}, rx_error)", self.operand(divisor, 0)?))
+        Ok(format!("{helper}<{ctype}>({}, {site}, rx_error)", self.operand(divisor, 0)?))
     }
 
     fn shift(&mut self, op: BinaryOp, left: &Expr, right: &Expr) -> Result<Bound, String> {

@@ -6,39 +6,37 @@ use rx_base::DType;
 use rx_tir::{BinaryOp, BufferId, CompareOp, Expr, UnaryOp, VarId};
 
 /// How tightly C binds, from loose to tight.
-pub(super) const CONDITIONAL: u8 = 1;
-pub(super) const OR: u8 = 2;
-pub(super) const AND: u8 = 3;
-pub(super) const BIT_OR: u8 = 4;
-pub(super) const BIT_XOR: u8 = 5;
-pub(super) const BIT_AND: u8 = 6;
-pub(super) const EQUALITY: u8 = 7;
-pub(super) const RELATION: u8 = 8;
-pub(super) const SUM: u8 = 10;
-pub(super) const PRODUCT: u8 = 11;
-pub(super) const UNARY: u8 = 12;
-pub(super) const POSTFIX: u8 = 13;
+pub(crate) const CONDITIONAL: u8 = 1;
+pub(crate) const OR: u8 = 2;
+pub(crate) const AND: u8 = 3;
+pub(crate) const BIT_OR: u8 = 4;
+pub(crate) const BIT_XOR: u8 = 5;
+pub(crate) const BIT_AND: u8 = 6;
+pub(crate) const EQUALITY: u8 = 7;
+pub(crate) const RELATION: u8 = 8;
+pub(crate) const SUM: u8 = 10;
+pub(crate) const PRODUCT: u8 = 11;
+pub(crate) const UNARY: u8 = 12;
+pub(crate) const POSTFIX: u8 = 13;
 
 /// Text, and how tightly its outermost operator binds.
-pub(super) type Bound = (String, u8);
+pub(crate) type Bound = (String, u8);
 
 impl Kernel<'_> {
     /// The expression where an operand that binds at least this tightly may stand.
-    pub(super) fn operand(&mut self, expr: &Expr, level: u8) -> Result<String, String> {
+    pub(crate) fn operand(&mut self, expr: &Expr, level: u8) -> Result<String, String> {
         let (text, binds) = self.expr(expr)?;
         Ok(if binds < level { format!("({text})") } else { text })
     }
 
-    pub(super) fn expr(&mut self, expr: &Expr) -> Result<Bound, String> {
+    pub(crate) fn expr(&mut self, expr: &Expr) -> Result<Bound, String> {
         match expr {
             Expr::Int { value, dtype } => self.integer(*value, *dtype),
             Expr::Float { value, dtype } => self.float(*value, *dtype),
             Expr::Var { var, .. } => Ok((self.var(*var)?, POSTFIX)),
             Expr::Load { buffer, indices, dtype } => {
-                if let Some((held, name)) = &self.accumulator
-                    && held == buffer
-                {
-                    return Ok((name.clone(), POSTFIX));
+                if let Some(held) = self.held.get(buffer) {
+                    return Ok((held.clone(), POSTFIX));
                 }
                 let place = self.place(*buffer, indices)?;
                 Ok((types::from_storage(*dtype, &place), POSTFIX))
@@ -67,11 +65,12 @@ impl Kernel<'_> {
             Expr::Checked { index, extent, buffer, axis, site } => {
                 let check = Check::Index { buffer: self.func.buffer(*buffer).name, axis: *axis };
                 let number = self.sites.number(self.number, *site, check);
-                self.need("rx_check");
+                let helper = if self.is_cooperative { "rx_check_on" } else { "rx_check" };
+                self.need(helper);
                 self.uses_error = true;
                 let dtype = index.dtype();
                 let (index, extent) = (self.operand(index, 0)?, self.operand(extent, 0)?);
-                let call = format!("rx_check({index}, {extent}, {number}, rx_error)");
+                let call = format!("{helper}({index}, {extent}, {number}, rx_error)");
                 match dtype {
                     DType::INT64 => Ok((call, POSTFIX)),
                     narrower => Ok((format!("({}){call}", self.ctype(narrower)?), UNARY)),
@@ -111,7 +110,7 @@ impl Kernel<'_> {
     }
 
     /// An element's place: `name[offset]`, the offset row-major.
-    pub(super) fn place(&mut self, id: BufferId, indices: &[Expr]) -> Result<String, String> {
+    pub(crate) fn place(&mut self, id: BufferId, indices: &[Expr]) -> Result<String, String> {
         let known = self.buffers.get(&id).cloned();
         let buffer = match known {
             Some(buffer) => buffer,

@@ -73,6 +73,9 @@ impl Kernel<'_> {
                 };
                 Ok(if of == DType::INT32 { (count, POSTFIX) } else { (format!("({ctype}){count}"), UNARY) })
             }
+            Intrinsic::Pow if of.is_int() && self.is_cooperative => {
+                Err("a power of integers, which may fail".to_owned())
+            }
             Intrinsic::Pow if of.is_int() => {
                 let exponent = args.get(1).ok_or_else(unsupported)?;
                 let site = self.divisor_site();

@@ -2,8 +2,8 @@
 
 use super::{BufferText, Kernel, bytes_of, expr, types};
 use crate::accumulate::{Reduction, reduction};
-use crate::nests::is_renaming;
 use crate::source::{Argument, Check, MOST_ROUNDS, Temporary};
+use crate::statements::is_renaming;
 use rx_base::DType;
 use rx_tir::{BinaryOp, Block, BufferId, Expr, Intrinsic, IterKind, Site, Stmt, VarId};
 
@@ -11,7 +11,7 @@ use rx_tir::{BinaryOp, Block, BufferId, Expr, Intrinsic, IterKind, Site, Stmt, V
 const LOCAL_BYTES: i64 = 16 << 10;
 
 impl Kernel<'_> {
-    pub(super) fn stmt(&mut self, stmt: &Stmt) -> Result<(), String> {
+    pub(crate) fn stmt(&mut self, stmt: &Stmt) -> Result<(), String> {
         if let Some(reduction) = reduction(stmt) {
             return self.reduction(&reduction);
         }
@@ -49,7 +49,7 @@ impl Kernel<'_> {
             Stmt::While { condition, body } => {
                 let site: Site = self.site;
                 let number = self.sites.number(self.number, site, Check::Rounds);
-                self.need("rx_fail");
+                self.need(self.failure());
                 self.uses_error = true;
                 let condition = self.operand(condition, 0)?;
                 self.line("{");
@@ -57,7 +57,10 @@ impl Kernel<'_> {
                 self.line(&format!("long long rx_left = {MOST_ROUNDS}LL;"));
                 self.line(&format!("while ({condition}) {{"));
                 self.indent += 1;
-                self.line(&format!("if (--rx_left < 0) rx_fail(rx_error, {number}, 0, 0);"));
+                match self.is_cooperative {
+                    true => self.line(&format!("if (--rx_left < 0) {{ rx_note(rx_error, {number}, 0, 0); break; }}")),
+                    false => self.line(&format!("if (--rx_left < 0) rx_fail(rx_error, {number}, 0, 0);")),
+                }
                 self.stmt(body)?;
                 self.indent -= 1;
                 self.line("}");
@@ -68,13 +71,19 @@ impl Kernel<'_> {
             Stmt::Assert { condition, message, site } => {
                 let condition = self.operand(condition, expr::UNARY)?;
                 let number = self.sites.number(self.number, *site, Check::Assert(*message));
-                self.need("rx_fail");
+                let failure = self.failure();
+                self.need(failure);
                 self.uses_error = true;
-                self.line(&format!("if (!{condition}) rx_fail(rx_error, {number}, 0, 0);"));
+                self.line(&format!("if (!{condition}) {failure}(rx_error, {number}, 0, 0);"));
                 Ok(())
             }
             Stmt::Evaluate(value) => self.evaluate(value),
         }
+    }
+
+    /// The helper that a failed check calls.
+    fn failure(&self) -> &'static str {
+        if self.is_cooperative { "rx_note" } else { "rx_fail" }
     }
 
     fn indented(&mut self, stmt: &Stmt) -> Result<(), String> {
@@ -223,7 +232,7 @@ impl Kernel<'_> {
             }
         }
         self.axes(reduction.block)?;
-        let outer = self.accumulator.replace((buffer, name.clone()));
+        let outer = self.held.insert(buffer, name.clone());
         let update = match reduction.value {
             Expr::Binary { op: BinaryOp::Add, left, right }
                 if matches!(**left, Expr::Load { buffer: of, .. } if of == buffer) && types::is_native_float(dtype) =>
@@ -232,7 +241,10 @@ impl Kernel<'_> {
             }
             value => format!("{name} = {};", self.assigned(value, dtype)?),
         };
-        self.accumulator = outer;
+        match outer {
+            Some(outer) => self.held.insert(buffer, outer),
+            None => self.held.remove(&buffer),
+        };
         self.line(&update);
         reduction.loops.iter().for_each(|_| self.close());
         let place = self.place(buffer, &reduction.indices)?;

@@ -1,4 +1,5 @@
 use super::module;
+use crate::rules::Target;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_tir::{BinaryOp, Expr, KernelBuilder};
@@ -16,12 +17,13 @@ fn a_matrix_product_reads_like_its_loops() {
         let a = builder.load(a, &[at[0].clone(), k[0].clone()]);
         (at.to_vec(), a * builder.load(b, &[k[0].clone(), at[1].clone()]))
     });
-    let source = module(&[&builder.finish()]).unwrap_or_else(|error| panic!("{error}"));
+    let source = module(&[&builder.finish()], &Target::default()).unwrap_or_else(|error| panic!("{error}"));
     let expected = "\
-// CUDA C by rx: one thread per element. It needs no header.
+// CUDA C by rx. It needs no header.
 
 // matmul: out
 // from matmul
+// schedule fallback: one thread per element
 extern \"C\" __global__ void __launch_bounds__(256) matmul_kernel(
     const float* a,
     const float* b,
@@ -40,7 +42,7 @@ extern \"C\" __global__ void __launch_bounds__(256) matmul_kernel(
 ";
     assert_eq!(source.text, expected);
     let plan = source.functions[0].plan(&[Some(1000)]).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!((plan.launches[0].grid, plan.launches[0].block), (16, 256));
+    assert_eq!((plan.launches[0].grid, plan.launches[0].block), ([16, 1, 1], [256, 1, 1]));
     assert_eq!(plan.buffers, [32_000, 128, 16_000]);
     assert!(source.functions[0].plan(&[None]).is_err());
     assert!(source.functions[0].plan(&[Some(i64::MAX)]).is_err());
@@ -52,6 +54,6 @@ fn what_has_no_words_is_named() {
     let dtype = DType::parse("float4_e2m1fn").expect("a dtype");
     let (x, out) = (builder.param("x", &[Dim::from(2)], dtype), builder.param("out", &[Dim::from(2)], dtype));
     builder.compute(out, |builder, at| builder.load(x, at));
-    let error = module(&[&builder.finish()]).err().map(|error| error.to_string());
+    let error = module(&[&builder.finish()], &Target::default()).err().map(|error| error.to_string());
     assert!(error.is_some_and(|error| error.starts_with("copy cannot be printed as CUDA: ")));
 }

@@ -4,7 +4,7 @@ use rx_base::DType;
 use rx_base::dtype::TypeCode;
 
 /// The type of an element in memory.
-pub(super) fn storage(dtype: DType) -> Option<&'static str> {
+pub(crate) fn storage(dtype: DType) -> Option<&'static str> {
     match helper(dtype) {
         // A byte that is 0 or not; C++'s `bool` may not hold another.
         None if dtype.is_bool() => Some("unsigned char"),
@@ -14,7 +14,7 @@ pub(super) fn storage(dtype: DType) -> Option<&'static str> {
 }
 
 /// The type of a value in an expression: `float` for every float of less than 32 bits.
-pub(super) fn value(dtype: DType) -> Option<&'static str> {
+pub(crate) fn value(dtype: DType) -> Option<&'static str> {
     if dtype.lanes != 1 {
         return None;
     }
@@ -36,7 +36,7 @@ pub(super) fn value(dtype: DType) -> Option<&'static str> {
 }
 
 /// The struct of a float of less than 32 bits, which is the helper's name too.
-pub(super) fn helper(dtype: DType) -> Option<&'static str> {
+pub(crate) fn helper(dtype: DType) -> Option<&'static str> {
     match (dtype.code, dtype.bits, dtype.lanes) {
         (TypeCode::Float, 16, 1) => Some("rx_f16"),
         (TypeCode::BFloat, 16, 1) => Some("rx_bf16"),
@@ -47,7 +47,7 @@ pub(super) fn helper(dtype: DType) -> Option<&'static str> {
 }
 
 /// What lies in memory, as a value. The text is postfix, the result postfix or unary or, of `bool`, a comparison.
-pub(super) fn from_storage(dtype: DType, text: &str) -> String {
+pub(crate) fn from_storage(dtype: DType, text: &str) -> String {
     match helper(dtype) {
         Some(helper) => format!("{helper}_to_float({text})"),
         None if dtype.is_bool() => format!("({text} != 0)"),
@@ -56,7 +56,7 @@ pub(super) fn from_storage(dtype: DType, text: &str) -> String {
 }
 
 /// A value as it lies in memory, rounded.
-pub(super) fn to_storage(dtype: DType, value: &str) -> String {
+pub(crate) fn to_storage(dtype: DType, value: &str) -> String {
     match helper(dtype) {
         Some(helper) => format!("{}({value})", rounding(helper)),
         None => value.to_owned(),
@@ -64,7 +64,7 @@ pub(super) fn to_storage(dtype: DType, value: &str) -> String {
 }
 
 /// A `float` rounded to a smaller type, as a `float` again.
-pub(super) fn rounded(dtype: DType, value: &str) -> String {
+pub(crate) fn rounded(dtype: DType, value: &str) -> String {
     match helper(dtype) {
         Some(helper) => format!("{helper}_to_float({}({value}))", rounding(helper)),
         None => value.to_owned(),
@@ -76,17 +76,17 @@ fn rounding(helper: &str) -> String {
 }
 
 /// Whether it is a float that is computed as `float`.
-pub(super) fn is_single(dtype: DType) -> bool {
+pub(crate) fn is_single(dtype: DType) -> bool {
     value(dtype) == Some("float")
 }
 
 /// Whether C's own operators compute it and round to it.
-pub(super) fn is_native_float(dtype: DType) -> bool {
+pub(crate) fn is_native_float(dtype: DType) -> bool {
     matches!(dtype, DType::FLOAT32 | DType::FLOAT64)
 }
 
 /// A float constant, rounded to the dtype's computing type. `None` for what is not finite.
-pub(super) fn float_literal(value: f64, dtype: DType) -> Option<String> {
+pub(crate) fn float_literal(value: f64, dtype: DType) -> Option<String> {
     if is_single(dtype) {
         let rounded = value as f32;
         return rounded.is_finite().then(|| format!("{rounded:?}f"));

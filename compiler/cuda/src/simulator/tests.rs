@@ -1,5 +1,5 @@
 use super::{Call, Options, Order, Outcome, Simulator, SimulatorError};
-use crate::source::{Argument, CudaFunction, CudaSource, KernelInfo};
+use crate::source::{Argument, CudaFunction, CudaSource, KernelInfo, LaunchShape};
 use rx_base::DType;
 use rx_base::name::name;
 use rx_tir::{BufferId, Expr, Param};
@@ -7,8 +7,8 @@ use rx_tir::{BufferId, Expr, Param};
 /// A kernel `f` over 256 ints, a block of 256 threads.
 fn source(body: &str) -> CudaSource {
     let text = format!("extern \"C\" __global__ void f(int* x) {{\n    const int t = threadIdx.x;\n{body}}}\n");
-    let threads = Some(Expr::int(64));
-    let kernel = KernelInfo { name: "f".to_owned(), threads, arguments: vec![Argument::Buffer(0)] };
+    let shape = LaunchShape::threads(Expr::int(64));
+    let kernel = KernelInfo { name: "f".to_owned(), shape, arguments: vec![Argument::Buffer(0)] };
     let function = CudaFunction {
         name: name("f"),
         params: vec![Param::Buffer(BufferId(0))],
@@ -17,7 +17,7 @@ fn source(body: &str) -> CudaSource {
         vars: Vec::new(),
         buffers: vec![(vec![Expr::int(256)], DType::INT32)],
     };
-    CudaSource { text, functions: vec![function], sites: Vec::new() }
+    CudaSource { text, functions: vec![function], sites: Vec::new(), choices: Vec::new() }
 }
 
 /// What the kernel makes of zeros; nothing where there is no compiler.

@@ -6,6 +6,7 @@ use crate::compiled::on_cpu;
 use rustc_hash::FxHashSet;
 use rx_analysis::{FileContext, tir};
 use rx_cuda::module;
+use rx_cuda::rules::Target;
 use rx_cuda::simulator::{Call, Options, Order, Simulator};
 use rx_interp::Limits;
 use rx_syntax::Document;
@@ -110,10 +111,10 @@ fn prim_funcs_of_models_are_printed_and_compile() {
     let mut in_one_thread = Vec::new();
     for part in corpus.chunks(64) {
         let funcs: Vec<&PrimFunc> = part.iter().map(|(_, func)| func).collect();
-        let source = module(&funcs).unwrap_or_else(|error| panic!("{}: {error}", part[0].0));
+        let source = module(&funcs, &Target::default()).unwrap_or_else(|error| panic!("{}: {error}", part[0].0));
         for (function, (place, _)) in source.functions.iter().zip(part) {
             kernels += function.kernels.len();
-            let serial = function.kernels.iter().filter(|kernel| kernel.threads.is_none());
+            let serial = function.kernels.iter().filter(|kernel| kernel.shape.is_single());
             in_one_thread.extend(serial.map(|kernel| format!("{place}: {}", kernel.name)));
         }
         if crate::nvrtc::is_found() {
@@ -228,7 +229,7 @@ type Expected = Result<Vec<Tensor>, Failure>;
 /// Runs some cases as CUDA C on the CPU; where that ends early, one by one.
 fn as_cuda(cases: &[Judged], table: &mut Table) {
     let funcs: Vec<&PrimFunc> = cases.iter().map(|(case, _)| &case.func).collect();
-    let built = module(&funcs).map_err(|error| error.to_string());
+    let built = module(&funcs, &Target::default()).map_err(|error| error.to_string());
     let built =
         built.and_then(|source| Simulator::build(&source, Options::default()).map_err(|error| error.to_string()));
     let run = |simulator: &Simulator| {

@@ -23,5 +23,5 @@ fn made() -> Vec<Case> {
 /// Prints the functions of some cases as one text.
 fn source(cases: &[Case]) -> rx_cuda::CudaSource {
     let funcs: Vec<_> = cases.iter().map(|case| &case.func).collect();
-    rx_cuda::module(&funcs).unwrap_or_else(|error| panic!("{error}"))
+    rx_cuda::module(&funcs, &rx_cuda::rules::Target::default()).unwrap_or_else(|error| panic!("{error}"))
 }

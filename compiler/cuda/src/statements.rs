@@ -1,11 +1,10 @@
-//! A function as a sequence of nests, each a kernel: its threads, and what one thread does.
+//! A function as a sequence of statements, which rules make kernels of.
 
-use crate::injective::Loop;
-use crate::parallel::{is_known, parallel_loops};
+use crate::parallel::is_known;
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::Name;
 use rx_tir::rewrite::{map_children, map_stmt, substitute};
-use rx_tir::{BufferId, Expr, LoopKind, PrimFunc, Stmt, VarId};
+use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 use std::fmt;
 
 /// Why a function cannot be printed.
@@ -25,33 +24,32 @@ impl fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
-/// One kernel's work.
+/// A statement of a function's top level, which needs all of those before it.
 #[derive(Clone, Debug)]
-pub(crate) struct Nest {
-    /// Loops whose iterations are threads, outermost first. None: one thread does all.
-    pub(crate) threads: Vec<Loop>,
-    /// What a thread does.
-    pub(crate) body: Stmt,
+pub(crate) struct Statement {
+    pub(crate) stmt: Stmt,
+    /// Where it does not hold, nothing is done; known to the host.
+    pub(crate) guard: Option<Expr>,
 }
 
-/// A function's nests in order, and the buffers that live between them.
-pub(crate) struct Nests {
-    pub(crate) nests: Vec<Nest>,
+/// A function's statements in order, and the buffers that live between them.
+pub(crate) struct Statements {
+    pub(crate) statements: Vec<Statement>,
     pub(crate) temporaries: Vec<BufferId>,
 }
 
 /// Splits a function at its top level.
-pub(crate) fn nests(func: &PrimFunc) -> Nests {
+pub(crate) fn statements(func: &PrimFunc) -> Statements {
     let uniform: FxHashSet<VarId> = func.scalar_params().chain(func.symbols.iter().copied()).collect();
     let body = without_unit_loops(func);
-    let mut splitter = Splitter { uniform, result: Nests { nests: Vec::new(), temporaries: Vec::new() } };
+    let mut splitter = Splitter { uniform, result: Statements { statements: Vec::new(), temporaries: Vec::new() } };
     splitter.split(&body, &Expr::bool(true));
     splitter.result
 }
 
 struct Splitter {
     uniform: FxHashSet<VarId>,
-    result: Nests,
+    result: Statements,
 }
 
 impl Splitter {
@@ -74,42 +72,16 @@ impl Splitter {
                     self.split(otherwise, &guard.clone().and(!condition.clone()));
                 }
             }
-            other => self.nest(other, guard),
+            other => self
+                .result
+                .statements
+                .push(Statement { stmt: other.clone(), guard: guard.as_int().is_none().then(|| guard.clone()) }),
         }
     }
 
     fn is_known(&self, expr: &Option<Expr>) -> bool {
         expr.iter().all(|expr| is_known(expr, &|var| self.uniform.contains(&var)))
     }
-
-    fn nest(&mut self, stmt: &Stmt, guard: &Expr) {
-        let mut loops = Vec::new();
-        let mut kinds = Vec::new();
-        let mut body = stmt;
-        while let Stmt::For { var, start, extent, kind, body: inner } = body {
-            loops.push(Loop { var: *var, start: start.clone(), extent: extent.clone() });
-            kinds.push(*kind);
-            body = inner;
-        }
-        let chosen = parallel_loops(&loops, body, &|var| self.uniform.contains(&var));
-        let mut body = body.clone();
-        let mut threads = Vec::new();
-        for ((one, kind), is_thread) in loops.into_iter().zip(kinds).zip(chosen).rev() {
-            match is_thread {
-                true => threads.push(one),
-                false => body = serial(one, kind, body),
-            }
-        }
-        threads.reverse();
-        if guard.as_int().is_none() {
-            body = Stmt::If { condition: guard.clone(), then: Box::new(body), otherwise: None };
-        }
-        self.result.nests.push(Nest { threads, body });
-    }
-}
-
-fn serial(one: Loop, kind: LoopKind, body: Stmt) -> Stmt {
-    Stmt::For { var: one.var, start: one.start, extent: one.extent, kind, body: Box::new(body) }
 }
 
 /// The body with loops of one iteration left out, and block axes that are nothing but a loop or a constant replaced by it

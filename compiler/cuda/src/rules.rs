@@ -1,0 +1,233 @@
+//! Schedule rules: ways to make kernels of a function's statements.
+//!
+//! A function is a sequence of statements ([`crate::statements`]). The rules are asked in order ([`RuleOrder`]); each takes
+//! some statements from the front or declines and says why. The last, [`fallback`], takes every statement. A rule that
+//! cannot print what it took has declined, too.
+
+mod fallback;
+
+use crate::printer::Kernel;
+use crate::source::LaunchShape;
+use crate::statements::Statement;
+use rustc_hash::FxHashSet;
+use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use std::fmt;
+
+/// A way to schedule statements.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is for.
+    pub summary: &'static str,
+    take: fn(&Task<'_>) -> Result<Schedule, Declined>,
+}
+
+/// Every rule, in the order in which they are asked.
+pub const RULES: &[Rule] = &[fallback::RULE];
+
+/// The rules that are asked, and in which order. The fallback is asked last, whether it is named or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleOrder(Vec<&'static str>);
+
+impl Default for RuleOrder {
+    /// All rules in the table's order.
+    fn default() -> RuleOrder {
+        RuleOrder(RULES.iter().map(|rule| rule.name).collect())
+    }
+}
+
+impl Rule {
+    pub(crate) fn take(&self, task: &Task<'_>) -> Result<Schedule, Declined> {
+        (self.take)(task)
+    }
+}
+
+impl RuleOrder {
+    /// The rules of these names, in this order.
+    ///
+    /// # Errors
+    /// A name that no rule has.
+    pub fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<RuleOrder, UnknownRule> {
+        let mut order = Vec::new();
+        for name in names {
+            let rule = RULES.iter().find(|rule| rule.name == name);
+            let rule = rule.ok_or_else(|| UnknownRule(name.to_owned()))?;
+            if !order.contains(&rule.name) && rule.name != fallback::RULE.name {
+                order.push(rule.name);
+            }
+        }
+        order.push(fallback::RULE.name);
+        Ok(RuleOrder(order))
+    }
+
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &'static Rule> {
+        self.0.iter().filter_map(|name| RULES.iter().find(|rule| rule.name == *name))
+    }
+}
+
+/// No rule has this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownRule(pub String);
+
+impl fmt::Display for UnknownRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
+        write!(f, "no schedule rule is called \"{}\"; there are {}", self.0, known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownRule {}
+
+/// What kernels are made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The number of the architecture: 80 for `sm_80`, 90 for `sm_90a`. Rules use no instruction that it has not.
+    pub arch: u32,
+    /// The rules that are asked.
+    pub rules: RuleOrder,
+}
+
+impl Default for Target {
+    /// The oldest architecture that is promised, and all rules.
+    fn default() -> Target {
+        Target { arch: OLDEST_ARCH, rules: RuleOrder::default() }
+    }
+}
+
+/// The oldest architecture that is promised: `sm_80`.
+pub const OLDEST_ARCH: u32 = 80;
+
+/// The statements of a function that no kernel does yet.
+pub(crate) struct Task<'f> {
+    pub(crate) func: &'f PrimFunc,
+    /// The statements, the next first. There is at least one.
+    pub(crate) statements: &'f [Statement],
+    /// Buffers that live between the function's statements.
+    pub(crate) temporaries: &'f [BufferId],
+    pub(crate) target: &'f Target,
+}
+
+/// Why a rule does not take a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Declined(pub(crate) String);
+
+impl Declined {
+    pub(crate) fn because(reason: impl Into<String>) -> Declined {
+        Declined(reason.into())
+    }
+}
+
+impl From<rx_schedule::Declined> for Declined {
+    fn from(declined: rx_schedule::Declined) -> Declined {
+        Declined::because(declined.0)
+    }
+}
+
+impl Task<'_> {
+    /// The statement at a place from the front as loops around one block, where nothing the host knows guards it.
+    ///
+    /// # Errors
+    /// Where it is something else.
+    pub(crate) fn nest(&self, at: usize) -> Result<rx_schedule::Nest, Declined> {
+        let statement = self.statements.get(at).ok_or_else(|| Declined::because("there is no further statement"))?;
+        if statement.guard.is_some() {
+            return Err(Declined::because("it is done under a condition"));
+        }
+        let nest = rx_schedule::Nest::of(&statement.stmt, self.func);
+        nest.ok_or_else(|| Declined::because("no loops around one block"))
+    }
+
+    /// Whether a buffer is one that lives between the function's statements, and nobody outside sees.
+    pub(crate) fn is_temporary(&self, buffer: BufferId) -> bool {
+        self.temporaries.contains(&buffer)
+    }
+
+    /// Whether a statement behind the first `taken` ones uses a buffer.
+    pub(crate) fn is_used_behind(&self, taken: usize, buffer: BufferId) -> bool {
+        self.statements.iter().skip(taken).any(|statement| uses(&statement.stmt, buffer))
+    }
+}
+
+/// Whether a statement reads or writes a buffer.
+pub(crate) fn uses(stmt: &Stmt, buffer: BufferId) -> bool {
+    buffers_of(stmt).contains(&buffer)
+}
+
+/// The buffers a statement reads or writes.
+pub(crate) fn buffers_of(stmt: &Stmt) -> FxHashSet<BufferId> {
+    let mut used = FxHashSet::default();
+    stmt.walk(&mut |part| {
+        if let Stmt::Store { buffer, .. } = part {
+            used.insert(*buffer);
+        }
+        for expr in part.expressions() {
+            expr.walk(&mut |part| {
+                if let Expr::Load { buffer, .. } = part {
+                    used.insert(*buffer);
+                }
+            });
+        }
+    });
+    used
+}
+
+/// Statements taken from the front of a task, and how they are run.
+pub(crate) struct Schedule {
+    /// How many statements, at least one.
+    pub(crate) taken: usize,
+    /// The kernels in order.
+    pub(crate) kernels: Vec<Box<dyn KernelBody>>,
+    /// Buffers for what the kernels hand on to each other, beside those of the function: numbered in this order by
+    /// [`Kernel::scratch_buffer`].
+    pub(crate) scratch: Vec<Scratch>,
+    /// Its tiles and why it chose them, a line without its end.
+    pub(crate) note: String,
+}
+
+impl Schedule {
+    /// One kernel for the first `taken` statements.
+    pub(crate) fn single(taken: usize, kernel: impl KernelBody + 'static) -> Schedule {
+        Schedule { taken, kernels: vec![Box::new(kernel)], scratch: Vec::new(), note: String::new() }
+    }
+}
+
+/// Memory of the device that the kernels of a schedule share.
+#[derive(Clone, Debug)]
+pub(crate) struct Scratch {
+    /// What it is called in the text.
+    pub(crate) name: &'static str,
+    /// Its bytes, `int64` over the function's scalars and symbols.
+    pub(crate) bytes: Expr,
+}
+
+/// A kernel that a rule made.
+pub(crate) trait KernelBody {
+    /// The function it is printed from, where the rule changed it: with variables of its own.
+    fn func(&self) -> Option<&PrimFunc> {
+        None
+    }
+
+    /// How it is launched.
+    fn shape(&self) -> LaunchShape;
+
+    /// What it does, for its comment and to know which buffers are passed: those that occur here, in the function's order.
+    fn statements(&self) -> Vec<&Stmt>;
+
+    /// Buffers of [`KernelBody::statements`] that are not passed, because nothing but this kernel sees them.
+    fn kept(&self) -> Vec<BufferId> {
+        Vec::new()
+    }
+
+    /// Whether its threads work together. A check that fails then writes the error cell and goes on with a value in
+    /// range, so that no barrier waits for a thread that ended; else it ends the thread.
+    fn is_cooperative(&self) -> bool {
+        true
+    }
+
+    /// Prints what stands between the braces.
+    ///
+    /// # Errors
+    /// What the text has no words for; the rule has then declined.
+    fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String>;
+}

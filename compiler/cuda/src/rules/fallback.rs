@@ -1,0 +1,83 @@
+//! The plain rule: one thread per element a nest computes. Loops that write different elements become threads; the others
+//! run inside a thread, in order. Nothing is tiled and nothing is shared, so what is printed can be read against the loops
+//! it comes from. A nest that the analysis cannot show independent runs in one thread.
+
+use super::{Declined, KernelBody, Rule, Schedule, Task};
+use crate::injective::Loop;
+use crate::parallel::parallel_loops;
+use crate::printer::Kernel;
+use crate::source::LaunchShape;
+use rustc_hash::FxHashSet;
+use rx_base::DType;
+use rx_tir::{Expr, Stmt, VarId};
+
+/// The rule.
+pub(super) const RULE: Rule = Rule { name: "fallback", summary: "One thread per element; takes everything.", take };
+
+fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
+    let first = task.statements.first().ok_or_else(|| Declined::because("there is no statement"))?;
+    let uniform: FxHashSet<VarId> = task.func.scalar_params().chain(task.func.symbols.iter().copied()).collect();
+    let mut loops = Vec::new();
+    let mut kinds = Vec::new();
+    let mut body = &first.stmt;
+    while let Stmt::For { var, start, extent, kind, body: inner } = body {
+        loops.push(Loop { var: *var, start: start.clone(), extent: extent.clone() });
+        kinds.push(*kind);
+        body = inner;
+    }
+    let chosen = parallel_loops(&loops, body, &|var| uniform.contains(&var));
+    let mut body = body.clone();
+    let mut threads = Vec::new();
+    for ((one, kind), is_thread) in loops.into_iter().zip(kinds).zip(chosen).rev() {
+        match is_thread {
+            true => threads.push(one),
+            false => {
+                body = Stmt::For { var: one.var, start: one.start, extent: one.extent, kind, body: Box::new(body) }
+            }
+        }
+    }
+    threads.reverse();
+    if let Some(guard) = &first.guard {
+        body = Stmt::If { condition: guard.clone(), then: Box::new(body), otherwise: None };
+    }
+    let note = if threads.is_empty() { "one thread" } else { "one thread per element" };
+    Ok(Schedule { note: note.to_owned(), ..Schedule::single(1, PlainKernel { threads, body }) })
+}
+
+/// A nest, and which of its loops are threads.
+struct PlainKernel {
+    /// Loops whose iterations are threads, outermost first. None: one thread does all.
+    threads: Vec<Loop>,
+    /// What a thread does.
+    body: Stmt,
+}
+
+impl PlainKernel {
+    /// How many threads there are.
+    fn count(&self) -> Option<Expr> {
+        let extent = |one: &Loop| one.extent.clone().cast(DType::INT64).max(Expr::int(0));
+        self.threads.iter().map(extent).reduce(|product, extent| product * extent)
+    }
+}
+
+impl KernelBody for PlainKernel {
+    fn shape(&self) -> LaunchShape {
+        self.count().map_or_else(LaunchShape::single, LaunchShape::threads)
+    }
+
+    fn statements(&self) -> Vec<&Stmt> {
+        vec![&self.body]
+    }
+
+    fn is_cooperative(&self) -> bool {
+        false
+    }
+
+    fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
+        kernel.has_threads(self.count());
+        if !self.threads.is_empty() {
+            kernel.thread_index(&self.threads)?;
+        }
+        kernel.stmt(&self.body)
+    }
+}
