@@ -4,7 +4,10 @@
 //! some statements from the front or declines and says why. The last, [`fallback`], takes every statement. A rule that
 //! cannot print what it took has declined, too.
 
+mod epilogue;
 mod fallback;
+mod gemm;
+mod gemv;
 
 use crate::printer::Kernel;
 use crate::source::LaunchShape;
@@ -24,7 +27,7 @@ pub struct Rule {
 }
 
 /// Every rule, in the order in which they are asked.
-pub const RULES: &[Rule] = &[fallback::RULE];
+pub const RULES: &[Rule] = &[gemv::RULE, gemm::RULE, fallback::RULE];
 
 /// The rules that are asked, and in which order. The fallback is asked last, whether it is named or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,14 +89,21 @@ pub struct Target {
     pub arch: u32,
     /// The rules that are asked.
     pub rules: RuleOrder,
+    /// Whether products of `float32` may be of factors rounded to 10 bits of fraction, which tensor cores multiply.
+    pub tf32: bool,
+    /// How many multiprocessors the device has: tiles are chosen so that each has some.
+    pub units: u32,
 }
 
 impl Default for Target {
     /// The oldest architecture that is promised, and all rules.
     fn default() -> Target {
-        Target { arch: OLDEST_ARCH, rules: RuleOrder::default() }
+        Target { arch: OLDEST_ARCH, rules: RuleOrder::default(), tf32: false, units: UNITS }
     }
 }
+
+/// Multiprocessors of a device that nobody asked: those of an H100 or H200.
+pub const UNITS: u32 = 132;
 
 /// The oldest architecture that is promised: `sm_80`.
 pub const OLDEST_ARCH: u32 = 80;
