@@ -11,6 +11,7 @@ mod nvrtc;
 mod operators;
 mod products;
 mod simulated;
+mod templates;
 mod written;
 
 use case::Case;

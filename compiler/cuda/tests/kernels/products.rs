@@ -12,21 +12,21 @@ const F32: DType = DType::FLOAT32;
 
 /// How operands of a product lie, and what is done with it.
 #[derive(Clone, Copy)]
-struct Product {
-    dtype: DType,
-    sum: DType,
+pub struct Product {
+    pub dtype: DType,
+    pub sum: DType,
     /// Batches, rows, columns, summed values; 0 of an extent that only a call knows.
-    batch: i64,
-    m: i64,
-    n: i64,
-    k: i64,
+    pub batch: i64,
+    pub m: i64,
+    pub n: i64,
+    pub k: i64,
     /// Whether `A` is `k, m` and `B` is `n, k`.
-    transposed: [bool; 2],
-    behind: Behind,
+    pub transposed: [bool; 2],
+    pub behind: Behind,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Behind {
+pub enum Behind {
     Nothing,
     Cast,
     BiasAndRelu,
@@ -34,7 +34,7 @@ enum Behind {
     GeluAndResidual,
 }
 
-fn product(dtype: DType, sum: DType, [m, n, k]: [i64; 3]) -> Product {
+pub fn product(dtype: DType, sum: DType, [m, n, k]: [i64; 3]) -> Product {
     Product { dtype, sum, batch: 1, m, n, k, transposed: [false; 2], behind: Behind::Nothing }
 }
 
@@ -101,7 +101,7 @@ impl Product {
     }
 
     /// The case for a call with these extents.
-    fn case(self, text: &str, [m, n, k]: [i64; 3]) -> Case {
+    pub fn case(self, text: &str, [m, n, k]: [i64; 3]) -> Case {
         let with_batch = |pair: [i64; 2], swap: bool| {
             let pair = if swap { [pair[1], pair[0]] } else { pair };
             (self.batch != 1).then_some(self.batch).into_iter().chain(pair).collect::<Vec<_>>()
@@ -372,7 +372,7 @@ fn convolutions() -> Vec<Case> {
 }
 
 /// A device with one multiprocessor, so that every problem is large enough for the largest tiles.
-fn small_device() -> Target {
+pub fn small_device() -> Target {
     Target { units: 1, ..Target::default() }
 }
 
@@ -413,51 +413,4 @@ fn rules(cases: &[Case], wanted: &str) {
 fn the_rules_take_products_with_what_follows() {
     rules(&cases(), "gemm");
     rules(&narrow_cases(), "gemv");
-}
-
-/// Kernels of all templates, each once: what is compiled takes NVRTC a second.
-fn templates() -> Vec<(&'static str, Case, Target)> {
-    let even = |text, product: Product| (text, product.case(text, [product.m, product.n, product.k]), small_device());
-    let of = |dtype, sum, sizes| product(dtype, sum, sizes);
-    let cast = |product: Product| Product { behind: Behind::Cast, ..product };
-    let (bf16, int8, f64) = (DType::BFLOAT16, DType::INT8, DType::FLOAT64);
-    let known_later = |dtype, sum| Product { m: 0, ..of(dtype, sum, [0, 256, 256]) };
-    let with_target = |text, product: Product, target: Target| (text, product.case(text, [product.m.max(9), product.n, product.k]), target);
-    vec![
-        even("float32, large", of(F32, F32, [256, 256, 256])),
-        with_target("float32, rows known later", known_later(F32, F32), small_device()),
-        even("float32, middle", of(F32, F32, [64, 64, 256])),
-        even("float32, small", of(F32, F32, [32, 32, 128])),
-        even("float64", of(f64, f64, [64, 64, 64])),
-        even("float16, large", cast(of(F16, F32, [256, 256, 256]))),
-        even("bfloat16, large", cast(of(bf16, F32, [256, 256, 256]))),
-        even("bfloat16, B transposed", cast(Product { transposed: [false, true], ..of(bf16, F32, [256, 256, 256]) })),
-        with_target("bfloat16, rows known later", cast(known_later(bf16, F32)), small_device()),
-        even("bfloat16, middle", cast(of(bf16, F32, [64, 64, 256]))),
-        even("bfloat16, small", cast(of(bf16, F32, [32, 64, 128]))),
-        even("int8, B transposed", Product { transposed: [false, true], ..of(int8, DType::INT32, [256, 256, 256]) }),
-        with_target("tf32, large", of(F32, F32, [256, 256, 256]), Target { tf32: true, ..small_device() }),
-        even("float32, one row", Product { transposed: [false, true], ..of(F32, F32, [1, 4096, 1024]) }),
-        even("bfloat16, one row", cast(Product { transposed: [false, true], ..of(bf16, F32, [1, 4096, 1024]) })),
-        even("bfloat16, one row, B as k, n", cast(of(bf16, F32, [1, 4096, 1024]))),
-    ]
-}
-
-#[test]
-fn templates_compile_without_memory_of_their_own() {
-    if !crate::nvrtc::is_found() {
-        return;
-    }
-    for (text, case, target) in templates() {
-        let source = crate::source_for(std::slice::from_ref(&case), &target);
-        for arch in [80, 90] {
-            let cubin = rx_cuda::nvrtc::compile(&source.text, arch, rx_cuda::nvrtc::Output::Cubin);
-            let cubin = cubin.unwrap_or_else(|error| panic!("{text}: {error}\n{}", source.text));
-            for (kernel, found) in crate::cubin::resources(&cubin) {
-                let shared = source.functions[0].kernels[0].shape.shared_bytes;
-                println!("{text} sm_{arch} {kernel}: {found:?} {shared} {}", source.choices[0].note);
-                assert_eq!(found.local_bytes, 0, "{text}: registers that do not fit");
-            }
-        }
-    }
 }

@@ -89,7 +89,7 @@ impl<'p> Operand<'p> {
                     along = Along::Sum;
                 }
                 let axis = if along == Along::Free { free } else { sum };
-                let same = types::storage(in_tile.dtype()) == Some(storage_of(kind, side)) && kind != Fragment::Tf32;
+                let same = types::storage(in_tile.dtype()) == Some(storage_of(kind, side));
                 if same && factor.element.as_ref().is_some_and(|one| one.is_in_chunks(axis, chunk)) {
                     (way, rows_first) = (Way::Copy, along == Along::Free);
                 }
@@ -307,10 +307,6 @@ impl<'p> Operand<'p> {
                     "float" | "double" => text,
                     wrapping => format!("({wrapping}){text}"),
                 })
-            }
-            Unit::Warps { kind: Fragment::Tf32, .. } => {
-                kernel.need("rx_to_tf32");
-                Ok(format!("rx_to_tf32({})", kernel.operand(value, 0)?))
             }
             Unit::Warps { .. } => raw(kernel, value),
         }

@@ -84,6 +84,14 @@ pub(super) fn multiply(
     kernel.line("of_b[2 * j][0] = both[0], of_b[2 * j][1] = both[1];");
     kernel.line("of_b[2 * j + 1][0] = both[2], of_b[2 * j + 1][1] = both[3];");
     kernel.close();
+    if *kind == Fragment::Tf32 {
+        kernel.need("rx_to_tf32");
+        kernel.line("// The multiplication would cut what is more than 10 bits of fraction off.");
+        kernel.line("#pragma unroll");
+        kernel.line(&format!("for (int i = 0; i < {}; ++i) of_a[i / 4][i % 4] = rx_to_tf32(of_a[i / 4][i % 4]);", of_rows * 4));
+        kernel.line("#pragma unroll");
+        kernel.line(&format!("for (int j = 0; j < {}; ++j) of_b[j / 2][j % 2] = rx_to_tf32(of_b[j / 2][j % 2]);", of_columns * 2));
+    }
     kernel.line("#pragma unroll");
     kernel.open(&format!("for (int i = 0; i < {of_rows}; ++i) {{"));
     kernel.line("#pragma unroll");
