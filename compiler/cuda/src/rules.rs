@@ -229,6 +229,17 @@ pub(crate) trait KernelBody {
         Vec::new()
     }
 
+    /// How many of its blocks a multiprocessor should have at once: the compiler then gives each no more registers than that
+    /// leaves.
+    fn least_blocks(&self) -> u32 {
+        1
+    }
+
+    /// Names that its text uses for itself; buffers and variables of the function get others.
+    fn own_names(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Whether its threads work together. A check that fails then writes the error cell and goes on with a value in
     /// range, so that no barrier waits for a thread that ended; else it ends the thread.
     fn is_cooperative(&self) -> bool {

@@ -105,7 +105,8 @@ impl Epilogue {
             }
         }
         let declared = nest.loops.iter().all(|inner| inner.kind == IterKind::Spatial);
-        let is_index = |var: VarId| indices.iter().any(|index| matches!(index, Expr::Var { var: own, .. } if *own == var));
+        let is_index =
+            |var: VarId| indices.iter().any(|index| matches!(index, Expr::Var { var: own, .. } if *own == var));
         if !declared && !nest.loops.iter().all(|inner| is_index(inner.var)) {
             return None;
         }
@@ -119,12 +120,23 @@ impl Epilogue {
                 is_element &= step.indices == *indices;
             }
         });
-        is_element.then_some(Step { buffer: *buffer, indices, value: Some(value), is_stored: true, is_held: false, at: None })
+        is_element.then_some(Step {
+            buffer: *buffer,
+            indices,
+            value: Some(value),
+            is_stored: true,
+            is_held: false,
+            at: None,
+        })
     }
 
     /// The values of loops that a load's indices are, and the axis each loop is the index of: the load is of the element
     /// that a step has in a register.
-    fn values_of(&self, (buffer, indices): (BufferId, &[Expr]), func: &PrimFunc) -> Option<FxHashMap<VarId, (Expr, usize)>> {
+    fn values_of(
+        &self,
+        (buffer, indices): (BufferId, &[Expr]),
+        func: &PrimFunc,
+    ) -> Option<FxHashMap<VarId, (Expr, usize)>> {
         let step = self.steps.iter().find(|step| step.buffer == buffer)?;
         let mut values: FxHashMap<VarId, (Expr, usize)> = FxHashMap::default();
         for (axis, (index, value)) in indices.iter().zip(&step.indices).enumerate() {

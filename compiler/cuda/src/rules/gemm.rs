@@ -5,6 +5,11 @@
 //! and all summed values; a factor's element is computed from the loops' values at such indices, whatever its expression is. So a
 //! convolution is the implicit product of its weights and windows, and operands may be transposed, cast, dequantised, padded.
 //!
+//! Reads of 16 bytes take for granted that buffers begin at multiples of 16 bytes, as every allocation of a device does.
+//!
+//! What is not here yet: `wgmma` and TMA of sm_90a, which the table of [`tiles`] would have as another unit; transposed
+//! convolutions by output phase (they are gathered, with products by 0); tiles that overlap windows share.
+//!
 //! - [`problem`]: the product, and what follows it element by element ([`super::epilogue`]).
 //! - [`tiles`]: tile sizes, and how they are chosen.
 //! - [`kernel`]: the loop over tiles; [`operand`] brings them, [`threads`] or tensor cores ([`warps`]) multiply them.
@@ -29,8 +34,11 @@ use rx_tir::Expr;
 use std::rc::Rc;
 
 /// The rule.
-pub(super) const RULE: Rule =
-    Rule { name: "gemm", summary: "Matrix products and convolutions by tiles in shared memory, on tensor cores where they are.", take };
+pub(super) const RULE: Rule = Rule {
+    name: "gemm",
+    summary: "Matrix products and convolutions by tiles in shared memory, on tensor cores where they are.",
+    take,
+};
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let problem = Problem::of(task)?;

@@ -8,7 +8,7 @@
 use super::gemm::kernel::finish_element;
 use super::gemm::problem::{Axis, Element, Factor, Problem};
 use super::gemm::tiles::sum_type;
-use super::gemm::words::{Words, tiles_of};
+use super::gemm::words::{OWN_NAMES, Words, tiles_of};
 use super::{Declined, KernelBody, Rule, Schedule, Task};
 use crate::printer::{Kernel, expr, types};
 use crate::source::LaunchShape;
@@ -52,7 +52,9 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let bytes = i64::try_from(matrix.narrow.dtype().bytes()).unwrap_or(1).max(1);
     let mut wide = match by_rows {
         // Enough blocks of 32 lanes' rows for the device.
-        true => rows.constant().map_or(2, |rows| (rows / 32 / i64::from(task.target.units).max(1)).clamp(1, 16 / bytes)),
+        true => {
+            rows.constant().map_or(2, |rows| (rows / 32 / i64::from(task.target.units).max(1)).clamp(1, 16 / bytes))
+        }
         false => 16 / bytes,
     };
     wide = 1 << wide.max(1).ilog2();
@@ -65,7 +67,11 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         true => format!("{wide} rows per lane, the sum over {WARPS} warps"),
         false => format!("a warp per row, {wide} summed values per lane at a time"),
     };
-    let read = if is_vector { format!("{} bytes read as one", wide * bytes) } else { "elements computed one by one".to_owned() };
+    let read = if is_vector {
+        format!("{} bytes read as one", wide * bytes)
+    } else {
+        "elements computed one by one".to_owned()
+    };
     let note = format!("{how}; {read}{}", problem.epilogue.note());
     let vectors = if rows_are_few { &problem.a } else { &problem.b };
     let in_packs = is_vector && !by_rows && vectors.narrow.dtype() == matrix.narrow.dtype();
@@ -138,6 +144,10 @@ impl KernelBody for FewRows {
         self.problem.epilogue.kept()
     }
 
+    fn own_names(&self) -> &'static [&'static str] {
+        OWN_NAMES
+    }
+
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
         let problem = &self.problem;
         let words = Words::new(kernel, problem, false)?;
@@ -154,8 +164,15 @@ impl KernelBody for FewRows {
             kernel.line(&format!("const {index} {batch} = blockIdx.x / {blocks};"));
             words.decode(kernel, &problem.batch, &batch, &|_| true)?;
         }
-        let block = if problem.batch.loops.is_empty() { "blockIdx.x".to_owned() } else { format!("(blockIdx.x % {blocks})") };
-        let own = if self.by_rows && self.wide > 1 { format!("lane * {}", self.wide) } else if self.by_rows { "lane".to_owned() } else { "warp".to_owned() };
+        let block =
+            if problem.batch.loops.is_empty() { "blockIdx.x".to_owned() } else { format!("(blockIdx.x % {blocks})") };
+        let own = if self.by_rows && self.wide > 1 {
+            format!("lane * {}", self.wide)
+        } else if self.by_rows {
+            "lane".to_owned()
+        } else {
+            "warp".to_owned()
+        };
         let row0 = kernel.fresh_name("first");
         kernel.line(&format!("const {index} {row0} = ({index}){block} * {per_block} + {own};"));
         let width = if self.by_rows { self.wide } else { 1 };
@@ -248,8 +265,10 @@ impl FewRows {
             Some(guard) => kernel.open(&format!("if ({guard}) {{")),
             None => kernel.open("{"),
         }
-        words.decode(kernel, self.rows(), row, &|var| self.matrix().value.uses(var) || self.vectors().value.uses(var))?;
-        words.decode(kernel, &problem.k, sum, &|var| self.matrix().value.uses(var) || self.vectors().value.uses(var))?;
+        words
+            .decode(kernel, self.rows(), row, &|var| self.matrix().value.uses(var) || self.vectors().value.uses(var))?;
+        words
+            .decode(kernel, &problem.k, sum, &|var| self.matrix().value.uses(var) || self.vectors().value.uses(var))?;
         let (ctype, _) = sum_type(problem.dtype)?;
         let wrap = |text: String| if matches!(ctype, "float" | "double") { text } else { format!("({ctype}){text}") };
         let value = match self.is_vector {

@@ -37,7 +37,8 @@ fn text(bytes: &[u8], at: usize) -> String {
 /// The sections of an ELF file of 64 bits.
 fn sections(elf: &[u8]) -> Vec<Section<'_>> {
     const SYMBOLS_WITHOUT_BYTES: usize = 8;
-    let (table, size, count, names) = (number(elf, 0x28, 8), number(elf, 0x3a, 2), number(elf, 0x3c, 2), number(elf, 0x3e, 2));
+    let (table, size, count, names) =
+        (number(elf, 0x28, 8), number(elf, 0x3a, 2), number(elf, 0x3c, 2), number(elf, 0x3e, 2));
     let head = |at: usize| &elf[table + at * size..][..size];
     let bytes = |at: usize| match number(head(at), 4, 4) {
         SYMBOLS_WITHOUT_BYTES => &elf[..0],

@@ -78,7 +78,9 @@ impl Product {
                     let erf = Expr::call(Intrinsic::Erf, vec![x.clone() * Expr::number(0.707_106_77, self.sum)]);
                     x * half.clone() + half * erf
                 });
-                builder.compute(out, |builder, at| builder.load(gelu, at) + builder.load(residual, at) * builder.load(sum, at));
+                builder.compute(out, |builder, at| {
+                    builder.load(gelu, at) + builder.load(residual, at) * builder.load(sum, at)
+                });
             }
             _ => {}
         }
@@ -121,7 +123,13 @@ impl Product {
         let case = Case::new(text, self.func(), &shapes);
         let exact = self.sum.is_int();
         let narrow = self.sum.bits < 32 || self.behind == Behind::Cast;
-        case.within(if exact { 0.0 } else if narrow { 2e-2 } else { 1e-4 })
+        case.within(if exact {
+            0.0
+        } else if narrow {
+            2e-2
+        } else {
+            1e-4
+        })
     }
 }
 
@@ -139,7 +147,9 @@ pub fn cases() -> Vec<Case> {
         ("int64", DType::INT64, DType::INT64),
     ] {
         let behind = if dtype.bits == 16 && sum == F32 { Behind::Cast } else { Behind::Nothing };
-        for (how, transposed) in [("", [false, false]), (", A transposed", [true, false]), (", B transposed", [false, true])] {
+        for (how, transposed) in
+            [("", [false, false]), (", A transposed", [true, false]), (", B transposed", [false, true])]
+        {
             let even = Product { transposed, behind, ..product(dtype, sum, [64, 64, 64]) };
             cases.push(even.case(&format!("even product of {text}{how}"), [64, 64, 64]));
             let ragged = Product { transposed, behind, ..product(dtype, sum, [0, 0, 0]) };
@@ -160,7 +170,8 @@ pub fn cases() -> Vec<Case> {
         cases.push(rows_known_later.case(&format!("rows known later, {text}"), [50, 136, 48]));
     }
     for (text, sum) in [("float32", F32), ("float64", DType::FLOAT64)] {
-        for (what, behind) in [("bias and relu", Behind::BiasAndRelu), ("gelu and a residual", Behind::GeluAndResidual)] {
+        for (what, behind) in [("bias and relu", Behind::BiasAndRelu), ("gelu and a residual", Behind::GeluAndResidual)]
+        {
             let of = |sizes| Product { behind, ..product(sum, sum, sizes) };
             cases.push(of([33, 48, 20]).case(&format!("{what} behind a product of {text}"), [33, 48, 20]));
             cases.push(of([16, 24, 1024]).case(&format!("{what} behind long sums of {text}"), [16, 24, 1024]));
@@ -237,8 +248,12 @@ impl Dequantised {
             let x = builder.load(x, &[at[0].clone(), inner[0].clone()]);
             (at.to_vec(), x.cast(F32) * weight.cast(F32))
         });
-        Case::new(&format!("{text} and weights of 4 bits"), builder.finish(), &[&[m, k], &[n, k / 8], &[n, k / 32], &[m, n]])
-            .within(2e-2)
+        Case::new(
+            &format!("{text} and weights of 4 bits"),
+            builder.finish(),
+            &[&[m, k], &[n, k / 8], &[n, k / 32], &[m, n]],
+        )
+        .within(2e-2)
     }
 }
 
@@ -365,7 +380,10 @@ fn convolutions() -> Vec<Case> {
             case("dilated convolution", Convolution { dilation: 2, ..plain });
             case("grouped convolution", Convolution { groups: 2, channels: [6, 8], ..plain });
             case("convolution of many channels", Convolution { channels: [16, 32], batch: 1, ..plain });
-            case("transposed convolution", Convolution { is_transposed: true, stride: 2, size: [4, 5], taps: [4, 4], ..plain });
+            case(
+                "transposed convolution",
+                Convolution { is_transposed: true, stride: 2, size: [4, 5], taps: [4, 4], ..plain },
+            );
         }
     }
     cases
@@ -389,8 +407,11 @@ fn large_tiles_agree_with_the_interpreter_in_every_order() {
 #[test]
 fn tensor_cores_multiply_float32_where_the_target_lets_them() {
     let target = Target { tf32: true, ..Target::default() };
-    let cases: Vec<Case> =
-        cases().into_iter().filter(|case| case.func.buffers.iter().all(|one| one.dtype == F32)).map(|case| case.within(1e-2)).collect();
+    let cases: Vec<Case> = cases()
+        .into_iter()
+        .filter(|case| case.func.buffers.iter().all(|one| one.dtype == F32))
+        .map(|case| case.within(1e-2))
+        .collect();
     assert!(crate::source_for(&cases, &target).text.contains("rx_mma_tf32("));
     crate::simulated::agree_for(&cases, &target);
 }

@@ -46,7 +46,12 @@ fn templates() -> Vec<Template> {
         tensor("bfloat16, rows known later", cast(product(bf16, F32, [0, 256, 256])), [64, 32, 2], of_bf16),
         tensor("bfloat16, middle", cast(cube(bf16, F32, 64)), [32, 32, 2], of_bf16),
         tensor("bfloat16, small", cast(product(bf16, F32, [32, 64, 128])), [32, 16, 2], of_bf16),
-        tensor("int8, large, B as n, k", by_columns(cube(int8, int32, 256)), [64, 32, 1], "mma.sync.aligned.m16n8k32.row.col.s32.s8"),
+        tensor(
+            "int8, large, B as n, k",
+            by_columns(cube(int8, int32, 256)),
+            [64, 32, 1],
+            "mma.sync.aligned.m16n8k32.row.col.s32.s8",
+        ),
         tf32,
         of("float32, one row, B as n, k", by_columns(product(F32, F32, [1, 4096, 1024])), None, "ld.global"),
         of("bfloat16, one row, B as n, k", by_columns(cast(product(bf16, F32, [1, 4096, 1024]))), None, "ld.global"),

@@ -4,7 +4,7 @@
 use super::operand::Operand;
 use super::problem::{Initial, Problem};
 use super::tiles::{Tiling, Unit, sum_type};
-use super::words::{Words, tiles_of};
+use super::words::{OWN_NAMES, Words, tiles_of};
 use super::{threads, warps};
 use crate::printer::{Kernel, expr, types};
 use crate::rules::KernelBody;
@@ -84,6 +84,15 @@ impl KernelBody for TiledProduct {
         }
     }
 
+    fn least_blocks(&self) -> u32 {
+        // While one waits at its barrier, another multiplies. The largest tiles need what is left of the registers.
+        if self.tiling.m * self.tiling.n == 128 * 128 { 2 } else { 1 }
+    }
+
+    fn own_names(&self) -> &'static [&'static str] {
+        OWN_NAMES
+    }
+
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
         let problem = &*self.problem;
         let operands = self.operands()?;
@@ -97,7 +106,7 @@ impl KernelBody for TiledProduct {
             (Some(part), Some(tiles)) => (format!("{part} * {}", tiles * depth), tiles.to_string()),
             _ => {
                 let tiles = kernel.operand(&tiles_of(problem.k.extent(), depth), expr::RELATION + 1)?;
-                ("0".to_owned(), tiles)
+                (String::new(), tiles)
             }
         };
         kernel.open(&format!("for ({index} tile = {}; tile < {tiles}; ++tile) {{", 1 - stages));
@@ -110,14 +119,15 @@ impl KernelBody for TiledProduct {
         }
         kernel.line("__syncthreads();");
         kernel.close();
-        kernel.line("// The tile that is multiplied last of those on their way.");
+        kernel.line("// The next tile goes where the one before this was multiplied.");
         for operand in &operands {
             let at = usize::from(operand.side == 'b');
             let (to, tile) = (&words.to[at], &words.tiles[at]);
             let element = operand.element;
             kernel.line(&format!("{element}* {to} = {tile} + coming % {stages} * {};", operand.elements()));
         }
-        kernel.line(&format!("const {index} {sum0} = {first} + coming * {depth};"));
+        let first = if part.is_some() { format!("{first} + ") } else { String::new() };
+        kernel.line(&format!("const {index} {sum0} = {first}coming * {depth};"));
         kernel.open(&format!("if (coming < {tiles}) {{"));
         for operand in &operands {
             kernel.line(&format!("// {}.", operand.comment()));
@@ -168,7 +178,9 @@ impl TiledProduct {
             words.decode(kernel, &problem.batch, &batch, &|_| true)?;
         }
         // Blocks that run together share factors in the cache.
-        kernel.line(&format!("// Blocks go down {GROUP} tiles, then to the next column of tiles: so neighbours share factors."));
+        kernel.line(&format!(
+            "// Blocks go down {GROUP} tiles, then to the next column of tiles: so neighbours share factors."
+        ));
         let (group, height) = (kernel.fresh_name("group"), kernel.fresh_name("height"));
         kernel.line(&format!("const int {group} = {block} / ({GROUP} * {tiles_n}) * {GROUP};"));
         kernel.line(&format!("const int {height} = {tiles_m} - {group} < {GROUP} ? {tiles_m} - {group} : {GROUP};"));
@@ -180,7 +192,8 @@ impl TiledProduct {
             let end = kernel.fresh_name("sum_end");
             let (length, all) = (tiles * self.tiling.k, words.sum_end.clone());
             kernel.line("// The part's summed values end here.");
-            kernel.line(&format!("const int {end} = ({part} + 1) * {length} < {all} ? ({part} + 1) * {length} : {all};"));
+            kernel
+                .line(&format!("const int {end} = ({part} + 1) * {length} < {all} ? ({part} + 1) * {length} : {all};"));
             words.sum_end = end;
         }
         Ok(part)
@@ -259,7 +272,12 @@ pub(crate) fn partial_type(tiling: &Tiling, dtype: DType) -> Result<(&'static st
 }
 
 /// What a finished sum is added to, and what follows.
-pub(crate) fn finish_element(kernel: &mut Kernel<'_>, problem: &Problem, sum: &str, packs: Option<&Packs>) -> Result<(), String> {
+pub(crate) fn finish_element(
+    kernel: &mut Kernel<'_>,
+    problem: &Problem,
+    sum: &str,
+    packs: Option<&Packs>,
+) -> Result<(), String> {
     let dtype = problem.dtype;
     let ctype = kernel.ctype(dtype)?;
     let (wrapping, _) = sum_type(dtype)?;
@@ -306,7 +324,8 @@ impl Elements<'_> {
     /// of the sum of the one that `e` counts.
     pub(crate) fn neighbours(&self, kernel: &mut Kernel<'_>, first: &str, width: i64, sum: &str) -> Result<(), String> {
         let (problem, epilogue) = (self.problem, &self.problem.epilogue);
-        let even = problem.n.last().is_some_and(|(_, extent)| extent.as_int().is_some_and(|extent| extent % width == 0));
+        let even =
+            problem.n.last().is_some_and(|(_, extent)| extent.as_int().is_some_and(|extent| extent % width == 0));
         let together = self.partial.is_none() && even && width > 1;
         let packs = match together {
             false => None,

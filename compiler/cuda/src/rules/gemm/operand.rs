@@ -63,10 +63,12 @@ impl<'p> Operand<'p> {
         dtype: DType,
     ) -> Result<Operand<'p>, String> {
         let in_tile = factor.in_tile(tiling.unit);
-        let contiguous = |element: &Element, axis: &Axis| axis.last().is_some_and(|(var, _)| element.is_contiguous(var));
+        let contiguous =
+            |element: &Element, axis: &Axis| axis.last().is_some_and(|(var, _)| element.is_contiguous(var));
         let by_rows = factor.element.as_ref().is_some_and(|element| contiguous(element, free));
         let by_sums = factor.element.as_ref().is_some_and(|element| contiguous(element, sum));
-        let (mut along, mut chunk, mut way) = (if by_rows && !by_sums { Along::Free } else { Along::Sum }, 1, Way::Gather);
+        let (mut along, mut chunk, mut way) =
+            (if by_rows && !by_sums { Along::Free } else { Along::Sum }, 1, Way::Gather);
         let mut rows_first = along == Along::Free;
         let element = match tiling.unit {
             Unit::Threads { .. } => {
@@ -98,7 +100,23 @@ impl<'p> Operand<'p> {
         };
         let (depth, unit, stages, threads) = (tiling.k, tiling.unit, tiling.stages, tiling.threads());
         let storage = in_tile.dtype();
-        Ok(Operand { side, factor, free, rows, sum, depth, chunk, along, way, rows_first, element, unit, threads, stages, storage })
+        Ok(Operand {
+            side,
+            factor,
+            free,
+            rows,
+            sum,
+            depth,
+            chunk,
+            along,
+            way,
+            rows_first,
+            element,
+            unit,
+            threads,
+            stages,
+            storage,
+        })
     }
 
     /// Elements from one line of the tile to the next. A line is of a summed value where rows stand together.
@@ -154,7 +172,7 @@ impl<'p> Operand<'p> {
         }
     }
 
-    /// Where a chunk stands in its tile, of a line and a place on it, both in elements, as an expression of the text. Chunks
+    /// Where a chunk stands in its tile, in elements: of a line, a name in the text, and a place on it in chunks. Chunks
     /// of tiles that tensor cores read are permuted on their line, so that those of eight lines are in different banks.
     pub(crate) fn place(&self, line: &str, chunk: &str) -> String {
         let per_line = self.line() / self.chunk;
@@ -162,7 +180,8 @@ impl<'p> Operand<'p> {
             4 => format!("{line} / 2 % 4"),
             _ => format!("{line} % 8"),
         };
-        format!("({line}) * {} + (({chunk}) ^ ({mixed})) * {}", self.line(), self.chunk)
+        let chunk = if chunk.contains(' ') { format!("({chunk})") } else { chunk.to_owned() };
+        format!("{line} * {} + ({chunk} ^ {mixed}) * {}", self.line(), self.chunk)
     }
 
     /// What brings the tile, for a reader.
@@ -353,7 +372,9 @@ impl<'p> Operand<'p> {
             (chunk, true) => {
                 kernel.line("#pragma unroll");
                 let line = self.line();
-                kernel.line(&format!("for (int j = 0; j < {chunk}; ++j) {to}[(k + j) * {line} + row] = {next}[i].at[j];"));
+                kernel.line(&format!(
+                    "for (int j = 0; j < {chunk}; ++j) {to}[(k + j) * {line} + row] = {next}[i].at[j];"
+                ));
             }
             (_, false) => kernel.line(&format!("*({}*)&{to}[{place}] = {next}[i];", self.chunk_type())),
         }
@@ -379,7 +400,9 @@ fn raw(kernel: &mut Kernel<'_>, value: &Expr) -> Result<String, String> {
     let dtype = value.dtype();
     match value {
         Expr::Load { buffer, indices, .. } => kernel.place(*buffer, indices),
-        Expr::Select { condition, then, otherwise } if matches!(**then, Expr::Load { .. }) && types::helper(dtype).is_some() => {
+        Expr::Select { condition, then, otherwise }
+            if matches!(**then, Expr::Load { .. }) && types::helper(dtype).is_some() =>
+        {
             let condition = kernel.operand(condition, expr::OR)?;
             let (then, otherwise) = (raw(kernel, then)?, raw(kernel, otherwise)?);
             Ok(format!("{condition} ? {then} : {otherwise}"))

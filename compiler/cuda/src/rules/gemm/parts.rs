@@ -3,7 +3,7 @@
 use super::kernel::{finish_element, partial_type};
 use super::problem::Problem;
 use super::tiles::Tiling;
-use super::words::Words;
+use super::words::{OWN_NAMES, Words};
 use crate::printer::{Kernel, expr};
 use crate::rules::KernelBody;
 use crate::source::LaunchShape;
@@ -43,9 +43,15 @@ impl KernelBody for PartSums {
         // The factors are read by the kernel before; unless what follows reads them, too.
         let behind = &factors.statements[1..];
         let product = crate::rules::buffers_of(&factors.statements[0]);
-        let unused = product.into_iter().filter(|id| *id != factors.buffer && !behind.iter().any(|stmt| crate::rules::uses(stmt, *id)));
+        let unused = product
+            .into_iter()
+            .filter(|id| *id != factors.buffer && !behind.iter().any(|stmt| crate::rules::uses(stmt, *id)));
         kept.extend(unused);
         kept
+    }
+
+    fn own_names(&self) -> &'static [&'static str] {
+        OWN_NAMES
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
@@ -59,7 +65,8 @@ impl KernelBody for PartSums {
         kernel.line(&format!("if (thread >= {count}) return;"));
         let [m, n, _] = &words.ends;
         let (row, column, index) = (&words.row, &words.column, words.index);
-        kernel.line(&format!("const {index} {row} = ({index})(thread / {n} % {m}), {column} = ({index})(thread % {n});"));
+        kernel
+            .line(&format!("const {index} {row} = ({index})(thread / {n} % {m}), {column} = ({index})(thread % {n});"));
         if !problem.batch.loops.is_empty() {
             let batch = kernel.fresh_name("batch");
             kernel.line(&format!("const {index} {batch} = ({index})(thread / {n} / {m});"));
@@ -69,7 +76,10 @@ impl KernelBody for PartSums {
         words.decode(kernel, &problem.n, column, &|var| !words.is_twin(var))?;
         let sums = &words.sums;
         kernel.line(&format!("{ctype} {sums} = {parts}[thread];"));
-        kernel.line(&format!("for (int i = 1; i < {}; ++i) {sums} += {parts}[i * (long long){count} + thread];", self.parts));
+        kernel.line(&format!(
+            "for (int i = 1; i < {}; ++i) {sums} += {parts}[i * (long long){count} + thread];",
+            self.parts
+        ));
         finish_element(kernel, problem, sums, None)
     }
 }

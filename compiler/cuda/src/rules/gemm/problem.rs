@@ -139,7 +139,10 @@ impl Problem {
         let mut elements = Dim::constant(1);
         let mut known = Vec::new();
         for (var, extent, role) in &found.product.loops {
-            let expr = found.scope.expr(extent, DType::INT64).ok_or_else(|| Declined::because("an extent cannot be written down"))?;
+            let expr = found
+                .scope
+                .expr(extent, DType::INT64)
+                .ok_or_else(|| Declined::because("an extent cannot be written down"))?;
             known.push((*var, expr, *role));
             if *role != Role::K {
                 elements = &elements * extent;
@@ -160,7 +163,8 @@ impl Problem {
         let loops = [&batch, &m, &n, &k].into_iter().flat_map(|axis| &axis.loops);
         let twins = Twins::of(loops, &mut func);
         let (mut a, mut b) = (Factor::of(left, &mut found, &func), Factor::of(right, &mut found, &func));
-        let contiguous = |factor: &Factor, var: VarId| factor.element.as_ref().is_some_and(|one| one.is_contiguous(var));
+        let contiguous =
+            |factor: &Factor, var: VarId| factor.element.as_ref().is_some_and(|one| one.is_contiguous(var));
         // What is contiguous is innermost: in the result for columns, in the factors for the others.
         let target = &found.product.target;
         n.make_last(|var| target.stride(var).as_constant() == Some(1));

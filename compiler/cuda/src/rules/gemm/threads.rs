@@ -99,11 +99,7 @@ pub(super) fn multiply(
 }
 
 /// Prints what is done with each of a thread's elements.
-pub(super) fn elements(
-    kernel: &mut Kernel<'_>,
-    elements: &Elements<'_>,
-    tiling: Tiling,
-) -> Result<(), String> {
+pub(super) fn elements(kernel: &mut Kernel<'_>, elements: &Elements<'_>, tiling: Tiling) -> Result<(), String> {
     let (_, bytes) = sum_type(elements.problem.dtype)?;
     let Share { rows, columns } = share(tiling, bytes);
     kernel.line("#pragma unroll");

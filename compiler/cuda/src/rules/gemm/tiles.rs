@@ -146,7 +146,8 @@ pub(crate) fn choose(problem: &Problem, target: &Target) -> Result<Choice, Decli
     if few && known && problem.batch.constant().is_some() && tiles > 0 && tiles * 2 <= units {
         parts = (units / tiles).min(k / LEAST_PART).clamp(1, MOST_PARTS);
     }
-    let text = |axis: &Axis, name: &str| axis.constant().map_or_else(|| format!("{name} unknown"), |size| size.to_string());
+    let text =
+        |axis: &Axis, name: &str| axis.constant().map_or_else(|| format!("{name} unknown"), |size| size.to_string());
     let sizes = [text(&problem.m, "m"), text(&problem.n, "n"), text(&problem.k, "k")].join(" x ");
     let why = match few {
         false => format!("{tiles} tiles are enough for {units} multiprocessors"),

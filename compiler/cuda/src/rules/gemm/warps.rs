@@ -25,13 +25,7 @@ struct Share {
 fn share(tiling: Tiling) -> Result<Share, String> {
     let Unit::Warps { m, n, kind } = tiling.unit else { return Err("a tile without warps".to_owned()) };
     let (rows, columns) = (tiling.m / m, tiling.n / n);
-    Ok(Share {
-        kind,
-        rows,
-        columns,
-        row: format!("warp / {n} * {rows}"),
-        column: format!("warp % {n} * {columns}"),
-    })
+    Ok(Share { kind, rows, columns, row: format!("warp / {n} * {rows}"), column: format!("warp % {n} * {columns}") })
 }
 
 pub(super) fn declare(kernel: &mut Kernel<'_>, words: &Words, tiling: Tiling) -> Result<(), String> {
@@ -63,9 +57,11 @@ pub(super) fn multiply(
     kernel.open(&format!("for (int i = 0; i < {of_rows}; ++i) {{"));
     let (helper, line, at) = match a.along {
         Along::Sum => ("rx_ldmatrix", format!("{row} + i * 16 + lane % 16"), "k * 2 + lane / 16".to_owned()),
-        Along::Free => {
-            ("rx_ldmatrix_transposed", "k * 16 + lane / 16 * 8 + lane % 8".to_owned(), format!("({row}) / 8 + i * 2 + lane / 8 % 2"))
-        }
+        Along::Free => (
+            "rx_ldmatrix_transposed",
+            "k * 16 + lane / 16 * 8 + lane % 8".to_owned(),
+            format!("({row}) / 8 + i * 2 + lane / 8 % 2"),
+        ),
     };
     kernel.line(&format!("const int line = {line}, chunk = {at};"));
     kernel.line(&format!("{helper}(of_a[i], &from_a[{}]);", a.place("line", "chunk")));
@@ -77,7 +73,9 @@ pub(super) fn multiply(
         Along::Sum => {
             ("rx_ldmatrix", format!("{column} + j * 16 + lane / 16 * 8 + lane % 8"), "k * 2 + lane / 8 % 2".to_owned())
         }
-        Along::Free => ("rx_ldmatrix_transposed", "k * 16 + lane % 16".to_owned(), format!("({column}) / 8 + j * 2 + lane / 16")),
+        Along::Free => {
+            ("rx_ldmatrix_transposed", "k * 16 + lane % 16".to_owned(), format!("({column}) / 8 + j * 2 + lane / 16"))
+        }
     };
     kernel.line(&format!("const int line = {line}, chunk = {at};"));
     kernel.line(&format!("{helper}(both, &from_b[{}]);", b.place("line", "chunk")));
@@ -88,9 +86,15 @@ pub(super) fn multiply(
         kernel.need("rx_to_tf32");
         kernel.line("// The multiplication would cut what is more than 10 bits of fraction off.");
         kernel.line("#pragma unroll");
-        kernel.line(&format!("for (int i = 0; i < {}; ++i) of_a[i / 4][i % 4] = rx_to_tf32(of_a[i / 4][i % 4]);", of_rows * 4));
+        kernel.line(&format!(
+            "for (int i = 0; i < {}; ++i) of_a[i / 4][i % 4] = rx_to_tf32(of_a[i / 4][i % 4]);",
+            of_rows * 4
+        ));
         kernel.line("#pragma unroll");
-        kernel.line(&format!("for (int j = 0; j < {}; ++j) of_b[j / 2][j % 2] = rx_to_tf32(of_b[j / 2][j % 2]);", of_columns * 2));
+        kernel.line(&format!(
+            "for (int j = 0; j < {}; ++j) of_b[j / 2][j % 2] = rx_to_tf32(of_b[j / 2][j % 2]);",
+            of_columns * 2
+        ));
     }
     kernel.line("#pragma unroll");
     kernel.open(&format!("for (int i = 0; i < {of_rows}; ++i) {{"));
@@ -112,11 +116,7 @@ pub(super) fn multiply(
 }
 
 /// Prints what is done with each of a thread's elements.
-pub(super) fn elements(
-    kernel: &mut Kernel<'_>,
-    elements: &Elements<'_>,
-    tiling: Tiling,
-) -> Result<(), String> {
+pub(super) fn elements(kernel: &mut Kernel<'_>, elements: &Elements<'_>, tiling: Tiling) -> Result<(), String> {
     let share = share(tiling)?;
     kernel.line("#pragma unroll");
     kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", share.rows / ROWS * 2));

@@ -3,9 +3,15 @@
 use super::narrow::Twins;
 use super::problem::{Axis, Problem};
 use crate::printer::{Kernel, expr};
+use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_tir::{Expr, VarId};
-use rustc_hash::FxHashMap;
+
+/// Names that the text uses for itself, wherever they stand.
+pub(crate) const OWN_NAMES: &[&str] = &[
+    "at", "i", "j", "k", "e", "f", "w", "by", "row", "value", "from", "slot", "lane", "warp", "tile", "coming", "line",
+    "chunk", "both", "of_a", "of_b", "from_a", "from_b", "matrix", "vectors", "thread",
+];
 
 /// Names in the text.
 #[derive(Clone)]
@@ -40,10 +46,6 @@ impl Words {
         let axes = [&problem.m, &problem.n, &problem.k];
         let small = |axis: &&&Axis| axis.constant().is_some_and(|extent| extent < 1 << 30);
         let index = if axes.iter().filter(small).count() == 3 { "int" } else { "long long" };
-        // Names that the text of every kernel uses for itself.
-        for own in ["at", "i", "j", "k", "row", "value", "from", "slot", "lane", "warp", "matrix", "vectors", "f", "w", "e"] {
-            kernel.fresh_name(own);
-        }
         let mut ends = Vec::new();
         for axis in axes {
             ends.push(kernel.operand(&axis.extent(), expr::RELATION + 1)?);
@@ -137,7 +139,8 @@ impl Words {
                 let dtype = kernel.dtype_of(one);
                 let ctype = kernel.ctype(dtype)?;
                 if ctype != self.index && dtype != DType::INT64 {
-                    value = if value.contains(' ') { format!("({ctype})({value})") } else { format!("({ctype}){value}") };
+                    value =
+                        if value.contains(' ') { format!("({ctype})({value})") } else { format!("({ctype}){value}") };
                 }
                 let plain = self.loops.get(var).cloned().unwrap_or_default();
                 let name = if one == *var { plain } else { format!("{plain}_32") };

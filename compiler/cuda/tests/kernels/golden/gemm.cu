@@ -1,7 +1,7 @@
 // matmul: sum, out
 // from matmul
 // schedule gemm: tiles of 128x128x32, mma.sync m16n8k16 of bfloat16; 256 x 256 x 256: 4 tiles are enough for 1 multiprocessors; A: 16 bytes at a time, copied past the registers along the sum; B: 16 bytes at a time, copied past the registers along its free axis; the statement behind it on its elements
-extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const rx_bf16* a, const rx_bf16* b, rx_bf16* out) {
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_kernel(const rx_bf16* a, const rx_bf16* b, rx_bf16* out) {
     const int tiles_m = 2, tiles_n = 2;
     int block = blockIdx.x;
     // Blocks go down 8 tiles, then to the next column of tiles: so neighbours share factors.
@@ -21,10 +21,10 @@ extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const rx_bf16* a
             rx_copies_arrive<1>();
             __syncthreads();
         }
-        // The tile that is multiplied last of those on their way.
+        // The next tile goes where the one before this was multiplied.
         rx_bf16* to_a = tile_a + coming % 3 * 4096;
         rx_bf16* to_b = tile_b + coming % 3 * 4096;
-        const int sum0 = 0 + coming * 32;
+        const int sum0 = coming * 32;
         if (coming < 8) {
             // A: 16 bytes at a time, copied past the registers along the sum.
             #pragma unroll
@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const rx_bf16* a
                     const int k0_32 = summed;
                     from = &a[ax0_32 * 256 + k0_32];
                 }
-                rx_copy16(&to_a[(row) * 32 + ((k / 8) ^ (row / 2 % 4)) * 8], from);
+                rx_copy16(&to_a[row * 32 + ((k / 8) ^ row / 2 % 4) * 8], from);
             }
             // B: 16 bytes at a time, copied past the registers along its free axis.
             #pragma unroll
@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const rx_bf16* a
                     const int k0_32 = summed;
                     from = &b[k0_32 * 256 + ax1_32];
                 }
-                rx_copy16(&to_b[(k) * 128 + ((row / 8) ^ (k % 8)) * 8], from);
+                rx_copy16(&to_b[k * 128 + ((row / 8) ^ k % 8) * 8], from);
             }
         }
         rx_copies_end();
@@ -66,13 +66,13 @@ extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const rx_bf16* a
                 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
                     const int line = warp / 4 * 64 + i * 16 + lane % 16, chunk = k * 2 + lane / 16;
-                    rx_ldmatrix(of_a[i], &from_a[(line) * 32 + ((chunk) ^ (line / 2 % 4)) * 8]);
+                    rx_ldmatrix(of_a[i], &from_a[line * 32 + (chunk ^ line / 2 % 4) * 8]);
                 }
                 #pragma unroll
                 for (int j = 0; j < 2; ++j) {
                     unsigned both[4];
                     const int line = k * 16 + lane % 16, chunk = (warp % 4 * 32) / 8 + j * 2 + lane / 16;
-                    rx_ldmatrix_transposed(both, &from_b[(line) * 128 + ((chunk) ^ (line % 8)) * 8]);
+                    rx_ldmatrix_transposed(both, &from_b[line * 128 + (chunk ^ line % 8) * 8]);
                     of_b[2 * j][0] = both[0], of_b[2 * j][1] = both[1];
                     of_b[2 * j + 1][0] = both[2], of_b[2 * j + 1][1] = both[3];
                 }
