@@ -83,10 +83,14 @@ static __device__ __forceinline__ float rx_bf16_to_float(rx_bf16 x) {
 }
 
 static __device__ __forceinline__ rx_bf16 rx_float_to_bf16(float x) {
-    unsigned bits = (unsigned)__float_as_int(x);
     rx_bf16 y;
+#ifdef __CUDA_ARCH__
+    asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits) : \"f\"(x));
+#else
+    unsigned bits = (unsigned)__float_as_int(x);
     if ((bits & 0x7fffffffu) > 0x7f800000u) y.bits = (unsigned short)(bits >> 16 | 0x40u);
     else y.bits = (unsigned short)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+#endif
     return y;
 }
 ",
