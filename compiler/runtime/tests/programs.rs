@@ -136,6 +136,30 @@ fn a_chain_of_elements_is_one_kernel() {
 }
 
 #[test]
+fn what_follows_a_reduction_element_by_element_is_its_epilogue() {
+    let bodies: [(&[&str], &[&str]); 4] = [
+        // The addition stands behind the product, not in front of the softmax that reads it.
+        (
+            &["a = R.matmul(x, w)", "b = R.add(a, x)", "c = R.nn.relu(b)", "d = R.nn.softmax(c)"],
+            &["fused_matmul_add_relu", "softmax"],
+        ),
+        (&["a = R.nn.softmax(x)", "d = R.multiply(a, R.const(2.0, \"float32\"))"], &["fused_softmax_multiply"]),
+        // Of another place, or of more elements than there are: what reads it reads it from memory.
+        (&["a = R.matmul(x, w)", "d = R.permute_dims(a)"], &["matmul", "permute_dims"]),
+        (&["a = R.sum(x, axis=[0], keepdims=True)", "d = R.add(a, y)"], &["sum", "add"]),
+    ];
+    for (lines, kernels) in bodies {
+        let text = Text::new(&block(lines, "d"));
+        let program = text.program(true);
+        let names: Vec<String> = kernel_names(&program).iter().map(|name| name.replace("nn.", "")).collect();
+        assert_eq!(names, kernels, "{lines:?}");
+        let [joined, plain] =
+            [program, text.program(false)].map(|program| text.run(program, rx_runtime::interp::Interpreter::default(), 3));
+        assert!(joined.iter().zip(&plain).all(|(a, b)| a.bytes() == b.bytes()), "{lines:?}");
+    }
+}
+
+#[test]
 fn an_observer_is_told_of_every_kernel_that_ran() {
     let text =
         Text::new(&block(&["a = R.add(x, y)", "b = R.nn.relu(a)", "c = R.sum(b, axis=[1])", "d = R.tanh(c)"], "d"));
