@@ -90,7 +90,10 @@ impl<'a> Job<'a> {
     fn on_device(self, task: Task<'_>, report: &mut Report) -> Result<bool, Failure> {
         match self.session.choices.device {
             Device::Interp => self.on(rx_runtime::interp::Interpreter::default(), "the interpreter", task, report),
-            Device::CudaSim => self.on(rx_runtime::cuda::Simulated::default(), "simulated CUDA", task, report),
+            Device::CudaSim => {
+                let device = rx_runtime::cuda::Simulated::of(self.args.target());
+                self.on(device, "simulated CUDA", task, report)
+            }
             Device::Cpu => self.on(rx_runtime::cpu::Cpu::default(), "the CPU", task, report),
             Device::Cuda => {
                 let device = rx_runtime::cuda::Cuda::probe().map_err(|error| Failure::usage(error.to_string()))?;
@@ -105,6 +108,7 @@ impl<'a> Job<'a> {
 
     fn on_cuda(self, device: rx_runtime::cuda::Cuda, task: Task<'_>, report: &mut Report) -> Result<bool, Failure> {
         let name = device.name().to_owned();
+        let device = device.with_rules(self.args.rules());
         self.on(device, &name, task, report)
     }
 

@@ -55,7 +55,7 @@ fn run(args: &Args) -> u8 {
 
 fn work(args: &Args, report: &mut Report) -> Result<(), Failure> {
     let session = Session::open(args, report)?;
-    if let Some(stage) = args.emit {
+    if let Some(stage) = args.stage() {
         return emit::stage(stage, &session, args, report);
     }
     let entry = session.entry(args.entry.as_deref())?;
