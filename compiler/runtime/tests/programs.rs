@@ -313,6 +313,23 @@ fn operation(operator: u8, a: &Variable, b: &Variable) -> Option<(String, Vec<St
     })
 }
 
+#[test]
+fn memory_has_extents_that_are_computed() {
+    let text = Text::new(
+        "\
+@I.ir_module
+class Module:
+    @R.function
+    def main(y: R.Tensor((\"n\",), \"float32\")):
+        n = T.int64()
+        new = R.builtin.alloc_tensor(R.shape([T.max(16 - T.max(T.if_then_else(n < 2, n + 16, n), 0), 0), 2]), R.dtype(\"float32\"), 0)
+        return new
+",
+    );
+    let shape = |n| text.run(text.program(false), rx_runtime::interp::Interpreter::default(), n)[0].shape().to_vec();
+    assert_eq!((shape(3), shape(1)), (vec![13, 2], vec![0, 2]));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(48),

@@ -100,8 +100,8 @@ impl FunctionLowering<'_, '_> {
         let mut builder = KernelBuilder::new(name("alloc_tensor"));
         let out = builder.param("out", dims, dtype);
         builder.compute(out, |_, _| TirExpr::number(0.0, dtype));
+        let scalars = builder.scalar_values().into_iter().map(Scalar::Int).collect();
         let zeros = builder.finish();
-        let scalars = zeros.scalar_params().map(|var| Scalar::Int(Dim::symbol(zeros.var(var).name))).collect();
         let kernel = self.lowerer.kernel(Arc::new(zeros), 0);
         let to = self.register();
         let output = Output { to, shape: dims.clone(), dtype, storage: None };
