@@ -35,7 +35,7 @@ pub struct Args {
     /// Run every public function before and after each pass, on arguments drawn from the seed, and say the worst difference on
     /// standard error. Symbolic dims get small values. A difference beyond 1e-4 + 1e-4·|value| (2e-2 where 16-bit floats are
     /// computed with, 0 of integers) is an error. Weights that a pass has another function prepare are prepared by it. What
-    /// cannot be run is named.
+    /// cannot be run is named. A pass that changes nothing is not run for.
     #[arg(long)]
     pub verify_values: bool,
     /// The seed of these arguments.

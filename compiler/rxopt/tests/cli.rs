@@ -149,3 +149,10 @@ fn every_pass_is_listed_with_its_arguments() {
     let output = rxopt("", &["--list-passes"]);
     assert!(out(&output).contains("BindSymbolicVars(binding_map, func_name = null)\n"), "{}", out(&output));
 }
+
+#[test]
+fn what_changes_nothing_is_not_run_for() {
+    let output = rxopt(&program(), &["-", "--verify-values", "--pass", "FoldConstant"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert_eq!(err(&output), "rxopt: FoldConstant: the module is as it was\n");
+}
