@@ -488,6 +488,9 @@ def main(x: T) -> T:
 "
     );
     check("CallTIRRewrite", &before, &after);
+    // What is made has the types that its text has.
+    let made = apply("CallTIRRewrite", read(&module(&before))).expect("a module");
+    assert!(rx_transform::equal::structurally_equal(&made, &read(&rx_transform::print(&made))));
 }
 
 #[test]
