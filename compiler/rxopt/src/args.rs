@@ -13,9 +13,12 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "rxopt", version)]
 pub struct Args {
-    /// The program; `-` is standard input.
+    /// The program, in Python where its name ends in `.py`; `-` is standard input.
     #[arg(required_unless_present = "list_passes", value_name = "FILE")]
     pub file: Option<String>,
+    /// The module that passes run over, of a file of several: the name of its class.
+    #[arg(long, value_name = "NAME")]
+    pub module: Option<String>,
     /// Passes in order, separated by commas; may be given again.
     #[arg(long = "pass", value_name = "PASSES")]
     pub passes: Vec<String>,

@@ -112,6 +112,10 @@ pub struct Args {
     #[arg(long, value_name = "PASSES", requires = "emit")]
     pub passes: Option<String>,
 
+    /// The module of --emit passes, of a file of several: the name of its class.
+    #[arg(long, value_name = "NAME", requires = "emit")]
+    pub module: Option<String>,
+
     /// The architecture that --emit ptx compiles for.
     #[arg(long, value_name = "SM", default_value = "sm_80")]
     pub arch: String,
