@@ -325,6 +325,7 @@ impl<'m> Kernel<'m> {
 
     /// Prints a kernel, its comment and frame; the host's part is the result.
     fn print(&mut self, name: &str, rule: &str, note: &str, body: &dyn KernelBody) -> Result<KernelInfo, String> {
+        body.words().iter().for_each(|word| drop(self.names.fresh(word)));
         let statements = body.statements();
         statements.iter().for_each(|stmt| self.declare_written(stmt));
         self.natural.extend(self.symbols.clone());
@@ -495,6 +496,18 @@ impl<'m> Kernel<'m> {
             true => self.natural.insert(var),
             false => self.natural.remove(&var),
         };
+    }
+
+    /// From here on the variable, which holds data, is written as this text, which binds as tightly as a name.
+    pub(crate) fn name_value(&mut self, var: VarId, text: &str) {
+        self.name_var(var, text, false);
+        self.data.insert(var);
+    }
+
+    /// A line that opens a brace, and what follows one step further in.
+    pub(crate) fn open(&mut self, head: &str) {
+        self.line(&format!("{head} {{"));
+        self.indent += 1;
     }
 
     /// From here on loads of the buffer are this text, a value of its dtype, whatever their indices are.

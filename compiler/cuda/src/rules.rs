@@ -4,7 +4,11 @@
 //! some statements from the front or declines and says why. The last, [`fallback`], takes every statement. A rule that
 //! cannot print what it took has declined, too.
 
+mod elementwise;
 mod fallback;
+mod rows;
+mod stages;
+mod transpose;
 
 use crate::printer::Kernel;
 use crate::source::LaunchShape;
@@ -24,7 +28,8 @@ pub struct Rule {
 }
 
 /// Every rule, in the order in which they are asked.
-pub const RULES: &[Rule] = &[fallback::RULE];
+pub const RULES: &[Rule] =
+    &[rows::split::RULE, rows::RULE, rows::COLUMNS, transpose::RULE, elementwise::RULE, fallback::RULE];
 
 /// The rules that are asked, and in which order. The fallback is asked last, whether it is named or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,6 +228,11 @@ pub(crate) trait KernelBody {
     /// range, so that no barrier waits for a thread that ended; else it ends the thread.
     fn is_cooperative(&self) -> bool {
         true
+    }
+
+    /// Names of its own that it prints, which no buffer, variable or scalar may have.
+    fn words(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// Prints what stands between the braces.

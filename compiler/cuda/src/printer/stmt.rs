@@ -93,7 +93,8 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    fn close(&mut self) {
+    /// Ends what [`Kernel::open`] began.
+    pub(crate) fn close(&mut self) {
         self.indent -= 1;
         self.line("}");
     }
@@ -308,7 +309,7 @@ impl Kernel<'_> {
     }
 
     /// A value for a variable of its dtype, rounded where the dtype is held in a wider one.
-    fn assigned(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
+    pub(crate) fn assigned(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
         if types::helper(dtype).is_none() || is_rounded(value) {
             return self.operand(value, 0);
         }
@@ -317,7 +318,7 @@ impl Kernel<'_> {
     }
 
     /// A value for memory. A cast to the memory's own dtype is left to the store, which rounds.
-    fn stored(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
+    pub(crate) fn stored(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
         match value {
             Expr::Cast { dtype: to, value: inner }
                 if *to == dtype && types::helper(dtype).is_some() && types::is_single(inner.dtype()) =>

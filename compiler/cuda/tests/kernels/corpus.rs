@@ -96,6 +96,22 @@ fn once(found: impl Iterator<Item = Found>) -> Vec<Found> {
     found.filter(|found| known.insert(format!("{:?}", found.func))).collect()
 }
 
+/// The prim_funcs of models, guarded, each once.
+pub fn of_models() -> Option<Vec<PrimFunc>> {
+    let folder = cases()?;
+    let found = of_files(&folder.join("models/stages"), "rx", FileKind::Rx).into_iter().chain(of_files(
+        &folder.join("models/mlc"),
+        "py",
+        FileKind::Python,
+    ));
+    Some(
+        found
+            .filter_map(|found| found.func.ok())
+            .map(|func| rx_schedule::guards(&rx_schedule::simplify(&func)).0)
+            .collect(),
+    )
+}
+
 #[test]
 fn prim_funcs_of_models_are_printed_and_compile() {
     let Some(folder) = cases() else { return };
@@ -202,7 +218,7 @@ fn case(place: &str, func: &PrimFunc) -> Result<Case, String> {
         return Err("its arguments are large".to_owned());
     }
     let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
-    let mut case = Case::new(place, func.clone(), &shapes).within(2e-2);
+    let mut case = Case::new(place, func.clone(), &shapes).within(if sums_in_half(func) { 4e-2 } else { 2e-2 });
     let scalars = func.scalar_params().map(|var| match func.var(var).dtype {
         dtype if dtype.is_float() => Scalar::Float(EXTENT as f64),
         dtype if dtype.is_bool() => Scalar::Int(1),
@@ -218,6 +234,24 @@ fn case(place: &str, func: &PrimFunc) -> Result<Case, String> {
         }
     }
     Ok(case)
+}
+
+/// Whether a sum is rounded to 16 bits at every step, as the interpreter does it: then that is further from the exact sum
+/// than one that a kernel makes in `float32` and rounds at its end.
+fn sums_in_half(func: &PrimFunc) -> bool {
+    let mut found = false;
+    func.body.walk(&mut |stmt| {
+        if let rx_tir::Stmt::Store {
+            buffer, value: rx_tir::Expr::Binary { op: rx_tir::BinaryOp::Add, left, .. }, ..
+        } = stmt
+        {
+            let dtype = func.buffer(*buffer).dtype;
+            found |= dtype.is_float()
+                && dtype.bits == 16
+                && matches!(&**left, rx_tir::Expr::Load { buffer: of, .. } if of == buffer);
+        }
+    });
+    found
 }
 
 /// A case, and what the interpreter makes of it.

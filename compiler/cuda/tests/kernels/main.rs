@@ -3,11 +3,14 @@
 
 mod built;
 mod case;
+mod choices;
 mod compiled;
 mod corpus;
+mod cubin;
 mod device;
 mod nvrtc;
 mod operators;
+mod rows;
 mod simulated;
 mod written;
 
