@@ -325,10 +325,12 @@ impl<'m> Kernel<'m> {
 
     /// Prints a kernel, its comment and frame; the host's part is the result.
     fn print(&mut self, name: &str, rule: &str, note: &str, body: &dyn KernelBody) -> Result<KernelInfo, String> {
-        body.words().iter().for_each(|word| drop(self.names.fresh(word)));
         let statements = body.statements();
         statements.iter().for_each(|stmt| self.declare_written(stmt));
         self.natural.extend(self.symbols.clone());
+        for own in body.own_names() {
+            self.names.fresh(own);
+        }
         self.pass_buffers_in_order(&statements, &body.kept());
         body.print(self)?;
         let inner = std::mem::take(&mut self.text);
@@ -338,7 +340,10 @@ impl<'m> Kernel<'m> {
         let comment = self.comment(&statements, rule, note);
         let shape = body.shape();
         let parameters: Vec<&str> = self.parameters.iter().map(|(text, _)| text.as_str()).collect();
-        let bound = shape.block_threads();
+        let bound = match body.least_blocks() {
+            1 => shape.block_threads().to_string(),
+            blocks => format!("{}, {blocks}", shape.block_threads()),
+        };
         let head = format!("extern \"C\" __global__ void __launch_bounds__({bound}) {name}(");
         let one_line = format!("{head}{}) {{", parameters.join(", "));
         let head = match one_line.len() <= 120 {
@@ -504,12 +509,6 @@ impl<'m> Kernel<'m> {
         self.data.insert(var);
     }
 
-    /// A line that opens a brace, and what follows one step further in.
-    pub(crate) fn open(&mut self, head: &str) {
-        self.line(&format!("{head} {{"));
-        self.indent += 1;
-    }
-
     /// From here on loads of the buffer are this text, a value of its dtype, whatever their indices are.
     pub(crate) fn hold(&mut self, buffer: BufferId, text: &str) {
         self.held.insert(buffer, text.to_owned());
@@ -526,6 +525,11 @@ impl<'m> Kernel<'m> {
         let name = self.names.fresh(name);
         self.parameters.push((format!("{ctype}* {name}"), Argument::Temporary(self.first_of_schedule + number)));
         name
+    }
+
+    /// The dtype of a variable.
+    pub(crate) fn dtype_of(&self, var: VarId) -> DType {
+        self.func.var(var).dtype
     }
 
     /// Names a variable that is bound here.
@@ -564,6 +568,18 @@ impl<'m> Kernel<'m> {
         }
         self.text.push_str(text);
         self.text.push('\n');
+    }
+
+    /// A line that begins a group of lines, which are indented until [`Kernel::close`].
+    pub(crate) fn open(&mut self, text: &str) {
+        self.line(text);
+        self.indent += 1;
+    }
+
+    /// The brace that ends a group of lines.
+    pub(crate) fn close(&mut self) {
+        self.indent -= 1;
+        self.line("}");
     }
 
     /// Has a helper of [`crate::prelude`] printed.

@@ -93,12 +93,6 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// Ends what [`Kernel::open`] began.
-    pub(crate) fn close(&mut self) {
-        self.indent -= 1;
-        self.line("}");
-    }
-
     /// Prints an expression for its checks, where it has any.
     fn evaluate(&mut self, value: &Expr) -> Result<(), String> {
         let mut has_effect = false;

@@ -68,7 +68,7 @@ impl KernelBody for MapKernel {
         false
     }
 
-    fn words(&self) -> &'static [&'static str] {
+    fn own_names(&self) -> &'static [&'static str] {
         &["i", "v"]
     }
 
@@ -91,12 +91,12 @@ impl KernelBody for MapKernel {
         if !self.has_tail() {
             return printer.body(&all, "i", None, self.width);
         }
-        printer.kernel.open(&format!("if (i + {} <= {total})", self.width));
+        printer.kernel.open(&format!("if (i + {} <= {total}) {{", self.width));
         printer.body(&all, "i", None, self.width)?;
         printer.kernel.close();
-        printer.kernel.open("else");
+        printer.kernel.open("else {");
         let k = printer.kernel.fresh_name("k");
-        printer.kernel.open(&format!("for ({index} {k} = i; {k} < {total}; ++{k})"));
+        printer.kernel.open(&format!("for ({index} {k} = i; {k} < {total}; ++{k}) {{"));
         printer.body(&all, &k, None, 1)?;
         printer.kernel.close();
         printer.kernel.close();

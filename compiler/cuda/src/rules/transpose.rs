@@ -108,7 +108,7 @@ impl KernelBody for TransposeKernel {
         self.stages.kept.clone()
     }
 
-    fn words(&self) -> &'static [&'static str] {
+    fn own_names(&self) -> &'static [&'static str] {
         &["y", "block"]
     }
 
@@ -157,9 +157,9 @@ impl KernelBody for TransposeKernel {
         let head = format!("for (int y = threadIdx.y; y < {TILE}; y += {DEPTH})");
         let inside = format!("if ({from} < {from_end} && {along} < {along_end})");
         printer.kernel.line("#pragma unroll");
-        printer.kernel.open(&head);
+        printer.kernel.open(&format!("{head} {{"));
         printer.kernel.line(&format!("const {index} {from} = {from_0} + threadIdx.x, {along} = {along_0} + y;"));
-        printer.kernel.open(&inside);
+        printer.kernel.open(&format!("{inside} {{"));
         for (at, tile) in self.reads.iter().zip(&tiles) {
             let memory = printer.memory_of(*at)?;
             printer.kernel.line(&format!("{tile}[y][threadIdx.x] = {memory};"));
@@ -171,9 +171,9 @@ impl KernelBody for TransposeKernel {
             printer.preset(*at, &format!("{tile}[threadIdx.x][y]"));
         }
         printer.kernel.line("#pragma unroll");
-        printer.kernel.open(&head);
+        printer.kernel.open(&format!("{head} {{"));
         printer.kernel.line(&format!("const {index} {from} = {from_0} + y, {along} = {along_0} + threadIdx.x;"));
-        printer.kernel.open(&inside);
+        printer.kernel.open(&format!("{inside} {{"));
         let all: Vec<usize> = (0..self.stages.stages.len()).collect();
         printer.body_here(&all, None, 1)?;
         printer.kernel.close();

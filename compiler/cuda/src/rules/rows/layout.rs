@@ -154,7 +154,7 @@ impl KernelBody for RowsKernel {
         self.stages.kept.clone()
     }
 
-    fn words(&self) -> &'static [&'static str] {
+    fn own_names(&self) -> &'static [&'static str] {
         WORDS
     }
 

@@ -175,7 +175,7 @@ impl KernelBody for SplitKernel {
         self.stages.kept.clone()
     }
 
-    fn words(&self) -> &'static [&'static str] {
+    fn own_names(&self) -> &'static [&'static str] {
         WORDS
     }
 
@@ -210,7 +210,7 @@ impl KernelBody for SplitKernel {
             let Kind::Reduction { combine, .. } = &stage.kind else { continue };
             printer.begin(stage)?;
             let count = printer.kernel.operand(&self.parts, crate::printer::expr::RELATION + 1)?;
-            printer.kernel.open(&format!("for (int part = lane; part < {count}; part += {step})"));
+            printer.kernel.open(&format!("for (int part = lane; part < {count}; part += {step}) {{"));
             printer.kernel.name_value(stage.other, &format!("{parts}[{}]", place("part")));
             printer.combine(stage, *combine, &self.stages.func.var_expr(stage.other))?;
             printer.kernel.close();

@@ -207,11 +207,11 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
             };
             if chunks > 1 {
                 self.kernel.line("#pragma unroll");
-                self.kernel.open(&format!("for (int chunk = 0; chunk < {chunks}; ++chunk)"));
+                self.kernel.open(&format!("for (int chunk = 0; chunk < {chunks}; ++chunk) {{"));
             }
             self.kernel.line(&format!("const {index} {k} = {first};"));
             if !is_exact {
-                self.kernel.open(&format!("if ({k} < {length})"));
+                self.kernel.open(&format!("if ({k} < {length}) {{"));
             }
             self.body(stages, &k, Some(if chunks > 1 { "chunk" } else { "0" }), width)?;
             if !is_exact {
@@ -238,7 +238,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
             if chunks == 0 && threads > 1 {
                 self.kernel.line("#pragma unroll 4");
             }
-            self.kernel.open(&format!("for ({index} {k} = {first}; {k} < {length}; {k} += {step})"));
+            self.kernel.open(&format!("for ({index} {k} = {first}; {k} < {length}; {k} += {step}) {{"));
             self.body(stages, &k, None, width)?;
             self.kernel.close();
         }
@@ -324,7 +324,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         }
         if is_vector {
             self.kernel.line("#pragma unroll");
-            self.kernel.open(&format!("for (int v = 0; v < {width}; ++v)"));
+            self.kernel.open(&format!("for (int v = 0; v < {width}; ++v) {{"));
         }
         for (var, text) in &texts {
             self.kernel.name_value(*var, text);
