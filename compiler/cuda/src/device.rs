@@ -4,7 +4,8 @@
 //! show when a buffer is read or [`Module::finish`] is called.
 #![allow(unsafe_code)]
 
-use crate::nvrtc::{self, NvrtcError, Output};
+use crate::images::{self, Image, Kept};
+use crate::nvrtc::NvrtcError;
 use crate::source::{ArgumentValue, CudaSource, Fault, Launch, PlanError};
 use cudarc::driver::sys::{CUevent_flags, CUfunction_attribute, CUresult};
 use cudarc::driver::{
@@ -205,44 +206,45 @@ impl Device {
         before.elapsed_ms(&after).map_err(failed("waiting for the device"))
     }
 
-    /// Compiles kernels for this device and loads them.
+    /// Compiles kernels for this device, those that are not kept, and loads them. `progress` is told how many parts are
+    /// compiled, of how many.
     ///
     /// # Errors
     /// Where NVRTC is not found or refuses the text, or the driver the code.
-    pub fn load(&self, source: CudaSource) -> Result<Module<'_>, DeviceError> {
-        let image = match nvrtc::compile(&source.text, self.arch, Output::Cubin) {
-            Ok(cubin) => cubin,
-            Err(error) => self.ptx(&source.text, error)?,
-        };
-        self.load_image(source, image)
+    pub fn load(
+        &self,
+        source: CudaSource,
+        kept: &Kept,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Module<'_>, DeviceError> {
+        let images = images::compile(&source, self.arch, kept, progress)?;
+        self.load_images(source, images)
     }
 
-    /// For a device newer than NVRTC: text that the driver compiles. Where that is refused too, the first error stands.
-    fn ptx(&self, text: &str, error: NvrtcError) -> Result<Vec<u8>, DeviceError> {
-        const KNOWN_ARCH: u32 = 90;
-        if self.arch <= KNOWN_ARCH || matches!(error, NvrtcError::NotFound(_)) {
-            return Err(error.into());
-        }
-        let mut ptx = nvrtc::compile(text, KNOWN_ARCH, Output::Ptx).map_err(|_| error)?;
-        ptx.push(0);
-        Ok(ptx)
-    }
-
-    /// Loads kernels compiled before: a cubin of the source for this device, or its PTX with a zero byte behind it.
+    /// Loads kernels compiled before: [`images::compile`] of the source for this device.
     ///
     /// # Errors
-    /// Where the driver refuses the code.
-    pub fn load_image(&self, source: CudaSource, image: Vec<u8>) -> Result<Module<'_>, DeviceError> {
-        let loaded = self.context.load_module(Ptx::from_binary(image)).map_err(failed("loading the kernels"))?;
-        let mut kernels = Vec::with_capacity(source.functions.len());
-        for function in &source.functions {
-            let load = |kernel: &crate::KernelInfo| {
-                let function = loaded.load_function(&kernel.name).map_err(failed("finding a kernel"))?;
-                allow_shared(&function, kernel.shape.shared_bytes)?;
-                Ok(function)
-            };
-            kernels.push(function.kernels.iter().map(load).collect::<Result<Vec<_>, DeviceError>>()?);
+    /// Where the driver refuses the code, or a kernel is in no image.
+    pub fn load_images(&self, source: CudaSource, images: Vec<Image>) -> Result<Module<'_>, DeviceError> {
+        let mut kernels: Vec<Vec<Option<CudaFunction>>> =
+            source.functions.iter().map(|function| vec![None; function.kernels.len()]).collect();
+        for image in images {
+            let loaded =
+                self.context.load_module(Ptx::from_binary(image.code)).map_err(failed("loading the kernels"))?;
+            for (function, number) in image.kernels {
+                let info = source.functions.get(function).and_then(|function| function.kernels.get(number));
+                let slot = kernels.get_mut(function).and_then(|kernels| kernels.get_mut(number));
+                let (Some(info), Some(slot)) = (info, slot) else { continue };
+                let kernel = loaded.load_function(&info.name).map_err(failed("finding a kernel"))?;
+                allow_shared(&kernel, info.shape.shared_bytes)?;
+                *slot = Some(kernel);
+            }
         }
+        let all = |kernels: Vec<Option<CudaFunction>>| kernels.into_iter().collect::<Option<Vec<_>>>();
+        let kernels = kernels.into_iter().map(all).collect::<Option<Vec<_>>>().ok_or_else(|| DeviceError::Driver {
+            what: "loading the kernels",
+            message: "a kernel is in no image".to_owned(),
+        })?;
         let cell = RefCell::new(self.upload(&[0; CELL_BYTES])?);
         Ok(Module { device: self, source, kernels, cell })
     }

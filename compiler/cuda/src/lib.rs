@@ -4,7 +4,7 @@
 //! does not, and the last takes everything.
 //!
 //! - [`module`] prints functions for a [`rules::Target`], [`listing`] for people; [`CudaFunction::plan`] says what is launched for given extents.
-//! - [`nvrtc`] compiles the text for an architecture.
+//! - [`nvrtc`] compiles the text for an architecture; [`images`] does so in parts at once, and keeps them.
 //! - [`device`] runs it on a GPU.
 //! - [`simulator`] runs the same text on the CPU, compiled by a C++ compiler.
 //!
@@ -12,6 +12,7 @@
 
 mod accumulate;
 pub mod device;
+pub mod images;
 mod injective;
 mod names;
 pub mod nvrtc;

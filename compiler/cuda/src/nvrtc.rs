@@ -147,6 +147,9 @@ pub fn probe() -> Result<(i32, i32), NvrtcError> {
     Nvrtc::get().map(|nvrtc| nvrtc.version)
 }
 
+/// What NVRTC is asked for beside the architecture.
+pub const OPTIONS: [&CStr; 1] = [c"--std=c++17"];
+
 /// Compiles a text for an architecture, by its number: 80 for `sm_80`; for PTX the virtual one, `compute_80`.
 ///
 /// PTX is text and ends before its zero byte; a cubin is what [`crate::device`] loads.
@@ -158,7 +161,7 @@ pub fn compile(source: &str, arch: u32, output: Output) -> Result<Vec<u8>, Nvrtc
     let text = CString::new(source).map_err(|_| NvrtcError::ZeroByte)?;
     let kind = if output == Output::Ptx { "compute" } else { "sm" };
     let arch = CString::new(format!("--gpu-architecture={kind}_{arch}")).map_err(|_| NvrtcError::ZeroByte)?;
-    let options: [*const c_char; 2] = [arch.as_ptr(), c"--std=c++17".as_ptr()];
+    let options: Vec<*const c_char> = std::iter::once(arch.as_ptr()).chain(OPTIONS.map(CStr::as_ptr)).collect();
     let mut program = Handle { nvrtc, program: null_mut() };
     // SAFETY: text and name end in zero bytes and live through the call; there are no headers.
     let code = unsafe {

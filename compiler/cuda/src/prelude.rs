@@ -156,6 +156,15 @@ static __device__ __forceinline__ rx_f8e5m2 rx_float_to_f8e5m2(float x) {
 ",
     },
     Helper {
+        name: "rx_vector",
+        needs: &[],
+        text: "\
+// Neighbours in memory that are read and written at once.
+template <int N, typename T>
+struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) rx_vector { T at[N]; };
+",
+    },
+    Helper {
         name: "rx_note",
         needs: &[],
         text: "\

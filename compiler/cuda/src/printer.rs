@@ -32,8 +32,13 @@ pub fn module(funcs: &[&PrimFunc], target: &Target) -> Result<CudaSource, Unsupp
         let unsupported = |what| Unsupported { function: func.name, what };
         functions.push(module.function(number, func).map_err(unsupported)?);
     }
-    let text = format!("{}{}\n", module.head(), module.kernels.trim_end());
-    Ok(CudaSource { text, functions, sites: module.sites.list, choices: module.choices })
+    let head = module.head();
+    for kernel in functions.iter_mut().flat_map(|function: &mut CudaFunction| &mut function.kernels) {
+        kernel.text = kernel.text.start + head.len()..kernel.text.end + head.len();
+    }
+    let text = format!("{head}{}\n", module.kernels.trim_end());
+    let head_bytes = head.len();
+    Ok(CudaSource { text, head_bytes, functions, sites: module.sites.list, choices: module.choices })
 }
 
 /// Functions as text to be read: what [`module`] prints, function by function, and without those it has no words for.
@@ -203,10 +208,13 @@ impl<'t> Module<'t> {
             if info.is_err() {
                 self.kernel_names.forget(&name);
             }
+            let info = info?;
+            let start = self.kernels.len();
             self.kernels.push_str(&text);
+            let text = start..self.kernels.len();
             self.kernels.push('\n');
             function.result.temporaries.extend(scratch);
-            function.result.kernels.push(info?);
+            function.result.kernels.push(KernelInfo { text, ..info });
             names.push(name);
         }
         Ok(names)
@@ -344,7 +352,7 @@ impl<'m> Kernel<'m> {
         };
         self.text = format!("{comment}{head}\n{inner}}}\n");
         let arguments = self.parameters.iter().map(|(_, argument)| *argument).collect();
-        Ok(KernelInfo { name: name.to_owned(), shape, arguments })
+        Ok(KernelInfo { name: name.to_owned(), text: 0..0, shape, arguments })
     }
 
     /// Says how many threads of the plain rule there are: each has a part of its own of buffers too large for it.
@@ -493,6 +501,12 @@ impl<'m> Kernel<'m> {
             true => self.natural.insert(var),
             false => self.natural.remove(&var),
         };
+    }
+
+    /// From here on the variable, which holds data, is written as this text, which binds as tightly as a name.
+    pub(crate) fn name_value(&mut self, var: VarId, text: &str) {
+        self.name_var(var, text, false);
+        self.data.insert(var);
     }
 
     /// From here on loads of the buffer are this text, a value of its dtype, whatever their indices are.

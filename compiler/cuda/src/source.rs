@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use rx_base::{DType, Name};
 use rx_tir::{Expr, Param, Site, VarId, evaluate_index};
 use std::fmt;
+use std::ops::Range;
 
 /// Threads of a block where a rule has no reason for another number.
 pub const BLOCK_SIZE: u32 = 256;
@@ -20,6 +21,8 @@ pub const MOST_ROUNDS: i64 = 1 << 32;
 pub struct CudaSource {
     /// The text: helpers that are used, then the kernels. It includes no header.
     pub text: String,
+    /// How many bytes of the text stand before the kernels.
+    pub head_bytes: usize,
     /// One per function given, in order.
     pub functions: Vec<CudaFunction>,
     /// The checks in the text, by the number a failed one writes.
@@ -78,6 +81,8 @@ pub struct CudaFunction {
 pub struct KernelInfo {
     /// Its name in the text.
     pub name: String,
+    /// Its bytes of the source's text.
+    pub text: Range<usize>,
     /// How many blocks, and of what.
     pub shape: LaunchShape,
     /// What is passed, in order.

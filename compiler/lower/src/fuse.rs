@@ -1,14 +1,18 @@
-//! Joining kernels: what computes element by element goes into the kernel that reads it.
+//! Joining kernels: what computes element by element goes behind the kernel whose result it reads, else into the kernel
+//! that reads it.
 //!
-//! A kernel whose outputs are all read once, by one other kernel, and which does no reduction, becomes part of that
+//! An *epilogue* first: a kernel that makes each element from one element of what a reduction computed, and is all that
+//! reads it, is joined to the reduction (a convolution with its normalisation and activation), so that a schedule can keep
+//! the element in a register between the two. Then *prologues*: a kernel whose outputs are all read once, by one other kernel, and which does no reduction, becomes part of that
 //! kernel; its outputs become temporaries. Whether they stay buffers or vanish into index expressions is the schedule's
 //! to say (`rx_schedule::inline`).
 
 mod dead;
+mod epilogue;
 mod merge;
 
 use crate::program::{Instruction, Kernel, KernelId, Operation, Procedure, Program, Register};
-use rx_tir::func::PrimFunc;
+use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{IterKind, Stmt};
 use std::sync::Arc;
 
@@ -64,27 +68,63 @@ fn fuse_block(mut code: Vec<Instruction>, reads: &mut Vec<u32>, program: &mut Pr
         }
     }
     let mut code: Vec<Option<Instruction>> = code.into_iter().map(Some).collect();
+    // Forward, so that a reduction takes what follows it, and then what follows that.
+    for at in 0..code.len() {
+        if let Some(consumer) = epilogue_of(&code, at, reads, program) {
+            join(&mut code, at, consumer, reads, program);
+        }
+    }
     // Backward, so that a chain is joined from its end: each kernel is merged once, into one that is complete.
     for at in (0..code.len()).rev() {
-        let Some(consumer) = only_consumer(&code, at, reads, program) else { continue };
-        let (Some(producer), Some(into)) = (code[at].take(), code[consumer].take()) else { continue };
-        match merge::merge(&producer, &into, program) {
-            Some(merged) => {
-                forget_reads(&producer, &into, &merged, reads);
-                code[consumer] = Some(merged);
-            }
-            None => (code[at], code[consumer]) = (Some(producer), Some(into)),
+        if let Some(consumer) = prologue_of(&code, at, reads, program) {
+            join(&mut code, at, consumer, reads, program);
         }
     }
     code.into_iter().flatten().collect()
 }
 
-/// The one kernel of the block that reads what the kernel at `at` computes, where the two may be joined.
-fn only_consumer(code: &[Option<Instruction>], at: usize, reads: &[u32], program: &Program) -> Option<usize> {
+/// Makes two kernels one, in the place of the second, where that is possible.
+fn join(code: &mut [Option<Instruction>], at: usize, consumer: usize, reads: &mut [u32], program: &mut Program) {
+    let (Some(producer), Some(into)) = (code[at].take(), code[consumer].take()) else { return };
+    match merge::merge(&producer, &into, program) {
+        Some(merged) => {
+            forget_reads(&producer, &into, &merged, reads);
+            code[consumer] = Some(merged);
+        }
+        None => (code[at], code[consumer]) = (Some(producer), Some(into)),
+    }
+}
+
+/// The one kernel that reads what the reduction at `at` computes, where it is an epilogue.
+fn epilogue_of(code: &[Option<Instruction>], at: usize, reads: &[u32], program: &Program) -> Option<usize> {
     let Operation::Kernel { kernel, outputs, .. } = &code[at].as_ref()?.operation else { return None };
+    let [output] = outputs.as_slice() else { return None };
+    if is_injective(&program.kernel(*kernel).func) {
+        return None;
+    }
+    let consumer = only_consumer(code, at, reads)?;
+    let Operation::Kernel { kernel, inputs, .. } = &code[consumer].as_ref()?.operation else { return None };
+    let Kernel { func, inputs: count } = program.kernel(*kernel);
+    if !is_injective(func) {
+        return None;
+    }
+    let buffers: Vec<BufferId> = func.buffer_params().collect();
+    let input = inputs.iter().position(|register| *register == output.to)?;
+    epilogue::follows(func, *buffers.get(input)?, buffers.get(*count..)?).then_some(consumer)
+}
+
+/// The one kernel that reads what the kernel at `at` computes, where the latter may be done as part of it.
+fn prologue_of(code: &[Option<Instruction>], at: usize, reads: &[u32], program: &Program) -> Option<usize> {
+    let Operation::Kernel { kernel, .. } = &code[at].as_ref()?.operation else { return None };
     if !is_injective(&program.kernel(*kernel).func) {
         return None;
     }
+    only_consumer(code, at, reads)
+}
+
+/// The one kernel of the block that reads what the kernel at `at` computes, once.
+fn only_consumer(code: &[Option<Instruction>], at: usize, reads: &[u32]) -> Option<usize> {
+    let Operation::Kernel { outputs, .. } = &code[at].as_ref()?.operation else { return None };
     let mut consumer = None;
     for output in outputs {
         match reads[output.to.0 as usize] {

@@ -7,6 +7,7 @@ use crate::error::{BuildError, Fault, RunError};
 use crate::interp::{bytes_of_memory, memory, typed};
 use rx_base::{DType, Name};
 use rx_cuda::device::{Device, DeviceBuffer, DeviceError, Module};
+use rx_cuda::images::Kept;
 use rx_cuda::rules::{RuleOrder, Target};
 use rx_cuda::simulator::{Call, Options, Order, Simulator};
 use rx_cuda::{Check, CudaSource};
@@ -124,9 +125,10 @@ impl Backend for Cuda {
             origins: Vec::new(),
             message: error.to_string(),
         };
-        self.module = Some(self.device.load(source).map_err(failed)?);
+        // Parts hold several kernels each, of about the same cost together.
+        let mut told = |done: usize, of: usize| progress(Stage { done: total * done / of.max(1), total });
+        self.module = Some(self.device.load(source, &Kept::of_user(), &mut told).map_err(failed)?);
         self.functions = functions;
-        progress(Stage { done: total, total });
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Parser, ValueEnum};
+use rx_cuda::rules::{RuleOrder, Target};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
@@ -112,9 +113,22 @@ pub struct Args {
     #[arg(long, value_name = "PASSES", requires = "emit")]
     pub passes: Option<String>,
 
-    /// The architecture that --emit ptx compiles for.
-    #[arg(long, value_name = "SM", default_value = "sm_80")]
-    pub arch: String,
+    /// The module of --emit passes, of a file of several: the name of its class.
+    #[arg(long, value_name = "NAME", requires = "emit")]
+    pub module: Option<String>,
+
+    /// The architecture that kernels are made for with --emit and --device cuda-sim: `sm_80`, `sm_90a`.
+    #[arg(long, value_name = "SM", default_value = "sm_80", value_parser = arch)]
+    pub arch: u32,
+
+    /// The rules that make CUDA kernels, in the order in which they are asked; the fallback comes last, named or not
+    /// [default: all].
+    #[arg(long, value_name = "RULE,…", value_parser = rules)]
+    pub schedule: Option<RuleOrder>,
+
+    /// Print which rule made each CUDA kernel, and why those before it did not; run nothing. As `--emit schedule`.
+    #[arg(long, conflicts_with = "emit", overrides_with = "explain_schedule")]
+    pub explain_schedule: bool,
 
     /// The settings file, in place of the nearest rx.toml above the program.
     #[arg(long, value_name = "PATH", conflicts_with = "isolated")]
@@ -181,6 +195,8 @@ pub enum Emit {
     Tir,
     /// The kernels as CUDA C.
     Cuda,
+    /// Which rule made each CUDA kernel, and why those before it did not.
+    Schedule,
     /// The kernels as PTX; needs NVRTC.
     Ptx,
     /// The kernels as scheduled for the CPU.
@@ -224,6 +240,21 @@ impl Args {
         })
     }
 
+    /// The stage to print.
+    pub fn stage(&self) -> Option<Emit> {
+        self.emit.or(self.explain_schedule.then_some(Emit::Schedule))
+    }
+
+    /// What CUDA kernels are made for, where no device says it.
+    pub fn target(&self) -> Target {
+        Target { arch: self.arch, rules: self.rules() }
+    }
+
+    /// The rules that make CUDA kernels.
+    pub fn rules(&self) -> RuleOrder {
+        self.schedule.clone().unwrap_or_default()
+    }
+
     /// Whether standard error, where diagnostics go, is coloured.
     pub fn color(&self) -> bool {
         match self.color {
@@ -249,6 +280,22 @@ fn weights(text: &str) -> Result<Weights, String> {
         "" => Err("write a file, raw or prepared".to_owned()),
         path => Ok(Weights::File(path.into())),
     }
+}
+
+/// `sm_80`, `sm_90a`.
+fn arch(text: &str) -> Result<u32, String> {
+    let number = text.strip_prefix("sm_").map(|number| number.strip_suffix('a').unwrap_or(number));
+    let number = number.and_then(|number| number.parse().ok()).ok_or("write sm_80")?;
+    let oldest = rx_cuda::rules::OLDEST_ARCH;
+    if number < oldest {
+        Err(format!("the oldest architecture that kernels are made for is sm_{oldest}"))
+    } else {
+        Ok(number)
+    }
+}
+
+fn rules(text: &str) -> Result<RuleOrder, String> {
+    RuleOrder::of(text.split(',').map(str::trim)).map_err(|error| error.to_string())
 }
 
 fn dim(text: &str) -> Result<(String, i64), String> {

@@ -1,12 +1,14 @@
 //! `--emit`: a stage of the program as text, kernel by kernel, with the statements each comes from.
 
 mod passes;
+mod schedule;
 
 use crate::args::{Args, Device, Emit, Format};
 use crate::failure::Failure;
 use crate::report::{Part, Report, Stage};
 use crate::session::Session;
 use rx_base::Span;
+use rx_cuda::rules::Target;
 use rx_lower::Program;
 use rx_tir::{PrimFunc, Stmt};
 
@@ -16,11 +18,11 @@ pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -
         Emit::Relax => Listing::whole(relax(session)),
         Emit::Passes => passes::listing(session, args)?,
         Emit::Ptx => Listing::whole(ptx(&program(session, args)?, args)?),
-        Emit::Tir | Emit::Cuda | Emit::Cpu => {
+        Emit::Tir | Emit::Cuda | Emit::Schedule | Emit::Cpu => {
             let program = program(session, args)?;
             // The text of a device has equal kernels once; so has a document.
-            let joined = stage == Emit::Cuda || args.format == Format::Json;
-            kernels(stage, groups(&program, joined), session)
+            let joined = matches!(stage, Emit::Cuda | Emit::Schedule) || args.format == Format::Json;
+            kernels(stage, groups(&program, joined), session, &args.target())
         }
     };
     report.emitted(stage, listing.text.trim_end(), &listing.parts, &listing.stages);
@@ -41,11 +43,9 @@ fn relax(session: &Session) -> String {
 }
 
 fn ptx(program: &Program, args: &Args) -> Result<String, Failure> {
-    let number = args.arch.strip_prefix("sm_").and_then(|number| number.parse::<u32>().ok());
-    let arch = number.ok_or_else(|| Failure::usage(format!("--arch {}: write sm_80", args.arch)))?;
-    let (source, _) = rx_runtime::cuda::source(program, &rx_cuda::rules::Target::default())
-        .map_err(|error| Failure::usage(error.to_string()))?;
-    let ptx = rx_cuda::nvrtc::compile(&source.text, arch, rx_cuda::nvrtc::Output::Ptx);
+    let (source, _) =
+        rx_runtime::cuda::source(program, &args.target()).map_err(|error| Failure::usage(error.to_string()))?;
+    let ptx = rx_cuda::nvrtc::compile(&source.text, args.arch, rx_cuda::nvrtc::Output::Ptx);
     let ptx = ptx.map_err(|error| Failure::usage(error.to_string()))?;
     Ok(String::from_utf8_lossy(&ptx).trim_end_matches(['\0', '\n']).to_owned())
 }
@@ -98,10 +98,10 @@ fn groups(program: &Program, joined: bool) -> Vec<Group<'_>> {
 }
 
 /// The text of kernels at a stage. One that cannot be made is a comment that says why.
-fn kernels(stage: Emit, groups: Vec<Group<'_>>, session: &Session) -> Listing {
+fn kernels(stage: Emit, groups: Vec<Group<'_>>, session: &Session, target: &Target) -> Listing {
     let funcs: Vec<&PrimFunc> = groups.iter().map(|group| group.func).collect();
     let (head, texts) = match stage {
-        Emit::Cuda => cuda(&funcs),
+        Emit::Cuda | Emit::Schedule => cuda(stage, &funcs, target),
         Emit::Cpu => (String::new(), funcs.into_iter().map(cpu).collect()),
         _ => (String::new(), funcs.into_iter().map(rx_tir::print::script).collect()),
     };
@@ -112,10 +112,22 @@ fn kernels(stage: Emit, groups: Vec<Group<'_>>, session: &Session) -> Listing {
     listing
 }
 
-fn cuda(funcs: &[&PrimFunc]) -> (String, Vec<String>) {
-    let listing = rx_runtime::cuda::listing(funcs, &rx_cuda::rules::Target::default());
-    let text = |text: Result<String, rx_cuda::Unsupported>| text.unwrap_or_else(|why| comment("//", &why.to_string()));
-    (listing.head, listing.functions.into_iter().map(text).collect())
+fn cuda(stage: Emit, funcs: &[&PrimFunc], target: &Target) -> (String, Vec<String>) {
+    let listing = rx_runtime::cuda::listing(funcs, target);
+    let explained = schedule::texts(&listing.choices, funcs.len());
+    let is_text = stage == Emit::Cuda;
+    let text = |(text, explained): (Result<String, rx_cuda::Unsupported>, String)| match text {
+        Ok(text) => {
+            if is_text {
+                text
+            } else {
+                explained
+            }
+        }
+        Err(why) => comment("//", &why.to_string()),
+    };
+    let head = if is_text { listing.head } else { String::new() };
+    (head, listing.functions.into_iter().zip(explained).map(text).collect())
 }
 
 /// The machine code, under the kernel's name.

@@ -8,7 +8,7 @@ use rx_tir::{BufferId, Expr, Param};
 fn source(body: &str) -> CudaSource {
     let text = format!("extern \"C\" __global__ void f(int* x) {{\n    const int t = threadIdx.x;\n{body}}}\n");
     let shape = LaunchShape::threads(Expr::int(64));
-    let kernel = KernelInfo { name: "f".to_owned(), shape, arguments: vec![Argument::Buffer(0)] };
+    let kernel = KernelInfo { name: "f".to_owned(), text: 0..text.len(), shape, arguments: vec![Argument::Buffer(0)] };
     let function = CudaFunction {
         name: name("f"),
         params: vec![Param::Buffer(BufferId(0))],
@@ -17,7 +17,7 @@ fn source(body: &str) -> CudaSource {
         vars: Vec::new(),
         buffers: vec![(vec![Expr::int(256)], DType::INT32)],
     };
-    CudaSource { text, functions: vec![function], sites: Vec::new(), choices: Vec::new() }
+    CudaSource { text, head_bytes: 0, functions: vec![function], sites: Vec::new(), choices: Vec::new() }
 }
 
 /// What the kernel makes of zeros; nothing where there is no compiler.

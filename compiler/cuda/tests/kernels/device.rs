@@ -5,6 +5,7 @@
 
 use crate::case::Case;
 use rx_cuda::device::{Device, DeviceBuffer, DeviceError, Module};
+use rx_cuda::images::Kept;
 use serde_json::json;
 use std::io::Write as _;
 
@@ -48,7 +49,8 @@ fn agree(group: &str, mut cases: Vec<Case>) {
         // A device multiplies and adds in one rounding, and its functions are within some units of the last place.
         case.tolerance = if case.tolerance == 0.0 { 0.0 } else { case.tolerance.max(1e-5) };
     }
-    let module = device.load(crate::source(&cases)).unwrap_or_else(|error| panic!("{error}"));
+    let module =
+        device.load(crate::source(&cases), &Kept::nothing(), &mut |_, _| ()).unwrap_or_else(|error| panic!("{error}"));
     let mut report = String::new();
     let mut failures = Vec::new();
     for (function, case) in cases.iter().enumerate() {
@@ -71,6 +73,7 @@ fn agree(group: &str, mut cases: Vec<Case>) {
 #[test]
 fn kernels_agree_on_a_device() {
     agree("kernels", crate::made());
+    agree("rows", crate::rows::cases().into_iter().map(|one| one.case).collect());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod built;
 mod case;
+mod choices;
 mod compiled;
 mod corpus;
 mod cubin;
@@ -10,6 +11,7 @@ mod device;
 mod nvrtc;
 mod operators;
 mod products;
+mod rows;
 mod simulated;
 mod templates;
 mod written;

@@ -67,7 +67,7 @@ fn joined_kernels_have_the_places_of_all_and_equal_ones_are_one_part() {
 def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
     a = R.matmul(x, w)
     b = R.matmul(a, w)
-    c = R.exp(b)
+    c = R.permute_dims(b)
     d = R.negative(c)
     return d
 "#,
@@ -171,4 +171,21 @@ fn passes_are_stages_whose_lines_know_their_statements() {
     assert!(
         text.starts_with("# ----- the module -----\n") && text.contains("# ----- DeadCodeElimination: no change -----")
     );
+}
+
+#[test]
+fn passes_take_a_module_out_of_python() {
+    let folder = Folder::new();
+    let text = TAKE.lines().map(|line| format!("    {line}\n")).collect::<String>();
+    let module = |class: &str| text.replace("class Module", &format!("class {class}"));
+    folder.write("one.py", format!("import numpy as np\n\ndef build():\n{}    return np.ones(3)\n", module("Module")));
+    let run = |arguments: &[&str]| folder.run(&[&["--emit", "passes", "--passes", "FoldConstant"], arguments].concat());
+    let said = run(&["one.py"]).succeeds().stdout();
+    assert!(said.contains("\nclass Module:\n    @R.function\n    def main(") && !said.contains("np.ones"), "{said}");
+    folder.write("two.py", format!("def build():\n{}\n{}", module("First"), module("Second")));
+    let several = run(&["two.py"]).stderr();
+    let wanted = "two.py: passes take one module, and there are `First`, `Second`: choose with --module";
+    assert!(several.contains(wanted), "{several}");
+    let said = run(&["two.py", "--module", "First"]).succeeds().stdout();
+    assert!(said.contains("class First:") && !said.contains("class Second:"), "{said}");
 }

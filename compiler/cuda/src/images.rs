@@ -1,0 +1,233 @@
+//! A source as machine code: in parts that are compiled at the same time, each kept on disk for the next time.
+
+use crate::nvrtc::{self, NvrtcError, Output};
+use crate::source::CudaSource;
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::SystemTime;
+
+/// A kernel whose text is longer is a part of its own: unrolled tiles take the compiler longer than many small kernels.
+const LARGE_KERNEL: usize = 4 << 10;
+
+/// How long a part of small kernels grows, in bytes of text: about a tenth of a second for the compiler.
+const PART_BYTES: usize = 16 << 10;
+
+/// What the folder of kept images may hold, in bytes. Beyond that those go first that were not used the longest.
+const KEPT_BYTES: u64 = 1 << 30;
+
+/// The newest architecture whose PTX is used for devices that NVRTC does not know.
+const KNOWN_ARCH: u32 = 90;
+
+/// A text that compiles by itself, with some of a source's kernels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The helpers, and the kernels.
+    pub text: String,
+    /// The kernels, by their function's number and their own in it.
+    pub kernels: Vec<(usize, usize)>,
+}
+
+/// The machine code of a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// A cubin; or PTX with a zero byte behind it, for a device that NVRTC does not know.
+    pub code: Vec<u8>,
+    /// The kernels in it, by their function's number and their own in it.
+    pub kernels: Vec<(usize, usize)>,
+    /// Whether it was on disk.
+    pub was_kept: bool,
+}
+
+impl CudaSource {
+    /// The source in parts that hold each kernel once.
+    pub fn parts(&self) -> Vec<Part> {
+        let head = self.text.get(..self.head_bytes).unwrap_or_default();
+        let mut parts: Vec<Part> = Vec::new();
+        let mut open: Option<Part> = None;
+        for (function, info) in self.functions.iter().enumerate() {
+            for (number, kernel) in info.kernels.iter().enumerate() {
+                let text = self.text.get(kernel.text.clone()).unwrap_or_default();
+                if text.len() > LARGE_KERNEL {
+                    parts.push(Part { text: format!("{head}{text}\n"), kernels: vec![(function, number)] });
+                    continue;
+                }
+                let part = open.get_or_insert_with(|| Part { text: head.to_owned(), kernels: Vec::new() });
+                part.text.push_str(text);
+                part.text.push('\n');
+                part.kernels.push((function, number));
+                if part.text.len() - head.len() > PART_BYTES {
+                    parts.extend(open.take());
+                }
+            }
+        }
+        parts.extend(open);
+        parts
+    }
+}
+
+/// The machine code of a source for an architecture, by as many threads as the machine has cores. `progress` is told how
+/// many of its parts are done, of how many.
+///
+/// # Errors
+/// Where NVRTC is not found, or refuses a part.
+pub fn compile(
+    source: &CudaSource,
+    arch: u32,
+    kept: &Kept,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Vec<Image>, NvrtcError> {
+    let version = nvrtc::probe()?;
+    let parts = source.parts();
+    let next = AtomicUsize::new(0);
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(parts.len());
+    let (sender, receiver) = mpsc::channel();
+    let mut images: Vec<Option<Image>> = vec![None; parts.len()];
+    thread::scope(|scope| {
+        for sender in vec![sender; workers] {
+            let (parts, next) = (&parts, &next);
+            scope.spawn(move || {
+                while let Some((at, part)) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, parts.get(at)?)))
+                {
+                    // Nobody listens where another part failed.
+                    if sender.send((at, image(part, arch, version, kept))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        for (done, (at, image)) in receiver.iter().enumerate() {
+            if let Some(slot) = images.get_mut(at) {
+                *slot = Some(image?);
+            }
+            progress(done + 1, parts.len());
+        }
+        Ok(())
+    })?;
+    kept.trim();
+    Ok(images.into_iter().flatten().collect())
+}
+
+fn image(part: &Part, arch: u32, version: (i32, i32), kept: &Kept) -> Result<Image, NvrtcError> {
+    let key = key(&part.text, arch, version);
+    if let Some(code) = kept.get(&key) {
+        return Ok(Image { code, kernels: part.kernels.clone(), was_kept: true });
+    }
+    let code = match nvrtc::compile(&part.text, arch, Output::Cubin) {
+        Ok(cubin) => cubin,
+        Err(error) => ptx(&part.text, arch, error)?,
+    };
+    kept.put(&key, &code);
+    Ok(Image { code, kernels: part.kernels.clone(), was_kept: false })
+}
+
+/// For a device newer than NVRTC: text that the driver compiles. Where that is refused too, the first error stands.
+fn ptx(text: &str, arch: u32, error: NvrtcError) -> Result<Vec<u8>, NvrtcError> {
+    if arch <= KNOWN_ARCH {
+        return Err(error);
+    }
+    let mut ptx = nvrtc::compile(text, KNOWN_ARCH, Output::Ptx).map_err(|_| error)?;
+    ptx.push(0);
+    Ok(ptx)
+}
+
+/// What an image depends on: the text, the architecture, the compiler and how it is asked ([`nvrtc::OPTIONS`]).
+fn key(text: &str, arch: u32, (major, minor): (i32, i32)) -> String {
+    let mut hash = Sha256::new();
+    hash.update(format!("rx image 1, sm_{arch}, NVRTC {major}.{minor}, {:?}\n", nvrtc::OPTIONS));
+    hash.update(text);
+    hash.finalize().iter().fold(String::with_capacity(64), |mut key, byte| {
+        let _ = write!(key, "{byte:02x}");
+        key
+    })
+}
+
+/// A folder of images by key. What cannot be read there is made again, and what cannot be written is not kept: nothing that
+/// goes wrong with it is an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    folder: Option<PathBuf>,
+}
+
+impl Kept {
+    /// Nowhere: every part is compiled.
+    pub fn nothing() -> Kept {
+        Kept::default()
+    }
+
+    /// In a folder, which is made where it is missing.
+    pub fn within(folder: PathBuf) -> Kept {
+        Kept { folder: Some(folder) }
+    }
+
+    /// In the user's folder for such files: `RX_CACHE`, where it is empty nowhere; else below `XDG_CACHE_HOME`, `~/.cache`
+    /// or `%LOCALAPPDATA%`.
+    pub fn of_user() -> Kept {
+        let var = |name: &str| std::env::var_os(name);
+        let folder = match var("RX_CACHE") {
+            Some(folder) => (!folder.is_empty()).then(|| PathBuf::from(folder)),
+            None => {
+                let given = var("XDG_CACHE_HOME").or_else(|| var("LOCALAPPDATA")).filter(|folder| !folder.is_empty());
+                let home = || var("HOME").map(|home| PathBuf::from(home).join(".cache"));
+                given.map(PathBuf::from).or_else(home).map(|folder| folder.join("rx"))
+            }
+        };
+        Kept { folder: folder.map(|folder| folder.join("images")) }
+    }
+
+    fn get(&self, key: &str) -> Option<Vec<u8>> {
+        let path = self.folder.as_ref()?.join(key);
+        let bytes = std::fs::read(&path).ok()?;
+        let (code, sum) = bytes.split_at_checked(bytes.len().checked_sub(32)?)?;
+        if Sha256::digest(code).as_slice() != sum {
+            return None;
+        }
+        // When it was used last decides how long it stays; where that cannot be written down it goes earlier.
+        let _ = std::fs::File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+        Some(code.to_vec())
+    }
+
+    /// Keeps an image, with its sum behind it: a file that a full disk or another program changed is not run.
+    fn put(&self, key: &str, code: &[u8]) {
+        let Some(folder) = &self.folder else { return };
+        let _ = std::fs::create_dir_all(folder).and_then(|()| {
+            rx_base::store::write(&folder.join(key), |file| {
+                file.write_all(code)?;
+                file.write_all(&Sha256::digest(code))
+            })
+        });
+    }
+
+    /// Removes the images that were not used the longest, until the others fit.
+    fn trim(&self) {
+        let files = self.folder.iter().flat_map(|folder| files_of(folder));
+        let mut files: Vec<(SystemTime, u64, PathBuf)> = files.collect();
+        files.sort_unstable();
+        let mut bytes: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        for (_, size, path) in files {
+            if bytes <= KEPT_BYTES {
+                return;
+            }
+            let _ = std::fs::remove_file(path);
+            bytes -= size;
+        }
+    }
+}
+
+/// The files of a folder: when each was used, its bytes, its path.
+fn files_of(folder: &Path) -> Vec<(SystemTime, u64, PathBuf)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let file = |entry: std::fs::DirEntry| {
+        let data = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        Some((data.modified().ok()?, data.len(), entry.path()))
+    };
+    entries.filter_map(file).collect()
+}
+
+#[cfg(test)]
+mod tests;

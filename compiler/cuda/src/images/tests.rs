@@ -1,0 +1,94 @@
+use super::{Kept, compile, key};
+use crate::nvrtc::{NvrtcError, probe};
+use crate::printer::module;
+use crate::rules::Target;
+use crate::source::CudaSource;
+use rx_base::name::name;
+use rx_base::{DType, Dim};
+use rx_tir::{Expr, KernelBuilder, PrimFunc};
+use std::path::PathBuf;
+
+/// `out = x + number`.
+fn add(number: usize) -> PrimFunc {
+    let mut builder = KernelBuilder::new(name(&format!("add_{number}")));
+    let dims = [Dim::symbol(name("n"))];
+    let x = builder.param("x", &dims, DType::FLOAT32);
+    let out = builder.param("out", &dims, DType::FLOAT32);
+    builder.compute(out, |builder, at| builder.load(x, at) + Expr::number(number as f64, DType::FLOAT32));
+    builder.finish()
+}
+
+fn source(count: usize) -> CudaSource {
+    let funcs: Vec<PrimFunc> = (0..count).map(add).collect();
+    let source = module(&funcs.iter().collect::<Vec<_>>(), &Target::default());
+    source.unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn parts_hold_every_kernel_once_behind_the_helpers() {
+    let source = source(200);
+    let parts = source.parts();
+    assert!(parts.len() > 1 && parts.len() < 20, "{}", parts.len());
+    let mut kernels = Vec::new();
+    for part in &parts {
+        assert!(part.text.starts_with("// CUDA C by rx"));
+        assert_eq!(part.text.matches("__global__").count(), part.kernels.len());
+        for (function, kernel) in &part.kernels {
+            assert!(part.text.contains(&format!(" {}(", source.functions[*function].kernels[*kernel].name)));
+        }
+        kernels.extend(part.kernels.iter().map(|(function, _)| *function));
+    }
+    assert_eq!(kernels, (0..200).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_image_depends_on_all_that_made_it() {
+    let keys = [key("a", 80, (12, 8)), key("b", 80, (12, 8)), key("a", 90, (12, 8)), key("a", 80, (13, 0))];
+    assert!(keys.iter().enumerate().all(|(at, one)| !keys[..at].contains(one)), "{keys:?}");
+}
+
+/// A folder of this test's own.
+fn folder(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("rx-images-{name}-{}", std::process::id()))
+}
+
+#[test]
+fn what_was_compiled_is_not_compiled_again_and_what_was_spoiled_is() {
+    match probe() {
+        Ok(_) => {}
+        Err(NvrtcError::NotFound(_)) => {
+            println!("skipped: NVRTC not found");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    }
+    let (source, folder) = (source(120), folder("kept"));
+    let kept = Kept::within(folder.clone());
+    let mut told = Vec::new();
+    let mut images = |kept: &Kept| {
+        told.clear();
+        let images = compile(&source, 80, kept, &mut |done, of| told.push((done, of)));
+        images.unwrap_or_else(|error| panic!("{error}"))
+    };
+    let first = images(&kept);
+    assert!(first.len() > 1 && first.iter().all(|image| !image.was_kept && image.code.starts_with(b"\x7fELF")));
+    let again = images(&kept);
+    assert!(again.iter().all(|image| image.was_kept));
+    assert!(first.iter().zip(&again).all(|(a, b)| a.code == b.code && a.kernels == b.kernels));
+    for file in super::files_of(&folder) {
+        std::fs::write(file.2, b"\x7fELF").expect("a file of this test");
+    }
+    assert_eq!(images(&kept), first);
+    assert!(images(&Kept::nothing()).iter().all(|image| !image.was_kept));
+    let count = told.len();
+    assert_eq!(told, (1..=count).map(|done| (done, count)).collect::<Vec<_>>());
+    std::fs::remove_dir_all(folder).expect("a folder of this test");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_keeps_nothing_and_harms_nothing() {
+    let kept = Kept::within(PathBuf::from("/dev/null/images"));
+    kept.put("key", b"code");
+    kept.trim();
+    assert_eq!(kept.get("key"), None);
+}
