@@ -1,7 +1,7 @@
 //! Schedule rules: ways to make kernels of a function's statements.
 //!
-//! A function is a sequence of statements ([`crate::statements`]). The rules are asked in order ([`RuleOrder`]); each takes
-//! some statements from the front or declines and says why. The last, [`fallback`], takes every statement. A rule that
+//! A function is a sequence of statements (`statements`). The rules are asked in order ([`RuleOrder`]); each takes
+//! some statements from the front or declines and says why. The last, `fallback`, takes every statement. A rule that
 //! cannot print what it took has declined, too.
 
 mod elementwise;
