@@ -153,8 +153,8 @@ fn what_follows_a_reduction_element_by_element_is_its_epilogue() {
         let program = text.program(true);
         let names: Vec<String> = kernel_names(&program).iter().map(|name| name.replace("nn.", "")).collect();
         assert_eq!(names, kernels, "{lines:?}");
-        let [joined, plain] =
-            [program, text.program(false)].map(|program| text.run(program, rx_runtime::interp::Interpreter::default(), 3));
+        let [joined, plain] = [program, text.program(false)]
+            .map(|program| text.run(program, rx_runtime::interp::Interpreter::default(), 3));
         assert!(joined.iter().zip(&plain).all(|(a, b)| a.bytes() == b.bytes()), "{lines:?}");
     }
 }

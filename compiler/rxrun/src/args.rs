@@ -191,10 +191,12 @@ pub enum Emit {
     Tir,
     /// The kernels as CUDA C.
     Cuda,
-    /// Which rule made each CUDA kernel, and why those before it did not.
+    /// Which rule made each CUDA kernel, why those before it did not, and what it needs of a device (with NVRTC).
     Schedule,
     /// The kernels as PTX; needs NVRTC.
     Ptx,
+    /// The kernels as machine code of the architecture; needs NVRTC and nvdisasm.
+    Sass,
     /// The kernels as scheduled for the CPU.
     Cpu,
 }
