@@ -75,14 +75,24 @@ impl CudaSource {
 }
 
 impl Listing {
-    /// The kernels of each function as a text that compiles by itself.
-    fn parts(&self) -> Vec<Part> {
-        let of = |(function, text): (usize, &Result<String, _>)| {
-            let kernels = (0..self.kernels.get(function).map_or(0, Vec::len)).map(|number| (function, number));
-            let text = text.as_ref().ok()?;
-            Some(Part { text: format!("{}{text}\n", self.head), kernels: kernels.collect() })
-        };
-        self.functions.iter().enumerate().filter_map(of).collect()
+    /// The kernels of functions in texts that compile by themselves, each with the numbers of its functions; of `alone` each has a text
+    /// of its own.
+    fn parts(&self, functions: &[usize], alone: bool) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut open: Option<Part> = None;
+        for function in functions {
+            let (Some(Ok(text)), Some(kernels)) = (self.functions.get(*function), self.kernels.get(*function)) else {
+                continue;
+            };
+            let part = open.get_or_insert_with(|| Part { text: self.head.clone(), kernels: Vec::new() });
+            part.text.push_str(text);
+            part.kernels.extend((0..kernels.len()).map(|number| (*function, number)));
+            if alone || part.text.len() - self.head.len() > PART_BYTES {
+                parts.extend(open.take());
+            }
+        }
+        parts.extend(open);
+        parts
     }
 
     /// What the kernels need on an architecture, by their names; and why functions have no machine code, by their numbers.
@@ -91,18 +101,26 @@ impl Listing {
     /// Where NVRTC is not found.
     pub fn resources(&self, arch: u32, kept: &Kept) -> Result<ListedResources, NvrtcError> {
         let version = nvrtc::probe()?;
-        let parts = self.parts();
         let mut listed = ListedResources::default();
-        each(&parts, arch, version, kept, &mut |at, image| {
-            match image {
-                Ok(image) => listed.kernels.extend(resources::of(&image.code)),
-                Err(error) => {
-                    let function = parts.get(at).and_then(|part| part.kernels.first()).map_or(0, |first| first.0);
-                    listed.refused.insert(function, error);
+        let mut functions: Vec<usize> = (0..self.functions.len()).collect();
+        // What is refused in company is compiled alone, to tell who it is.
+        for alone in [false, true] {
+            let parts = self.parts(&functions, alone);
+            let mut refused: Vec<(usize, NvrtcError)> = Vec::new();
+            each(&parts, arch, version, kept, &mut |at, image| {
+                let of = parts.get(at).into_iter().flat_map(|part| part.kernels.iter().map(|(function, _)| *function));
+                match image {
+                    Ok(image) => listed.kernels.extend(resources::of(&image.code)),
+                    Err(error) => refused.extend(of.map(|function| (function, error.clone()))),
                 }
+                true
+            });
+            functions = refused.iter().map(|(function, _)| *function).collect();
+            functions.dedup();
+            if alone {
+                listed.refused.extend(refused);
             }
-            true
-        });
+        }
         kept.trim();
         Ok(listed)
     }

@@ -52,7 +52,7 @@ test("a document's address says of which program it is", () => {
   assert.equal(tab("cuda", "net.rx"), "net.rx (CUDA C).cu");
   const query = JSON.stringify({ program: "file:///a%20b/net.rx", stage: "tir" });
   assert.deepEqual(readAddress(query), { program: "file:///a%20b/net.rx", stage: "tir" });
-  for (const wrong of ["", "{", "[]", '{"program":"file:///net.rx","stage":"ptx"}', '{"stage":"tir"}']) {
+  for (const wrong of ["", "{", "[]", '{"program":"file:///net.rx","stage":"sass"}', '{"stage":"tir"}']) {
     assert.equal(readAddress(wrong), undefined, wrong);
   }
 });

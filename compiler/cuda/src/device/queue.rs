@@ -46,7 +46,21 @@ impl Queue {
         let known = &self.known;
         self.candidates.retain(|one| known.get(*one).and_then(|known| known.launches.get(at)) == Some(&launch));
         self.asked.push(launch);
-        if self.is_plain || self.candidates.is_empty() { self.send(driver) } else { Ok(()) }
+        if !self.is_plain && !self.candidates.is_empty() {
+            return Ok(());
+        }
+        let sent = self.send(driver);
+        if sent.is_err() {
+            // What comes after a refusal is no sequence that anybody wants again.
+            self.clear();
+        }
+        sent
+    }
+
+    fn clear(&mut self) {
+        self.asked.clear();
+        self.candidates.clear();
+        self.sent = 0;
     }
 
     /// Sends what is held back.
@@ -72,9 +86,7 @@ impl Queue {
             Some(at) => self.replay(driver, at),
             None => self.send(driver).and_then(|()| self.remember(driver)),
         };
-        self.asked.clear();
-        self.candidates.clear();
-        self.sent = 0;
+        self.clear();
         done
     }
 

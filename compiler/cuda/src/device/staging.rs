@@ -41,7 +41,7 @@ impl Staging {
     pub(super) fn down(&mut self, driver: &dyn Driver, from: Address, to: &mut [u8]) -> Result<(), Refused> {
         let Some(pieces) = self.pieces(driver, to.len()) else { return driver.copy_down(from, to) };
         let total = to.len();
-        let mut begin = |at: usize, piece: &mut Piece| {
+        let begin = |at: usize, piece: &mut Piece| {
             let Some(bytes) = total.checked_sub(at * PIECE).filter(|bytes| *bytes > 0) else { return Ok(()) };
             piece.is_free(driver)?;
             driver.copy_down_pinned(from + (at * PIECE) as u64, piece.memory, bytes.min(PIECE))?;
