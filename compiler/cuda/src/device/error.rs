@@ -86,14 +86,15 @@ pub struct Launched {
 }
 
 impl DeviceError {
-    /// The kernel that failed, where it is known which.
+    /// The kernel that failed, or another of its function; where it is known which function that is.
     pub fn kernel(&self) -> Option<&Launched> {
         match self {
             DeviceError::Launch { kernel, .. } => Some(kernel),
-            DeviceError::Failed { kernels, .. } | DeviceError::TooLong { kernels, .. } => match &kernels[..] {
-                [only] => Some(only),
-                _ => None,
-            },
+            DeviceError::Failed { kernels, .. } | DeviceError::TooLong { kernels, .. } => {
+                let (first, others) = kernels.split_first()?;
+                let is_same = |other: &Launched| (other.function, other.origin) == (first.function, first.origin);
+                others.iter().all(is_same).then_some(first)
+            }
             _ => None,
         }
     }
