@@ -11,7 +11,6 @@
 mod core;
 pub mod driver;
 mod error;
-#[allow(unsafe_code)]
 mod live;
 mod memory;
 mod queue;
