@@ -1,23 +1,26 @@
 #!/usr/bin/env bash
-# Everything numeric on a GPU, in one command: the kernels' and operators' tests against the interpreter, and the models
-# against their recorded results. Writes FOLDER/report.jsonl, one case a line, and FOLDER/report.txt, a table.
+# Everything on a GPU, in one command and under 8 minutes: the kernels' and operators' tests against the interpreter, the kernel table
+# against its floors and PyTorch, and the models. Writes FOLDER/report.json and FOLDER/report.txt, a table; docs/gpu.md says what is in them.
 #
 # usage: tests/gpu/run.sh [FOLDER]        FOLDER is target/gpu by default
 # RX_NVRTC   the path of NVRTC's library; fetched where it is not set and not found by its name
-# RX_MODELS  a folder of models (*.rx beside *.npz); without it the models are left out
-# RX_RXRUN   a built rxrun; without it one is built
+# RX_MODELS  a folder of models (*.rx, some beside *.npz); without it the models are left out
+# RX_RXRUN   a built rxrun, RX_KERNEL_TESTS the built test `kernels` of rx-cuda; what is not given is built
+# RX_TORCH   a Python with torch, for its times [default: python3; left out where it has none]
 #
-# Ends with 0 where all agree, 1 where one does not, 2 where there is no device.
+# Ends with 0 where all agree, 1 where something does not or was not run, 2 where there is no device.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 folder=${1:-target/gpu}
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
-report=$folder/report.jsonl
-: >"$report"
+lines=$folder/lines.jsonl
+: >"$lines"
 status=0
 
-if ! command -v nvidia-smi >/dev/null || ! nvidia-smi --query-gpu=name --format=csv,noheader; then
+if ! command -v nvidia-smi >/dev/null || ! nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; then
+    # What does not need one is tried all the same.
+    python3 tests/gpu/measure.py programs "$folder/rows" || exit 1
     echo "no CUDA device: nothing was run"
     exit 2
 fi
@@ -25,24 +28,33 @@ if [[ -z ${RX_NVRTC:-} ]] && ! ldconfig -p 2>/dev/null | grep -q libnvrtc.so; th
     RX_NVRTC=$(tests/scripts/fetch_nvrtc.sh) || exit 2
     export RX_NVRTC
 fi
+rxrun=${RX_RXRUN:-}
+if [[ -z $rxrun ]]; then
+    cargo build --quiet --release --bin rxrun || exit 1
+    rxrun=${CARGO_TARGET_DIR:-target}/release/rxrun
+fi
 
 echo "== kernels and operators"
 # One at a time, so that times on the device are of one kernel.
-RX_GPU_REPORT=$report timeout 240 cargo test --quiet -p rx-cuda --test kernels -- --nocapture --test-threads=1 device:: \
-    >"$folder/kernels.log" 2>&1 || { status=1; tail -n 40 "$folder/kernels.log"; }
+tests=(cargo test --quiet -p rx-cuda --test kernels --)
+if [[ -n ${RX_KERNEL_TESTS:-} ]]; then tests=("$RX_KERNEL_TESTS"); fi
+RX_GPU_REPORT=$lines timeout 120 "${tests[@]}" --nocapture --test-threads=1 device:: >"$folder/kernels.log" 2>&1 ||
+    { status=1; tail -n 40 "$folder/kernels.log"; }
 # A test that was skipped has run nothing, which is no success on a machine with a device.
 if grep '^skipped' "$folder/kernels.log"; then status=1; fi
 
+echo "== the kernel table"
+rm -rf "$folder/rows/cache" "$folder/rows/cache-models"
+timeout 110 python3 tests/gpu/measure.py kernels "$rxrun" "$folder/rows" >>"$lines" || status=1
+
 if [[ -n ${RX_MODELS:-} ]]; then
     echo "== models"
-    rxrun=${RX_RXRUN:-}
-    if [[ -z $rxrun ]] && cargo build --quiet --release --bin rxrun; then rxrun=target/release/rxrun; fi
-    for model in s_resnet s_resnet_dyn s_mobilenet_v2 s_unet s_dcgan s_bert s_vit s_gpt2_dyn s_llama_dyn s_lstm onnx_s_resnet; do
-        program=$RX_MODELS/$model.rx values=$RX_MODELS/$model.npz
-        [[ -e $program && -e $values ]] || continue
-        python3 tests/gpu/model.py "${rxrun:-rxrun}" "$program" "$values" "$folder/$model.npz" >>"$report" || status=1
-    done
+    timeout 120 python3 tests/gpu/measure.py models "$rxrun" "$folder/rows" "$RX_MODELS" >>"$lines" || status=1
 fi
 
-python3 tests/gpu/table.py "$report" | tee "$folder/report.txt"
+echo "== PyTorch"
+timeout 120 "${RX_TORCH:-python3}" tests/gpu/peers.py 100 >>"$lines" || echo "no times of PyTorch"
+
+python3 tests/gpu/table.py "$lines" "$folder/report.json" | tee "$folder/report.txt"
+[[ ${PIPESTATUS[0]} == 0 ]] || status=1
 exit $status

@@ -1,8 +1,12 @@
 //! A source as machine code: in parts that are compiled at the same time, each kept on disk for the next time.
 
+pub mod resources;
+
 use crate::nvrtc::{self, NvrtcError, Output};
-use crate::source::CudaSource;
+use crate::source::{CudaSource, Listing};
+use resources::Resources;
 use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -70,6 +74,67 @@ impl CudaSource {
     }
 }
 
+impl Listing {
+    /// The kernels of functions in texts that compile by themselves, each with the numbers of its functions; of `alone` each has a text
+    /// of its own.
+    fn parts(&self, functions: &[usize], alone: bool) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut open: Option<Part> = None;
+        for function in functions {
+            let (Some(Ok(text)), Some(kernels)) = (self.functions.get(*function), self.kernels.get(*function)) else {
+                continue;
+            };
+            let part = open.get_or_insert_with(|| Part { text: self.head.clone(), kernels: Vec::new() });
+            part.text.push_str(text);
+            part.kernels.extend((0..kernels.len()).map(|number| (*function, number)));
+            if alone || part.text.len() - self.head.len() > PART_BYTES {
+                parts.extend(open.take());
+            }
+        }
+        parts.extend(open);
+        parts
+    }
+
+    /// What the kernels need on an architecture, by their names; and why functions have no machine code, by their numbers.
+    ///
+    /// # Errors
+    /// Where NVRTC is not found.
+    pub fn resources(&self, arch: u32, kept: &Kept) -> Result<ListedResources, NvrtcError> {
+        let version = nvrtc::probe()?;
+        let mut listed = ListedResources::default();
+        let mut functions: Vec<usize> = (0..self.functions.len()).collect();
+        // What is refused in company is compiled alone, to tell who it is.
+        for alone in [false, true] {
+            let parts = self.parts(&functions, alone);
+            let mut refused: Vec<(usize, NvrtcError)> = Vec::new();
+            each(&parts, arch, version, kept, &mut |at, image| {
+                let of = parts.get(at).into_iter().flat_map(|part| part.kernels.iter().map(|(function, _)| *function));
+                match image {
+                    Ok(image) => listed.kernels.extend(resources::of(&image.code)),
+                    Err(error) => refused.extend(of.map(|function| (function, error.clone()))),
+                }
+                true
+            });
+            functions = refused.iter().map(|(function, _)| *function).collect();
+            functions.dedup();
+            if alone {
+                listed.refused.extend(refused);
+            }
+        }
+        kept.trim();
+        Ok(listed)
+    }
+}
+
+/// What the kernels of a listing need.
+#[derive(Clone, Debug, Default)]
+pub struct ListedResources {
+    /// By the kernels' names.
+    pub kernels: BTreeMap<String, Resources>,
+    /// Why NVRTC makes no machine code of a function's kernels, by its number.
+    pub refused: BTreeMap<usize, NvrtcError>,
+}
+
 /// The machine code of a source for an architecture, by as many threads as the machine has cores. `progress` is told how
 /// many of its parts are done, of how many.
 ///
@@ -83,13 +148,39 @@ pub fn compile(
 ) -> Result<Vec<Image>, NvrtcError> {
     let version = nvrtc::probe()?;
     let parts = source.parts();
+    let mut images: Vec<Option<Image>> = vec![None; parts.len()];
+    let (mut done, mut failed) = (0, None);
+    each(&parts, arch, version, kept, &mut |at, image| {
+        match (image, images.get_mut(at)) {
+            (Ok(image), Some(slot)) => *slot = Some(image),
+            (Ok(_), None) => {}
+            (Err(error), _) => failed = Some(error),
+        }
+        done += 1;
+        progress(done, parts.len());
+        failed.is_none()
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    kept.trim();
+    Ok(images.into_iter().flatten().collect())
+}
+
+/// Compiles parts at the same time and gives each to `take` by its number, as it is done. Where `take` says no, the others are left.
+fn each(
+    parts: &[Part],
+    arch: u32,
+    version: (i32, i32),
+    kept: &Kept,
+    take: &mut dyn FnMut(usize, Result<Image, NvrtcError>) -> bool,
+) {
     let next = AtomicUsize::new(0);
     let workers = thread::available_parallelism().map_or(1, usize::from).min(parts.len());
     let (sender, receiver) = mpsc::channel();
-    let mut images: Vec<Option<Image>> = vec![None; parts.len()];
     thread::scope(|scope| {
         for sender in vec![sender; workers] {
-            let (parts, next) = (&parts, &next);
+            let next = &next;
             scope.spawn(move || {
                 while let Some((at, part)) =
                     Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, parts.get(at)?)))
@@ -101,16 +192,13 @@ pub fn compile(
                 }
             });
         }
-        for (done, (at, image)) in receiver.iter().enumerate() {
-            if let Some(slot) = images.get_mut(at) {
-                *slot = Some(image?);
+        // The receiver ends with this scope's closure, and so do the workers.
+        for (at, image) in receiver {
+            if !take(at, image) {
+                return;
             }
-            progress(done + 1, parts.len());
         }
-        Ok(())
-    })?;
-    kept.trim();
-    Ok(images.into_iter().flatten().collect())
+    });
 }
 
 fn image(part: &Part, arch: u32, version: (i32, i32), kept: &Kept) -> Result<Image, NvrtcError> {

@@ -5,6 +5,7 @@
 //!
 //! - [`module`] prints functions for a [`rules::Target`], [`listing`] for people; [`CudaFunction::plan`] says what is launched for given extents.
 //! - [`nvrtc`] compiles the text for an architecture; [`images`] does so in parts at once, and keeps them.
+//!   [`images::resources`] reads what they need of a device, [`sass`] what they are made of.
 //! - [`device`] runs it on a GPU.
 //! - [`simulator`] runs the same text on the CPU, compiled by a C++ compiler.
 //!
@@ -20,6 +21,7 @@ mod parallel;
 mod prelude;
 mod printer;
 pub mod rules;
+pub mod sass;
 pub mod simulator;
 mod source;
 mod statements;

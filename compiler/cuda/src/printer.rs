@@ -45,19 +45,24 @@ pub fn module(funcs: &[&PrimFunc], target: &Target) -> Result<CudaSource, Unsupp
 pub fn listing(funcs: &[&PrimFunc], target: &Target) -> Listing {
     let mut module = Module::new(target);
     let mut functions = Vec::with_capacity(funcs.len());
+    let mut kernels = Vec::with_capacity(funcs.len());
     for (number, func) in funcs.iter().enumerate() {
         let helpers = module.helpers.len();
         let printed = module.function(number, func);
         let text = std::mem::take(&mut module.kernels);
         functions.push(match printed {
-            Ok(_) => Ok(text),
+            Ok(function) => {
+                kernels.push(function.kernels);
+                Ok(text)
+            }
             Err(what) => {
+                kernels.push(Vec::new());
                 module.helpers.truncate(helpers);
                 Err(Unsupported { function: func.name, what })
             }
         });
     }
-    Listing { head: module.head(), functions, choices: module.choices }
+    Listing { head: module.head(), functions, kernels, choices: module.choices }
 }
 
 /// What all kernels of a text share.
@@ -103,6 +108,7 @@ impl<'t> Module<'t> {
         let parts = statements(func);
         let mut result = CudaFunction {
             name: func.name,
+            origins: func.origins.clone(),
             params: func.params.clone(),
             kernels: Vec::new(),
             temporaries: Vec::new(),

@@ -3,6 +3,7 @@
 use crate::statements::Unsupported;
 use rustc_hash::FxHashMap;
 use rx_base::{DType, Name};
+use rx_ir::Origin;
 use rx_tir::{Expr, Param, Site, VarId, evaluate_index};
 use std::fmt;
 use std::ops::Range;
@@ -55,6 +56,8 @@ pub struct Listing {
     pub head: String,
     /// The kernels of each function given, in order; or why it has none.
     pub functions: Vec<Result<String, Unsupported>>,
+    /// The kernels of each function, in order; of one that has none, none. Their bytes are of the function's text.
+    pub kernels: Vec<Vec<KernelInfo>>,
     /// How the functions' statements were scheduled, in order.
     pub choices: Vec<Choice>,
 }
@@ -64,6 +67,8 @@ pub struct Listing {
 pub struct CudaFunction {
     /// Its name.
     pub name: Name,
+    /// The statements of the program that it computes.
+    pub origins: Vec<Origin>,
     /// What a call passes, as the function's parameters.
     pub params: Vec<Param>,
     /// Its kernels, in order.

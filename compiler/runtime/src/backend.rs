@@ -5,6 +5,7 @@ use crate::error::{BuildError, RunError};
 use rx_base::DType;
 use rx_lower::{KernelId, Program};
 use rx_tensor::{Scalar, Tensor};
+use std::time::Duration;
 
 /// A step of building, for progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,14 @@ pub trait Backend: Sized {
     /// Where there is not enough.
     fn allocate(&mut self, bytes: usize) -> Result<Self::Memory, RunError>;
 
+    /// Memory of each of these sizes, with any contents, all at once. `None`: each is to be asked for when it is needed.
+    ///
+    /// # Errors
+    /// Where the device has failed.
+    fn allocate_together(&mut self, _sizes: &[usize]) -> Result<Option<Vec<Self::Memory>>, RunError> {
+        Ok(None)
+    }
+
     /// Memory that holds the tensor.
     ///
     /// # Errors
@@ -84,6 +93,16 @@ pub trait Backend: Sized {
         scalars: &[Scalar],
         budget: &mut Budget,
     ) -> Result<(), RunError>;
+
+    /// How long the device worked since this was asked last, by a clock of its own.
+    fn busy(&mut self) -> Option<Duration> {
+        None
+    }
+
+    /// The most bytes of the device's memory that were needed at the same time, where it counts them.
+    fn peak_bytes(&self) -> Option<u64> {
+        None
+    }
 
     /// Waits until everything asked for is done.
     ///

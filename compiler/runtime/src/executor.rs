@@ -1,6 +1,7 @@
 //! The instructions of a program, executed.
 
 mod dynamic;
+mod frames;
 mod once;
 
 use crate::backend::{Argument, Backend, Stage};
@@ -10,11 +11,12 @@ use crate::host::Answer;
 use crate::observer::{KernelRun, Observer};
 use crate::types::{Symbols, bind, check, evaluate, evaluate_shape};
 use crate::value::{Closure, DeviceTensor, Output, Place, Value};
+use frames::bytes_of;
 use rx_base::DType;
 use rx_base::Name;
 use rx_ir::{PrimInfo, StructInfo};
-use rx_lower::program::{Branch, StorageSize};
-use rx_lower::{Instruction, KernelId, Operation, Procedure, ProcedureId, Program, Register, Scalar, StorageId};
+use rx_lower::program::Branch;
+use rx_lower::{Instruction, KernelId, Operation, Procedure, ProcedureId, Program, Register, Scalar};
 use rx_tensor::{Scalar as Number, Tensor};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -134,6 +136,16 @@ impl<B: Backend> Executor<B> {
         Ok(Value::Tensor(DeviceTensor { place, shape, dtype }))
     }
 
+    /// How long the device worked since this was asked last, where it has a clock of its own.
+    pub fn busy(&mut self) -> Option<Duration> {
+        self.backend.busy()
+    }
+
+    /// The most bytes of the device's memory that were needed at the same time, where it counts them.
+    pub fn peak_bytes(&self) -> Option<u64> {
+        self.backend.peak_bytes()
+    }
+
     /// Calls the entry function.
     ///
     /// # Errors
@@ -222,8 +234,10 @@ impl<B: Backend> Executor<B> {
         let given = procedure.once.then(|| arguments.clone());
         let mut registers = arguments;
         registers.resize_with(procedure.registers as usize, || Value::Unset);
-        let storages = self.idle[id.0 as usize].pop();
-        let storages = storages.unwrap_or_else(|| procedure.storages.iter().map(|_| None).collect());
+        let storages = match self.idle[id.0 as usize].pop() {
+            Some(storages) => storages,
+            None => self.storages(procedure, &symbols)?,
+        };
         let mut frame = Frame { registers, symbols, storages };
         self.depth += 1;
         let done = self.code(&procedure.code, procedure, &mut frame, watch);
@@ -453,29 +467,13 @@ impl<B: Backend> Executor<B> {
         scalars: &[Number],
     ) -> Result<Duration, RunError> {
         self.backend.finish()?;
+        self.backend.busy();
         let start = Instant::now();
         self.backend.run(kernel, inputs, outputs, scalars, &mut self.budget)?;
         self.backend.finish()?;
-        Ok(start.elapsed())
-    }
-
-    /// The memory of a storage, at least `bytes` of it, with its size.
-    fn storage(
-        &mut self,
-        storage: StorageId,
-        bytes: usize,
-        procedure: &Procedure,
-        frame: &mut Frame<B>,
-    ) -> Result<(B::Memory, usize), RunError> {
-        let at = storage.0 as usize;
-        if let Some((memory, size)) = frame.storages.get_mut(at).and_then(Option::take)
-            && size >= bytes
-        {
-            return Ok((memory, size));
-        }
-        let planned = procedure.storages.get(at).map_or(0, |sizes| largest(sizes, &frame.symbols));
-        let size = bytes.max(planned);
-        Ok((self.backend.allocate(size)?, size))
+        let time = start.elapsed();
+        // What the host needs to ask for it is not the kernel's.
+        Ok(self.backend.busy().unwrap_or(time))
     }
 
     fn scalar(&mut self, scalar: &Scalar, frame: &Frame<B>) -> Result<Number, RunError> {
@@ -536,19 +534,4 @@ fn field<M>(tuple: &Value<M>, index: usize) -> Result<Value<M>, RunError> {
         _ => None,
     }
     .ok_or_else(|| RunError::other(format!("{} has no field {index}", tuple.shown())))
-}
-
-fn bytes_of(shape: &[i64], dtype: DType) -> Result<usize, RunError> {
-    let count = shape.iter().try_fold(1u64, |count, extent| count.checked_mul(u64::try_from(*extent).ok()?));
-    let bytes = count.and_then(|count| count.checked_mul(dtype.bytes())).and_then(|bytes| usize::try_from(bytes).ok());
-    bytes.ok_or_else(|| RunError::other(format!("a tensor of shape {shape:?} is too large")))
-}
-
-/// The bytes of the largest tensor that is planned for a storage; sizes that are not known yet count nothing.
-fn largest(sizes: &[StorageSize], symbols: &Symbols) -> usize {
-    let bytes = |size: &StorageSize| {
-        let shape = evaluate_shape(&size.shape, symbols).ok()?;
-        bytes_of(&shape, size.dtype).ok()
-    };
-    sizes.iter().filter_map(bytes).max().unwrap_or(0)
 }

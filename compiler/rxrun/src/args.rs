@@ -195,10 +195,12 @@ pub enum Emit {
     Tir,
     /// The kernels as CUDA C.
     Cuda,
-    /// Which rule made each CUDA kernel, and why those before it did not.
+    /// Which rule made each CUDA kernel, why those before it did not, and what it needs of a device (with NVRTC).
     Schedule,
     /// The kernels as PTX; needs NVRTC.
     Ptx,
+    /// The kernels as machine code of the architecture; needs NVRTC and nvdisasm.
+    Sass,
     /// The kernels as scheduled for the CPU.
     Cpu,
 }
@@ -247,7 +249,7 @@ impl Args {
 
     /// What CUDA kernels are made for, where no device says it.
     pub fn target(&self) -> Target {
-        Target { arch: self.arch, rules: self.rules() }
+        Target { arch: self.arch, rules: self.rules(), ..Target::default() }
     }
 
     /// The rules that make CUDA kernels.

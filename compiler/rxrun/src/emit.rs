@@ -1,6 +1,8 @@
 //! `--emit`: a stage of the program as text, kernel by kernel, with the statements each comes from.
 
+mod machine;
 mod passes;
+mod resources;
 mod schedule;
 
 use crate::args::{Args, Device, Emit, Format};
@@ -8,6 +10,7 @@ use crate::failure::Failure;
 use crate::report::{Part, Report, Stage};
 use crate::session::Session;
 use rx_base::Span;
+use rx_cuda::KernelInfo;
 use rx_cuda::rules::Target;
 use rx_lower::Program;
 use rx_tir::{PrimFunc, Stmt};
@@ -17,12 +20,12 @@ pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -
     let listing = match stage {
         Emit::Relax => Listing::whole(relax(session)),
         Emit::Passes => passes::listing(session, args)?,
-        Emit::Ptx => Listing::whole(ptx(&program(session, args)?, args)?),
+        Emit::Ptx | Emit::Sass => machine::listing(stage, &program(session, args)?, session, args)?,
         Emit::Tir | Emit::Cuda | Emit::Schedule | Emit::Cpu => {
             let program = program(session, args)?;
             // The text of a device has equal kernels once; so has a document.
             let joined = matches!(stage, Emit::Cuda | Emit::Schedule) || args.format == Format::Json;
-            kernels(stage, groups(&program, joined), session, &args.target())
+            kernels(stage, groups(&program, joined), session, &args.target(), report)
         }
     };
     report.emitted(stage, listing.text.trim_end(), &listing.parts, &listing.stages);
@@ -40,14 +43,6 @@ fn program(session: &Session, args: &Args) -> Result<Program, Failure> {
 fn relax(session: &Session) -> String {
     let document = session.workspace.document(session.file);
     rx_syntax::format::format(document, rx_syntax::dialect::Dialect::Tvm027)
-}
-
-fn ptx(program: &Program, args: &Args) -> Result<String, Failure> {
-    let (source, _) =
-        rx_runtime::cuda::source(program, &args.target()).map_err(|error| Failure::usage(error.to_string()))?;
-    let ptx = rx_cuda::nvrtc::compile(&source.text, args.arch, rx_cuda::nvrtc::Output::Ptx);
-    let ptx = ptx.map_err(|error| Failure::usage(error.to_string()))?;
-    Ok(String::from_utf8_lossy(&ptx).trim_end_matches(['\0', '\n']).to_owned())
 }
 
 /// A text, and which lines of it are which kernel.
@@ -98,10 +93,10 @@ fn groups(program: &Program, joined: bool) -> Vec<Group<'_>> {
 }
 
 /// The text of kernels at a stage. One that cannot be made is a comment that says why.
-fn kernels(stage: Emit, groups: Vec<Group<'_>>, session: &Session, target: &Target) -> Listing {
+fn kernels(stage: Emit, groups: Vec<Group<'_>>, session: &Session, target: &Target, report: &mut Report) -> Listing {
     let funcs: Vec<&PrimFunc> = groups.iter().map(|group| group.func).collect();
     let (head, texts) = match stage {
-        Emit::Cuda | Emit::Schedule => cuda(stage, &funcs, target),
+        Emit::Cuda | Emit::Schedule => cuda(stage, &funcs, target, report),
         Emit::Cpu => (String::new(), funcs.into_iter().map(cpu).collect()),
         _ => (String::new(), funcs.into_iter().map(rx_tir::print::script).collect()),
     };
@@ -112,23 +107,30 @@ fn kernels(stage: Emit, groups: Vec<Group<'_>>, session: &Session, target: &Targ
     listing
 }
 
-fn cuda(stage: Emit, funcs: &[&PrimFunc], target: &Target) -> (String, Vec<String>) {
+/// What is before CUDA kernels, and the text of each function's or how it is scheduled; with what kernels need of a device where
+/// NVRTC is there to say it.
+fn cuda(stage: Emit, funcs: &[&PrimFunc], target: &Target, report: &mut Report) -> (String, Vec<String>) {
     let listing = rx_runtime::cuda::listing(funcs, target);
-    let explained = schedule::texts(&listing.choices, funcs.len());
     let is_text = stage == Emit::Cuda;
-    let text = |(text, explained): (Result<String, rx_cuda::Unsupported>, String)| match text {
-        Ok(text) => {
-            if is_text {
-                text
-            } else {
-                explained
-            }
+    let archs = if is_text || target.arch == NEWEST { vec![target.arch] } else { vec![target.arch, NEWEST] };
+    let needs = resources::Needs::of(&listing, &archs).unwrap_or_else(|error| {
+        if !is_text {
+            report.remark(&format!("what kernels need of a device is not told: {error}"));
         }
-        Err(why) => comment("//", &why.to_string()),
+        resources::Needs::unknown()
+    });
+    let text = |function: usize, kernels: &[KernelInfo]| match listing.functions.get(function) {
+        Some(Ok(text)) if is_text => resources::commented(text, function, kernels, &needs),
+        Some(Ok(_)) => schedule::text(&listing.choices, function, kernels, &needs),
+        Some(Err(why)) => comment("//", &why.to_string()),
+        None => String::new(),
     };
-    let head = if is_text { listing.head } else { String::new() };
-    (head, listing.functions.into_iter().zip(explained).map(text).collect())
+    let texts = listing.kernels.iter().enumerate().map(|(function, kernels)| text(function, kernels)).collect();
+    (if is_text { listing.head } else { String::new() }, texts)
 }
+
+/// The newest architecture that is promised; schedules are told for it, too.
+const NEWEST: u32 = 90;
 
 /// The machine code, under the kernel's name.
 fn cpu(func: &PrimFunc) -> String {

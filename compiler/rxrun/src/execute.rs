@@ -11,6 +11,7 @@ use crate::session::Session;
 use crate::values::Values;
 use rx_base::Name;
 use rx_base::name::NameMap;
+use rx_cuda::device::DeviceError;
 use rx_execute::inputs::Input;
 use rx_lower::Program;
 use rx_runtime::{Backend, BuildError, Executor, Limits, Observer, RunError, Value};
@@ -100,9 +101,15 @@ impl<'a> Job<'a> {
                 let device = rx_runtime::cuda::Cuda::probe().map_err(|error| Failure::usage(error.to_string()))?;
                 self.on_cuda(device, task, report)
             }
-            Device::Auto => match rx_runtime::cuda::Cuda::probe() {
-                Ok(device) if rx_cuda::nvrtc::probe().is_ok() => self.on_cuda(device, task, report),
-                _ => self.on(rx_runtime::cpu::Cpu::default(), "the CPU", task, report),
+            Device::Auto => match found() {
+                Ok(device) => self.on_cuda(device, task, report),
+                Err(why) => {
+                    // A machine without a GPU's driver is no surprise to its user; one whose GPU is not used is.
+                    if let (Some(why), Task::Run { .. }) = (why, task) {
+                        report.remark(&format!("it runs on the CPU: {why}"));
+                    }
+                    self.on(rx_runtime::cpu::Cpu::default(), "the CPU", task, report)
+                }
             },
         }
     }
@@ -135,7 +142,8 @@ impl<'a> Job<'a> {
         executor.on_print(report.printer());
         let arguments = self.arguments(&mut executor)?;
         let failed = |error: RunError| run_failure(self.session, &error);
-        let mut times: Vec<Duration> = Vec::new();
+        let (mut times, mut busy): (Vec<Duration>, Vec<Duration>) = (Vec::new(), Vec::new());
+        executor.busy();
         let mut result = Value::Unset;
         for at in 1..=self.args.repeat {
             let running = (Running::Run(at, self.args.repeat), None);
@@ -143,8 +151,9 @@ impl<'a> Job<'a> {
             result = progress::run(&mut executor, &self.program, arguments.clone(), self.symbols, running, report)
                 .map_err(failed)?;
             times.push(start.elapsed());
+            busy.extend(executor.busy());
         }
-        report.ran(&times);
+        report.ran(&times, &busy, executor.peak_bytes());
         let outputs = executor.download(&std::mem::replace(&mut result, Value::Unset)).map_err(failed)?.tensors();
         let equal = deliver(&outputs, expected, self.args, report)?;
         drop(outputs);
@@ -197,6 +206,16 @@ impl<'a> Job<'a> {
         };
         uploaded.map_err(|error| run_failure(self.session, &error))
     }
+}
+
+/// A CUDA device and what compiles for it; else why there is none, but where there is no driver.
+fn found() -> Result<rx_runtime::cuda::Cuda, Option<String>> {
+    let device = rx_runtime::cuda::Cuda::probe().map_err(|error| match error {
+        DeviceError::NoDriver => None,
+        other => Some(other.to_string()),
+    })?;
+    rx_cuda::nvrtc::probe().map_err(|error| Some(error.to_string()))?;
+    Ok(device)
 }
 
 /// Why a program cannot be built, at its statement.

@@ -220,7 +220,9 @@ impl Report {
         self.event("remark", &format!("rxrun: {}: {place}{message}", what.missing()), fields);
     }
 
-    pub fn ran(&mut self, times: &[Duration]) {
+    /// The function returned: the time of each run; where the device has a clock and counts its memory, how long it worked in each
+    /// and the most bytes that were needed.
+    pub fn ran(&mut self, times: &[Duration], busy: &[Duration], peak_bytes: Option<u64>) {
         self.quiet();
         let mut sorted = times.to_vec();
         sorted.sort_unstable();
@@ -229,8 +231,15 @@ impl Report {
             1 => format!("ran in {}", shown(*first)),
             count => format!("ran {count} times: fastest {}, median {}", shown(*first), shown(*median)),
         };
-        let seconds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
-        self.event("ran", &text, json!({ "seconds": seconds }));
+        let seconds = |times: &[Duration]| times.iter().map(Duration::as_secs_f64).collect::<Vec<f64>>();
+        let mut fields = json!({ "seconds": seconds(times) });
+        let mut on_device = String::new();
+        if let (Some(fastest), Some(bytes)) = (busy.iter().min(), peak_bytes) {
+            on_device = format!("; {} on the device, {} MiB of it", shown(*fastest), bytes.div_ceil(1 << 20));
+            fields["device_seconds"] = seconds(busy).into();
+            fields["device_bytes"] = bytes.into();
+        }
+        self.event("ran", &format!("{text}{on_device}"), fields);
     }
 
     /// The text of a stage, and what its parts come from.

@@ -34,6 +34,7 @@ test("what only a server can do is shown only while one says that it can", () =>
     "rx.showGraph": "rx.canShowGraph",
     "rx.showLoops": "rx.canShowStages",
     "rx.showCuda": "rx.canShowStages",
+    "rx.showPtx": "rx.canShowStages",
     "rx.showCpu": "rx.canShowStages",
     "rx.showPasses": "rx.canShowStages",
     "rx.nextPass": "rx.canShowStages",

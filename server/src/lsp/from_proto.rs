@@ -182,7 +182,7 @@ pub fn stage_order(
     let uri = uri.ok_or("rx.stage: the first argument is the URI of a document")?;
     let at = commands::point(next()).ok_or("rx.stage: the second argument is a position")?;
     let stage = next().as_str().and_then(stage::Stage::of_word);
-    let stage = stage.ok_or("rx.stage: the third argument is \"passes\", \"tir\", \"cuda\" or \"cpu\"")?;
+    let stage = stage.ok_or("rx.stage: the third argument is \"passes\", \"tir\", \"cuda\", \"ptx\" or \"cpu\"")?;
     Ok(stage::Order { uri, at, stage, reply })
 }
 

@@ -19,6 +19,8 @@ pub enum Stage {
     Tir,
     /// Its kernels as CUDA C.
     Cuda,
+    /// Its kernels as PTX, where NVRTC is.
+    Ptx,
     /// Its kernels as machine code of the host.
     Cpu,
 }
@@ -26,7 +28,8 @@ pub enum Stage {
 impl Stage {
     /// The stage of this name.
     pub fn of_word(word: &str) -> Option<Stage> {
-        [Stage::Passes, Stage::Tir, Stage::Cuda, Stage::Cpu].into_iter().find(|stage| stage.word() == word)
+        let all = [Stage::Passes, Stage::Tir, Stage::Cuda, Stage::Ptx, Stage::Cpu];
+        all.into_iter().find(|stage| stage.word() == word)
     }
 
     /// Its name, as `rxrun --emit` takes it.
@@ -35,6 +38,7 @@ impl Stage {
             Stage::Passes => "passes",
             Stage::Tir => "tir",
             Stage::Cuda => "cuda",
+            Stage::Ptx => "ptx",
             Stage::Cpu => "cpu",
         }
     }
@@ -44,6 +48,7 @@ impl Stage {
         match self {
             Stage::Passes | Stage::Tir => "python",
             Stage::Cuda => "cuda-cpp",
+            Stage::Ptx => "ptx",
             Stage::Cpu => "rx-cpu",
         }
     }
@@ -210,7 +215,7 @@ mod tests {
         let shown = shown(&subject(), Stage::Cuda, outcome);
         assert_eq!((shown.text, shown.parts), (Err("it failed".to_owned()), Vec::new()));
         assert!(
-            ["passes", "tir", "cuda", "cpu"]
+            ["passes", "tir", "cuda", "ptx", "cpu"]
                 .iter()
                 .all(|word| Stage::of_word(word).is_some_and(|it| it.word() == *word))
         );

@@ -134,6 +134,13 @@ fn the_real_rxrun_shows_every_stage() {
             assert_eq!(shown["parts"][0]["lines"][1], lines, "{shown}");
         }
     }
+    let ptx = shown(&mut client, 22, "ptx");
+    assert_eq!(ptx["language"], "ptx", "{ptx}");
+    match ptx["text"].as_str() {
+        Some(text) => assert!(text.contains(".visible .entry") && text.contains(" registers, "), "{text}"),
+        // Only NVRTC makes it.
+        None => assert!(ptx["message"].as_str().is_some_and(|message| message.contains("NVRTC not found")), "{ptx}"),
+    }
     let passes = shown(&mut client, 22, "passes");
     assert_eq!((&passes["language"], &passes["passes"][0]["pass"]), (&json!("python"), &Value::Null), "{passes}");
     let names = passes["passes"].as_array().expect("passes").iter().filter_map(|pass| pass["pass"].as_str());

@@ -92,3 +92,19 @@ fn a_folder_that_cannot_be_written_keeps_nothing_and_harms_nothing() {
     kept.trim();
     assert_eq!(kept.get("key"), None);
 }
+
+#[test]
+fn what_is_refused_is_told_and_nothing_else_suffers() {
+    if probe().is_err() {
+        println!("skipped: NVRTC not found");
+        return;
+    }
+    let funcs: Vec<PrimFunc> = (0..3).map(add).collect();
+    let mut listing = crate::printer::listing(&funcs.iter().collect::<Vec<_>>(), &Target::default());
+    if let Some(Ok(text)) = listing.functions.get_mut(1) {
+        text.push_str("no C\n");
+    }
+    let needs = listing.resources(80, &Kept::nothing()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(needs.kernels.keys().collect::<Vec<_>>(), ["add_0_kernel", "add_2_kernel"]);
+    assert_eq!(needs.refused.keys().collect::<Vec<_>>(), [&1]);
+}

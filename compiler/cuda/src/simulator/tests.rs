@@ -11,6 +11,7 @@ fn source(body: &str) -> CudaSource {
     let kernel = KernelInfo { name: "f".to_owned(), text: 0..text.len(), shape, arguments: vec![Argument::Buffer(0)] };
     let function = CudaFunction {
         name: name("f"),
+        origins: Vec::new(),
         params: vec![Param::Buffer(BufferId(0))],
         kernels: vec![kernel],
         temporaries: Vec::new(),

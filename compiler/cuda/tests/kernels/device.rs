@@ -16,7 +16,7 @@ fn device() -> Option<Device> {
     }
     match Device::probe() {
         Ok(device) => Some(device),
-        Err(error @ (DeviceError::NoDriver | DeviceError::NoDevice)) => {
+        Err(error @ (DeviceError::NoDriver | DeviceError::NoDevice | DeviceError::TooOld { .. })) => {
             println!("skipped: {error}");
             None
         }
@@ -25,7 +25,7 @@ fn device() -> Option<Device> {
 }
 
 /// Runs a case, the kernels' milliseconds beside.
-fn run(device: &Device, module: &Module<'_>, function: usize, case: &Case) -> (f32, Result<(), String>) {
+fn run(device: &Device, module: &Module, function: usize, case: &Case) -> (f32, Result<(), String>) {
     let mut milliseconds = 0.0;
     let mut outcome = || {
         let buffers = case.bytes().into_iter().map(|bytes| device.upload(bytes)).collect::<Result<Vec<_>, _>>()?;

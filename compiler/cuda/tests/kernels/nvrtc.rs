@@ -1,6 +1,8 @@
 //! By NVRTC, for the oldest and the newest architecture that is promised.
 
+use rx_cuda::images::{self, Kept, resources};
 use rx_cuda::nvrtc::{NvrtcError, Output, compile, probe};
+use std::collections::BTreeMap;
 
 /// Whether NVRTC is there.
 pub fn is_found() -> bool {
@@ -31,6 +33,38 @@ fn every_kernel_compiles_for_sm_80_and_sm_90() {
     compiles(&text);
     let ptx = compile(&text, 80, Output::Ptx).unwrap_or_else(|error| panic!("{error}"));
     assert!(String::from_utf8_lossy(&ptx).contains(".target sm_80"));
+}
+
+/// What is read from the machine code alone: every kernel can be launched with the threads and the shared memory it is printed for, and those of
+/// rules that choose tiles keep them in registers.
+#[test]
+fn every_kernel_can_be_launched_and_no_template_spills() {
+    if !is_found() {
+        return;
+    }
+    let source = crate::source(&crate::made());
+    let mut wrong = Vec::new();
+    for arch in [80, 90] {
+        let images = images::compile(&source, arch, &Kept::nothing(), &mut |_, _| ());
+        let images = images.unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
+        let needs: BTreeMap<_, _> = images.iter().flat_map(|image| resources::of(&image.code)).collect();
+        for kernel in source.functions.iter().flat_map(|function| &function.kernels) {
+            let Some(needs) = needs.get(&kernel.name) else {
+                wrong.push(format!("{} has no machine code", kernel.name));
+                continue;
+            };
+            let full = needs.occupancy(arch, kernel.shape.block_threads(), kernel.shape.shared_bytes);
+            if full.is_none_or(|full| full.blocks == 0) {
+                wrong.push(format!("sm_{arch}: {} cannot be launched: {needs}", kernel.name));
+            }
+            let rule =
+                source.choices.iter().find(|choice| choice.kernels.contains(&kernel.name)).map(|choice| choice.rule);
+            if rule != Some("fallback") && needs.spills > 0 {
+                wrong.push(format!("sm_{arch}: {} of {rule:?}: {needs}", kernel.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

@@ -49,8 +49,14 @@ impl Folder {
     }
 
     fn run(&self, args: &[&str]) -> Run {
+        self.run_with(args, &[])
+    }
+
+    /// With variables of the environment.
+    fn run_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Run {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rxrun"));
-        Run(command.current_dir(self.0.path()).args(args).output().expect("it starts"))
+        let command = command.current_dir(self.0.path()).args(args).envs(variables.iter().copied());
+        Run(command.output().expect("it starts"))
     }
 }
 

@@ -189,3 +189,110 @@ fn passes_take_a_module_out_of_python() {
     let said = run(&["two.py", "--module", "First"]).succeeds().stdout();
     assert!(said.contains("class First:") && !said.contains("class Second:"), "{said}");
 }
+
+/// Whether NVRTC is there; says where it is not.
+fn has_nvrtc() -> bool {
+    let is_found = rx_cuda::nvrtc::probe().is_ok();
+    if !is_found {
+        println!("skipped: NVRTC not found (tests/scripts/fetch_nvrtc.sh fetches one)");
+    }
+    is_found
+}
+
+#[test]
+fn schedules_are_explained_kernel_by_kernel() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    let explained = folder.run(&["take.rx", "--explain-schedule"]).succeeds().stdout();
+    assert_eq!(explained, folder.run(&["take.rx", "--emit", "schedule"]).succeeds().stdout());
+    let plain = folder.run(&["take.rx", "--explain-schedule", "--schedule", "fallback"]).succeeds().stdout();
+    for (name, text) in [("every rule", &explained), ("the fallback alone", &plain)] {
+        let kernels: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ') && !line.is_empty()).collect();
+        assert!(kernels.len() == 2 && kernels[0].starts_with("take_kernel"), "{name}: {text}");
+    }
+    // What is not asked does not decline, and what is asked last takes everything.
+    assert_eq!(plain.matches("\n    fallback").count(), 2, "{plain}");
+    assert!(!plain.contains("    not "), "{plain}");
+    let event = emitted(&folder, &["take.rx", "--explain-schedule", "--schedule", "fallback"]);
+    let parts = parts(&event);
+    assert_eq!((&event["stage"], parts.len(), &parts[1].2[..]), (&json!("schedule"), 2, &[9][..]));
+}
+
+#[test]
+fn rules_are_named_in_the_order_in_which_they_are_asked() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    let unknown = folder.run(&["take.rx", "--explain-schedule", "--schedule", "fallback,nosuch"]);
+    unknown.fails(2, "no schedule rule is called \"nosuch\"; there are");
+    folder.run(&["take.rx", "--emit", "cuda", "--explain-schedule"]).fails(2, "cannot be used with");
+    let names: Vec<&str> = rx_cuda::rules::RULES.iter().map(|rule| rule.name).collect();
+    let backwards: Vec<&str> = names.iter().rev().copied().collect();
+    let explain = |order: &[&str]| {
+        folder.run(&["take.rx", "--explain-schedule", "--schedule", &order.join(",")]).succeeds().stdout()
+    };
+    // The fallback is asked last, wherever it is named.
+    let declined = |text: &str| -> Vec<String> {
+        let first = text.lines().skip(2).take_while(|line| line.starts_with("    "));
+        let names = first.filter_map(|line| line.strip_prefix("    not ")?.split_once(':'));
+        names.map(|(name, _)| name.to_owned()).collect()
+    };
+    let asked = declined(&explain(&backwards));
+    let places: Vec<usize> = asked.iter().filter_map(|name| backwards.iter().position(|known| known == name)).collect();
+    assert!(places.len() == asked.len() && places.is_sorted(), "{asked:?} of {backwards:?}");
+}
+
+#[test]
+fn kernels_say_what_they_need_of_a_device_where_nvrtc_is() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    let without = |stage: &str| folder.run_with(&["take.rx", "--emit", stage], &[("RX_NVRTC", "/nowhere/libnvrtc.so")]);
+    let cuda = without("cuda").succeeds().stdout();
+    assert!(cuda.contains("extern \"C\" __global__") && !cuda.contains("registers"), "{cuda}");
+    let schedule = without("schedule").succeeds();
+    assert!(
+        schedule.stderr().contains("what kernels need of a device is not told: NVRTC not found"),
+        "{}",
+        schedule.stderr()
+    );
+    without("ptx").fails(2, "NVRTC not found");
+    if !has_nvrtc() {
+        return;
+    }
+    let emit = |stage: &str| {
+        let own = folder.path("cache");
+        let cache = own.to_str().expect("a path");
+        folder.run_with(&["take.rx", "--emit", stage], &[("RX_CACHE", cache)]).succeeds().stdout()
+    };
+    for stage in ["cuda", "ptx"] {
+        let text = emit(stage);
+        let lines =
+            text.lines().filter(|line| line.starts_with("// sm_80: ") && line.ends_with(" % of its warps")).count();
+        assert_eq!(lines, 2, "{text}");
+    }
+    let schedule = emit("schedule");
+    for arch in ["sm_80", "sm_90"] {
+        assert_eq!(schedule.matches(&format!("\n    {arch}: ")).count(), 2, "{schedule}");
+    }
+    let event = emitted(&folder, &["take.rx", "--emit", "ptx"]);
+    let parts = parts(&event);
+    let places: Vec<&[u64]> = parts.iter().map(|(_, _, places)| &**places).collect();
+    assert_eq!(places, [[8], [9]], "{event}");
+    assert!(parts.iter().all(|(_, text, _)| text.contains(".visible .entry")), "{parts:?}");
+}
+
+#[test]
+fn machine_code_of_a_device_needs_a_disassembler() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    let emit = |path: &str| folder.run_with(&["take.rx", "--emit", "sass"], &[("RX_NVDISASM", path)]);
+    emit("/nowhere/nvdisasm").fails(2, "no disassembler: `/nowhere/nvdisasm` is not found; set RX_NVDISASM");
+    if !has_nvrtc() {
+        return;
+    }
+    if rx_cuda::sass::probe().is_err() {
+        println!("skipped: nvdisasm not found");
+        return;
+    }
+    let text = folder.run(&["take.rx", "--emit", "sass"]).succeeds().stdout();
+    assert!(text.contains("EXIT") && text.contains("// take_kernel") && text.contains(" registers, "), "{text}");
+}

@@ -200,6 +200,7 @@ export function stageCommands(documents: StageDocuments): vscode.Disposable {
   return vscode.Disposable.from(
     register("rx.showLoops", () => documents.show("tir")),
     register("rx.showCuda", () => documents.show("cuda")),
+    register("rx.showPtx", () => documents.show("ptx")),
     register("rx.showCpu", () => documents.show("cpu")),
   );
 }

@@ -3,7 +3,7 @@
 import { list, number, record, text } from "../json";
 import { at, places, type Place, type Point } from "../place";
 
-export type Stage = "tir" | "cuda" | "cpu";
+export type Stage = "tir" | "cuda" | "ptx" | "cpu";
 
 interface Kind {
   readonly title: string;
@@ -17,6 +17,7 @@ interface Kind {
 export const KINDS: Readonly<Record<Stage, Kind>> = {
   tir: { title: "loop-level IR", extension: "rx", languages: ["relax", "python"], comment: "#" },
   cuda: { title: "CUDA C", extension: "cu", languages: ["cuda-cpp", "cpp"], comment: "//" },
+  ptx: { title: "PTX", extension: "ptx", languages: ["ptx", "plaintext"], comment: "//" },
   cpu: { title: "CPU code", extension: "txt", languages: ["plaintext"], comment: ";" },
 };
 

@@ -1,0 +1,188 @@
+//! What everything on a device shares: its driver, memory, launches, and what is known of its failures.
+
+use super::driver::{Driver, KernelLaunch, Refusal, Refused};
+use super::error::{DeviceError, Launched, MOST_NAMED};
+use super::memory::{Block, DeviceBuffer, Pool, arena, size_of};
+use super::queue::Queue;
+use super::staging::Staging;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) driver: Box<dyn Driver>,
+    pub(super) pool: Pool,
+    queue: RefCell<Queue>,
+    staging: RefCell<Staging>,
+    /// What was launched since the host last waited.
+    running: RefCell<VecDeque<Launched>>,
+    /// Why nothing runs on the device any more.
+    lost: RefCell<Option<String>>,
+    pub(super) limit: Cell<Option<Duration>>,
+    /// How long the device worked on launches: from the first to where the host waits, summed.
+    pub(super) busy: Cell<Duration>,
+}
+
+impl Core {
+    pub(super) fn new(driver: Box<dyn Driver>) -> Core {
+        Core {
+            driver,
+            pool: Pool::default(),
+            queue: RefCell::default(),
+            staging: RefCell::default(),
+            running: RefCell::default(),
+            lost: RefCell::default(),
+            limit: Cell::default(),
+            busy: Cell::default(),
+        }
+    }
+
+    /// What a refusal is. One that means the end of the device is remembered.
+    pub(super) fn failed(&self, what: &'static str, refused: Refused) -> DeviceError {
+        match refused.kind {
+            Refusal::Lost => {
+                let kernels = self.running.take().into();
+                self.is_lost(DeviceError::Failed { kernels, message: refused.message })
+            }
+            Refusal::Memory => DeviceError::Memory { bytes: 0, room: self.driver.room().ok() },
+            Refusal::Call => DeviceError::Driver { what, message: refused.message },
+        }
+    }
+
+    fn is_lost(&self, error: DeviceError) -> DeviceError {
+        self.lost.borrow_mut().get_or_insert_with(|| error.to_string());
+        self.queue.borrow_mut().forget();
+        error
+    }
+
+    /// # Errors
+    /// Where nothing runs on the device any more.
+    pub(super) fn works(&self) -> Result<(), DeviceError> {
+        self.lost.borrow().as_ref().map_or(Ok(()), |why| Err(DeviceError::Lost(why.clone())))
+    }
+
+    /// Memory of a size: what nobody needs any more, else the driver's; where that has none, after all that is idle went back to it.
+    pub(super) fn allocate(self: &Rc<Core>, bytes: usize) -> Result<DeviceBuffer, DeviceError> {
+        self.works()?;
+        let wanted = || DeviceError::Memory { bytes: bytes as u64, room: self.driver.room().ok() };
+        let size = size_of(bytes).ok_or_else(wanted)?;
+        let (at, size) = match self.pool.take(size) {
+            Some(idle) => idle,
+            None => {
+                let first = self.driver.allocate(size);
+                let given = match first {
+                    Err(Refused { kind: Refusal::Memory, .. }) => {
+                        self.trim()?;
+                        self.driver.allocate(size)
+                    }
+                    other => other,
+                };
+                let at = given.map_err(|refused| match refused.kind {
+                    Refusal::Memory => wanted(),
+                    _ => self.failed("allocating memory", refused),
+                })?;
+                self.pool.is_used(size);
+                (at, size)
+            }
+        };
+        Ok(DeviceBuffer::new(Rc::new(Block::new(self.clone(), at, size)), 0, bytes))
+    }
+
+    /// Memory of several sizes in one block.
+    pub(super) fn allocate_together(self: &Rc<Core>, sizes: &[usize]) -> Result<Vec<DeviceBuffer>, DeviceError> {
+        let all = || sizes.iter().fold(0u64, |all, bytes| all.saturating_add(*bytes as u64));
+        let Some((offsets, bytes)) = arena(sizes) else {
+            return Err(DeviceError::Memory { bytes: all(), room: self.driver.room().ok() });
+        };
+        let whole = self.allocate(bytes)?;
+        Ok(offsets.iter().zip(sizes).map(|(offset, bytes)| whole.part(*offset as u64, *bytes)).collect())
+    }
+
+    /// Gives the driver what nobody needs.
+    fn trim(&self) -> Result<(), DeviceError> {
+        self.wait()?;
+        self.pool.drain().into_iter().for_each(|at| self.driver.free(at));
+        // Memory goes back in the stream's order.
+        self.wait()
+    }
+
+    pub(super) fn launch(&self, launch: KernelLaunch, of: Launched) -> Result<(), DeviceError> {
+        self.works()?;
+        let mut running = self.running.borrow_mut();
+        if running.back() != Some(&of) {
+            if running.len() == MOST_NAMED {
+                running.pop_front();
+            }
+            running.push_back(of.clone());
+        }
+        drop(running);
+        let launched = self.queue.borrow_mut().launch(&*self.driver, launch);
+        launched.map_err(|refused| match refused.kind {
+            Refusal::Lost => self.failed("launching a kernel", refused),
+            _ => DeviceError::Launch { kernel: of, message: refused.message },
+        })
+    }
+
+    /// Hands the driver what is held back.
+    pub(super) fn flush(&self) -> Result<(), DeviceError> {
+        self.works()?;
+        let flushed = self.queue.borrow_mut().flush(&*self.driver);
+        flushed.map_err(|refused| self.failed("launching the kernels", refused))
+    }
+
+    /// Waits for all that was asked for.
+    pub(super) fn wait(&self) -> Result<(), DeviceError> {
+        self.flush()?;
+        let limit = self.limit.get();
+        let waited = self.driver.mark().and_then(|mark| {
+            let waited = self.driver.wait(mark, limit);
+            if let Some(start) = self.queue.borrow_mut().started() {
+                if waited == Ok(true) {
+                    let time = self.driver.milliseconds(start, mark).unwrap_or(0.0);
+                    self.busy.set(self.busy.get() + Duration::from_secs_f64(f64::from(time.max(0.0)) / 1e3));
+                }
+                self.driver.forget(start);
+            }
+            self.driver.forget(mark);
+            waited
+        });
+        match (waited.map_err(|refused| self.failed("waiting for the device", refused))?, limit) {
+            (false, Some(limit)) => {
+                let kernels = self.running.take().into();
+                Err(self.is_lost(DeviceError::TooLong { kernels, limit }))
+            }
+            _ => {
+                self.running.borrow_mut().clear();
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn copy_up(&self, bytes: &[u8], to: &DeviceBuffer) -> Result<(), DeviceError> {
+        // What is held back may still use the memory that is written.
+        self.flush()?;
+        let copied = self.staging.borrow_mut().up(&*self.driver, bytes, to.address());
+        copied.map_err(|refused| self.failed("copying to the device", refused))
+    }
+
+    pub(super) fn copy_down(&self, from: &DeviceBuffer, to: &mut [u8]) -> Result<(), DeviceError> {
+        // A kernel that does not end is given up here, and not waited for by the copy.
+        self.wait()?;
+        let copied = self.staging.borrow_mut().down(&*self.driver, from.address(), to);
+        copied.map_err(|refused| self.failed("copying from the device", refused))
+    }
+
+    pub(super) fn clear(&self, buffer: &DeviceBuffer) -> Result<(), DeviceError> {
+        self.flush()?;
+        let cleared = self.driver.clear(buffer.address(), buffer.bytes());
+        cleared.map_err(|refused| self.failed("clearing memory", refused))
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.pool.drain().into_iter().for_each(|at| self.driver.free(at));
+    }
+}

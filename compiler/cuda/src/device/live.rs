@@ -1,0 +1,360 @@
+//! The driver of a GPU, by `cudarc`.
+#![allow(unsafe_code)]
+
+use super::driver::{Address, Code, Driver, Graph, KernelHandle, KernelLaunch, Mark, Pinned, Refusal, Refused, Room};
+use super::error::DeviceError;
+use crate::rules::OLDEST_ARCH;
+use cudarc::driver::sys::{
+    CUevent_flags, CUfunction_attribute, CUgraphInstantiate_flags, CUmemPool_attribute, CUresult, CUstreamCaptureMode,
+};
+use cudarc::driver::{
+    CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaModule, CudaStream, DriverError, LaunchConfig, PushKernelArg,
+    result,
+};
+use cudarc::nvrtc::Ptx;
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A GPU's driver.
+pub(super) struct Live {
+    name: String,
+    arch: u32,
+    stream: Arc<CudaStream>,
+    context: Arc<CudaContext>,
+    codes: RefCell<Vec<Option<Arc<CudaModule>>>>,
+    /// With the code each is of.
+    kernels: RefCell<Vec<Option<(Code, CudaFunction)>>>,
+    marks: RefCell<Vec<Option<CudaEvent>>>,
+    graphs: RefCell<Vec<Option<CudaGraph>>>,
+    pinned: RefCell<Vec<(*mut u8, usize)>>,
+}
+
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live").field("name", &self.name).field("arch", &self.arch).finish_non_exhaustive()
+    }
+}
+
+impl Live {
+    /// The driver of the first device.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub(super) fn probe() -> Result<Live, DeviceError> {
+        // SAFETY: loads the driver's library by its own names, and nothing else.
+        let is_present = catch_unwind(|| unsafe { cudarc::driver::sys::is_culib_present() });
+        if !is_present.unwrap_or(false) {
+            return Err(DeviceError::NoDriver);
+        }
+        // The library looks up functions when they are first called, and panics where a driver is too old to have one.
+        catch_unwind(AssertUnwindSafe(Live::open)).unwrap_or(Err(DeviceError::Driver {
+            what: "opening the device",
+            message: "the driver has not all functions that are needed".to_owned(),
+        }))
+    }
+
+    fn open() -> Result<Live, DeviceError> {
+        let failed = |what| move |error: DriverError| DeviceError::Driver { what, message: error.to_string() };
+        let count = match CudaContext::device_count() {
+            Ok(count) => count,
+            Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
+            Err(error) => return Err(failed("counting devices")(error)),
+        };
+        if count < 1 {
+            return Err(DeviceError::NoDevice);
+        }
+        let context = CudaContext::new(0).map_err(failed("opening the device"))?;
+        let name = context.name().map_err(failed("asking for the device's name"))?;
+        let (major, minor) = context.compute_capability().map_err(failed("asking for the compute capability"))?;
+        let arch = u32::try_from(major * 10 + minor).unwrap_or(0);
+        if arch < OLDEST_ARCH {
+            return Err(DeviceError::TooOld { name, arch });
+        }
+        // SAFETY: events order work of different streams; all of this context's goes through one.
+        unsafe { context.disable_event_tracking() };
+        let stream = context.new_stream().map_err(failed("making a stream"))?;
+        if context.has_async_alloc() {
+            keep_pool(&context);
+        }
+        Ok(Live {
+            name,
+            arch,
+            stream,
+            context,
+            codes: RefCell::default(),
+            kernels: RefCell::default(),
+            marks: RefCell::default(),
+            graphs: RefCell::default(),
+            pinned: RefCell::default(),
+        })
+    }
+
+    fn pinned(&self, pinned: Pinned, bytes: usize) -> Result<*mut u8, Refused> {
+        let known = self.pinned.borrow().get(pinned.0).copied();
+        known.filter(|(_, size)| bytes <= *size).map(|(at, _)| at).ok_or_else(unknown)
+    }
+}
+
+/// The driver's pool keeps memory over the points where the host waits; without this it goes back to the system each time.
+fn keep_pool(context: &Arc<CudaContext>) {
+    let mut threshold = u64::MAX;
+    // SAFETY: the device is the context's, the pool its own, and the attribute a number of 64 bits. Where it fails, memory is only slower.
+    unsafe {
+        if let Ok(pool) = result::device::get_default_mem_pool(context.cu_device()) {
+            let value = (&raw mut threshold).cast::<c_void>();
+            let _ =
+                result::mem_pool::set_attribute(pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value);
+        }
+    }
+}
+
+fn refused(error: DriverError) -> Refused {
+    use CUresult as Code;
+    let kind = match error.0 {
+        Code::CUDA_ERROR_OUT_OF_MEMORY => Refusal::Memory,
+        // "The context cannot be used", says the driver's documentation of each.
+        Code::CUDA_ERROR_ILLEGAL_ADDRESS
+        | Code::CUDA_ERROR_LAUNCH_TIMEOUT
+        | Code::CUDA_ERROR_ASSERT
+        | Code::CUDA_ERROR_HARDWARE_STACK_ERROR
+        | Code::CUDA_ERROR_ILLEGAL_INSTRUCTION
+        | Code::CUDA_ERROR_MISALIGNED_ADDRESS
+        | Code::CUDA_ERROR_INVALID_ADDRESS_SPACE
+        | Code::CUDA_ERROR_INVALID_PC
+        | Code::CUDA_ERROR_LAUNCH_FAILED
+        | Code::CUDA_ERROR_ECC_UNCORRECTABLE
+        | Code::CUDA_ERROR_CONTEXT_IS_DESTROYED => Refusal::Lost,
+        _ => Refusal::Call,
+    };
+    Refused { kind, message: error.to_string() }
+}
+
+fn unknown() -> Refused {
+    Refused { kind: Refusal::Call, message: "a handle that the driver does not know".to_owned() }
+}
+
+/// Puts something into a list and gives its number.
+fn put<T>(list: &RefCell<Vec<Option<T>>>, one: T) -> usize {
+    let mut list = list.borrow_mut();
+    list.push(Some(one));
+    list.len() - 1
+}
+
+impl Driver for Live {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn arch(&self) -> u32 {
+        self.arch
+    }
+
+    fn room(&self) -> Result<Room, Refused> {
+        let (free, total) = self.context.mem_get_info().map_err(refused)?;
+        Ok(Room { free: free as u64, total: total as u64 })
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Address, Refused> {
+        let bytes = bytes.max(1);
+        // SAFETY: the stream is this driver's; the memory has no contents yet, and bytes have no invalid values.
+        let given = unsafe {
+            match self.context.has_async_alloc() {
+                true => result::malloc_async(self.stream.cu_stream(), bytes),
+                false => result::malloc_sync(bytes),
+            }
+        };
+        given.map_err(refused)
+    }
+
+    fn free(&self, at: Address) {
+        // SAFETY: the memory was given by `allocate` on this stream and is not used by what is asked for later. A failure leaves
+        // nothing to be done.
+        let _ = unsafe {
+            match self.context.has_async_alloc() {
+                true => result::free_async(at, self.stream.cu_stream()),
+                false => self.stream.synchronize().and_then(|()| result::free_sync(at)),
+            }
+        };
+    }
+
+    fn clear(&self, at: Address, bytes: usize) -> Result<(), Refused> {
+        // SAFETY: the memory was allocated with at least as many bytes.
+        unsafe { result::memset_d8_async(at, 0, bytes, self.stream.cu_stream()) }.map_err(refused)
+    }
+
+    fn copy_up(&self, from: &[u8], to: Address) -> Result<(), Refused> {
+        // SAFETY: the memory was allocated with at least as many bytes. Of memory that is not pinned the driver has read all when it
+        // returns.
+        unsafe { result::memcpy_htod_async(to, from, self.stream.cu_stream()) }.map_err(refused)
+    }
+
+    fn copy_down(&self, from: Address, to: &mut [u8]) -> Result<(), Refused> {
+        // SAFETY: the memory was allocated with at least as many bytes; `to` is borrowed until the stream has passed the copy.
+        let copied = unsafe { result::memcpy_dtoh_async(to, from, self.stream.cu_stream()) };
+        copied.and(self.stream.synchronize()).map_err(refused)
+    }
+
+    fn pin(&self, bytes: usize) -> Result<Pinned, Refused> {
+        // SAFETY: memory of the host, of which the bytes below are written before they are read.
+        let at = unsafe { result::malloc_host(bytes, 0) }.map_err(refused)?.cast::<u8>();
+        // SAFETY: the driver gave as many bytes.
+        unsafe { at.write_bytes(0, bytes) };
+        let mut pinned = self.pinned.borrow_mut();
+        pinned.push((at, bytes));
+        Ok(Pinned(pinned.len() - 1))
+    }
+
+    fn write_pinned(&self, to: Pinned, bytes: &[u8]) -> Result<(), Refused> {
+        let at = self.pinned(to, bytes.len())?;
+        // SAFETY: it has as many bytes, none of them in `bytes`; the caller says that no copy goes on.
+        unsafe { at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        Ok(())
+    }
+
+    fn read_pinned(&self, from: Pinned, into: &mut [u8]) -> Result<(), Refused> {
+        let at = self.pinned(from, into.len())?;
+        // SAFETY: as in `write_pinned`; all bytes were written when it was pinned.
+        unsafe { into.as_mut_ptr().copy_from_nonoverlapping(at, into.len()) };
+        Ok(())
+    }
+
+    fn copy_up_pinned(&self, from: Pinned, bytes: usize, to: Address) -> Result<(), Refused> {
+        let at = self.pinned(from, bytes)?;
+        // SAFETY: pinned memory lives as long as the driver; the device's was allocated with at least as many bytes.
+        let copied =
+            unsafe { result::memcpy_htod_async(to, std::slice::from_raw_parts(at, bytes), self.stream.cu_stream()) };
+        copied.map_err(refused)
+    }
+
+    fn copy_down_pinned(&self, from: Address, to: Pinned, bytes: usize) -> Result<(), Refused> {
+        let at = self.pinned(to, bytes)?;
+        // SAFETY: as in `copy_up_pinned`; nobody reads before the stream has passed the copy.
+        let copied = unsafe {
+            result::memcpy_dtoh_async(std::slice::from_raw_parts_mut(at, bytes), from, self.stream.cu_stream())
+        };
+        copied.map_err(refused)
+    }
+
+    fn load(&self, code: &[u8]) -> Result<Code, Refused> {
+        let module = self.context.load_module(Ptx::from_binary(code.to_vec())).map_err(refused)?;
+        Ok(Code(put(&self.codes, module)))
+    }
+
+    fn unload(&self, code: Code) {
+        for kernel in self.kernels.borrow_mut().iter_mut() {
+            if kernel.as_ref().is_some_and(|(of, _)| *of == code) {
+                *kernel = None;
+            }
+        }
+        if let Some(slot) = self.codes.borrow_mut().get_mut(code.0) {
+            *slot = None;
+        }
+    }
+
+    fn kernel(&self, code: Code, name: &str, shared_bytes: u32) -> Result<KernelHandle, Refused> {
+        let module = self.codes.borrow().get(code.0).cloned().flatten().ok_or_else(unknown)?;
+        let kernel = module.load_function(name).map_err(refused)?;
+        // A kernel may have more shared memory than every device gives unasked only where that is said before.
+        const UNASKED: u32 = 48 << 10;
+        if shared_bytes > UNASKED {
+            let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            kernel.set_attribute(most, shared_bytes.cast_signed()).map_err(refused)?;
+        }
+        Ok(KernelHandle(put(&self.kernels, (code, kernel))))
+    }
+
+    fn launch(&self, launch: &KernelLaunch) -> Result<(), Refused> {
+        let kernels = self.kernels.borrow();
+        let (_, kernel) = kernels.get(launch.kernel.0).and_then(Option::as_ref).ok_or_else(unknown)?;
+        let mut builder = self.stream.launch_builder(kernel);
+        for argument in &launch.arguments {
+            builder.arg(argument);
+        }
+        let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
+        let config = LaunchConfig { grid_dim: grid, block_dim: block, shared_mem_bytes: launch.shared_bytes };
+        // SAFETY: the arguments are the printed kernel's, in its order: pointers are of 8 bytes, and of a scalar the driver
+        // reads the low bytes that its type has. Buffers have the sizes the kernel was printed for, as checked by
+        // `Module::launch`, live until the stream has passed this launch, and are written by nobody else meanwhile.
+        unsafe { builder.launch(config) }.map_err(refused)?;
+        Ok(())
+    }
+
+    fn mark(&self) -> Result<Mark, Refused> {
+        let event = self.stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).map_err(refused)?;
+        let mut marks = self.marks.borrow_mut();
+        // Marks come and go with every wait: numbers are used again.
+        let free = marks.iter().position(Option::is_none).unwrap_or(marks.len());
+        match marks.get_mut(free) {
+            Some(slot) => *slot = Some(event),
+            None => marks.push(Some(event)),
+        }
+        Ok(Mark(free))
+    }
+
+    fn wait(&self, mark: Mark, limit: Option<Duration>) -> Result<bool, Refused> {
+        let marks = self.marks.borrow();
+        let event = marks.get(mark.0).and_then(Option::as_ref).ok_or_else(unknown)?;
+        let Some(limit) = limit else { return event.synchronize().map(|()| true).map_err(refused) };
+        let start = Instant::now();
+        loop {
+            if event.try_is_complete().map_err(refused)? {
+                return Ok(true);
+            }
+            match start.elapsed() {
+                // Most runs are over before the system would wake a thread again.
+                time if time < Duration::from_millis(2) => thread::yield_now(),
+                time if time < limit => thread::sleep(Duration::from_micros(100)),
+                _ => return Ok(false),
+            }
+        }
+    }
+
+    fn milliseconds(&self, from: Mark, to: Mark) -> Result<f32, Refused> {
+        let marks = self.marks.borrow();
+        let event = |mark: Mark| marks.get(mark.0).and_then(Option::as_ref).ok_or_else(unknown);
+        event(from)?.elapsed_ms(event(to)?).map_err(refused)
+    }
+
+    fn forget(&self, mark: Mark) {
+        if let Some(slot) = self.marks.borrow_mut().get_mut(mark.0) {
+            *slot = None;
+        }
+    }
+
+    fn begin_capture(&self) -> Result<(), Refused> {
+        self.stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).map_err(refused)
+    }
+
+    fn end_capture(&self) -> Result<Graph, Refused> {
+        let graph = self.stream.end_capture(CUgraphInstantiate_flags(0)).map_err(refused)?.ok_or_else(unknown)?;
+        Ok(Graph(put(&self.graphs, graph)))
+    }
+
+    fn replay(&self, graph: Graph) -> Result<(), Refused> {
+        let graphs = self.graphs.borrow();
+        let graph = graphs.get(graph.0).and_then(Option::as_ref).ok_or_else(unknown)?;
+        graph.launch().map_err(refused)
+    }
+
+    fn drop_graph(&self, graph: Graph) {
+        if let Some(slot) = self.graphs.borrow_mut().get_mut(graph.0) {
+            *slot = None;
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        // What goes on may read pinned memory. A failure leaves nothing to be done.
+        let _ = self.stream.synchronize();
+        for (at, _) in self.pinned.get_mut().drain(..) {
+            // SAFETY: `malloc_host` gave it, and nothing uses it any more.
+            let _ = unsafe { result::free_host(at.cast()) };
+        }
+    }
+}

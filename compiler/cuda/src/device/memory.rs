@@ -1,0 +1,139 @@
+//! Memory that was taken from the driver and is used again.
+
+use super::core::Core;
+use super::driver::Address;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Memory of a device: all of a block, or a part of one.
+#[derive(Clone, Debug)]
+pub struct DeviceBuffer {
+    block: Rc<Block>,
+    offset: u64,
+    bytes: usize,
+}
+
+impl DeviceBuffer {
+    pub(super) fn new(block: Rc<Block>, offset: u64, bytes: usize) -> DeviceBuffer {
+        DeviceBuffer { block, offset, bytes }
+    }
+
+    /// Its size.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn part(&self, offset: u64, bytes: usize) -> DeviceBuffer {
+        DeviceBuffer { block: self.block.clone(), offset: self.offset + offset, bytes }
+    }
+
+    pub(super) fn address(&self) -> Address {
+        self.block.at + self.offset
+    }
+}
+
+/// Memory that the driver gave; when nobody needs it any more it is kept for the next.
+#[derive(Debug)]
+pub(super) struct Block {
+    core: Rc<Core>,
+    at: Address,
+    size: usize,
+}
+
+impl Block {
+    pub(super) fn new(core: Rc<Core>, at: Address, size: usize) -> Block {
+        Block { core, at, size }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        self.core.pool.put(self.at, self.size);
+    }
+}
+
+/// Every part begins at a multiple of this, as the driver's memory does.
+const ALIGNMENT: usize = 512;
+
+/// A block may be larger than what is asked for by an eighth.
+const SPARE: usize = 8;
+
+/// The bytes that are asked of the driver for so many: sizes that differ little share blocks. `None`: more than there are.
+pub(super) fn size_of(bytes: usize) -> Option<usize> {
+    // At least the power of two below, by eighths.
+    let step = bytes.checked_next_power_of_two()? / (2 * SPARE);
+    bytes.max(1).checked_next_multiple_of(step.max(ALIGNMENT))
+}
+
+/// Where parts of these sizes stand in one block, and its size.
+pub(super) fn arena(sizes: &[usize]) -> Option<(Vec<usize>, usize)> {
+    let mut end = 0usize;
+    let mut offsets = Vec::with_capacity(sizes.len());
+    for bytes in sizes {
+        offsets.push(end);
+        end = end.checked_add(*bytes)?.checked_next_multiple_of(ALIGNMENT)?;
+    }
+    Some((offsets, end))
+}
+
+/// Blocks that nobody needs, by size, and how many bytes are needed.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    idle: RefCell<BTreeMap<usize, Vec<Address>>>,
+    used: Cell<u64>,
+    peak: Cell<u64>,
+}
+
+impl Pool {
+    /// A block of a size or a little larger. The one given back last comes first: the same calls get the same addresses.
+    pub(super) fn take(&self, size: usize) -> Option<(Address, usize)> {
+        let mut idle = self.idle.borrow_mut();
+        let (have, blocks) =
+            idle.range_mut(size..=size.saturating_add(size / SPARE)).find(|(_, blocks)| !blocks.is_empty())?;
+        let have = *have;
+        let at = blocks.pop()?;
+        self.is_used(have);
+        Some((at, have))
+    }
+
+    /// A block is needed that the driver gave.
+    pub(super) fn is_used(&self, size: usize) {
+        self.used.set(self.used.get() + size as u64);
+        self.peak.set(self.peak.get().max(self.used.get()));
+    }
+
+    fn put(&self, at: Address, size: usize) {
+        self.used.set(self.used.get().saturating_sub(size as u64));
+        self.idle.borrow_mut().entry(size).or_default().push(at);
+    }
+
+    /// All blocks that nobody needs.
+    pub(super) fn drain(&self) -> Vec<Address> {
+        std::mem::take(&mut *self.idle.borrow_mut()).into_values().flatten().collect()
+    }
+
+    /// The most bytes that were needed at the same time.
+    pub(super) fn peak(&self) -> u64 {
+        self.peak.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{arena, size_of};
+
+    #[test]
+    fn sizes_that_differ_little_are_one() {
+        assert_eq!([0, 1, 512, 513].map(size_of), [512, 512, 512, 1024].map(Some));
+        assert_eq!(size_of(1 << 20), Some(1 << 20));
+        assert_eq!(size_of((1 << 20) + 1), Some((1 << 20) + (1 << 17)));
+        assert_eq!((size_of(usize::MAX), size_of(usize::MAX / 2 + 2)), (None, None));
+    }
+
+    #[test]
+    fn parts_of_an_arena_do_not_meet() {
+        assert_eq!(arena(&[10, 512, 0, 513]), Some((vec![0, 512, 1024, 1024], 2048)));
+        assert_eq!(arena(&[usize::MAX, 1]), None);
+    }
+}

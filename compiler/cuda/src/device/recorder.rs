@@ -1,0 +1,229 @@
+//! A driver without a device, for tests: it notes what it is asked for, keeps memory on the host, and fails where it is told to. Kernels
+//! compute nothing.
+
+use super::driver::{Address, Code, Driver, Graph, KernelHandle, KernelLaunch, Mark, Pinned, Refusal, Refused, Room};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// The driver; copies share what was noted.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder(Rc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    calls: RefCell<Vec<String>>,
+    memory: RefCell<BTreeMap<Address, Vec<u8>>>,
+    next: Cell<Address>,
+    /// Bytes of all memory; 0 is as much as is wanted.
+    total: Cell<u64>,
+    pinned: RefCell<Vec<Vec<u8>>>,
+    kernels: RefCell<Vec<String>>,
+    marks: Cell<usize>,
+    graphs: Cell<usize>,
+    codes: Cell<usize>,
+    failure: RefCell<Option<(&'static str, Refused)>>,
+    is_hanging: Cell<bool>,
+}
+
+impl Recorder {
+    /// A device with so many bytes of memory.
+    pub fn with_memory(total: u64) -> Recorder {
+        let recorder = Recorder::default();
+        recorder.0.total.set(total);
+        recorder
+    }
+
+    /// What was asked for since this was called last, a word for each call and what it is about.
+    pub fn calls(&self) -> Vec<String> {
+        self.0.calls.take()
+    }
+
+    /// The next call of this name fails: `launch`, `wait`, `copy_down`, `begin_capture`, …
+    pub fn fails_at(&self, call: &'static str, kind: Refusal, message: &str) {
+        *self.0.failure.borrow_mut() = Some((call, Refused { kind, message: message.to_owned() }));
+    }
+
+    /// No kernel ends any more.
+    pub fn hangs(&self) {
+        self.0.is_hanging.set(true);
+    }
+
+    /// Bytes of memory that was allocated and not freed.
+    pub fn allocated(&self) -> u64 {
+        self.0.memory.borrow().values().map(|block| block.len() as u64).sum()
+    }
+
+    fn note(&self, call: &'static str, about: &str) -> Result<(), Refused> {
+        self.0.calls.borrow_mut().push(format!("{call} {about}").trim_end().to_owned());
+        let mut failure = self.0.failure.borrow_mut();
+        match failure.take() {
+            Some((at, refused)) if at == call => Err(refused),
+            other => {
+                *failure = other;
+                Ok(())
+            }
+        }
+    }
+
+    /// Does something with bytes of the memory.
+    fn with(&self, at: Address, bytes: usize, work: impl FnOnce(&mut [u8])) -> Result<(), Refused> {
+        let mut memory = self.0.memory.borrow_mut();
+        let block = memory.range_mut(..=at).next_back();
+        let part = block.and_then(|(start, block)| {
+            let start = usize::try_from(at - start).ok()?;
+            block.get_mut(start..start.checked_add(bytes)?)
+        });
+        match part {
+            Some(part) => {
+                work(part);
+                Ok(())
+            }
+            None => {
+                Err(Refused { kind: Refusal::Lost, message: format!("an access at {at:#x} is outside all memory") })
+            }
+        }
+    }
+}
+
+impl Driver for Recorder {
+    fn name(&self) -> &str {
+        "a recorder"
+    }
+
+    fn arch(&self) -> u32 {
+        80
+    }
+
+    fn room(&self) -> Result<Room, Refused> {
+        let total = self.0.total.get();
+        Ok(Room { free: total.saturating_sub(self.allocated()), total })
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Address, Refused> {
+        self.note("allocate", &bytes.to_string())?;
+        let total = self.0.total.get();
+        if total > 0 && self.allocated() + bytes as u64 > total {
+            return Err(Refused { kind: Refusal::Memory, message: "out of memory".to_owned() });
+        }
+        let at = self.0.next.get() + 0x1000;
+        self.0.next.set(at + bytes as u64);
+        self.0.memory.borrow_mut().insert(at, vec![0xcd; bytes]);
+        Ok(at)
+    }
+
+    fn free(&self, at: Address) {
+        let _ = self.note("free", "");
+        self.0.memory.borrow_mut().remove(&at);
+    }
+
+    fn clear(&self, at: Address, bytes: usize) -> Result<(), Refused> {
+        self.note("clear", &bytes.to_string())?;
+        self.with(at, bytes, |part| part.fill(0))
+    }
+
+    fn copy_up(&self, from: &[u8], to: Address) -> Result<(), Refused> {
+        self.note("copy_up", &from.len().to_string())?;
+        self.with(to, from.len(), |part| part.copy_from_slice(from))
+    }
+
+    fn copy_down(&self, from: Address, to: &mut [u8]) -> Result<(), Refused> {
+        self.note("copy_down", &to.len().to_string())?;
+        self.with(from, to.len(), |part| to.copy_from_slice(part))
+    }
+
+    fn pin(&self, bytes: usize) -> Result<Pinned, Refused> {
+        self.note("pin", &bytes.to_string())?;
+        let mut pinned = self.0.pinned.borrow_mut();
+        pinned.push(vec![0; bytes]);
+        Ok(Pinned(pinned.len() - 1))
+    }
+
+    fn write_pinned(&self, to: Pinned, bytes: &[u8]) -> Result<(), Refused> {
+        self.note("write_pinned", &to.0.to_string())?;
+        if let Some(part) = self.0.pinned.borrow_mut().get_mut(to.0).and_then(|all| all.get_mut(..bytes.len())) {
+            part.copy_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    fn copy_up_pinned(&self, from: Pinned, bytes: usize, to: Address) -> Result<(), Refused> {
+        self.note("copy_up_pinned", &format!("{} {bytes}", from.0))?;
+        let pinned = self.0.pinned.borrow().get(from.0).cloned().unwrap_or_default();
+        self.with(to, bytes, |part| part.copy_from_slice(pinned.get(..bytes).unwrap_or_default()))
+    }
+
+    fn copy_down_pinned(&self, from: Address, to: Pinned, bytes: usize) -> Result<(), Refused> {
+        self.note("copy_down_pinned", &format!("{} {bytes}", to.0))?;
+        let mut pinned = self.0.pinned.borrow_mut();
+        self.with(from, bytes, |part| {
+            if let Some(all) = pinned.get_mut(to.0).and_then(|all| all.get_mut(..bytes)) {
+                all.copy_from_slice(part);
+            }
+        })
+    }
+
+    fn read_pinned(&self, from: Pinned, into: &mut [u8]) -> Result<(), Refused> {
+        self.note("read_pinned", &from.0.to_string())?;
+        if let Some(part) = self.0.pinned.borrow().get(from.0).and_then(|all| all.get(..into.len())) {
+            into.copy_from_slice(part);
+        }
+        Ok(())
+    }
+
+    fn load(&self, _: &[u8]) -> Result<Code, Refused> {
+        self.note("load", "")?;
+        self.0.codes.set(self.0.codes.get() + 1);
+        Ok(Code(self.0.codes.get()))
+    }
+
+    fn unload(&self, code: Code) {
+        let _ = self.note("unload", &code.0.to_string());
+    }
+
+    fn kernel(&self, _: Code, name: &str, _: u32) -> Result<KernelHandle, Refused> {
+        let mut kernels = self.0.kernels.borrow_mut();
+        kernels.push(name.to_owned());
+        Ok(KernelHandle(kernels.len() - 1))
+    }
+
+    fn launch(&self, launch: &KernelLaunch) -> Result<(), Refused> {
+        let name = self.0.kernels.borrow().get(launch.kernel.0).cloned().unwrap_or_default();
+        self.note("launch", &name)
+    }
+
+    fn mark(&self) -> Result<Mark, Refused> {
+        self.0.marks.set(self.0.marks.get() + 1);
+        Ok(Mark(self.0.marks.get()))
+    }
+
+    fn wait(&self, _: Mark, limit: Option<Duration>) -> Result<bool, Refused> {
+        self.note("wait", "")?;
+        Ok(limit.is_none() || !self.0.is_hanging.get())
+    }
+
+    fn milliseconds(&self, _: Mark, _: Mark) -> Result<f32, Refused> {
+        Ok(1.0)
+    }
+
+    fn forget(&self, _: Mark) {}
+
+    fn begin_capture(&self) -> Result<(), Refused> {
+        self.note("begin_capture", "")
+    }
+
+    fn end_capture(&self) -> Result<Graph, Refused> {
+        self.note("end_capture", "")?;
+        self.0.graphs.set(self.0.graphs.get() + 1);
+        Ok(Graph(self.0.graphs.get()))
+    }
+
+    fn replay(&self, graph: Graph) -> Result<(), Refused> {
+        self.note("replay", &graph.0.to_string())
+    }
+
+    fn drop_graph(&self, graph: Graph) {
+        let _ = self.note("drop_graph", &graph.0.to_string());
+    }
+}

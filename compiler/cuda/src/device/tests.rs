@@ -1,0 +1,216 @@
+use super::recorder::Recorder;
+use super::{Device, DeviceBuffer, DeviceError, Driver, Module};
+use crate::device::driver::Refusal;
+use crate::images::Image;
+use crate::printer::module;
+use crate::rules::Target;
+use rx_base::name::name;
+use rx_base::{DType, Dim};
+use rx_tir::{Expr, KernelBuilder, PrimFunc};
+use std::time::Duration;
+
+/// `out = x + number`, over `n` floats.
+fn add(number: usize) -> PrimFunc {
+    let mut builder = KernelBuilder::new(name(&format!("add_{number}")));
+    let dims = [Dim::symbol(name("n"))];
+    let x = builder.param("x", &dims, DType::FLOAT32);
+    let out = builder.param("out", &dims, DType::FLOAT32);
+    builder.compute(out, |builder, at| builder.load(x, at) + Expr::number(number as f64, DType::FLOAT32));
+    builder.finish()
+}
+
+/// A device of the recorder with functions `add_0`, `add_1` and `add_2`; what was asked for on the way is forgotten.
+fn device(recorder: &Recorder) -> (Device, Module) {
+    let funcs: Vec<PrimFunc> = (0..3).map(add).collect();
+    let source = module(&funcs.iter().collect::<Vec<_>>(), &Target::default());
+    let source = source.unwrap_or_else(|error| panic!("{error}"));
+    let kernels = (0..3).map(|function| (function, 0)).collect();
+    let device = Device::of(recorder.clone());
+    let images = [Image { code: Vec::new(), kernels, was_kept: false }];
+    let module = device.load_images(source, &images).unwrap_or_else(|error| panic!("{error}"));
+    recorder.calls();
+    (device, module)
+}
+
+/// Launches functions one after the other on the same buffers, and waits.
+fn launch(module: &Module, functions: &[usize], buffers: [&DeviceBuffer; 2]) -> Result<(), DeviceError> {
+    let floats = (buffers[0].bytes() / 4) as i64;
+    for function in functions {
+        let values = vec![Some(floats); module.source().functions[*function].vars.len()];
+        module.launch(*function, &buffers, &values)?;
+    }
+    module.finish()
+}
+
+fn memory(device: &Device, bytes: usize) -> DeviceBuffer {
+    device.allocate(bytes).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn probing_gives_a_device_or_says_what_is_missing() {
+    match Device::probe() {
+        Ok(device) => assert!(device.arch() >= 80, "{}", device.name()),
+        Err(
+            error @ (DeviceError::NoDriver
+            | DeviceError::NoDevice
+            | DeviceError::TooOld { .. }
+            | DeviceError::Driver { .. }),
+        ) => {
+            assert!(error.to_string().len() > 10);
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_sequence_that_repeats_is_captured_once_and_replayed() {
+    let recorder = Recorder::default();
+    let (device, module) = device(&recorder);
+    let (x, y) = (memory(&device, 64), memory(&device, 64));
+    recorder.calls();
+    let run = |functions: &[usize], buffers| {
+        launch(&module, functions, buffers).unwrap_or_else(|error| panic!("{error}"));
+        recorder.calls().join(", ")
+    };
+    let read = "wait, copy_down 24";
+    let both = "launch add_0_kernel, launch add_1_kernel";
+    // First it is launched as it comes, then captured; what failed in kernels is read behind the replay.
+    assert_eq!(run(&[0, 1], [&x, &y]), format!("{both}, {read}"));
+    assert_eq!(run(&[0, 1], [&x, &y]), format!("begin_capture, {both}, end_capture, replay 1, {read}"));
+    assert_eq!(run(&[0, 1], [&x, &y]), format!("replay 1, {read}"));
+    // Other addresses and another order are other sequences, and so is a longer one.
+    assert_eq!(run(&[0, 1], [&y, &x]), format!("{both}, {read}"));
+    assert_eq!(run(&[1, 0], [&x, &y]), format!("launch add_1_kernel, launch add_0_kernel, {read}"));
+    assert_eq!(run(&[0, 1, 2], [&x, &y]), format!("{both}, launch add_2_kernel, {read}"));
+    assert_eq!(run(&[0, 1], [&x, &y]), format!("replay 1, {read}"));
+    assert!(run(&[0, 1, 2], [&x, &y]).contains("replay 2"));
+    // One launch is no faster as a graph.
+    for _ in 0..3 {
+        assert_eq!(run(&[2], [&x, &y]), format!("launch add_2_kernel, {read}"));
+    }
+}
+
+#[test]
+fn what_is_held_back_goes_before_what_the_host_does() {
+    let recorder = Recorder::default();
+    let (device, module) = device(&recorder);
+    let (x, y) = (memory(&device, 64), memory(&device, 64));
+    launch(&module, &[0, 1], [&x, &y]).unwrap_or_else(|error| panic!("{error}"));
+    recorder.calls();
+    let values = vec![Some(16); module.source().functions[0].vars.len()];
+    module.launch(0, &[&x, &y], &values).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(recorder.calls(), Vec::<String>::new(), "it may be the known sequence");
+    device.upload(&[1, 2, 3]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(recorder.calls(), ["allocate 512", "launch add_0_kernel", "copy_up 3"]);
+}
+
+#[test]
+fn where_nothing_can_be_captured_launches_are_plain() {
+    let recorder = Recorder::default();
+    let (device, module) = device(&recorder);
+    let (x, y) = (memory(&device, 64), memory(&device, 64));
+    recorder.fails_at("begin_capture", Refusal::Call, "not supported");
+    for _ in 0..3 {
+        recorder.calls();
+        launch(&module, &[0, 1], [&x, &y]).unwrap_or_else(|error| panic!("{error}"));
+    }
+    assert_eq!(recorder.calls()[..2], ["launch add_0_kernel", "launch add_1_kernel"]);
+}
+
+#[test]
+fn memory_is_used_again_and_given_back_before_it_is_lacking() {
+    let recorder = Recorder::with_memory(4096);
+    let (device, _module) = device(&recorder);
+    let first = memory(&device, 1000);
+    drop(first);
+    let second = memory(&device, 900);
+    assert_eq!(recorder.calls(), ["allocate 1024"], "sizes that differ little share a block");
+    drop(second);
+    // 512 bytes are the error cell's.
+    let all = memory(&device, 3500);
+    assert_eq!(recorder.calls(), ["allocate 3584", "wait", "free", "wait", "allocate 3584"]);
+    let error = device.allocate(1 << 20).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(error, "the device has not enough memory: 1.0 MiB are wanted, 0 bytes of 4.0 KiB are free");
+    drop(all);
+    assert_eq!(device.peak_bytes(), 512 + 3584);
+    let parts = device.allocate_together(&[100, 0, 513]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(parts.iter().map(DeviceBuffer::bytes).collect::<Vec<_>>(), [100, 0, 513]);
+    drop((parts, _module, device));
+    assert_eq!(recorder.allocated(), 0, "nothing is left");
+}
+
+#[test]
+fn large_copies_go_through_pinned_memory_in_pieces() {
+    let recorder = Recorder::default();
+    let (device, _module) = device(&recorder);
+    let bytes: Vec<u8> = (0..9usize << 20).map(|at| (at % 251) as u8).collect();
+    let buffer = device.upload(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    let calls = recorder.calls();
+    let copies: Vec<&String> = calls.iter().filter(|call| call.starts_with("copy")).collect();
+    assert_eq!(copies, ["copy_up_pinned 0 4194304", "copy_up_pinned 1 4194304", "copy_up_pinned 0 1048576"]);
+    // The third piece waits until the device has read the first.
+    assert_eq!(calls.iter().filter(|call| *call == "wait").count(), 1, "{calls:?}");
+    let back = device.download(&buffer).unwrap_or_else(|error| panic!("{error}"));
+    assert!(back == bytes, "the same bytes come back");
+    assert!(recorder.calls().contains(&"copy_down_pinned 1 4194304".to_owned()));
+}
+
+#[test]
+fn a_kernel_that_fails_is_named_and_ends_the_device_but_not_the_process() {
+    let recorder = Recorder::default();
+    let (device, module) = device(&recorder);
+    let (x, y) = (memory(&device, 64), memory(&device, 64));
+    recorder.fails_at("wait", Refusal::Lost, "an illegal memory access was encountered");
+    let error = launch(&module, &[2], [&x, &y]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "kernel `add_2_kernel` failed on the device: an illegal memory access was encountered"
+    );
+    assert!(error.is_lasting());
+    recorder.calls();
+    let after = launch(&module, &[0], [&x, &y]).unwrap_err().to_string();
+    assert_eq!(after, format!("the device cannot be used any more in this process: {error}"));
+    assert!(device.upload(&[1]).is_err() && device.download(&x).is_err() && device.allocate(1).is_err());
+    assert_eq!(recorder.calls(), Vec::<String>::new(), "the driver is not asked again");
+}
+
+#[test]
+fn which_of_several_kernels_failed_is_not_guessed() {
+    let recorder = Recorder::default();
+    let (device, module) = device(&recorder);
+    let (x, y) = (memory(&device, 64), memory(&device, 64));
+    recorder.fails_at("wait", Refusal::Lost, "unspecified launch failure");
+    let error = launch(&module, &[0, 1], [&x, &y]).unwrap_err();
+    let said = "one of the kernels `add_0_kernel`, `add_1_kernel` failed on the device: unspecified launch failure";
+    assert_eq!((error.to_string().as_str(), error.kernel()), (said, None));
+}
+
+#[test]
+fn a_launch_that_is_refused_ends_nothing_else() {
+    let recorder = Recorder::default();
+    let (device, module) = device(&recorder);
+    let (x, y) = (memory(&device, 64), memory(&device, 64));
+    recorder.fails_at("launch", Refusal::Call, "too many resources requested for launch");
+    let error = launch(&module, &[0], [&x, &y]).unwrap_err();
+    assert_eq!(error.to_string(), "kernel `add_0_kernel` cannot be launched: too many resources requested for launch");
+    assert!(!error.is_lasting());
+    launch(&module, &[0], [&x, &y]).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn kernels_that_do_not_end_are_given_up() {
+    let recorder = Recorder::default();
+    let (device, module) = device(&recorder);
+    let (x, y) = (memory(&device, 64), memory(&device, 64));
+    device.limit(Some(Duration::from_secs(7)));
+    recorder.hangs();
+    let error = launch(&module, &[1], [&x, &y]).unwrap_err();
+    assert_eq!(error.to_string(), "kernel `add_1_kernel` did not end in 7 s and is given up");
+    assert!(error.is_lasting() && device.synchronize().is_err());
+}
+
+#[test]
+fn a_recorder_has_no_memory_but_what_was_allocated() {
+    let recorder = Recorder::default();
+    assert!(recorder.copy_up(&[1], 7).is_err_and(|refused| refused.kind == Refusal::Lost));
+}

@@ -1,0 +1,151 @@
+//! Kernels on a CUDA device.
+
+use super::{Functions, check_failed, source};
+use crate::backend::{Argument, Backend, Stage};
+use crate::budget::Budget;
+use crate::error::{BuildError, RunError};
+use crate::interp::{memory, typed};
+use rx_base::{DType, Name};
+use rx_cuda::CudaSource;
+use rx_cuda::device::{Device, DeviceBuffer, DeviceError, Module};
+use rx_cuda::images::{self, Image, Kept};
+use rx_cuda::nvrtc::NvrtcError;
+use rx_cuda::rules::{RuleOrder, Target};
+use rx_lower::{KernelId, Program};
+use rx_tensor::{Scalar, Tensor};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Makes machine code of kernels for an architecture; is told how many of how many parts are done.
+type Compile = fn(&CudaSource, u32, &mut dyn FnMut(usize, usize)) -> Result<Vec<Image>, NvrtcError>;
+
+/// A CUDA device.
+pub struct Cuda {
+    device: Rc<Device>,
+    target: Target,
+    compile: Compile,
+    module: Option<Module>,
+    functions: Functions,
+}
+
+/// How long kernels may take before the device is given up.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
+
+impl Cuda {
+    /// The first device.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn probe() -> Result<Cuda, DeviceError> {
+        let device = Device::probe()?;
+        device.limit(Some(TIME_LIMIT));
+        // What runs on a device that was given up would be waited for where the driver is closed: it is open until the process ends.
+        let device = Rc::new(device);
+        std::mem::forget(device.clone());
+        Ok(Cuda::of(device, |source, arch, progress| images::compile(source, arch, &Kept::of_user(), progress)))
+    }
+
+    /// A device, and what makes machine code for it.
+    pub fn of(device: Rc<Device>, compile: Compile) -> Cuda {
+        let target = Target { arch: device.arch(), ..Target::default() };
+        Cuda { device, target, compile, module: None, functions: Functions::default() }
+    }
+
+    /// With these rules for schedules.
+    #[must_use]
+    pub fn with_rules(mut self, rules: RuleOrder) -> Cuda {
+        self.target.rules = rules;
+        self
+    }
+
+    /// The device's name.
+    pub fn name(&self) -> &str {
+        self.device.name()
+    }
+}
+
+impl Backend for Cuda {
+    type Memory = DeviceBuffer;
+
+    fn another(&self) -> Cuda {
+        Cuda { target: self.target.clone(), ..Cuda::of(self.device.clone(), self.compile) }
+    }
+
+    fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
+        let (source, functions) = source(program, &self.target)?;
+        let total = functions.funcs.len();
+        let failed = |error: DeviceError| BuildError {
+            kernel: Name::from("cuda"),
+            origins: Vec::new(),
+            message: error.to_string(),
+        };
+        // Parts hold several kernels each, of about the same cost together.
+        let mut told = |done: usize, of: usize| progress(Stage { done: total * done / of.max(1), total });
+        let images = (self.compile)(&source, self.device.arch(), &mut told).map_err(|error| failed(error.into()))?;
+        self.module = Some(self.device.load_images(source, &images).map_err(failed)?);
+        self.functions = functions;
+        Ok(())
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<DeviceBuffer, RunError> {
+        self.device.allocate(bytes).map_err(device_fault)
+    }
+
+    fn allocate_together(&mut self, sizes: &[usize]) -> Result<Option<Vec<DeviceBuffer>>, RunError> {
+        match self.device.allocate_together(sizes) {
+            Ok(parts) => Ok(Some(parts)),
+            // In pieces there may be as much.
+            Err(DeviceError::Memory { .. }) => Ok(None),
+            Err(other) => Err(device_fault(other)),
+        }
+    }
+
+    fn upload(&mut self, tensor: &Tensor) -> Result<DeviceBuffer, RunError> {
+        self.device.upload(tensor.bytes()).map_err(device_fault)
+    }
+
+    fn download(&mut self, from: &DeviceBuffer, dtype: DType, shape: &[i64]) -> Result<Tensor, RunError> {
+        let bytes = self.device.download(from).map_err(device_fault)?;
+        let whole = Tensor::from_bytes(DType::UINT8, &[bytes.len() as i64], &bytes).map_err(memory)?;
+        typed(&whole, dtype, shape)
+    }
+
+    fn run(
+        &mut self,
+        kernel: KernelId,
+        inputs: &[Argument<'_, DeviceBuffer>],
+        outputs: &mut [(DeviceBuffer, Vec<i64>, DType)],
+        scalars: &[Scalar],
+        budget: &mut Budget,
+    ) -> Result<(), RunError> {
+        let Some(module) = &self.module else { return Err(RunError::other("the program was not built")) };
+        let shapes: Vec<&[i64]> =
+            inputs.iter().map(|input| input.shape).chain(outputs.iter().map(|output| output.1.as_slice())).collect();
+        let (function, values) = self.functions.call(kernel, &shapes, scalars, budget)?;
+        let buffers: Vec<&DeviceBuffer> =
+            inputs.iter().map(|input| input.memory).chain(outputs.iter().map(|output| &output.0)).collect();
+        module.launch(function, &buffers, &values).map_err(device_fault)
+    }
+
+    fn busy(&mut self) -> Option<Duration> {
+        Some(self.device.busy())
+    }
+
+    fn peak_bytes(&self) -> Option<u64> {
+        Some(self.device.peak_bytes())
+    }
+
+    fn finish(&mut self) -> Result<(), RunError> {
+        self.module.as_ref().map_or(Ok(()), |module| module.finish().map_err(device_fault))
+    }
+}
+
+fn device_fault(error: DeviceError) -> RunError {
+    match error {
+        DeviceError::Fault(fault) => check_failed(&fault),
+        other => {
+            let origin = other.kernel().and_then(|kernel| kernel.origin);
+            RunError { origin, ..RunError::other(other.to_string()) }
+        }
+    }
+}

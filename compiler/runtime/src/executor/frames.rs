@@ -1,0 +1,67 @@
+//! The memory of frames, as it is planned.
+
+use super::{Executor, Frame, Storages};
+use crate::backend::Backend;
+use crate::error::RunError;
+use crate::types::{Symbols, evaluate_shape};
+use rx_base::DType;
+use rx_lower::program::StorageSize;
+use rx_lower::{Procedure, StorageId};
+
+impl<B: Backend> Executor<B> {
+    /// The memory of a new frame: all at once where its sizes are known and the device wants that, else none yet.
+    pub(super) fn storages(&mut self, procedure: &Procedure, symbols: &Symbols) -> Result<Storages<B>, RunError> {
+        let sizes: Option<Vec<usize>> = procedure.storages.iter().map(|sizes| whole(sizes, symbols)).collect();
+        let all = sizes.as_deref().and_then(|sizes| sizes.iter().try_fold(0usize, |all, size| all.checked_add(*size)));
+        let memory = match (&sizes, all) {
+            (Some(sizes), Some(all)) if sizes.len() > 1 && all as u64 <= self.budget.bytes => {
+                self.backend.allocate_together(sizes)?
+            }
+            _ => None,
+        };
+        Ok(match (memory, sizes) {
+            (Some(memory), Some(sizes)) => memory.into_iter().zip(sizes).map(Some).collect(),
+            _ => procedure.storages.iter().map(|_| None).collect(),
+        })
+    }
+
+    /// The memory of a storage, at least `bytes` of it, with its size.
+    pub(super) fn storage(
+        &mut self,
+        storage: StorageId,
+        bytes: usize,
+        procedure: &Procedure,
+        frame: &mut Frame<B>,
+    ) -> Result<(B::Memory, usize), RunError> {
+        let at = storage.0 as usize;
+        if let Some((memory, size)) = frame.storages.get_mut(at).and_then(Option::take)
+            && size >= bytes
+        {
+            return Ok((memory, size));
+        }
+        let planned = procedure.storages.get(at).map_or(0, |sizes| largest(sizes, &frame.symbols));
+        let size = bytes.max(planned);
+        Ok((self.backend.allocate(size)?, size))
+    }
+}
+
+/// The bytes of a tensor.
+pub(super) fn bytes_of(shape: &[i64], dtype: DType) -> Result<usize, RunError> {
+    let count = shape.iter().try_fold(1u64, |count, extent| count.checked_mul(u64::try_from(*extent).ok()?));
+    let bytes = count.and_then(|count| count.checked_mul(dtype.bytes())).and_then(|bytes| usize::try_from(bytes).ok());
+    bytes.ok_or_else(|| RunError::other(format!("a tensor of shape {shape:?} is too large")))
+}
+
+/// The bytes of the largest tensor that is planned for a storage; sizes that are not known yet count nothing.
+fn largest(sizes: &[StorageSize], symbols: &Symbols) -> usize {
+    sizes.iter().filter_map(|size| bytes_of_size(size, symbols)).max().unwrap_or(0)
+}
+
+/// As [`largest`], where all sizes are known.
+fn whole(sizes: &[StorageSize], symbols: &Symbols) -> Option<usize> {
+    sizes.iter().map(|size| bytes_of_size(size, symbols)).try_fold(0, |largest, bytes| Some(largest.max(bytes?)))
+}
+
+fn bytes_of_size(size: &StorageSize, symbols: &Symbols) -> Option<usize> {
+    bytes_of(&evaluate_shape(&size.shape, symbols).ok()?, size.dtype).ok()
+}

@@ -1,0 +1,67 @@
+//! What CUDA kernels need of a device, in words: for headers of kernels and for `--emit schedule`.
+
+use rx_cuda::images::resources::{self, Occupancy, Resources};
+use rx_cuda::images::{Image, Kept, ListedResources};
+use rx_cuda::nvrtc::NvrtcError;
+use rx_cuda::{KernelInfo, Listing};
+use std::collections::BTreeMap;
+
+/// What kernels need, for each architecture they were compiled for.
+pub(super) struct Needs(Vec<(u32, ListedResources)>);
+
+impl Needs {
+    /// Of the kernels of a listing.
+    ///
+    /// # Errors
+    /// Where NVRTC is not found.
+    pub(super) fn of(listing: &Listing, archs: &[u32]) -> Result<Needs, NvrtcError> {
+        let kept = Kept::of_user();
+        let of = |arch: &u32| Ok((*arch, listing.resources(*arch, &kept)?));
+        Ok(Needs(archs.iter().map(of).collect::<Result<_, _>>()?))
+    }
+
+    /// Of kernels that are compiled.
+    pub(super) fn of_images(images: &[Image], arch: u32) -> Needs {
+        let kernels: BTreeMap<String, Resources> = images.iter().flat_map(|image| resources::of(&image.code)).collect();
+        Needs(vec![(arch, ListedResources { kernels, ..ListedResources::default() })])
+    }
+
+    /// Of nothing.
+    pub(super) fn unknown() -> Needs {
+        Needs(Vec::new())
+    }
+
+    /// What a kernel of a function needs, a line per architecture.
+    pub(super) fn lines(&self, function: usize, kernel: &KernelInfo) -> Vec<String> {
+        let line = |(arch, listed): &(u32, ListedResources)| {
+            let needs = listed.kernels.get(&kernel.name).map(|needs| shown(needs, *arch, kernel));
+            let refused = || listed.refused.get(&function).map(ToString::to_string);
+            needs.or_else(refused).map(|text| format!("sm_{arch}: {text}"))
+        };
+        self.0.iter().filter_map(line).collect()
+    }
+}
+
+/// `32 registers, 0 bytes of shared memory, no stack; 8 blocks of 256 threads at a time, 100 % of the warps`.
+fn shown(needs: &Resources, arch: u32, kernel: &KernelInfo) -> String {
+    let (threads, dynamic) = (kernel.shape.block_threads(), kernel.shape.shared_bytes);
+    let beside =
+        if dynamic == 0 { String::new() } else { format!(", {dynamic} bytes more of shared memory at launch") };
+    let full = needs.occupancy(arch, threads, dynamic).map(|Occupancy { blocks, percent }| {
+        let plural = if blocks == 1 { "" } else { "s" };
+        format!("; {blocks} block{plural} of {threads} threads on a multiprocessor at a time, {percent} % of its warps")
+    });
+    format!("{needs}{beside}{}", full.unwrap_or_default())
+}
+
+/// A function's CUDA C with what its kernels need in their comments.
+pub(super) fn commented(text: &str, function: usize, kernels: &[KernelInfo], needs: &Needs) -> String {
+    let mut text = text.to_owned();
+    for kernel in kernels.iter().rev() {
+        let Some(own) = text.get(kernel.text.clone()) else { continue };
+        let Some(at) = own.find("extern \"C\" __global__") else { continue };
+        let lines: String = needs.lines(function, kernel).iter().map(|line| super::comment("//", line)).collect();
+        text.insert_str(kernel.text.start + at, &lines);
+    }
+    text
+}

@@ -1,0 +1,243 @@
+"""The kernels of the GPU table: what is run, how much it moves and computes, and how near to the floor it is to come.
+
+Each row is a Relax program of one operator, or of a few that become one kernel. A row's floor is the larger of the time in which its
+bytes (arguments and results once each) move and that in which its operations are done, on an H200: see docs/gpu.md.
+"""
+
+from dataclasses import dataclass, field
+
+BANDWIDTH = 4.3e12
+PEAK = {"float32": 52e12, "bfloat16": 790e12, "float16": 790e12}
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "int64": 8}
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kernel of the table."""
+
+    name: str
+    dtype: str
+    # Name and shape of each parameter, in order.
+    params: dict[str, Shape]
+    # Statements; the last binds `out`.
+    body: tuple[str, ...]
+    result: Shape
+    # The same as an expression of torch, over the parameters' names.
+    torch: str
+    # At most this many times the floor; or at least this part of the best peer's speed.
+    of_floor: float | None = None
+    of_peer: float | None = None
+    operations: float = 0.0
+    extra: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        """Of arguments and result, once each."""
+        size = BYTES[self.dtype]
+        return sum(count(shape) for shape in (*self.params.values(), self.result)) * size
+
+    @property
+    def floor_us(self) -> float:
+        """The least time on an H200, in microseconds."""
+        return max(self.bytes / BANDWIDTH, self.operations / PEAK[self.dtype]) * 1e6
+
+    @property
+    def program(self) -> str:
+        """The row as Relax text."""
+        params = ", ".join(f'{name}: R.Tensor({shown(shape)}, "{self.dtype}")' for name, shape in self.params.items())
+        body = "\n".join(f"        {line}" for line in self.body)
+        return (
+            "from tvm.script import ir as I\nfrom tvm.script import relax as R\n\n"
+            f'@I.ir_module\nclass Module:\n    @R.function\n    def main({params}) -> R.Tensor({shown(self.result)}, "{self.dtype}"):\n'
+            f"{body}\n        return out\n"
+        )
+
+
+def count(shape: Shape) -> int:
+    """Elements of a tensor."""
+    total = 1
+    for extent in shape:
+        total *= extent
+    return total
+
+
+def shown(shape: Shape) -> str:
+    """A shape as Relax text has it."""
+    return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+
+
+def const(value: float, dtype: str) -> str:
+    """A scalar."""
+    return f'R.const({value}, "{dtype}")'
+
+
+def elementwise() -> list[Row]:
+    """Chains of operators over one shape."""
+    rows = []
+    n = (64 << 20,)
+    for dtype in ("float32", "bfloat16"):
+        body = (
+            f"a = R.add(R.multiply(x, {const(1.5, dtype)}), y)",
+            f"out = R.add(R.multiply(R.nn.gelu(a), {const(0.5, dtype)}), x)",
+        )
+        rows.append(Row("gelu(1.5x+y)*0.5+x 64M", dtype, {"x": n, "y": n}, body, n, "F.gelu(1.5 * x + y) * 0.5 + x", 1.10))
+    shape = (8192, 4096)
+    body = ("out = R.nn.relu(R.add(x, b))",)
+    rows.append(Row("bias+relu 8192x4096", "float32", {"x": shape, "b": (4096,)}, body, shape, "torch.relu(x + b)", 1.10))
+    return rows
+
+
+def norms() -> list[Row]:
+    """Rows that are read once."""
+    rows = []
+    shape, width = (8192, 4096), (4096,)
+    for dtype in ("float32", "bfloat16"):
+        rows.append(
+            Row("softmax 8192x4096", dtype, {"x": shape}, ("out = R.nn.softmax(x, axis=-1)",), shape, "torch.softmax(x, -1)", 1.15)
+        )
+        rows.append(
+            Row(
+                "layernorm 8192x4096",
+                dtype,
+                {"x": shape, "g": width, "b": width},
+                ("out = R.nn.layer_norm(x, g, b, axes=[-1], epsilon=1e-5)",),
+                shape,
+                "F.layer_norm(x, (4096,), g, b, 1e-5)",
+                1.15,
+            )
+        )
+        rows.append(
+            Row(
+                "rmsnorm 8192x4096",
+                dtype,
+                {"x": shape, "g": width},
+                ("out = R.nn.rms_norm(x, g, axes=[-1], epsilon=1e-5)",),
+                shape,
+                "F.rms_norm(x, (4096,), g, 1e-5)",
+                1.15,
+            )
+        )
+    wide = (4096, 32000)
+    rows.append(
+        Row("softmax 4096x32000", "float32", {"x": wide}, ("out = R.nn.softmax(x, axis=-1)",), wide, "torch.softmax(x, -1)", 1.25)
+    )
+    return rows
+
+
+def reductions() -> list[Row]:
+    """Sums and a transpose."""
+    square = (8192, 8192)
+    return [
+        Row("sum of 64M", "float32", {"x": (64 << 20,)}, ("out = R.sum(x)",), (), "x.sum()", 1.10),
+        Row("sum over columns 8192x4096", "float32", {"x": (8192, 4096)}, ("out = R.sum(x, axis=[0])",), (4096,), "x.sum(0)", 1.30),
+        Row("transpose 8192x8192", "float32", {"x": square}, ("out = R.permute_dims(x)",), square, "x.t().contiguous()", 1.25),
+    ]
+
+
+def products() -> list[Row]:
+    """Matrices by vectors and by matrices."""
+    rows = []
+    for inner, outer, dtype in (
+        (4096, 4096, "bfloat16"),
+        (4096, 14336, "bfloat16"),
+        (4096, 128256, "bfloat16"),
+        (4096, 14336, "float32"),
+    ):
+        params = {"x": (1, inner), "w": (outer, inner)}
+        body = ("out = R.matmul(x, R.permute_dims(w))",)
+        operations = 2.0 * inner * outer
+        rows.append(
+            Row(f"GEMV {inner}->{outer}", dtype, params, body, (1, outer), "F.linear(x, w)", 1.20, operations=operations)
+        )
+    parts = {
+        "float32": {512: 0.35, 1024: 0.60, 2048: 0.75, 4096: 0.85, 8192: 0.85},
+        "bfloat16": {512: 0.30, 1024: 0.45, 2048: 0.55, 4096: 0.65, 8192: 0.70},
+    }
+    for dtype, sizes in parts.items():
+        for n, part in sizes.items():
+            params = {"x": (n, n), "w": (n, n)}
+            rows.append(
+                Row(f"GEMM {n}", dtype, params, ("out = R.matmul(x, w)",), (n, n), "x @ w", of_peer=part, operations=2.0 * n**3)
+            )
+        params = {"x": (197, 768), "w": (768, 3072)}
+        operations = 2.0 * 197 * 768 * 3072
+        rows.append(
+            Row("GEMM 197x3072x768", dtype, params, ("out = R.matmul(x, w)",), (197, 3072), "x @ w", of_peer=0.60, operations=operations)
+        )
+    return rows
+
+
+def convolutions() -> list[Row]:
+    """Plain and transposed ones."""
+    rows = []
+    # batch, channels, filters, side, kernel, stride, padding
+    sizes = [
+        ("conv3x3 n1 64->64 56", 1, 64, 64, 56, 3, 1, 1, ("float32",)),
+        ("conv3x3 n32 64->64 56", 32, 64, 64, 56, 3, 1, 1, ("float32", "bfloat16")),
+        ("conv3x3 n32 256->256 14", 32, 256, 256, 14, 3, 1, 1, ("float32", "bfloat16")),
+        ("conv1x1 n1 768->256 64", 1, 768, 256, 64, 1, 1, 0, ("float32", "bfloat16")),
+        ("stem7x7 n32 3->64 224 s2", 32, 3, 64, 224, 7, 2, 3, ("float32",)),
+    ]
+    for name, n, c, k, side, size, stride, pad, dtypes in sizes:
+        to = (side + 2 * pad - size) // stride + 1
+        for dtype in dtypes:
+            params = {"x": (n, c, side, side), "w": (k, c, size, size)}
+            body = (f"out = R.nn.conv2d(x, w, strides=[{stride}, {stride}], padding=[{pad}, {pad}, {pad}, {pad}])",)
+            operations = 2.0 * n * k * to * to * c * size * size
+            peer = f"F.conv2d(x, w, stride={stride}, padding={pad})"
+            part = 0.60 if dtype == "float32" else 0.45
+            rows.append(Row(name, dtype, params, body, (n, k, to, to), peer, of_peer=part, operations=operations))
+    params = {"x": (32, 256, 16, 16), "w": (256, 128, 4, 4)}
+    body = ("out = R.nn.conv2d_transpose(x, w, strides=[2, 2], padding=[1, 1, 1, 1])",)
+    operations = 2.0 * 32 * 128 * 32 * 32 * 256 * 4
+    rows.append(
+        Row(
+            "conv_transpose n32 256->128 16 k4s2",
+            "float32",
+            params,
+            body,
+            (32, 128, 32, 32),
+            "F.conv_transpose2d(x, w, stride=2, padding=1)",
+            of_peer=0.60,
+            operations=operations,
+        )
+    )
+    return rows
+
+
+def attention() -> list[Row]:
+    """Prefill and decode. torch has heads before the sequence."""
+    rows = []
+    for name, b, s, h, d, dtype, causal, part in (
+        ("attention prefill B1 S4096 H32 d128 causal", 1, 4096, 32, 128, "bfloat16", True, 0.45),
+        ("attention prefill B4 S2048 H32 d128", 4, 2048, 32, 128, "bfloat16", False, 0.45),
+        ("attention prefill B1 S16384 H16 d128", 1, 16384, 16, 128, "bfloat16", False, 0.45),
+        ("attention ViT B1 S197 H12 d64", 1, 197, 12, 64, "float32", False, 1.0),
+    ):
+        shape = (b, s, h, d)
+        mask = ', causal_mask="TopLeft"' if causal else ""
+        body = (f"out = R.nn.attention(q, k, v{mask})",)
+        turned = ", ".join(f"{name}.transpose(1, 2)" for name in "qkv")
+        peer = f"F.scaled_dot_product_attention({turned}, is_causal={causal}).transpose(1, 2)"
+        operations = 4.0 * b * h * s * s * d * (0.5 if causal else 1.0)
+        params = {"q": shape, "k": shape, "v": shape}
+        rows.append(Row(name, dtype, params, body, shape, peer, of_peer=part, operations=operations))
+    # Four heads of queries share keys and values.
+    b, kv, group, s, d = 32, 8, 4, 4096, 128
+    params = {"q": (b, kv, group, d), "k": (b, kv, s, d), "v": (b, kv, s, d)}
+    body = (
+        "a = R.matmul(q, R.permute_dims(k, axes=[0, 1, 3, 2]))",
+        f"p = R.nn.softmax(R.multiply(a, {const(d ** -0.5, 'bfloat16')}), axis=-1)",
+        "out = R.matmul(p, v)",
+    )
+    operations = 4.0 * b * kv * group * s * d
+    peer = "F.scaled_dot_product_attention(q, k, v)"
+    rows.append(
+        Row("attention decode B32 H32 KV8 S4096 d128", "bfloat16", params, body, (b, kv, group, d), peer, 1.40, operations=operations)
+    )
+    return rows
+
+
+ROWS = elementwise() + norms() + reductions() + products() + convolutions() + attention()

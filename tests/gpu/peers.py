@@ -1,0 +1,91 @@
+"""The rows of the kernel table by PyTorch: eager, as a CUDA graph, compiled, and compiled as a CUDA graph. A line of JSON each.
+
+usage: peers.py [SECONDS]      ends after so many; what is left out says so. Needs torch with a CUDA device; without one it says so and ends with 2.
+"""
+
+import json
+import statistics
+import sys
+import time
+
+from kernels import ROWS, Row
+
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError:
+    print("no torch", file=sys.stderr)
+    sys.exit(2)
+
+REPEAT = 30
+
+
+def microseconds(work) -> float:
+    """The median of the device's times of `work`, by events around each."""
+    for _ in range(3):
+        work()
+    torch.cuda.synchronize()
+    pairs = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(REPEAT)]
+    for before, after in pairs:
+        before.record()
+        work()
+        after.record()
+    torch.cuda.synchronize()
+    return statistics.median(before.elapsed_time(after) for before, after in pairs) * 1e3
+
+
+def as_graph(work):
+    """`work` captured; its replay."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            work()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        work()
+    return graph.replay
+
+
+def measure(row: Row, is_compiled: bool) -> dict:
+    """The times of a row."""
+    dtype = getattr(torch, row.dtype)
+    values = [torch.randn(shape, device="cuda", dtype=dtype) for shape in row.params.values()]
+    # The program's text is this repository's own.
+    function = eval(f"lambda {', '.join(row.params)}: {row.torch}", {"torch": torch, "F": F})
+    if is_compiled:
+        torch._dynamo.reset()
+        function = torch.compile(function, dynamic=False)
+    name = "compiled" if is_compiled else "eager"
+    with torch.no_grad():
+        fields = {f"{name}_us": microseconds(lambda: function(*values))}
+        fields[f"{name}_graph_us"] = microseconds(as_graph(lambda: function(*values)))
+    return fields
+
+
+def main() -> int:
+    if not torch.cuda.is_available():
+        print("no CUDA device for torch", file=sys.stderr)
+        return 2
+    end = time.monotonic() + float(sys.argv[1] if len(sys.argv) > 1 else 150)
+    # Fp32 is fp32, on both sides.
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    lines = [{"group": "peers", "case": row.name, "dtype": row.dtype, "torch": torch.__version__} for row in ROWS]
+    for is_compiled in (False, True):
+        for row, line in zip(ROWS, lines):
+            if time.monotonic() > end:
+                line.setdefault("left_out", "time")
+                continue
+            try:
+                line |= measure(row, is_compiled)
+            except Exception as problem:
+                line.setdefault("error", f"{type(problem).__name__}: {problem}"[:200])
+            torch.cuda.empty_cache()
+    for line in lines:
+        print(json.dumps(line))
+    return 0
+
+
+sys.exit(main())
