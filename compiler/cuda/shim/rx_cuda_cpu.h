@@ -44,8 +44,12 @@
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
 
 struct rx_cpu_index { unsigned x, y, z; };
+
+// 16 bytes on their way to shared memory, and how many groups were ended before.
+struct rx_cpu_copy { void* to; const void* from; int group; };
 
 // ---- fibers
 
@@ -70,6 +74,9 @@ struct rx_cpu_fiber {
     uint64_t value = 0;
     // Whether it ended by a failed check, which no barrier waits for.
     bool failed = false;
+    // What it copies, and how many groups of it were ended.
+    std::vector<rx_cpu_copy> copies;
+    int copy_groups = 0;
 };
 
 static const size_t rx_cpu_stack_bytes = 1 << 20;
@@ -375,6 +382,79 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
 }
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
+
+// ---- copies to shared memory: each arrives as late as it may
+
+inline void rx_cpu_copy16(void* to, const void* from) {
+    if (((uintptr_t)to | (uintptr_t)from) % 16) rx_cpu_die("a copy of 16 bytes that does not begin at a multiple of them");
+    rx_cpu_now->copies.push_back({to, from, rx_cpu_now->copy_groups});
+}
+inline void rx_cpu_copies_end() { ++rx_cpu_now->copy_groups; }
+inline void rx_cpu_copies_arrive(int left) {
+    std::vector<rx_cpu_copy>& copies = rx_cpu_now->copies;
+    size_t kept = 0;
+    for (const rx_cpu_copy& copy : copies) {
+        if (copy.group >= rx_cpu_now->copy_groups - left) copies[kept++] = copy;
+        else if (copy.from) memcpy(copy.to, copy.from, 16);
+        else memset(copy.to, 0, 16);
+    }
+    copies.resize(kept);
+}
+
+// ---- matrices of a warp, as the PTX ISA lays them out over its lanes
+
+inline rx_cpu_fiber& rx_cpu_lane(unsigned lane) { return rx_cpu_fibers[(rx_cpu_now->number & ~31u) + lane]; }
+
+// Lets every lane see a pointer of every other until all have done what they do with it.
+template <typename Action>
+inline void rx_cpu_together(const void* pointer, Action action) {
+    rx_cpu_now->value = (uint64_t)(uintptr_t)pointer;
+    __syncwarp();
+    action(rx_cpu_now->number & 31u);
+    __syncwarp();
+}
+
+inline void rx_cpu_ldmatrix(unsigned* to, const void* line, bool transposed) {
+    if ((uintptr_t)line % 16) rx_cpu_die("a line of a matrix that does not begin at a multiple of 16 bytes");
+    rx_cpu_together(line, [=](unsigned lane) {
+        for (unsigned matrix = 0; matrix < 4; ++matrix) {
+            auto line_of = [=](unsigned at) { return (const char*)(uintptr_t)rx_cpu_lane(matrix * 8 + at).value; };
+            if (!transposed) {
+                memcpy(&to[matrix], line_of(lane / 4) + lane % 4 * 4, 4);
+            } else {
+                for (unsigned half = 0; half < 2; ++half)
+                    memcpy((char*)&to[matrix] + half * 2, line_of(lane % 4 * 2 + half) + lane / 4 * 2, 2);
+            }
+        }
+    });
+}
+
+inline float rx_cpu_add(float a, float b) { return a + b; }
+inline int rx_cpu_add(int a, int b) { return (int)((unsigned)a + (unsigned)b); }
+
+// mma.sync of m16n8 and 32 bytes of the sum, elements of these bytes: a row of A lies in the lanes of lane / 4, a column of B, too.
+template <int BYTES, typename T, typename OfA, typename OfB>
+inline void rx_cpu_mma(T* sum, const unsigned* a, const unsigned* b, OfA of_a, OfB of_b) {
+    const unsigned per = 4 / BYTES;
+    struct Registers { const unsigned *a, *b; } own = {a, b};
+    T result[4];
+    rx_cpu_together(&own, [&](unsigned lane) {
+        auto registers = [](unsigned of) { return (const Registers*)(uintptr_t)rx_cpu_lane(of).value; };
+        auto element = [=](unsigned word, unsigned at) { return word >> (at % per * BYTES * 8); };
+        for (unsigned which = 0; which < 4; ++which) {
+            unsigned row = lane / 4 + which / 2 * 8, column = lane % 4 * 2 + which % 2;
+            T total = sum[which];
+            for (unsigned k = 0; k < 8 * per; ++k) {
+                unsigned owner = k / per % 4, high = k / per / 4;
+                auto left = of_a(element(registers(row % 8 * 4 + owner)->a[row / 8 + high * 2], k));
+                auto right = of_b(element(registers(column * 4 + owner)->b[high], k));
+                total = rx_cpu_add(total, (T)left * (T)right);
+            }
+            result[which] = total;
+        }
+    });
+    for (unsigned which = 0; which < 4; ++which) sum[which] = result[which];
+}
 
 // ---- atomics: nothing comes between, as threads change only where they wait
 

@@ -369,6 +369,54 @@ static __device__ T rx_int_pow(T base, T exponent, int site, unsigned long long*
 ",
     },
     Helper {
+        name: "rx_exp2",
+        needs: &[],
+        text: "\
+// 2 to the power of x within two units in the last place; what is less than the least normal float is 0.
+static __device__ __forceinline__ float rx_exp2(float x) {
+#ifdef __CUDA_ARCH__
+    float y;
+    asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));
+    return y;
+#else
+    return exp2f(x);
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_pair_f16",
+        needs: &["rx_f16"],
+        text: "\
+// Two floats rounded to float16, the first in the low half.
+static __device__ __forceinline__ unsigned rx_pair_f16(float low, float high) {
+#ifdef __CUDA_ARCH__
+    unsigned both;
+    asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(both) : \"f\"(high), \"f\"(low));
+    return both;
+#else
+    return (unsigned)rx_float_to_f16(low).bits | (unsigned)rx_float_to_f16(high).bits << 16;
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_pair_bf16",
+        needs: &["rx_bf16"],
+        text: "\
+// Two floats rounded to bfloat16, the first in the low half.
+static __device__ __forceinline__ unsigned rx_pair_bf16(float low, float high) {
+#ifdef __CUDA_ARCH__
+    unsigned both;
+    asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(both) : \"f\"(high), \"f\"(low));
+    return both;
+#else
+    return (unsigned)rx_float_to_bf16(low).bits | (unsigned)rx_float_to_bf16(high).bits << 16;
+#endif
+}
+",
+    },
+    Helper {
         name: "rx_bits",
         needs: &[],
         text: "\
@@ -379,6 +427,199 @@ static __device__ __forceinline__ To rx_bits(From x) {
     union { From from; To to; } both;
     both.from = x;
     return both.to;
+}
+",
+    },
+    Helper {
+        name: "rx_pack",
+        needs: &[],
+        text: "\
+// Elements that are read and written together.
+template <typename T, int N>
+struct alignas(sizeof(T) * N) rx_pack { T at[N]; };
+",
+    },
+    Helper {
+        name: "rx_copy16",
+        needs: &[],
+        text: "\
+// 16 bytes on their way to shared memory past the registers; zeros where there is nothing to copy. What is asked for before
+// an end is a group; it has arrived when no more than so many groups behind it are left.
+static __device__ __forceinline__ void rx_copy16(void* shared, const void* from) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\"
+        :: \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(from), \"r\"(from ? 16 : 0) : \"memory\");
+#else
+    rx_cpu_copy16(shared, from);
+#endif
+}
+static __device__ __forceinline__ void rx_copies_end() {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"cp.async.commit_group;\" ::: \"memory\");
+#else
+    rx_cpu_copies_end();
+#endif
+}
+template <int LEFT>
+static __device__ __forceinline__ void rx_copies_arrive() {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(LEFT) : \"memory\");
+#else
+    rx_cpu_copies_arrive(LEFT);
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_ldmatrix",
+        needs: &[],
+        text: "\
+// Four matrices of eight lines of 16 bytes each, whose addresses lanes 0 to 7, 8 to 15 and so on bring. Lane l gets of each
+// the four bytes l % 4 of line l / 4; transposed, as matrices of 16-bit elements, column l / 4's elements 2 * (l % 4) and on.
+static __device__ __forceinline__ void rx_ldmatrix(unsigned* to, const void* line) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"
+        : \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3]) : \"r\"((unsigned)__cvta_generic_to_shared(line)) : \"memory\");
+#else
+    rx_cpu_ldmatrix(to, line, false);
+#endif
+}
+static __device__ __forceinline__ void rx_ldmatrix_transposed(unsigned* to, const void* line) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"
+        : \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3]) : \"r\"((unsigned)__cvta_generic_to_shared(line)) : \"memory\");
+#else
+    rx_cpu_ldmatrix(to, line, true);
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_mma_f16",
+        needs: &["rx_f16"],
+        text: "\
+// sum += a * b, of 16 x 16 and 16 x 8 elements of float16.
+static __device__ __forceinline__ void rx_mma_f16(float* sum, const unsigned* a, const unsigned* b) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"
+        : \"+f\"(sum[0]), \"+f\"(sum[1]), \"+f\"(sum[2]), \"+f\"(sum[3])
+        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));
+#else
+    rx_cpu_mma<2>(sum, a, b, [](unsigned x) { return rx_f16_to_float(rx_f16{(unsigned short)x}); }, [](unsigned x) { return rx_f16_to_float(rx_f16{(unsigned short)x}); });
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_mma_bf16",
+        needs: &["rx_bf16"],
+        text: "\
+// sum += a * b, of 16 x 16 and 16 x 8 elements of bfloat16.
+static __device__ __forceinline__ void rx_mma_bf16(float* sum, const unsigned* a, const unsigned* b) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"
+        : \"+f\"(sum[0]), \"+f\"(sum[1]), \"+f\"(sum[2]), \"+f\"(sum[3])
+        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));
+#else
+    rx_cpu_mma<2>(sum, a, b, [](unsigned x) { return rx_bf16_to_float(rx_bf16{(unsigned short)x}); }, [](unsigned x) { return rx_bf16_to_float(rx_bf16{(unsigned short)x}); });
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_mma_tf32",
+        needs: &[],
+        text: "\
+// sum += a * b, of 16 x 8 and 8 x 8 elements of tf32.
+static __device__ __forceinline__ void rx_mma_tf32(float* sum, const unsigned* a, const unsigned* b) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"
+        : \"+f\"(sum[0]), \"+f\"(sum[1]), \"+f\"(sum[2]), \"+f\"(sum[3])
+        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));
+#else
+    rx_cpu_mma<4>(sum, a, b, [](unsigned x) { return __uint_as_float(x); }, [](unsigned x) { return __uint_as_float(x); });
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_mma_s8_s8",
+        needs: &[],
+        text: "\
+// sum += a * b, of 16 x 32 and 32 x 8 8-bit integers.
+static __device__ __forceinline__ void rx_mma_s8_s8(int* sum, const unsigned* a, const unsigned* b) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"
+        : \"+r\"(sum[0]), \"+r\"(sum[1]), \"+r\"(sum[2]), \"+r\"(sum[3])
+        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));
+#else
+    rx_cpu_mma<1>(sum, a, b, [](unsigned x) { return (int)(signed char)x; }, [](unsigned x) { return (int)(signed char)x; });
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_mma_s8_u8",
+        needs: &[],
+        text: "\
+// sum += a * b, of 16 x 32 and 32 x 8 8-bit integers.
+static __device__ __forceinline__ void rx_mma_s8_u8(int* sum, const unsigned* a, const unsigned* b) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"
+        : \"+r\"(sum[0]), \"+r\"(sum[1]), \"+r\"(sum[2]), \"+r\"(sum[3])
+        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));
+#else
+    rx_cpu_mma<1>(sum, a, b, [](unsigned x) { return (int)(signed char)x; }, [](unsigned x) { return (int)(x & 0xffu); });
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_mma_u8_s8",
+        needs: &[],
+        text: "\
+// sum += a * b, of 16 x 32 and 32 x 8 8-bit integers.
+static __device__ __forceinline__ void rx_mma_u8_s8(int* sum, const unsigned* a, const unsigned* b) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"
+        : \"+r\"(sum[0]), \"+r\"(sum[1]), \"+r\"(sum[2]), \"+r\"(sum[3])
+        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));
+#else
+    rx_cpu_mma<1>(sum, a, b, [](unsigned x) { return (int)(x & 0xffu); }, [](unsigned x) { return (int)(signed char)x; });
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_mma_u8_u8",
+        needs: &[],
+        text: "\
+// sum += a * b, of 16 x 32 and 32 x 8 8-bit integers.
+static __device__ __forceinline__ void rx_mma_u8_u8(int* sum, const unsigned* a, const unsigned* b) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"
+        : \"+r\"(sum[0]), \"+r\"(sum[1]), \"+r\"(sum[2]), \"+r\"(sum[3])
+        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));
+#else
+    rx_cpu_mma<1>(sum, a, b, [](unsigned x) { return (int)(x & 0xffu); }, [](unsigned x) { return (int)(x & 0xffu); });
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_to_tf32",
+        needs: &[],
+        text: "\
+// A float rounded to 10 bits of fraction.
+static __device__ __forceinline__ float rx_to_tf32(float x) {
+#ifdef __CUDA_ARCH__
+    unsigned y;
+    asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(y) : \"f\"(x));
+    return __uint_as_float(y);
+#else
+    unsigned bits = __float_as_uint(x);
+    return (bits & 0x7f800000u) == 0x7f800000u ? x : __uint_as_float((bits + 0x1000u) & 0xffffe000u);
+#endif
 }
 ",
     },

@@ -515,6 +515,11 @@ impl<'m> Kernel<'m> {
         name
     }
 
+    /// The dtype of a variable.
+    pub(crate) fn dtype_of(&self, var: VarId) -> DType {
+        self.func.var(var).dtype
+    }
+
     /// Names a variable that is bound here.
     pub(crate) fn bind(&mut self, var: VarId) -> String {
         let name = self.names.fresh(&self.func.var(var).name);
@@ -551,6 +556,23 @@ impl<'m> Kernel<'m> {
         }
         self.text.push_str(text);
         self.text.push('\n');
+    }
+
+    /// A line that begins a group of lines, which are indented until [`Kernel::close`].
+    pub(crate) fn open(&mut self, text: &str) {
+        self.line(text);
+        self.indent += 1;
+    }
+
+    /// Lines from here on are indented until [`Kernel::close`].
+    pub(crate) fn indent(&mut self) {
+        self.indent += 1;
+    }
+
+    /// The brace that ends a group of lines.
+    pub(crate) fn close(&mut self) {
+        self.indent -= 1;
+        self.line("}");
     }
 
     /// Has a helper of [`crate::prelude`] printed.

@@ -4,6 +4,7 @@
 //! some statements from the front or declines and says why. The last, [`fallback`], takes every statement. A rule that
 //! cannot print what it took has declined, too.
 
+mod attention;
 mod fallback;
 
 use crate::printer::Kernel;
@@ -24,7 +25,7 @@ pub struct Rule {
 }
 
 /// Every rule, in the order in which they are asked.
-pub const RULES: &[Rule] = &[fallback::RULE];
+pub const RULES: &[Rule] = &[attention::RULE, fallback::RULE];
 
 /// The rules that are asked, and in which order. The fallback is asked last, whether it is named or not.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -93,11 +93,6 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    fn close(&mut self) {
-        self.indent -= 1;
-        self.line("}");
-    }
-
     /// Prints an expression for its checks, where it has any.
     fn evaluate(&mut self, value: &Expr) -> Result<(), String> {
         let mut has_effect = false;
@@ -308,7 +303,7 @@ impl Kernel<'_> {
     }
 
     /// A value for a variable of its dtype, rounded where the dtype is held in a wider one.
-    fn assigned(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
+    pub(crate) fn assigned(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
         if types::helper(dtype).is_none() || is_rounded(value) {
             return self.operand(value, 0);
         }
@@ -317,7 +312,7 @@ impl Kernel<'_> {
     }
 
     /// A value for memory. A cast to the memory's own dtype is left to the store, which rounds.
-    fn stored(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
+    pub(crate) fn stored(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
         match value {
             Expr::Cast { dtype: to, value: inner }
                 if *to == dtype && types::helper(dtype).is_some() && types::is_single(inner.dtype()) =>
