@@ -610,15 +610,14 @@ static __device__ __forceinline__ void rx_mma_u8_u8(int* sum, const unsigned* a,
         name: "rx_to_tf32",
         needs: &[],
         text: "\
-// A float rounded to 10 bits of fraction.
-static __device__ __forceinline__ float rx_to_tf32(float x) {
+// The bits of a float, rounded to 10 bits of fraction.
+static __device__ __forceinline__ unsigned rx_to_tf32(unsigned bits) {
 #ifdef __CUDA_ARCH__
-    unsigned y;
-    asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(y) : \"f\"(x));
-    return __uint_as_float(y);
+    unsigned rounded;
+    asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(rounded) : \"f\"(__uint_as_float(bits)));
+    return rounded;
 #else
-    unsigned bits = __float_as_uint(x);
-    return (bits & 0x7f800000u) == 0x7f800000u ? x : __uint_as_float((bits + 0x1000u) & 0xffffe000u);
+    return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000u) & 0xffffe000u;
 #endif
 }
 ",

@@ -328,6 +328,9 @@ impl<'m> Kernel<'m> {
         let statements = body.statements();
         statements.iter().for_each(|stmt| self.declare_written(stmt));
         self.natural.extend(self.symbols.clone());
+        for own in body.own_names() {
+            self.names.fresh(own);
+        }
         self.pass_buffers_in_order(&statements, &body.kept());
         body.print(self)?;
         let inner = std::mem::take(&mut self.text);
@@ -337,7 +340,10 @@ impl<'m> Kernel<'m> {
         let comment = self.comment(&statements, rule, note);
         let shape = body.shape();
         let parameters: Vec<&str> = self.parameters.iter().map(|(text, _)| text.as_str()).collect();
-        let bound = shape.block_threads();
+        let bound = match body.least_blocks() {
+            1 => shape.block_threads().to_string(),
+            blocks => format!("{}, {blocks}", shape.block_threads()),
+        };
         let head = format!("extern \"C\" __global__ void __launch_bounds__({bound}) {name}(");
         let one_line = format!("{head}{}) {{", parameters.join(", "));
         let head = match one_line.len() <= 120 {

@@ -5,7 +5,10 @@
 //! cannot print what it took has declined, too.
 
 mod attention;
+mod epilogue;
 mod fallback;
+mod gemm;
+mod gemv;
 
 use crate::printer::Kernel;
 use crate::source::LaunchShape;
@@ -25,7 +28,7 @@ pub struct Rule {
 }
 
 /// Every rule, in the order in which they are asked.
-pub const RULES: &[Rule] = &[attention::RULE, fallback::RULE];
+pub const RULES: &[Rule] = &[attention::RULE, gemv::RULE, gemm::RULE, fallback::RULE];
 
 /// The rules that are asked, and in which order. The fallback is asked last, whether it is named or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,14 +90,21 @@ pub struct Target {
     pub arch: u32,
     /// The rules that are asked.
     pub rules: RuleOrder,
+    /// Whether products of `float32` may be of factors rounded to 10 bits of fraction, which tensor cores multiply.
+    pub tf32: bool,
+    /// How many multiprocessors the device has: tiles are chosen so that each has some.
+    pub units: u32,
 }
 
 impl Default for Target {
     /// The oldest architecture that is promised, and all rules.
     fn default() -> Target {
-        Target { arch: OLDEST_ARCH, rules: RuleOrder::default() }
+        Target { arch: OLDEST_ARCH, rules: RuleOrder::default(), tf32: false, units: UNITS }
     }
 }
+
+/// Multiprocessors of a device that nobody asked: those of an H100 or H200.
+pub const UNITS: u32 = 132;
 
 /// The oldest architecture that is promised: `sm_80`.
 pub const OLDEST_ARCH: u32 = 80;
@@ -218,6 +228,17 @@ pub(crate) trait KernelBody {
     /// Buffers of [`KernelBody::statements`] that are not passed, because nothing but this kernel sees them.
     fn kept(&self) -> Vec<BufferId> {
         Vec::new()
+    }
+
+    /// How many of its blocks a multiprocessor should have at once: the compiler then gives each no more registers than that
+    /// leaves.
+    fn least_blocks(&self) -> u32 {
+        1
+    }
+
+    /// Names that its text uses for itself; buffers and variables of the function get others.
+    fn own_names(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// Whether its threads work together. A check that fails then writes the error cell and goes on with a value in

@@ -26,7 +26,7 @@ pub use gemm::{BatchAxis, Gemm, Matrix, Scheduled, Step};
 pub use guards::{GuardCount, guards};
 pub use inline::inline;
 pub use nests::{schedule, schedule_unguarded};
-pub use roles::Declined;
+pub use roles::{Affine, Declined, Product, ProductNest, Role};
 pub use rounds::{Rounds, is_told};
 pub use simplify::simplify;
 pub use window::{Place, Window, WindowAxis};

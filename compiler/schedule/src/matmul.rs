@@ -3,9 +3,8 @@
 use crate::accumulate::Nest;
 use crate::gemm::{BatchAxis, Gemm, Matrix, Step};
 use crate::pack::{Packing, Tile, pack_stmt};
-use crate::roles::{Affine, Declined, Product, Role, affine};
+use crate::roles::{Affine, Declined, Product, ProductNest, Role, affine};
 use crate::scope::Scope;
-use crate::simplify::simplify_in;
 use rx_base::symbolic::prove;
 use rx_base::symbolic::{Answer, Bounds};
 use rx_base::{DType, Dim};
@@ -37,19 +36,12 @@ pub(crate) fn gemm_steps(
     func: &mut PrimFunc,
     temporaries: &mut Vec<BufferId>,
 ) -> Result<Vec<Step>, Declined> {
-    if nest.reduction().is_none() {
-        return Err(Declined("no update of one element"));
-    }
-    let mut nest = nest.clone().with_digits(func);
-    let mut scope = Scope::new(func);
-    for inner in &nest.loops {
-        scope.enter_loop(inner.var, func.var(inner.var).dtype, &Expr::int(0), &inner.extent);
-    }
-    nest.body = simplify_in(&mut scope, func, &nest.body);
-    nest.init = nest.init.map(|init| simplify_in(&mut scope, func, &init));
-    let mut product = Product::of(&nest, &mut scope, func)?;
-    orient(&mut product);
+    let ProductNest { nest, mut product, mut scope } = ProductNest::of(nest, func)?;
     let dtype = func.buffer(product.reduction.buffer).dtype;
+    if dtype != DType::FLOAT32 && dtype != DType::FLOAT64 {
+        return Err(Declined("the sum's dtype has no matrix product"));
+    }
+    product.orient();
     let operand = |expr: &Expr, is_right: bool, scope: &mut Scope| {
         let strided = match expr {
             Expr::Load { buffer, indices, dtype: element } if *element == dtype => {
@@ -66,22 +58,6 @@ pub(crate) fn gemm_steps(
     building.begin(&nest)?;
     building.build(&a, &b).ok_or(Declined("a stride cannot be written down"))?;
     Ok(building.steps)
-}
-
-/// Makes the factor of the loop that is contiguous in the result the right one.
-fn orient(product: &mut Product) {
-    let contiguous =
-        |(var, _, role): &(VarId, Dim, Role)| *role == Role::M && product.target.stride(*var).as_constant() == Some(1);
-    if product.loops.iter().any(contiguous) {
-        std::mem::swap(&mut product.left, &mut product.right);
-        for (_, _, role) in &mut product.loops {
-            *role = match *role {
-                Role::M => Role::N,
-                Role::N => Role::M,
-                other => other,
-            };
-        }
-    }
 }
 
 /// The loops by what they are in the matrix product.

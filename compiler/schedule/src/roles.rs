@@ -3,9 +3,10 @@
 use crate::accumulate::{Loop, Nest, Reduction, mentions};
 use crate::prove::{inside_atoms, take};
 use crate::scope::Scope;
+use crate::simplify::simplify_in;
 use rustc_hash::FxHashMap;
 use rx_base::symbolic::Atom;
-use rx_base::{DType, Dim, Name};
+use rx_base::{Dim, Name};
 use rx_tir::expr::{BinaryOp, Expr};
 use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::stmt::IterKind;
@@ -29,26 +30,73 @@ pub enum Role {
 
 /// An access whose place in memory is a sum: `base + Σ stride · variable`, in elements.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Affine {
-    pub(crate) buffer: BufferId,
-    pub(crate) base: Dim,
-    pub(crate) strides: FxHashMap<VarId, Dim>,
+pub struct Affine {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// The place where all variables are 0.
+    pub base: Dim,
+    /// Elements from one value of a variable to the next; variables that move nothing are left out.
+    pub strides: FxHashMap<VarId, Dim>,
 }
 
 impl Affine {
-    pub(crate) fn stride(&self, var: VarId) -> Dim {
+    /// Elements from one value of the variable to the next.
+    pub fn stride(&self, var: VarId) -> Dim {
         self.strides.get(&var).cloned().unwrap_or(Dim::constant(0))
     }
 }
 
-/// A sum of products, its loops by role.
+/// A sum of products, its loops by role. The factors are any expressions of the sum's dtype: elements, casts of them, choices,
+/// what is computed from elements.
 #[derive(Clone, Debug)]
-pub(crate) struct Product {
-    pub(crate) reduction: Reduction,
-    pub(crate) loops: Vec<(VarId, Dim, Role)>,
-    pub(crate) left: Expr,
-    pub(crate) right: Expr,
-    pub(crate) target: Affine,
+pub struct Product {
+    /// The sum.
+    pub reduction: Reduction,
+    /// The loops with their extents, outermost first.
+    pub loops: Vec<(VarId, Dim, Role)>,
+    /// The factor whose free loops are M.
+    pub left: Expr,
+    /// The factor whose free loops are N.
+    pub right: Expr,
+    /// Where the sum stands.
+    pub target: Affine,
+}
+
+/// A nest that is a sum of products, and what is known inside its loops.
+#[derive(Debug)]
+pub struct ProductNest {
+    /// The nest, simplified; a loop that is used by its digits is several loops.
+    pub nest: Nest,
+    /// The product it is.
+    pub product: Product,
+    /// Has the nest's loops entered.
+    pub scope: Scope,
+}
+
+impl ProductNest {
+    /// The sum of products a nest is. Loops that are cut into digits get new variables of `func`.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn of(nest: &Nest, func: &mut PrimFunc) -> Result<ProductNest, Declined> {
+        if nest.reduction().is_none() {
+            return Err(Declined("no update of one element"));
+        }
+        let mut nest = nest.clone().with_digits(func);
+        let mut scope = Scope::new(func);
+        for inner in &nest.loops {
+            scope.enter_loop(inner.var, func.var(inner.var).dtype, &Expr::int(0), &inner.extent);
+        }
+        nest.body = simplify_in(&mut scope, func, &nest.body);
+        nest.init = nest.init.map(|init| simplify_in(&mut scope, func, &init));
+        let product = Product::of(&nest, &mut scope, func)?;
+        Ok(ProductNest { nest, product, scope })
+    }
+
+    /// The access as a sum over the loops; `None` where it is none, or an index is checked or read from memory.
+    pub fn affine(&mut self, func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
+        affine(&mut self.scope, func, &self.nest.loops, buffer, indices)
+    }
 }
 
 impl Product {
@@ -57,10 +105,6 @@ impl Product {
         let reduction = nest.reduction().ok_or(Declined("no update of one element"))?;
         if reduction.combine != BinaryOp::Add || nest.predicate.is_some() {
             return Err(Declined("no unconditional sum"));
-        }
-        let dtype = func.buffer(reduction.buffer).dtype;
-        if dtype != DType::FLOAT32 && dtype != DType::FLOAT64 {
-            return Err(Declined("the sum's dtype has no matrix product"));
         }
         let Expr::Binary { op: BinaryOp::Mul, left, right } = &reduction.value else {
             return Err(Declined("what is summed is no product"));
@@ -91,6 +135,22 @@ impl Product {
             return Err(Declined("nothing is summed over"));
         }
         Ok(Product { reduction, loops, left, right, target })
+    }
+
+    /// Makes the factor of the loop that is contiguous in the result the right one.
+    pub fn orient(&mut self) {
+        let contiguous =
+            |(var, _, role): &(VarId, Dim, Role)| *role == Role::M && self.target.stride(*var).as_constant() == Some(1);
+        if self.loops.iter().any(contiguous) {
+            std::mem::swap(&mut self.left, &mut self.right);
+            for (_, _, role) in &mut self.loops {
+                *role = match *role {
+                    Role::M => Role::N,
+                    Role::N => Role::M,
+                    other => other,
+                };
+            }
+        }
     }
 }
 

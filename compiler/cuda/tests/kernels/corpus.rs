@@ -12,7 +12,7 @@ use rx_interp::Limits;
 use rx_syntax::Document;
 use rx_syntax::document::{FileKind, FunctionKind, ItemKind};
 use rx_tensor::{Scalar, Tensor};
-use rx_tir::PrimFunc;
+use rx_tir::{BinaryOp, Expr, PrimFunc, Stmt};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -186,6 +186,19 @@ impl Table {
     }
 }
 
+/// Whether a sum is rounded to 16 bits after each of its terms, as the function has it. The rule of products sums in `float32`
+/// and rounds once: what lies between the two is the interpreter's error, which grows with the number of terms.
+fn sums_in_16_bits(func: &PrimFunc) -> bool {
+    let mut found = false;
+    func.body.walk(&mut |stmt| {
+        if let Stmt::Store { buffer, value: Expr::Binary { op: BinaryOp::Add, left, .. }, .. } = stmt {
+            let is_sum = matches!(&**left, Expr::Load { buffer: of, .. } if of == buffer);
+            found |= is_sum && func.buffer(*buffer).dtype.is_float() && func.buffer(*buffer).dtype.bits == 16;
+        }
+    });
+    found
+}
+
 /// A function with small arguments: integers are 0 or 1, as most of them index something. Its name is its place.
 fn case(place: &str, func: &PrimFunc) -> Result<Case, String> {
     let mut shapes = Vec::new();
@@ -202,7 +215,8 @@ fn case(place: &str, func: &PrimFunc) -> Result<Case, String> {
         return Err("its arguments are large".to_owned());
     }
     let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
-    let mut case = Case::new(place, func.clone(), &shapes).within(2e-2);
+    let tolerance = if sums_in_16_bits(func) { 5e-2 } else { 2e-2 };
+    let mut case = Case::new(place, func.clone(), &shapes).within(tolerance);
     let scalars = func.scalar_params().map(|var| match func.var(var).dtype {
         dtype if dtype.is_float() => Scalar::Float(EXTENT as f64),
         dtype if dtype.is_bool() => Scalar::Int(1),

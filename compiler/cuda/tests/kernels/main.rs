@@ -6,10 +6,13 @@ mod built;
 mod case;
 mod compiled;
 mod corpus;
+mod cubin;
 mod device;
 mod nvrtc;
 mod operators;
+mod products;
 mod simulated;
+mod templates;
 mod written;
 
 use case::Case;
@@ -23,6 +26,11 @@ fn made() -> Vec<Case> {
 
 /// Prints the functions of some cases as one text.
 fn source(cases: &[Case]) -> rx_cuda::CudaSource {
+    source_for(cases, &rx_cuda::rules::Target::default())
+}
+
+/// The same for a target.
+fn source_for(cases: &[Case], target: &rx_cuda::rules::Target) -> rx_cuda::CudaSource {
     let funcs: Vec<_> = cases.iter().map(|case| &case.func).collect();
-    rx_cuda::module(&funcs, &rx_cuda::rules::Target::default()).unwrap_or_else(|error| panic!("{error}"))
+    rx_cuda::module(&funcs, target).unwrap_or_else(|error| panic!("{error}"))
 }

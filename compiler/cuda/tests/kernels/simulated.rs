@@ -27,7 +27,12 @@ fn run(simulator: &Simulator, cases: &[Case], order: Order) -> Vec<Outcome> {
 
 /// Panics with all cases that do not agree, or depend on the order of their threads.
 pub fn agree(cases: &[Case]) {
-    let source = crate::source(cases);
+    agree_for(cases, &rx_cuda::rules::Target::default());
+}
+
+/// The same of what is printed for a target.
+pub fn agree_for(cases: &[Case], target: &rx_cuda::rules::Target) {
+    let source = crate::source_for(cases, target);
     let Some(simulator) = simulator(&source) else { return };
     let results = [Order::Ascending, Order::Descending, Order::Shuffled(7)].map(|order| run(&simulator, cases, order));
     let mut failures = Vec::new();

@@ -1,0 +1,64 @@
+//! Matrix products and convolutions: any sum of products whose factors have loops of their own, by tiles.
+//!
+//! What a loop is for follows from where it occurs ([`rx_schedule::ProductNest`]): in both factors and the result it is batch,
+//! in one factor and the result a row or a column, in both factors a sum. All rows are one linear index, and so are all columns
+//! and all summed values; a factor's element is computed from the loops' values at such indices, whatever its expression is. So a
+//! convolution is the implicit product of its weights and windows, and operands may be transposed, cast, dequantised, padded.
+//!
+//! Reads of 16 bytes take for granted that buffers begin at multiples of 16 bytes, as every allocation of a device does.
+//!
+//! What is not here yet: `wgmma` and TMA of sm_90a, which the table of [`tiles`] would have as another unit; transposed
+//! convolutions by output phase (they are gathered, with products by 0); tiles that overlap windows share.
+//!
+//! - [`problem`]: the product, and what follows it element by element ([`super::epilogue`]).
+//! - [`tiles`]: tile sizes, and how they are chosen.
+//! - [`kernel`]: the loop over tiles; [`operand`] brings them, [`threads`] or tensor cores ([`warps`]) multiply them.
+//! - [`narrow`]: index arithmetic in 32 bits.
+//! - [`parts`]: sums cut into parts, where there are few tiles.
+
+pub(super) mod kernel;
+mod narrow;
+mod operand;
+mod parts;
+pub(super) mod problem;
+mod threads;
+pub(super) mod tiles;
+mod warps;
+pub(super) mod words;
+
+use super::{Declined, KernelBody, Rule, Schedule, Scratch, Task};
+use kernel::{TiledProduct, partial_type};
+use parts::PartSums;
+use problem::Problem;
+use rx_tir::Expr;
+use std::rc::Rc;
+
+/// The rule.
+pub(super) const RULE: Rule = Rule {
+    name: "gemm",
+    summary: "Matrix products and convolutions by tiles in shared memory, on tensor cores where they are.",
+    take,
+};
+
+fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
+    let problem = Problem::of(task)?;
+    if problem.is_empty_side() {
+        return Err(Declined::because("one factor has no rows of its own"));
+    }
+    let choice = tiles::choose(&problem, task.target)?;
+    let (tiling, parts) = (choice.tiling, choice.parts);
+    let problem = Rc::new(problem);
+    let product = TiledProduct::new(Rc::clone(&problem), tiling, parts).map_err(Declined)?;
+    let (m, n, k) = (tiling.m, tiling.n, tiling.k);
+    let (unit, brought, behind) = (tiling.unit.text(), product.note(), problem.epilogue.note());
+    let note = format!("tiles of {m}x{n}x{k}, {unit}; {}; {brought}{behind}", choice.reason);
+    let mut kernels: Vec<Box<dyn KernelBody>> = vec![Box::new(product)];
+    let mut scratch = Vec::new();
+    if parts > 1 {
+        let (_, bytes) = partial_type(&tiling, problem.dtype).map_err(Declined)?;
+        let bytes = PartSums::elements(&problem) * Expr::int(bytes * parts);
+        scratch.push(Scratch { name: "parts", bytes });
+        kernels.push(Box::new(PartSums { problem: Rc::clone(&problem), tiling, parts }));
+    }
+    Ok(Schedule { taken: problem.epilogue.taken, kernels, scratch, note })
+}

@@ -1,0 +1,372 @@
+//! The kernel of a tiled product: tiles of the factors go through shared memory in a ring of stages, one barrier for each
+//! tile, while the tile before is multiplied.
+
+use super::operand::Operand;
+use super::problem::{Initial, Problem};
+use super::tiles::{Tiling, Unit, sum_type};
+use super::words::{OWN_NAMES, Words, tiles_of};
+use super::{threads, warps};
+use crate::printer::{Kernel, expr, types};
+use crate::rules::KernelBody;
+use crate::rules::epilogue::Packs;
+use crate::source::LaunchShape;
+use rx_base::DType;
+use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use std::rc::Rc;
+
+/// Tiles of the result whose blocks run one after the other share as many rows.
+const GROUP: i64 = 8;
+
+/// A tiled product.
+pub(crate) struct TiledProduct {
+    pub(crate) problem: Rc<Problem>,
+    pub(crate) tiling: Tiling,
+    /// How many parts the sum is cut into, each for blocks of its own; more than one are added by [`PartSums`].
+    pub(crate) parts: i64,
+    pub(crate) shared_bytes: u32,
+}
+
+impl TiledProduct {
+    /// # Errors
+    /// Where a dtype has no sum.
+    pub(crate) fn new(problem: Rc<Problem>, tiling: Tiling, parts: i64) -> Result<TiledProduct, String> {
+        let mut product = TiledProduct { problem, tiling, parts, shared_bytes: 0 };
+        let [a, b] = product.operands()?;
+        product.shared_bytes = u32::try_from(a.shared_bytes() + b.shared_bytes()).map_err(|error| error.to_string())?;
+        Ok(product)
+    }
+
+    fn operands(&self) -> Result<[Operand<'_>; 2], String> {
+        let Problem { a, b, m, n, k, dtype, .. } = &*self.problem;
+        Ok([
+            Operand::new('a', a, (m, self.tiling.m), k, self.tiling, *dtype)?,
+            Operand::new('b', b, (n, self.tiling.n), k, self.tiling, *dtype)?,
+        ])
+    }
+
+    /// Tiles of the sum that each part has; not known where the sum is whole.
+    fn tiles_of_part(&self) -> Option<i64> {
+        let tiles = (self.problem.k.constant()? + self.tiling.k - 1) / self.tiling.k;
+        Some((tiles + self.parts - 1) / self.parts)
+    }
+
+    /// How each factor is brought, for the schedule's note.
+    pub(crate) fn note(&self) -> String {
+        let Ok(operands) = self.operands() else { return String::new() };
+        operands.map(|one| one.comment()).join("; ")
+    }
+}
+
+impl KernelBody for TiledProduct {
+    fn func(&self) -> Option<&PrimFunc> {
+        Some(&self.problem.func)
+    }
+
+    fn shape(&self) -> LaunchShape {
+        let Problem { batch, m, n, .. } = &*self.problem;
+        let blocks = tiles_of(m.extent(), self.tiling.m) * tiles_of(n.extent(), self.tiling.n) * batch.extent();
+        let threads = u32::try_from(self.tiling.threads()).unwrap_or(u32::MAX);
+        LaunchShape {
+            grid: [blocks * Expr::int(self.parts), Expr::int(1), Expr::int(1)],
+            block: [threads, 1, 1],
+            shared_bytes: self.shared_bytes,
+        }
+    }
+
+    fn statements(&self) -> Vec<&Stmt> {
+        self.problem.statements.iter().take(if self.parts > 1 { 1 } else { usize::MAX }).collect()
+    }
+
+    fn kept(&self) -> Vec<BufferId> {
+        match self.parts {
+            1 => self.problem.epilogue.kept(),
+            _ => vec![self.problem.buffer],
+        }
+    }
+
+    fn least_blocks(&self) -> u32 {
+        // While one waits at its barrier, another multiplies. The largest tiles need what is left of the registers.
+        if self.tiling.m * self.tiling.n == 128 * 128 { 2 } else { 1 }
+    }
+
+    fn own_names(&self) -> &'static [&'static str] {
+        OWN_NAMES
+    }
+
+    fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
+        let problem = &*self.problem;
+        let operands = self.operands()?;
+        let sum_is_whole = problem.k.constant().is_some_and(|extent| extent % self.tiling.k == 0) && self.parts == 1;
+        let mut words = Words::new(kernel, problem, sum_is_whole)?;
+        let part = self.which_tile(kernel, &mut words)?;
+        self.declare(kernel, &words, &operands)?;
+        let Tiling { k: depth, stages, .. } = self.tiling;
+        let (sum0, index) = (words.sum0.clone(), words.index);
+        let (first, tiles) = match (&part, self.tiles_of_part()) {
+            (Some(part), Some(tiles)) => (format!("{part} * {}", tiles * depth), tiles.to_string()),
+            _ => {
+                let tiles = kernel.operand(&tiles_of(problem.k.extent(), depth), expr::RELATION + 1)?;
+                (String::new(), tiles)
+            }
+        };
+        kernel.open(&format!("for ({index} tile = {}; tile < {tiles}; ++tile) {{", 1 - stages));
+        kernel.line(&format!("const {index} coming = tile + {};", stages - 1));
+        let has_copies = operands.iter().any(|one| !one.is_staged());
+        kernel.open("if (tile >= 0) {");
+        if has_copies {
+            kernel.need("rx_copy16");
+            kernel.line(&format!("rx_copies_arrive<{}>();", stages - 2));
+        }
+        kernel.line("__syncthreads();");
+        kernel.close();
+        kernel.line("// The next tile goes where the one before this was multiplied.");
+        for operand in &operands {
+            let at = usize::from(operand.side == 'b');
+            let (to, tile) = (&words.to[at], &words.tiles[at]);
+            let element = operand.element;
+            kernel.line(&format!("{element}* {to} = {tile} + coming % {stages} * {};", operand.elements()));
+        }
+        let first = if part.is_some() { format!("{first} + ") } else { String::new() };
+        kernel.line(&format!("const {index} {sum0} = {first}coming * {depth};"));
+        kernel.open(&format!("if (coming < {tiles}) {{"));
+        for operand in &operands {
+            kernel.line(&format!("// {}.", operand.comment()));
+            operand.load(kernel, &words)?;
+        }
+        kernel.close();
+        if has_copies {
+            kernel.line("rx_copies_end();");
+        }
+        kernel.open("if (tile >= 0) {");
+        kernel.line(&format!("const int slot = tile % {stages};"));
+        match self.tiling.unit {
+            Unit::Threads { .. } => threads::multiply(kernel, &words, self.tiling, &operands)?,
+            Unit::Warps { .. } => warps::multiply(kernel, &words, self.tiling, &operands)?,
+        }
+        kernel.close();
+        if operands.iter().any(Operand::is_staged) {
+            kernel.open(&format!("if (coming < {tiles}) {{"));
+            operands.iter().for_each(|operand| operand.store(kernel, &words));
+            kernel.close();
+        }
+        kernel.close();
+        self.finish(kernel, &words, part.as_deref())
+    }
+}
+
+impl TiledProduct {
+    /// Prints which tile, batch and part of the sum a block has; gives the part's name.
+    fn which_tile(&self, kernel: &mut Kernel<'_>, words: &mut Words) -> Result<Option<String>, String> {
+        let problem = &*self.problem;
+        let Tiling { m, n, .. } = self.tiling;
+        let mut fresh = |name: &str| kernel.fresh_name(name);
+        let (tiles_m, tiles_n, block) = (fresh("tiles_m"), fresh("tiles_n"), fresh("block"));
+        let (tile_m, tile_n) = (fresh("tile_m"), fresh("tile_n"));
+        let part = (self.parts > 1).then(|| fresh("part"));
+        let batch = fresh("batch");
+        let rows = kernel.operand(&tiles_of(problem.m.extent(), m), 0)?;
+        let columns = kernel.operand(&tiles_of(problem.n.extent(), n), 0)?;
+        kernel.line(&format!("const int {tiles_m} = {rows}, {tiles_n} = {columns};"));
+        kernel.line(&format!("int {block} = blockIdx.x;"));
+        if let Some(part) = &part {
+            kernel.line(&format!("const int {part} = {block} % {};", self.parts));
+            kernel.line(&format!("{block} /= {};", self.parts));
+        }
+        if !problem.batch.loops.is_empty() {
+            kernel.line(&format!("const int {batch} = {block} / ({tiles_m} * {tiles_n});"));
+            kernel.line(&format!("{block} %= {tiles_m} * {tiles_n};"));
+            words.decode(kernel, &problem.batch, &batch, &|_| true)?;
+        }
+        // Blocks that run together share factors in the cache.
+        kernel.line(&format!(
+            "// Blocks go down {GROUP} tiles, then to the next column of tiles: so neighbours share factors."
+        ));
+        let (group, height) = (kernel.fresh_name("group"), kernel.fresh_name("height"));
+        kernel.line(&format!("const int {group} = {block} / ({GROUP} * {tiles_n}) * {GROUP};"));
+        kernel.line(&format!("const int {height} = {tiles_m} - {group} < {GROUP} ? {tiles_m} - {group} : {GROUP};"));
+        kernel.line(&format!("const int {tile_m} = {group} + {block} % ({GROUP} * {tiles_n}) % {height};"));
+        kernel.line(&format!("const int {tile_n} = {block} % ({GROUP} * {tiles_n}) / {height};"));
+        let (index, row0, column0) = (words.index, &words.row0, &words.column0);
+        kernel.line(&format!("const {index} {row0} = ({index}){tile_m} * {m}, {column0} = ({index}){tile_n} * {n};"));
+        if let (Some(part), Some(tiles)) = (&part, self.tiles_of_part()) {
+            let end = kernel.fresh_name("sum_end");
+            let (length, all) = (tiles * self.tiling.k, words.sum_end.clone());
+            kernel.line("// The part's summed values end here.");
+            kernel
+                .line(&format!("const int {end} = ({part} + 1) * {length} < {all} ? ({part} + 1) * {length} : {all};"));
+            words.sum_end = end;
+        }
+        Ok(part)
+    }
+
+    /// Shared memory, registers of chunks on their way, sums.
+    fn declare(&self, kernel: &mut Kernel<'_>, words: &Words, [a, b]: &[Operand<'_>; 2]) -> Result<(), String> {
+        kernel.need("RX_SHARED");
+        let shared = kernel.fresh_name("shared");
+        kernel.line(&format!("RX_SHARED({shared});"));
+        for (operand, tile, offset) in [(a, &words.tiles[0], 0), (b, &words.tiles[1], a.shared_bytes())] {
+            let element = operand.element;
+            let at = if offset == 0 { shared.clone() } else { format!("({shared} + {offset})") };
+            let size = format!("{} tiles of {} elements", self.tiling.stages, operand.elements());
+            kernel.line(&format!("{element}* {tile} = ({element}*){at};  // {size}"));
+            operand.declare(kernel, words);
+        }
+        match self.tiling.unit {
+            Unit::Threads { .. } => threads::declare(kernel, words, self.tiling, self.problem.dtype),
+            Unit::Warps { .. } => warps::declare(kernel, words, self.tiling),
+        }
+    }
+
+    /// Does with each sum what follows, or stores it as a part.
+    fn finish(&self, kernel: &mut Kernel<'_>, words: &Words, part: Option<&str>) -> Result<(), String> {
+        let problem = &*self.problem;
+        let partial = match part {
+            None => None,
+            Some(part) => {
+                let (ctype, _) = partial_type(&self.tiling, problem.dtype)?;
+                let name = kernel.scratch_buffer(0, "parts", ctype);
+                let batch = match problem.batch.loops.is_empty() {
+                    true => part.to_owned(),
+                    false => {
+                        let extent = kernel.operand(&problem.batch.extent(), expr::PRODUCT + 1)?;
+                        let batch = kernel_batch(kernel, problem, words)?;
+                        format!("({part} * {extent} + {batch})")
+                    }
+                };
+                let [m, n, _] = &words.ends;
+                let (row, column) = (&words.row, &words.column);
+                Some(format!("{name}[((long long){batch} * {m} + {row}) * {n} + {column}]"))
+            }
+        };
+        kernel.line("// The tile's elements.");
+        let ragged = [(&problem.m, self.tiling.m), (&problem.n, self.tiling.n)];
+        let ragged = ragged.map(|(axis, tile)| axis.constant().is_none_or(|extent| extent % tile != 0));
+        let elements = Elements { problem, words, ragged, partial };
+        match self.tiling.unit {
+            Unit::Threads { .. } => threads::elements(kernel, &elements, self.tiling),
+            Unit::Warps { .. } => warps::elements(kernel, &elements, self.tiling),
+        }
+    }
+}
+
+/// The batch's linear index again, from its loops.
+fn kernel_batch(kernel: &mut Kernel<'_>, problem: &Problem, _words: &Words) -> Result<String, String> {
+    let mut index: Option<Expr> = None;
+    for (var, extent) in &problem.batch.loops {
+        let value = problem.func.var_expr(*var).cast(DType::INT64);
+        index = Some(match index {
+            None => value,
+            Some(index) => index * extent.clone() + value,
+        });
+    }
+    kernel.operand(&index.unwrap_or(Expr::int(0)), expr::POSTFIX)
+}
+
+/// The type of a part of a sum in memory, and its bytes.
+pub(crate) fn partial_type(tiling: &Tiling, dtype: DType) -> Result<(&'static str, i64), String> {
+    match tiling.unit {
+        Unit::Threads { .. } => sum_type(dtype),
+        Unit::Warps { kind: super::tiles::Fragment::I8 { .. }, .. } => Ok(("int", 4)),
+        Unit::Warps { .. } => Ok(("float", 4)),
+    }
+}
+
+/// What a finished sum is added to, and what follows.
+pub(crate) fn finish_element(
+    kernel: &mut Kernel<'_>,
+    problem: &Problem,
+    sum: &str,
+    packs: Option<&Packs>,
+) -> Result<(), String> {
+    let dtype = problem.dtype;
+    let ctype = kernel.ctype(dtype)?;
+    let (wrapping, _) = sum_type(dtype)?;
+    let of_integers = !matches!(wrapping, "float" | "double");
+    let initial = match &problem.initial {
+        Initial::Zero => None,
+        Initial::Value(value) => Some(kernel.assigned(value, dtype)?),
+        Initial::Kept => {
+            let place = kernel.place(problem.buffer, &problem.indices)?;
+            Some(types::from_storage(dtype, &place))
+        }
+    };
+    let total = match (initial, of_integers) {
+        (None, false) => sum.to_owned(),
+        (None, true) => format!("({ctype}){sum}"),
+        (Some(initial), false) => format!("{initial} + {sum}"),
+        (Some(initial), true) => format!("({ctype})(({wrapping})({initial}) + ({wrapping}){sum})"),
+    };
+    problem.epilogue.print(kernel, &problem.func, &total, packs)
+}
+
+/// The elements of a tile that a thread has.
+pub(crate) struct Elements<'p> {
+    pub(crate) problem: &'p Problem,
+    pub(crate) words: &'p Words,
+    /// Whether the last tiles of rows and of columns reach beyond the end.
+    ragged: [bool; 2],
+    /// Where a part of a sum is stored.
+    partial: Option<String>,
+}
+
+impl Elements<'_> {
+    /// Opens what is done of a row where it is one.
+    pub(crate) fn open_row(&self, kernel: &mut Kernel<'_>, row: &str) -> Result<(), String> {
+        self.open(kernel, 0, row)
+    }
+
+    /// Opens what is done of a column where it is one.
+    fn open_column(&self, kernel: &mut Kernel<'_>, column: &str) -> Result<(), String> {
+        self.open(kernel, 1, column)
+    }
+
+    /// Prints what is done with the `width` neighbours of a row that begin at `first` of the tile's columns. `sum` is the text
+    /// of the sum of the one that `e` counts.
+    pub(crate) fn neighbours(&self, kernel: &mut Kernel<'_>, first: &str, width: i64, sum: &str) -> Result<(), String> {
+        let (problem, epilogue) = (self.problem, &self.problem.epilogue);
+        let even =
+            problem.n.last().is_some_and(|(_, extent)| extent.as_int().is_some_and(|extent| extent % width == 0));
+        let together = self.partial.is_none() && even && width > 1;
+        let packs = match together {
+            false => None,
+            true => {
+                // A group of neighbours is whole or none of it is there.
+                self.open_column(kernel, first)?;
+                epilogue.packs(kernel, &problem.func, problem.n.last(), (width, "e"))
+            }
+        };
+        kernel.line("#pragma unroll");
+        kernel.open(&format!("for (int e = 0; e < {width}; ++e) {{"));
+        self.open_column(kernel, &format!("{first} + e"))?;
+        match &self.partial {
+            Some(place) => kernel.line(&format!("{place} = {sum};")),
+            None => finish_element(kernel, problem, sum, packs.as_ref())?,
+        }
+        kernel.close();
+        kernel.close();
+        if let Some(packs) = &packs {
+            epilogue.store(kernel, &problem.func, packs)?;
+        }
+        if together {
+            kernel.close();
+        }
+        Ok(())
+    }
+
+    fn open(&self, kernel: &mut Kernel<'_>, side: usize, value: &str) -> Result<(), String> {
+        let words = self.words;
+        let (name, zero, axis) = match side {
+            0 => (&words.row, &words.row0, &self.problem.m),
+            _ => (&words.column, &words.column0, &self.problem.n),
+        };
+        kernel.line(&format!("const {} {name} = {zero} + {value};", words.index));
+        match self.ragged[side] {
+            true => kernel.open(&format!("if ({name} < {}) {{", words.ends[side])),
+            false => kernel.open("{"),
+        }
+        match self.partial.is_some() {
+            true => Ok(()),
+            false => words.decode(kernel, axis, name, &|var| !words.is_twin(var)),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Index arithmetic in 32 bits where every value on the way fits: a device divides and multiplies wide integers in many steps.
+
+use rustc_hash::FxHashMap;
+use rx_base::DType;
+use rx_tir::rewrite::map_expr;
+use rx_tir::{BinaryOp, Expr, PrimFunc, VarId};
+
+/// Loops of known extents, and variables of 32 bits for their values.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Twins {
+    /// By loop: its extent, its twin.
+    of: FxHashMap<VarId, (i64, VarId)>,
+}
+
+/// An expression of 32 bits with the least and the largest value it can have.
+struct Ranged {
+    expr: Expr,
+    low: i64,
+    high: i64,
+}
+
+impl Twins {
+    /// Twins of the loops whose extents are known.
+    pub(crate) fn of<'l>(loops: impl Iterator<Item = &'l (VarId, Expr)>, func: &mut PrimFunc) -> Twins {
+        let mut twins = Twins::default();
+        for (var, extent) in loops {
+            if let Some(extent) = extent.as_int().filter(|extent| *extent < i64::from(i32::MAX))
+                && func.var(*var).dtype == DType::INT64
+            {
+                let twin = func.add_var(func.var(*var).name, DType::INT32);
+                twins.of.insert(*var, (extent, twin));
+            }
+        }
+        twins
+    }
+
+    /// A loop's twin.
+    pub(crate) fn twin(&self, var: VarId) -> Option<VarId> {
+        self.of.get(&var).map(|(_, twin)| *twin)
+    }
+
+    /// The expression, its indices and comparisons in 32 bits where they fit.
+    pub(crate) fn narrowed(&self, expr: &Expr) -> Expr {
+        map_expr(expr, &mut |part| match part {
+            Expr::Load { buffer, dtype, indices } => {
+                Expr::Load { buffer, dtype, indices: indices.iter().map(|index| self.index(index)).collect() }
+            }
+            Expr::Compare { op, left, right } => match (self.ranged(&left), self.ranged(&right)) {
+                (Some(left), Some(right)) => Expr::compare(op, left.expr, right.expr),
+                _ => Expr::Compare { op, left, right },
+            },
+            other => other,
+        })
+    }
+
+    /// An index in 32 bits where it fits.
+    pub(crate) fn index(&self, index: &Expr) -> Expr {
+        self.ranged(index).map_or_else(|| index.clone(), |ranged| ranged.expr)
+    }
+
+    fn ranged(&self, expr: &Expr) -> Option<Ranged> {
+        let (expr, low, high) = match expr {
+            Expr::Int { value, .. } if expr.dtype().is_int() => (int32(*value), *value, *value),
+            Expr::Var { var, dtype: DType::INT64 } => {
+                let (extent, twin) = self.of.get(var)?;
+                (Expr::Var { var: *twin, dtype: DType::INT32 }, 0, (extent - 1).max(0))
+            }
+            Expr::Cast { dtype: DType::INT64 | DType::INT32, value } => return self.ranged(value),
+            Expr::Checked { index, extent, buffer, axis, site } => {
+                let (index, high) = (self.ranged(index)?.expr, extent.as_int()? - 1);
+                let (index, extent) = (Box::new(index), extent.clone());
+                (Expr::Checked { index, extent, buffer: *buffer, axis: *axis, site: *site }, 0, high.max(0))
+            }
+            Expr::Select { condition, then, otherwise } => {
+                let (then, otherwise) = (self.ranged(then)?, self.ranged(otherwise)?);
+                let (low, high) = (then.low.min(otherwise.low), then.high.max(otherwise.high));
+                (Expr::select(self.narrowed(condition), then.expr, otherwise.expr), low, high)
+            }
+            Expr::Binary { op, left, right } if matches!(expr.dtype(), DType::INT64 | DType::INT32) => {
+                let (a, b) = (self.ranged(left)?, self.ranged(right)?);
+                let (low, high) = range(*op, (a.low, a.high), (b.low, b.high))?;
+                (Expr::binary(*op, a.expr, b.expr), low, high)
+            }
+            _ => return None,
+        };
+        let fits = i32::try_from(low).is_ok() && i32::try_from(high).is_ok();
+        fits.then_some(Ranged { expr, low, high })
+    }
+}
+
+fn int32(value: i64) -> Expr {
+    Expr::Int { value, dtype: DType::INT32 }
+}
+
+/// The range of an operation; `None` where it is not told. Ranges fit 32 bits, so that nothing here overflows 64.
+fn range(op: BinaryOp, (a, b): (i64, i64), (c, d): (i64, i64)) -> Option<(i64, i64)> {
+    Some(match op {
+        BinaryOp::Add => (a + c, b + d),
+        BinaryOp::Sub => (a - d, b - c),
+        BinaryOp::Mul => {
+            let corners = [a * c, a * d, b * c, b * d];
+            (corners.iter().copied().min()?, corners.iter().copied().max()?)
+        }
+        BinaryOp::FloorDiv if c == d && c > 0 => (a.div_euclid(c), b.div_euclid(c)),
+        BinaryOp::FloorMod if c == d && c > 0 => (0, c - 1),
+        BinaryOp::TruncDiv | BinaryOp::Div if c == d && c > 0 && a >= 0 => (a / c, b / c),
+        BinaryOp::TruncMod if c == d && c > 0 && a >= 0 => (0, c - 1),
+        BinaryOp::Min => (a.min(c), b.min(d)),
+        BinaryOp::Max => (a.max(c), b.max(d)),
+        _ => return None,
+    })
+}

@@ -1,0 +1,412 @@
+//! A factor's tile: how it lies in shared memory, which thread brings which elements, and how.
+
+use super::problem::{Axis, Element, Factor};
+use super::tiles::{Fragment, Tiling, Unit, sum_type};
+use super::words::Words;
+use crate::printer::{Kernel, expr, types};
+use rx_base::DType;
+use rx_tir::Expr;
+
+/// Along which axis the elements of a chunk stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Along {
+    /// Rows of `A`, columns of `B`.
+    Free,
+    /// The summed values.
+    Sum,
+}
+
+/// How a chunk gets to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// By `cp.async`: 16 bytes that stand together in memory.
+    Copy,
+    /// Read as one, kept in registers while the tile before is multiplied, then stored.
+    Vector,
+    /// As [`Way::Vector`], its elements computed one by one.
+    Gather,
+}
+
+/// A factor's tile.
+pub(crate) struct Operand<'p> {
+    /// `a` or `b`.
+    pub(crate) side: char,
+    factor: &'p Factor,
+    /// Its free loops, and what they are called.
+    free: &'p Axis,
+    /// Its extent of free loops in a tile.
+    pub(crate) rows: i64,
+    sum: &'p Axis,
+    depth: i64,
+    /// Elements of a chunk.
+    pub(crate) chunk: i64,
+    pub(crate) along: Along,
+    way: Way,
+    /// Whether neighbouring threads bring neighbouring rows, not neighbouring summed values.
+    rows_first: bool,
+    /// The type of an element in shared memory.
+    pub(crate) element: &'static str,
+    unit: Unit,
+    threads: i64,
+    stages: i64,
+    /// The buffer type's helper that must be printed.
+    storage: DType,
+}
+
+impl<'p> Operand<'p> {
+    pub(crate) fn new(
+        side: char,
+        factor: &'p Factor,
+        (free, rows): (&'p Axis, i64),
+        sum: &'p Axis,
+        tiling: Tiling,
+        dtype: DType,
+    ) -> Result<Operand<'p>, String> {
+        let in_tile = factor.in_tile(tiling.unit);
+        let contiguous =
+            |element: &Element, axis: &Axis| axis.last().is_some_and(|(var, _)| element.is_contiguous(var));
+        let by_rows = factor.element.as_ref().is_some_and(|element| contiguous(element, free));
+        let by_sums = factor.element.as_ref().is_some_and(|element| contiguous(element, sum));
+        let (mut along, mut chunk, mut way) =
+            (if by_rows && !by_sums { Along::Free } else { Along::Sum }, 1, Way::Gather);
+        let mut rows_first = along == Along::Free;
+        let element = match tiling.unit {
+            Unit::Threads { .. } => {
+                let (ctype, bytes) = sum_type(dtype)?;
+                let axis = if along == Along::Free { free } else { sum };
+                // A value that has its memory's type is read in vectors.
+                let plain = matches!(in_tile, Expr::Load { .. } | Expr::Select { .. }) && types::is_native_float(dtype);
+                if plain && factor.element.as_ref().is_some_and(|one| one.is_in_chunks(axis, 16 / bytes)) {
+                    (way, chunk) = (Way::Vector, 16 / bytes);
+                } else if factor.element.is_none() {
+                    // Computed elements: neighbouring threads on neighbouring rows, whose loops are decoded once.
+                    (along, rows_first) = (Along::Free, true);
+                }
+                ctype
+            }
+            Unit::Warps { kind, .. } => {
+                chunk = 16 / kind.bytes();
+                if kind.bytes() != 2 {
+                    // `ldmatrix` transposes elements of 16 bits only.
+                    along = Along::Sum;
+                }
+                let axis = if along == Along::Free { free } else { sum };
+                let same = types::storage(in_tile.dtype()) == Some(storage_of(kind, side));
+                if same && factor.element.as_ref().is_some_and(|one| one.is_in_chunks(axis, chunk)) {
+                    (way, rows_first) = (Way::Copy, along == Along::Free);
+                }
+                storage_of(kind, side)
+            }
+        };
+        let (depth, unit, stages, threads) = (tiling.k, tiling.unit, tiling.stages, tiling.threads());
+        let storage = in_tile.dtype();
+        Ok(Operand {
+            side,
+            factor,
+            free,
+            rows,
+            sum,
+            depth,
+            chunk,
+            along,
+            way,
+            rows_first,
+            element,
+            unit,
+            threads,
+            stages,
+            storage,
+        })
+    }
+
+    /// Elements from one line of the tile to the next. A line is of a summed value where rows stand together.
+    pub(crate) fn line(&self) -> i64 {
+        match (self.unit, self.along) {
+            // Four elements more let the lines begin in other banks.
+            (Unit::Threads { .. }, _) => self.rows + 16 / self.bytes(),
+            (Unit::Warps { .. }, Along::Free) => self.rows,
+            (Unit::Warps { .. }, Along::Sum) => self.depth,
+        }
+    }
+
+    fn lines(&self) -> i64 {
+        match (self.unit, self.along) {
+            (Unit::Threads { .. }, _) | (Unit::Warps { .. }, Along::Free) => self.depth,
+            (Unit::Warps { .. }, Along::Sum) => self.rows,
+        }
+    }
+
+    /// Elements of a tile in shared memory.
+    pub(crate) fn elements(&self) -> i64 {
+        self.line() * self.lines()
+    }
+
+    /// Bytes of all its tiles.
+    pub(crate) fn shared_bytes(&self) -> i64 {
+        self.elements() * self.bytes() * self.stages
+    }
+
+    fn bytes(&self) -> i64 {
+        match (self.unit, self.element) {
+            (Unit::Warps { kind, .. }, _) => kind.bytes(),
+            (Unit::Threads { .. }, "double" | "unsigned long long") => 8,
+            (Unit::Threads { .. }, _) => 4,
+        }
+    }
+
+    /// Whether its chunks wait in registers.
+    pub(crate) fn is_staged(&self) -> bool {
+        self.way != Way::Copy
+    }
+
+    /// Chunks that a thread brings.
+    fn own(&self) -> i64 {
+        self.rows * self.depth / self.chunk / self.threads
+    }
+
+    /// The type of a chunk.
+    fn chunk_type(&self) -> String {
+        match self.chunk {
+            1 => self.element.to_owned(),
+            chunk => format!("rx_pack<{}, {chunk}>", self.element),
+        }
+    }
+
+    /// Where a chunk stands in its tile, in elements: of a line, a name in the text, and a place on it in chunks. Chunks
+    /// of tiles that tensor cores read are permuted on their line, so that those of eight lines are in different banks.
+    pub(crate) fn place(&self, line: &str, chunk: &str) -> String {
+        let per_line = self.line() / self.chunk;
+        let mixed = match per_line {
+            4 => format!("{line} / 2 % 4"),
+            _ => format!("{line} % 8"),
+        };
+        let chunk = if chunk.contains(' ') { format!("({chunk})") } else { chunk.to_owned() };
+        format!("{line} * {} + ({chunk} ^ {mixed}) * {}", self.line(), self.chunk)
+    }
+
+    /// What brings the tile, for a reader.
+    pub(crate) fn comment(&self) -> String {
+        let what = match self.way {
+            Way::Copy => "16 bytes at a time, copied past the registers",
+            Way::Vector => "16 bytes at a time",
+            Way::Gather => "element by element",
+        };
+        let along = if self.along == Along::Free { "its free axis" } else { "the sum" };
+        format!("{}: {what} along {along}", self.side.to_ascii_uppercase())
+    }
+
+    /// Registers for what a thread brings.
+    pub(crate) fn declare(&self, kernel: &mut Kernel<'_>, words: &Words) {
+        if self.chunk > 1 {
+            kernel.need("rx_pack");
+        }
+        if self.is_staged() {
+            kernel.line(&format!("{} {}[{}];", self.chunk_type(), words.next(self.side), self.own()));
+        }
+    }
+
+    /// Brings the chunks of the tile at `sum0`, to registers or on their way to the tile `to`.
+    pub(crate) fn load(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
+        if let Some(helper) = types::helper(self.storage) {
+            kernel.need(helper);
+        }
+        kernel.line("#pragma unroll");
+        kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", self.own()));
+        self.at(kernel);
+        let (free, sum) = (words.free(self.side), &words.sum_index);
+        let index = words.index;
+        kernel.line(&format!("const {index} {free} = {} + row, {sum} = {} + k;", words.free0(self.side), words.sum0));
+        match self.way {
+            Way::Gather if self.chunk == 1 => {
+                kernel.line(&format!("{} value = 0;", self.element));
+                self.guarded(kernel, words, |operand, kernel| {
+                    let value = operand.value(kernel)?;
+                    kernel.line(&format!("value = {value};"));
+                    Ok(())
+                })?;
+                kernel.line(&format!("{}[i] = value;", words.next(self.side)));
+            }
+            Way::Gather => self.gather(kernel, words)?,
+            Way::Vector => {
+                let chunk = self.chunk_type();
+                kernel.line(&format!("{chunk} value = {{}};"));
+                self.guarded(kernel, words, |operand, kernel| {
+                    let place = operand.chunk_at(kernel)?;
+                    let condition = operand.where_it_counts(kernel)?;
+                    kernel.line(&format!("{condition}value = *(const {chunk}*)&{place};"));
+                    Ok(())
+                })?;
+                kernel.line(&format!("{}[i] = value;", words.next(self.side)));
+            }
+            Way::Copy => {
+                kernel.need("rx_copy16");
+                kernel.line("const void* from = nullptr;");
+                self.guarded(kernel, words, |operand, kernel| {
+                    let place = operand.chunk_at(kernel)?;
+                    let condition = operand.where_it_counts(kernel)?;
+                    kernel.line(&format!("{condition}from = &{place};"));
+                    Ok(())
+                })?;
+                let to = self.destination();
+                kernel.line(&format!("rx_copy16(&{}[{to}], from);", words.to(self.side)));
+            }
+        }
+        kernel.close();
+        Ok(())
+    }
+
+    /// A chunk's elements, each by itself.
+    fn gather(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
+        kernel.line(&format!("{} value = {{}};", self.chunk_type()));
+        kernel.line("#pragma unroll");
+        kernel.open(&format!("for (int j = 0; j < {}; ++j) {{", self.chunk));
+        let moved = if self.along == Along::Free { words.free(self.side) } else { words.sum_index.as_str() };
+        let index = words.index;
+        let inner = format!("{moved}_j");
+        kernel.line(&format!("const {index} {inner} = {moved} + j;"));
+        let words = words.moved(self.side, self.along == Along::Free, &inner);
+        self.guarded(kernel, &words, |operand, kernel| {
+            let value = operand.value(kernel)?;
+            kernel.line(&format!("value.at[j] = {value};"));
+            Ok(())
+        })?;
+        kernel.close();
+        kernel.line(&format!("{}[i] = value;", words.next(self.side)));
+        Ok(())
+    }
+
+    /// Which row and summed value of the tile the chunk `i` of a thread begins at.
+    fn at(&self, kernel: &mut Kernel<'_>) {
+        let (rows, depth, chunk) = (self.rows, self.depth, self.chunk);
+        kernel.line(&format!("const int at = threadIdx.x + i * {};", self.threads));
+        let scaled = |text: String, along: bool| if along && chunk > 1 { format!("{text} * {chunk}") } else { text };
+        let (row, k) = match (self.rows_first, self.along) {
+            (true, Along::Free) => (format!("at % {}", rows / chunk), format!("at / {}", rows / chunk)),
+            (true, Along::Sum) => (format!("at % {rows}"), format!("at / {rows}")),
+            (false, Along::Sum) => (format!("at / {}", depth / chunk), format!("at % {}", depth / chunk)),
+            (false, Along::Free) => (format!("at / {depth}"), format!("at % {depth}")),
+        };
+        let (row, k) = (scaled(row, self.along == Along::Free), scaled(k, self.along == Along::Sum));
+        kernel.line(&format!("const int row = {row}, k = {k};"));
+    }
+
+    /// What `inner` prints, where the element is one of the factor, with the loops' values in scope.
+    fn guarded(
+        &self,
+        kernel: &mut Kernel<'_>,
+        words: &Words,
+        inner: impl FnOnce(&Operand<'_>, &mut Kernel<'_>) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let mut conditions = Vec::new();
+        if self.free.constant().is_none_or(|extent| extent % self.rows != 0) {
+            conditions.push(format!("{} < {}", words.free(self.side), words.free_end(self.side)));
+        }
+        if !words.sum_is_whole {
+            conditions.push(format!("{} < {}", words.sum_index, words.sum_end));
+        }
+        match conditions.is_empty() {
+            true => kernel.open("{"),
+            false => kernel.open(&format!("if ({}) {{", conditions.join(" && "))),
+        }
+        let used = |var: rx_tir::VarId| self.factor.value.uses(var);
+        words.decode(kernel, self.free, words.free(self.side), &used)?;
+        words.decode(kernel, self.sum, &words.sum_index, &used)?;
+        inner(self, kernel)?;
+        kernel.close();
+        Ok(())
+    }
+
+    /// The factor's element as it stands in shared memory.
+    fn value(&self, kernel: &mut Kernel<'_>) -> Result<String, String> {
+        let value = self.factor.in_tile(self.unit);
+        match self.unit {
+            Unit::Threads { .. } => {
+                let text = kernel.operand(value, expr::UNARY)?;
+                Ok(match self.element {
+                    "float" | "double" => text,
+                    wrapping => format!("({wrapping}){text}"),
+                })
+            }
+            Unit::Warps { .. } => raw(kernel, value),
+        }
+    }
+
+    /// The first element of a chunk, in memory.
+    fn chunk_at(&self, kernel: &mut Kernel<'_>) -> Result<String, String> {
+        let element = self.element_of()?;
+        kernel.place(element.buffer, &element.read)
+    }
+
+    fn where_it_counts(&self, kernel: &mut Kernel<'_>) -> Result<String, String> {
+        match &self.element_of()?.counts {
+            None => Ok(String::new()),
+            Some(condition) => Ok(format!("if ({}) ", kernel.operand(condition, 0)?)),
+        }
+    }
+
+    fn element_of(&self) -> Result<&Element, String> {
+        self.factor.element.as_ref().ok_or_else(|| "a factor that is no element".to_owned())
+    }
+
+    /// Where the chunk that begins at `row` and `k` goes.
+    fn destination(&self) -> String {
+        match (self.unit, self.along) {
+            (Unit::Threads { .. }, _) => format!("k * {} + row", self.line()),
+            (Unit::Warps { .. }, Along::Free) => self.place("k", &format!("row / {}", self.chunk)),
+            (Unit::Warps { .. }, Along::Sum) => self.place("row", &format!("k / {}", self.chunk)),
+        }
+    }
+
+    /// Stores what waits in registers to the tile `to`.
+    pub(crate) fn store(&self, kernel: &mut Kernel<'_>, words: &Words) {
+        if !self.is_staged() {
+            return;
+        }
+        kernel.line("#pragma unroll");
+        kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", self.own()));
+        self.at(kernel);
+        let (to, next, place) = (words.to(self.side), words.next(self.side), self.destination());
+        let transposed = matches!(self.unit, Unit::Threads { .. }) && self.along == Along::Sum && self.chunk > 1;
+        match (self.chunk, transposed) {
+            (1, _) => kernel.line(&format!("{to}[{place}] = {next}[i];")),
+            (chunk, true) => {
+                kernel.line("#pragma unroll");
+                let line = self.line();
+                kernel.line(&format!(
+                    "for (int j = 0; j < {chunk}; ++j) {to}[(k + j) * {line} + row] = {next}[i].at[j];"
+                ));
+            }
+            (_, false) => kernel.line(&format!("*({}*)&{to}[{place}] = {next}[i];", self.chunk_type())),
+        }
+        kernel.close();
+    }
+}
+
+/// The type of an element of a fragment, in memory and in shared memory.
+fn storage_of(kind: Fragment, side: char) -> &'static str {
+    match kind {
+        Fragment::F16 => "rx_f16",
+        Fragment::Bf16 => "rx_bf16",
+        Fragment::Tf32 => "float",
+        Fragment::I8 { a_signed, b_signed } => match if side == 'a' { a_signed } else { b_signed } {
+            true => "signed char",
+            false => "unsigned char",
+        },
+    }
+}
+
+/// A value as it lies in memory; an element is not converted there and back.
+fn raw(kernel: &mut Kernel<'_>, value: &Expr) -> Result<String, String> {
+    let dtype = value.dtype();
+    match value {
+        Expr::Load { buffer, indices, .. } => kernel.place(*buffer, indices),
+        Expr::Select { condition, then, otherwise }
+            if matches!(**then, Expr::Load { .. }) && types::helper(dtype).is_some() =>
+        {
+            let condition = kernel.operand(condition, expr::OR)?;
+            let (then, otherwise) = (raw(kernel, then)?, raw(kernel, otherwise)?);
+            Ok(format!("{condition} ? {then} : {otherwise}"))
+        }
+        value => kernel.stored(value, dtype),
+    }
+}

@@ -1,0 +1,85 @@
+//! The sums of a product that was cut into parts: added in the parts' order, so that the result is the same every time.
+
+use super::kernel::{finish_element, partial_type};
+use super::problem::Problem;
+use super::tiles::Tiling;
+use super::words::{OWN_NAMES, Words};
+use crate::printer::{Kernel, expr};
+use crate::rules::KernelBody;
+use crate::source::LaunchShape;
+use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use std::rc::Rc;
+
+/// One thread per element.
+pub(crate) struct PartSums {
+    pub(crate) problem: Rc<Problem>,
+    pub(crate) tiling: Tiling,
+    pub(crate) parts: i64,
+}
+
+impl PartSums {
+    /// Elements of the result.
+    pub(crate) fn elements(problem: &Problem) -> Expr {
+        problem.batch.extent() * problem.m.extent() * problem.n.extent()
+    }
+}
+
+impl KernelBody for PartSums {
+    fn func(&self) -> Option<&PrimFunc> {
+        Some(&self.problem.func)
+    }
+
+    fn shape(&self) -> LaunchShape {
+        LaunchShape::threads(PartSums::elements(&self.problem))
+    }
+
+    fn statements(&self) -> Vec<&Stmt> {
+        self.problem.statements.iter().collect()
+    }
+
+    fn kept(&self) -> Vec<BufferId> {
+        let factors = &self.problem;
+        let mut kept = factors.epilogue.kept();
+        // The factors are read by the kernel before; unless what follows reads them, too.
+        let behind = &factors.statements[1..];
+        let product = crate::rules::buffers_of(&factors.statements[0]);
+        let unused = product
+            .into_iter()
+            .filter(|id| *id != factors.buffer && !behind.iter().any(|stmt| crate::rules::uses(stmt, *id)));
+        kept.extend(unused);
+        kept
+    }
+
+    fn own_names(&self) -> &'static [&'static str] {
+        OWN_NAMES
+    }
+
+    fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
+        let problem = &*self.problem;
+        let words = Words::new(kernel, problem, true)?;
+        let (ctype, _) = partial_type(&self.tiling, problem.dtype)?;
+        let parts = kernel.scratch_buffer(0, "parts", ctype);
+        let elements = PartSums::elements(problem);
+        let count = kernel.operand(&elements, expr::RELATION + 1)?;
+        kernel.line("const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;");
+        kernel.line(&format!("if (thread >= {count}) return;"));
+        let [m, n, _] = &words.ends;
+        let (row, column, index) = (&words.row, &words.column, words.index);
+        kernel
+            .line(&format!("const {index} {row} = ({index})(thread / {n} % {m}), {column} = ({index})(thread % {n});"));
+        if !problem.batch.loops.is_empty() {
+            let batch = kernel.fresh_name("batch");
+            kernel.line(&format!("const {index} {batch} = ({index})(thread / {n} / {m});"));
+            words.decode(kernel, &problem.batch, &batch, &|var| !words.is_twin(var))?;
+        }
+        words.decode(kernel, &problem.m, row, &|var| !words.is_twin(var))?;
+        words.decode(kernel, &problem.n, column, &|var| !words.is_twin(var))?;
+        let sums = &words.sums;
+        kernel.line(&format!("{ctype} {sums} = {parts}[thread];"));
+        kernel.line(&format!(
+            "for (int i = 1; i < {}; ++i) {sums} += {parts}[i * (long long){count} + thread];",
+            self.parts
+        ));
+        finish_element(kernel, problem, sums, None)
+    }
+}

@@ -1,0 +1,130 @@
+//! Sums in fragments of tensor cores: `ldmatrix` reads what `mma.sync` multiplies. Both count in steps of 32 bytes of the
+//! sum, whatever the elements are (PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type" and its like).
+
+use super::kernel::Elements;
+use super::operand::{Along, Operand};
+use super::tiles::{Fragment, Tiling, Unit};
+use super::words::Words;
+use crate::printer::Kernel;
+
+/// Rows and columns of a fragment of the result.
+const ROWS: i64 = 16;
+const COLUMNS: i64 = 8;
+
+/// What a warp has of a tile.
+struct Share {
+    kind: Fragment,
+    /// Rows and columns of a warp.
+    rows: i64,
+    columns: i64,
+    /// The warp's first row and column in the tile.
+    row: String,
+    column: String,
+}
+
+fn share(tiling: Tiling) -> Result<Share, String> {
+    let Unit::Warps { m, n, kind } = tiling.unit else { return Err("a tile without warps".to_owned()) };
+    let (rows, columns) = (tiling.m / m, tiling.n / n);
+    Ok(Share { kind, rows, columns, row: format!("warp / {n} * {rows}"), column: format!("warp % {n} * {columns}") })
+}
+
+pub(super) fn declare(kernel: &mut Kernel<'_>, words: &Words, tiling: Tiling) -> Result<(), String> {
+    let share = share(tiling)?;
+    kernel.line("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;");
+    let ctype = if matches!(share.kind, Fragment::I8 { .. }) { "int" } else { "float" };
+    kernel.line(&format!("{ctype} {}[{}][{}][4] = {{}};", words.sums, share.rows / ROWS, share.columns / COLUMNS));
+    Ok(())
+}
+
+/// Multiplies the tiles in `slot`.
+pub(super) fn multiply(
+    kernel: &mut Kernel<'_>,
+    words: &Words,
+    tiling: Tiling,
+    [a, b]: &[Operand<'_>; 2],
+) -> Result<(), String> {
+    kernel.need("rx_ldmatrix");
+    let share = share(tiling)?;
+    let Share { kind, rows, columns, row, column } = &share;
+    let (of_rows, of_columns) = (rows / ROWS, columns / COLUMNS);
+    let chunk = a.chunk;
+    kernel.line(&format!("const {}* from_a = {} + slot * {};", a.element, words.tiles[0], a.elements()));
+    kernel.line(&format!("const {}* from_b = {} + slot * {};", b.element, words.tiles[1], b.elements()));
+    kernel.line("#pragma unroll");
+    kernel.open(&format!("for (int k = 0; k < {}; ++k) {{", tiling.k / (2 * chunk)));
+    kernel.line(&format!("unsigned of_a[{of_rows}][4], of_b[{of_columns}][2];"));
+    kernel.line("#pragma unroll");
+    kernel.open(&format!("for (int i = 0; i < {of_rows}; ++i) {{"));
+    let (helper, line, at) = match a.along {
+        Along::Sum => ("rx_ldmatrix", format!("{row} + i * 16 + lane % 16"), "k * 2 + lane / 16".to_owned()),
+        Along::Free => (
+            "rx_ldmatrix_transposed",
+            "k * 16 + lane / 16 * 8 + lane % 8".to_owned(),
+            format!("({row}) / 8 + i * 2 + lane / 8 % 2"),
+        ),
+    };
+    kernel.line(&format!("const int line = {line}, chunk = {at};"));
+    kernel.line(&format!("{helper}(of_a[i], &from_a[{}]);", a.place("line", "chunk")));
+    kernel.close();
+    kernel.line("#pragma unroll");
+    kernel.open(&format!("for (int j = 0; j < {}; ++j) {{", of_columns / 2));
+    kernel.line("unsigned both[4];");
+    let (helper, line, at) = match b.along {
+        Along::Sum => {
+            ("rx_ldmatrix", format!("{column} + j * 16 + lane / 16 * 8 + lane % 8"), "k * 2 + lane / 8 % 2".to_owned())
+        }
+        Along::Free => {
+            ("rx_ldmatrix_transposed", "k * 16 + lane % 16".to_owned(), format!("({column}) / 8 + j * 2 + lane / 16"))
+        }
+    };
+    kernel.line(&format!("const int line = {line}, chunk = {at};"));
+    kernel.line(&format!("{helper}(both, &from_b[{}]);", b.place("line", "chunk")));
+    kernel.line("of_b[2 * j][0] = both[0], of_b[2 * j][1] = both[1];");
+    kernel.line("of_b[2 * j + 1][0] = both[2], of_b[2 * j + 1][1] = both[3];");
+    kernel.close();
+    if *kind == Fragment::Tf32 {
+        kernel.need("rx_to_tf32");
+        kernel.line("// The multiplication would cut what is more than 10 bits of fraction off.");
+        kernel.line("#pragma unroll");
+        kernel.line(&format!(
+            "for (int i = 0; i < {}; ++i) of_a[i / 4][i % 4] = rx_to_tf32(of_a[i / 4][i % 4]);",
+            of_rows * 4
+        ));
+        kernel.line("#pragma unroll");
+        kernel.line(&format!(
+            "for (int j = 0; j < {}; ++j) of_b[j / 2][j % 2] = rx_to_tf32(of_b[j / 2][j % 2]);",
+            of_columns * 2
+        ));
+    }
+    kernel.line("#pragma unroll");
+    kernel.open(&format!("for (int i = 0; i < {of_rows}; ++i) {{"));
+    kernel.line("#pragma unroll");
+    let mma = match kind {
+        Fragment::F16 => "rx_mma_f16",
+        Fragment::Bf16 => "rx_mma_bf16",
+        Fragment::Tf32 => "rx_mma_tf32",
+        Fragment::I8 { a_signed: true, b_signed: true } => "rx_mma_s8_s8",
+        Fragment::I8 { a_signed: true, b_signed: false } => "rx_mma_s8_u8",
+        Fragment::I8 { a_signed: false, b_signed: true } => "rx_mma_u8_s8",
+        Fragment::I8 { a_signed: false, b_signed: false } => "rx_mma_u8_u8",
+    };
+    kernel.need(mma);
+    kernel.line(&format!("for (int j = 0; j < {of_columns}; ++j) {mma}({}[i][j], of_a[i], of_b[j]);", words.sums));
+    kernel.close();
+    kernel.close();
+    Ok(())
+}
+
+/// Prints what is done with each of a thread's elements.
+pub(super) fn elements(kernel: &mut Kernel<'_>, elements: &Elements<'_>, tiling: Tiling) -> Result<(), String> {
+    let share = share(tiling)?;
+    kernel.line("#pragma unroll");
+    kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", share.rows / ROWS * 2));
+    elements.open_row(kernel, &format!("{} + i * 8 + lane / 4", share.row))?;
+    kernel.line("#pragma unroll");
+    kernel.open(&format!("for (int j = 0; j < {}; ++j) {{", share.columns / COLUMNS));
+    let sum = format!("{}[i / 2][j][i % 2 * 2 + e]", elements.words.sums);
+    elements.neighbours(kernel, &format!("{} + j * 8 + lane % 4 * 2", share.column), 2, &sum)?;
+    (0..3).for_each(|_| kernel.close());
+    Ok(())
+}

@@ -1,0 +1,341 @@
+//! Products with few rows or columns, as a model has that makes one token after the other: the matrix is read once, and all of
+//! the time goes there.
+//!
+//! Where neighbours along the sum stand together in memory, a warp has a row: its lanes read 16 bytes each, sum what is theirs
+//! and add up by shuffles. Where neighbours along the rows do, a lane has rows, and the warps of a block have parts of the sum,
+//! which they add up in shared memory. The few vectors on the other side are read from the cache.
+
+use super::gemm::kernel::finish_element;
+use super::gemm::problem::{Axis, Element, Factor, Problem};
+use super::gemm::tiles::sum_type;
+use super::gemm::words::{OWN_NAMES, Words, tiles_of};
+use super::{Declined, KernelBody, Rule, Schedule, Task};
+use crate::printer::{Kernel, expr, types};
+use crate::source::LaunchShape;
+use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+
+/// The rule.
+pub(super) const RULE: Rule =
+    Rule { name: "gemv", summary: "Products with up to 8 rows or columns: the matrix is read once, by warps.", take };
+
+/// The most vectors that are multiplied at once.
+const MOST: i64 = 8;
+
+/// Warps of a block.
+const WARPS: i64 = 8;
+
+/// Elements of a row that a lane has at a time, where they are not read as one.
+const COMPUTED: i64 = 8;
+
+fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
+    let problem = Problem::of(task)?;
+    let few = |axis: &Axis| axis.constant().filter(|extent| (0..=MOST).contains(extent));
+    let rows_are_few = match (few(&problem.m), few(&problem.n)) {
+        (None, None) => return Err(Declined::because("there are many rows and columns")),
+        (Some(m), Some(n)) => m < n,
+        (m, _) => m.is_some(),
+    };
+    let matrix = if rows_are_few { &problem.b } else { &problem.a };
+    let rows = if rows_are_few { &problem.n } else { &problem.m };
+    if rows.loops.is_empty() {
+        return Err(Declined::because("no factor has rows of its own"));
+    }
+    if matches!(matrix.narrow, Expr::Select { .. }) {
+        return Err(Declined::because("the matrix' elements are those of padded windows, each read many times"));
+    }
+    if problem.k.constant().is_some_and(|extent| extent < 16) {
+        return Err(Declined::because("the sum is short"));
+    }
+    let contiguous = |element: &Element, axis: &Axis| axis.last().is_some_and(|(var, _)| element.is_contiguous(var));
+    let by_rows = matrix.element.as_ref().is_some_and(|one| contiguous(one, rows) && !contiguous(one, &problem.k));
+    let along = if by_rows { rows } else { &problem.k };
+    let bytes = i64::try_from(matrix.narrow.dtype().bytes()).unwrap_or(1).max(1);
+    let mut wide = match by_rows {
+        // Enough blocks of 32 lanes' rows for the device.
+        true => {
+            rows.constant().map_or(2, |rows| (rows / 32 / i64::from(task.target.units).max(1)).clamp(1, 16 / bytes))
+        }
+        false => 16 / bytes,
+    };
+    wide = 1 << wide.max(1).ilog2();
+    let is_vector = matrix.element.as_ref().is_some_and(|one| wide > 1 && one.is_in_chunks(along, wide));
+    if !is_vector {
+        wide = if by_rows { 1 } else { COMPUTED };
+    }
+    let taken = problem.epilogue.taken;
+    let how = match by_rows {
+        true => format!("{wide} rows per lane, the sum over {WARPS} warps"),
+        false => format!("a warp per row, {wide} summed values per lane at a time"),
+    };
+    let read = if is_vector {
+        format!("{} bytes read as one", wide * bytes)
+    } else {
+        "elements computed one by one".to_owned()
+    };
+    let note = format!("{how}; {read}{}", problem.epilogue.note());
+    let vectors = if rows_are_few { &problem.a } else { &problem.b };
+    let in_packs = is_vector && !by_rows && vectors.narrow.dtype() == matrix.narrow.dtype();
+    let in_packs = in_packs && vectors.element.as_ref().is_some_and(|one| one.is_in_chunks(&problem.k, wide));
+    let kernel = FewRows { problem, rows_are_few, by_rows, wide, is_vector, in_packs };
+    Ok(Schedule { note, ..Schedule::single(taken, kernel) })
+}
+
+/// A product with few rows or columns.
+struct FewRows {
+    problem: Problem,
+    /// Whether `A` is the few vectors, and `B` the matrix.
+    rows_are_few: bool,
+    /// Whether neighbours along the matrix' rows stand together.
+    by_rows: bool,
+    /// Elements that a lane has at a time.
+    wide: i64,
+    is_vector: bool,
+    /// Whether the vectors' elements are read as one, too.
+    in_packs: bool,
+}
+
+impl FewRows {
+    fn matrix(&self) -> &Factor {
+        if self.rows_are_few { &self.problem.b } else { &self.problem.a }
+    }
+
+    fn vectors(&self) -> &Factor {
+        if self.rows_are_few { &self.problem.a } else { &self.problem.b }
+    }
+
+    /// The matrix' rows.
+    fn rows(&self) -> &Axis {
+        if self.rows_are_few { &self.problem.n } else { &self.problem.m }
+    }
+
+    /// The few.
+    fn few(&self) -> &Axis {
+        if self.rows_are_few { &self.problem.m } else { &self.problem.n }
+    }
+
+    fn count(&self) -> i64 {
+        self.few().constant().unwrap_or(1).max(1)
+    }
+
+    /// Rows of a block.
+    fn rows_of_block(&self) -> i64 {
+        if self.by_rows { 32 * self.wide } else { WARPS }
+    }
+}
+
+impl KernelBody for FewRows {
+    fn func(&self) -> Option<&PrimFunc> {
+        Some(&self.problem.func)
+    }
+
+    fn shape(&self) -> LaunchShape {
+        let blocks = tiles_of(self.rows().extent(), self.rows_of_block()) * self.problem.batch.extent();
+        // Without a single vector there is nothing to do.
+        let blocks = if self.few().constant() == Some(0) { Expr::int(0) } else { blocks };
+        let block = [u32::try_from(32 * WARPS).unwrap_or(u32::MAX), 1, 1];
+        LaunchShape { grid: [blocks, Expr::int(1), Expr::int(1)], block, shared_bytes: 0 }
+    }
+
+    fn statements(&self) -> Vec<&Stmt> {
+        self.problem.statements.iter().collect()
+    }
+
+    fn kept(&self) -> Vec<BufferId> {
+        self.problem.epilogue.kept()
+    }
+
+    fn own_names(&self) -> &'static [&'static str] {
+        OWN_NAMES
+    }
+
+    fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
+        let problem = &self.problem;
+        let words = Words::new(kernel, problem, false)?;
+        let (ctype, _) = sum_type(problem.dtype)?;
+        let (row, end) = match self.rows_are_few {
+            true => (words.column.clone(), words.ends[1].clone()),
+            false => (words.row.clone(), words.ends[0].clone()),
+        };
+        let (index, sums, per_block) = (words.index, &words.sums, self.rows_of_block());
+        kernel.line("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;");
+        let blocks = kernel.operand(&tiles_of(self.rows().extent(), per_block), expr::PRODUCT + 1)?;
+        if !problem.batch.loops.is_empty() {
+            let batch = kernel.fresh_name("batch");
+            kernel.line(&format!("const {index} {batch} = blockIdx.x / {blocks};"));
+            words.decode(kernel, &problem.batch, &batch, &|_| true)?;
+        }
+        let block =
+            if problem.batch.loops.is_empty() { "blockIdx.x".to_owned() } else { format!("(blockIdx.x % {blocks})") };
+        let own = if self.by_rows && self.wide > 1 {
+            format!("lane * {}", self.wide)
+        } else if self.by_rows {
+            "lane".to_owned()
+        } else {
+            "warp".to_owned()
+        };
+        let row0 = kernel.fresh_name("first");
+        kernel.line(&format!("const {index} {row0} = ({index}){block} * {per_block} + {own};"));
+        let width = if self.by_rows { self.wide } else { 1 };
+        kernel.line(&format!("{ctype} {sums}[{}][{width}] = {{}};", self.count()));
+        self.sum(kernel, &words, &row, &row0, &end)?;
+        match self.by_rows {
+            true => self.add_warps(kernel, &words, ctype)?,
+            false => {
+                kernel.line("// The lanes' sums.");
+                kernel.line("#pragma unroll");
+                kernel.open("for (int by = 16; by > 0; by /= 2) {");
+                kernel.line("#pragma unroll");
+                let count = self.count();
+                kernel.line(&format!(
+                    "for (int f = 0; f < {count}; ++f) {sums}[f][0] += __shfl_xor_sync(0xffffffffu, {sums}[f][0], by);"
+                ));
+                kernel.close();
+            }
+        }
+        self.finish(kernel, &words, (&row, &row0, &end), width)
+    }
+}
+
+impl FewRows {
+    /// Sums what is the thread's.
+    fn sum(&self, kernel: &mut Kernel<'_>, words: &Words, row: &str, row0: &str, end: &str) -> Result<(), String> {
+        let problem = &self.problem;
+        let (wide, sum) = (self.wide, &words.sum_index);
+        let (start, step) = match self.by_rows {
+            true => ("warp".to_owned(), WARPS),
+            false => (format!("lane * {wide}"), 32 * wide),
+        };
+        let (index, sum0, sum_end) = (words.index, &words.sum0, &words.sum_end);
+        if self.is_vector {
+            kernel.need("rx_pack");
+        }
+        kernel.open(&format!("if ({row0} < {end}) {{"));
+        kernel.line("#pragma unroll 4");
+        kernel.open(&format!("for ({index} {sum0} = {start}; {sum0} < {sum_end}; {sum0} += {step}) {{"));
+        let storage = types::storage(self.matrix().narrow.dtype()).ok_or("a factor without a type in memory")?;
+        if let Some(helper) = types::helper(self.matrix().narrow.dtype()) {
+            kernel.need(helper);
+        }
+        let used = |var: rx_tir::VarId| self.matrix().value.uses(var);
+        if self.is_vector {
+            kernel.line(&format!("rx_pack<{storage}, {wide}> matrix = {{}};"));
+            kernel.open("{");
+            kernel.line(&format!("const {index} {row} = {row0}, {sum} = {sum0};"));
+            words.decode(kernel, self.rows(), row, &used)?;
+            words.decode(kernel, &problem.k, sum, &used)?;
+            let element = self.matrix().element.as_ref().ok_or("a factor that is no element")?;
+            let place = kernel.place(element.buffer, &element.read)?;
+            let condition = match &element.counts {
+                None => String::new(),
+                Some(condition) => format!("if ({}) ", kernel.operand(condition, 0)?),
+            };
+            kernel.line(&format!("{condition}matrix = *(const rx_pack<{storage}, {wide}>*)&{place};"));
+            kernel.close();
+        }
+        let few = if self.rows_are_few { &words.row } else { &words.column };
+        if self.in_packs {
+            kernel.line(&format!("rx_pack<{storage}, {wide}> vectors[{}] = {{}};", self.count()));
+            kernel.line("#pragma unroll");
+            kernel.open(&format!("for (int f = 0; f < {}; ++f) {{", self.count()));
+            kernel.line(&format!("const {index} {few} = f, {sum} = {sum0};"));
+            words.decode(kernel, self.few(), few, &|var| self.vectors().value.uses(var))?;
+            words.decode(kernel, &problem.k, sum, &|var| self.vectors().value.uses(var))?;
+            let element = self.vectors().element.as_ref().ok_or("a factor that is no element")?;
+            let place = kernel.place(element.buffer, &element.read)?;
+            let condition = match &element.counts {
+                None => String::new(),
+                Some(condition) => format!("if ({}) ", kernel.operand(condition, 0)?),
+            };
+            kernel.line(&format!("{condition}vectors[f] = *(const rx_pack<{storage}, {wide}>*)&{place};"));
+            kernel.close();
+        }
+        kernel.line("#pragma unroll");
+        kernel.open(&format!("for (int j = 0; j < {wide}; ++j) {{"));
+        match self.by_rows {
+            true => kernel.line(&format!("const {index} {row} = {row0} + j, {sum} = {sum0};")),
+            false => kernel.line(&format!("const {index} {row} = {row0}, {sum} = {sum0} + j;")),
+        }
+        // Vectors lie in the extents they are read along; what is computed may reach beyond.
+        let guard = match (self.is_vector, self.by_rows) {
+            (true, _) => None,
+            (false, true) => Some(format!("{row} < {end}")),
+            (false, false) => Some(format!("{sum} < {sum_end}")),
+        };
+        match guard {
+            Some(guard) => kernel.open(&format!("if ({guard}) {{")),
+            None => kernel.open("{"),
+        }
+        words
+            .decode(kernel, self.rows(), row, &|var| self.matrix().value.uses(var) || self.vectors().value.uses(var))?;
+        words
+            .decode(kernel, &problem.k, sum, &|var| self.matrix().value.uses(var) || self.vectors().value.uses(var))?;
+        let (ctype, _) = sum_type(problem.dtype)?;
+        let wrap = |text: String| if matches!(ctype, "float" | "double") { text } else { format!("({ctype}){text}") };
+        let value = match self.is_vector {
+            true => types::from_storage(self.matrix().narrow.dtype(), "matrix.at[j]"),
+            false => kernel.operand(&self.matrix().value, expr::UNARY)?,
+        };
+        kernel.line(&format!("const {ctype} value = {};", wrap(value)));
+        kernel.line("#pragma unroll");
+        kernel.open(&format!("for (int f = 0; f < {}; ++f) {{", self.count()));
+        let vector = match self.in_packs {
+            true => types::from_storage(self.vectors().narrow.dtype(), "vectors[f].at[j]"),
+            false => {
+                kernel.line(&format!("const {index} {few} = f;"));
+                words.decode(kernel, self.few(), few, &|var| self.vectors().value.uses(var))?;
+                kernel.operand(&self.vectors().value, expr::UNARY)?
+            }
+        };
+        let at = if self.by_rows { "j" } else { "0" };
+        kernel.line(&format!("{}[f][{at}] += value * {};", words.sums, wrap(vector)));
+        (0..5).for_each(|_| kernel.close());
+        Ok(())
+    }
+
+    /// Adds up the sums that the block's warps have of the same rows; the first warp has them then.
+    fn add_warps(&self, kernel: &mut Kernel<'_>, words: &Words, ctype: &str) -> Result<(), String> {
+        let (shared, sums, wide) = (kernel.fresh_name("of_warps"), &words.sums, self.wide);
+        kernel.line("// The warps' sums, added up in their order by the first warp.");
+        kernel.line(&format!("__shared__ {ctype} {shared}[{WARPS}][32][{wide}];"));
+        kernel.line("#pragma unroll");
+        kernel.open(&format!("for (int f = 0; f < {}; ++f) {{", self.count()));
+        kernel.line("#pragma unroll");
+        kernel.line(&format!("for (int j = 0; j < {wide}; ++j) {shared}[warp][lane][j] = {sums}[f][j];"));
+        kernel.line("__syncthreads();");
+        kernel.line("#pragma unroll");
+        kernel.open(&format!("for (int j = 0; j < {wide}; ++j) {{"));
+        kernel.line(&format!("{sums}[f][j] = {shared}[0][lane][j];"));
+        kernel.line("#pragma unroll");
+        kernel.line(&format!("for (int w = 1; w < {WARPS}; ++w) {sums}[f][j] += {shared}[w][lane][j];"));
+        kernel.close();
+        kernel.line("__syncthreads();");
+        kernel.close();
+        Ok(())
+    }
+
+    /// Does with each sum what follows.
+    fn finish(
+        &self,
+        kernel: &mut Kernel<'_>,
+        words: &Words,
+        (row, row0, end): (&str, &str, &str),
+        width: i64,
+    ) -> Result<(), String> {
+        let problem = &self.problem;
+        let mine = if self.by_rows { "warp == 0" } else { "lane == 0" };
+        kernel.open(&format!("if ({mine}) {{"));
+        kernel.line("#pragma unroll");
+        kernel.open(&format!("for (int j = 0; j < {width}; ++j) {{"));
+        kernel.line(&format!("const {} {row} = {row0} + j;", words.index));
+        kernel.open(&format!("if ({row} < {end}) {{"));
+        words.decode(kernel, self.rows(), row, &|var| !words.is_twin(var))?;
+        kernel.line("#pragma unroll");
+        kernel.open(&format!("for (int f = 0; f < {}; ++f) {{", self.count()));
+        let few = if self.rows_are_few { &words.row } else { &words.column };
+        kernel.line(&format!("const {} {few} = f;", words.index));
+        words.decode(kernel, self.few(), few, &|var| !words.is_twin(var))?;
+        finish_element(kernel, problem, &format!("{}[f][j]", words.sums), None)?;
+        (0..4).for_each(|_| kernel.close());
+        Ok(())
+    }
+}

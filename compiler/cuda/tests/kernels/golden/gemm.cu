@@ -1,0 +1,114 @@
+// matmul: sum, out
+// from matmul
+// schedule gemm: tiles of 128x128x32, mma.sync m16n8k16 of bfloat16; 256 x 256 x 256: 4 tiles are enough for 1 multiprocessors; A: 16 bytes at a time, copied past the registers along the sum; B: 16 bytes at a time, copied past the registers along its free axis; the statement behind it on its elements
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_kernel(const rx_bf16* a, const rx_bf16* b, rx_bf16* out) {
+    const int tiles_m = 2, tiles_n = 2;
+    int block = blockIdx.x;
+    // Blocks go down 8 tiles, then to the next column of tiles: so neighbours share factors.
+    const int group = block / (8 * tiles_n) * 8;
+    const int height = tiles_m - group < 8 ? tiles_m - group : 8;
+    const int tile_m = group + block % (8 * tiles_n) % height;
+    const int tile_n = block % (8 * tiles_n) / height;
+    const int row0 = (int)tile_m * 128, column0 = (int)tile_n * 128;
+    RX_SHARED(shared);
+    rx_bf16* tile_a = (rx_bf16*)shared;  // 3 tiles of 4096 elements
+    rx_bf16* tile_b = (rx_bf16*)(shared + 24576);  // 3 tiles of 4096 elements
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    float sums[4][4][4] = {};
+    for (int tile = -2; tile < 8; ++tile) {
+        const int coming = tile + 2;
+        if (tile >= 0) {
+            rx_copies_arrive<1>();
+            __syncthreads();
+        }
+        // The next tile goes where the one before this was multiplied.
+        rx_bf16* to_a = tile_a + coming % 3 * 4096;
+        rx_bf16* to_b = tile_b + coming % 3 * 4096;
+        const int sum0 = coming * 32;
+        if (coming < 8) {
+            // A: 16 bytes at a time, copied past the registers along the sum.
+            #pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                const int at = threadIdx.x + i * 256;
+                const int row = at / 4, k = at % 4 * 8;
+                const int m = row0 + row, summed = sum0 + k;
+                const void* from = nullptr;
+                {
+                    const int ax0_32 = m;
+                    const int k0_32 = summed;
+                    from = &a[ax0_32 * 256 + k0_32];
+                }
+                rx_copy16(&to_a[row * 32 + ((k / 8) ^ row / 2 % 4) * 8], from);
+            }
+            // B: 16 bytes at a time, copied past the registers along its free axis.
+            #pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                const int at = threadIdx.x + i * 256;
+                const int row = at % 16 * 8, k = at / 16;
+                const int n = column0 + row, summed = sum0 + k;
+                const void* from = nullptr;
+                {
+                    const int ax1_32 = n;
+                    const int k0_32 = summed;
+                    from = &b[k0_32 * 256 + ax1_32];
+                }
+                rx_copy16(&to_b[k * 128 + ((row / 8) ^ k % 8) * 8], from);
+            }
+        }
+        rx_copies_end();
+        if (tile >= 0) {
+            const int slot = tile % 3;
+            const rx_bf16* from_a = tile_a + slot * 4096;
+            const rx_bf16* from_b = tile_b + slot * 4096;
+            #pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                unsigned of_a[4][4], of_b[4][2];
+                #pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const int line = warp / 4 * 64 + i * 16 + lane % 16, chunk = k * 2 + lane / 16;
+                    rx_ldmatrix(of_a[i], &from_a[line * 32 + (chunk ^ line / 2 % 4) * 8]);
+                }
+                #pragma unroll
+                for (int j = 0; j < 2; ++j) {
+                    unsigned both[4];
+                    const int line = k * 16 + lane % 16, chunk = (warp % 4 * 32) / 8 + j * 2 + lane / 16;
+                    rx_ldmatrix_transposed(both, &from_b[line * 128 + (chunk ^ line % 8) * 8]);
+                    of_b[2 * j][0] = both[0], of_b[2 * j][1] = both[1];
+                    of_b[2 * j + 1][0] = both[2], of_b[2 * j + 1][1] = both[3];
+                }
+                #pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    #pragma unroll
+                    for (int j = 0; j < 4; ++j) rx_mma_bf16(sums[i][j], of_a[i], of_b[j]);
+                }
+            }
+        }
+    }
+    // The tile's elements.
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        const int m = row0 + warp / 4 * 64 + i * 8 + lane / 4;
+        {
+            const long long ax0 = m;
+            #pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const int n = column0 + warp % 4 * 32 + j * 8 + lane % 4 * 2;
+                {
+                    const long long ax1 = n;
+                    rx_pack<rx_bf16, 2> out_pack;
+                    #pragma unroll
+                    for (int e = 0; e < 2; ++e) {
+                        const int n = column0 + warp % 4 * 32 + j * 8 + lane % 4 * 2 + e;
+                        {
+                            const long long ax1 = n;
+                            const float sum_value = sums[i / 2][j][i % 2 * 2 + e];
+                            out_pack.at[e] = rx_float_to_bf16(sum_value);
+                        }
+                    }
+                    *(rx_pack<rx_bf16, 2>*)&out[ax0 * 256 + ax1] = out_pack;
+                }
+            }
+        }
+    }
+}
+

@@ -1,0 +1,437 @@
+//! Matrix products and convolutions: every template, ragged and even, with what may stand in factors and behind sums.
+
+use crate::case::Case;
+use rx_base::name::name;
+use rx_base::{DType, Dim};
+use rx_cuda::rules::Target;
+use rx_tir::builder::in_range;
+use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, KernelBuilder, PrimFunc};
+
+const F16: DType = DType::FLOAT16;
+const F32: DType = DType::FLOAT32;
+
+/// How operands of a product lie, and what is done with it.
+#[derive(Clone, Copy)]
+pub struct Product {
+    pub dtype: DType,
+    pub sum: DType,
+    /// Batches, rows, columns, summed values; 0 of an extent that only a call knows.
+    pub batch: i64,
+    pub m: i64,
+    pub n: i64,
+    pub k: i64,
+    /// Whether `A` is `k, m` and `B` is `n, k`.
+    pub transposed: [bool; 2],
+    pub behind: Behind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub enum Behind {
+    Nothing,
+    Cast,
+    BiasAndRelu,
+    /// gelu, then a sum with another tensor; the sum before is asked for, too.
+    GeluAndResidual,
+}
+
+pub fn product(dtype: DType, sum: DType, [m, n, k]: [i64; 3]) -> Product {
+    Product { dtype, sum, batch: 1, m, n, k, transposed: [false; 2], behind: Behind::Nothing }
+}
+
+impl Product {
+    fn func(self) -> PrimFunc {
+        let mut builder = KernelBuilder::new(name("matmul"));
+        let dim = |size: i64, symbol: &str| if size == 0 { Dim::symbol(name(symbol)) } else { Dim::from(size) };
+        let (m, n, k) = (dim(self.m, "m"), dim(self.n, "n"), dim(self.k, "k"));
+        let batch: Vec<Dim> = (self.batch != 1).then(|| Dim::from(self.batch)).into_iter().collect();
+        let shape = |pair: [&Dim; 2], swap: bool| {
+            let pair = if swap { [pair[1], pair[0]] } else { pair };
+            batch.iter().chain(pair).cloned().collect::<Vec<_>>()
+        };
+        let a = builder.param("a", &shape([&m, &k], self.transposed[0]), self.dtype);
+        let b = builder.param("b", &shape([&k, &n], self.transposed[1]), self.dtype);
+        let out_shape = shape([&m, &n], false);
+        let sum = match self.behind {
+            Behind::Nothing => None,
+            _ => Some(builder.temporary("sum", &out_shape, self.sum)),
+        };
+        let more = match self.behind {
+            Behind::BiasAndRelu => Some(builder.param("bias", std::slice::from_ref(&n), self.sum)),
+            Behind::GeluAndResidual => Some(builder.param("residual", &out_shape, self.sum)),
+            _ => None,
+        };
+        let out = builder.param("out", &out_shape, if self.behind == Behind::Cast { self.dtype } else { self.sum });
+        let target = sum.unwrap_or(out);
+        self.sum_into(&mut builder, target, [a, b]);
+        match (self.behind, sum, more) {
+            (Behind::Cast, Some(sum), _) => builder.compute(out, |builder, at| builder.load(sum, at).cast(self.dtype)),
+            (Behind::BiasAndRelu, Some(sum), Some(bias)) => {
+                let biased = builder.temporary("biased", &out_shape, self.sum);
+                builder.compute(biased, |builder, at| builder.load(sum, at) + builder.load(bias, &at[at.len() - 1..]));
+                builder.compute(out, |builder, at| builder.load(biased, at).max(Expr::number(0.0, self.sum)));
+            }
+            (Behind::GeluAndResidual, Some(sum), Some(residual)) => {
+                let gelu = builder.param("gelu", &out_shape, self.sum);
+                builder.compute(gelu, |builder, at| {
+                    let x = builder.load(sum, at);
+                    let half = Expr::number(0.5, self.sum);
+                    let erf = Expr::call(Intrinsic::Erf, vec![x.clone() * Expr::number(0.707_106_77, self.sum)]);
+                    x * half.clone() + half * erf
+                });
+                builder.compute(out, |builder, at| {
+                    builder.load(gelu, at) + builder.load(residual, at) * builder.load(sum, at)
+                });
+            }
+            _ => {}
+        }
+        builder.finish()
+    }
+
+    fn sum_into(self, builder: &mut KernelBuilder, target: BufferId, [a, b]: [BufferId; 2]) {
+        let extents = builder.shape(target);
+        let inner = builder.shape(a)[extents.len() - 1 - usize::from(self.transposed[0])].clone();
+        builder.reduce(target, &extents, &[inner], Expr::number(0.0, self.sum), BinaryOp::Add, |builder, at, k| {
+            let (batch, matrix) = at.split_at(at.len() - 2);
+            let place = |pair: [&Expr; 2], swap: bool| {
+                let pair = if swap { [pair[1], pair[0]] } else { pair };
+                batch.iter().chain(pair).cloned().collect::<Vec<_>>()
+            };
+            let left = builder.load(a, &place([&matrix[0], &k[0]], self.transposed[0]));
+            let right = builder.load(b, &place([&k[0], &matrix[1]], self.transposed[1]));
+            (at.to_vec(), left.cast(self.sum) * right.cast(self.sum))
+        });
+    }
+
+    /// The case for a call with these extents.
+    pub fn case(self, text: &str, [m, n, k]: [i64; 3]) -> Case {
+        let with_batch = |pair: [i64; 2], swap: bool| {
+            let pair = if swap { [pair[1], pair[0]] } else { pair };
+            (self.batch != 1).then_some(self.batch).into_iter().chain(pair).collect::<Vec<_>>()
+        };
+        let out = with_batch([m, n], false);
+        let mut shapes = vec![with_batch([m, k], self.transposed[0]), with_batch([k, n], self.transposed[1])];
+        match self.behind {
+            Behind::BiasAndRelu => shapes.push(vec![n]),
+            Behind::GeluAndResidual => shapes.push(out.clone()),
+            _ => {}
+        }
+        shapes.push(out.clone());
+        if self.behind == Behind::GeluAndResidual {
+            shapes.push(out);
+        }
+        let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
+        let case = Case::new(text, self.func(), &shapes);
+        let exact = self.sum.is_int();
+        let narrow = self.sum.bits < 32 || self.behind == Behind::Cast;
+        case.within(if exact {
+            0.0
+        } else if narrow {
+            2e-2
+        } else {
+            1e-4
+        })
+    }
+}
+
+pub fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (text, dtype, sum) in [
+        ("float32", F32, F32),
+        ("float64", DType::FLOAT64, DType::FLOAT64),
+        ("float16", F16, F32),
+        ("float16 in float16", F16, F16),
+        ("bfloat16", DType::BFLOAT16, F32),
+        ("int8", DType::INT8, DType::INT32),
+        ("uint8", DType::UINT8, DType::INT32),
+        ("int8 in int8", DType::INT8, DType::INT8),
+        ("int64", DType::INT64, DType::INT64),
+    ] {
+        let behind = if dtype.bits == 16 && sum == F32 { Behind::Cast } else { Behind::Nothing };
+        for (how, transposed) in
+            [("", [false, false]), (", A transposed", [true, false]), (", B transposed", [false, true])]
+        {
+            let even = Product { transposed, behind, ..product(dtype, sum, [64, 64, 64]) };
+            cases.push(even.case(&format!("even product of {text}{how}"), [64, 64, 64]));
+            let ragged = Product { transposed, behind, ..product(dtype, sum, [0, 0, 0]) };
+            cases.push(ragged.case(&format!("product of {text}, any extents{how}"), [37, 43, 29]));
+        }
+    }
+    for (text, dtype, sum) in [("float32", F32, F32), ("float16", F16, F32), ("int8", DType::INT8, DType::INT32)] {
+        let of = |sizes| product(dtype, sum, sizes);
+        for [m, n, k] in [[0, 8, 8], [8, 0, 8], [8, 8, 0], [1, 1, 1], [2, 3, 1]] {
+            let func = Product { m: 0, n: 0, k: 0, ..of([0; 3]) };
+            cases.push(func.case(&format!("product of {text}, {m} x {n} x {k}"), [m, n, k]));
+        }
+        let batched = Product { batch: 3, ..of([40, 72, 24]) };
+        cases.push(batched.case(&format!("batched product of {text}"), [40, 72, 24]));
+        cases.push(of([120, 250, 40]).case(&format!("large tiles of {text}"), [120, 250, 40]));
+        cases.push(of([16, 24, 1024]).case(&format!("long sums of {text}"), [16, 24, 1024]));
+        let rows_known_later = Product { m: 0, ..of([0, 136, 48]) };
+        cases.push(rows_known_later.case(&format!("rows known later, {text}"), [50, 136, 48]));
+    }
+    for (text, sum) in [("float32", F32), ("float64", DType::FLOAT64)] {
+        for (what, behind) in [("bias and relu", Behind::BiasAndRelu), ("gelu and a residual", Behind::GeluAndResidual)]
+        {
+            let of = |sizes| Product { behind, ..product(sum, sum, sizes) };
+            cases.push(of([33, 48, 20]).case(&format!("{what} behind a product of {text}"), [33, 48, 20]));
+            cases.push(of([16, 24, 1024]).case(&format!("{what} behind long sums of {text}"), [16, 24, 1024]));
+            let batched = Product { batch: 2, ..of([0, 0, 0]) };
+            cases.push(batched.case(&format!("{what} behind a batched product of {text}"), [18, 21, 11]));
+        }
+    }
+    cases.extend(convolutions());
+    cases
+}
+
+/// Products with few rows or columns.
+pub fn narrow_cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (text, dtype, sum) in [
+        ("float32", F32, F32),
+        ("float64", DType::FLOAT64, DType::FLOAT64),
+        ("float16", F16, F32),
+        ("bfloat16", DType::BFLOAT16, F32),
+        ("int8", DType::INT8, DType::INT32),
+        ("int64", DType::INT64, DType::INT64),
+    ] {
+        let behind = if sum == F32 && dtype != F32 { Behind::Cast } else { Behind::Nothing };
+        for (how, transposed) in [("k, n", [false, false]), ("n, k", [false, true])] {
+            for [m, n, k] in [[1, 96, 64], [3, 50, 33], [8, 40, 256], [70, 1, 64], [45, 2, 48]] {
+                let one = Product { transposed, behind, ..product(dtype, sum, [m, n, k]) };
+                cases.push(one.case(&format!("{m} x {n} x {k} of {text}, B as {how}"), [m, n, k]));
+            }
+            let unknown = Product { transposed, behind, ..product(dtype, sum, [1, 0, 0]) };
+            cases.push(unknown.case(&format!("one row of {text}, B as {how}"), [1, 37, 41]));
+            cases.push(unknown.case(&format!("one row of {text} over nothing, B as {how}"), [1, 3, 0]));
+            let batched = Product { transposed, behind, batch: 3, ..product(dtype, sum, [1, 40, 0]) };
+            cases.push(batched.case(&format!("a batch of rows of {text}, B as {how}"), [1, 40, 64]));
+        }
+    }
+    for behind in [Behind::BiasAndRelu, Behind::GeluAndResidual] {
+        for transposed in [[false, false], [false, true]] {
+            let one = Product { behind, transposed, ..product(F32, F32, [2, 48, 32]) };
+            cases.push(one.case("two rows and what follows", [2, 48, 32]));
+        }
+    }
+    for (text, rows) in [("a row", 1), ("four rows", 4)] {
+        cases.push(dequantised(rows).case(text));
+    }
+    cases
+}
+
+/// `out[m, n] = Σ x[m, k] * ((w[n, k / 8] >> k % 8 * 4 & 15) - 7) * scale[n, k / 32]`, as MLC-LLM has 4-bit weights.
+struct Dequantised {
+    rows: i64,
+}
+
+fn dequantised(rows: i64) -> Dequantised {
+    Dequantised { rows }
+}
+
+impl Dequantised {
+    fn case(self, text: &str) -> Case {
+        let (m, n, k) = (self.rows, 24, 128);
+        let mut builder = KernelBuilder::new(name("fused_dequantize_matmul"));
+        let dims = |sizes: [i64; 2]| sizes.map(Dim::from).to_vec();
+        let x = builder.param("x", &dims([m, k]), F16);
+        let w = builder.param("w", &dims([n, k / 8]), DType::UINT32);
+        let scale = builder.param("scale", &dims([n, k / 32]), F16);
+        let out = builder.param("out", &dims([m, n]), F32);
+        let extents = builder.shape(out);
+        builder.reduce(out, &extents, &[Expr::int(k)], Expr::number(0.0, F32), BinaryOp::Add, |builder, at, inner| {
+            let place = |by: i64| [at[1].clone(), inner[0].clone().floor_div(Expr::int(by))];
+            let shift = (inner[0].clone().floor_mod(Expr::int(8)) * Expr::int(4)).cast(DType::UINT32);
+            let fifteen = Expr::Int { value: 15, dtype: DType::UINT32 };
+            let shifted = Expr::binary(BinaryOp::ShiftRight, builder.load(w, &place(8)), shift);
+            let digit = Expr::binary(BinaryOp::BitAnd, shifted, fifteen).cast(F16);
+            let weight = (digit - Expr::number(7.0, F16)) * builder.load(scale, &place(32));
+            let x = builder.load(x, &[at[0].clone(), inner[0].clone()]);
+            (at.to_vec(), x.cast(F32) * weight.cast(F32))
+        });
+        Case::new(
+            &format!("{text} and weights of 4 bits"),
+            builder.finish(),
+            &[&[m, k], &[n, k / 8], &[n, k / 32], &[m, n]],
+        )
+        .within(2e-2)
+    }
+}
+
+/// A convolution: how it lies and steps.
+#[derive(Clone, Copy)]
+struct Convolution {
+    dtype: DType,
+    sum: DType,
+    /// Whether channels are last in data and result, and in the kernel before the outputs'.
+    channels_last: bool,
+    groups: i64,
+    stride: i64,
+    dilation: i64,
+    padding: i64,
+    /// Whether `out[o]` gets `data[i]` where `i * stride = o + padding - k`.
+    is_transposed: bool,
+    batch: i64,
+    channels: [i64; 2],
+    size: [i64; 2],
+    taps: [i64; 2],
+}
+
+impl Convolution {
+    fn out(&self, axis: usize) -> i64 {
+        let reach = (self.taps[axis] - 1) * self.dilation;
+        match self.is_transposed {
+            false => (self.size[axis] + 2 * self.padding - reach - 1) / self.stride + 1,
+            true => (self.size[axis] - 1) * self.stride - 2 * self.padding + reach + 1,
+        }
+    }
+
+    fn shapes(&self) -> [Vec<i64>; 3] {
+        let [channels, outputs] = self.channels;
+        let laid_out = |n: i64, c: i64, [h, w]: [i64; 2]| match self.channels_last {
+            true => vec![n, h, w, c],
+            false => vec![n, c, h, w],
+        };
+        let weights = match self.channels_last {
+            true => vec![self.taps[0], self.taps[1], channels / self.groups, outputs],
+            false => vec![outputs, channels / self.groups, self.taps[0], self.taps[1]],
+        };
+        let out = [self.out(0), self.out(1)];
+        [laid_out(self.batch, channels, self.size), weights, laid_out(self.batch, outputs, out)]
+    }
+
+    fn case(self, text: &str) -> Case {
+        let shapes = self.shapes();
+        let dims = |shape: &[i64]| shape.iter().map(|size| Dim::from(*size)).collect::<Vec<_>>();
+        let mut builder = KernelBuilder::new(name("conv2d"));
+        let x = builder.param("x", &dims(&shapes[0]), self.dtype);
+        let w = builder.param("w", &dims(&shapes[1]), self.dtype);
+        let out = builder.param("out", &dims(&shapes[2]), self.sum);
+        let (inputs, outputs) = (self.channels[0] / self.groups, self.channels[1] / self.groups);
+        let spatial = [self.batch, self.groups, outputs, self.out(0), self.out(1)].map(Expr::int);
+        let reduced = [inputs, self.taps[0], self.taps[1]].map(Expr::int);
+        builder.reduce(out, &spatial, &reduced, Expr::number(0.0, self.sum), BinaryOp::Add, |builder, at, k| {
+            let channel = |within: &Expr, each: i64| match self.groups {
+                1 => within.clone(),
+                _ => at[1].clone() * Expr::int(each) + within.clone(),
+            };
+            let mut inside = Expr::bool(true);
+            let mut position = |axis: usize| {
+                let reach = k[1 + axis].clone() * Expr::int(self.dilation);
+                let stride = Expr::int(self.stride);
+                let position = match self.is_transposed {
+                    false => at[3 + axis].clone() * stride + reach - Expr::int(self.padding),
+                    true => {
+                        let reached = at[3 + axis].clone() + Expr::int(self.padding) - reach;
+                        let meets = reached.clone().floor_mod(stride.clone()).eq(Expr::int(0));
+                        inside = inside.clone().and(meets);
+                        reached.floor_div(stride)
+                    }
+                };
+                inside = inside.clone().and(in_range(position.clone(), Expr::int(0), Expr::int(self.size[axis])));
+                position
+            };
+            let [row, column] = [position(0), position(1)];
+            let (input, output) = (channel(&k[0], inputs), channel(&at[2], outputs));
+            let laid_out = |c: Expr, [h, w]: [Expr; 2]| match self.channels_last {
+                true => vec![at[0].clone(), h, w, c],
+                false => vec![at[0].clone(), c, h, w],
+            };
+            let data = builder.load(x, &laid_out(input, [row, column]));
+            let weight = match self.channels_last {
+                true => [k[1].clone(), k[2].clone(), k[0].clone(), output.clone()],
+                false => [output.clone(), k[0].clone(), k[1].clone(), k[2].clone()],
+            };
+            let data = Expr::select(inside, data, Expr::number(0.0, self.dtype)).cast(self.sum);
+            let value = data * builder.load(w, &weight).cast(self.sum);
+            (laid_out(output, [at[3].clone(), at[4].clone()]), value)
+        });
+        let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
+        let func = builder.finish();
+        let (func, _) = rx_schedule::guards(&rx_schedule::simplify(&func));
+        Case::new(text, func, &shapes).within(if self.sum.is_int() { 0.0 } else { 1e-4 })
+    }
+}
+
+fn convolutions() -> Vec<Case> {
+    let plain = Convolution {
+        dtype: F32,
+        sum: F32,
+        channels_last: false,
+        groups: 1,
+        stride: 1,
+        dilation: 1,
+        padding: 1,
+        is_transposed: false,
+        batch: 2,
+        channels: [5, 7],
+        size: [9, 8],
+        taps: [3, 3],
+    };
+    let mut cases = Vec::new();
+    for (text, dtype, sum) in [("float32", F32, F32), ("float16", F16, F32), ("int8", DType::INT8, DType::INT32)] {
+        for (layout, channels_last) in [("channels first", false), ("channels last", true)] {
+            let plain = Convolution { dtype, sum, channels_last, ..plain };
+            let mut case = |what: &str, convolution: Convolution| {
+                cases.push(convolution.case(&format!("{what} of {text}, {layout}")));
+            };
+            case("convolution of 3 x 3", plain);
+            case("convolution of 1 x 1", Convolution { taps: [1, 1], padding: 0, channels: [24, 40], ..plain });
+            case("convolution in steps of 2", Convolution { stride: 2, taps: [3, 2], ..plain });
+            case("dilated convolution", Convolution { dilation: 2, ..plain });
+            case("grouped convolution", Convolution { groups: 2, channels: [6, 8], ..plain });
+            case("convolution of many channels", Convolution { channels: [16, 32], batch: 1, ..plain });
+            case(
+                "transposed convolution",
+                Convolution { is_transposed: true, stride: 2, size: [4, 5], taps: [4, 4], ..plain },
+            );
+        }
+    }
+    cases
+}
+
+/// A device with one multiprocessor, so that every problem is large enough for the largest tiles.
+pub fn small_device() -> Target {
+    Target { units: 1, ..Target::default() }
+}
+
+#[test]
+fn products_agree_with_the_interpreter_in_every_order() {
+    crate::simulated::agree(&cases());
+}
+
+#[test]
+fn large_tiles_agree_with_the_interpreter_in_every_order() {
+    crate::simulated::agree_for(&cases(), &small_device());
+}
+
+#[test]
+fn tensor_cores_multiply_float32_where_the_target_lets_them() {
+    let target = Target { tf32: true, ..Target::default() };
+    let cases: Vec<Case> = cases()
+        .into_iter()
+        .filter(|case| case.func.buffers.iter().all(|one| one.dtype == F32))
+        .map(|case| case.within(1e-2))
+        .collect();
+    assert!(crate::source_for(&cases, &target).text.contains("rx_mma_tf32("));
+    crate::simulated::agree_for(&cases, &target);
+}
+
+#[test]
+fn narrow_products_agree_with_the_interpreter_in_every_order() {
+    crate::simulated::agree(&narrow_cases());
+}
+
+/// The rules that take a case's statements.
+fn rules(cases: &[Case], wanted: &str) {
+    let source = crate::source(cases);
+    for (at, case) in cases.iter().enumerate() {
+        let choices: Vec<_> = source.choices.iter().filter(|one| one.function == at).collect();
+        assert!(choices.len() == 1 && choices[0].rule == wanted, "{}: {choices:?}", case.name);
+    }
+}
+
+#[test]
+fn the_rules_take_products_with_what_follows() {
+    rules(&cases(), "gemm");
+    rules(&narrow_cases(), "gemv");
+}

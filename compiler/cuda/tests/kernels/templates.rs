@@ -1,0 +1,144 @@
+//! The templates of products: what each needs of a device, and how its text reads.
+
+use crate::case::Case;
+use crate::cubin::resources;
+use crate::products::{Behind, Product, product, small_device};
+use rx_base::DType;
+use rx_cuda::nvrtc::{Output, compile, probe};
+use rx_cuda::rules::Target;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// A template by a kernel that is made from it.
+struct Template {
+    name: &'static str,
+    case: Case,
+    target: Target,
+    /// Rows and columns that a warp multiplies, and bytes of an element in shared memory; none of products with few rows.
+    warp: Option<[i64; 3]>,
+    /// An instruction that its machine code must have, as PTX calls it.
+    instruction: &'static str,
+}
+
+fn templates() -> Vec<Template> {
+    const F32: DType = DType::FLOAT32;
+    let (f16, bf16, int8, int32, f64) = (DType::FLOAT16, DType::BFLOAT16, DType::INT8, DType::INT32, DType::FLOAT64);
+    let of = |name, product: Product, warp, instruction| {
+        let case = product.case(name, [product.m.max(1), product.n, product.k]);
+        Template { name, case, target: small_device(), warp, instruction }
+    };
+    let cast = |product: Product| Product { behind: Behind::Cast, ..product };
+    let by_columns = |product: Product| Product { transposed: [false, true], ..product };
+    let cube = |dtype, sum, size: i64| product(dtype, sum, [size; 3]);
+    let tensor = |name, product: Product, warp, instruction| of(name, product, Some(warp), instruction);
+    let mut tf32 = tensor("tf32, large", cube(F32, F32, 256), [64, 32, 4], "mma.sync.aligned.m16n8k8.row.col.f32.tf32");
+    tf32.target.tf32 = true;
+    let (of_f16, of_bf16) = ("mma.sync.aligned.m16n8k16.row.col.f32.f16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16");
+    vec![
+        of("float32, large", cube(F32, F32, 256), Some([16, 128, 4]), "fma.rn.f32"),
+        of("float32, rows known later", product(F32, F32, [0, 256, 256]), Some([16, 128, 4]), "fma.rn.f32"),
+        of("float32, middle", cube(F32, F32, 64), Some([8, 64, 4]), "fma.rn.f32"),
+        of("float32, small", cube(F32, F32, 32), Some([16, 32, 4]), "fma.rn.f32"),
+        of("float64", cube(f64, f64, 64), Some([8, 64, 8]), "fma.rn.f64"),
+        tensor("float16, large", cast(cube(f16, F32, 256)), [64, 32, 2], of_f16),
+        tensor("bfloat16, large", cast(cube(bf16, F32, 256)), [64, 32, 2], of_bf16),
+        tensor("bfloat16, large, B as n, k", by_columns(cast(cube(bf16, F32, 256))), [64, 32, 2], of_bf16),
+        tensor("bfloat16, rows known later", cast(product(bf16, F32, [0, 256, 256])), [64, 32, 2], of_bf16),
+        tensor("bfloat16, middle", cast(cube(bf16, F32, 64)), [32, 32, 2], of_bf16),
+        tensor("bfloat16, small", cast(product(bf16, F32, [32, 64, 128])), [32, 16, 2], of_bf16),
+        tensor(
+            "int8, large, B as n, k",
+            by_columns(cube(int8, int32, 256)),
+            [64, 32, 1],
+            "mma.sync.aligned.m16n8k32.row.col.s32.s8",
+        ),
+        tf32,
+        of("float32, one row, B as n, k", by_columns(product(F32, F32, [1, 4096, 1024])), None, "ld.global"),
+        of("bfloat16, one row, B as n, k", by_columns(cast(product(bf16, F32, [1, 4096, 1024]))), None, "ld.global"),
+        of("bfloat16, one row, B as k, n", cast(product(bf16, F32, [1, 4096, 1024])), None, "ld.global"),
+    ]
+}
+
+/// Blocks of a kernel that a multiprocessor has at once: as many as its registers (65,536, given out to warps by 256), its
+/// shared memory (1 KiB more for each block) and its 2048 threads allow.
+fn blocks(arch: u32, threads: u32, registers: u32, shared: u32) -> u32 {
+    let shared_bytes = if arch >= 90 { 228 << 10 } else { 164 << 10 };
+    let of_warp = (registers * 32).next_multiple_of(256);
+    (65_536 / of_warp / (threads / 32)).min(shared_bytes / (shared + 1024)).min(2048 / threads).min(32)
+}
+
+const HEAD: &str = "\
+# Templates of matrix products in CUDA
+
+Written by `RX_WRITE=1 cargo test -p rx-cuda --test kernels templates`, from machine code. No device was asked: blocks per
+multiprocessor follow from registers, shared memory and threads; operations per byte count what a warp multiplies for each
+byte that it reads from shared memory. Registers are for sm_80 / sm_90.
+";
+
+/// One line of the table.
+fn line(template: &Template) -> String {
+    let source = crate::source_for(std::slice::from_ref(&template.case), &template.target);
+    let (kernel, choice) = (&source.functions[0].kernels[0], &source.choices[0]);
+    let (threads, shared) = (kernel.shape.block_threads(), kernel.shape.shared_bytes);
+    let ptx = compile(&source.text, 80, Output::Ptx).unwrap_or_else(|error| panic!("{}: {error}", template.name));
+    let ptx = String::from_utf8_lossy(&ptx).into_owned();
+    assert!(ptx.contains(template.instruction), "{}: no {}", template.name, template.instruction);
+    let needs = [80, 90].map(|arch| {
+        let cubin = compile(&source.text, arch, Output::Cubin).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
+        let found = resources(&cubin)[&kernel.name];
+        assert_eq!(found.local_bytes, 0, "{}: registers that do not fit", template.name);
+        (found.registers, blocks(arch, threads, found.registers, shared))
+    });
+    let per_byte = template.warp.map_or("-".to_owned(), |[rows, columns, bytes]| {
+        format!("{:.1}", (2 * rows * columns) as f64 / ((rows + columns) * bytes) as f64)
+    });
+    let [(old, on_old), (new, on_new)] = needs;
+    let how = choice.note.split(';').next().unwrap_or_default();
+    format!(
+        "| {} | {} | {how} | {threads} | {old} / {new} | {shared} | {on_old} / {on_new} | {per_byte} |",
+        template.name, choice.rule
+    )
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Compares a text with a file, or writes it where `RX_WRITE` asks for that.
+fn is_written(path: &Path, text: &str) {
+    if std::env::var_os("RX_WRITE").is_some() {
+        std::fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert_eq!(written, text, "{} is stale: RX_WRITE=1 writes it", path.display());
+}
+
+#[test]
+fn templates_fit_registers_and_the_table_says_what_they_need() {
+    if !crate::nvrtc::is_found() {
+        return;
+    }
+    let (major, minor) = probe().unwrap_or_else(|error| panic!("{error}"));
+    let mut text = format!("{HEAD}\nNVRTC {major}.{minor}.\n\n");
+    text.push_str("| template | rule | tiles | threads | registers | shared bytes | blocks per multiprocessor | operations per byte |\n");
+    text.push_str("|---|---|---|---:|---:|---:|---:|---:|\n");
+    for template in templates() {
+        let _ = writeln!(text, "{}", line(&template));
+    }
+    let path = root().join("docs/cuda-templates.md");
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    // Another compiler gives out other registers.
+    if std::env::var_os("RX_WRITE").is_some() || known.contains(&format!("NVRTC {major}.{minor}.")) {
+        is_written(&path, &text);
+    }
+}
+
+#[test]
+fn the_text_of_a_product_reads_like_this() {
+    for (name, template) in [("gemm", 6), ("gemm_threads", 2), ("gemv", 14)] {
+        let template = &templates()[template];
+        let source = rx_cuda::listing(&[&template.case.func], &template.target);
+        let text = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));
+        is_written(&root().join(format!("compiler/cuda/tests/kernels/golden/{name}.cu")), text);
+    }
+}
