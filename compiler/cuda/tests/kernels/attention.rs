@@ -3,6 +3,7 @@
 use crate::case::Case;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
+use rx_cuda::nvrtc::{Output, compile};
 use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, KernelBuilder};
 
 const F32: DType = DType::FLOAT32;
@@ -21,6 +22,8 @@ enum Seen {
     Window(i64),
     /// No key, of every other query; the softmax is made safe for it.
     NotAll,
+    /// Keys from its own place on; to the score of others the lowest finite number is added.
+    FromOwn,
 }
 
 /// Attention of `[batch, length, heads, element]`, or of `[batch, heads, length, element]`; lengths of 0 are known at the call.
@@ -41,6 +44,8 @@ struct Attention {
     seen: Seen,
     /// Whether scores and softmax are of the operands' dtype, and each step has a buffer of its own.
     by_steps: bool,
+    /// Whether what is computed element by element is put into what reads it, as before programs are printed.
+    inlined: bool,
 }
 
 const PLAIN: Attention = Attention {
@@ -57,6 +62,7 @@ const PLAIN: Attention = Attention {
     has_bias: false,
     seen: Seen::Everything,
     by_steps: false,
+    inlined: false,
 };
 
 impl Attention {
@@ -103,7 +109,11 @@ impl Attention {
         }
         shapes.push(lengths(&out));
         let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
-        let (func, _) = rx_schedule::guards(&rx_schedule::simplify(&builder.finish()));
+        let mut func = rx_schedule::simplify(&builder.finish());
+        if self.inlined {
+            func = rx_schedule::simplify(&rx_schedule::inline(&func));
+        }
+        let (func, _) = rx_schedule::guards(&func);
         let case = Case::new(text, func, &shapes);
         case.within(if self.dtype == F32 { 1e-4 } else { 2e-2 })
     }
@@ -152,6 +162,10 @@ impl Attention {
                 let place = [at[0].clone(), Expr::int(0), at[2].clone(), at[3].clone()];
                 value = value + builder.load(bias, &place).cast(dtype);
             }
+            if self.seen == Seen::FromOwn {
+                let seen = at[3].clone().ge(at[2].clone());
+                return value + Expr::select(seen, number(0.0), number(if dtype == F16 { -65504.0 } else { -3.38e38 }));
+            }
             let lengths = [builder.dim(q), builder.dim(k)];
             Expr::select(self.sees(at, lengths), value, lowest.clone())
         });
@@ -189,7 +203,7 @@ impl Attention {
         let (row, key) = (at[2].clone(), at[3].clone());
         let own = row.clone() + (keys - queries);
         match self.seen {
-            Seen::Everything => Expr::bool(true),
+            Seen::Everything | Seen::FromOwn => Expr::bool(true),
             Seen::FromStart => row.ge(key),
             Seen::FromEnd => own.ge(key),
             Seen::Window(window) => own.clone().ge(key.clone()).and((own - key).lt(Expr::int(window))),
@@ -216,6 +230,8 @@ pub fn cases() -> Vec<Case> {
         add("causal from the end", Attention { seen: Seen::FromEnd, ..plain }, [40, 75]);
         add("a window", Attention { seen: Seen::Window(5), ..plain }, [70, 70]);
         add("queries that see no key", Attention { seen: Seen::NotAll, ..plain }, [9, 20]);
+        add("a mask that is added", Attention { seen: Seen::FromOwn, ..plain }, [70, 70]);
+        add("with steps put together", Attention { inlined: true, seen: Seen::FromEnd, ..plain }, [20, 41]);
         add("by steps", Attention { by_steps: true, batch: 1, ..plain }, [20, 13]);
         add("uneven rows", Attention { depth: 20, width: 12, batch: 1, ..plain }, [18, 19]);
         add("rows of 80", Attention { depth: 80, width: 40, batch: 1, ..plain }, [18, 19]);
@@ -243,6 +259,63 @@ fn attention_agrees_with_the_interpreter_in_every_order() {
     crate::simulated::agree(&cases());
 }
 
+/// The operators' own cases.
+fn of_operators() -> Vec<Case> {
+    let families = crate::operators::families().into_iter();
+    families.flat_map(|(_, cases)| cases).filter(|case| case.name.contains("nn.attention")).collect()
+}
+
+#[test]
+fn attention_of_operators_is_taken_and_agrees() {
+    let cases = of_operators();
+    let source = crate::source(&cases);
+    for (at, case) in cases.iter().enumerate() {
+        let mut choices = source.choices.iter().filter(|one| one.function == at);
+        assert!(choices.any(|one| one.rule == "attention"), "{}: {choices:#?}", case.name);
+    }
+    crate::simulated::agree(&cases);
+}
+
+/// What programs have, as templates: a name, and a case of it.
+pub fn templates() -> Vec<(&'static str, Case)> {
+    let of = |name, attention: Attention| {
+        let attention = Attention { batch: 1, heads: 32, key_heads: 8, ..attention };
+        (name, attention.case(name, [1, 1]))
+    };
+    let rows = |dtype, size| Attention { dtype, depth: size, width: size, seen: Seen::FromEnd, ..PLAIN };
+    let decode = |dtype| Attention { queries: 1, ..rows(dtype, 128) };
+    vec![
+        of("attention, float32, rows of 64", rows(F32, 64)),
+        of("attention, float32, rows of 128", rows(F32, 128)),
+        of("attention, float32, rows of 256", rows(F32, 256)),
+        of("attention, float32, one query", decode(F32)),
+        of("attention, float16, rows of 64", rows(F16, 64)),
+        of("attention, bfloat16, rows of 64", rows(BF16, 64)),
+        of("attention, bfloat16, rows of 128", rows(BF16, 128)),
+        of("attention, bfloat16, rows of 256", rows(BF16, 256)),
+        of("attention, bfloat16, one query", decode(BF16)),
+    ]
+}
+
+/// A product that no softmax follows.
+fn product_alone() -> Case {
+    let mut builder = KernelBuilder::new(name("matmul"));
+    let [a, b, out] = ["a", "b", "out"].map(|text| builder.param(text, &[Dim::from(8), Dim::from(8)], F32));
+    let extents = [Expr::int(8), Expr::int(8)];
+    builder.reduce(out, &extents, &extents[..1], Expr::number(0.0, F32), BinaryOp::Add, |builder, at, k| {
+        let a = builder.load(a, &[at[0].clone(), k[0].clone()]);
+        (at.to_vec(), a * builder.load(b, &[k[0].clone(), at[1].clone()]))
+    });
+    Case::new("a product alone", builder.finish(), &[&[8, 8], &[8, 8], &[8, 8]])
+}
+
+#[test]
+fn what_is_no_attention_is_left_with_a_reason() {
+    let source = crate::source(&[product_alone()]);
+    let declined = source.choices[0].declined.iter().find(|(rule, _)| *rule == "attention");
+    assert_eq!(declined.map(|(_, why)| why.as_str()), Some("there is no further statement"));
+}
+
 #[test]
 fn the_rule_takes_attention_whole() {
     let cases = cases();
@@ -254,8 +327,15 @@ fn the_rule_takes_attention_whole() {
 }
 
 #[test]
-fn attention_compiles_for_sm_80_and_sm_90() {
-    if crate::nvrtc::is_found() {
-        crate::nvrtc::compiles(&crate::source(&cases()).text);
+fn attention_compiles_for_sm_80_and_sm_90_and_fits_registers() {
+    if !crate::nvrtc::is_found() {
+        return;
+    }
+    let source = crate::source(&cases());
+    for arch in [80, 90] {
+        let cubin = compile(&source.text, arch, Output::Cubin).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
+        for (kernel, needs) in crate::cubin::resources(&cubin) {
+            assert_eq!(needs.local_bytes, 0, "{kernel}: registers that do not fit");
+        }
     }
 }

@@ -47,6 +47,9 @@ impl Bounds {
             _ => return,
         };
         let (Some(of_left), Some(of_right)) = (factor(left, key), factor(right, key)) else { return };
+        if !is_plain(left) || !is_plain(right) {
+            return;
+        }
         let wide = |expr: &Expr| {
             substitute(expr, &|var| (var == key).then(|| Expr::Int { value: 0, dtype: key_dtype(expr, key) }))
                 .cast(DType::INT64)
@@ -66,6 +69,20 @@ impl Bounds {
             (CompareOp::Eq | CompareOp::Ne, _) => {}
         }
     }
+}
+
+/// Whether it can be evaluated whatever the conditions before it say: it reads nothing, and divides by constants.
+fn is_plain(expr: &Expr) -> bool {
+    let mut plain = true;
+    expr.walk(&mut |part| match part {
+        Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. } => plain = false,
+        Expr::Binary { op, right, .. } => {
+            let is_sum = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max);
+            plain &= is_sum || right.as_int().is_some_and(|by| by > 0);
+        }
+        _ => {}
+    });
+    plain
 }
 
 /// How often a variable is added up in a sum; none where it stands elsewhere in it.
