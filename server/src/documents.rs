@@ -7,7 +7,7 @@ use crate::lsp::semantic::Sent;
 use crate::lsp::{Change, Point, Profile, Uri, to_proto};
 use crate::projects::{Known, Said};
 use crate::reads::Asked;
-use crate::run::stage::Subject;
+use crate::run::stage::{Stage, Subject};
 use rx_db::{Encoding, FileId, FileKind, JoinedEdit, Snapshot, Workspace};
 use rx_settings::Choice;
 use std::collections::HashMap;
@@ -200,13 +200,15 @@ impl Documents {
         }
     }
 
-    /// The function at a place of a document. `None`: there is none, or the document is not open.
-    pub fn function(&self, uri: &Uri, at: Point, encoding: Encoding) -> Option<Subject> {
+    /// The function at a place of a document; of a stage that is the whole module's, any. `None`: there is none, or the
+    /// document is not open.
+    pub fn subject(&self, uri: &Uri, at: Point, stage: Stage, encoding: Encoding) -> Option<Subject> {
         let Text::Known(file) = self.open.get(uri)?.text else { return None };
         catch(|| {
             let document = self.workspace.document(file);
             let offset = document.offset_of(at.line, at.column, encoding);
-            let (function, _) = rx_ide::function_in(document, offset)?;
+            let any = || rx_ide::first_function(document).filter(|_| stage == Stage::Passes);
+            let (function, _) = rx_ide::function_in(document, offset).or_else(any)?;
             Some(Subject { function: function.to_string(), document: document.clone(), encoding })
         })?
     }

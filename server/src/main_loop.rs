@@ -214,9 +214,9 @@ impl MainLoop {
         }
     }
 
-    /// Hands the text as it is now to a child that makes a stage of the function at a place.
+    /// Hands the text as it is now to a child that makes a stage of the function at a place; of a module, wherever that is.
     fn show_stage(&mut self, order: stage::Order) {
-        let found = self.documents.function(&order.uri, order.at, self.profile.encoding);
+        let found = self.documents.subject(&order.uri, order.at, order.stage, self.profile.encoding);
         let text = self.documents.text(&order.uri);
         match found.zip(text.ok()) {
             Some((subject, (text, kind))) => {

@@ -271,11 +271,13 @@ async function onto(page, text) {
   await page.mouse.click(x, y);
 }
 
-// The lines of an editor that are marked as coming from each other, by what they say. `name` is that of the editor's document.
+// The lines of an editor that are marked as coming from each other, by what they say. `name` is that of the editor's document, or a
+// selector of the editor's element.
 function linked(page, name) {
   return page.evaluate((name) => {
     const editors = [...document.querySelectorAll(".editor-instance")];
-    const editor = editors.find((editor) => editor.getAttribute("aria-label")?.includes(name) || editor.querySelector(`[aria-label*="${name}"]`));
+    const named = (editor) => editor.getAttribute("aria-label")?.includes(name) || editor.querySelector(`[aria-label*="${name}"]`);
+    const editor = name.startsWith(".") ? document.querySelector(name) : editors.find(named);
     const rows = [...(editor?.querySelectorAll(".view-overlays > div") ?? [])].filter((row) => row.querySelector('.cdr[class*="TextEditorDecorationType"]'));
     const tops = new Set(rows.map((row) => row.style.top));
     const lines = [...(editor?.querySelectorAll(".view-line") ?? [])].filter((line) => tops.has(line.style.top));
@@ -355,6 +357,110 @@ test(`${CLIENT} generated code stands beside the program and follows the cursor`
     await page.locator(".view-line", { hasText: /\w+\sin\stwo_layers\.rx:\sCUDA\sC/ }).waitFor();
     await page.locator(".tab", { hasText: loops }).click();
     await page.locator(".view-line", { hasText: /\w+\sin\stwo_layers\.rx:\sloop-level\sIR/ }).waitFor();
+  });
+});
+
+test(`${CLIENT} what a pass changes stands side by side and follows the cursor`, { skip, timeout: 6 * WAIT }, async (t) => {
+  const can = await capabilities();
+  assert.ok(can.executeCommandProvider?.commands.includes("rx.stage"), "rx-lsp has no command rx.stage");
+  const { page, opened } = await start(t, ["two_layers.rx", "conv_relu.rx"], NARROW);
+  await page.setViewportSize({ width: 1600, height: 900 });
+  writeFileSync(path.join(path.dirname(opened[0]), "empty.rx"), "");
+  const show = () => command(page, "Relax: Show What Passes Change");
+  const said = (text) => page.locator(".notification-list-item-message", { hasText: text }).first();
+  const [before, after] = [".editor.original", ".editor.modified"];
+  const text = '.editor-instance[aria-label*="two_layers.rx"]:not(:has(.monaco-diff-editor))';
+  const line = (side, says) => page.locator(`${side} .view-line`, { hasText: says }).first();
+  const marks = (side, says) => until(page, async () => (await linked(page, side)).some((line) => says.test(line)));
+
+  await t.test("a file without a function has nothing for passes", async () => {
+    await open(page, "empty.rx");
+    await page.locator(".statusbar-item", { hasText: /^\s*rx \d+\.\d+/ }).waitFor();
+    await show();
+    await said("empty.rx has no function").waitFor();
+    await rest(page);
+    await shot(page, "passes-empty");
+    await command(page, "Notifications: Clear All Notifications");
+  });
+
+  await t.test("of a program with a mistake it is said where that is", async () => {
+    await open(page, "conv_relu.rx");
+    await page.locator(".squiggly-error").first().waitFor({ state: "attached" });
+    await show();
+    await said(/passes cannot be shown: conv_relu\.rx:8: /).waitFor();
+    await rest(page);
+    await shot(page, "passes-mistake");
+    await command(page, "Notifications: Clear All Notifications");
+    assert.equal(await page.locator(".monaco-diff-editor").count(), 0);
+  });
+
+  await t.test("each pass says what it did", async () => {
+    await open(page, "two_layers.rx");
+    await page.keyboard.press("Control+B");
+    await page.locator(".codelens-decoration a", { hasText: "Run" }).first().waitFor();
+    await show();
+    const passes = page.locator(".quick-input-list .monaco-list-row");
+    await passes.filter({ hasText: "CanonicalizeBindings" }).filter({ hasText: "no change" }).waitFor();
+    // Those that change something come first.
+    assert.match(await passes.first().innerText(), /LegalizeOps[^]*lines more/);
+    await shot(page, "passes");
+    await passes.first().click();
+  });
+
+  await t.test("the module before and behind it", async () => {
+    await page.locator(".tab", { hasText: "LegalizeOps (two_layers.rx)" }).waitFor();
+    await line(before, /A\slayer\sand\sits\ssoftmax/).waitFor();
+    await line(after, /@I\.ir_module/).waitFor();
+    // The program has the keys still.
+    await page.locator(".tab.active", { hasText: /^two_layers\.rx/ }).first().waitFor();
+    await rest(page);
+    await shot(page, "passes-diff");
+  });
+
+  await t.test("what is under the cursor is found on both sides", async () => {
+    await onto(page, "gv");
+    await marks(before, /R\.nn\.softmax/);
+    await marks(after, /R\.call_tir\(cls\.softmax/);
+    assert.ok(!(await linked(page, before)).some((line) => /matmul/.test(line)));
+    await rest(page);
+    await shot(page, "passes-linked");
+  });
+
+  await t.test("and from either side back to its statement", async () => {
+    await line(after, /R\.call_tir\(cls\.matmul/).click();
+    await marks(text, /lv = R\.matmul/);
+    await marks(before, /R\.matmul/);
+    await line(before, /R\.nn\.relu/).click();
+    await marks(text, /lv1 = R\.nn\.relu/);
+    await marks(after, /cls\.relu/);
+    await rest(page);
+    await shot(page, "passes-back");
+  });
+
+  await t.test("the next pass that changes something, and the one before", async () => {
+    await page.locator('.editor-actions a[aria-label^="Next Pass"]').click();
+    await page.locator(".tab", { hasText: "AnnotateTIROpPattern (two_layers.rx)" }).waitFor();
+    await page.locator('.editor-actions a[aria-label^="Next Pass"]').click();
+    await page.locator(".tab", { hasText: "FuseOps (two_layers.rx)" }).waitFor();
+    // What was chosen last is followed on, and stays marked in the program.
+    await marks(text, /lv1 = R\.nn\.relu/);
+    await marks(before, /cls\.relu/);
+    await marks(after, /fused_matmul_relu/);
+    await theme(page, "Dark Modern");
+    await rest(page);
+    await shot(page, "passes-dark");
+    await page.locator('.editor-actions a[aria-label^="Previous Pass"]').click();
+    await page.locator(".tab", { hasText: "AnnotateTIROpPattern (two_layers.rx)" }).waitFor();
+    assert.equal(await page.locator(".tab", { hasText: "(two_layers.rx)" }).count(), 1, "a pass takes the place of the one before");
+  });
+
+  await t.test("an edit makes them anew", async () => {
+    await onto(page, "lv1");
+    await page.keyboard.press("End");
+    await page.keyboard.press("Shift+Home");
+    await page.keyboard.type("lv1 = R.nn.gelu(lv)");
+    await line(before, /cls\.gelu/).waitFor();
+    await line(after, /cls\.gelu/).waitFor();
   });
 });
 

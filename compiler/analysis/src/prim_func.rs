@@ -30,7 +30,8 @@ pub fn prim_func_signature<'s>(
                     let params: Vec<PrimParam> =
                         params.iter().filter_map(|param| body.parameter(cursor.parameter(param), param)).collect();
                     let ret = ret.as_ref().and_then(|ret| scalar_type(cursor, ret));
-                    let pure = !body.calls_out && !params.iter().any(is_written);
+                    let pure =
+                        !body.calls_out && !params.iter().any(|param| is_written(param) || body.stores_in(param));
                     return Some(PrimFuncSignature { params: settle(params).into(), ret, pure, private });
                 }
                 _ => {}
@@ -61,6 +62,8 @@ fn is_written(param: &PrimParam) -> bool {
 struct Body {
     /// Handles opened by `A = T.match_buffer(a, …)`: handle to buffer name, shape, dtype.
     matched: NameMap<(Name, Vec<Dim>, DType)>,
+    /// Handles that are the memory of `A = T.decl_buffer(…, data=a)`: handle to buffer name.
+    opened: NameMap<Name>,
     written: NameMap<()>,
     read: NameMap<()>,
     /// Whether it calls what is written elsewhere: `T.call_extern`, `T.call_packed`, inline assembly.
@@ -119,7 +122,15 @@ impl Body {
 
     fn match_buffer(&mut self, cursor: Cursor<'_>, target: &Expr, value: &Expr) {
         let (ExprKind::Name, ExprKind::Call { callee, arguments }) = (&target.kind, &value.kind) else { return };
-        if !cursor.source(callee.tokens).ends_with(".match_buffer") {
+        let source = cursor.source(callee.tokens);
+        if source.ends_with(".decl_buffer") || source.ends_with(".Buffer") {
+            let mut named = arguments.iter().filter(|argument| matches!(argument.value.kind, ExprKind::Name));
+            let data = named.find(|argument| argument.keyword.is_some_and(|word| cursor.text(word) == "data"));
+            if let Some(data) = data {
+                self.opened.insert(cursor.name(data.value.tokens.start), cursor.name(target.tokens.start));
+            }
+        }
+        if !source.ends_with(".match_buffer") {
             return;
         }
         let Some(handle) = arguments.first().filter(|argument| matches!(argument.value.kind, ExprKind::Name)) else {
@@ -128,6 +139,11 @@ impl Body {
         let Some((shape, dtype)) = buffer_type(cursor, arguments.get(1..).unwrap_or_default()) else { return };
         let handle = cursor.name(handle.value.tokens.start);
         self.matched.insert(handle, (cursor.name(target.tokens.start), shape, dtype));
+    }
+
+    /// Whether a buffer over this handle is stored to.
+    fn stores_in(&self, param: &PrimParam) -> bool {
+        self.opened.get(&param.name).is_some_and(|buffer| self.written.contains_key(buffer))
     }
 
     /// Notes what an expression reads; a buffer passed whole may be read and written.

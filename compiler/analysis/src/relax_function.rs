@@ -6,7 +6,9 @@ use crate::body::each_segment;
 use crate::elaborate::Recorded;
 use crate::file_context::FileContext;
 use crate::function::FunctionCheck;
+use crate::unify::Bindings;
 use rx_base::name::{NameMap, NameSet, name};
+use rx_base::symbolic::Bounds;
 use rx_base::{Dim, Name, Span};
 use rx_ir::rewrite::Renaming;
 use rx_ir::{
@@ -46,17 +48,34 @@ pub fn relax_function(
         pure: signature.pure,
         attributes,
         params,
-        ret: signature.ret.clone().or(check.returned.clone()).unwrap_or(StructInfo::Object),
+        ret: outside(signature.ret.as_ref().or(check.returned.as_ref()), &signature.params),
         body: Sequence { blocks, result: result.unwrap_or_else(unit) },
     }
 }
 
-/// The empty tuple.
+/// What a function gives, as its callers know it: where the type is inferred, a shape with a dim that only the body binds keeps
+/// its rank (TVM `EraseToWellDefined`).
+fn outside(returned: Option<&StructInfo>, params: &[(Name, StructInfo)]) -> StructInfo {
+    let bounds = Bounds::default();
+    let mut known = Bindings::new(&bounds);
+    for (at, (param, ty)) in params.iter().enumerate() {
+        ty.each_symbol(&mut |symbol| known.bind(symbol, Dim::symbol(symbol), at));
+        if let StructInfo::Prim(_) = ty {
+            known.bind(*param, Dim::symbol(*param), at);
+        }
+    }
+    let Some(returned) = returned else { return StructInfo::Object };
+    let mut is_known = true;
+    returned.each_symbol(&mut |symbol| is_known &= known.get(symbol).is_some());
+    if is_known { returned.clone() } else { known.substitute_type(returned) }
+}
+
 /// Whether it is the type of a truth value.
 fn is_condition(ty: &StructInfo) -> bool {
     matches!(ty, StructInfo::Prim(info) if info.dtype.is_some_and(rx_base::DType::is_bool))
 }
 
+/// The empty tuple.
 fn unit() -> Expr {
     Expr::new(ExprKind::Tuple(Vec::new()), StructInfo::void())
 }

@@ -108,7 +108,7 @@ fn loads_of(expr: &Expr) -> impl Iterator<Item = (BufferId, &[Expr])> {
 
 /// Whether all reduction axes are at their starts in the first iteration of the loops and in no other: every loop begins
 /// at 0 and is in a sum of loops, with positive factors, that is an axis beginning at 0.
-fn starts_once(loops: &[&Stmt], block: &Block) -> bool {
+pub(crate) fn starts_once(loops: &[&Stmt], block: &Block) -> bool {
     let reduced = || block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
     let mut counted = FxHashSet::default();
     if !reduced().all(|iter: &Iter| iter.start == iter.binding || is_start(iter) && add_up(&iter.binding, &mut counted))

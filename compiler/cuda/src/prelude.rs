@@ -83,10 +83,14 @@ static __device__ __forceinline__ float rx_bf16_to_float(rx_bf16 x) {
 }
 
 static __device__ __forceinline__ rx_bf16 rx_float_to_bf16(float x) {
-    unsigned bits = (unsigned)__float_as_int(x);
     rx_bf16 y;
+#ifdef __CUDA_ARCH__
+    asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits) : \"f\"(x));
+#else
+    unsigned bits = (unsigned)__float_as_int(x);
     if ((bits & 0x7fffffffu) > 0x7f800000u) y.bits = (unsigned short)(bits >> 16 | 0x40u);
     else y.bits = (unsigned short)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+#endif
     return y;
 }
 ",
@@ -149,6 +153,15 @@ static __device__ __forceinline__ rx_f8e5m2 rx_float_to_f8e5m2(float x) {
 #ifndef RX_SHARED
 #define RX_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
 #endif
+",
+    },
+    Helper {
+        name: "rx_vector",
+        needs: &[],
+        text: "\
+// Neighbours in memory that are read and written at once.
+template <int N, typename T>
+struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) rx_vector { T at[N]; };
 ",
     },
     Helper {

@@ -503,6 +503,12 @@ impl<'m> Kernel<'m> {
         };
     }
 
+    /// From here on the variable, which holds data, is written as this text, which binds as tightly as a name.
+    pub(crate) fn name_value(&mut self, var: VarId, text: &str) {
+        self.name_var(var, text, false);
+        self.data.insert(var);
+    }
+
     /// From here on loads of the buffer are this text, a value of its dtype, whatever their indices are.
     pub(crate) fn hold(&mut self, buffer: BufferId, text: &str) {
         self.held.insert(buffer, text.to_owned());

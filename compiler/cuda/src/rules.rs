@@ -5,10 +5,14 @@
 //! cannot print what it took has declined, too.
 
 mod attention;
+mod elementwise;
 mod epilogue;
 mod fallback;
 mod gemm;
 mod gemv;
+mod rows;
+mod stages;
+mod transpose;
 
 use crate::printer::Kernel;
 use crate::source::LaunchShape;
@@ -28,7 +32,17 @@ pub struct Rule {
 }
 
 /// Every rule, in the order in which they are asked.
-pub const RULES: &[Rule] = &[attention::RULE, gemv::RULE, gemm::RULE, fallback::RULE];
+pub const RULES: &[Rule] = &[
+    attention::RULE,
+    gemv::RULE,
+    gemm::RULE,
+    rows::split::RULE,
+    rows::RULE,
+    rows::COLUMNS,
+    transpose::RULE,
+    elementwise::RULE,
+    fallback::RULE,
+];
 
 /// The rules that are asked, and in which order. The fallback is asked last, whether it is named or not.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use rx_base::{Diagnostic, Severity, Span};
 use rx_db::{FileId, FileKind, Operators, Workspace};
 use rx_syntax::Document;
 use rx_syntax::dialect::Dialect;
+use rx_syntax::document::ItemKind;
 use rx_transform::pass::{PassError, Step};
 use rx_transform::print::Part;
 use rx_transform::{Module, print_with_parts};
@@ -40,16 +41,20 @@ pub struct Applied {
 }
 
 impl Pipeline {
-    /// Of a text without errors.
+    /// Of a module of a text without errors; without a name, of the only one.
     ///
     /// # Errors
-    /// What keeps it from being read as one module.
-    pub fn new(document: &Document, operators: Arc<Operators>) -> Result<Pipeline, String> {
-        let dialect = Dialect::detect(document);
-        let current = rx_syntax::printer::print_as(document, dialect, Dialect::Tvm027);
+    /// There is no such module, or several; or what keeps it from being read.
+    pub fn new(document: &Document, module: Option<&str>, operators: Arc<Operators>) -> Result<Pipeline, String> {
+        let alone = Document::new(&document.alone(chosen(document, module)?), FileKind::Rx);
+        let current = rx_syntax::printer::print_as(&alone, Dialect::detect(document), Dialect::Tvm027);
         let (workspace, file) = checked(&current, operators.clone());
+        if let Some(error) = errors(&workspace, file).first() {
+            return Err(format!("by itself the module has errors: {}", error.message));
+        }
         let module = workspace.module(file)?;
-        let recounted = recounted(document, workspace.document(file));
+        let mut recounted = recounted(document, workspace.document(file));
+        recounted.extend(repeated(document));
         let (text, parts) = print_with_parts(&module);
         Ok(Pipeline { module, text, parts, recounted, operators })
     }
@@ -98,8 +103,13 @@ impl Pipeline {
 
 /// A text as a file.
 pub fn checked(text: &str, operators: Arc<Operators>) -> (Workspace, FileId) {
+    opened(text, FileKind::Rx, operators)
+}
+
+/// A text of this kind as a file.
+pub fn opened(text: &str, kind: FileKind, operators: Arc<Operators>) -> (Workspace, FileId) {
     let mut workspace = Workspace::new();
-    let file = workspace.add(text, FileKind::Rx);
+    let file = workspace.add(text, kind);
     workspace.set_operators(file, operators);
     (workspace, file)
 }
@@ -109,6 +119,31 @@ pub fn errors(workspace: &Workspace, file: FileId) -> Vec<Diagnostic<Span>> {
     let mut found = workspace.unsuppressed_diagnostics(file);
     found.retain(|diagnostic| diagnostic.severity == Severity::Error);
     found
+}
+
+/// The module of a file that is called so, or the only one; `None` where functions stand in no module.
+fn chosen(document: &Document, wanted: Option<&str>) -> Result<Option<u32>, String> {
+    let modules: Vec<(u32, String)> =
+        document.modules().map(|(at, name)| (at, name.map_or_else(String::new, |name| name.to_string()))).collect();
+    let names = || modules.iter().map(|(_, name)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    match (wanted, &modules[..]) {
+        // Of several of one name the last, as in Python.
+        (Some(wanted), modules) => match modules.iter().rfind(|(_, name)| name == wanted) {
+            Some((at, _)) => Ok(Some(*at)),
+            None if modules.is_empty() => Err(format!("there is no module `{wanted}`, and no other")),
+            None => Err(format!("there is no module `{wanted}`; there is {}", names())),
+        },
+        (None, []) => Ok(None),
+        (None, [(only, _)]) => Ok(Some(*only)),
+        (None, _) => Err(format!("passes take one module, and there are {}: choose with --module", names())),
+    }
+}
+
+/// The functions of a file that share their names.
+fn repeated(document: &Document) -> NameSet {
+    let mut known = NameSet::default();
+    let functions = document.items().iter().filter(|item| matches!(item.kind, ItemKind::Function(_)));
+    functions.filter_map(|item| item.name).filter(|name| !known.insert(*name)).collect()
 }
 
 /// The functions that do not have as many statements in both texts.

@@ -20,8 +20,9 @@ use rx_transform::Bound;
 use rx_transform::equal::structurally_equal;
 use std::sync::Arc;
 
-/// The most arithmetic operations of a function that the interpreter runs.
-const INTERPRETED: i64 = 10_000_000;
+/// The most arithmetic operations of a function that the interpreter runs: it is asked twice for each pass of a pipeline, and above
+/// this many it takes longer than compiling does.
+const INTERPRETED: i64 = 1_000_000;
 /// The most arithmetic operations of a function that is run at all, and the most elements of an argument.
 const MOST_OPERATIONS: i64 = 100_000_000_000;
 const MOST_ELEMENTS: i64 = 1 << 27;

@@ -19,7 +19,7 @@ const STACK: usize = 256 << 20;
 
 /// The text after the default pipeline.
 fn transformed(text: &str) -> Result<Pipeline, String> {
-    let mut pipeline = Pipeline::new(&Document::new(text, FileKind::Rx), Arc::new(Operators::default()))?;
+    let mut pipeline = Pipeline::new(&Document::new(text, FileKind::Rx), None, Arc::new(Operators::default()))?;
     for step in steps("default").map_err(|error| error.to_string())? {
         pipeline.apply(&step).map_err(|why| match why {
             Unapplied::Refused(error) => error.to_string(),

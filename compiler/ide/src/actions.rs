@@ -7,7 +7,7 @@ use rx_base::{Code, Diagnostic, Span};
 use rx_db::{Annotate, Document, FileView, FunctionKind};
 use rx_syntax::Segment;
 use rx_syntax::directive::{DirectiveKind, Named, Target};
-use rx_syntax::document::{ItemKind, Location};
+use rx_syntax::document::{Item, ItemKind, Location};
 use std::ops::Range;
 
 /// A way out of a mistake.
@@ -90,9 +90,17 @@ pub fn function_around(view: &FileView<'_>, offset: usize) -> Option<(rx_base::N
     (kind == FunctionKind::Relax).then_some((name, location.segment == 0))
 }
 
+/// The name and kind of the first function of a text.
+pub fn first_function(document: &Document) -> Option<(rx_base::Name, FunctionKind)> {
+    document.items().iter().find_map(named_function)
+}
+
 /// The name and kind of the function of a module at a byte of a text.
 pub fn function_in(document: &Document, offset: usize) -> Option<(rx_base::Name, FunctionKind)> {
-    let item = document.items().get(document.locate(offset)?.item)?;
+    named_function(document.items().get(document.locate(offset)?.item)?)
+}
+
+fn named_function(item: &Item) -> Option<(rx_base::Name, FunctionKind)> {
     match item.kind {
         ItemKind::Function(kind) => Some((item.name?, kind)),
         _ => None,

@@ -32,7 +32,7 @@ mod syntax_tree;
 mod tree;
 mod word;
 
-pub use actions::{QuickFix, annotate, fix_all, function_around, function_in, quick_fixes};
+pub use actions::{QuickFix, annotate, first_function, fix_all, function_around, function_in, quick_fixes};
 pub use calls::{Call, function_at, incoming, outgoing};
 pub use completion::{Completion, CompletionKind, Completions, Subject, completion_doc, completions};
 pub use folding::{Fold, FoldKind, folds};
@@ -45,7 +45,7 @@ pub use links::{Link, MOST_LINKS, links};
 pub use names::{Access, Occurrence, Symbol, SymbolKind, symbol_at};
 pub use navigate::{Definition, definition, highlights, references};
 pub use outline::{Outline, OutlineKind, functions, outline};
-pub use raw_entry::raw_entry;
+pub use raw_entry::{raw_entry, takes_prepared_weights};
 pub use rename::{prepare_rename, rename};
 pub use selection::selections;
 pub use semantic::{SegmentKey, SemanticWord, WordKind, segment_keys};

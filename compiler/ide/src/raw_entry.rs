@@ -1,94 +1,152 @@
-//! A function that takes raw weights, beside one that `LiftTransformParams` left with prepared ones.
+//! A function that takes prepared weights, as `LiftTransformParams` leaves it, made callable with raw ones: what the pass
+//! `KeepRawEntry` does to it, as edits of the text.
 
+use crate::rename::rename;
+use rx_analysis::written_prim_func::{WrittenAttributes, written_attributes};
 use rx_base::fix::Edit;
 use rx_base::name::name;
 use rx_base::{Name, Span};
-use rx_db::{FileView, FunctionKind};
-use rx_ir::{FunctionSignature, Signature};
+use rx_db::{FileKind, FileView, FunctionKind};
+use rx_ir::function::RAW_ENTRY;
+use rx_ir::{Constants, FunctionSignature, Item as ModuleItem, Module, RelaxFunction, Signature};
+use rx_syntax::Document;
 use rx_syntax::ast::StatementKind;
+use rx_syntax::dialect::Dialect;
 use rx_syntax::document::{Item, ItemKind};
+use rx_syntax::printer;
+use rx_transform::print::{dictionary, print, undeclared};
+use rx_transform::{RawEntry, Renamed, raw_entries};
+use std::sync::Arc;
 
-/// The new function's name, and the edit that writes it behind the function at a byte of a file: it takes the inputs of this
-/// one and the tuple of raw weights, prepares them, and calls it. `None` where nothing prepares the function's weights.
-///
-/// Types stand in its header as they do in those of the two functions; in its body they are inferred.
-pub fn raw_entry(view: &FileView<'_>, offset: usize) -> Option<(Name, Edit)> {
+/// The function at a byte of a file, where another prepares its weights and none of its name takes raw ones. Looks at no body.
+pub fn takes_prepared_weights(view: &FileView<'_>, offset: usize) -> Option<Name> {
     let document = view.document();
     let at = document.locate(offset)?.item;
     let item = document.items().get(at)?;
     let (ItemKind::Function(FunctionKind::Relax), Some(own)) = (item.kind, item.name) else { return None };
-    let class = class_of(view, at)?;
-    let signature = relax(view, at)?;
+    let (signature, private) = relax(view, at)?;
     let inputs = usize::try_from(signature.num_input?).ok().filter(|inputs| *inputs < signature.params.len())?;
-    let transform = name(&format!("{own}_transform_params"));
-    let transform_at = view.function(at, transform)?;
-    let prepares = relax(view, transform_at)?;
-    let prepared = prepares.ret.as_ref()?.as_tuple()?.len();
-    if prepares.params.len() != 1 || inputs + prepared != signature.params.len() {
-        return None;
+    let beside = [format!("{own}_transform_params"), "transform_params".to_owned()];
+    let (prepares, _) = beside.iter().find_map(|known| relax(view, view.function(at, name(known))?))?;
+    let fits =
+        prepares.params.len() == 1 && inputs + prepares.ret.as_ref()?.as_tuple()?.len() == signature.params.len();
+    let is_raw = |written: &WrittenAttributes| written.entries.iter().any(|(key, _)| &**key == RAW_ENTRY);
+    (fits && !private && !written_attributes(&item.segments).is_some_and(|written| is_raw(&written))).then_some(own)
+}
+
+/// The edits that keep the function at a byte of a file callable with raw weights, in order: it and what prepares its weights
+/// get other names, and a function of its name stands behind it, which has raw weights prepared once. `None` where nothing
+/// prepares the function's weights, the file cannot be read as a module, or a new name would mean something else somewhere.
+pub fn raw_entry(view: &FileView<'_>, offset: usize) -> Option<Vec<Edit>> {
+    let own = takes_prepared_weights(view, offset)?;
+    let module = view.workspace().module(view.file()).ok()?;
+    let RawEntry { runs, prepares, entry } = raw_entries(&module, |function| function == own).pop()?;
+    let mut edits = renamed(view, &runs)?;
+    edits.extend(renamed(view, &prepares)?);
+    let stated = [stated(view, &runs)?, stated(view, &prepares)?].into_iter().flatten();
+    for (place, text) in stated {
+        // A name in what a function says of itself is written with the rest of it.
+        edits.retain(|(span, _)| span.end <= place.start || place.end <= span.start);
+        edits.push((place, text));
     }
-    let (header, weights) = (Header::of(item)?, Header::of(document.items().get(transform_at)?)?);
-    let taken = header.params.get(..inputs)?;
-    let used = |wanted: &str| taken.iter().any(|(param, _)| param == wanted) || wanted == "cls";
-    let fresh = |like: &str| numbered(like, &used);
-    let raw = fresh(weights.params.first()?.0.as_str());
-    let annotation = weights.params.first()?.1.as_deref()?;
-    let params = taken.iter().map(|(param, ty)| match ty {
-        Some(ty) => format!("{param}: {ty}"),
-        None => param.clone(),
-    });
-    let params: Vec<String> = params.chain([format!("{raw}: {annotation}")]).collect();
-    let mut dims = header.type_params;
-    weights.type_params.iter().for_each(|dim| {
-        if !dims.contains(dim) {
-            dims.push(dim.clone());
-        }
-    });
-    let dims = if dims.is_empty() { String::new() } else { format!("[{}]", dims.join(", ")) };
-    let names = |wanted: &str| document.items().iter().any(|item| item.name == Some(name(wanted)));
-    let entry = numbered(&format!("{own}_raw"), &names);
-    let (all, result) = (fresh("prepared"), fresh("result"));
-    let arguments = taken.iter().map(|(param, _)| param.clone());
-    let arguments: Vec<String> = arguments.chain((0..prepared).map(|field| format!("{all}[{field}]"))).collect();
-    let pure = if signature.pure && prepares.pure { "" } else { "(pure=False)" };
-    let lines = [
-        format!("@R.function{pure}"),
-        format!("def {entry}{dims}({}):", params.join(", ")),
-        format!("    cls = {class}"),
-        format!("    {all} = cls.{transform}({raw})"),
-        format!("    {result} = cls.{own}({})", arguments.join(", ")),
-        format!("    return {result}"),
-    ];
+    let (at, item) = item_called(view, own)?;
+    let document = view.document();
     let (end, indent) = (document.line_end(), " ".repeat(item.indent as usize));
-    let text: String = lines.iter().map(|line| format!("{end}{indent}{line}")).collect();
-    let length: usize = item.segments.iter().map(|segment| segment.text().len()).sum();
-    let blank = trailing_blanks(item);
-    let place = u32::try_from(document.item_start(at) + length.saturating_sub(blank)).ok()?;
-    Some((name(&entry), (Span::empty(place), format!("{end}{text}"))))
+    let dialect = dialect(document, item, !undeclared(&alone(&module, &entry, Arc::clone(&module.prelude))).is_empty());
+    let text = print(&alone(&module, &entry, Arc::from("")));
+    let text = entry_text(&printed_in(&text, dialect), own)?;
+    let lines = text.lines().map(|line| match line.is_empty() {
+        true => end.to_owned(),
+        false => format!("{end}{indent}{line}"),
+    });
+    let place = u32::try_from(document.item_start(at) + item.byte_len().saturating_sub(trailing_blanks(item))).ok()?;
+    edits.push((Span::empty(place), format!("{end}{}", lines.collect::<String>())));
+    edits.sort();
+    Some(edits)
 }
 
-/// The class that an item stands in.
-fn class_of(view: &FileView<'_>, at: usize) -> Option<Name> {
-    let before = view.document().items().get(..at)?;
-    before.iter().rev().find(|item| item.kind == ItemKind::ModuleHeader)?.name
+/// The edits that give a function its new name, wherever it is named.
+fn renamed(view: &FileView<'_>, renamed: &Renamed) -> Option<Vec<Edit>> {
+    if renamed.from == renamed.to {
+        return Some(Vec::new());
+    }
+    let functions = view.workspace().functions(view.file());
+    let place = functions.iter().rfind(|function| function.name == renamed.from)?.span;
+    rename(view, place.start as usize, &renamed.to).ok()
 }
 
-fn relax(view: &FileView<'_>, at: usize) -> Option<FunctionSignature> {
-    match &*view.signature(at)? {
-        Signature::Relax(signature) => Some(signature.clone()),
+/// The edit that makes of what a function says of itself what it says under its new name; none where that is the same.
+fn stated(view: &FileView<'_>, renamed: &Renamed) -> Option<Option<Edit>> {
+    let (at, item) = item_called(view, renamed.from)?;
+    let WrittenAttributes { place, entries } = written_attributes(&item.segments)?;
+    let mut attributes = entries.clone();
+    renamed.state(&mut attributes);
+    if attributes == entries {
+        return Some(None);
+    }
+    let text = match place.is_empty() {
+        false => dictionary(&attributes),
+        true => {
+            let indent = " ".repeat(item.indent as usize + 4);
+            format!("{indent}R.func_attr({}){}", dictionary(&attributes), view.document().line_end())
+        }
+    };
+    let start = view.document().item_start(at);
+    let offset = |inside: usize| u32::try_from(start + inside).ok();
+    Some(Some((Span::new(offset(place.start)?, offset(place.end)?), text)))
+}
+
+/// The function called so, and its index; of several the last, as in Python.
+fn item_called<'v>(view: &FileView<'v>, wanted: Name) -> Option<(usize, &'v Item)> {
+    let is_it = |item: &Item| item.name == Some(wanted) && matches!(item.kind, ItemKind::Function(_));
+    view.document().items().iter().enumerate().rfind(|(_, item)| is_it(item))
+}
+
+/// A function's signature, and whether only its module may call it.
+fn relax(view: &FileView<'_>, at: usize) -> Option<(FunctionSignature, bool)> {
+    let signature = view.signature(at)?;
+    match &*signature {
+        Signature::Relax(relax) => Some((relax.clone(), signature.is_private())),
         _ => None,
     }
 }
 
-/// `like`, or `like_1`, `like_2`, … where that is used.
-fn numbered(like: &str, used: &dyn Fn(&str) -> bool) -> String {
-    let mut own = like.to_owned();
-    let mut number = 0;
-    while used(&own) {
-        number += 1;
-        own = format!("{like}_{number}");
+/// A module of the function alone.
+fn alone<L>(module: &Module<L>, function: &RelaxFunction, prelude: Arc<str>) -> Module<L> {
+    let items = vec![ModuleItem::Relax(Arc::new(function.clone()))];
+    Module { prelude, constants: Constants::default(), class: module.class, items }
+}
+
+/// The dialect to write a function in beside `item`: the file's, but for how dims are declared where that is another.
+fn dialect(document: &Document, item: &Item, undeclared: bool) -> Dialect {
+    match Dialect::detect(document) {
+        Dialect::Tvm027 if undeclared && has_type_params(item) => Dialect::Tvm027Py312,
+        Dialect::Tvm027 if undeclared => Dialect::Classic,
+        detected => detected,
     }
-    own
+}
+
+fn has_type_params(item: &Item) -> bool {
+    let statements = item.segments.first().into_iter().flat_map(|segment| &segment.tree().statements);
+    statements.into_iter().any(|statement| match &statement.tree.kind {
+        StatementKind::Def { type_params, .. } => !type_params.is_empty(),
+        _ => false,
+    })
+}
+
+/// What rx prints, in a dialect.
+fn printed_in(text: &str, dialect: Dialect) -> String {
+    printer::print_as(&Document::new(text, FileKind::Rx), Dialect::Tvm027, dialect)
+}
+
+/// The lines of the function called so, without the indentation of a class, from its decorator on.
+fn entry_text(text: &str, wanted: Name) -> Option<String> {
+    let document = Document::new(text, FileKind::Rx);
+    let item = document.items().iter().find(|item| item.name == Some(wanted))?;
+    let text: String = item.segments.iter().map(|segment| segment.text()).collect();
+    let indent = " ".repeat(item.indent as usize);
+    let lines = text.trim_end().lines().map(|line| line.strip_prefix(&indent).unwrap_or(line));
+    Some(lines.skip_while(|line| line.trim().is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
 /// How many bytes of blanks an item ends in.
@@ -103,31 +161,4 @@ fn trailing_blanks(item: &Item) -> usize {
         }
     }
     blank
-}
-
-/// A function's header as it is written.
-struct Header {
-    /// The names in brackets behind its name.
-    type_params: Vec<String>,
-    /// Names and annotations.
-    params: Vec<(String, Option<String>)>,
-}
-
-impl Header {
-    fn of(item: &Item) -> Option<Header> {
-        let segment = item.segments.first()?;
-        segment.tree().statements.iter().find_map(|statement| {
-            let StatementKind::Def { type_params, params, .. } = &statement.tree.kind else { return None };
-            let cursor = segment.cursor(statement);
-            let written = |param: &rx_syntax::ast::Parameter| {
-                let own = cursor.parameter(param);
-                let annotation = param.tree.annotation.as_ref().map(|ty| own.source(ty.tokens).to_owned());
-                Some((own.text(param.tree.name?).to_owned(), annotation))
-            };
-            Some(Header {
-                type_params: type_params.iter().map(|token| cursor.text(*token).to_owned()).collect(),
-                params: params.iter().map(written).collect::<Option<_>>()?,
-            })
-        })
-    }
 }

@@ -34,7 +34,7 @@ impl<'f> Compiler<'f> {
                 Param::Buffer(buffer) if buffer.0 as usize >= self.func.buffers.len() => {
                     return Err(self.malformed("a buffer is not in its table"));
                 }
-                Param::Buffer(_) => {}
+                Param::Buffer(_) | Param::Handle(_) => {}
                 Param::Scalar(var) => drop(self.var(var)?),
             }
         }

@@ -72,7 +72,7 @@ pub enum PrimParamKind {
     Buffer(BufferParam),
     /// A scalar.
     Scalar(DType),
-    /// A handle that no `T.match_buffer` opens, or a type rx does not read.
+    /// A handle that no `T.match_buffer` opens (memory of any shape, or nothing to the body), or a type rx does not read.
     Opaque,
 }
 

@@ -1,6 +1,7 @@
 //! Relax functions to procedures.
 
 mod call;
+mod call_tir;
 mod expression;
 mod host;
 mod known;

@@ -106,11 +106,12 @@ impl Operand {
         }
     }
 
-    /// The element that stands at `axes` of a result it is broadcast to: aligned at the last axis, extents of 1 repeated.
+    /// The element that stands at `axes` of a result it is broadcast to: aligned at the last axis, extents of 1 repeated (not
+    /// where the result's is 1, too: there the access is elementwise to who asks, as TVM's is).
     pub fn broadcast_at(&self, builder: &KernelBuilder, axes: &[Expr]) -> Expr {
         let skipped = axes.len().saturating_sub(self.ndim());
         let index = |(axis, extent): (&Expr, &Dim)| match extent.as_constant() {
-            Some(1) => Expr::int(0),
+            Some(1) if !builder.is_single(axis) => Expr::int(0),
             _ => axis.clone(),
         };
         let indices: Vec<Expr> = axes.iter().skip(skipped).zip(&self.shape).map(index).collect();

@@ -25,8 +25,17 @@ pub struct KernelRun<'r> {
 
 /// Is told what happens in a run, in order ([`crate::Executor::run_observed`]): in calls, branches and recursion too.
 pub trait Observer {
-    /// A kernel ran.
+    /// Whether it is told of each kernel's own time ([`Observer::kernel`]): the device then finishes one kernel before it begins
+    /// the next. Else a run takes the time it takes without an observer.
+    fn is_timing(&self) -> bool {
+        true
+    }
+
+    /// A kernel ran, and how long that took.
     fn kernel(&mut self, run: &KernelRun<'_>);
+
+    /// A kernel ran; where nobody is timing, a device that works on its own may not have finished it yet.
+    fn passed(&mut self) {}
 
     /// The statement at `origin` bound `variable` to `value`. Of programs that say so ([`rx_lower::lower_watched`]).
     fn bound(&mut self, origin: Origin, variable: Name, value: Output);

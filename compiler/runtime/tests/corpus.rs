@@ -34,7 +34,6 @@ struct Count {
 
 impl Count {
     fn because(&mut self, reason: &str) {
-        println!("WHO {}", self.functions);
         // What differs from text to text stands at the end.
         let short: String = reason.chars().take(150).collect();
         *self.reasons.entry(short).or_default() += 1;

@@ -153,8 +153,8 @@ fn what_follows_a_reduction_element_by_element_is_its_epilogue() {
         let program = text.program(true);
         let names: Vec<String> = kernel_names(&program).iter().map(|name| name.replace("nn.", "")).collect();
         assert_eq!(names, kernels, "{lines:?}");
-        let [joined, plain] =
-            [program, text.program(false)].map(|program| text.run(program, rx_runtime::interp::Interpreter::default(), 3));
+        let [joined, plain] = [program, text.program(false)]
+            .map(|program| text.run(program, rx_runtime::interp::Interpreter::default(), 3));
         assert!(joined.iter().zip(&plain).all(|(a, b)| a.bytes() == b.bytes()), "{lines:?}");
     }
 }
@@ -335,6 +335,70 @@ fn operation(operator: u8, a: &Variable, b: &Variable) -> Option<(String, Vec<St
         15 if last == "6" => (format!("R.nn.layer_norm({x}, R.sum(w, axis=[0]), R.sum(w, axis=[1]), axes=[-1])"), same),
         _ => return None,
     })
+}
+
+const HANDLES: &str = "\
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def nothing(a: T.handle, n: T.int64, b: T.handle):
+        T.evaluate(a)
+
+    @T.prim_func(private=True, s_tir=True)
+    def half(a: T.handle, b: T.handle, c: T.handle):
+        A = T.match_buffer(a, (4,))
+        B = T.match_buffer(b, (4,))
+        for i in range(4):
+            B[i] = A[i] * T.float32(2)
+
+    @T.prim_func(private=True, s_tir=True)
+    def double(a: T.handle(\"float32\", \"global\"), unused: T.handle, b: T.handle(\"float32\", \"global\")):
+        A = T.decl_buffer((4,), data=a)
+        B = T.Buffer((4,), data=b)
+        for i in range(4):
+            B[i] = A[i] * T.float32(2)
+
+    @R.function
+    def main(x: R.Tensor((4,), \"float32\"), y: R.Tensor((\"n\",), \"float32\")):
+        cls = Module
+        n = T.int64()
+        zeros = R.call_tir(cls.nothing, (x, n), out_ty=R.Tensor((n, 3), \"float32\"))
+        same = R.call_tir_inplace(cls.nothing, (x, n, y), out_ty=R.Tensor((n,), \"float32\"), inplace_indices=[2])
+        both = R.call_tir(cls.half, (x,), out_ty=[R.Tensor((4,), \"float32\"), R.Tensor((2,), \"int32\")])
+        twice = R.call_tir(cls.double, (x, y), out_ty=R.Tensor((4,), \"float32\"))
+        return (x, y, zeros, same, both, twice)
+";
+
+#[test]
+fn memory_that_a_prim_func_does_not_look_at_stays_as_it_was() {
+    let text = Text::new(HANDLES);
+    let results = text.run(text.program(false), rx_runtime::interp::Interpreter::default(), 3);
+    let compiled = text.run(text.program(true), rx_runtime::cpu::Cpu::default(), 3);
+    assert!(results.iter().zip(&compiled).all(|(a, b)| a.bytes() == b.bytes()));
+    let [x, y, zeros, same, double, integers, twice] = &results[..] else { panic!("{} results", results.len()) };
+    // New memory holds zeros.
+    assert_eq!((zeros.shape(), zeros.as_slice::<f32>().expect("floats")), (&[3, 3][..], &[0.0; 9][..]));
+    assert_eq!((integers.shape(), integers.bytes()), (&[2][..], &[0; 8][..]));
+    assert_eq!(same.bytes(), y.bytes());
+    let doubled: Vec<f32> = x.as_slice::<f32>().expect("floats").iter().map(|value| value * 2.0).collect();
+    assert_eq!((double.as_slice::<f32>(), twice.bytes()), (Some(&doubled[..]), double.bytes()));
+}
+
+#[test]
+fn memory_has_extents_that_are_computed() {
+    let text = Text::new(
+        "\
+@I.ir_module
+class Module:
+    @R.function
+    def main(y: R.Tensor((\"n\",), \"float32\")):
+        n = T.int64()
+        new = R.builtin.alloc_tensor(R.shape([T.max(16 - T.max(T.if_then_else(n < 2, n + 16, n), 0), 0), 2]), R.dtype(\"float32\"), 0)
+        return new
+",
+    );
+    let shape = |n| text.run(text.program(false), rx_runtime::interp::Interpreter::default(), n)[0].shape().to_vec();
+    assert_eq!((shape(3), shape(1)), (vec![13, 2], vec![0, 2]));
 }
 
 proptest! {

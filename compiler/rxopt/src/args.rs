@@ -13,9 +13,12 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "rxopt", version)]
 pub struct Args {
-    /// The program; `-` is standard input.
+    /// The program, in Python where its name ends in `.py`; `-` is standard input.
     #[arg(required_unless_present = "list_passes", value_name = "FILE")]
     pub file: Option<String>,
+    /// The module that passes run over, of a file of several: the name of its class.
+    #[arg(long, value_name = "NAME")]
+    pub module: Option<String>,
     /// Passes in order, separated by commas; may be given again.
     #[arg(long = "pass", value_name = "PASSES")]
     pub passes: Vec<String>,
@@ -35,7 +38,7 @@ pub struct Args {
     /// Run every public function before and after each pass, on arguments drawn from the seed, and say the worst difference on
     /// standard error. Symbolic dims get small values. A difference beyond 1e-4 + 1e-4·|value| (2e-2 where 16-bit floats are
     /// computed with, 0 of integers) is an error. Weights that a pass has another function prepare are prepared by it. What
-    /// cannot be run is named.
+    /// cannot be run is named. A pass that changes nothing is not run for.
     #[arg(long)]
     pub verify_values: bool,
     /// The seed of these arguments.

@@ -57,7 +57,7 @@ fn transformed(args: &Args) -> Result<String, Failure> {
     let steps = named.chain(args.passes.iter().map(|passes| rx_transform::pass::parse(passes)));
     let steps: Vec<_> = steps.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::usage(&error.0))?;
     let file = args.file.as_deref().unwrap_or("-");
-    let mut pipeline = Pipeline::open(file)?;
+    let mut pipeline = Pipeline::open(file, args.module.as_deref())?;
     let mut diffs = String::new();
     let mut dump = args.dump.as_deref().map(Dump::new).transpose()?;
     if let Some(dump) = &mut dump {

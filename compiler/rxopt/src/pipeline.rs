@@ -2,7 +2,7 @@
 
 use rx_base::{Code, Diagnostic, Name, Span};
 use rx_db::{FileKind, Projects};
-use rx_execute::pipeline::{Applied, Unapplied, checked, errors};
+use rx_execute::pipeline::{Applied, Unapplied, errors, opened};
 use rx_execute::values::{File, Verdict, compare_functions};
 use rx_report::Source;
 use rx_report::load::{Loaded, Place, load};
@@ -50,29 +50,28 @@ pub struct Remarks {
 
 impl Pipeline {
     /// Reads and checks a program.
-    pub fn open(file: &str) -> Result<Pipeline, Failure> {
+    pub fn open(file: &str, module: Option<&str>) -> Result<Pipeline, Failure> {
         let (name, place) = match file {
             "-" => ("<stdin>", Place::Stdin),
             path => (path, Place::File(PathBuf::from(path))),
         };
         let path = Path::new(name);
-        if path.extension().is_some_and(|extension| extension == "py") {
-            return Err(Failure::usage(&format!("{name}: passes take modules by themselves, `.rx`, not in Python")));
-        }
+        let is_python = path.extension().is_some_and(|extension| extension == "py");
+        let kind = if is_python { FileKind::Python } else { FileKind::Rx };
         let unreadable = |error: &dyn std::fmt::Display| Failure::usage(&format!("{name}: {error}"));
         let Loaded { text, mistake } = load(&place).map_err(|error| unreadable(&error))?;
         let project = Projects::new(Finder::nearest())
             .of_file(path)
             .map_err(|unread| Failure::usage(&format!("{}: {}", unread.path.display(), unread.error)))?;
         let operators = project.operators.clone();
-        let (workspace, id) = checked(&text, operators.clone());
+        let (workspace, id) = opened(&text, kind, operators.clone());
         let errors = mistake.map_or_else(|| errors(&workspace, id), |mistake| vec![mistake]);
         if !errors.is_empty() {
             return Err(Failure::program(drawn(name, &text, &errors)));
         }
-        let document = Document::new(&text, FileKind::Rx);
-        let dialect = Dialect::detect(&document);
-        let inner = rx_execute::pipeline::Pipeline::new(&document, operators)
+        let document = workspace.document(id);
+        let dialect = Dialect::detect(document);
+        let inner = rx_execute::pipeline::Pipeline::new(document, module, operators)
             .map_err(|problem| Failure::program(format!("rxopt: {name}: {problem}")))?;
         Ok(Pipeline { inner, dialect })
     }
@@ -111,10 +110,12 @@ impl Pipeline {
         for function in changed_signatures(&module, self.inner.module()) {
             remarks.text.push_str(&signature_changed(name, function, old, new));
         }
-        if let Some(seed) = verify {
+        if let Some(seed) = verify.filter(|_| *old.text != *new.text) {
             let bound = rx_transform::bound(&module, step);
             let verdicts = compare_functions(old.file, new.file, bound.as_ref(), seed);
             remarks.values = verdicts.into_iter().map(|verdict| said(name, verdict)).collect::<Result<_, _>>()?;
+        } else if verify.is_some() {
+            remarks.values.push(format!("{name}: the module is as it was"));
         }
         Ok(remarks)
     }

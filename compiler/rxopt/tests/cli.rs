@@ -149,3 +149,63 @@ fn every_pass_is_listed_with_its_arguments() {
     let output = rxopt("", &["--list-passes"]);
     assert!(out(&output).contains("BindSymbolicVars(binding_map, func_name = null)\n"), "{}", out(&output));
 }
+
+const PYTHON: &str = "\
+import numpy as np
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+def build():
+    @I.ir_module
+    class First:
+        @R.function
+        def main(x: R.Tensor((2,), dtype=\"float32\")) -> R.Tensor((2,), dtype=\"float32\"):
+            with R.dataflow():
+                a: R.Tensor((2,), dtype=\"float32\") = R.exp(x)
+                b: R.Tensor((2,), dtype=\"float32\") = R.negative(x)
+                R.output(b)
+            return b
+
+    return np.zeros(First)
+";
+
+#[test]
+fn a_module_in_python_is_taken_out_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("build.py");
+    std::fs::write(&path, PYTHON).expect("written");
+    let path = path.to_string_lossy().into_owned();
+    let output = rxopt("", &[&path, "--pass", "DeadCodeElimination", "--verify-values"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    assert!(
+        text.contains("\nclass First:\n    @R.function\n    def main(") && text.contains("R.negative(x)"),
+        "{text}"
+    );
+    assert!(!text.contains("R.exp(") && !text.contains("np.zeros") && !text.contains("def build"), "{text}");
+    assert!(err(&output).contains("`main`: the values agree"), "{}", err(&output));
+}
+
+#[test]
+fn of_several_modules_one_is_chosen() {
+    let second = program().replace("class Module", "class Second").replace("R.add", "R.multiply");
+    let two = format!("{}\n{}", program(), second.split_once('\n').map_or("", |(_, rest)| rest));
+    let output = rxopt(&two, &["-", "--pass", "EliminateCommonSubexpr"]);
+    assert_eq!(output.status.code(), Some(1));
+    let wanted = "rxopt: <stdin>: passes take one module, and there are `Module`, `Second`: choose with --module\n";
+    assert_eq!(err(&output), wanted);
+    let output = rxopt(&two, &["-", "--module", "Second", "--pass", "EliminateCommonSubexpr"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    assert!(text.contains("class Second:") && text.contains("R.multiply(a, a)"), "{text}");
+    assert!(!text.contains("class Module:") && !text.contains("R.add("), "{text}");
+    let output = rxopt(&two, &["-", "--module", "Third", "--pass", "EliminateCommonSubexpr"]);
+    assert_eq!(err(&output), "rxopt: <stdin>: there is no module `Third`; there is `Module`, `Second`\n");
+}
+
+#[test]
+fn what_changes_nothing_is_not_run_for() {
+    let output = rxopt(&program(), &["-", "--verify-values", "--pass", "FoldConstant"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert_eq!(err(&output), "rxopt: FoldConstant: the module is as it was\n");
+}

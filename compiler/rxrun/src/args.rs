@@ -113,6 +113,10 @@ pub struct Args {
     #[arg(long, value_name = "PASSES", requires = "emit")]
     pub passes: Option<String>,
 
+    /// The module of --emit passes, of a file of several: the name of its class.
+    #[arg(long, value_name = "NAME", requires = "emit")]
+    pub module: Option<String>,
+
     /// The architecture that kernels are made for with --emit and --device cuda-sim: `sm_80`, `sm_90a`.
     #[arg(long, value_name = "SM", default_value = "sm_80", value_parser = arch)]
     pub arch: u32,

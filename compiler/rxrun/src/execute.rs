@@ -5,14 +5,15 @@ use crate::describe::Described;
 use crate::failure::Failure;
 use crate::inputs::{Inputs, inputs};
 use crate::profile::Profile;
-use crate::report::{Report, What};
+use crate::progress;
+use crate::report::{Report, Running, What};
 use crate::session::Session;
 use crate::values::Values;
 use rx_base::Name;
 use rx_base::name::NameMap;
 use rx_execute::inputs::Input;
 use rx_lower::Program;
-use rx_runtime::{Backend, BuildError, Executor, Limits, RunError, Value};
+use rx_runtime::{Backend, BuildError, Executor, Limits, Observer, RunError, Value};
 use rx_tensor::{Tensor, compare, npz};
 use serde_json::json;
 use std::sync::Arc;
@@ -136,9 +137,11 @@ impl<'a> Job<'a> {
         let failed = |error: RunError| run_failure(self.session, &error);
         let mut times: Vec<Duration> = Vec::new();
         let mut result = Value::Unset;
-        for _ in 0..self.args.repeat {
+        for at in 1..=self.args.repeat {
+            let running = (Running::Run(at, self.args.repeat), None);
             let start = Instant::now();
-            result = executor.run(arguments.clone(), self.symbols).map_err(failed)?;
+            result = progress::run(&mut executor, &self.program, arguments.clone(), self.symbols, running, report)
+                .map_err(failed)?;
             times.push(start.elapsed());
         }
         report.ran(&times);
@@ -150,7 +153,8 @@ impl<'a> Job<'a> {
             executor.on_print(|_| ());
             report.observing(What::Profile);
             let mut profile = Profile::of(&self.program, self.args.trace.is_some());
-            match executor.run_observed(arguments, self.symbols, &mut profile) {
+            let running = (Running::Observed(What::Profile), Some(&mut profile as &mut dyn Observer));
+            match progress::run(&mut executor, &self.program, arguments, self.symbols, running, report) {
                 Ok(_) if self.args.profile => profile.tell(self.session, report),
                 Ok(_) => {}
                 Err(error) => report.not_observed(What::Profile, &failed(error)),
@@ -168,7 +172,8 @@ impl<'a> Job<'a> {
         report.quiet();
         let arguments = self.arguments(&mut executor)?;
         let mut values = Values::default();
-        let done = executor.run_observed(arguments, self.symbols, &mut values);
+        let running = (Running::Observed(What::Values), Some(&mut values as &mut dyn Observer));
+        let done = progress::run(&mut executor, &self.program, arguments, self.symbols, running, report);
         // What was bound before something failed is worth as much.
         values.tell(self.session, report);
         done.map(drop).map_err(|error| run_failure(self.session, &error))

@@ -1,7 +1,7 @@
 //! `rxrun`: checks, compiles and runs a function of a Relax module.
 //!
 //! A face: it loads and checks the program ([`session`]), finds or draws the inputs ([`arrays`], [`inputs`], [`constants`]), prepares
-//! weights ([`weights`]), has it lowered, built and run ([`execute`]) and watched ([`profile`], [`values`]), or prints a stage of it ([`emit`]), and says how it went
+//! weights ([`weights`]), has it lowered, built and run ([`execute`]) and watched ([`progress`], [`profile`], [`values`]), or prints a stage of it ([`emit`]), and says how it went
 //! ([`report`]). No rule of the language lives here.
 
 mod args;
@@ -14,6 +14,7 @@ mod execute;
 mod failure;
 mod inputs;
 mod profile;
+mod progress;
 mod report;
 mod session;
 mod table;

@@ -8,9 +8,17 @@ use rx_base::{Code, Diagnostic, Span};
 use rx_report::Source;
 use rx_tensor::Progress;
 use serde_json::json;
+use std::cell::Cell;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::ops::Range;
+use std::rc::Rc;
 use std::time::Duration;
+
+/// How long something takes before its progress is shown.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// What a terminal writes a line anew after.
+const OVER: &str = "\r\u{1b}[2K";
 
 /// Prints as `--format` says.
 pub struct Report {
@@ -19,7 +27,39 @@ pub struct Report {
     terminal: bool,
     /// The program's name and text once it is loaded, for failures at places.
     program: Option<(String, String)>,
-    progress_shown: bool,
+    /// Whether the terminal's last line is one of progress. Who prints what the program does knows it, too.
+    progress_shown: Rc<Cell<bool>>,
+}
+
+/// What is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Running {
+    /// What prepares raw weights.
+    Weights,
+    /// The program: which of how many runs, from 1.
+    Run(u32, u32),
+    /// The program, observed.
+    Observed(What),
+}
+
+impl Running {
+    fn name(self) -> &'static str {
+        match self {
+            Running::Weights => "weights",
+            Running::Run(..) => "run",
+            Running::Observed(what) => what.name(),
+        }
+    }
+
+    fn words(self) -> String {
+        match self {
+            Running::Weights => "preparing weights".to_owned(),
+            Running::Run(_, 1) => "running".to_owned(),
+            Running::Run(at, of) => format!("running ({at} of {of})"),
+            Running::Observed(What::Profile) => "timing kernels".to_owned(),
+            Running::Observed(What::Values) => "running for values".to_owned(),
+        }
+    }
 }
 
 /// What an observed run is for.
@@ -71,7 +111,7 @@ pub struct Stage {
 impl Report {
     pub fn new(args: &Args) -> Report {
         let terminal = io::stderr().is_terminal();
-        Report { format: args.format, color: args.color(), terminal, program: None, progress_shown: false }
+        Report { format: args.format, color: args.color(), terminal, program: None, progress_shown: Rc::default() }
     }
 
     /// Remembers the text that failures speak of.
@@ -98,13 +138,8 @@ impl Report {
     /// Progress of a build: a line that is written over on a terminal, events for machines.
     pub fn building(&mut self, done: usize, total: usize, since: Duration) {
         match self.format {
-            Format::Json => self.out(&json!({ "event": "building", "done": done, "total": total }).to_string()),
-            Format::Text if self.terminal && since > Duration::from_millis(300) => {
-                self.progress_shown = true;
-                eprint!("\rbuilding: {done} of {total} kernels");
-                let _ = io::stderr().flush();
-            }
-            Format::Text => {}
+            Format::Json => self.object("building", json!({ "done": done, "total": total })),
+            Format::Text => self.progress(since, &format!("building: {done} of {total} kernels")),
         }
     }
 
@@ -113,20 +148,44 @@ impl Report {
         let Progress { done, total } = progress;
         match self.format {
             Format::Json => self.object("loading", json!({ "file": file, "done": done, "total": total })),
-            Format::Text if self.terminal && since > Duration::from_millis(300) => {
-                self.progress_shown = true;
-                eprint!("\rloading: {} of {} MiB of {file}", done >> 20, total >> 20);
-                let _ = io::stderr().flush();
+            Format::Text => {
+                self.progress(since, &format!("loading: {} of {} MiB of {file}", done >> 20, total >> 20));
             }
-            Format::Text => {}
+        }
+    }
+
+    /// Progress of a run, as [`Report::building`]: how many kernels ran, of how many where that is known. Nobody is told of what
+    /// has just begun, not even machines: a short run is no slower for it.
+    pub fn running(&mut self, what: Running, done: u64, total: Option<u64>, since: Duration) {
+        match self.format {
+            Format::Json if since <= PATIENCE => {}
+            Format::Json => {
+                let run = if let Running::Run(at, _) = what { Some(at) } else { None };
+                self.object("running", json!({ "what": what.name(), "run": run, "done": done, "total": total }));
+            }
+            Format::Text => {
+                let total = total.map(|total| format!(" of {total}")).unwrap_or_default();
+                self.progress(since, &format!("{}: {done}{total} kernels", what.words()));
+            }
+        }
+    }
+
+    /// Whether anybody is told of progress.
+    pub fn tells_progress(&self) -> bool {
+        self.format == Format::Json || self.terminal
+    }
+
+    /// The terminal's last line, where what is going on has taken a while.
+    fn progress(&self, since: Duration, text: &str) {
+        if self.terminal && since > PATIENCE {
+            self.progress_shown.set(true);
+            let _ = write!(io::stderr(), "{OVER}{text}");
         }
     }
 
     /// Ends progress that nothing else is said of.
-    pub fn quiet(&mut self) {
-        if std::mem::take(&mut self.progress_shown) {
-            eprint!("\r\u{1b}[2K");
-        }
+    pub fn quiet(&self) {
+        clear(&self.progress_shown);
     }
 
     pub fn built(&mut self, kernels: usize, device: &str, took: Duration) {
@@ -149,8 +208,8 @@ impl Report {
 
     /// An observed run came to nothing, which is no failure of the run before it.
     pub fn not_observed(&mut self, what: What, failure: &Failure) {
-        if std::mem::take(&mut self.progress_shown) {
-            eprintln!();
+        if self.progress_shown.take() {
+            self.line("");
         }
         let (message, span) = failure.reason();
         let program = self.program.clone();
@@ -162,6 +221,7 @@ impl Report {
     }
 
     pub fn ran(&mut self, times: &[Duration]) {
+        self.quiet();
         let mut sorted = times.to_vec();
         sorted.sort_unstable();
         let (Some(first), Some(median)) = (sorted.first(), sorted.get(sorted.len() / 2)) else { return };
@@ -212,8 +272,9 @@ impl Report {
 
     /// What the program prints, as it prints it: on standard output for people, an event for machines.
     pub fn printer(&self) -> impl FnMut(&str) + 'static {
-        let format = self.format;
+        let (format, progress_shown) = (self.format, self.progress_shown.clone());
         move |text| {
+            clear(&progress_shown);
             let line = match format {
                 Format::Text => text.to_owned(),
                 Format::Json => json!({ "event": "printed", "text": text }).to_string(),
@@ -270,8 +331,8 @@ impl Report {
 
     /// Says why nothing more is done; gives the exit status.
     pub fn failure(&mut self, failure: &Failure) -> u8 {
-        if std::mem::take(&mut self.progress_shown) {
-            eprintln!();
+        if self.progress_shown.take() {
+            self.line("");
         }
         let program = self.program.take();
         let source = program.as_ref().map(|(name, text)| Source::new(name, text));
@@ -310,6 +371,13 @@ impl Report {
                 _ => self.line(&format!("rxrun: {message}")),
             },
         }
+    }
+}
+
+/// Takes progress off the terminal.
+fn clear(progress_shown: &Cell<bool>) {
+    if progress_shown.take() {
+        let _ = write!(io::stderr(), "{OVER}");
     }
 }
 

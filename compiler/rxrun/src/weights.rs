@@ -3,17 +3,20 @@
 
 use crate::args::Kind;
 use crate::failure::Failure;
-use crate::report::Report;
+use crate::progress;
+use crate::report::{Report, Running};
 use crate::session::Session;
 use rx_base::name::{NameMap, name};
 use rx_base::{Dim, Name};
 use rx_execute::inputs::Input;
 use rx_ir::function::RAW_ENTRY;
 use rx_ir::{BindingKind, ExprKind, Function, StructInfo};
+use rx_lower::Program;
 use rx_runtime::cpu::Cpu;
 use rx_runtime::{Backend, Executor, Output, RunError, Value};
 use rx_tensor::Tensor;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The function that prepares the weights of another.
 pub struct Preparation {
@@ -153,11 +156,15 @@ pub fn prepared(
     let transform = preparation.raw.name;
     let program = session.lower(transform, true)?;
     let constants = crate::constants::of(session, &program)?;
-    let built = Executor::new(Arc::new(program), Cpu::default(), &constants, &mut |_| ());
+    let (program, start) = (Arc::new(program), Instant::now());
+    let built = Executor::new(program.clone(), Cpu::default(), &constants, &mut |stage| {
+        report.building(stage.done, stage.total, start.elapsed());
+    });
+    report.quiet();
     let mut executor = built.map_err(|error| crate::execute::build_failure(session, &error))?;
     executor.on_print(report.printer());
     let count = raw.len();
-    let result = run(&mut executor, Input::Tuple(raw), symbols);
+    let result = run(&mut executor, &program, Input::Tuple(raw), symbols, report);
     let result = result.map_err(|error| crate::execute::run_failure(session, &error))?;
     report.remark(&format!("`{transform}` prepared {count} weight{}", if count == 1 { "" } else { "s" }));
     let Output::Tuple(fields) = result else {
@@ -166,9 +173,15 @@ pub fn prepared(
     fields.into_iter().map(|field| input(field, transform)).collect()
 }
 
-fn run<B: Backend>(executor: &mut Executor<B>, weights: Input, symbols: &NameMap<i64>) -> Result<Output, RunError> {
+fn run<B: Backend>(
+    executor: &mut Executor<B>,
+    program: &Program,
+    weights: Input,
+    symbols: &NameMap<i64>,
+    report: &mut Report,
+) -> Result<Output, RunError> {
     let weights: Value<B::Memory> = weights.give(executor)?;
-    let result = executor.run(vec![weights], symbols)?;
+    let result = progress::run(executor, program, vec![weights], symbols, (Running::Weights, None), report)?;
     executor.download(&result)
 }
 

@@ -214,7 +214,8 @@ fn split_linear(dim: &mut Dim, symbol: Name) -> Option<Dim> {
     Some(coefficient)
 }
 
-fn has_access(expr: &Expr) -> bool {
+/// Whether the expression reads memory, or has an index that is checked.
+pub(crate) fn has_access(expr: &Expr) -> bool {
     let mut found = false;
     expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. } | Expr::Checked { .. }));
     found

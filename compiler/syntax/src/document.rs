@@ -5,6 +5,7 @@
 //! kept (`layout`), so that an edit is answered by scanning from the segment before it to the first old segment where
 //! the state is as it was (`edit`). Where segments are cut affects no result.
 
+mod alone;
 mod edit;
 mod joined;
 mod layout;

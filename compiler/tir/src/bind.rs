@@ -68,8 +68,9 @@ impl std::error::Error for BindError {}
 /// Where the call does not fit the function.
 pub fn bind_symbols(func: &PrimFunc, shapes: &[&[i64]], scalars: &[i64]) -> Result<Vec<Option<i64>>, BindError> {
     let mut values = vec![None; func.vars.len()];
-    let wanted = func.params.len();
-    if shapes.len() + scalars.len() != wanted || func.buffer_params().count() != shapes.len() {
+    let (buffers, numbers) = (func.buffer_params().count(), func.scalar_params().count());
+    if (shapes.len(), scalars.len()) != (buffers, numbers) {
+        let wanted = buffers + numbers;
         return Err(BindError::ArgumentCount { wanted, passed: shapes.len() + scalars.len() });
     }
     for (var, value) in func.scalar_params().zip(scalars) {

@@ -17,6 +17,8 @@ pub struct KernelBuilder {
     symbols: NameMap<VarId>,
     /// Scalar parameters, each with what a call passes for it.
     scalars: Vec<(VarId, Dim)>,
+    /// Axes of blocks that have one value.
+    single: Vec<VarId>,
     statements: Vec<Stmt>,
     allocations: Vec<BufferId>,
     site: Site,
@@ -29,6 +31,7 @@ impl KernelBuilder {
             func: PrimFunc::new(operator),
             symbols: NameMap::default(),
             scalars: Vec::new(),
+            single: Vec::new(),
             statements: Vec::new(),
             allocations: Vec::new(),
             site: Site { origin: None, operator },
@@ -86,6 +89,11 @@ impl KernelBuilder {
         self.scalars.push((var, value.clone()));
         self.symbols.insert(symbol, var);
         self.func.var_expr(var)
+    }
+
+    /// Whether it is an axis of a block whose extent is 1.
+    pub fn is_single(&self, axis: &Expr) -> bool {
+        matches!(axis, Expr::Var { var, .. } if self.single.contains(var))
     }
 
     /// An element of a buffer.
@@ -199,6 +207,9 @@ impl Nest {
             let at = self.iters.iter().filter(|iter| iter.kind == kind).count();
             let loop_var = builder.func.add_var(name(&format!("{letter}{at}")), extent.dtype());
             let var = builder.func.add_var(name(&format!("v_{letter}{at}")), extent.dtype());
+            if extent.as_int() == Some(1) {
+                builder.single.push(var);
+            }
             let start = Expr::Int { value: 0, dtype: extent.dtype() };
             let binding = builder.func.var_expr(loop_var);
             self.loops.push((loop_var, extent.clone()));

@@ -42,6 +42,9 @@ pub enum Param {
     Buffer(BufferId),
     /// A scalar.
     Scalar(VarId),
+    /// Memory under this name that the body neither reads nor writes, of any shape and dtype: a `T.handle` that nothing opens.
+    /// Who runs the function passes nothing for it.
+    Handle(Name),
 }
 
 /// A variable.
@@ -135,7 +138,7 @@ impl PrimFunc {
     pub fn buffer_params(&self) -> impl Iterator<Item = BufferId> + '_ {
         self.params.iter().filter_map(|param| match param {
             Param::Buffer(buffer) => Some(*buffer),
-            Param::Scalar(_) => None,
+            Param::Scalar(_) | Param::Handle(_) => None,
         })
     }
 
@@ -143,7 +146,7 @@ impl PrimFunc {
     pub fn scalar_params(&self) -> impl Iterator<Item = VarId> + '_ {
         self.params.iter().filter_map(|param| match param {
             Param::Scalar(var) => Some(*var),
-            Param::Buffer(_) => None,
+            Param::Buffer(_) | Param::Handle(_) => None,
         })
     }
 }

@@ -98,9 +98,10 @@ impl<'f> Printer<'f> {
         let own = names::identifier(header.name, "main");
         for param in &func.params {
             match param {
-                Param::Buffer(buffer) => self.define_buffer(*buffer),
-                Param::Scalar(var) => self.define_var(*var),
-            };
+                Param::Buffer(buffer) => drop(self.define_buffer(*buffer)),
+                Param::Scalar(var) => drop(self.define_var(*var)),
+                Param::Handle(_) => {}
+            }
         }
         for symbol in &func.symbols {
             self.define_var(*symbol);
@@ -111,6 +112,7 @@ impl<'f> Printer<'f> {
         for (at, param) in func.params.iter().enumerate() {
             params.push(match param {
                 Param::Scalar(var) => format!("{}: T.{}", self.var(*var), func.var(*var).dtype),
+                Param::Handle(handle) => format!("{}: T.handle", self.names.define(handle.as_str(), "handle")),
                 Param::Buffer(buffer) if self.mentions_symbols(*buffer) => {
                     let handle = self.names.define(&format!("var_{}", self.buffer(*buffer)), "handle");
                     let param = format!("{handle}: T.handle");
@@ -199,7 +201,7 @@ impl<'f> Printer<'f> {
 fn scalar(param: &Param) -> Option<VarId> {
     match param {
         Param::Scalar(var) => Some(*var),
-        Param::Buffer(_) => None,
+        Param::Buffer(_) | Param::Handle(_) => None,
     }
 }
 

@@ -20,6 +20,7 @@ pub fn renumber(func: &PrimFunc) -> PrimFunc {
         .map(|param| match param {
             Param::Buffer(buffer) => Param::Buffer(names.buffer(*buffer)),
             Param::Scalar(var) => Param::Scalar(names.var(*var)),
+            Param::Handle(handle) => Param::Handle(*handle),
         })
         .collect();
     let mut body = func.body.clone();

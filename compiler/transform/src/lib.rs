@@ -15,6 +15,7 @@ pub mod substitute;
 pub mod walk;
 
 pub use passes::bind_params::{Bound, bound};
+pub use passes::keep_raw_entry::{RawEntry, Renamed, raw_entries};
 pub use print::{print, print_with_parts};
 
 /// A module whose functions that passes make are loop-level functions.

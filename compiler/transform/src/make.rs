@@ -4,9 +4,10 @@
 use crate::pass::PassError;
 use rx_base::name::{NameMap, name};
 use rx_base::symbolic::Bounds;
+use rx_base::{DType, Dim};
 use rx_ir::{
-    Argument, Attr, BoundValue, Branches, Call, Callee, Expr, ExprKind, FunctionInfo, RelaxFunction, Sequence,
-    StructInfo,
+    Argument, Attr, BoundValue, Branches, Call, Callee, Expr, ExprKind, FunctionInfo, PrimInfo, PrimValue,
+    RelaxFunction, Sequence, StructInfo,
 };
 use rx_ops::{Arg, CallInfo, ParamKind, Problem};
 use std::sync::Arc;
@@ -56,6 +57,12 @@ fn left_out(param: &rx_ops::Param) -> Argument {
 pub fn typed(call: Call) -> Result<Expr, PassError> {
     let ty = infer(&call)?;
     Ok(Expr::new(ExprKind::Call(Box::new(call)), ty))
+}
+
+/// A dim as an `int64` operand: its type says its value, as that of what is read does.
+pub fn integer(dim: Dim) -> Expr {
+    let ty = StructInfo::Prim(PrimInfo { dtype: Some(DType::INT64), value: Some(dim.clone()) });
+    Expr::new(ExprKind::Prim(PrimValue::Int(dim)), ty)
 }
 
 /// The operands that a call of `operator` passes for these parameters; `None` of another value, or where one is left out.

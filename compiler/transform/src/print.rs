@@ -56,6 +56,19 @@ pub fn print_with_parts(module: &Module) -> (String, Vec<Part>) {
     (printer.out, parts)
 }
 
+/// The symbolic dims of signatures that the text in front of the module does not declare, in order: its printed text does.
+pub fn undeclared(module: &Module) -> Vec<Name> {
+    let declared = symbols::declared_in(&module.prelude);
+    let mut symbols = symbols::of_signatures(module);
+    symbols.retain(|symbol| !declared.contains(symbol));
+    symbols
+}
+
+/// What a function says of itself, as the dictionary that `R.func_attr` takes.
+pub fn dictionary(attributes: &[(Arc<str>, Attr)]) -> String {
+    expression::attribute(&Attr::Dict(attributes.to_vec()))
+}
+
 fn printed(module: &Module) -> Printer {
     let (module, section) = metadata::numbered(module);
     let mut printer = Printer { out: String::new(), parts: Vec::new(), indent: 0, class: module.class };
@@ -63,12 +76,9 @@ fn printed(module: &Module) -> Printer {
         printer.out.push_str(section.trim_end());
         printer.out.push('\n');
     }
-    let declared = symbols::declared_in(&module.prelude);
     let mut prelude = module.prelude.trim_end().to_owned();
-    for symbol in symbols::of_signatures(&module) {
-        if !declared.contains(&symbol) {
-            prelude.push_str(&format!("\n{symbol} = TypeVar(\"{symbol}\")"));
-        }
+    for symbol in undeclared(&module) {
+        prelude.push_str(&format!("\n{symbol} = TypeVar(\"{symbol}\")"));
     }
     if !prelude.is_empty() {
         printer.out.push_str(prelude.trim_start_matches('\n'));
@@ -111,7 +121,7 @@ pub(crate) fn loop_function(function: &LoopFunction<PrimFunc>) -> String {
     let LoopFunction { name, private, attributes, body } = function;
     let dictionary = match attributes.is_empty() {
         true => String::new(),
-        false => expression::attribute(&Attr::Dict(attributes.clone())),
+        false => self::dictionary(attributes),
     };
     match body {
         LoopBody::Made(loops) => {
@@ -203,8 +213,7 @@ impl Printer {
             self.line(&format!("cls = {class}"));
         }
         if !function.attributes.is_empty() {
-            let attributes = Attr::Dict(function.attributes.clone());
-            self.line(&format!("R.func_attr({})", expression::attribute(&attributes)));
+            self.line(&format!("R.func_attr({})", dictionary(&function.attributes)));
         }
         let known = symbols::known_in(function, outer);
         for symbol in symbols::of_body(function, &known) {

@@ -46,6 +46,21 @@ fn headers(text: &str) -> Vec<String> {
 }
 
 #[test]
+fn an_axis_of_one_element_is_repeated_only_where_the_result_has_more() {
+    let text = main(
+        "x: R.Tensor((1, 8), dtype=\"float32\"), y: R.Tensor((4, 1), dtype=\"float32\"), b: R.Tensor((8,), dtype=\"float32\")",
+        "R.Tensor((4, 8), dtype=\"float32\")",
+        "\
+z: R.Tensor((1, 8), dtype=\"float32\") = R.add(x, b)
+out: R.Tensor((4, 8), dtype=\"float32\") = R.multiply(z, y)
+return out",
+    );
+    let printed = printed(&text);
+    assert!(printed.contains("out[v_ax0, v_ax1] = x1[v_ax0, v_ax1] + x2[v_ax1]"), "{printed}");
+    assert!(printed.contains("out[v_ax0, v_ax1] = x1[T.int64(0), v_ax1] * x2[v_ax0, T.int64(0)]"), "{printed}");
+}
+
+#[test]
 fn a_call_becomes_a_call_of_a_prim_func() {
     let text = main(
         "x: R.Tensor((2, 3), dtype=\"float32\")",

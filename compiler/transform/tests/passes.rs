@@ -488,6 +488,9 @@ def main(x: T) -> T:
 "
     );
     check("CallTIRRewrite", &before, &after);
+    // What is made has the types that its text has.
+    let made = apply("CallTIRRewrite", read(&module(&before))).expect("a module");
+    assert!(rx_transform::equal::structurally_equal(&made, &read(&rx_transform::print(&made))));
 }
 
 #[test]
@@ -512,4 +515,22 @@ fn products_are_computed_with_16_bits_and_what_is_seen_outside_keeps_its_dtype()
         lv3: R.Tensor((2, 3), dtype=\"float32\") = R.astype(b, dtype=\"float32\")
         out: R.Tensor((2, 3), dtype=\"float32\") = R.add(lv3, c)";
     check("ToMixedPrecision(\"float16\")", &dataflow(params, before, out), &dataflow(params, after, out));
+}
+
+#[test]
+fn a_return_type_without_annotation_names_no_dim_that_only_the_body_binds() {
+    let text = "\
+from tvm.script import relax as R
+
+@R.function
+def main(x: R.Tensor(ndim=2), y: R.Tensor((\"n\", 2))):
+    m = T.int64()
+    a = R.match_cast(x, R.Tensor((m, 2), dtype=\"float32\"))
+    b = R.exp(y)
+    return (a, b)
+";
+    let printed = rx_transform::print(&read(text));
+    assert!(printed.contains("-> R.Tuple(R.Tensor(dtype=\"float32\", ndim=2), R.Tensor((n, 2))):"), "{printed}");
+    // It has no errors.
+    assert_eq!(rx_transform::print(&read(&printed)), printed);
 }

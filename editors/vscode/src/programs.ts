@@ -11,6 +11,11 @@ export function isProgram(document: vscode.TextDocument): boolean {
   return vscode.languages.match(selector(pythonEnabled()), document) > 0;
 }
 
+// The name of a program's file.
+export function nameOf({ path }: vscode.Uri): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
 // The editor of the program that the user is in; beside a stage or a graph, the one that is shown.
 export function activeProgram(): vscode.TextEditor | undefined {
   const active = vscode.window.activeTextEditor;

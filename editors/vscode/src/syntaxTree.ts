@@ -1,8 +1,9 @@
 // How rx reads a program, as a document beside it: for who works on rx, or wonders about a mistake of syntax.
 
 import * as vscode from "vscode";
+import { query, readAddress, type Address } from "./address";
 import { Latest } from "./latest";
-import { activeProgram, editorsOf, onDidSettle } from "./programs";
+import { activeProgram, editorsOf, nameOf, onDidSettle } from "./programs";
 import { position } from "./positions";
 import type { Server } from "./server/server";
 
@@ -36,35 +37,28 @@ export class SyntaxTrees implements vscode.TextDocumentContentProvider, vscode.D
       return;
     }
     const { document, selection } = program;
-    const name = document.uri.path.slice(document.uri.path.lastIndexOf("/") + 1);
     const range = selection.isEmpty ? null : { start: position(selection.start), end: position(selection.end) };
-    const query = JSON.stringify({ program: document.uri.toString(), range });
-    const address = vscode.Uri.from({ scheme: SCHEME, path: `/${name} (syntax tree)`, query });
+    const address = vscode.Uri.from({ scheme: SCHEME, path: `/${nameOf(document.uri)} (syntax tree)`, query: query(document.uri.toString(), range) });
     const tree = await vscode.workspace.openTextDocument(address);
     await vscode.window.showTextDocument(tree, { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true });
   }
 
   async provideTextDocumentContent(uri: vscode.Uri): Promise<string | undefined> {
-    const { program, range } = address(uri);
-    const asked = await this.latest.ask((token) => this.server.ask(SYNTAX_TREE, [program, range], token));
+    const of = address(uri);
+    const asked = of && (await this.latest.ask((token) => this.server.ask(SYNTAX_TREE, [of.program, of.what], token)));
     return typeof asked?.answer === "string" ? asked.answer : "There is no syntax tree: the language server does not know this program.\n";
   }
 
   private settled(program: vscode.Uri): void {
     for (const { uri } of vscode.workspace.textDocuments) {
-      if (uri.scheme === SCHEME && address(uri).program === program.toString() && editorsOf(uri).length > 0) {
+      if (uri.scheme === SCHEME && address(uri)?.program === program.toString() && editorsOf(uri).length > 0) {
         this.changed.fire(uri);
       }
     }
   }
 }
 
-// Addresses are this file's own, but a client may open any.
-function address(uri: vscode.Uri): { readonly program: unknown; readonly range: unknown } {
-  try {
-    const { program, range } = JSON.parse(uri.query) as { program?: unknown; range?: unknown };
-    return { program, range: range ?? null };
-  } catch {
-    return { program: "", range: null };
-  }
+// The server says what a range is; null is the whole program.
+function address(uri: vscode.Uri): Address<object | null> | undefined {
+  return readAddress(uri.query, (range) => (typeof range === "object" ? range : undefined));
 }

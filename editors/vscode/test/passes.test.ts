@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { linesOf, neighbour, placesOf, readAddress, readPasses, summary, tab, title } from "../src/passes/passes";
+import { choices, linesOf, neighbour, placesOf, readPasses, summary, tab, title } from "../src/passes/passes";
 
 const range = (line: number) => ({ start: { line, character: 8 }, end: { line, character: 40 } });
 
@@ -55,18 +55,25 @@ test("the next pass is one that changed something", () => {
   assert.equal(neighbour(passes.steps, 2, -1), undefined, "the module itself is no pass");
 });
 
+test("passes that did something are offered first", () => {
+  assert.deepEqual(choices(passes.steps), [
+    { label: "change something" },
+    { label: "B", index: 2 },
+    { label: "C", index: 3 },
+    { label: "change nothing" },
+    { label: "A", index: 1 },
+  ]);
+  assert.deepEqual(choices(passes.steps.slice(0, 1)), []);
+});
+
 test("what a pass did stands in a few words", () => {
   const said = passes.steps.map((_, index) => summary(passes.steps, index));
   assert.deepEqual(said, ["as it is written", "no change", "1 line fewer", "C takes a name"]);
   assert.equal(title(step(0)), "the module");
 });
 
-test("a document's address says which program and which pass it is of", () => {
+test("a tab says which program and which pass it is of", () => {
   assert.equal(tab("net.rx", 2, step(2)), "net.rx 02 B.rx");
-  assert.deepEqual(readAddress('{"program":"file:///net.rx","index":2}'), { program: "file:///net.rx", index: 2 });
-  for (const wrong of ["", "{", "[]", '{"program":"file:///net.rx"}', '{"index":2}']) {
-    assert.equal(readAddress(wrong), undefined, wrong);
-  }
 });
 
 test("no function here, and answers that make no sense", () => {

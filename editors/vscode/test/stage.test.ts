@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { document, HEAD, linesOf, placesOf, readAddress, readStage, tab } from "../src/stage/stage";
+import { document, HEAD, linesOf, placesOf, readStage, tab } from "../src/stage/stage";
 
 const range = (line: number, column = 8, endColumn = 40) => ({ start: { line, character: column }, end: { line, character: endColumn } });
 
@@ -48,11 +48,6 @@ test("no function here, and answers that make no sense", () => {
   assert.deepEqual(readStage({ text: 7, parts: "none" }), { function: "", text: null, message: "", parts: [] });
 });
 
-test("a document's address says of which program it is", () => {
+test("a tab says which program and which stage it is of", () => {
   assert.equal(tab("cuda", "net.rx"), "net.rx (CUDA C).cu");
-  const query = JSON.stringify({ program: "file:///a%20b/net.rx", stage: "tir" });
-  assert.deepEqual(readAddress(query), { program: "file:///a%20b/net.rx", stage: "tir" });
-  for (const wrong of ["", "{", "[]", '{"program":"file:///net.rx","stage":"ptx"}', '{"stage":"tir"}']) {
-    assert.equal(readAddress(wrong), undefined, wrong);
-  }
 });

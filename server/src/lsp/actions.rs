@@ -19,8 +19,8 @@ pub const FIX_ALL: &str = "source.fixAll.rx";
 pub const ANNOTATE: &str = "source.annotate.rx";
 /// Writes the inferred types of a function.
 pub const ANNOTATE_FUNCTION: &str = "refactor.rewrite.annotate.rx";
-/// Adds a function that takes raw weights.
-pub const RAW_ENTRY: &str = "refactor.extract.rawEntry.rx";
+/// Keeps a function whose weights are prepared callable with raw ones.
+pub const RAW_ENTRY: &str = "refactor.rewrite.rawEntry.rx";
 
 /// An action whose edits are found when it is chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +37,8 @@ enum What {
     Annotate,
     /// Of the function at a position.
     AnnotateFunction(u32, u32),
+    /// Of the function at a position.
+    RawEntry(u32, u32),
 }
 
 /// The actions of a range; those whose kind is under one of `only`, where it says something.
@@ -82,12 +84,12 @@ pub fn actions(
         let what = What::AnnotateFunction(from.line, from.column);
         found.extend(whole(subject, format!("Write the inferred types of `{name}`"), ANNOTATE_FUNCTION, what));
     }
-    if matches!(function, Some((_, true)))
-        && wanted(RAW_ENTRY)
-        && let Some((name, edit)) = rx_ide::raw_entry(&subject.view, range.start as usize)
+    if asked(RAW_ENTRY)
+        && let Some((_, true)) = function
+        && let Some(name) = rx_ide::takes_prepared_weights(&subject.view, range.start as usize)
     {
-        let title = format!("Add `{name}`, which takes raw weights");
-        found.push(action(title, Some(RAW_ENTRY), |it| it.edit = Some(workspace_edit(subject, vec![edit]))));
+        let title = format!("Let `{name}` take raw weights, prepared once");
+        found.extend(whole(subject, title, RAW_ENTRY, What::RawEntry(from.line, from.column)));
     }
     found
 }
@@ -147,6 +149,9 @@ fn edits(subject: &Subject<'_>, what: What) -> Vec<Edit> {
         What::Annotate => rx_ide::annotate(&subject.view, None),
         What::AnnotateFunction(line, column) => {
             rx_ide::annotate(&subject.view, Some(subject.offset(Point { line, column })))
+        }
+        What::RawEntry(line, column) => {
+            rx_ide::raw_entry(&subject.view, subject.offset(Point { line, column })).unwrap_or_default()
         }
     }
 }

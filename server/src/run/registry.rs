@@ -115,7 +115,8 @@ impl Runs {
     fn call(&self, program: Program, function: Option<String>, arguments: Vec<String>, stage: Option<Stage>) -> Call {
         let name = from_proto::path_or_name(&program.uri);
         let label = match &function {
-            Some(function) => format!("`{function}`"),
+            Some(function) if stage != Some(Stage::Passes) => format!("`{function}`"),
+            Some(_) => "passes".to_owned(),
             None => child::file_name(&name),
         };
         Call {

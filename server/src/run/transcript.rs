@@ -5,6 +5,7 @@ use super::child::{Ended, Stop, file_name};
 use super::observed::Observed;
 use super::stage::Stage;
 use serde_json::Value;
+use std::ops::Range;
 use std::process::ExitStatus;
 
 /// The most outputs that are kept; a function that returns more is told by their number.
@@ -21,9 +22,17 @@ const MAX_WORDS: usize = 400;
 pub struct Step {
     /// In words.
     pub message: String,
-    /// How much of the build is done.
+    /// How much of the whole is done. It never falls.
     pub percent: u32,
 }
+
+/// The parts of a run, each with what it takes of the hundred: nobody knows how long they will be.
+const LOADING: Range<u32> = 0..20;
+const WEIGHTS: Range<u32> = 20..30;
+const BUILDING: Range<u32> = 30..60;
+const RUNNING: Range<u32> = 60..90;
+/// What follows the run.
+const OBSERVING: u32 = 90;
 
 /// What a child has said so far.
 #[derive(Default)]
@@ -45,6 +54,10 @@ pub struct Transcript {
     difference: Option<String>,
     /// What it told of kernels and values.
     pub observed: Observed,
+    /// How much is done.
+    percent: u32,
+    /// Where it runs: ` on the CPU`.
+    device: String,
     /// What is being observed; the run itself is over and its outputs are told.
     observing: Option<What>,
     /// What could not be observed, and why.
@@ -65,6 +78,13 @@ impl What {
             "profile" => Some(What::Profile),
             "values" => Some(What::Values),
             _ => None,
+        }
+    }
+
+    fn doing(self) -> &'static str {
+        match self {
+            What::Profile => "timing kernels",
+            What::Values => "running for values",
         }
     }
 
@@ -105,32 +125,35 @@ impl Transcript {
     }
 
     fn event(&mut self, event: Value) -> Option<Step> {
-        let step = |message: String, percent| Some(Step { message, percent });
         match event.get("event").and_then(Value::as_str) {
-            Some("checked") => return step("checked, lowering".to_owned(), 0),
-            Some(stage @ ("loading" | "building")) => {
-                let count = |field| event.get(field).and_then(Value::as_u64);
-                let (done, total) = (count("done")?, count("total")?);
-                // At most 100, so it fits.
-                let percent = (u128::from(done.min(total)) * 100 / u128::from(total.max(1))) as u32;
-                if stage == "loading" {
-                    return step(format!("loading {}/{} MiB", done >> 20, total >> 20), percent);
-                }
-                // Progress does not go back where more is built to be observed.
-                let percent = if self.observing.is_some() { 100 } else { percent };
-                return step(format!("building {done}/{total}"), percent);
+            Some("checked") => return self.step("checked, lowering".to_owned(), LOADING.start),
+            Some("loading") => {
+                let (done, total) = counts(&event)?;
+                let message = format!("loading {}/{} MiB", done >> 20, total? >> 20);
+                return self.step(message, part(LOADING, done, total));
+            }
+            Some("building") => {
+                let (done, total) = counts(&event)?;
+                return self.step(format!("building {done}/{}", total?), part(BUILDING, done, total));
             }
             Some("built") => {
                 let device = event.get("device").and_then(Value::as_str).map(|device| format!(" on {}", words(device)));
-                return step(format!("running{}", device.unwrap_or_default()), 100);
+                self.device = device.unwrap_or_default();
+                return self.step(format!("running{}", self.device), RUNNING.start);
+            }
+            Some("running") => {
+                let (done, total) = counts(&event)?;
+                let (doing, percent) = match (event.get("what").and_then(Value::as_str), What::read(&event)) {
+                    (_, Some(what)) => (what.doing().to_owned(), OBSERVING),
+                    (Some("weights"), _) => ("preparing weights".to_owned(), part(WEIGHTS, done, total)),
+                    _ => (format!("running{}", self.device), part(RUNNING, done, total)),
+                };
+                let of = total.map(|total| format!("/{total}")).unwrap_or_default();
+                return self.step(format!("{doing}: {done}{of} kernels"), percent);
             }
             Some("observing") => {
                 self.observing = What::read(&event).or(self.observing);
-                let doing = match self.observing? {
-                    What::Profile => "timing kernels",
-                    What::Values => "running for values",
-                };
-                return step(doing.to_owned(), 100);
+                return self.step(self.observing?.doing().to_owned(), OBSERVING);
             }
             Some("value") => self.observed.value(&event),
             Some("kernel") => self.observed.kernel(&event),
@@ -167,6 +190,11 @@ impl Transcript {
             None => {}
         }
         None
+    }
+
+    fn step(&mut self, message: String, percent: u32) -> Option<Step> {
+        self.percent = self.percent.max(percent);
+        Some(Step { message, percent: self.percent })
     }
 
     /// What came of the run of `label`, once the child has `ended`; `log` is what it wrote on standard error.
@@ -299,6 +327,20 @@ fn is_older(log: &str) -> bool {
     ["--values", "--profile"].iter().any(|option| log.contains(&format!("unexpected argument '{option}'")))
 }
 
+/// How much an event says is done, and of how much, where that is known.
+fn counts(event: &Value) -> Option<(u64, Option<u64>)> {
+    let count = |field| event.get(field).and_then(Value::as_u64);
+    Some((count("done")?, count("total")))
+}
+
+/// How much of the whole is done within a part of it.
+fn part(part: Range<u32>, done: u64, total: Option<u64>) -> u32 {
+    let Some(total) = total.filter(|total| *total > 0) else { return part.start };
+    let length = u128::from(part.end.saturating_sub(part.start));
+    // At most the length, so it fits.
+    part.start + (u128::from(done.min(total)) * length / u128::from(total)) as u32
+}
+
 /// Whether something sent SIGKILL, as Linux does to who uses up the memory.
 #[cfg(unix)]
 fn killed(status: ExitStatus) -> bool {
@@ -413,12 +455,16 @@ mod tests {
     #[test]
     fn progress_is_told_in_steps() {
         let step = |line: &str| Transcript::default().line(line.as_bytes());
-        let building = Step { message: "building 12/31".into(), percent: 38 };
+        let building = Step { message: "building 12/31".into(), percent: 41 };
         assert_eq!(step(r#"{"event":"building","done":12,"total":31}"#), Some(building));
-        let loading = Step { message: "loading 3/4 MiB".into(), percent: 75 };
+        let loading = Step { message: "loading 3/4 MiB".into(), percent: 15 };
         assert_eq!(step(r#"{"event":"loading","file":"w.npz","done":3145728,"total":4194304}"#), Some(loading));
-        assert_eq!(step(r#"{"event":"building","done":9,"total":0}"#).map(|step| step.percent), Some(0));
+        assert_eq!(step(r#"{"event":"building","done":9,"total":0}"#).map(|step| step.percent), Some(30));
         assert_eq!(step(r#"{"event":"building","done":-1,"total":[]}"#), None);
+        let running = Step { message: "running: 7/10 kernels".into(), percent: 81 };
+        assert_eq!(step(r#"{"event":"running","what":"run","run":1,"done":7,"total":10}"#), Some(running));
+        let weights = Step { message: "preparing weights: 7 kernels".into(), percent: 20 };
+        assert_eq!(step(r#"{"event":"running","what":"weights","run":null,"done":7,"total":null}"#), Some(weights));
         assert_eq!(step(r#"{"event":"of a later version"}"#), None);
     }
 
@@ -483,10 +529,12 @@ mod tests {
     }
 
     #[test]
-    fn progress_stays_where_it_is_while_more_is_built() {
+    fn progress_never_falls() {
         let mut transcript = told(&[r#"{"event":"ran","seconds":[1]}"#, r#"{"event":"observing","what":"values"}"#]);
         let step = transcript.line(br#"{"event":"building","done":1,"total":4}"#);
-        assert_eq!(step, Some(Step { message: "building 1/4".into(), percent: 100 }));
+        assert_eq!(step, Some(Step { message: "building 1/4".into(), percent: 90 }));
+        let step = transcript.line(br#"{"event":"running","what":"values","run":null,"done":3,"total":8}"#);
+        assert_eq!(step, Some(Step { message: "running for values: 3/8 kernels".into(), percent: 90 }));
     }
 
     #[test]

@@ -235,19 +235,26 @@ class Module:
 ";
 
 #[test]
-fn an_entry_that_takes_raw_weights_is_added() {
+fn a_function_stays_callable_with_raw_weights() {
     everywhere(LIFTED, |editor| {
-        let title = "Add `main_raw`, which takes raw weights";
-        let edits = editor.action(editor.range("main(x"), "refactor.extract", title);
+        let title = "Let `main` take raw weights, prepared once";
+        let edits = editor.action(editor.range("main(x"), "refactor.rewrite", title);
+        let head = "def main_prepared_transform_params(weights: R.Tuple(R.Tensor((8,), \"float32\"))):
+        R.func_attr({\"rx.once\": True})";
+        let renamed = LIFTED
+            .replace("def main_transform_params(weights: R.Tuple(R.Tensor((8,), \"float32\"))):", head)
+            .replace("def main(", "def main_prepared(");
         let entry = "
     @R.function
-    def main_raw(x: R.Tensor((8,), \"float32\"), weights: R.Tuple(R.Tensor((8,), \"float32\"))):
+    def main(x: R.Tensor((8,), dtype=\"float32\"), 𝔴: R.Tensor((8,), dtype=\"float32\")) -> R.Tensor((8,), dtype=\"float32\"):
         cls = Module
-        prepared = cls.main_transform_params(weights)
-        result = cls.main(x, prepared[0])
+        R.func_attr({\"num_input\": 1, \"rx.raw_entry\": True})
+        prepared: R.Tuple(R.Tensor((8,), dtype=\"float32\")) = cls.main_prepared_transform_params((𝔴,))
+        𝔴_1: R.Tensor((8,), dtype=\"float32\") = prepared[0]
+        result: R.Tensor((8,), dtype=\"float32\") = cls.main_prepared(x, 𝔴_1)
         return result
 ";
-        editor.becomes(&edits, &format!("{LIFTED}{entry}"));
+        editor.becomes(&edits, &format!("{renamed}{entry}"));
     });
 }
 

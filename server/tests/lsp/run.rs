@@ -202,8 +202,10 @@ fn the_text_as_it_is_now_is_run_with_progress() {
     assert_eq!(begin["title"], "Running `main`");
     assert_eq!(bench.state()["message"], "checked, lowering");
     let building = bench.state();
-    assert_eq!((&building["message"], &building["percentage"]), (&json!("building 1/4"), &json!(25)));
+    assert_eq!((&building["message"], &building["percentage"]), (&json!("building 1/4"), &json!(37)));
     assert_eq!(bench.state()["message"], "running on the CPU");
+    let running = bench.state();
+    assert_eq!((&running["message"], &running["percentage"]), (&json!("running on the CPU: 2/4 kernels"), &json!(75)));
     assert_eq!(bench.state()["kind"], "end");
     let message = "`main` ran in 1.9 ms: out0 float32 (1, 10), min -1, mean 0, max 1";
     assert_eq!(bench.shown(), (false, message.to_owned()));

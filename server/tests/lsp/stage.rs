@@ -42,6 +42,13 @@ fn the_function_around_a_position_is_shown_as_it_stands_in_the_editor() {
     assert_eq!(shown["message"], Value::Null);
     // Where no function stands, and in what is not open, there is nothing to show.
     assert_eq!(bench.client.request("workspace/executeCommand", stage(json!([URI, at(0), "cpu"]))), Ok(Value::Null));
+    // Passes are the whole module's, wherever the cursor is.
+    let id = bench.stage(json!([URI, at(0), "passes"]));
+    bench.running();
+    assert_eq!(bench.client.answer(id).expect("an answer")["function"], "copy");
+    bench.client.open("untitled:empty", 1, "# nothing\n");
+    let empty = stage(json!(["untitled:empty", at(0), "passes"]));
+    assert_eq!(bench.client.request("workspace/executeCommand", empty), Ok(Value::Null));
     let other = stage(json!(["untitled:other", at(0), "cpu"]));
     assert_eq!(bench.client.request("workspace/executeCommand", other), Ok(Value::Null));
     for strange in [json!([]), json!([URI]), json!([URI, at(0)]), json!([URI, at(0), "relax"]), json!([URI, 3, "tir"])]

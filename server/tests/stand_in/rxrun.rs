@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!(r#"{{"event":"checked","seconds":0.001}}"#);
             println!(r#"{{"event":"building","done":1,"total":4}}"#);
             println!(r#"{{"event":"built","kernels":4,"device":"the CPU","seconds":0.5}}"#);
+            println!(r#"{{"event":"running","what":"run","run":1,"done":2,"total":4}}"#);
             println!(r#"{{"event":"ran","seconds":[0.0019]}}"#);
             println!(
                 r#"{{"event":"output","name":"out0","dtype":"float32","shape":[1,10],"min":-1,"mean":0,"max":1,"nan":0}}"#

@@ -121,8 +121,22 @@ impl Reader<'_> {
         }
         match Intrinsic::ALL.iter().find(|function| function.name() == spelled(member)) {
             Some(function) => self.intrinsic(cursor, tokens, *function, &trees),
-            None => self.unsupported(cursor, tokens, &format!("`T.{member}`")),
+            None => match self.foreign(cursor, member, &trees) {
+                Some(function) => self.unsupported(cursor, tokens, &format!("`{function}`, which `T.{member}` calls")),
+                None => self.unsupported(cursor, tokens, &format!("`T.{member}`")),
+            },
         }
+    }
+
+    /// The function outside the text that a call names: `T.call_packed("f", …)`, `T.call_extern("int32", "f", …)`.
+    fn foreign(&self, cursor: Cursor<'_>, member: &str, trees: &[&Tree]) -> Option<String> {
+        let at = match member {
+            "call_packed" | "call_cpacked" | "call_packed_lowered" | "call_cpacked_lowered" => 0,
+            "call_extern" | "call_pure_extern" | "call_llvm_intrin" | "call_llvm_pure_intrin" => 1,
+            "anylist_setitem_call_packed" | "anylist_setitem_call_cpacked" => 2,
+            _ => return None,
+        };
+        cursor.string_value(trees.get(at)?).map(|name| name.to_string())
     }
 
     fn intrinsic(

@@ -9,7 +9,7 @@ use rx_base::{Code, DType, Name};
 use rx_syntax::Cursor;
 use rx_syntax::Segment;
 use rx_syntax::ast::{Expr as Tree, ExprKind, Parameter, StatementKind, TokenIndex, TokenRange};
-use rx_tir::{BufferId, Expr, Param, PrimFunc};
+use rx_tir::{Buffer, BufferId, Expr, Param, PrimFunc, VarId};
 use std::rc::Rc;
 
 /// A parameter as its annotation says.
@@ -87,17 +87,43 @@ impl Reader<'_> {
             let passed = match declared {
                 Declared::Param(passed) => passed,
                 Declared::Handle(handle) => match self.handles.get(&handle).copied().flatten() {
-                    Some(buffer) => Param::Buffer(buffer),
-                    None => {
-                        let message = format!("no `T.match_buffer` opens the handle `{handle}`");
-                        let cursor = node.cursor.parameter(param);
-                        return self.mistake(cursor, param.tree.tokens, Code::NoLowering, message);
+                    Some(buffer) => {
+                        self.known_outside(node.cursor.parameter(param), param.tree.tokens, handle, buffer)?;
+                        Param::Buffer(buffer)
                     }
+                    // Whatever takes a handle as a value is refused where it stands.
+                    None => Param::Handle(handle),
                 },
             };
             self.func.params.push(passed);
         }
         self.finish(node.cursor, TokenRange { start: name, end: name + 1 }, body)
+    }
+
+    /// What is passed has extents that a call knows: no loop, block or `T.let` of the body binds what they mention.
+    fn known_outside(&self, cursor: Cursor<'_>, tokens: TokenRange, handle: Name, buffer: BufferId) -> Outcome<()> {
+        let is_passed = |var: VarId| {
+            let outermost = self.scopes.first().into_iter().flat_map(|scope| scope.values());
+            let mut passed =
+                outermost.filter_map(|value| if let Value::Expr(expr) = value { Some(expr) } else { None });
+            self.symbols.contains(&var) || passed.any(|expr| matches!(expr, Expr::Var { var: own, .. } if *own == var))
+        };
+        let Buffer { shape, strides, .. } = self.func.buffer(buffer);
+        let mut inner = None;
+        for dim in shape.iter().chain(strides.iter().flatten()) {
+            dim.walk(&mut |part| match part {
+                Expr::Var { var, .. } if !is_passed(*var) => inner = Some(self.func.var(*var).name),
+                Expr::Load { buffer, .. } => inner = Some(self.func.buffer(*buffer).name),
+                _ => {}
+            });
+        }
+        match inner {
+            None => Ok(()),
+            Some(inner) => {
+                let what = format!("a buffer over the handle `{handle}` whose extents mention `{inner}` of the body");
+                self.unsupported(cursor, tokens, &what)
+            }
+        }
     }
 
     /// Binds the scalars among the parameters: shapes may mention those that come after them.

@@ -238,8 +238,11 @@ impl Reader<'_> {
                 {
                     return self.attribute_statement(cursor, value, "assume", arguments);
                 }
-                let value = self.scalar_of(cursor, value)?;
-                Ok(Step::Done(evaluated(value)))
+                match self.value(cursor, value)? {
+                    // A name for memory, which nothing is done with.
+                    Value::Handle(_) | Value::Pointer(_) => Ok(Step::NOTHING),
+                    made => Ok(Step::Done(evaluated(self.scalar(cursor, value.tokens, made)?))),
+                }
             }
             ("Assert", Some(test)) => {
                 let message = arguments.get(1).map(|argument| &argument.value);

@@ -21,8 +21,9 @@ fn round_trip(place: &str, func: &PrimFunc) {
     let signature =
         crate::prim_func::prim_func_signature(segments.iter().map(|s| &**s), &crate::FileContext::default());
     let params = signature.map_or(Vec::new(), |signature| signature.params.to_vec());
-    let opaque = params.iter().any(|param| matches!(param.kind, rx_ir::PrimParamKind::Opaque));
-    assert!(params.len() == func.params.len() && !opaque, "{place}: {params:?}\n{text}");
+    let opaque: Vec<bool> = params.iter().map(|param| matches!(param.kind, rx_ir::PrimParamKind::Opaque)).collect();
+    let handles: Vec<bool> = func.params.iter().map(|param| matches!(param, rx_tir::func::Param::Handle(_))).collect();
+    assert_eq!(opaque, handles, "{place}: {params:?}\n{text}");
     let mut again = read_all(&text, FileKind::Rx);
     assert_eq!(again.len(), 1, "{place}: {text}");
     match again.remove(0) {

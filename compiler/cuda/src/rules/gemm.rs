@@ -5,6 +5,9 @@
 //! and all summed values; a factor's element is computed from the loops' values at such indices, whatever its expression is. So a
 //! convolution is the implicit product of its weights and windows, and operands may be transposed, cast, dequantised, padded.
 //!
+//! Sums of 16-bit floats are made in `float32` and rounded once, also where the function rounds after each term: that is nearer to
+//! the sum. Sums of integers wrap as the function's do.
+//!
 //! Reads of 16 bytes take for granted that buffers begin at multiples of 16 bytes, as every allocation of a device does.
 //!
 //! What is not here yet: `wgmma` and TMA of sm_90a, which the table of [`tiles`] would have as another unit; transposed

@@ -96,6 +96,22 @@ fn once(found: impl Iterator<Item = Found>) -> Vec<Found> {
     found.filter(|found| known.insert(format!("{:?}", found.func))).collect()
 }
 
+/// The prim_funcs of models, guarded, each once.
+pub fn of_models() -> Option<Vec<PrimFunc>> {
+    let folder = cases()?;
+    let found = of_files(&folder.join("models/stages"), "rx", FileKind::Rx).into_iter().chain(of_files(
+        &folder.join("models/mlc"),
+        "py",
+        FileKind::Python,
+    ));
+    Some(
+        found
+            .filter_map(|found| found.func.ok())
+            .map(|func| rx_schedule::guards(&rx_schedule::simplify(&func)).0)
+            .collect(),
+    )
+}
+
 #[test]
 fn prim_funcs_of_models_are_printed_and_compile() {
     let Some(folder) = cases() else { return };

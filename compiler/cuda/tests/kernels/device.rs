@@ -73,6 +73,7 @@ fn agree(group: &str, mut cases: Vec<Case>) {
 #[test]
 fn kernels_agree_on_a_device() {
     agree("kernels", crate::made());
+    agree("rows", crate::rows::cases().into_iter().map(|one| one.case).collect());
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod attention;
 mod built;
 mod case;
+mod choices;
 mod compiled;
 mod corpus;
 mod cubin;
@@ -11,6 +12,7 @@ mod device;
 mod nvrtc;
 mod operators;
 mod products;
+mod rows;
 mod simulated;
 mod templates;
 mod written;

@@ -111,47 +111,127 @@ class Module:
         return x
 "#;
 
-/// The text with the entry that the action at the cursor adds.
-fn with_raw_entry(text: &str, kind: FileKind) -> Option<(String, String)> {
+/// The text after the action at the cursor, which is offered wherever it has edits.
+fn with_raw_entry(text: &str, kind: FileKind) -> Option<String> {
     let fixture = Fixture::of_kind(text, kind);
-    let (entry, edit) = rx_ide::raw_entry(&fixture.view(), fixture.cursor)?;
-    Some((entry.to_string(), fixture.applied(&[edit])))
+    let edits = rx_ide::raw_entry(&fixture.view(), fixture.cursor);
+    let offered = rx_ide::takes_prepared_weights(&fixture.view(), fixture.cursor);
+    assert_eq!(offered.is_some(), edits.is_some());
+    Some(fixture.applied(&edits?))
+}
+
+/// The module of a text without mistakes.
+fn module(text: &str, kind: FileKind) -> rx_transform::Module {
+    let mut workspace = rx_db::Workspace::new();
+    let file = workspace.add(text, kind);
+    assert_eq!(workspace.diagnostics(file), [], "{text}");
+    workspace.module(file).expect("a module")
 }
 
 #[test]
-fn an_entry_takes_raw_weights() {
-    let (entry, text) = with_raw_entry(LIFTED, FileKind::Rx).expect("an entry");
-    assert_eq!(entry, "main_raw");
-    let wanted = "        return gv
-
-    @R.function
-    def main_raw(x: R.Tensor((4, 8), dtype=\"float32\"), model_params: R.Tuple(R.Tensor((n, 8), dtype=\"float32\"))):
+fn a_function_stays_callable_with_raw_weights() {
+    let text = with_raw_entry(LIFTED, FileKind::Rx).expect("an entry");
+    // What is renamed and what is added; nothing else is touched.
+    let renamed = LIFTED
+        .replace("$0", "")
+        .replace("def main_transform_params(", "def main_prepared_transform_params(")
+        .replace("{\"num_input\": 0}", "{\"num_input\": 0, \"rx.once\": True}")
+        .replace("def main(", "def main_prepared(");
+    let (before, after) = renamed.split_once("    @R.function\n    def other(").expect("another function");
+    let entry = "    @R.function
+    def main(x: R.Tensor((4, 8), dtype=\"float32\"), w: R.Tensor((n, 8), dtype=\"float32\")) -> R.Tensor((4, n), dtype=\"float32\"):
         cls = Module
-        prepared = cls.main_transform_params(model_params)
-        result = cls.main(x, prepared[0])
+        R.func_attr({\"num_input\": 1, \"rx.raw_entry\": True})
+        prepared: R.Tuple(R.Tensor((8, n), dtype=\"float32\")) = cls.main_prepared_transform_params((w,))
+        wt: R.Tensor((8, n), dtype=\"float32\") = prepared[0]
+        result: R.Tensor((4, n), dtype=\"float32\") = cls.main_prepared(x, wt)
         return result
 
-    @R.function
-    def other(";
-    assert!(text.contains(wanted), "{text}");
-    let mut workspace = rx_db::Workspace::new();
-    let file = workspace.add(&text, FileKind::Rx);
-    assert_eq!(workspace.diagnostics(file), [], "{text}");
+";
+    assert_eq!(text, format!("{before}{entry}    @R.function\n    def other({after}"));
+}
+
+/// [`LIFTED`] with dims as each dialect declares them.
+fn spellings() -> [(&'static str, String); 3] {
+    let in_front = "n = TypeVar(\"n\")\n";
+    let in_brackets =
+        LIFTED.replace(in_front, "").replace("main_transform_params(model", "main_transform_params[n](model");
+    let in_bodies = LIFTED
+        .replace(in_front, "")
+        .replace(
+            "model_params: R.Tuple(R.Tensor((n, 8), dtype=\"float32\"))) -> R.Tuple(R.Tensor((8, n)",
+            "model_params: R.Tuple(R.Tensor((\"n\", 8), dtype=\"float32\"))) -> R.Tuple(R.Tensor((8, \"n\")",
+        )
+        .replace(
+            "        R.func_attr({\"num_input\": 0})\n",
+            "        n = T.int64()\n        R.func_attr({\"num_input\": 0})\n",
+        )
+        .replace(
+            "wt: R.Tensor((8, n), dtype=\"float32\")) -> R.Tensor((4, n)",
+            "wt: R.Tensor((8, \"n\"), dtype=\"float32\")) -> R.Tensor((4, \"n\")",
+        )
+        .replace(
+            "        R.func_attr({\"num_input\": 1})\n",
+            "        n = T.int64()\n        R.func_attr({\"num_input\": 1})\n",
+        );
+    [
+        ("in front", LIFTED.to_owned()),
+        ("in brackets", in_brackets.replace("ma$0in(x", "ma$0in[n](x")),
+        ("in bodies", in_bodies),
+    ]
 }
 
 #[test]
-fn an_entry_is_spelled_as_the_file_is() {
-    // Line ends, dims in brackets, names that are there already.
+fn the_action_gives_what_the_pass_gives() {
+    let calls = "    @R.function
+    def other(x: R.Tensor((4, 8), dtype=\"float32\"), w: R.Tensor((5, 8), dtype=\"float32\")) -> R.Tensor((4, 5), dtype=\"float32\"):
+        cls = Module
+        params: R.Tuple(R.Tensor((8, 5), dtype=\"float32\")) = cls.main_transform_params((w,))
+        gv: R.Tensor((8, 5), dtype=\"float32\") = params[0]
+        lv: R.Tensor((4, 5), dtype=\"float32\") = cls.main(x, gv)
+        return lv
+";
+    for (style, text) in spellings() {
+        let head = text.split("    @R.function\n    def other(").next().expect("a text");
+        for text in [text.clone(), format!("{head}{calls}"), text.replace('\n', "\r\n")] {
+            let edited = with_raw_entry(&text, FileKind::Rx).unwrap_or_else(|| panic!("{style}: no entry in {text}"));
+            let ends = |text: &str| (text.matches("\r\n").count(), text.matches('\n').count());
+            assert!(matches!(ends(&edited), (returns, lines) if returns == 0 || returns == lines), "{edited}");
+            assert_eq!(edited.contains('\r'), text.contains('\r'));
+            let steps = rx_transform::pass::parse("KeepRawEntry").expect("a pass");
+            let by_pass = steps.iter().fold(module(&text.replace("$0", ""), FileKind::Rx), |module, step| {
+                (step.pass.run)(module, &step.arguments).expect("a module")
+            });
+            let by_action = module(&edited, FileKind::Rx);
+            assert!(rx_transform::equal::structurally_equal(&by_action, &by_pass), "{style}: {edited}");
+        }
+    }
+}
+
+#[test]
+fn names_that_are_taken_and_attributes_that_are_missing() {
     let text = LIFTED
-        .replace("n = TypeVar(\"n\")\n", "")
-        .replace("main_transform_params(model", "main_transform_params[n](model")
-        .replace("ma$0in(x", "ma$0in[n](x")
-        .replace("def other(", "def main_raw(")
-        .replace('\n', "\r\n");
-    let (entry, text) = with_raw_entry(&text, FileKind::Rx).expect("an entry");
-    assert_eq!(entry, "main_raw_1");
-    assert!(text.contains("    @R.function\r\n    def main_raw_1[n](x: R.Tensor("), "{text}");
-    assert!(!text.replace("\r\n", "").contains('\n'), "{text}");
+        .replace("def other(", "def main_prepared(")
+        .replace("        R.func_attr({\"num_input\": 0})\n", "")
+        .replace("\"num_input\": 1", "\"num_input\": 1, \"global_symbol\": \"main\"");
+    let text = with_raw_entry(&text, FileKind::Rx).expect("an entry");
+    assert!(text.contains("def main_prepared_1("), "{text}");
+    let transform = "def main_prepared_1_transform_params(";
+    let (_, body) = text.split_once(transform).expect("what prepares weights");
+    let (_, body) = body.split_once(":\n").expect("a body");
+    assert!(body.starts_with("        R.func_attr({\"rx.once\": True})\n"), "{text}");
+    // Another function is called so now.
+    let said = "        R.func_attr({\"num_input\": 1, \"global_symbol\": \"main\", \"rx.raw_entry\": True})\n";
+    assert!(text.matches("global_symbol").count() == 1 && text.contains(said), "{text}");
+    module(&text, FileKind::Rx);
+}
+
+#[test]
+fn one_function_may_prepare_the_weights_of_several() {
+    let shared = LIFTED.replace("main_transform_params", "transform_params");
+    let once = with_raw_entry(&shared, FileKind::Rx).expect("an entry");
+    assert!(once.contains("def transform_params(") && once.contains("cls.transform_params((w,))"), "{once}");
+    assert_eq!(with_raw_entry(&once.replace("def main(", "def ma$0in("), FileKind::Rx), None);
 }
 
 #[test]

@@ -1,17 +1,16 @@
-//! Calls: operators by their compute definitions, prim_funcs, functions.
+//! Calls: operators by their compute definitions, functions.
 
 use super::FunctionLowering;
 use super::known::Known;
-use super::memory::copy;
 use crate::program::{Operation, Output, Register, Scalar};
 use rx_base::name::name;
 use rx_base::symbolic::Bounds;
 use rx_base::{Dim, Name};
 use rx_ir::{Argument, Attr, Call, Expr, ExprKind, StructInfo};
 use rx_ops::{Arg, CallInfo, Compute, Schema};
-use rx_tir::func::{Param, PrimFunc};
+use rx_tir::Expr as TirExpr;
+use rx_tir::func::PrimFunc;
 use rx_tir::rewrite::{map_expr, map_stmt};
-use rx_tir::{BufferId, Expr as TirExpr, Stmt};
 use std::sync::Arc;
 
 impl FunctionLowering<'_, '_> {
@@ -152,7 +151,13 @@ impl FunctionLowering<'_, '_> {
     }
 
     /// Emits a kernel whose outputs are the tensors of `ty`.
-    fn run_kernel(&mut self, func: &PrimFunc, inputs: Vec<Register>, ty: &StructInfo, scalars: Vec<Scalar>) -> Known {
+    pub(super) fn run_kernel(
+        &mut self,
+        func: &PrimFunc,
+        inputs: Vec<Register>,
+        ty: &StructInfo,
+        scalars: Vec<Scalar>,
+    ) -> Known {
         let mut outputs = Vec::new();
         let Some(result) = self.outputs(ty, &mut outputs) else {
             return self.problem(format!("the shape of a result is not known: it is {ty}"));
@@ -193,71 +198,6 @@ impl FunctionLowering<'_, '_> {
         self.tensors.add(to, &shape, dtype);
         outputs.push(Output { to, shape, dtype, storage: None });
         Some(Known::Register(to))
-    }
-
-    /// `R.call_tir(cls.f, (a, b), out_ty=…)`. `inplace` says for each output which argument's memory it takes: the
-    /// argument is copied first, since others may still read it.
-    fn call_tir(&mut self, schema: &'static Schema, call: &Call, inplace: Option<Vec<i64>>) -> Known {
-        let Some(ExprKind::Global(function)) = schema.operand(call, "gvar").map(|expr| &expr.kind) else {
-            return self.problem("call_tir calls no prim_func of the module");
-        };
-        let function = *function;
-        let func = match self.lowerer.module.prim_func(function) {
-            Some(Ok(func)) => func,
-            Some(Err(reason)) => return self.problem(format!("the prim_func `{function}` cannot be run: {reason}")),
-            None => return self.problem(format!("the module has no prim_func `{function}`")),
-        };
-        let Some(Argument::Types(types)) = schema.argument(call, "out_ty") else { return Known::Broken };
-        let result = match &types[..] {
-            [one] => one.clone(),
-            several => StructInfo::tuple(several.to_vec()),
-        };
-        let arguments = self.tuple_argument(schema, call, "args");
-        if arguments.contains(&Known::Broken) {
-            return Known::Broken;
-        }
-        let (inputs, scalars) = match self.prim_arguments(&func, arguments) {
-            Ok(split) => split,
-            Err(message) => return self.problem(format!("`{function}`: {message}")),
-        };
-        let func = match inplace {
-            Some(indices) => match out_of_place(&func, inputs.len(), &indices) {
-                Some(func) => Arc::new(func),
-                None => return self.problem(format!("`{function}`: inplace_indices do not fit its parameters")),
-            },
-            None => func,
-        };
-        self.run_kernel(&func, inputs, &result, scalars)
-    }
-
-    /// Splits a call's arguments into buffers and scalars, as the prim_func's parameters take them. A shape stands for its
-    /// dims.
-    fn prim_arguments(
-        &mut self,
-        func: &PrimFunc,
-        arguments: Vec<Known>,
-    ) -> Result<(Vec<Register>, Vec<Scalar>), String> {
-        let mut flat = Vec::new();
-        for argument in arguments {
-            match argument {
-                Known::Shape(dims) => flat.extend(dims.into_iter().map(|dim| Known::Scalar(Scalar::Int(dim)))),
-                other => flat.push(other),
-            }
-        }
-        let mut buffers = Vec::new();
-        let mut scalars = Vec::new();
-        for (at, known) in flat.into_iter().enumerate() {
-            match (func.params.get(at), known) {
-                (_, Known::Scalar(scalar)) => scalars.push(scalar),
-                (Some(Param::Scalar(_)), other) => scalars.push(Scalar::Register(self.materialize(other))),
-                (_, other) => buffers.push(self.materialize(other)),
-            }
-        }
-        let wanted = func.scalar_params().count();
-        if scalars.len() != wanted {
-            return Err(format!("{} scalars are passed, {wanted} are needed", scalars.len()));
-        }
-        Ok((buffers, scalars))
     }
 
     /// The fields of the tuple passed for a parameter.
@@ -357,31 +297,4 @@ fn int_list(argument: &Argument) -> Option<Vec<i64>> {
         Argument::Attr(attr) => attr.as_int().map(|value| vec![value]),
         _ => None,
     }
-}
-
-/// A prim_func that works in place, made to write outputs of its own: each argument that an output takes the memory of is
-/// copied to the output first, and the output stands in its place.
-fn out_of_place(func: &PrimFunc, inputs: usize, indices: &[i64]) -> Option<PrimFunc> {
-    let buffers: Vec<BufferId> = func.buffer_params().collect();
-    let mut result = func.clone();
-    let mut params: Vec<Param> = buffers.get(..inputs)?.iter().map(|buffer| Param::Buffer(*buffer)).collect();
-    let mut fresh = buffers.get(inputs..)?.iter();
-    let mut copies = Vec::new();
-    for index in indices {
-        let output = match usize::try_from(*index) {
-            Err(_) => *fresh.next()?,
-            Ok(at) => {
-                let in_place = *buffers.get(at)?;
-                let source = result.add_buffer(func.buffer(in_place).clone());
-                *params.get_mut(at)? = Param::Buffer(source);
-                copies.push(copy(&mut result, source, in_place));
-                in_place
-            }
-        };
-        params.push(Param::Buffer(output));
-    }
-    params.extend(func.params.iter().filter(|param| matches!(param, Param::Scalar(_))));
-    result.params = params;
-    result.body = Stmt::seq(copies.into_iter().chain([func.body.clone()]));
-    Some(result)
 }

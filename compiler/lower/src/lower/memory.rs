@@ -97,14 +97,20 @@ impl FunctionLowering<'_, '_> {
         let (Known::Shape(dims), Some(dtype)) = (shape, dtype) else {
             return self.problem("a tensor is allocated whose shape or dtype is not known");
         };
+        let dims = dims.clone();
+        self.new_tensor(&dims, dtype)
+    }
+
+    /// A new tensor that nothing was written into: zeros.
+    pub(super) fn new_tensor(&mut self, dims: &[Dim], dtype: DType) -> Known {
         let mut builder = KernelBuilder::new(name("alloc_tensor"));
         let out = builder.param("out", dims, dtype);
         builder.compute(out, |_, _| TirExpr::number(0.0, dtype));
+        let scalars = builder.scalar_values().into_iter().map(Scalar::Int).collect();
         let zeros = builder.finish();
-        let scalars = zeros.scalar_params().map(|var| Scalar::Int(Dim::symbol(zeros.var(var).name))).collect();
         let kernel = self.lowerer.kernel(Arc::new(zeros), 0);
         let to = self.register();
-        let output = Output { to, shape: dims.clone(), dtype, storage: None };
+        let output = Output { to, shape: dims.to_vec(), dtype, storage: None };
         self.emit(Operation::Kernel { kernel, inputs: Vec::new(), outputs: vec![output], scalars });
         self.tensors.add(to, dims, dtype);
         self.tensors.fresh.insert(to);
@@ -132,6 +138,7 @@ impl FunctionLowering<'_, '_> {
         for (param, argument) in func.params.iter().zip(arguments) {
             match (param, argument) {
                 (_, Known::Broken) => return Ok(()),
+                (Param::Handle(_), _) => {}
                 (Param::Scalar(_), Known::Scalar(scalar)) => scalars.push(scalar),
                 (Param::Scalar(_), other) => scalars.push(Scalar::Register(self.materialize(other))),
                 (Param::Buffer(buffer), argument) => {

@@ -7,21 +7,16 @@ use crate::report::{Part, Stage};
 use crate::session::Session;
 use rx_execute::pipeline::{Pipeline, Unapplied};
 use rx_transform::pass::PassError;
-use std::path::Path;
 
 /// What the passes asked for make of the program, each in turn. One that cannot be applied is the last.
 pub fn listing(session: &Session, args: &Args) -> Result<Listing, Failure> {
-    if Path::new(&session.name).extension().is_some_and(|extension| extension == "py") {
-        let why = "passes take modules by themselves, `.rx`, not in Python";
-        return Err(Failure::usage(format!("{}: {why}", session.name)));
-    }
     let refused = |error: PassError| Failure::usage(error.0);
     let steps = match &args.passes {
         Some(passes) => rx_transform::pass::parse(passes).map_err(refused)?,
         None => rx_transform::pipeline::steps("default").map_err(refused)?,
     };
     let workspace = &session.workspace;
-    let pipeline = Pipeline::new(workspace.document(session.file), session.operators.clone());
+    let pipeline = Pipeline::new(workspace.document(session.file), args.module.as_deref(), session.operators.clone());
     let mut pipeline = pipeline.map_err(|why| Failure::usage(format!("{}: {why}", session.name)))?;
     let mut listing = Listing::whole(String::new());
     add(&mut listing, session, &pipeline, None);

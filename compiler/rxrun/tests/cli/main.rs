@@ -2,6 +2,7 @@
 
 mod constants;
 mod inputs;
+mod progress;
 mod stages;
 mod weights;
 

@@ -172,3 +172,20 @@ fn passes_are_stages_whose_lines_know_their_statements() {
         text.starts_with("# ----- the module -----\n") && text.contains("# ----- DeadCodeElimination: no change -----")
     );
 }
+
+#[test]
+fn passes_take_a_module_out_of_python() {
+    let folder = Folder::new();
+    let text = TAKE.lines().map(|line| format!("    {line}\n")).collect::<String>();
+    let module = |class: &str| text.replace("class Module", &format!("class {class}"));
+    folder.write("one.py", format!("import numpy as np\n\ndef build():\n{}    return np.ones(3)\n", module("Module")));
+    let run = |arguments: &[&str]| folder.run(&[&["--emit", "passes", "--passes", "FoldConstant"], arguments].concat());
+    let said = run(&["one.py"]).succeeds().stdout();
+    assert!(said.contains("\nclass Module:\n    @R.function\n    def main(") && !said.contains("np.ones"), "{said}");
+    folder.write("two.py", format!("def build():\n{}\n{}", module("First"), module("Second")));
+    let several = run(&["two.py"]).stderr();
+    let wanted = "two.py: passes take one module, and there are `First`, `Second`: choose with --module";
+    assert!(several.contains(wanted), "{several}");
+    let said = run(&["two.py", "--module", "First"]).succeeds().stdout();
+    assert!(said.contains("class First:") && !said.contains("class Second:"), "{said}");
+}

@@ -2,6 +2,7 @@
 //! guessed.
 
 use super::{DEVICES, Folder, floats};
+use rx_db::{FileKind, Workspace};
 use rx_tensor::npy;
 
 /// `main(x, w)` was `x + (w + w)`; raw and prepared weights have one shape.
@@ -48,6 +49,34 @@ fn names_tell_raw_weights_from_prepared_ones() {
         let prepared = folder("twice").run(&args).succeeds();
         assert!(prepared.stdout().contains(PREPARED), "{}", prepared.stdout());
         assert!(!prepared.stderr().contains("main_transform_params"), "{}", prepared.stderr());
+    }
+}
+
+/// What the code action of editors makes of the text.
+fn with_raw_entry() -> String {
+    let mut workspace = Workspace::new();
+    let file = workspace.add(LIFTED, FileKind::Rx);
+    let view = workspace.view(file).expect("a file");
+    let edits = rx_ide::raw_entry(&view, LIFTED.find("main(x").expect("main")).expect("edits");
+    rx_base::fix::apply(LIFTED, &edits)
+}
+
+#[test]
+fn a_function_with_a_raw_entry_takes_raw_weights_and_has_them_prepared_once() {
+    let text = with_raw_entry();
+    for device in DEVICES {
+        for (text, calls) in [(text.clone(), 1), (text.replace(", \"rx.once\": True", ""), 2)] {
+            let folder = folder("w");
+            folder.write("f.rx", &text);
+            let args = ["f.rx", "--inputs", "in.npz", "--device", device];
+            assert!(folder.run(&args).succeeds().stdout().contains(RAW));
+            // What is profiled is the run behind two others: weights are there.
+            let run = folder.run(&[&args[..], &["--repeat", "2", "--profile", "--format", "json"]].concat());
+            let said = run.succeeds().stdout();
+            let events = said.lines().map(|line| serde_json::from_str(line).expect("an event"));
+            let kernels = events.filter(|event: &serde_json::Value| event["event"] == "kernel");
+            assert_eq!(kernels.map(|kernel| kernel["calls"].as_u64().expect("a number")).sum::<u64>(), calls, "{said}");
+        }
     }
 }
 

@@ -8,10 +8,9 @@ use crate::emit::{Emitter, rewrite_bindings};
 use crate::pass::{Arguments, Pass, PassError};
 use crate::{Module, make, walk};
 use rx_base::name::{NameMap, name};
-use rx_base::{DType, Dim, Name};
+use rx_base::{Dim, Name};
 use rx_ir::{
-    Argument, Attr, BoundValue, Call, Callee, Expr, ExprKind, PrimValue, RelaxFunction, Sequence, StructInfo,
-    VarBinding,
+    Argument, Attr, BoundValue, Call, Callee, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding,
 };
 use rx_ops::Schema;
 use std::sync::Arc;
@@ -206,7 +205,7 @@ fn allocated(ty: &StructInfo) -> Result<Expr, PassError> {
     let tensor = ty.as_tensor().and_then(|tensor| Some((tensor.shape.dims()?.to_vec(), tensor.dtype?)));
     let (dims, dtype) = tensor.ok_or_else(|| PassError(format!("no memory can be made for {ty}")))?;
     let shape = Expr::new(ExprKind::Shape(dims.clone()), StructInfo::shape(dims));
-    let index = Expr::new(ExprKind::Prim(PrimValue::Int(Dim::constant(0))), StructInfo::prim(DType::INT64));
+    let index = make::integer(Dim::constant(0));
     let scope = Expr::new(ExprKind::Str("global".into()), StructInfo::String);
     make::call(
         "builtin.alloc_tensor",

@@ -19,8 +19,7 @@ use kernel::{Given, Kernel};
 use rx_base::Dim;
 use rx_base::name::NameMap;
 use rx_ir::{
-    Argument, Attr, BoundValue, Call, Callee, Expr, ExprKind, FunctionInfo, Item, LoopBody, LoopFunction, PrimValue,
-    StructInfo,
+    Argument, Attr, BoundValue, Call, Callee, Expr, ExprKind, FunctionInfo, Item, LoopBody, LoopFunction, StructInfo,
 };
 use std::sync::Arc;
 
@@ -113,7 +112,7 @@ impl<'k> Passing<'k> {
             let Argument::Operand(operand) = argument else { return None };
             passed.push(operand.clone());
             match &operand.ty {
-                StructInfo::Shape(shape) => arguments.extend(shape.dims()?.iter().map(scalar)),
+                StructInfo::Shape(shape) => arguments.extend(shape.dims()?.iter().cloned().map(make::integer)),
                 StructInfo::Tensor(_) | StructInfo::Prim(_) => arguments.push(operand.clone()),
                 _ => return None,
             }
@@ -187,10 +186,4 @@ impl<'k> Passing<'k> {
         given.push(("inplace_indices", Argument::Attr(Attr::List(indices))));
         make::call("call_tir_inplace", given)
     }
-}
-
-/// A dim as an argument.
-fn scalar(dim: &Dim) -> Expr {
-    let ty = StructInfo::Prim(rx_ir::PrimInfo { dtype: Some(rx_base::DType::INT64), value: Some(dim.clone()) });
-    Expr::new(ExprKind::Prim(PrimValue::Int(dim.clone())), ty)
 }

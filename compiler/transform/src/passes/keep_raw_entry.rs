@@ -7,6 +7,7 @@
 use crate::Module;
 use crate::names::FreshNames;
 use crate::pass::{Arguments, Pass, PassError};
+use crate::passes::lift_transform_params::SUFFIX;
 use crate::walk;
 use rx_base::Name;
 use rx_base::name::{NameMap, NameSet, name};
@@ -26,37 +27,70 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
-    let pairs = pairs(&module);
+/// A function that takes prepared weights, and what keeps it callable with raw ones.
+pub struct RawEntry {
+    /// The function.
+    pub runs: Renamed,
+    /// What prepares its weights.
+    pub prepares: Renamed,
+    /// What is called as the function was, and stands behind it.
+    pub entry: RelaxFunction,
+}
+
+/// A function that gets another name, or keeps its own.
+pub struct Renamed {
+    /// What it is called.
+    pub from: Name,
+    /// What it is called from now on.
+    pub to: Name,
+    /// Whether its result is kept for the same arguments ([`ONCE`]).
+    once: bool,
+}
+
+impl Renamed {
+    /// Makes of what the function's `R.func_attr` says what it says from now on.
+    pub fn state(&self, attributes: &mut Attributes) {
+        // What a function says it is called is what it was called.
+        if self.from != self.to {
+            attributes.retain(|(key, _)| &**key != "global_symbol");
+        }
+        if self.once {
+            state(attributes, ONCE);
+        }
+    }
+}
+
+/// What a function says of itself, in order.
+type Attributes = Vec<(Arc<str>, Attr)>;
+
+/// What the pass does to those functions of a module that take prepared weights and of which `wanted` holds.
+pub fn raw_entries(module: &Module, wanted: impl Fn(Name) -> bool) -> Vec<RawEntry> {
     let taken: NameSet = module.items.iter().filter_map(Item::name).collect();
-    let mut renamed: NameMap<Name> = NameMap::default();
-    let mut entries: Vec<(Name, RelaxFunction)> = Vec::new();
-    for (function, transform) in &pairs {
+    let mut pairs = pairs(module);
+    pairs.retain(|(function, _)| wanted(*function));
+    let raw_entry = |(function, transform): (Name, Name)| {
         let prepared = unused(&format!("{function}_prepared"), &taken);
-        renamed.insert(*function, prepared);
-        if transform.as_str() != "transform_params" {
-            renamed.insert(*transform, unused(&format!("{prepared}_transform_params"), &taken));
-        }
-    }
-    for (function, transform) in &pairs {
-        if let (Some(runs), Some(prepares)) = (found(&module, *function), found(&module, *transform)) {
-            let called = |of: Name| renamed.get(&of).copied().unwrap_or(of);
-            entries.extend(
-                entry(runs, prepares, called(*function), called(*transform)).map(|entry| (called(*function), entry)),
-            );
-        }
-    }
-    rename(&mut module, &renamed);
-    for (_, transform) in &pairs {
-        let transform = renamed.get(transform).copied().unwrap_or(*transform);
-        if let Some(prepares) = module.functions_mut().find(|function| function.name == transform) {
-            state(prepares, ONCE);
-        }
-    }
-    for (behind, entry) in entries {
-        let at =
-            module.items.iter().position(|item| item.name() == Some(behind)).map_or(module.items.len(), |at| at + 1);
-        module.items.insert(at, Item::Relax(Arc::new(entry)));
+        // What prepares the weights of several functions is no one's own.
+        let transform_to = match transform.as_str() {
+            SUFFIX => transform,
+            _ => unused(&format!("{prepared}_{SUFFIX}"), &taken),
+        };
+        let entry = entry(found(module, function)?, found(module, transform)?, prepared, transform_to)?;
+        let runs = Renamed { from: function, to: prepared, once: false };
+        Some(RawEntry { runs, prepares: Renamed { from: transform, to: transform_to, once: true }, entry })
+    };
+    pairs.into_iter().filter_map(raw_entry).collect()
+}
+
+fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
+    let raw_entries = raw_entries(&module, |_| true);
+    let changed = || raw_entries.iter().flat_map(|raw| [&raw.runs, &raw.prepares]);
+    let changed: NameMap<&Renamed> = changed().map(|renamed| (renamed.from, renamed)).collect();
+    rename(&mut module, &changed);
+    for RawEntry { runs, entry, .. } in &raw_entries {
+        let behind = module.items.iter().position(|item| item.name() == Some(runs.to));
+        let at = behind.map_or(module.items.len(), |at| at + 1);
+        module.items.insert(at, Item::Relax(Arc::new(entry.clone())));
     }
     Ok(module)
 }
@@ -65,8 +99,8 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
 fn pairs(module: &Module) -> Vec<(Name, Name)> {
     let pair = |function: &RelaxFunction| {
         let first = inputs(function)?;
-        let own = name(&format!("{}_transform_params", function.name));
-        let beside = [own, name("transform_params")].into_iter().filter(|known| *known != function.name);
+        let own = name(&format!("{}_{SUFFIX}", function.name));
+        let beside = [own, name(SUFFIX)].into_iter().filter(|known| *known != function.name);
         let prepares = beside.into_iter().find_map(|known| found(module, known))?;
         let [(_, StructInfo::Tuple(_))] = &prepares.params[..] else { return None };
         let gives = prepares.ret.as_tuple()?.len();
@@ -94,9 +128,9 @@ fn unused(like: &str, taken: &NameSet) -> Name {
     std::iter::once(name(like)).chain(numbered).find(|own| !taken.contains(own)).unwrap_or_else(|| name(like))
 }
 
-fn state(function: &mut RelaxFunction, what: &str) {
-    if function.attributes.iter().all(|(key, _)| &**key != what) {
-        function.attributes.push((what.into(), Attr::Bool(true)));
+fn state(attributes: &mut Attributes, what: &str) {
+    if attributes.iter().all(|(key, _)| &**key != what) {
+        attributes.push((what.into(), Attr::Bool(true)));
     }
 }
 
@@ -107,7 +141,7 @@ fn entry(runs: &RelaxFunction, prepares: &RelaxFunction, callee: Name, transform
     let mut entry = RelaxFunction { params: runs.params.get(..first)?.to_vec(), ..runs.clone() };
     entry.body = Sequence { blocks: Vec::new(), result: Expr::new(ExprKind::Tuple(Vec::new()), StructInfo::void()) };
     entry.pure = runs.pure && prepares.pure;
-    state(&mut entry, RAW_ENTRY);
+    state(&mut entry.attributes, RAW_ENTRY);
     let mut fresh = FreshNames::of(&entry);
     for (at, ty) in raw.iter().enumerate() {
         let own = fresh.like(weight_name(prepares, *given, at));
@@ -153,16 +187,15 @@ fn weight_name(prepares: &RelaxFunction, given: Name, at: usize) -> Name {
 }
 
 /// Gives functions of the module other names, where they stand and where they are named.
-fn rename(module: &mut Module, names: &NameMap<Name>) {
+fn rename(module: &mut Module, names: &NameMap<&Renamed>) {
     if names.is_empty() {
         return;
     }
-    let other = |known: &mut Name| *known = names.get(known).copied().unwrap_or(*known);
+    let other = |known: &mut Name| *known = names.get(known).map_or(*known, |renamed| renamed.to);
     for function in module.functions_mut() {
-        other(&mut function.name);
-        // What a function says it is called is what it was called.
-        if names.values().any(|own| *own == function.name) {
-            function.attributes.retain(|(key, _)| &**key != "global_symbol");
+        if let Some(renamed) = names.get(&function.name) {
+            renamed.state(&mut function.attributes);
+            function.name = renamed.to;
         }
         walk::each_expression_mut(&mut function.body, &mut |expr| {
             expr.each_mut(&mut |expr| match &mut expr.kind {

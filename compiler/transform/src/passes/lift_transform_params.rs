@@ -39,8 +39,8 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-/// What the names of functions end in that prepare weights.
-const SUFFIX: &str = "transform_params";
+/// What the names of functions end in that prepare weights; one that prepares those of several is called so.
+pub const SUFFIX: &str = "transform_params";
 
 fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     let (targets, shared) = targets(&module, arguments.get(0))?;

@@ -18,7 +18,7 @@ use crate::{Module, make};
 use rx_base::name::{NameSet, name};
 use rx_base::symbolic::Bounds;
 use rx_base::{DType, Dim};
-use rx_ir::{Argument, Attr, BoundValue, Expr, ExprKind, PrimInfo, PrimValue, RelaxFunction, StructInfo};
+use rx_ir::{Argument, Attr, BoundValue, Expr, ExprKind, RelaxFunction, StructInfo};
 use std::sync::Arc;
 use storages::{Plan, Storage};
 
@@ -63,7 +63,7 @@ fn in_function(function: &mut RelaxFunction, loops: &NameSet) -> Result<(), Pass
             }
             None => return Ok(()),
         };
-        let offset = ("offset", Argument::Operand(integer(0)));
+        let offset = ("offset", Argument::Operand(make::integer(Dim::constant(0))));
         let given = vec![("storage", Argument::Operand(storage)), offset];
         let own = [("shape", made.shape), ("dtype", made.dtype_value), ("runtime_device_ind", made.device)];
         let own = own.map(|(param, operand)| (param, Argument::Operand(operand.clone())));
@@ -91,12 +91,6 @@ fn storage_of(storage: &Storage, first: &Allocation<'_>, emitter: &mut Emitter<'
     )?;
     let own = emitter.fresh(name("storage"));
     Ok(emitter.bind(own, call))
-}
-
-fn integer(value: i64) -> Expr {
-    let dim = Dim::constant(value);
-    let ty = StructInfo::Prim(PrimInfo { dtype: Some(DType::INT64), value: Some(dim.clone()) });
-    Expr::new(ExprKind::Prim(PrimValue::Int(dim)), ty)
 }
 
 /// A call of `builtin.alloc_tensor` whose shape and dtype are known.

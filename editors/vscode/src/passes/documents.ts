@@ -1,22 +1,27 @@
 // The module before and behind a pass, side by side; what is under the cursor is followed from the program through every pass.
 
 import * as vscode from "vscode";
+import { query, readAddress, type Address } from "../address";
 import { Latest } from "../latest";
 import { linkedLines, revealOne, wholeLines } from "../linked";
 import { point, position, range } from "../positions";
-import { activeProgram, editorsOf, onDidSettle } from "../programs";
+import { activeProgram, editorsOf, nameOf, onDidSettle } from "../programs";
 import type { Server } from "../server/server";
 import { STAGE } from "../stage/view";
 import type { Turns } from "../turns";
-import { linesOf, neighbour, placesOf, readAddress, readPasses, summary, tab, title, type Address, type Passes, type Step } from "./passes";
+import { choices, linesOf, neighbour, nothing, placesOf, readIndex, readPasses, summary, tab, title, type Passes, type Step } from "./passes";
 
 export const SCHEME = "rx-pass";
+
+const { Keyboard: KEYS, Mouse: POINTER } = vscode.TextEditorSelectionChangeKind;
 
 interface Shown {
   readonly program: vscode.Uri;
   passes: Passes;
   // Whether the program has changed since, so that places in it do not hold.
   stale: boolean;
+  // The statement that was chosen in a module of a pass; without one, the program's cursor is followed.
+  chosen?: vscode.Position | undefined;
   readonly latest: Latest;
 }
 
@@ -25,6 +30,8 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
   readonly onDidChange = this.changed.event;
   private readonly shown = new Map<string, Shown>();
   private readonly linked = linkedLines();
+  // Whether a pass is seen, so that there is a next one.
+  private visible = false;
   private readonly parts: vscode.Disposable;
 
   constructor(
@@ -38,7 +45,7 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
       this.linked,
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
       vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => contentChanges.length > 0 && this.edited(document.uri)),
-      vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => this.moved(textEditor)),
+      vscode.window.onDidChangeTextEditorSelection(({ textEditor, kind }) => this.moved(textEditor, kind === KEYS || kind === POINTER)),
       vscode.window.onDidChangeVisibleTextEditors(() => this.seen()),
       onDidSettle((uri) => void this.settled(uri)),
       register("rx.showPasses", () => this.show()),
@@ -60,35 +67,45 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
   private async show(): Promise<void> {
     const editor = activeProgram();
     if (editor === undefined) {
-      void vscode.window.showErrorMessage("rx: put the cursor into a function of a program.");
+      void vscode.window.showErrorMessage("rx: open the program whose passes are to be shown.");
       return;
     }
     const program = editor.document.uri;
-    const passes = await this.ask(program, editor.selection.active, this.known(program).latest);
+    const options = { location: vscode.ProgressLocation.Window, title: "rx: running passes" };
+    const asked = await vscode.window.withProgress(options, () => this.ask(program, editor.selection.active, this.known(program).latest));
+    if (asked === undefined) {
+      // Somebody asked again meanwhile.
+      return;
+    }
+    const passes = readPasses(asked.answer);
     if (passes === undefined || passes.steps.length < 2) {
-      void vscode.window.showErrorMessage(`rx: ${passes?.message || "put the cursor into a function of the program"}`);
+      void vscode.window.showErrorMessage(`rx: ${passes?.message || nothing(asked.answer, nameOf(program))}`);
       return;
     }
     Object.assign(this.known(program), { passes, stale: false });
     this.refresh(program);
-    const items = passes.steps.slice(1).map((step, at) => ({
-      label: `${step.problem !== "" ? "$(error)" : step.changed ? "$(edit)" : "$(dash)"} ${title(step)}`,
-      description: summary(passes.steps, at + 1),
-      index: at + 1,
-    }));
-    const picked = await vscode.window.showQuickPick(items, { title: "Passes", placeHolder: "What did this pass change?", matchOnDescription: true });
-    if (picked !== undefined) {
+    const items = choices(passes.steps).map(({ label, index }): vscode.QuickPickItem & { readonly index?: number } => {
+      const step = index === undefined ? undefined : passes.steps[index];
+      if (index === undefined || step === undefined) {
+        return { label, kind: vscode.QuickPickItemKind.Separator };
+      }
+      const icon = step.problem !== "" ? "error" : step.changed ? "edit" : "dash";
+      return { label: `$(${icon}) ${label}`, description: summary(passes.steps, index), index };
+    });
+    const asking = { title: `What Passes Change in ${nameOf(program)}`, placeHolder: "A pass, to see the module before and behind it", matchOnDescription: true };
+    const picked = await vscode.window.showQuickPick(items, asking);
+    if (picked?.index !== undefined) {
       await this.open(program, picked.index);
     }
   }
 
   // The neighbour of the pass that is shown.
   private async step(direction: 1 | -1): Promise<void> {
-    const here = vscode.window.activeTextEditor ?? vscode.window.visibleTextEditors.find((editor) => editor.document.uri.scheme === SCHEME);
-    const address = here && readAddress(here.document.uri.query);
+    const { activeTextEditor: active, visibleTextEditors: visible } = vscode.window;
+    const addresses = [...(active ? [active] : []), ...visible].flatMap(({ document }) => this.addressOf(document.uri) ?? []);
+    const [address] = addresses;
     // The document of the right side has the larger number.
-    const indices = vscode.window.visibleTextEditors.map(({ document }) => readAddress(document.uri.query)).filter((other) => other?.program === address?.program);
-    const index = Math.max(...indices.map((other) => other?.index ?? 0));
+    const index = Math.max(...addresses.filter(({ program }) => program === address?.program).map(({ what }) => what));
     const shown = address && this.shown.get(address.program);
     const next = shown && neighbour(shown.passes.steps, index, direction);
     if (shown === undefined || next === undefined) {
@@ -105,10 +122,17 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
     if (before === undefined || after === undefined || step === undefined) {
       return;
     }
-    const name = program.path.slice(program.path.lastIndexOf("/") + 1);
+    const [editor] = editorsOf(program);
     const shown = vscode.window.visibleTextEditors.find(({ document }) => document.uri.scheme === SCHEME);
-    const options = { viewColumn: shown?.viewColumn ?? vscode.ViewColumn.Beside, preview: true, preserveFocus: true };
-    await vscode.commands.executeCommand("vscode.diff", before, after, `${title(step)} (${name})`, options);
+    if (shown === undefined) {
+      // Below the program, where both sides have room.
+      await vscode.commands.executeCommand("workbench.action.newGroupBelow");
+    }
+    const options = { viewColumn: shown?.viewColumn ?? vscode.ViewColumn.Active, preview: true, preserveFocus: true };
+    await vscode.commands.executeCommand("vscode.diff", before, after, `${title(step)} (${nameOf(program)})`, options);
+    if (shown === undefined && editor !== undefined) {
+      await vscode.window.showTextDocument(editor.document, editor.viewColumn);
+    }
     for (const uri of [before, after]) {
       const document = await vscode.workspace.openTextDocument(uri);
       if (document.languageId !== "relax") {
@@ -120,9 +144,7 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
 
   private address(program: vscode.Uri, index: number): vscode.Uri | undefined {
     const step = this.known(program).passes.steps[index];
-    const name = program.path.slice(program.path.lastIndexOf("/") + 1);
-    const address: Address = { program: program.toString(), index };
-    return step && vscode.Uri.from({ scheme: SCHEME, path: `/${tab(name, index, step)}`, query: JSON.stringify(address) });
+    return step && vscode.Uri.from({ scheme: SCHEME, path: `/${tab(nameOf(program), index, step)}`, query: query(program.toString(), index) });
   }
 
   private known(program: vscode.Uri): Shown {
@@ -132,11 +154,15 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
     return known;
   }
 
+  private addressOf(uri: vscode.Uri): Address<number> | undefined {
+    return uri.scheme === SCHEME ? readAddress(uri.query, readIndex) : undefined;
+  }
+
   // What a document shows.
   private of(uri: vscode.Uri): { readonly shown: Shown; readonly step: Step } | undefined {
-    const address = uri.scheme === SCHEME ? readAddress(uri.query) : undefined;
+    const address = this.addressOf(uri);
     const shown = address && this.shown.get(address.program);
-    const step = address && shown?.passes.steps[address.index];
+    const step = address && shown?.passes.steps[address.what];
     return shown && step && { shown, step };
   }
 
@@ -144,18 +170,18 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
     return vscode.window.visibleTextEditors.filter(({ document }) => this.of(document.uri)?.shown.program.toString() === program.toString());
   }
 
-  private async ask(program: vscode.Uri, cursor: vscode.Position, latest: Latest): Promise<Passes | undefined> {
+  private ask(program: vscode.Uri, cursor: vscode.Position, latest: Latest): Promise<{ readonly answer: unknown } | undefined> {
     const args = [program.toString(), position(cursor), "passes"];
     const question = (token: vscode.CancellationToken): Promise<unknown> =>
       this.turns.take(async () => (token.isCancellationRequested ? undefined : this.server.ask(STAGE, args, token)));
-    const asked = await latest.ask(question);
-    return asked && readPasses(asked.answer);
+    return latest.ask(question);
   }
 
   private edited(uri: vscode.Uri): void {
     const shown = this.shown.get(uri.toString());
     if (shown !== undefined) {
       shown.stale = true;
+      shown.chosen = undefined;
     }
     this.link(this.of(uri)?.shown.program);
   }
@@ -167,7 +193,8 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
     if (shown === undefined || !shown.stale || editor === undefined || this.editors(uri).length === 0) {
       return;
     }
-    const passes = await this.ask(uri, editor.selection.active, shown.latest);
+    const asked = await this.ask(uri, editor.selection.active, shown.latest);
+    const passes = asked && readPasses(asked.answer);
     if (passes !== undefined && passes.steps.length > 1) {
       shown.passes = passes;
       shown.stale = false;
@@ -184,37 +211,50 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
   }
 
   private seen(): void {
+    const visible = vscode.window.visibleTextEditors.some(({ document }) => document.uri.scheme === SCHEME);
+    if (visible !== this.visible) {
+      this.visible = visible;
+      void vscode.commands.executeCommand("setContext", "rx.showsPasses", visible);
+    }
     for (const { program } of this.shown.values()) {
       this.link(program);
     }
   }
 
-  private moved(editor: vscode.TextEditor): void {
+  // `byUser`: with the pointer or by keys, and not because an editor was opened.
+  private moved(editor: vscode.TextEditor, byUser: boolean): void {
     const { uri } = editor.document;
     const made = this.of(uri);
     if (made === undefined) {
-      this.link(this.shown.get(uri.toString())?.program);
+      const shown = this.shown.get(uri.toString());
+      if (shown !== undefined) {
+        shown.chosen = undefined;
+        editor.setDecorations(this.linked, []);
+      }
+      this.link(shown?.program);
       return;
     }
-    if (made.shown.stale) {
+    if (made.shown.stale || !byUser) {
       return;
     }
     const places = placesOf(made.step, editor.selection.active.line);
+    const [first] = places;
+    if (first === undefined) {
+      return;
+    }
     const ranges = places.map(range);
     for (const program of editorsOf(made.shown.program)) {
       program.setDecorations(this.linked, ranges);
       revealOne(program, ranges);
     }
-    const [first] = places;
-    if (first !== undefined) {
-      this.mark(made.shown.program, new vscode.Position(first.line, first.column), editor);
-    }
+    made.shown.chosen = new vscode.Position(first.line, first.column);
+    this.mark(made.shown.program, made.shown.chosen, editor);
   }
 
-  // Marks and reveals what comes from the statement under the program's cursor.
+  // Marks and reveals what comes from the statement that was chosen, else from that under the program's cursor.
   private link(program: vscode.Uri | undefined): void {
     const shown = program && this.shown.get(program.toString());
-    const cursor = program && editorsOf(program)[0]?.selection.active;
+    const cursor = shown?.chosen ?? (program && editorsOf(program)[0]?.selection.active);
     if (shown?.stale === false && program !== undefined && cursor !== undefined) {
       this.mark(program, cursor);
     }

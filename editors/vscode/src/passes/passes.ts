@@ -93,6 +93,16 @@ export function title(step: Step): string {
   return step.pass ?? "the module";
 }
 
+// What is offered to choose from: the passes that did something, then the others, under headings, which have no index.
+export function choices(steps: readonly Step[]): { readonly label: string; readonly index?: number }[] {
+  const all = steps.map((step, index) => ({ label: title(step), index, idle: step.problem === "" && !step.changed })).slice(1);
+  const under = (heading: string, idle: boolean): { readonly label: string; readonly index?: number }[] => {
+    const found = all.filter((choice) => choice.idle === idle).map(({ label, index }) => ({ label, index }));
+    return found.length === 0 ? [] : [{ label: heading }, ...found];
+  };
+  return [...under("change something", false), ...under("change nothing", true)];
+}
+
 // What a step did, in a few words.
 export function summary(steps: readonly Step[], index: number): string {
   const [before, step] = [steps[index - 1], steps[index]];
@@ -107,24 +117,17 @@ export function summary(steps: readonly Step[], index: number): string {
   }
   const count = (text: string): number => text.split("\n").length - 1;
   const more = count(step.text) - count(before.text);
-  return more === 0 ? "as many lines" : `${Math.abs(more)} ${Math.abs(more) === 1 ? "line" : "lines"} ${more > 0 ? "more" : "fewer"}`;
+  return more === 0 ? "the same number of lines" : `${Math.abs(more)} ${Math.abs(more) === 1 ? "line" : "lines"} ${more > 0 ? "more" : "fewer"}`;
 }
 
-// What the address of a step's document says besides its name.
-export interface Address {
-  readonly program: string;
-  readonly index: number;
+// Which step a document's address speaks of.
+export function readIndex(value: unknown): number | undefined {
+  return number(value) ?? undefined;
 }
 
-export function readAddress(query: string): Address | undefined {
-  let fields: Record<string, unknown> | undefined;
-  try {
-    fields = record(JSON.parse(query));
-  } catch {
-    return undefined;
-  }
-  const [program, index] = [text(fields?.["program"]), number(fields?.["index"])];
-  return program === "" || index === null ? undefined : { program, index };
+// Why there is nothing to show, by what the server answered.
+export function nothing(answer: unknown, program: string): string {
+  return answer === null ? `${program} has no function for passes to work on.` : "the language server does not show passes. Its log may say why.";
 }
 
 // The name in a document's tab: `net.rx 03 FoldConstant.rx`.

@@ -1,13 +1,14 @@
 // Stage documents beside programs: opened by commands, kept while they are shown, bound both ways to the statements.
 
 import * as vscode from "vscode";
+import { query, readAddress } from "../address";
 import { linkedLines, revealOne, wholeLines } from "../linked";
 import { point, range } from "../positions";
-import { activeProgram, editorsOf, isProgram, onDidSettle } from "../programs";
+import { activeProgram, editorsOf, isProgram, nameOf, onDidSettle } from "../programs";
 import type { Server } from "../server/server";
 import type { Turns } from "../turns";
 import { Functions } from "./functions";
-import { KINDS, linesOf, placesOf, readAddress, tab, type Stage } from "./stage";
+import { KINDS, linesOf, placesOf, readKind, tab, type Stage } from "./stage";
 import { tabs } from "./tabs";
 import { STAGE, View } from "./view";
 
@@ -56,17 +57,19 @@ export class StageDocuments implements vscode.TextDocumentContentProvider, vscod
       return;
     }
     const { uri } = program.document;
-    const name = uri.path.slice(uri.path.lastIndexOf("/") + 1);
-    const address = vscode.Uri.from({ scheme: SCHEME, path: `/${tab(stage, name)}`, query: JSON.stringify({ program: uri.toString(), stage }) });
+    const address = vscode.Uri.from({ scheme: SCHEME, path: `/${tab(stage, nameOf(uri))}`, query: query(uri.toString(), stage) });
     this.view(address)?.moved(program.selection.active);
     await this.open(address, vscode.ViewColumn.Beside);
   }
 
   private async open(address: vscode.Uri, viewColumn: vscode.ViewColumn): Promise<void> {
+    const stage = readAddress(address.query, readKind)?.what;
+    if (stage === undefined) {
+      return;
+    }
     let document = await vscode.workspace.openTextDocument(address);
-    const stage = readAddress(address.query)?.stage;
     const known = await vscode.languages.getLanguages();
-    const language = stage && KINDS[stage].languages.find((language) => known.includes(language));
+    const language = KINDS[stage].languages.find((language) => known.includes(language));
     if (language !== undefined && document.languageId !== language) {
       document = await vscode.languages.setTextDocumentLanguage(document, language);
     }
@@ -79,13 +82,13 @@ export class StageDocuments implements vscode.TextDocumentContentProvider, vscod
 
   private view(uri: vscode.Uri): View | undefined {
     const known = this.views.get(uri.toString());
-    const address = readAddress(uri.query);
+    const address = readAddress(uri.query, readKind);
     if (known !== undefined || address === undefined) {
       return known;
     }
     const program = vscode.Uri.parse(address.program);
     const cursor = editorsOf(program)[0]?.selection.active ?? new vscode.Position(0, 0);
-    const view = new View(uri, program, address.stage, cursor, this.server, this.turns, (view) => this.made(view));
+    const view = new View(uri, program, address.what, cursor, this.server, this.turns, (view) => this.made(view));
     this.views.set(uri.toString(), view);
     return view;
   }

@@ -98,22 +98,9 @@ export function placesOf(made: Made, line: number): Place[] {
   return places.toSorted((one, other) => one.line - other.line);
 }
 
-// What a document's address says besides its name.
-export interface Address {
-  readonly program: string;
-  readonly stage: Stage;
-}
-
-export function readAddress(query: string): Address | undefined {
-  let fields: Record<string, unknown> | undefined;
-  try {
-    fields = record(JSON.parse(query));
-  } catch {
-    return undefined;
-  }
-  const stage = (Object.keys(KINDS) as Stage[]).find((stage) => stage === fields?.["stage"]);
-  const program = text(fields?.["program"]);
-  return stage === undefined || program === "" ? undefined : { program, stage };
+// The stage of that name.
+export function readKind(value: unknown): Stage | undefined {
+  return (Object.keys(KINDS) as Stage[]).find((stage) => stage === value);
 }
 
 // The name in the document's tab, `net.rx (CUDA C).cu`.

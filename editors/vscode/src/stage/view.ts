@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { Latest } from "../latest";
-import { editorsOf } from "../programs";
+import { editorsOf, nameOf } from "../programs";
 import { position } from "../positions";
 import type { Server } from "../server/server";
 import type { Turns } from "../turns";
@@ -32,7 +32,7 @@ export class View implements vscode.Disposable {
   }
 
   get name(): string {
-    return this.program.path.slice(this.program.path.lastIndexOf("/") + 1);
+    return nameOf(this.program);
   }
 
   get visible(): boolean {

@@ -92,6 +92,15 @@ fn blocks_of_both_spellings() {
 }
 
 #[test]
+fn handles_are_buffers_where_something_opens_them_and_else_memory_nothing_is_done_with() {
+    let params = "a: T.handle, b: T.handle(\"float32\", \"global\"), c: T.handle, n: T.int64";
+    let text = "T.evaluate(a)\nif n > 2:\n    B = T.decl_buffer((n, 4), data=b)\n    C = T.Buffer((4,), data=c)\n    C[0] = B[1, 2]";
+    let expected = "def f(a: T.handle, B: T.Buffer((\"n\", 4), \"float32\"), C: T.Buffer((4,), \"float32\"), n: T.int64):\n\
+                    if n > T.int64(2):\n    C[0] = B[1, 2]";
+    assert_eq!(body_of(params, text), expected);
+}
+
+#[test]
 fn loops_of_every_kind() {
     let params = "A: T.Buffer((64,), \"float32\"), n: T.int32";
     let loops = "for i in range(n, 64):\n    A[i] = 1\nfor i in T.serial(0, n, annotations={\"a\": 1}):\n    A[i] = 1\n\

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// The mistake in a body, and the text it is reported at.
 fn mistake(body: &str) -> String {
-    let mut text = "@T.prim_func\ndef f(A: T.Buffer((8, 8), \"float32\"), h: T.int32):\n".to_owned();
+    let mut text = "@T.prim_func\ndef f(A: T.Buffer((8, 8), \"float32\"), h: T.int32, p: T.handle):\n".to_owned();
     body.lines().for_each(|line| text += &format!("    {line}\n"));
     let segment = Arc::new(Segment::new(text.as_str().into()));
     match prim_func(&[segment], &FileContext::default(), name("f")) {
@@ -29,7 +29,16 @@ fn one_mistake_with_its_place() {
         ("A[0, 0] = B[0]", "`B` is not defined at `B`"),
         (
             "A[0, 0] = T.call_extern(\"float32\", \"f\")",
-            "rx does not run `T.call_extern` at `T.call_extern(\"float32\", \"f\")`",
+            "rx does not run `f`, which `T.call_extern` calls at `T.call_extern(\"float32\", \"f\")`",
+        ),
+        (
+            "T.call_packed(\"tvm.contrib.sort.sort\", p)",
+            "rx does not run `tvm.contrib.sort.sort`, which `T.call_packed` calls",
+        ),
+        ("A[0, 0] = p", "rx does not run pointers as values at `p`"),
+        (
+            "for i in range(4):\n    B = T.decl_buffer((i,), data=p)\n    B[0] = 1",
+            "rx does not run a buffer over the handle `p` whose extents mention `i` of the body at `p: T.handle`",
         ),
         ("A[0, 0] = h / 2", "`/` of int32 and int32: write `//`, `T.truncdiv` or a cast to float"),
         ("A[0, 0] = T.exp()", "`T.exp` takes 1 arguments, not 0"),

@@ -24,7 +24,7 @@ pub(super) fn multiply(kernel: &mut Kernel<'_>, words: &mut Template) {
         "
         // Queries times keys.
         float $scores[$OWN][$KEYS / 16] = {};
-        #pragma unroll 4
+        #pragma unroll 2
         for (int $k = 0; $k < $DEPTH; $k += 4) {
             rx_pack<float, 4> $of_q[$OWN], $of_k[$KEYS / 16];
             #pragma unroll
@@ -120,7 +120,7 @@ pub(super) fn weigh(kernel: &mut Kernel<'_>, words: &mut Template) {
         kernel,
         "
         // Weights times values.
-        #pragma unroll 2
+        #pragma unroll 1
         for (int $k = 0; $k < $KEYS; $k += 4) {
             rx_pack<float, 4> $of_p[$OWN];
             #pragma unroll

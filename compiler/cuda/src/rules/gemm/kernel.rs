@@ -193,7 +193,7 @@ impl TiledProduct {
             let (length, all) = (tiles * self.tiling.k, words.sum_end.clone());
             kernel.line("// The part's summed values end here.");
             kernel
-                .line(&format!("const int {end} = ({part} + 1) * {length} < {all} ? ({part} + 1) * {length} : {all};"));
+                .line(&format!("const {index} {end} = ({part} + 1) * ({index}){length} < {all} ? ({part} + 1) * ({index}){length} : {all};"));
             words.sum_end = end;
         }
         Ok(part)
@@ -229,7 +229,7 @@ impl TiledProduct {
                     true => part.to_owned(),
                     false => {
                         let extent = kernel.operand(&problem.batch.extent(), expr::PRODUCT + 1)?;
-                        let batch = kernel_batch(kernel, problem, words)?;
+                        let batch = batch_index(kernel, problem)?;
                         format!("({part} * {extent} + {batch})")
                     }
                 };
@@ -250,7 +250,7 @@ impl TiledProduct {
 }
 
 /// The batch's linear index again, from its loops.
-fn kernel_batch(kernel: &mut Kernel<'_>, problem: &Problem, _words: &Words) -> Result<String, String> {
+fn batch_index(kernel: &mut Kernel<'_>, problem: &Problem) -> Result<String, String> {
     let mut index: Option<Expr> = None;
     for (var, extent) in &problem.batch.loops {
         let value = problem.func.var_expr(*var).cast(DType::INT64);

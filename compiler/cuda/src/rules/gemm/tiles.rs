@@ -150,8 +150,8 @@ pub(crate) fn choose(problem: &Problem, target: &Target) -> Result<Choice, Decli
         |axis: &Axis, name: &str| axis.constant().map_or_else(|| format!("{name} unknown"), |size| size.to_string());
     let sizes = [text(&problem.m, "m"), text(&problem.n, "n"), text(&problem.k, "k")].join(" x ");
     let why = match few {
-        false => format!("{tiles} tiles are enough for {units} multiprocessors"),
-        true => format!("only {tiles} tiles"),
+        false => format!("tiles {tiles}, enough for multiprocessors {units}"),
+        true => format!("tiles {tiles}, few"),
     };
     let cut = if parts > 1 { format!(", so the sum is cut into {parts} parts") } else { String::new() };
     Ok(Choice { tiling, parts, reason: format!("{sizes}: {why}{cut}") })

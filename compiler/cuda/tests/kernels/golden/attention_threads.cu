@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_kernel(
         rx_copies_end();
         // Queries times keys.
         float scores[4][64 / 16] = {};
-        #pragma unroll 4
+        #pragma unroll 2
         for (int k_1 = 0; k_1 < 64; k_1 += 4) {
             rx_pack<float, 4> of_q[4], of_k[64 / 16];
             #pragma unroll
@@ -128,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_kernel(
         }
         rx_copies_end();
         // Weights times values.
-        #pragma unroll 2
+        #pragma unroll 1
         for (int k_1 = 0; k_1 < 64; k_1 += 4) {
             rx_pack<float, 4> of_p[4];
             #pragma unroll

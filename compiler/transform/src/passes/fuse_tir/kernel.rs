@@ -141,6 +141,7 @@ impl Maker {
         for (argument, param) in arguments.iter().zip(&callee.params) {
             match param {
                 Param::Scalar(var) => matched.value(*var, self.scalar_of(argument, callee.var(*var).dtype)?),
+                Param::Handle(_) => {}
                 Param::Buffer(buffer) => match &self.buffers_of(argument)?[..] {
                     [own] => matched.buffer(callee, *buffer, &self.func, *own)?,
                     _ => return None,

@@ -89,7 +89,8 @@ fn nested(ty: &StructInfo, next: &mut dyn FnMut() -> Expr) -> Result<Expr, PassE
 /// with their dtypes.
 fn with_parameters_in_order(mut func: PrimFunc, inputs: usize, outputs: usize) -> (PrimFunc, Vec<(usize, DType)>) {
     let scalars: Vec<VarId> = func.scalar_params().collect();
-    let (given, left): (Vec<_>, Vec<_>) = scalars.into_iter().enumerate().partition(|(_, var)| is_extent(&func, *var));
+    let is_extent = |var: VarId| func.var(var).dtype == DType::INT64 && func.is_told(var);
+    let (given, left): (Vec<_>, Vec<_>) = scalars.into_iter().enumerate().partition(|(_, var)| is_extent(*var));
     let buffers: Vec<Param> = func.buffer_params().map(Param::Buffer).collect();
     let passed = left.iter().map(|(at, var)| (*at, func.var(*var).dtype)).collect();
     let scalars = left.into_iter().map(|(_, var)| Param::Scalar(var));
@@ -97,13 +98,6 @@ fn with_parameters_in_order(mut func: PrimFunc, inputs: usize, outputs: usize) -
     func.params = first.copied().chain(scalars).chain(last.copied()).collect();
     func.symbols.extend(given.into_iter().map(|(_, var)| var));
     (func, passed)
-}
-
-/// Whether a variable is an extent of a parameter.
-fn is_extent(func: &PrimFunc, var: VarId) -> bool {
-    let mut extents = func.buffer_params().flat_map(|buffer| &func.buffer(buffer).shape);
-    func.var(var).dtype == DType::INT64
-        && extents.any(|extent| matches!(extent, rx_tir::Expr::Var { var: own, .. } if *own == var))
 }
 
 /// A tensor that a call passes; a field of a tuple that is a variable is bound first.

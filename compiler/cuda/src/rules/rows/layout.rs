@@ -1,0 +1,183 @@
+//! Which threads a row has, and the kernel that follows from it.
+
+use super::super::stages::lanes::{Held, Lanes};
+use super::super::stages::print::Printer;
+use super::super::stages::{Item, Stage, Stages};
+use super::{KernelBody, SHARED_BLOCK, reductions};
+use crate::printer::Kernel;
+use crate::printer::expr::RELATION;
+use crate::source::LaunchShape;
+use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use std::rc::Rc;
+
+/// The threads of a row.
+#[derive(Clone, Debug)]
+pub(super) enum Layout {
+    /// Some lanes of a warp, a power of two.
+    Warps { lanes: i64 },
+    /// A block.
+    Block { threads: i64 },
+    /// The threads of a block whose numbers on axis x are the same, `parts` of them; 32 rows are side by side on axis x.
+    Across { parts: i64 },
+}
+
+/// The names that [`Layout`] and [`Printer`] print.
+pub(super) const WORDS: &[&str] = &["lane", "part", "at", "is_row", "row", "chunk", "v", "by"];
+
+/// Rows of a block of [`Layout::Across`].
+const SIDE_BY_SIDE: i64 = 32;
+
+impl Layout {
+    /// Rows of a block.
+    pub(super) fn rows(&self) -> i64 {
+        match self {
+            Layout::Warps { lanes } => SHARED_BLOCK / lanes,
+            Layout::Block { .. } => 1,
+            Layout::Across { .. } => SIDE_BY_SIDE,
+        }
+    }
+
+    /// Threads of a block.
+    pub(super) fn block(&self) -> [u32; 3] {
+        match self {
+            Layout::Warps { .. } => [SHARED_BLOCK as u32, 1, 1],
+            Layout::Block { threads } => [*threads as u32, 1, 1],
+            Layout::Across { parts } => [SIDE_BY_SIDE as u32, *parts as u32, 1],
+        }
+    }
+
+    /// Blocks for so many rows.
+    pub(super) fn blocks(&self, rows: Expr) -> Expr {
+        match self.rows() {
+            1 => rows,
+            side => (rows + Expr::int(side - 1)).floor_div(Expr::int(side)),
+        }
+    }
+
+    /// What must hold where a thread stores.
+    pub(super) fn guard(&self) -> Option<&'static str> {
+        match self {
+            Layout::Block { .. } => None,
+            _ => Some("is_row"),
+        }
+    }
+
+    /// What holds for one thread of the row.
+    pub(super) fn leader(&self) -> &'static str {
+        match self {
+            Layout::Warps { lanes: 1 } => "is_row",
+            Layout::Warps { .. } => "lane == 0 && is_row",
+            Layout::Block { .. } => "lane == 0",
+            Layout::Across { parts: 1 } => "is_row",
+            Layout::Across { .. } => "part == 0 && is_row",
+        }
+    }
+
+    /// Prints which row and which of its threads a thread is.
+    pub(super) fn begin(&self, printer: &mut Printer<'_, '_, '_>, rows: &Expr) -> Result<(), String> {
+        let index = printer.index();
+        let at = match self {
+            Layout::Warps { lanes } => {
+                if *lanes > 1 {
+                    printer.kernel.line(&format!("const int lane = threadIdx.x % {lanes};"));
+                } else {
+                    printer.kernel.line("const int lane = 0;");
+                }
+                let own = if *lanes > 1 { format!("threadIdx.x / {lanes}") } else { "threadIdx.x".to_owned() };
+                format!("({index})blockIdx.x * {} + {own}", self.rows())
+            }
+            Layout::Block { .. } => {
+                printer.kernel.line("const int lane = threadIdx.x;");
+                printer.kernel.line(&format!("const {index} row = blockIdx.x;"));
+                return printer.row_axes("row");
+            }
+            Layout::Across { .. } => {
+                printer.kernel.line("const int part = threadIdx.y;");
+                format!("({index})blockIdx.x * {SIDE_BY_SIDE} + threadIdx.x")
+            }
+        };
+        let count = printer.kernel.operand(rows, RELATION + 1)?;
+        printer.kernel.line(&format!("const {index} at = {at};"));
+        // Threads of no row go along with the last one, so that none is missing where they meet.
+        printer.kernel.line(&format!("const bool is_row = at < {count};"));
+        printer.kernel.line(&format!("const {index} row = is_row ? at : {count} - 1;"));
+        printer.row_axes("row")
+    }
+
+    /// Brings the parts of a row's threads together.
+    pub(super) fn join(&self, printer: &mut Printer<'_, '_, '_>, stage: &Stage) -> Result<(), String> {
+        match self {
+            Layout::Warps { lanes } => printer.join_lanes(stage, *lanes),
+            Layout::Block { threads } => {
+                printer.join_lanes(stage, 32)?;
+                printer.join_groups(stage, ("lane / 32", threads / 32), ("lane % 32 == 0", 1))
+            }
+            Layout::Across { parts } => printer.join_groups(stage, ("part", *parts), ("threadIdx.x", SIDE_BY_SIDE)),
+        }
+    }
+}
+
+/// All stages of rows.
+pub(super) struct RowsKernel {
+    stages: Rc<Stages>,
+    layout: Layout,
+    lanes: Lanes,
+    /// Where it does not hold, other threads do it.
+    condition: Option<Expr>,
+}
+
+impl RowsKernel {
+    pub(super) fn new(stages: &Rc<Stages>, layout: Layout, lanes: Lanes, condition: Option<Expr>) -> RowsKernel {
+        RowsKernel { stages: Rc::clone(stages), layout, lanes, condition }
+    }
+}
+
+impl KernelBody for RowsKernel {
+    fn func(&self) -> Option<&PrimFunc> {
+        Some(&self.stages.func)
+    }
+
+    fn shape(&self) -> LaunchShape {
+        let blocks = self.layout.blocks(self.stages.row_count());
+        let blocks = match &self.condition {
+            Some(condition) => Expr::select(condition.clone(), blocks, Expr::int(0)),
+            None => blocks,
+        };
+        LaunchShape { grid: [blocks, Expr::int(1), Expr::int(1)], block: self.layout.block(), shared_bytes: 0 }
+    }
+
+    fn statements(&self) -> Vec<&Stmt> {
+        self.stages.statements.iter().collect()
+    }
+
+    fn kept(&self) -> Vec<BufferId> {
+        self.stages.kept.clone()
+    }
+
+    fn own_names(&self) -> &'static [&'static str] {
+        WORDS
+    }
+
+    fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
+        let items = self.stages.items();
+        let held = Held::of(&self.stages, &items);
+        let mut printer = Printer::new(kernel, &self.stages, self.lanes.clone(), self.layout.guard());
+        self.layout.begin(&mut printer, &self.stages.row_count())?;
+        printer.row_reads()?;
+        printer.arrays(&held)?;
+        let leader = self.layout.leader();
+        for item in &items {
+            match item {
+                Item::Loop(of) => {
+                    printer.columns_loop(of)?;
+                    for stage in reductions(&self.stages, of) {
+                        self.layout.join(&mut printer, stage)?;
+                        printer.finish(stage, leader)?;
+                    }
+                }
+                Item::Row(at) => printer.row_stage(*at, leader)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,227 @@
+//! Few long rows: a row has several blocks, whose results a second kernel brings together. The order of a sum is the same
+//! in every run.
+
+use super::super::stages::gather::{Form, gather};
+use super::super::stages::lanes::{Held, Lanes};
+use super::super::stages::print::Printer;
+use super::super::stages::{Item, Kind, MANY_BLOCKS, Stages};
+use super::layout::{Layout, WORDS};
+use super::{Declined, KernelBody, Rule, Schedule, Task, across, check, is_one_reduction, reductions, stands_apart};
+use crate::printer::Kernel;
+use crate::rules::Scratch;
+use crate::source::LaunchShape;
+use rx_base::DType;
+use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use std::rc::Rc;
+
+/// The rule.
+pub(in crate::rules) const RULE: Rule = Rule {
+    name: "reduction",
+    summary: "Reductions of few long rows: blocks for parts of a row, then a second kernel for the parts' results.",
+    take,
+};
+
+/// With so many blocks or more every device is busy.
+const ENOUGH_BLOCKS: i64 = 264;
+
+/// Fewer rows leave most of a device idle, if each has one block.
+const FEW_ROWS: i64 = 64;
+
+/// Rows of so many elements take one block long.
+const LONG_ROW: i64 = 32_768;
+
+/// Elements of a part of a row, at least.
+const LEAST_PART: i64 = 4096;
+
+fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
+    let (stages, taken) = of_one_reduction(task)?;
+    let items = stages.items();
+    let held = Held::of(&stages, &items);
+    let is_apart = stands_apart(&stages);
+    let rows = stages.row_count().as_int().ok_or_else(|| Declined::because("the number of rows is not known"))?;
+    let (layout, mut lanes, least) = match is_apart {
+        true => {
+            let (_, lanes) = across(&stages, &held);
+            let parts = 8;
+            (Layout::Across { parts }, Lanes { threads: parts, ..lanes }, LEAST_PART / 32)
+        }
+        false => {
+            let width = stages.vector_width(false);
+            let lanes =
+                Lanes { lane: "lane", threads: 256, width, chunks: 0, has_rest: true, is_exact: false, split: None };
+            (Layout::Block { threads: 256 }, lanes, LEAST_PART)
+        }
+    };
+    lanes.split = Some(("(int)blockIdx.y".to_owned(), "(int)gridDim.y".to_owned()));
+    lanes.chunks = 0;
+    let blocks = layout.blocks(Expr::int(rows)).as_int().unwrap_or(rows);
+    if blocks >= ENOUGH_BLOCKS {
+        return Err(Declined::because("there are rows enough for blocks of their own"));
+    }
+    let length = stages.row_length();
+    if length.as_int().is_some_and(|length| length < 2 * least) {
+        return Err(Declined::because("its rows are short"));
+    }
+    let most = Expr::int((MANY_BLOCKS / blocks.max(1)).max(1));
+    let parts = (length + Expr::int(least - 1)).floor_div(Expr::int(least)).min(most).max(Expr::int(1));
+    let note = match parts.as_int() {
+        Some(parts) => format!("{parts} blocks for a row, their results by a second kernel"),
+        None => format!("a block for {least} elements of a row or more, their results by a second kernel"),
+    };
+    let stages = Rc::new(stages);
+    let Some(Item::Loop(first)) = items.into_iter().next() else {
+        return Err(Declined::because("nothing is reduced"));
+    };
+    let scratch = reductions(&stages, &first).map(|stage| {
+        let bytes = value_bytes(stage.target.dtype);
+        Scratch { name: "parts", bytes: parts.clone() * Expr::int(rows.max(1)) * Expr::int(bytes) }
+    });
+    let scratch: Vec<Scratch> = scratch.collect();
+    let shared = |step| SplitKernel {
+        stages: Rc::clone(&stages),
+        first: first.clone(),
+        layout: layout.clone(),
+        lanes: lanes.clone(),
+        parts: parts.clone(),
+        rows,
+        step,
+    };
+    let kernels: Vec<Box<dyn KernelBody>> = vec![Box::new(shared(Step::Parts)), Box::new(shared(Step::Join))];
+    Ok(Schedule { taken, kernels, scratch, note })
+}
+
+/// The stages up to a reduction and what follows of it for each row. What needs the row's elements again behind it comes
+/// along with other kernels, where the rows are so few and long that one block each would leave most of a device idle.
+fn of_one_reduction(task: &Task<'_>) -> Result<(Stages, usize), Declined> {
+    let (stages, taken) = gather(task, Form::Rows, usize::MAX)?;
+    check(&stages)?;
+    if is_one_reduction(&stages, &stages.items()) {
+        return Ok((stages, taken));
+    }
+    let again = || Declined::because("a row is needed again behind its reduction");
+    let (rows, length) =
+        (stages.row_count().as_int().ok_or_else(again)?, stages.row_length().as_int().ok_or_else(again)?);
+    if rows >= FEW_ROWS || length < LONG_ROW {
+        return Err(again());
+    }
+    let (stages, taken) = (1..=taken).find_map(|most| gather(task, Form::Rows, most).ok()).ok_or_else(again)?;
+    match is_one_reduction(&stages, &stages.items()) {
+        true => Ok((stages, taken)),
+        false => Err(again()),
+    }
+}
+
+/// Bytes of a value as it is computed.
+fn value_bytes(dtype: DType) -> i64 {
+    if dtype.is_float() { dtype.bytes().cast_signed().max(4) } else { dtype.bytes().cast_signed() }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Parts,
+    Join,
+}
+
+struct SplitKernel {
+    stages: Rc<Stages>,
+    /// The stages of the one loop.
+    first: Vec<usize>,
+    layout: Layout,
+    lanes: Lanes,
+    parts: Expr,
+    rows: i64,
+    step: Step,
+}
+
+impl SplitKernel {
+    /// The threads that bring the parts of a row together.
+    fn join_layout(&self) -> Layout {
+        match self.layout {
+            Layout::Across { .. } => Layout::Warps { lanes: 1 },
+            _ => Layout::Warps { lanes: 32 },
+        }
+    }
+}
+
+impl KernelBody for SplitKernel {
+    fn func(&self) -> Option<&PrimFunc> {
+        Some(&self.stages.func)
+    }
+
+    fn shape(&self) -> LaunchShape {
+        let rows = Expr::int(self.rows);
+        match self.step {
+            Step::Parts => LaunchShape {
+                grid: [self.layout.blocks(rows), self.parts.clone(), Expr::int(1)],
+                block: self.layout.block(),
+                shared_bytes: 0,
+            },
+            Step::Join => {
+                let layout = self.join_layout();
+                LaunchShape {
+                    grid: [layout.blocks(rows), Expr::int(1), Expr::int(1)],
+                    block: layout.block(),
+                    shared_bytes: 0,
+                }
+            }
+        }
+    }
+
+    fn statements(&self) -> Vec<&Stmt> {
+        self.stages.statements.iter().collect()
+    }
+
+    fn kept(&self) -> Vec<BufferId> {
+        self.stages.kept.clone()
+    }
+
+    fn own_names(&self) -> &'static [&'static str] {
+        WORDS
+    }
+
+    fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
+        let rows = self.stages.row_count();
+        let layout = if self.step == Step::Parts { self.layout.clone() } else { self.join_layout() };
+        let mut printer = Printer::new(kernel, &self.stages, self.lanes.clone(), layout.guard());
+        let mut scratch = Vec::new();
+        for (number, stage) in reductions(&self.stages, &self.first).enumerate() {
+            let ctype = printer.kernel.ctype(stage.target.dtype)?;
+            let wanted = format!("{}_parts", self.stages.func.var(stage.var).name);
+            scratch.push(printer.kernel.scratch_buffer(number, &wanted, ctype));
+        }
+        layout.begin(&mut printer, &rows)?;
+        printer.row_reads()?;
+        let leader = layout.leader();
+        let place = |part: &str| match self.rows {
+            1 => part.to_owned(),
+            rows => format!("{part} * {rows}LL + row"),
+        };
+        if self.step == Step::Parts {
+            printer.columns_loop(&self.first)?;
+            for (stage, parts) in reductions(&self.stages, &self.first).zip(&scratch) {
+                layout.join(&mut printer, stage)?;
+                let own = printer.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
+                printer.kernel.line(&format!("if ({leader}) {parts}[{}] = {own};", place("blockIdx.y")));
+            }
+            return Ok(());
+        }
+        let step = if matches!(layout, Layout::Warps { lanes: 1 }) { 1 } else { 32 };
+        for (stage, parts) in reductions(&self.stages, &self.first).zip(&scratch) {
+            let Kind::Reduction { combine, .. } = &stage.kind else { continue };
+            printer.begin(stage)?;
+            let count = printer.kernel.operand(&self.parts, crate::printer::expr::RELATION + 1)?;
+            printer.kernel.open(&format!("for (int part = lane; part < {count}; part += {step}) {{"));
+            printer.kernel.name_value(stage.other, &format!("{parts}[{}]", place("part")));
+            printer.combine(stage, *combine, &self.stages.func.var_expr(stage.other))?;
+            printer.kernel.close();
+            layout.join(&mut printer, stage)?;
+            printer.finish(stage, leader)?;
+        }
+        for (at, stage) in self.stages.stages.iter().enumerate() {
+            if matches!(stage.kind, Kind::Row) {
+                printer.row_stage(at, leader)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,193 @@
+//! Statements over the same loops, as stages that one kernel does in turn for each row.
+//!
+//! A *row* is what some outer axes select; its elements are counted by *columns*. A stage computes a value for every
+//! element, combines such values to one of the row, or computes one of the row from others. Values of earlier stages are
+//! variables of later ones, so they need no memory unless something behind reads them. That holds because every access to a
+//! buffer that a stage writes is at the place it writes: [`gather`] takes no statement for which this is not so.
+
+pub(super) mod gather;
+pub(super) mod lanes;
+pub(super) mod print;
+
+use super::Task;
+use rx_base::{DType, Dim};
+use rx_schedule::Element;
+use rx_tir::{BinaryOp, BufferId, Expr, PrimFunc, Stmt, VarId};
+
+/// A loop that stages share, from 0.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    pub(super) var: VarId,
+    /// Its values, an `int64` of the function's scalars.
+    pub(super) extent: Expr,
+    /// The same.
+    pub(super) dim: Dim,
+}
+
+/// What a stage's value is.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    /// One of each element.
+    Element,
+    /// One of the row, of values of the row.
+    Row,
+    /// One of the row: `combine(init, value of every element)`.
+    Reduction { combine: BinaryOp, init: Expr },
+}
+
+/// A statement's part in a kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Stage {
+    pub(super) kind: Kind,
+    /// Where the value lies in memory, if it does: its number in the buffer.
+    pub(super) target: Target,
+    /// The value; what it reads is variables, of [`Stages::reads`] and of other stages, but for elements that are read
+    /// only under a condition.
+    pub(super) value: Expr,
+    /// The variable its value is to other stages.
+    pub(super) var: VarId,
+    /// A value of another thread that is combined with its own.
+    pub(super) other: VarId,
+}
+
+/// Where a stage's value lies.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) element: Element,
+    pub(super) index: Expr,
+    pub(super) dtype: DType,
+    /// Whether anything but these stages sees it.
+    pub(super) is_stored: bool,
+}
+
+/// An element that stages read in any case, and the variable it is to them.
+#[derive(Clone, Debug)]
+pub(super) struct Read {
+    pub(super) element: Element,
+    pub(super) index: Expr,
+    pub(super) dtype: DType,
+    pub(super) var: VarId,
+    /// Whether it is one of the row's elements, not the same for all of them.
+    pub(super) is_of_columns: bool,
+}
+
+/// Stages over shared loops.
+pub(super) struct Stages {
+    /// The function with the stages' variables.
+    pub(super) func: PrimFunc,
+    /// Axes that tell rows apart, outermost first.
+    pub(super) rows: Vec<Axis>,
+    /// Axes of a row, outermost first.
+    pub(super) columns: Vec<Axis>,
+    pub(super) stages: Vec<Stage>,
+    pub(super) reads: Vec<Read>,
+    /// The statements they are.
+    pub(super) statements: Vec<Stmt>,
+    /// Buffers that are not in memory.
+    pub(super) kept: Vec<BufferId>,
+    /// Whether all places are within 32 bits.
+    pub(super) is_small: bool,
+}
+
+/// Stages in an order in which each loop over the columns needs no value that it makes itself of a whole row.
+pub(super) enum Item {
+    /// One loop over the columns for these stages.
+    Loop(Vec<usize>),
+    /// A value of the row.
+    Row(usize),
+}
+
+impl Stages {
+    /// How many rows there are; an `int64`.
+    pub(super) fn row_count(&self) -> Expr {
+        product(&self.rows)
+    }
+
+    /// How many elements a row has; an `int64`.
+    pub(super) fn row_length(&self) -> Expr {
+        product(&self.columns)
+    }
+
+    /// As [`Stages::row_length`].
+    pub(super) fn row_dim(&self) -> Dim {
+        self.columns.iter().fold(Dim::constant(1), |all, axis| &all * &axis.dim)
+    }
+
+    /// The stages in loops over the columns.
+    pub(super) fn items(&self) -> Vec<Item> {
+        let mut items: Vec<Item> = Vec::new();
+        let mut open: Vec<usize> = Vec::new();
+        for (at, stage) in self.stages.iter().enumerate() {
+            let of_rows = |number: &usize| !matches!(self.stages[*number].kind, Kind::Element);
+            let needs_whole = open.iter().filter(|number| of_rows(number)).any(|number| self.needs(at, *number));
+            if (matches!(stage.kind, Kind::Row) || needs_whole) && !open.is_empty() {
+                items.push(Item::Loop(std::mem::take(&mut open)));
+            }
+            match stage.kind {
+                Kind::Row => items.push(Item::Row(at)),
+                _ => open.push(at),
+            }
+        }
+        if !open.is_empty() {
+            items.push(Item::Loop(open));
+        }
+        items
+    }
+
+    /// Whether a stage uses another's value, itself or through values of elements.
+    pub(super) fn needs(&self, stage: usize, other: usize) -> bool {
+        let uses = |at: usize, var: VarId| self.stages[at].value.uses(var);
+        uses(stage, self.stages[other].var)
+            || (other + 1..stage).any(|between| {
+                matches!(self.stages[between].kind, Kind::Element)
+                    && uses(stage, self.stages[between].var)
+                    && self.needs(between, other)
+            })
+    }
+
+    /// The width in elements of accesses along the last column axis: the one that gives 16 bytes of the narrowest element
+    /// that can be read or written so. 1 where there is none, or where groups of so many would cross an end of the axis.
+    /// `has_tail`: the end of the axis is dealt with apart.
+    pub(super) fn vector_width(&self, has_tail: bool) -> i64 {
+        let Some(last) = self.columns.last() else { return 1 };
+        let reads = self.reads.iter().map(|read| (&read.element, read.dtype));
+        let targets = self.stages.iter().filter(|stage| stage.target.is_stored && matches!(stage.kind, Kind::Element));
+        let targets = targets.map(|stage| (&stage.target.element, stage.target.dtype));
+        let mut narrowest: Option<i64> = None;
+        for (element, dtype) in reads.chain(targets) {
+            if element.is_vector(last.var, 1) {
+                let bytes = dtype.bytes().cast_signed();
+                narrowest = Some(narrowest.map_or(bytes, |known| known.min(bytes)));
+            }
+        }
+        let Some(bytes) = narrowest else { return 1 };
+        let mut width = (16 / bytes.max(1)).clamp(1, 8);
+        let in_tail = has_tail && self.columns.len() == 1;
+        while width > 1 && !in_tail && !rx_schedule::place::is_multiple(&last.dim, width) {
+            width /= 2;
+        }
+        width
+    }
+}
+
+/// The product of extents.
+pub(super) fn product(axes: &[Axis]) -> Expr {
+    axes.iter().fold(Expr::int(1), |all, axis| match all.as_int() {
+        Some(1) => axis.extent.clone(),
+        _ => all * axis.extent.clone(),
+    })
+}
+
+/// The most blocks that are worth launching for a part that loops over the rest: enough to fill any device.
+pub(super) const MANY_BLOCKS: i64 = 1024;
+
+/// Whether a task's statement uses the block's own schedule, which rules leave alone.
+pub(super) fn has_threads(task: &Task<'_>, at: usize) -> bool {
+    let mut found = false;
+    if let Some(statement) = task.statements.get(at) {
+        statement.stmt.walk(&mut |part| {
+            found |= matches!(part, Stmt::For { kind: rx_tir::LoopKind::ThreadBinding(_), .. });
+        });
+    }
+    found
+}

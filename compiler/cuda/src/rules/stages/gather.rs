@@ -1,0 +1,490 @@
+//! Statements as stages.
+
+use super::{Axis, Kind, Read, Stage, Stages, Target, has_threads};
+use crate::accumulate::starts_once;
+use crate::parallel::is_known;
+use crate::rules::{Declined, Task};
+use rustc_hash::FxHashMap;
+use rx_base::name::name;
+use rx_base::{DType, Dim};
+use rx_schedule::place::join;
+use rx_schedule::scope::Scope;
+use rx_schedule::{Element, Loop};
+use rx_tir::rewrite::substitute;
+use rx_tir::{BinaryOp, BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
+
+/// Which stages are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::rules) enum Form {
+    /// Reductions along the columns of rows, and what is computed of them.
+    Rows,
+    /// Values of elements alone: all axes are columns.
+    Elements,
+}
+
+/// The stages that the front of a task is, and how many statements they are: at most `most`.
+///
+/// # Errors
+/// Where the first statement is none, or the first reduction comes behind something else.
+pub(in crate::rules) fn gather(task: &Task<'_>, form: Form, most: usize) -> Result<(Stages, usize), Declined> {
+    let (lead, shared) = leading(task, form)?;
+    let statements = unified(task, lead, &shared)?;
+    let mut builder = Builder::new(task, &shared);
+    let mut taken = 0;
+    if most <= lead {
+        return Err(Declined::because("nothing is reduced"));
+    }
+    for parts in statements.iter().take(most) {
+        let mark = builder.mark();
+        let added = parts.iter().try_for_each(|part| builder.add(part, form));
+        match added {
+            Ok(()) => taken += 1,
+            Err(why) if taken <= lead => return Err(why),
+            Err(_) => {
+                builder.go_back(mark);
+                break;
+            }
+        }
+    }
+    Ok((builder.finish(task, taken)?, taken))
+}
+
+/// One store of a statement.
+struct Part {
+    loops: Vec<Loop>,
+    reduction: Option<(BinaryOp, Expr)>,
+    /// What its value is, once its loops are shared ones.
+    kind: Kind,
+    buffer: BufferId,
+    indices: Vec<Expr>,
+    value: Expr,
+}
+
+/// The loops that stages share, from 0.
+struct Shared {
+    rows: Vec<Loop>,
+    columns: Vec<Loop>,
+}
+
+impl Shared {
+    fn all(&self) -> Vec<Loop> {
+        self.rows.iter().chain(&self.columns).cloned().collect()
+    }
+}
+
+/// The statement that decides about rows and columns.
+fn leading(task: &Task<'_>, form: Form) -> Result<(usize, Shared), Declined> {
+    let first = parts(task, 0)?;
+    if form == Form::Elements {
+        let part = first.into_iter().next().ok_or_else(|| Declined::because("it does nothing"))?;
+        if part.reduction.is_some() {
+            return Err(Declined::because("it is a reduction"));
+        }
+        if part.loops.is_empty() {
+            return Err(Declined::because("it has no loops"));
+        }
+        return Ok((0, Shared { rows: Vec::new(), columns: part.loops }));
+    }
+    for at in 0..task.statements.len() {
+        let found = parts(task, at)?;
+        let [part] = &found[..] else { continue };
+        if part.reduction.is_some() {
+            let (columns, rows) = part.loops.iter().cloned().partition(|one| one.kind == IterKind::Reduce);
+            return Ok((at, Shared { rows, columns }));
+        }
+    }
+    Err(Declined::because("nothing is reduced"))
+}
+
+/// The stores of a statement, in order.
+fn parts(task: &Task<'_>, at: usize) -> Result<Vec<Part>, Declined> {
+    let nest = task.nest(at)?;
+    if has_threads(task, at) {
+        return Err(Declined::because("it says itself what its threads are"));
+    }
+    let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
+    if nest.predicate.is_some() {
+        return Err(Declined::because("a condition stands around its block"));
+    }
+    if !nest.loops.iter().all(|one| is_known(&one.extent, &uniform)) {
+        return Err(Declined::because("the length of a loop is computed in the kernel"));
+    }
+    if nest.init.is_some() {
+        let reduction = nest.reduction().ok_or_else(|| Declined::because("it is no reduction of one element"))?;
+        let spatial = nest.loops.iter().all(|one| matches!(one.kind, IterKind::Spatial | IterKind::Reduce));
+        if !spatial || !begins_once(&task.statements[at].stmt) {
+            return Err(Declined::because("a loop is not for what its block says"));
+        }
+        let init = reduction.init.ok_or_else(|| Declined::because("it adds to what is there"))?;
+        identity(reduction.combine, task.func.buffer(reduction.buffer).dtype)
+            .ok_or_else(|| Declined::because("its update can be made in one order only"))?;
+        return Ok(vec![Part {
+            loops: nest.loops,
+            kind: Kind::Reduction { combine: reduction.combine, init: init.clone() },
+            reduction: Some((reduction.combine, init)),
+            buffer: reduction.buffer,
+            indices: reduction.indices,
+            value: reduction.value,
+        }]);
+    }
+    if nest.loops.iter().any(|one| one.kind != IterKind::Spatial) {
+        return Err(Declined::because("its loops are not declared independent"));
+    }
+    let stores = match &nest.body {
+        Stmt::Seq(stores) => stores.iter().collect(),
+        one => vec![one],
+    };
+    let part = |store: &Stmt| match store {
+        Stmt::Store { buffer, indices, value, .. } => Ok(Part {
+            loops: nest.loops.clone(),
+            reduction: None,
+            kind: Kind::Element,
+            buffer: *buffer,
+            indices: indices.clone(),
+            value: value.clone(),
+        }),
+        _ => Err(Declined::because("it does more than store elements")),
+    };
+    stores.into_iter().map(part).collect()
+}
+
+/// Whether a reduction's init holds in the first iteration of its reduction loops and in no other.
+fn begins_once(stmt: &Stmt) -> bool {
+    let mut loops = Vec::new();
+    let mut inner = stmt;
+    while let Stmt::For { body, .. } = inner {
+        loops.push(inner);
+        inner = body;
+    }
+    let Stmt::Block(block) = inner else { return false };
+    let reduces = |one: &&Stmt| match one {
+        Stmt::For { var, .. } => {
+            block.iters.iter().any(|iter| iter.kind == IterKind::Reduce && iter.binding.uses(*var))
+        }
+        _ => false,
+    };
+    let reduced: Vec<&Stmt> = loops.into_iter().filter(reduces).collect();
+    starts_once(&reduced, block)
+}
+
+/// What combining with it changes nothing; `None` where values cannot be combined in any order.
+pub(in crate::rules) fn identity(combine: BinaryOp, dtype: DType) -> Option<Expr> {
+    let all_ones = |set: bool| Expr::Int { value: if set { -1 } else { 0 }, dtype };
+    Some(match combine {
+        BinaryOp::Add | BinaryOp::BitOr | BinaryOp::BitXor | BinaryOp::Or => Expr::number(0.0, dtype),
+        BinaryOp::Mul | BinaryOp::And => Expr::number(1.0, dtype),
+        BinaryOp::BitAnd if dtype.is_bool() => Expr::bool(true),
+        BinaryOp::BitAnd if dtype.code == rx_base::dtype::TypeCode::Int => all_ones(true),
+        // Each part begins with the init, which counts once as often as many times.
+        BinaryOp::Min | BinaryOp::Max => Expr::number(0.0, dtype),
+        _ => return None,
+    })
+}
+
+/// The statements from the first with their loops replaced by the shared ones, as many as have such.
+fn unified(task: &Task<'_>, lead: usize, shared: &Shared) -> Result<Vec<Vec<Part>>, Declined> {
+    let mut unifier = Unifier { scope: Scope::new(task.func), func: task.func, shared, known: Vec::new() };
+    let others = || Declined::because("what stands before the reduction has other loops");
+    let of = |unifier: &mut Unifier<'_>, at: usize| -> Option<Vec<Part>> {
+        let parts = parts(task, at).ok()?;
+        parts.into_iter().map(|part| unifier.part(part)).collect()
+    };
+    let mut statements = vec![of(&mut unifier, lead).ok_or_else(others)?];
+    for at in (0..lead).rev() {
+        statements.insert(0, of(&mut unifier, at).ok_or_else(others)?);
+    }
+    for at in lead + 1..task.statements.len() {
+        match of(&mut unifier, at) {
+            Some(parts) => statements.push(parts),
+            None => break,
+        }
+    }
+    Ok(statements)
+}
+
+struct Unifier<'f> {
+    scope: Scope,
+    func: &'f PrimFunc,
+    shared: &'f Shared,
+    /// Accesses over shared loops.
+    known: Vec<(BufferId, Vec<Expr>)>,
+}
+
+impl Unifier<'_> {
+    /// The part over shared loops. Which of its loops is which of them is seen from elements that others access, too; those
+    /// that are left are in order.
+    fn part(&mut self, mut part: Part) -> Option<Part> {
+        let all = self.shared.all();
+        let of_rows = self.shared.rows.len();
+        let mut names: FxHashMap<VarId, usize> = FxHashMap::default();
+        for (buffer, indices) in accesses(&part) {
+            let known: Vec<Vec<Expr>> =
+                self.known.iter().filter(|(one, _)| *one == buffer).map(|(_, indices)| indices.clone()).collect();
+            for (index, known) in known.iter().flat_map(|known| indices.iter().zip(known)) {
+                let (Expr::Var { var, .. }, Expr::Var { var: shared, .. }) = (index, known) else { continue };
+                let Some(own) = part.loops.iter().find(|one| one.var == *var) else { continue };
+                let Some(at) = all.iter().position(|one| one.var == *shared) else { continue };
+                let is_free = !names.contains_key(var) && !names.values().any(|taken| *taken == at);
+                if is_free && self.fits(own, at, of_rows, part.reduction.is_some()) && self.is_as_long(own, &all[at]) {
+                    names.insert(*var, at);
+                }
+            }
+        }
+        for own in &part.loops {
+            if names.contains_key(&own.var) {
+                continue;
+            }
+            let free = (0..all.len()).find(|at| {
+                !names.values().any(|taken| taken == at)
+                    && self.fits(own, *at, of_rows, part.reduction.is_some())
+                    && self.is_as_long(own, &all[*at])
+            });
+            names.insert(own.var, free?);
+        }
+        let rows = (0..of_rows).all(|at| names.values().any(|taken| *taken == at));
+        let columns = names.values().filter(|at| **at >= of_rows).count();
+        match columns {
+            _ if !rows => return None,
+            columns if columns == self.shared.columns.len() => {}
+            0 if part.reduction.is_none() => part.kind = Kind::Row,
+            _ => return None,
+        }
+        let func = self.func;
+        let value_of = |var: VarId| names.get(&var).map(|at| func.var_expr(all[*at].var).cast(func.var(var).dtype));
+        part.value = substitute(&part.value, &value_of);
+        part.indices = part.indices.iter().map(|index| substitute(index, &value_of)).collect();
+        part.reduction = part.reduction.map(|(combine, init)| (combine, substitute(&init, &value_of)));
+        if let Some((combine, init)) = &part.reduction {
+            part.kind = Kind::Reduction { combine: *combine, init: init.clone() };
+        }
+        self.known.extend(accesses(&part));
+        Some(part)
+    }
+
+    /// Whether a loop may be the shared one of a number: a reduction's are for what that is for.
+    fn fits(&self, own: &Loop, at: usize, of_rows: usize, is_reduction: bool) -> bool {
+        !is_reduction || (at >= of_rows) == (own.kind == IterKind::Reduce)
+    }
+
+    fn is_as_long(&mut self, own: &Loop, shared: &Loop) -> bool {
+        own.extent == shared.extent || self.scope.dim(&own.extent) == self.scope.dim(&shared.extent)
+    }
+}
+
+/// What a part stores to and reads.
+fn accesses(part: &Part) -> Vec<(BufferId, Vec<Expr>)> {
+    let mut accesses = vec![(part.buffer, part.indices.clone())];
+    part.value.walk(&mut |expr| {
+        if let Expr::Load { buffer, indices, .. } = expr {
+            accesses.push((*buffer, indices.clone()));
+        }
+    });
+    accesses
+}
+
+/// Stages on their way.
+struct Builder<'f> {
+    original: &'f PrimFunc,
+    func: PrimFunc,
+    scope: Scope,
+    loops: Vec<Loop>,
+    rows: usize,
+    stages: Vec<Stage>,
+    reads: Vec<Read>,
+    /// Elements that are read from memory without being a [`Read`]: under a condition, or as an index.
+    others: Vec<Element>,
+}
+
+impl<'f> Builder<'f> {
+    fn new(task: &Task<'f>, shared: &Shared) -> Builder<'f> {
+        let mut scope = Scope::new(task.func);
+        let loops = shared.all();
+        for one in &loops {
+            scope.enter_loop(one.var, task.func.var(one.var).dtype, &Expr::int(0), &one.extent);
+        }
+        Builder {
+            original: task.func,
+            func: task.func.clone(),
+            scope,
+            loops,
+            rows: shared.rows.len(),
+            stages: Vec::new(),
+            reads: Vec::new(),
+            others: Vec::new(),
+        }
+    }
+
+    fn mark(&self) -> (usize, usize, usize) {
+        (self.stages.len(), self.reads.len(), self.others.len())
+    }
+
+    fn go_back(&mut self, (stages, reads, others): (usize, usize, usize)) {
+        self.stages.truncate(stages);
+        self.reads.truncate(reads);
+        self.others.truncate(others);
+    }
+
+    fn add(&mut self, part: &Part, form: Form) -> Result<(), Declined> {
+        let value = self.value(&part.value, false)?;
+        let init_reads = match &part.kind {
+            Kind::Reduction { init, .. } => has_load(init),
+            _ => false,
+        };
+        let target = self.element(part.buffer, &part.indices)?;
+        let elsewhere = Declined::because("an element is written here and accessed there");
+        if !target.is_sum() || init_reads {
+            return Err(Declined::because("where it stores is read from memory"));
+        }
+        let before = |element: &Element| element.buffer == part.buffer && (form == Form::Rows || *element != target);
+        if self.reads.iter().any(|read| before(&read.element)) || self.others.iter().any(before) {
+            return Err(elsewhere);
+        }
+        for stage in self.stages.iter_mut().filter(|stage| stage.target.element.buffer == part.buffer) {
+            if stage.target.element != target {
+                return Err(elsewhere);
+            }
+            // What comes later is what stays.
+            stage.target.is_stored = false;
+        }
+        let buffer = self.original.buffer(part.buffer);
+        let var = self.func.add_var(buffer.name, buffer.dtype);
+        let other = self.func.add_var(name("other"), buffer.dtype);
+        let target = Target { element: target, index: Expr::int(0), dtype: buffer.dtype, is_stored: true };
+        self.stages.push(Stage { kind: part.kind.clone(), target, value, var, other });
+        Ok(())
+    }
+
+    fn element(&mut self, buffer: BufferId, indices: &[Expr]) -> Result<Element, Declined> {
+        let element = Element::of(&mut self.scope, self.original, &self.loops, buffer, indices);
+        element.ok_or_else(|| Declined::because("an element's place cannot be written down"))
+    }
+
+    /// The value over variables of reads and stages. `is_conditional`: it may not be evaluated.
+    fn value(&mut self, expr: &Expr, is_conditional: bool) -> Result<Expr, Declined> {
+        let part = |this: &mut Self, expr: &Expr| this.value(expr, is_conditional).map(Box::new);
+        Ok(match expr {
+            Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } => expr.clone(),
+            Expr::Load { buffer, dtype, indices } => self.load(*buffer, *dtype, indices, is_conditional)?,
+            Expr::Cast { dtype, value } => Expr::Cast { dtype: *dtype, value: part(self, value)? },
+            Expr::Unary { op, value } => Expr::Unary { op: *op, value: part(self, value)? },
+            Expr::Binary { op: op @ (BinaryOp::And | BinaryOp::Or), left, right } => {
+                let left = part(self, left)?;
+                Expr::Binary { op: *op, left, right: Box::new(self.value(right, true)?) }
+            }
+            Expr::Binary { op, left, right } => {
+                Expr::Binary { op: *op, left: part(self, left)?, right: part(self, right)? }
+            }
+            Expr::Compare { op, left, right } => {
+                Expr::Compare { op: *op, left: part(self, left)?, right: part(self, right)? }
+            }
+            Expr::Select { condition, then, otherwise } => {
+                let condition = part(self, condition)?;
+                let (then, otherwise) = (self.value(then, true)?, self.value(otherwise, true)?);
+                Expr::Select { condition, then: Box::new(then), otherwise: Box::new(otherwise) }
+            }
+            Expr::Call { function, dtype, args } => {
+                let args = args.iter().map(|arg| self.value(arg, is_conditional)).collect::<Result<_, _>>()?;
+                Expr::Call { function: *function, dtype: *dtype, args }
+            }
+            Expr::Checked { index, extent, buffer, axis, site } => Expr::Checked {
+                index: part(self, index)?,
+                extent: part(self, extent)?,
+                buffer: *buffer,
+                axis: *axis,
+                site: *site,
+            },
+        })
+    }
+
+    fn load(
+        &mut self,
+        buffer: BufferId,
+        dtype: DType,
+        indices: &[Expr],
+        is_conditional: bool,
+    ) -> Result<Expr, Declined> {
+        let element = self.element(buffer, indices)?;
+        if let Some(stage) = self.stages.iter().rev().find(|stage| stage.target.element.buffer == buffer) {
+            return match stage.target.element == element {
+                true => Ok(self.func.var_expr(stage.var)),
+                false => Err(Declined::because("an element is written here and read there")),
+            };
+        }
+        // An index out of memory is read where it is used.
+        let element = element.map_opaque(&mut |index| self.value(index, true))?;
+        let vars: Vec<VarId> = self.loops.iter().map(|one| one.var).collect();
+        let index = element.expr(&self.scope, &vars, self.original);
+        let index = index.ok_or_else(|| Declined::because("an element's place cannot be written down"))?;
+        if is_conditional || element.opaque().any(|index| self.stages.iter().any(|stage| index.uses(stage.var))) {
+            self.others.push(element);
+            return Ok(Expr::Load { buffer, dtype, indices: vec![index] });
+        }
+        if let Some(known) = self.reads.iter().find(|read| read.element == element) {
+            return Ok(self.func.var_expr(known.var));
+        }
+        let is_of_columns = self.loops[self.rows..].iter().any(|one| element.uses(one.var));
+        let var = self.func.add_var(self.original.buffer(buffer).name, dtype);
+        self.reads.push(Read { element, index, dtype, var, is_of_columns });
+        Ok(self.func.var_expr(var))
+    }
+
+    fn finish(mut self, task: &Task<'_>, taken: usize) -> Result<Stages, Declined> {
+        let unwritable = || Declined::because("an element's place cannot be written down");
+        let mut rows = self.axes(0, self.rows);
+        let mut columns = self.axes(self.rows, self.loops.len());
+        let used: Vec<VarId> = self.loops.iter().map(|one| one.var).filter(|var| self.is_used(*var)).collect();
+        let is_used = |var: VarId| used.contains(&var);
+        let mut elements: Vec<&mut Element> = self.reads.iter_mut().map(|read| &mut read.element).collect();
+        elements.extend(self.stages.iter_mut().map(|stage| &mut stage.target.element));
+        join(&mut rows, &mut elements, &is_used);
+        join(&mut columns, &mut elements, &is_used);
+        let vars: Vec<VarId> = rows.iter().chain(&columns).map(|(var, _)| *var).collect();
+        let axis = |(var, dim): (VarId, Dim)| Some(Axis { var, extent: self.scope.expr(&dim, DType::INT64)?, dim });
+        let rows: Vec<Axis> = rows.into_iter().map(axis).collect::<Option<_>>().ok_or_else(unwritable)?;
+        let columns: Vec<Axis> = columns.into_iter().map(axis).collect::<Option<_>>().ok_or_else(unwritable)?;
+        for read in &mut self.reads {
+            read.index = read.element.expr(&self.scope, &vars, self.original).ok_or_else(unwritable)?;
+        }
+        let mut kept: Vec<BufferId> = Vec::new();
+        for stage in &mut self.stages {
+            let buffer = stage.target.element.buffer;
+            stage.target.index = stage.target.element.expr(&self.scope, &vars, self.original).ok_or_else(unwritable)?;
+            if task.is_temporary(buffer) && !task.is_used_behind(taken, buffer) {
+                stage.target.is_stored = false;
+                kept.push(buffer);
+            }
+        }
+        let counts = |id: BufferId| {
+            let shape = &self.original.buffer(id).shape;
+            shape.iter().try_fold(1i64, |all, extent| all.checked_mul(extent.as_int()?))
+        };
+        let all = rows.iter().chain(&columns).try_fold(1i64, |all, axis| all.checked_mul(axis.dim.as_constant()?));
+        let buffers = self.reads.iter().map(|read| read.element.buffer);
+        let buffers = buffers.chain(self.stages.iter().map(|stage| stage.target.element.buffer));
+        let buffers: Vec<BufferId> = buffers.chain(self.others.iter().map(|element| element.buffer)).collect();
+        // Some room for indices behind the end, which are compared with it.
+        let fits = |count: Option<i64>| count.is_some_and(|count| count <= i64::from(i32::MAX) / 2);
+        let is_small = fits(all) && buffers.iter().all(|id| fits(counts(*id)));
+        let statements = task.statements.iter().take(taken).map(|one| one.stmt.clone()).collect();
+        let Builder { func, stages, reads, .. } = self;
+        Ok(Stages { func, rows, columns, stages, reads, statements, kept, is_small })
+    }
+
+    fn axes(&mut self, from: usize, to: usize) -> Vec<(VarId, Dim)> {
+        let loops = self.loops[from..to].to_vec();
+        loops.iter().map(|one| (one.var, self.scope.dim(&one.extent))).collect()
+    }
+
+    /// Whether values use a variable, but for places in memory.
+    fn is_used(&self, var: VarId) -> bool {
+        self.stages
+            .iter()
+            .any(|stage| stage.value.uses(var) || matches!(&stage.kind, Kind::Reduction { init, .. } if init.uses(var)))
+    }
+}
+
+fn has_load(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
+    found
+}

@@ -1,0 +1,73 @@
+//! How the elements of a row are shared among its threads, and what they keep of it.
+
+use super::{Item, Kind, Stages};
+use rx_tir::VarId;
+
+/// How the elements of a row are shared among threads.
+#[derive(Clone, Debug)]
+pub(in crate::rules) struct Lanes {
+    /// The thread's number among those of its row, as text that binds as tightly as a name.
+    pub(in crate::rules) lane: &'static str,
+    /// The threads of a row.
+    pub(in crate::rules) threads: i64,
+    /// Elements that a thread has side by side.
+    pub(in crate::rules) width: i64,
+    /// Groups of them whose values stay in registers.
+    pub(in crate::rules) chunks: i64,
+    /// Whether there may be more.
+    pub(in crate::rules) has_rest: bool,
+    /// Whether the chunks are all of the row, and no thread has fewer.
+    pub(in crate::rules) is_exact: bool,
+    /// Where a row is split among blocks: the block's number and how many there are.
+    pub(in crate::rules) split: Option<(String, String)>,
+}
+
+/// What a kernel's loops keep in registers from one to another.
+pub(in crate::rules) struct Held {
+    /// Reads, by number, of several loops.
+    pub(in crate::rules) reads: Vec<usize>,
+    /// Stages of elements, by number, that later loops use.
+    pub(in crate::rules) stages: Vec<usize>,
+    /// The most registers of 32 bits for one element that are needed at once.
+    pub(in crate::rules) registers: i64,
+}
+
+impl Held {
+    /// What the stages' loops would keep, all in all.
+    pub(in crate::rules) fn of(stages: &Stages, items: &[Item]) -> Held {
+        let loops: Vec<&Vec<usize>> = items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Loop(stages) => Some(stages),
+                Item::Row(_) => None,
+            })
+            .collect();
+        let uses = |var: VarId| -> Vec<usize> {
+            let used = |of: &&Vec<usize>| of.iter().any(|at| stages.stages[*at].value.uses(var));
+            (0..loops.len()).filter(|at| used(&loops[*at])).collect()
+        };
+        let mut held = Held { reads: Vec::new(), stages: Vec::new(), registers: 0 };
+        let mut live = vec![0i64; loops.len()];
+        let words = |bytes: usize| (bytes as i64 + 3) / 4;
+        for (at, read) in stages.reads.iter().enumerate().filter(|(_, read)| read.is_of_columns) {
+            let used = uses(read.var);
+            if let (Some(first), Some(last)) = (used.first(), used.last())
+                && first < last
+            {
+                held.reads.push(at);
+                live[*first..*last].iter_mut().for_each(|count| *count += words(read.dtype.bytes() as usize));
+            }
+        }
+        for (number, of) in loops.iter().enumerate() {
+            for at in of.iter().filter(|at| matches!(stages.stages[**at].kind, Kind::Element)) {
+                if let Some(last) = uses(stages.stages[*at].var).last().filter(|last| **last > number) {
+                    held.stages.push(*at);
+                    let bytes = stages.stages[*at].target.dtype.bytes() as usize;
+                    live[number..*last].iter_mut().for_each(|count| *count += words(bytes));
+                }
+            }
+        }
+        held.registers = live.into_iter().max().unwrap_or(0);
+        held
+    }
+}

@@ -1,0 +1,534 @@
+//! Stages as text: loops over a row's elements that its threads share.
+//!
+//! Thread `lane` of a row has the elements `(chunk * threads + lane) * width` and the `width - 1` behind each. What stages
+//! of several loops need stays in registers for the first chunks ([`Lanes::chunks`]); of elements behind those it is read and
+//! computed again.
+
+mod join;
+
+use super::lanes::{Held, Lanes};
+use super::{Kind, Read, Stage, Stages, Target};
+use crate::printer::expr::{Bound, PRODUCT, RELATION, SUM};
+use crate::printer::{Kernel, types};
+use rustc_hash::FxHashMap;
+use rx_base::DType;
+use rx_schedule::Element;
+use rx_tir::{BinaryOp, BufferId, Expr, VarId};
+
+/// Prints stages.
+pub(in crate::rules) struct Printer<'k, 'm, 's> {
+    pub(in crate::rules) kernel: &'k mut Kernel<'m>,
+    stages: &'s Stages,
+    lanes: Lanes,
+    /// What must hold where something is stored.
+    guard: Option<&'static str>,
+    /// The type in which places are counted.
+    index: &'static str,
+    rows: Vec<(VarId, String)>,
+    columns: Vec<(VarId, String)>,
+    /// Names of arrays of reads and stages that stay in registers.
+    read_arrays: FxHashMap<usize, String>,
+    stage_arrays: FxHashMap<usize, String>,
+    /// Reads whose array is filled.
+    filled: Vec<usize>,
+    /// Elements that lie elsewhere: what is read for a read, by number, in its storage type.
+    preset: FxHashMap<usize, String>,
+}
+
+/// What a variable's text is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// The place of the first element of a vector.
+    Place,
+    /// The place of an element of a vector.
+    PlaceInVector,
+    /// The value of a loop's variable at an element; `bool`: of a vector.
+    Value(bool),
+}
+
+impl<'k, 'm, 's> Printer<'k, 'm, 's> {
+    pub(in crate::rules) fn new(
+        kernel: &'k mut Kernel<'m>,
+        stages: &'s Stages,
+        lanes: Lanes,
+        guard: Option<&'static str>,
+    ) -> Printer<'k, 'm, 's> {
+        let buffers = stages.statements.iter().flat_map(crate::rules::buffers_of);
+        for id in buffers.filter(|id| !stages.kept.contains(id)) {
+            if let Some(text) = kernel.global_buffer(id) {
+                // Places are one number.
+                kernel.name_buffer(id, &text.name, &[Expr::int(1)]);
+            }
+        }
+        let index = if stages.is_small { "int" } else { "long long" };
+        Printer {
+            kernel,
+            stages,
+            lanes,
+            guard,
+            index,
+            rows: Vec::new(),
+            columns: Vec::new(),
+            read_arrays: FxHashMap::default(),
+            stage_arrays: FxHashMap::default(),
+            filled: Vec::new(),
+            preset: FxHashMap::default(),
+        }
+    }
+
+    /// The type in which places are counted.
+    pub(in crate::rules) fn index(&self) -> &'static str {
+        self.index
+    }
+
+    /// Names the axes of the row whose number `row` is the name of.
+    pub(in crate::rules) fn row_axes(&mut self, row: &str) -> Result<(), String> {
+        let axes: Vec<_> = self.stages.rows.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
+        self.rows = self.axes(&axes, row)?;
+        self.name(Use::Place)
+    }
+
+    /// Names axes by a number that counts them all.
+    fn axes(&mut self, axes: &[(VarId, Expr)], number: &str) -> Result<Vec<(VarId, String)>, String> {
+        if let [(var, _)] = axes {
+            return Ok(vec![(*var, number.to_owned())]);
+        }
+        let mut names = Vec::with_capacity(axes.len());
+        for (at, (var, extent)) in axes.iter().enumerate() {
+            let below = axes[at + 1..].iter().fold(Expr::int(1), |all, (_, extent)| all * extent.clone());
+            let mut value = number.to_owned();
+            if below.as_int() != Some(1) {
+                value = format!("{value} / {}", self.kernel.operand(&below, PRODUCT + 1)?);
+            }
+            if at > 0 {
+                value = format!("{value} % {}", self.kernel.operand(extent, PRODUCT + 1)?);
+            }
+            let wanted = self.stages.func.var(*var).name;
+            let name = self.kernel.fresh_name(&wanted);
+            self.kernel.line(&format!("const {} {name} = {value};", self.index));
+            names.push((*var, name));
+        }
+        Ok(names)
+    }
+
+    /// Names the variables of the axes for a use.
+    fn name(&mut self, what: Use) -> Result<(), String> {
+        let last = self.columns.len().saturating_sub(1);
+        let rows = self.rows.iter().map(|one| (one, false));
+        let columns = self.columns.iter().enumerate().map(|(at, one)| (one, at == last));
+        let mut texts = Vec::new();
+        for ((var, name), is_last) in rows.chain(columns) {
+            let ctype = self.kernel.ctype(self.stages.func.var(*var).dtype)?;
+            let wide = if self.index == ctype { name.clone() } else { format!("({ctype}){name}") };
+            let text = match (what, is_last) {
+                (Use::PlaceInVector, true) => format!("({name} + v)"),
+                (Use::Value(true), true) => format!("({wide} + v)"),
+                (Use::Value(_), _) if wide != *name => format!("({wide})"),
+                _ => name.clone(),
+            };
+            texts.push((*var, text));
+        }
+        for (var, text) in texts {
+            self.kernel.name_var(var, &text, true);
+        }
+        Ok(())
+    }
+
+    /// Names the variables of the axes for the place of an element. An index that is computed of data is of its own dtype.
+    fn name_place(&mut self, element: &Element, in_vector: bool) -> Result<(), String> {
+        self.name(match (element.is_sum(), in_vector) {
+            (true, false) => Use::Place,
+            (true, true) => Use::PlaceInVector,
+            (false, in_vector) => Use::Value(in_vector),
+        })
+    }
+
+    /// Reads what is the same for all elements of the row. `is_empty`: the row may have none, so that there is nothing to
+    /// read.
+    pub(in crate::rules) fn row_reads(&mut self) -> Result<(), String> {
+        let length = self.stages.row_length();
+        let is_empty = length.as_int().is_none_or(|length| length <= 0);
+        for read in self.stages.reads.iter().filter(|read| !read.is_of_columns) {
+            let of_row = |stage: &Stage| matches!(stage.kind, Kind::Row) && stage.value.uses(read.var);
+            let ctype = self.kernel.ctype(read.dtype)?;
+            self.name_place(&read.element, false)?;
+            let mut value = self.element(read, "")?;
+            if is_empty && !self.stages.stages.iter().any(of_row) {
+                self.name(Use::Value(false))?;
+                let condition = self.kernel.operand(&length, RELATION + 1)?;
+                value = format!("{condition} > 0 ? {value} : ({ctype})0");
+            }
+            let wanted = format!("{}_value", self.stages.func.var(read.var).name);
+            let name = self.kernel.fresh_name(&wanted);
+            self.kernel.line(&format!("const {ctype} {name} = {value};"));
+            self.kernel.name_value(read.var, &name);
+        }
+        Ok(())
+    }
+
+    /// Declares what stays in registers.
+    pub(in crate::rules) fn arrays(&mut self, held: &Held) -> Result<(), String> {
+        if self.lanes.chunks == 0 {
+            return Ok(());
+        }
+        let Lanes { width, chunks, .. } = self.lanes;
+        for at in &held.reads {
+            let read = &self.stages.reads[*at];
+            let storage = self.vector_type(read.dtype, width)?;
+            let name = self.kernel.fresh_name(&format!("{}_row", self.stages.func.var(read.var).name));
+            self.kernel.line(&format!("{storage} {name}[{chunks}];"));
+            self.read_arrays.insert(*at, name);
+        }
+        for at in &held.stages {
+            let stage = &self.stages.stages[*at];
+            let ctype = self.kernel.ctype(stage.target.dtype)?;
+            let name = self.kernel.fresh_name(&format!("{}_row", self.stages.func.var(stage.var).name));
+            self.kernel.line(&format!("{ctype} {name}[{}];", chunks * width));
+            self.stage_arrays.insert(*at, name);
+        }
+        Ok(())
+    }
+
+    /// The loop over columns for some stages. Reductions among them are left as each thread's part.
+    pub(in crate::rules) fn columns_loop(&mut self, stages: &[usize]) -> Result<(), String> {
+        for at in stages {
+            self.begin(&self.stages.stages[*at])?;
+        }
+        let Lanes { lane, threads, width, chunks, has_rest, is_exact, split } = self.lanes.clone();
+        self.name(Use::Value(false))?;
+        let length = self.kernel.operand(&self.stages.row_length(), RELATION + 1)?;
+        let (index, times) = (self.index, if width > 1 { format!(" * {width}") } else { String::new() });
+        let scaled = |sum: String| if width > 1 { format!("({sum}){times}") } else { sum };
+        if chunks > 0 {
+            let k = self.kernel.fresh_name("k");
+            let first = match chunks {
+                1 => scaled(lane.to_owned()),
+                _ => scaled(format!("chunk * {threads} + {lane}")),
+            };
+            if chunks > 1 {
+                self.kernel.line("#pragma unroll");
+                self.kernel.open(&format!("for (int chunk = 0; chunk < {chunks}; ++chunk) {{"));
+            }
+            self.kernel.line(&format!("const {index} {k} = {first};"));
+            if !is_exact {
+                self.kernel.open(&format!("if ({k} < {length}) {{"));
+            }
+            self.body(stages, &k, Some(if chunks > 1 { "chunk" } else { "0" }), width)?;
+            if !is_exact {
+                self.kernel.close();
+            }
+            if chunks > 1 {
+                self.kernel.close();
+            }
+        }
+        if chunks == 0 || has_rest {
+            let k = self.kernel.fresh_name("k");
+            let (first, step) = match &split {
+                None => (
+                    scaled(match chunks {
+                        0 => lane.to_owned(),
+                        chunks => format!("{} + {lane}", chunks * threads),
+                    }),
+                    (threads * width).to_string(),
+                ),
+                Some((block, blocks)) => {
+                    (scaled(format!("{block} * {threads} + {lane}")), format!("{blocks} * {}", threads * width))
+                }
+            };
+            if chunks == 0 && threads > 1 {
+                self.kernel.line("#pragma unroll 4");
+            }
+            self.kernel.open(&format!("for ({index} {k} = {first}; {k} < {length}; {k} += {step}) {{"));
+            self.body(stages, &k, None, width)?;
+            self.kernel.close();
+        }
+        if chunks > 0 {
+            let used = |at: &usize| stages.iter().any(|one| self.uses_read(*one, *at));
+            let new: Vec<usize> = self.read_arrays.keys().copied().filter(used).collect();
+            self.filled.extend(new);
+        }
+        Ok(())
+    }
+
+    fn uses_read(&self, stage: usize, read: usize) -> bool {
+        self.stages.stages[stage].value.uses(self.stages.reads[read].var)
+    }
+
+    /// What is done for `width` elements from the one that `k` names. `chunk`: which of the thread's chunks they are.
+    pub(in crate::rules) fn body(
+        &mut self,
+        stages: &[usize],
+        k: &str,
+        chunk: Option<&str>,
+        width: i64,
+    ) -> Result<(), String> {
+        let axes: Vec<_> = self.stages.columns.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
+        self.columns = self.axes(&axes, k)?;
+        self.body_here(stages, chunk, width)
+    }
+
+    /// Axes of the columns that are named by other numbers than one that counts them all.
+    pub(in crate::rules) fn name_columns(&mut self, columns: Vec<(VarId, String)>) {
+        self.columns = columns;
+    }
+
+    /// Names axes that a number counts.
+    pub(in crate::rules) fn name_axes(
+        &mut self,
+        axes: &[(VarId, Expr)],
+        number: &str,
+    ) -> Result<Vec<(VarId, String)>, String> {
+        self.axes(axes, number)
+    }
+
+    /// A read, by its number, as a place in memory; the axes are named.
+    pub(in crate::rules) fn memory_of(&mut self, read: usize) -> Result<String, String> {
+        let stages = self.stages;
+        self.name_place(&stages.reads[read].element, false)?;
+        self.place(&stages.reads[read])
+    }
+
+    /// The read, by its number, lies here.
+    pub(in crate::rules) fn preset(&mut self, read: usize, text: &str) {
+        self.preset.insert(read, text.to_owned());
+    }
+
+    /// As [`Printer::body`], where the axes are named.
+    pub(in crate::rules) fn body_here(
+        &mut self,
+        stages: &[usize],
+        chunk: Option<&str>,
+        width: i64,
+    ) -> Result<(), String> {
+        let done = self.with_needed(stages, chunk);
+        let is_vector = width > 1;
+        let mut texts: Vec<(VarId, String)> = Vec::new();
+        for (at, read) in self.stages.reads.iter().enumerate() {
+            if read.is_of_columns && done.iter().any(|stage| self.uses_read(*stage, at)) {
+                texts.push((read.var, self.read(at, chunk, width)?));
+            }
+        }
+        let mut parts: FxHashMap<usize, String> = FxHashMap::default();
+        let Some(last) = self.stages.columns.last().map(|axis| axis.var) else {
+            return Err("a row without columns".to_owned());
+        };
+        for at in stages {
+            let stage = &self.stages.stages[*at];
+            let Target { element, dtype, is_stored, .. } = &stage.target;
+            if is_vector && *is_stored && matches!(stage.kind, Kind::Element) && element.is_vector(last, width) {
+                let vector = self.vector_type(*dtype, width)?;
+                let name = self.kernel.fresh_name(&format!("{}_part", self.stages.func.var(stage.var).name));
+                self.kernel.line(&format!("{vector} {name};"));
+                parts.insert(*at, name);
+            }
+        }
+        if is_vector {
+            self.kernel.line("#pragma unroll");
+            self.kernel.open(&format!("for (int v = 0; v < {width}; ++v) {{"));
+        }
+        for (var, text) in &texts {
+            self.kernel.name_value(*var, text);
+        }
+        if chunk.is_some() {
+            for (at, name) in &self.stage_arrays {
+                if !stages.contains(at) {
+                    let text = format!("{name}[{}]", element_of(chunk, width));
+                    self.kernel.name_value(self.stages.stages[*at].var, &text);
+                }
+            }
+        }
+        for at in &done {
+            self.stage(*at, &done, stages.contains(at), chunk, width, parts.get(at).map(String::as_str))?;
+        }
+        if is_vector {
+            self.kernel.close();
+        }
+        self.name(Use::Place)?;
+        let mut parts: Vec<_> = parts.into_iter().collect();
+        parts.sort();
+        for (at, part) in parts {
+            let stage = &self.stages.stages[at];
+            let place = self.pointer(stage.target.element.buffer, &stage.target.index)?;
+            let vector = self.vector_type(stage.target.dtype, width)?;
+            let guard = self.guard.map_or(String::new(), |guard| format!("if ({guard}) "));
+            self.kernel.line(&format!("{guard}*({vector}*)({place}) = {part};"));
+        }
+        Ok(())
+    }
+
+    /// The stages, and those of elements before them whose values are not kept.
+    fn with_needed(&self, stages: &[usize], chunk: Option<&str>) -> Vec<usize> {
+        let mut needed: Vec<usize> = stages.to_vec();
+        let mut at = 0;
+        while at < needed.len() {
+            let value = &self.stages.stages[needed[at]].value;
+            for (number, other) in self.stages.stages.iter().enumerate() {
+                let is_kept = chunk.is_some() && self.stage_arrays.contains_key(&number);
+                let is_new = matches!(other.kind, Kind::Element) && !is_kept && !needed.contains(&number);
+                if is_new && value.uses(other.var) {
+                    needed.push(number);
+                }
+            }
+            at += 1;
+        }
+        needed.sort_unstable();
+        needed
+    }
+
+    /// Reads elements side by side; gives the text of one of them as a value.
+    fn read(&mut self, at: usize, chunk: Option<&str>, width: i64) -> Result<String, String> {
+        let stages = self.stages;
+        let read = &stages.reads[at];
+        if let Some(preset) = self.preset.get(&at) {
+            return Ok(types::from_storage(read.dtype, preset));
+        }
+        let wanted = self.stages.func.var(read.var).name;
+        let array = self.read_arrays.get(&at).filter(|_| chunk.is_some()).cloned();
+        let lane = if width > 1 { ".at[v]" } else { "" };
+        let name = match (&array, chunk) {
+            (Some(array), Some(chunk)) => format!("{array}[{chunk}]"),
+            _ => self.kernel.fresh_name(&format!("{wanted}_part")),
+        };
+        let value = types::from_storage(read.dtype, &format!("{name}{lane}"));
+        self.kernel.need_storage(read.dtype);
+        if array.is_some() && self.filled.contains(&at) {
+            return Ok(value);
+        }
+        let vector = self.vector_type(read.dtype, width)?;
+        let last = stages.columns.last().map(|axis| axis.var);
+        let declared = if array.is_some() { String::new() } else { format!("{vector} ") };
+        if width == 1 {
+            self.name_place(&read.element, false)?;
+            let place = self.place(read)?;
+            let constant = if array.is_some() { "" } else { "const " };
+            self.kernel.line(&format!("{constant}{declared}{name} = {place};"));
+        } else if last.is_some_and(|last| read.element.is_vector(last, width)) {
+            self.name_place(&read.element, false)?;
+            let place = self.pointer(read.element.buffer, &read.index)?;
+            let constant = if array.is_some() { "" } else { "const " };
+            self.kernel.line(&format!("{constant}{declared}{name} = *(const {vector}*)({place});"));
+        } else {
+            if array.is_none() {
+                self.kernel.line(&format!("{vector} {name};"));
+            }
+            self.name_place(&read.element, true)?;
+            let place = self.place(read)?;
+            self.kernel.line("#pragma unroll");
+            self.kernel.line(&format!("for (int v = 0; v < {width}; ++v) {name}.at[v] = {place};"));
+        }
+        Ok(value)
+    }
+
+    /// A stage of `done`, at one element.
+    fn stage(
+        &mut self,
+        at: usize,
+        done: &[usize],
+        is_own: bool,
+        chunk: Option<&str>,
+        width: i64,
+        part: Option<&str>,
+    ) -> Result<(), String> {
+        let stages = self.stages;
+        let stage = &stages.stages[at];
+        let dtype = stage.target.dtype;
+        self.name(Use::Value(width > 1))?;
+        if let Kind::Reduction { combine, .. } = &stage.kind {
+            return self.combine(stage, *combine, &stage.value);
+        }
+        let array = self.stage_arrays.get(&at).filter(|_| chunk.is_some()).cloned();
+        let is_used = done.iter().any(|other| *other > at && stages.stages[*other].value.uses(stage.var));
+        let is_stored = is_own && stage.target.is_stored;
+        let mut value = stage.value.clone();
+        if let Some(array) = array {
+            let text = self.kernel.assigned(&value, dtype)?;
+            let name = format!("{array}[{}]", element_of(chunk, width));
+            self.kernel.line(&format!("{name} = {text};"));
+            self.kernel.name_value(stage.var, &name);
+            value = stages.func.var_expr(stage.var);
+        } else if is_used || !is_stored {
+            let ctype = self.kernel.ctype(dtype)?;
+            let text = self.kernel.assigned(&value, dtype)?;
+            let name = self.kernel.fresh_name(&format!("{}_value", stages.func.var(stage.var).name));
+            self.kernel.line(&format!("const {ctype} {name} = {text};"));
+            self.kernel.name_value(stage.var, &name);
+            value = stages.func.var_expr(stage.var);
+        }
+        if !is_stored {
+            return Ok(());
+        }
+        let text = self.kernel.stored(&value, dtype)?;
+        self.kernel.need_storage(dtype);
+        match part {
+            Some(part) => self.kernel.line(&format!("{part}.at[v] = {text};")),
+            None => {
+                self.name(if width > 1 { Use::PlaceInVector } else { Use::Place })?;
+                let place = self.target(stage)?;
+                let guard = self.guard.map_or(String::new(), |guard| format!("if ({guard}) "));
+                self.kernel.line(&format!("{guard}{place} = {text};"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A value read from memory.
+    fn element(&mut self, read: &Read, lane: &str) -> Result<String, String> {
+        self.kernel.need_storage(read.dtype);
+        let place = self.place(read)?;
+        Ok(types::from_storage(read.dtype, &format!("{place}{lane}")))
+    }
+
+    fn place(&mut self, read: &Read) -> Result<String, String> {
+        self.place_of(read.element.buffer, &read.index)
+    }
+
+    fn target(&mut self, stage: &Stage) -> Result<String, String> {
+        self.place_of(stage.target.element.buffer, &stage.target.index)
+    }
+
+    fn place_of(&mut self, buffer: BufferId, index: &Expr) -> Result<String, String> {
+        let name = self.kernel.global_buffer(buffer).ok_or("a buffer that is not passed")?.name;
+        Ok(format!("{name}[{}]", self.sum(index)?.0))
+    }
+
+    fn pointer(&mut self, buffer: BufferId, index: &Expr) -> Result<String, String> {
+        let name = self.kernel.global_buffer(buffer).ok_or("a buffer that is not passed")?.name;
+        if index.as_int() == Some(0) {
+            return Ok(name);
+        }
+        let (text, binds) = self.sum(index)?;
+        Ok(if binds < SUM { format!("{name} + ({text})") } else { format!("{name} + {text}") })
+    }
+
+    /// A place, a sum of products that is within its buffer, so that none of it wraps.
+    fn sum(&mut self, index: &Expr) -> Result<Bound, String> {
+        let (symbol, level, left, right) = match index {
+            Expr::Binary { op: BinaryOp::Add, left, right } => ("+", SUM, left, right),
+            Expr::Binary { op: BinaryOp::Sub, left, right } => ("-", SUM, left, right),
+            Expr::Binary { op: BinaryOp::Mul, left, right } => ("*", PRODUCT, left, right),
+            _ => return self.kernel.expr(index),
+        };
+        let side = |(text, binds): Bound, level: u8| if binds < level { format!("({text})") } else { text };
+        let (left, right) = (self.sum(left)?, self.sum(right)?);
+        Ok((format!("{} {symbol} {}", side(left, level), side(right, level + 1)), level))
+    }
+
+    fn vector_type(&mut self, dtype: DType, width: i64) -> Result<String, String> {
+        let storage = types::storage(dtype).ok_or_else(|| format!("an element of dtype {dtype}"))?;
+        self.kernel.need_storage(dtype);
+        if width == 1 {
+            return Ok(storage.to_owned());
+        }
+        self.kernel.need("rx_vector");
+        Ok(format!("rx_vector<{width}, {storage}>"))
+    }
+}
+
+/// Which element of an array a thread's element is.
+fn element_of(chunk: Option<&str>, width: i64) -> String {
+    match (chunk.unwrap_or("0"), width) {
+        (chunk, 1) => chunk.to_owned(),
+        ("0", _) => "v".to_owned(),
+        (chunk, width) => format!("{chunk} * {width} + v"),
+    }
+}

@@ -1,0 +1,147 @@
+//! Reductions as text: what a thread's part begins with, how parts come together, and values of the row.
+
+use super::{Printer, Use};
+use crate::printer::types;
+use crate::rules::stages::gather::identity;
+use crate::rules::stages::{Kind, Stage};
+use rx_base::DType;
+use rx_tir::{BinaryOp, Expr};
+
+impl Printer<'_, '_, '_> {
+    /// Declares a reduction's value, with what a thread's part begins with.
+    pub(in crate::rules) fn begin(&mut self, stage: &Stage) -> Result<(), String> {
+        let Kind::Reduction { combine, init } = &stage.kind else { return Ok(()) };
+        let ctype = self.kernel.ctype(stage.target.dtype)?;
+        let begin = begin(*combine, init, stage.target.dtype).ok_or("a reduction in an order of its own")?;
+        self.name(Use::Value(false))?;
+        let begin = self.kernel.assigned(&begin, stage.target.dtype)?;
+        let name = self.kernel.fresh_name(&format!("{}_value", self.stages.func.var(stage.var).name));
+        self.kernel.line(&format!("{ctype} {name} = {begin};"));
+        self.kernel.name_value(stage.var, &name);
+        Ok(())
+    }
+
+    /// A line that combines a reduction's value with another.
+    pub(in crate::rules) fn combine(&mut self, stage: &Stage, combine: BinaryOp, with: &Expr) -> Result<(), String> {
+        let own = self.stages.func.var_expr(stage.var);
+        let name = self.kernel.operand(&own, 0)?;
+        if combine == BinaryOp::Add && stage.target.dtype.is_float() {
+            let value = self.kernel.operand(with, 0)?;
+            self.kernel.line(&format!("{name} += {value};"));
+            return Ok(());
+        }
+        let both = Expr::Binary { op: combine, left: Box::new(own), right: Box::new(with.clone()) };
+        let value = self.kernel.operand(&both, 0)?;
+        self.kernel.line(&format!("{name} = {value};"));
+        Ok(())
+    }
+
+    /// Combines the parts of threads whose numbers differ below `lanes`, a power of two; all have the result.
+    pub(in crate::rules) fn join_lanes(&mut self, stage: &Stage, lanes: i64) -> Result<(), String> {
+        let Kind::Reduction { combine, .. } = &stage.kind else { return Ok(()) };
+        if lanes < 2 {
+            return Ok(());
+        }
+        let ctype = self.kernel.ctype(stage.target.dtype)?;
+        let own = self.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
+        self.kernel.line("#pragma unroll");
+        self.kernel.open(&format!("for (int by = {}; by > 0; by /= 2)", lanes / 2));
+        let (to, from) = match ctype {
+            "bool" | "signed char" | "unsigned char" | "short" | "unsigned short" => ("(int)", format!("({ctype})")),
+            _ => ("", String::new()),
+        };
+        let other = self.kernel.fresh_name("other");
+        self.kernel.line(&format!("const {ctype} {other} = {from}__shfl_xor_sync(0xffffffffu, {to}{own}, by);"));
+        self.kernel.name_value(stage.other, &other);
+        self.combine(stage, *combine, &self.stages.func.var_expr(stage.other))?;
+        self.kernel.close();
+        Ok(())
+    }
+
+    /// Combines the parts that `count` groups of threads have: the one of number `group` by its thread `place` of `places`.
+    /// All have the result.
+    pub(in crate::rules) fn join_groups(
+        &mut self,
+        stage: &Stage,
+        (group, count): (&str, i64),
+        (place, places): (&str, i64),
+    ) -> Result<(), String> {
+        let Kind::Reduction { combine, .. } = &stage.kind else { return Ok(()) };
+        if count < 2 {
+            return Ok(());
+        }
+        let ctype = self.kernel.ctype(stage.target.dtype)?;
+        let own = self.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
+        let shared = self.kernel.fresh_name(&format!("{}_parts", self.stages.func.var(stage.var).name));
+        if places > 1 {
+            self.kernel.line(&format!("__shared__ {ctype} {shared}[{count}][{places}];"));
+            self.kernel.line(&format!("{shared}[{group}][{place}] = {own};"));
+        } else {
+            self.kernel.line(&format!("__shared__ {ctype} {shared}[{count}];"));
+            self.kernel.line(&format!("if ({place}) {shared}[{group}] = {own};"));
+        }
+        self.kernel.line("__syncthreads();");
+        let element = |at: &str| match places {
+            1 => format!("{shared}[{at}]"),
+            _ => format!("{shared}[{at}][{place}]"),
+        };
+        self.kernel.line(&format!("{own} = {};", element("0")));
+        self.kernel.line("#pragma unroll");
+        self.kernel.open(&format!("for (int at = 1; at < {count}; ++at)"));
+        self.kernel.name_value(stage.other, &element("at"));
+        self.combine(stage, *combine, &self.stages.func.var_expr(stage.other))?;
+        self.kernel.close();
+        Ok(())
+    }
+
+    /// Brings in the init where the parts began with something else, rounds, and stores where `leader` holds.
+    pub(in crate::rules) fn finish(&mut self, stage: &Stage, leader: &str) -> Result<(), String> {
+        let Kind::Reduction { combine, init } = &stage.kind else { return Ok(()) };
+        let dtype = stage.target.dtype;
+        self.name(Use::Value(false))?;
+        if begin(*combine, init, dtype).as_ref() != Some(init) {
+            self.combine(stage, *combine, init)?;
+        }
+        let own = self.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
+        if types::helper(dtype).is_some() {
+            self.kernel.need_storage(dtype);
+            self.kernel.line(&format!("{own} = {};", types::rounded(dtype, &own)));
+        }
+        self.store_of_row(stage, leader)
+    }
+
+    /// A value of the row from others.
+    pub(in crate::rules) fn row_stage(&mut self, at: usize, leader: &str) -> Result<(), String> {
+        let stage = &self.stages.stages[at];
+        let ctype = self.kernel.ctype(stage.target.dtype)?;
+        self.name(Use::Value(false))?;
+        let value = self.kernel.assigned(&stage.value, stage.target.dtype)?;
+        let name = self.kernel.fresh_name(&format!("{}_value", self.stages.func.var(stage.var).name));
+        self.kernel.line(&format!("const {ctype} {name} = {value};"));
+        self.kernel.name_value(stage.var, &name);
+        self.store_of_row(stage, leader)
+    }
+
+    fn store_of_row(&mut self, stage: &Stage, leader: &str) -> Result<(), String> {
+        if !stage.target.is_stored {
+            return Ok(());
+        }
+        self.name(Use::Value(false))?;
+        let value = self.kernel.stored(&self.stages.func.var_expr(stage.var), stage.target.dtype)?;
+        self.kernel.need_storage(stage.target.dtype);
+        self.name(Use::Place)?;
+        let place = self.target(stage)?;
+        self.kernel.line(&format!("if ({leader}) {place} = {value};"));
+        Ok(())
+    }
+}
+
+/// What each thread's part of a reduction begins with: what may be brought in any number of times.
+fn begin(combine: BinaryOp, init: &Expr, dtype: DType) -> Option<Expr> {
+    match combine {
+        BinaryOp::Min | BinaryOp::Max | BinaryOp::And | BinaryOp::Or | BinaryOp::BitAnd | BinaryOp::BitOr => {
+            Some(init.clone())
+        }
+        _ => identity(combine, dtype),
+    }
+}

@@ -1,0 +1,183 @@
+//! Permutations: an input whose neighbours stand together along another axis than the result's. A block reads a tile of it
+//! along the one and writes along the other, through shared memory, so that both are whole transactions. What is computed of
+//! the elements is computed where they are written.
+
+use super::stages::gather::{Form, gather};
+use super::stages::lanes::Lanes;
+use super::stages::print::Printer;
+use super::stages::{Axis, Stages, product};
+use super::{Declined, KernelBody, Rule, Schedule, Task};
+use crate::printer::expr::{PRODUCT, RELATION};
+use crate::printer::{Kernel, types};
+use crate::source::LaunchShape;
+use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
+
+/// The rule.
+pub(super) const RULE: Rule = Rule {
+    name: "transpose",
+    summary: "Permutations: tiles of 32 by 32 elements through shared memory, read along one axis and written along another.",
+    take,
+};
+
+/// Elements of a tile along each axis: a warp's.
+const TILE: i64 = 32;
+
+/// Threads of a block behind each other: each has 32 / 8 elements of a tile.
+const DEPTH: i64 = 8;
+
+/// Bytes of all tiles of a block, at most: several blocks then share a multiprocessor.
+const MOST_BYTES: i64 = 24 << 10;
+
+/// An axis that is shorter than this leaves too much of a tile empty.
+const SHORT: i64 = 8;
+
+fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
+    let (stages, taken) = gather(task, Form::Elements, usize::MAX)?;
+    let no_turn = || Declined::because("all is read along the axis that is written along");
+    let along = stages.columns.len().checked_sub(1).filter(|last| *last > 0).ok_or_else(no_turn)?;
+    let written = stages.columns[along].var;
+    let turned = |axis: &Axis| -> Vec<usize> {
+        let is_turned = |at: &usize| {
+            let element = &stages.reads[*at].element;
+            element.is_sum() && element.stride(axis.var).as_constant() == Some(1) && element.uses(written)
+        };
+        (0..stages.reads.len()).filter(is_turned).collect()
+    };
+    let found = (0..along).rev().find(|at| !turned(&stages.columns[*at]).is_empty());
+    let from = found.ok_or_else(no_turn)?;
+    let reads = turned(&stages.columns[from]);
+    for stage in stages.stages.iter().filter(|stage| stage.target.is_stored) {
+        if stage.target.element.stride(written).as_constant() != Some(1) {
+            return Err(Declined::because("it is not written along its last axis"));
+        }
+    }
+    for at in [from, along] {
+        if stages.columns[at].dim.as_constant().is_some_and(|extent| extent < SHORT) {
+            return Err(Declined::because("an axis is short, so that a tile would be empty for the most part"));
+        }
+    }
+    let bytes: i64 = reads.iter().map(|at| stages.reads[*at].dtype.bytes().cast_signed() * TILE * (TILE + 1)).sum();
+    if bytes > MOST_BYTES {
+        return Err(Declined::because("its tiles would fill the shared memory"));
+    }
+    let note = format!("tiles of {TILE} x {TILE} elements through {bytes} bytes of shared memory");
+    Ok(Schedule { note, ..Schedule::single(taken, TransposeKernel { stages, from, along, reads }) })
+}
+
+struct TransposeKernel {
+    stages: Stages,
+    /// The axis, by number, that the tiles are read along.
+    from: usize,
+    /// The axis that they are written along.
+    along: usize,
+    /// What is read through tiles, by number.
+    reads: Vec<usize>,
+}
+
+impl TransposeKernel {
+    fn tiles(&self, axis: usize) -> Expr {
+        (self.stages.columns[axis].extent.clone() + Expr::int(TILE - 1)).floor_div(Expr::int(TILE))
+    }
+
+    /// The axes that no tile lies along.
+    fn others(&self) -> Vec<Axis> {
+        let others = (0..self.stages.columns.len()).filter(|at| *at != self.from && *at != self.along);
+        others.map(|at| self.stages.columns[at].clone()).collect()
+    }
+}
+
+impl KernelBody for TransposeKernel {
+    fn func(&self) -> Option<&PrimFunc> {
+        Some(&self.stages.func)
+    }
+
+    fn shape(&self) -> LaunchShape {
+        let blocks = self.tiles(self.along) * self.tiles(self.from) * product(&self.others());
+        LaunchShape {
+            grid: [blocks, Expr::int(1), Expr::int(1)],
+            block: [TILE as u32, DEPTH as u32, 1],
+            shared_bytes: 0,
+        }
+    }
+
+    fn statements(&self) -> Vec<&Stmt> {
+        self.stages.statements.iter().collect()
+    }
+
+    fn kept(&self) -> Vec<BufferId> {
+        self.stages.kept.clone()
+    }
+
+    fn own_names(&self) -> &'static [&'static str] {
+        &["y", "block"]
+    }
+
+    fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
+        let lanes = Lanes { lane: "0", threads: 1, width: 1, chunks: 0, has_rest: true, is_exact: false, split: None };
+        let mut printer = Printer::new(kernel, &self.stages, lanes, None);
+        let index = printer.index();
+        printer.row_axes("0")?;
+        let names = [self.from, self.along].map(|at| {
+            let wanted = self.stages.func.var(self.stages.columns[at].var).name;
+            let start = printer.kernel.fresh_name(&format!("{wanted}_0"));
+            (printer.kernel.fresh_name(&wanted), start)
+        });
+        let [(from, from_0), (along, along_0)] = names;
+        let count = |printer: &mut Printer<'_, '_, '_>, expr: &Expr| printer.kernel.operand(expr, PRODUCT + 1);
+        let tiles = [count(&mut printer, &self.tiles(self.along))?, count(&mut printer, &self.tiles(self.from))?];
+        printer.kernel.line(&format!("const {index} block = blockIdx.x;"));
+        printer.kernel.line(&format!("const {index} {along_0} = block % {} * {TILE};", tiles[0]));
+        printer.kernel.line(&format!("const {index} {from_0} = block / {} % {} * {TILE};", tiles[0], tiles[1]));
+        let others: Vec<(VarId, Expr)> = self.others().iter().map(|axis| (axis.var, axis.extent.clone())).collect();
+        let mut axes = Vec::new();
+        if !others.is_empty() {
+            let rest = printer.kernel.fresh_name("rest");
+            printer.kernel.line(&format!("const {index} {rest} = block / {} / {};", tiles[0], tiles[1]));
+            axes = printer.name_axes(&others, &rest)?;
+        }
+        printer.row_reads()?;
+        let (from_var, along_var) = (self.stages.columns[self.from].var, self.stages.columns[self.along].var);
+        axes.extend([(from_var, from.clone()), (along_var, along.clone())]);
+        // The axis that is written along is the last one to the printer.
+        printer.name_columns(axes);
+        let [from_end, along_end] = [self.from, self.along].map(|at| self.stages.columns[at].extent.clone());
+        let from_end = printer.kernel.operand(&from_end, RELATION + 1)?;
+        let along_end = printer.kernel.operand(&along_end, RELATION + 1)?;
+        let mut tiles = Vec::new();
+        for at in &self.reads {
+            let read = &self.stages.reads[*at];
+            let storage = types::storage(read.dtype).ok_or_else(|| format!("an element of dtype {}", read.dtype))?;
+            printer.kernel.need_storage(read.dtype);
+            let wanted = format!("{}_tile", self.stages.func.var(read.var).name);
+            let tile = printer.kernel.fresh_name(&wanted);
+            // One column more, so that a warp that goes down a column meets every bank once.
+            printer.kernel.line(&format!("__shared__ {storage} {tile}[{TILE}][{}];", TILE + 1));
+            tiles.push(tile);
+        }
+        let head = format!("for (int y = threadIdx.y; y < {TILE}; y += {DEPTH})");
+        let inside = format!("if ({from} < {from_end} && {along} < {along_end})");
+        printer.kernel.line("#pragma unroll");
+        printer.kernel.open(&format!("{head} {{"));
+        printer.kernel.line(&format!("const {index} {from} = {from_0} + threadIdx.x, {along} = {along_0} + y;"));
+        printer.kernel.open(&format!("{inside} {{"));
+        for (at, tile) in self.reads.iter().zip(&tiles) {
+            let memory = printer.memory_of(*at)?;
+            printer.kernel.line(&format!("{tile}[y][threadIdx.x] = {memory};"));
+        }
+        printer.kernel.close();
+        printer.kernel.close();
+        printer.kernel.line("__syncthreads();");
+        for (at, tile) in self.reads.iter().zip(&tiles) {
+            printer.preset(*at, &format!("{tile}[threadIdx.x][y]"));
+        }
+        printer.kernel.line("#pragma unroll");
+        printer.kernel.open(&format!("{head} {{"));
+        printer.kernel.line(&format!("const {index} {from} = {from_0} + y, {along} = {along_0} + threadIdx.x;"));
+        printer.kernel.open(&format!("{inside} {{"));
+        let all: Vec<usize> = (0..self.stages.stages.len()).collect();
+        printer.body_here(&all, None, 1)?;
+        printer.kernel.close();
+        printer.kernel.close();
+        Ok(())
+    }
+}

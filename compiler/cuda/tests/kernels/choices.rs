@@ -1,0 +1,69 @@
+//! Which rule takes what: tables over the operators' cases and over the kernels of models, and a kernel as people read it.
+
+use rx_cuda::Choice;
+use rx_cuda::rules::Target;
+use rx_tir::PrimFunc;
+use std::collections::BTreeMap;
+
+/// How many kernels each rule made, and why the rules before the fallback declined what it took.
+#[derive(Default)]
+struct Table {
+    kernels: BTreeMap<&'static str, usize>,
+    declined: BTreeMap<String, usize>,
+}
+
+impl Table {
+    fn add(&mut self, choices: &[Choice]) {
+        for choice in choices {
+            *self.kernels.entry(choice.rule).or_default() += choice.kernels.len();
+            if choice.rule == "fallback" {
+                // The reason of the rule that would fit best comes last.
+                let reason = choice.declined.last().map_or(String::new(), |(rule, why)| format!("{rule}: {why}"));
+                let reason = match choice.declined.iter().find(|(_, why)| why != "nothing is reduced") {
+                    Some((rule, why)) if reason.ends_with("it is a reduction") => format!("{rule}: {why}"),
+                    _ => reason,
+                };
+                *self.declined.entry(reason).or_default() += 1;
+            }
+        }
+    }
+
+    fn tell(&self, of: &str) {
+        println!("{of}: kernels by rule {:?}", self.kernels);
+        let mut declined: Vec<_> = self.declined.iter().map(|(why, count)| (*count, why)).collect();
+        declined.sort_by(|a, b| b.cmp(a));
+        declined.iter().for_each(|(count, why)| println!("{count:5}  {why}"));
+    }
+}
+
+#[test]
+fn most_kernels_of_operators_have_a_rule_of_their_own() {
+    let mut all = Table::default();
+    for (family, cases) in crate::operators::families() {
+        let mut table = Table::default();
+        let source = crate::source(&cases);
+        table.add(&source.choices);
+        all.add(&source.choices);
+        table.tell(&family);
+    }
+    all.tell("all operators");
+    let count = |rule: &str| all.kernels.get(rule).copied().unwrap_or(0);
+    let total: usize = all.kernels.values().sum();
+    assert!(count("fallback") * 2 < total, "{} of {total} kernels are the fallback's", count("fallback"));
+    for rule in ["rows", "elementwise"] {
+        assert!(count(rule) > 50, "{rule} made {} kernels", count(rule));
+    }
+}
+
+/// The prim_funcs of models as they are lowered (`models/stages`).
+#[test]
+fn kernels_of_models_by_rule() {
+    let Some(funcs) = crate::corpus::of_models() else { return };
+    let mut table = Table::default();
+    for part in funcs.chunks(64) {
+        let funcs: Vec<&PrimFunc> = part.iter().collect();
+        let source = rx_cuda::module(&funcs, &Target::default()).unwrap_or_else(|error| panic!("{error}"));
+        table.add(&source.choices);
+    }
+    table.tell("models");
+}

@@ -1,0 +1,79 @@
+//! How far a run is, by the kernels that ran.
+
+use crate::report::{Report, Running, What};
+use rx_base::Name;
+use rx_base::name::NameMap;
+use rx_ir::Origin;
+use rx_lower::Program;
+use rx_runtime::{Backend, Executor, KernelRun, Observer, Output, RunError, Value, kernel_runs};
+use std::time::{Duration, Instant};
+
+/// How often it is told.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// Runs the program, and tells how far it is where anybody hears it. `observer` is told of what it wants to know besides.
+pub fn run<B: Backend>(
+    executor: &mut Executor<B>,
+    program: &Program,
+    arguments: Vec<Value<B::Memory>>,
+    symbols: &NameMap<i64>,
+    (running, observer): (Running, Option<&mut dyn Observer>),
+    report: &mut Report,
+) -> Result<Value<B::Memory>, RunError> {
+    if !report.tells_progress() {
+        return match observer {
+            Some(observer) => executor.run_observed(arguments, symbols, observer),
+            None => executor.run(arguments, symbols),
+        };
+    }
+    // Values are those of a program built anew.
+    let again = matches!(running, Running::Run(2.., _) | Running::Observed(What::Profile));
+    let total = kernel_runs(program, again);
+    let begun = Instant::now();
+    let mut progress = Progress { running, observer, done: 0, total, begun, told: begun, report };
+    let result = executor.run_observed(arguments, symbols, &mut progress);
+    progress.report.quiet();
+    result
+}
+
+/// Counts kernels, and passes on what it is told.
+struct Progress<'o, 'r> {
+    running: Running,
+    observer: Option<&'o mut (dyn Observer + 'o)>,
+    done: u64,
+    total: Option<u64>,
+    begun: Instant,
+    /// When something was told last.
+    told: Instant,
+    report: &'r mut Report,
+}
+
+impl Observer for Progress<'_, '_> {
+    fn is_timing(&self) -> bool {
+        self.observer.as_ref().is_some_and(|observer| observer.is_timing())
+    }
+
+    fn kernel(&mut self, run: &KernelRun<'_>) {
+        if let Some(observer) = &mut self.observer {
+            observer.kernel(run);
+        }
+    }
+
+    fn passed(&mut self) {
+        self.done += 1;
+        let now = Instant::now();
+        if now - self.told >= EVERY {
+            self.told = now;
+            self.report.running(self.running, self.done, self.total, now - self.begun);
+        }
+        if let Some(observer) = &mut self.observer {
+            observer.passed();
+        }
+    }
+
+    fn bound(&mut self, origin: Origin, variable: Name, value: Output) {
+        if let Some(observer) = &mut self.observer {
+            observer.bound(origin, variable, value);
+        }
+    }
+}

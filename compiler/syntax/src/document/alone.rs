@@ -1,0 +1,101 @@
+//! One module of a file for itself.
+
+use super::{Document, FileKind, Item, ItemKind};
+use rx_base::Name;
+
+impl Document {
+    /// The file's modules in order, each as [`Item::module`] has it, with the name of its class.
+    pub fn modules(&self) -> impl Iterator<Item = (u32, Option<Name>)> + '_ {
+        let headers = self.items.iter().filter(|item| item.kind == ItemKind::ModuleHeader);
+        headers.filter_map(|header| Some((header.module?, header.name)))
+    }
+
+    /// The text of one module behind what stands outside of all, as a file of nothing but TVMScript; without a module, of the
+    /// functions outside of all. Python that is not looked at is left out, and what is indented begins at the margin.
+    pub fn alone(&self, module: Option<u32>) -> String {
+        if self.kind == FileKind::Rx && self.modules().nth(1).is_none() {
+            return self.text();
+        }
+        let margin = module.and_then(|module| self.module_header(module)).map_or(0, |header| header.indent);
+        let is_outside = |item: &&Item| match item.kind {
+            ItemKind::Prelude | ItemKind::Metadata => item.module.is_none(),
+            ItemKind::Function(_) => item.module.is_none() && module.is_none(),
+            ItemKind::Foreign => item.module.is_none() && self.kind == FileKind::Rx,
+            ItemKind::ModuleHeader | ItemKind::ModuleStatement => false,
+        };
+        let mut text = String::new();
+        for item in self.items.iter().filter(is_outside) {
+            item.push_dedented(item.margin(), &mut text);
+        }
+        for item in self.items.iter().filter(|item| item.module.is_some() && item.module == module) {
+            item.push_dedented(margin, &mut text);
+        }
+        text
+    }
+}
+
+impl Item {
+    /// The columns in front of its statements: blank lines and comments count for nothing.
+    fn margin(&self) -> u32 {
+        let lines = self.segments.iter().flat_map(|segment| segment.text().lines());
+        let statements = lines.filter(|line| !matches!(line.trim_start().chars().next(), None | Some('#')));
+        let columns = statements.map(|line| line.len() - line.trim_start_matches(' ').len()).min();
+        self.indent.max(columns.and_then(|columns| u32::try_from(columns).ok()).unwrap_or(0))
+    }
+
+    /// Adds its lines, with up to `columns` blanks fewer in front of each.
+    fn push_dedented(&self, columns: u32, to: &mut String) {
+        let whole: String = self.segments.iter().map(|segment| segment.text()).collect();
+        if !to.is_empty() && !to.ends_with('\n') {
+            to.push('\n');
+        }
+        for line in whole.split_inclusive('\n') {
+            let blank = line.len() - line.trim_start_matches(' ').len();
+            to.push_str(line.get(blank.min(columns as usize)..).unwrap_or(line));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Document, FileKind};
+
+    const TWO: &str = "\
+import numpy as np
+from tvm.script import ir as I
+
+def test():
+    n = TypeVar(\"n\")
+    @I.ir_module
+    class A:
+        @R.function
+        def main(x):
+            return x
+
+    from tvm.script import tirx as T
+    @I.ir_module
+    class B:
+        @R.function
+        def main(y):
+            return y
+    assert np.all(A)
+";
+
+    #[test]
+    fn a_module_stands_alone_with_what_is_outside_of_all() {
+        let document = Document::new(TWO, FileKind::Python);
+        let modules: Vec<_> = document.modules().map(|(at, name)| (at, name.map(|name| name.to_string()))).collect();
+        assert_eq!(modules, [(0, Some("A".to_owned())), (1, Some("B".to_owned()))]);
+        let alone = document.alone(Some(1));
+        let expected = "@I.ir_module\nclass B:\n    @R.function\n    def main(y):\n        return y\n";
+        assert!(alone.ends_with(expected) && alone.contains("\nn = TypeVar(\"n\")\n"), "{alone}");
+        assert!(alone.contains("\nfrom tvm.script import tirx as T\n"), "{alone}");
+        assert!(!alone.contains("class A") && !alone.contains("def test") && !alone.contains("assert"), "{alone}");
+    }
+
+    #[test]
+    fn a_file_of_one_module_is_as_it_was() {
+        let text = "# about\n@I.ir_module\nclass A:\n    @R.function\n    def main(x):\n        return x\n";
+        assert_eq!(Document::new(text, FileKind::Rx).alone(Some(0)), text);
+    }
+}
