@@ -83,18 +83,22 @@ impl Tiling {
     }
 }
 
-/// The tiling of a problem. What it says of speed is reasoned, not measured: two warps' worth of registers for the result's
-/// fragments, half of it for the scores'; shared memory for at least two blocks of each multiprocessor.
+/// The tiling of a problem. It is reasoned, not measured: keys and values are read from shared memory once for all rows of a
+/// warp, so it has as many rows as its registers hold sums for; and tiles are small enough for two blocks of a multiprocessor.
 pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Declined> {
-    let _ = target;
     let longest = problem.depth.1.max(problem.width.1);
     let rows = problem.row_count().as_int();
+    // Whether tiles of so many rows give each multiprocessor one; where nothing is known before the call, they do.
+    let are_enough = |tile: i64| match (rows, problem.batch_count().as_int()) {
+        (Some(rows), Some(batch)) => (rows + tile - 1) / tile * batch >= i64::from(target.units),
+        _ => true,
+    };
     let is_few = rows.is_some_and(|rows| rows <= FEW_ROWS);
     let keys = problem.key_count().as_int();
     let part = (is_few && keys.is_none_or(|keys| keys > 2 * PART)).then_some(PART);
     if let Some(dtype) = half(problem) {
         let is_bfloat = dtype == DType::BFLOAT16;
-        let fragments = if rows.is_some_and(|rows| rows <= 64) || longest > 128 { 1 } else { 2 };
+        let fragments = if longest > 128 || !are_enough(128) { 1 } else { 2 };
         let keys = if longest > 64 && fragments == 2 || longest > 128 { 32 } else { 64 };
         let unit = match is_few {
             true => Unit::Warps { warps: 1, fragments: 1, is_bfloat },
@@ -116,8 +120,8 @@ pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Decli
     let (lines, of_thread) = match rows {
         Some(..=2) => (2, 1),
         Some(..=8) => (8, 1),
-        Some(..=32) => (16, 1),
-        _ if longest > 128 => (16, 2),
+        _ if !are_enough(32) => (16, 1),
+        _ if longest > 128 || !are_enough(64) => (16, 2),
         _ => (16, 4),
     };
     let keys = if longest > 64 { 32 } else { 64 };
