@@ -382,6 +382,54 @@ static __device__ T rx_int_pow(T base, T exponent, int site, unsigned long long*
 ",
     },
     Helper {
+        name: "rx_exp2",
+        needs: &[],
+        text: "\
+// 2 to the power of x within two units in the last place; what is less than the least normal float is 0.
+static __device__ __forceinline__ float rx_exp2(float x) {
+#ifdef __CUDA_ARCH__
+    float y;
+    asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));
+    return y;
+#else
+    return exp2f(x);
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_pair_f16",
+        needs: &["rx_f16"],
+        text: "\
+// Two floats rounded to float16, the first in the low half.
+static __device__ __forceinline__ unsigned rx_pair_f16(float low, float high) {
+#ifdef __CUDA_ARCH__
+    unsigned both;
+    asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(both) : \"f\"(high), \"f\"(low));
+    return both;
+#else
+    return (unsigned)rx_float_to_f16(low).bits | (unsigned)rx_float_to_f16(high).bits << 16;
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_pair_bf16",
+        needs: &["rx_bf16"],
+        text: "\
+// Two floats rounded to bfloat16, the first in the low half.
+static __device__ __forceinline__ unsigned rx_pair_bf16(float low, float high) {
+#ifdef __CUDA_ARCH__
+    unsigned both;
+    asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(both) : \"f\"(high), \"f\"(low));
+    return both;
+#else
+    return (unsigned)rx_float_to_bf16(low).bits | (unsigned)rx_float_to_bf16(high).bits << 16;
+#endif
+}
+",
+    },
+    Helper {
         name: "rx_bits",
         needs: &[],
         text: "\

@@ -582,6 +582,11 @@ impl<'m> Kernel<'m> {
         self.indent += 1;
     }
 
+    /// Lines from here on are indented until [`Kernel::close`].
+    pub(crate) fn indent(&mut self) {
+        self.indent += 1;
+    }
+
     /// The brace that ends a group of lines.
     pub(crate) fn close(&mut self) {
         self.indent -= 1;

@@ -4,6 +4,7 @@
 //! some statements from the front or declines and says why. The last, `fallback`, takes every statement. A rule that
 //! cannot print what it took has declined, too.
 
+mod attention;
 mod elementwise;
 mod epilogue;
 mod fallback;
@@ -32,6 +33,7 @@ pub struct Rule {
 
 /// Every rule, in the order in which they are asked.
 pub const RULES: &[Rule] = &[
+    attention::RULE,
     gemv::RULE,
     gemm::RULE,
     rows::split::RULE,

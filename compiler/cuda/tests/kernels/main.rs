@@ -1,6 +1,7 @@
 //! Printed kernels do what the interpreter does: on the CPU by a C++ compiler, on a GPU where there is one. And NVRTC
 //! compiles them.
 
+mod attention;
 mod built;
 mod case;
 mod choices;

@@ -34,7 +34,7 @@ fn templates() -> Vec<Template> {
     let mut tf32 = tensor("tf32, large", cube(F32, F32, 256), [64, 32, 4], "mma.sync.aligned.m16n8k8.row.col.f32.tf32");
     tf32.target.tf32 = true;
     let (of_f16, of_bf16) = ("mma.sync.aligned.m16n8k16.row.col.f32.f16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16");
-    vec![
+    let mut templates = vec![
         of("float32, large", cube(F32, F32, 256), Some([16, 128, 4]), "fma.rn.f32"),
         of("float32, rows known later", product(F32, F32, [0, 256, 256]), Some([16, 128, 4]), "fma.rn.f32"),
         of("float32, middle", cube(F32, F32, 64), Some([8, 64, 4]), "fma.rn.f32"),
@@ -56,7 +56,19 @@ fn templates() -> Vec<Template> {
         of("float32, one row, B as n, k", by_columns(product(F32, F32, [1, 4096, 1024])), None, "ld.global"),
         of("bfloat16, one row, B as n, k", by_columns(cast(product(bf16, F32, [1, 4096, 1024]))), None, "ld.global"),
         of("bfloat16, one row, B as k, n", cast(product(bf16, F32, [1, 4096, 1024])), None, "ld.global"),
-    ]
+    ];
+    templates.extend(crate::attention::templates().into_iter().map(|(name, case)| Template {
+        name,
+        case,
+        target: Target::default(),
+        warp: None,
+        instruction: match () {
+            () if name.contains("bfloat16") => of_bf16,
+            () if name.contains("float16") => of_f16,
+            () => "fma.rn.f32",
+        },
+    }));
+    templates
 }
 
 /// Blocks of a kernel that a multiprocessor has at once: as many as its registers (65,536, given out to warps by 256), its
@@ -68,7 +80,7 @@ fn blocks(arch: u32, threads: u32, registers: u32, shared: u32) -> u32 {
 }
 
 const HEAD: &str = "\
-# Templates of matrix products in CUDA
+# Templates of matrix products and attention in CUDA
 
 Written by `RX_WRITE=1 cargo test -p rx-cuda --test kernels templates`, from machine code. No device was asked: blocks per
 multiprocessor follow from registers, shared memory and threads; operations per byte count what a warp multiplies for each
@@ -135,7 +147,9 @@ fn templates_fit_registers_and_the_table_says_what_they_need() {
 
 #[test]
 fn the_text_of_a_product_reads_like_this() {
-    for (name, template) in [("gemm", 6), ("gemm_threads", 2), ("gemv", 14)] {
+    for (name, template) in
+        [("gemm", 6), ("gemm_threads", 2), ("gemv", 14), ("attention", 21), ("attention_threads", 16)]
+    {
         let template = &templates()[template];
         let source = rx_cuda::listing(&[&template.case.func], &template.target);
         let text = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));

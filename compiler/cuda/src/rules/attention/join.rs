@@ -1,0 +1,99 @@
+//! Joining what blocks made of parts of the keys: of each part a row's largest score, what its exponentials add up to, and
+//! the sums of weighted values. Parts are joined in their order, so a result does not depend on which came first.
+
+use super::kernel::{LOG2E, at_column, parts, share};
+use super::places::{Places, store};
+use super::problem::Problem;
+use super::template::Template;
+use crate::printer::Kernel;
+use crate::rules::KernelBody;
+use crate::source::LaunchShape;
+use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use std::rc::Rc;
+
+/// The kernel that joins parts.
+pub(super) struct Join {
+    pub(super) problem: Rc<Problem>,
+    pub(super) part: i64,
+}
+
+impl Join {
+    /// How many elements the result has.
+    fn elements(&self) -> Expr {
+        self.problem.batch_count() * self.problem.row_count() * Expr::int(self.problem.width.1)
+    }
+
+    /// Bytes of the parts.
+    pub(super) fn bytes(&self) -> Expr {
+        let rows = self.problem.batch_count() * self.problem.row_count() * parts(&self.problem, self.part);
+        rows * Expr::int(4 * (self.problem.width.1 + 2))
+    }
+}
+
+impl KernelBody for Join {
+    fn func(&self) -> Option<&PrimFunc> {
+        Some(&self.problem.func)
+    }
+
+    fn shape(&self) -> LaunchShape {
+        LaunchShape::threads(self.elements())
+    }
+
+    fn statements(&self) -> Vec<&Stmt> {
+        self.problem.statements.iter().skip(self.problem.behind - 1).collect()
+    }
+
+    fn kept(&self) -> Vec<BufferId> {
+        let mut kept = self.problem.kept.clone();
+        kept.extend(crate::rules::buffers_of(&self.problem.statements[self.problem.behind - 1]));
+        kept.retain(|buffer| self.problem.stores.iter().all(|store| store.buffer != *buffer));
+        kept
+    }
+
+    fn is_cooperative(&self) -> bool {
+        false
+    }
+
+    fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
+        let mut words = Template::default();
+        let words = &mut words;
+        let problem = &*self.problem;
+        kernel.need("rx_exp2");
+        kernel.need("RX_INFINITY");
+        let name = kernel.scratch_buffer(0, "partial", "const float");
+        words.set("partial", name);
+        words.set("LOG2E", LOG2E);
+        words.set("COLUMNS", problem.width.1);
+        words.set("PARTIAL", problem.width.1 + 2);
+        words.set("ROW_COUNT", kernel.operand(&problem.row_count(), 0)?);
+        words.set("KEY_COUNT", kernel.operand(&problem.key_count(), 0)?);
+        words.set("PARTS", kernel.operand(&parts(problem, self.part), 0)?);
+        words.set("ELEMENTS", kernel.operand(&self.elements(), 0)?);
+        let places = Places::new(kernel, problem);
+        words.print(
+            kernel,
+            "
+            const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+            if (thread >= $ELEMENTS) return;
+            const long long $rows = $ROW_COUNT, $keys = $KEY_COUNT, $parts = $PARTS;
+            const long long $column = thread % $COLUMNS, $row = thread / $COLUMNS % $rows, $batch = thread / $COLUMNS / $rows;
+            const float* $from = $partial + ($batch * $parts * $rows + $row) * $PARTIAL;
+            float $top = -RX_INFINITY, $whole = 0.0f, $value = 0.0f;
+            for (long long $part = 0; $part < $parts; ++$part) $top = fmaxf($top, $from[$part * $rows * $PARTIAL]);
+            const float $base = $top == -RX_INFINITY ? 0.0f : $top;
+            for (long long $part = 0; $part < $parts; ++$part) {
+                const float* $of_part = $from + $part * $rows * $PARTIAL;
+                const float $carried = rx_exp2(($of_part[0] - $base) * $LOG2E);
+                $whole += $of_part[1] * $carried;
+                $value += $of_part[2 + $column] * $carried;
+            }
+            ",
+        );
+        share(kernel, words, problem);
+        words.print(kernel, "$value *= $share;");
+        places.batch(kernel, words, "batch")?;
+        places.at_row(kernel, words, "row")?;
+        at_column(kernel, words, problem);
+        store(kernel, words, problem, "value")
+    }
+}

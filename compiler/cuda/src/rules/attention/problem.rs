@@ -1,0 +1,468 @@
+//! Attention in the statements of a function: a product of queries and keys, a score of it, the softmax of the scores over
+//! the keys, and the sum of values with those weights; and what is computed of the result element by element.
+//!
+//! It is known by what is computed, not by who wrote it. The softmax must be the one whose exponentials are of the score less
+//! the row's largest: so a sum over some of the keys can be carried over to a larger maximum, `exp(score - m) =
+//! exp(score - n) * exp(n - m)`, and no score needs to be in memory (Milakov and Gimelshein 2018, "Online normalizer
+//! calculation for softmax"; Dao et al. 2022, "FlashAttention").
+
+use super::reading::{Axis, Reading, unrounded};
+use crate::rules::{Declined, Task};
+use rx_base::DType;
+use rx_schedule::{Nest, Reduction};
+use rx_tir::expr::{BinaryOp, CompareOp, Intrinsic};
+use rx_tir::{BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
+
+/// The longest rows of queries, keys and values.
+const WIDEST: i64 = 256;
+
+/// Attention, over the loops of the product.
+pub(super) struct Problem {
+    pub(super) func: PrimFunc,
+    /// The statements, those behind the weighted sum from `behind` on.
+    pub(super) statements: Vec<Stmt>,
+    pub(super) behind: usize,
+    /// Buffers between the statements, which never reach memory.
+    pub(super) kept: Vec<BufferId>,
+    /// What a block has one value of.
+    pub(super) batch: Vec<Digit>,
+    /// What rows of queries differ in that share their keys and values, the last the fastest.
+    pub(super) rows: Vec<Digit>,
+    pub(super) key: Axis,
+    /// What queries and keys are multiplied along.
+    pub(super) depth: (VarId, i64),
+    /// What the values differ in.
+    pub(super) width: (VarId, i64),
+    pub(super) query: Expr,
+    pub(super) keys: Expr,
+    pub(super) values: Expr,
+    /// The product's buffer: what the score is of.
+    pub(super) product: BufferId,
+    pub(super) score: Expr,
+    /// Whether the weights of a row in which all exponentials are 0 are 0.
+    pub(super) is_zero_of_none: bool,
+    /// The weighted sum's buffer, and what is stored of its elements.
+    pub(super) sum: BufferId,
+    pub(super) stores: Vec<Store>,
+}
+
+/// A loop, or a digit of its variable: `scale * index` is its part of the value.
+#[derive(Clone, Debug)]
+pub(super) struct Digit {
+    pub(super) var: VarId,
+    pub(super) extent: Expr,
+    pub(super) scale: i64,
+}
+
+/// `buffer[indices] = value`, over the loops of the result.
+pub(super) struct Store {
+    pub(super) buffer: BufferId,
+    pub(super) indices: Vec<Expr>,
+    pub(super) value: Expr,
+}
+
+/// The product of queries and keys.
+struct Product {
+    buffer: BufferId,
+    place: Vec<Expr>,
+    factors: [Expr; 2],
+    axes: Vec<Axis>,
+    depth: Axis,
+}
+
+/// The rows of scores and their softmax.
+struct Softmax {
+    score: Expr,
+    key: VarId,
+    max: BufferId,
+    exp: Option<Expr>,
+    sum: Option<BufferId>,
+}
+
+/// The sum of weighted values.
+struct Weighted {
+    buffer: BufferId,
+    place: Vec<Expr>,
+    width: Axis,
+    values: Expr,
+    is_zero_of_none: bool,
+}
+
+impl Problem {
+    /// The attention that the front of a task is.
+    pub(super) fn of(task: &Task<'_>) -> Result<Problem, Declined> {
+        let mut reading = Reading::new(task);
+        let product = Product::of(&reading)?;
+        reading.begin(product.buffer, &product.place, product.axes.clone())?;
+        let mut buffers = vec![product.buffer];
+        let mut softmax: Option<Softmax> = None;
+        let mut at = 1;
+        let weighted = loop {
+            let nest = reading.nest(at)?;
+            at += 1;
+            let Some(reduction) = nest.reduction() else {
+                buffers.push(element(&mut reading, &nest)?);
+                continue;
+            };
+            match &mut softmax {
+                None => softmax = Some(Softmax::of(&mut reading, &nest, &reduction)?),
+                Some(known) if known.sum.is_none() => known.add_up(&mut reading, &nest, &reduction)?,
+                Some(known) => break known.weighted(&mut reading, &nest, &reduction)?,
+            }
+            buffers.push(reduction.buffer);
+        };
+        let softmax = softmax.ok_or_else(|| Declined::because("no row has a largest score"))?;
+        let (behind, mut taken) = (at, at);
+        let stores = stores(task, &mut reading, &product, softmax.key, &weighted, &mut taken)?;
+        buffers.extend(stores.1);
+        for buffer in &buffers {
+            if !task.is_temporary(*buffer) || task.is_used_behind(taken, *buffer) {
+                return Err(Declined::because("what is between its statements is used elsewhere"));
+            }
+        }
+        let statements = task.statements.iter().take(taken).map(|one| one.stmt.clone()).collect();
+        assemble(task.func, (product, softmax, weighted), (statements, behind), (buffers, stores.0))
+    }
+
+    /// How many rows there are of each value of the batch.
+    pub(super) fn row_count(&self) -> Expr {
+        count(&self.rows)
+    }
+
+    /// How many values the batch has.
+    pub(super) fn batch_count(&self) -> Expr {
+        count(&self.batch)
+    }
+
+    /// The keys as an `int64`.
+    pub(super) fn key_count(&self) -> Expr {
+        self.key.extent.clone().cast(DType::INT64)
+    }
+}
+
+fn count(digits: &[Digit]) -> Expr {
+    digits.iter().fold(Expr::int(1), |count, digit| count * digit.extent.clone().cast(DType::INT64))
+}
+
+impl Product {
+    fn of(reading: &Reading<'_>) -> Result<Product, Declined> {
+        let nest = reading.nest(0)?;
+        let reduction = nest.reduction().ok_or_else(|| Declined::because("it begins with no sum"))?;
+        let dtype = reading.func().buffer(reduction.buffer).dtype;
+        if reduction.combine != BinaryOp::Add || !is_zero(reduction.init.as_ref()) {
+            return Err(Declined::because("it begins with no sum"));
+        }
+        if !dtype.is_float() || dtype.bits > 32 || dtype.bits < 16 || dtype.lanes != 1 {
+            return Err(Declined::because(format!("it begins with a sum of {dtype}")));
+        }
+        let Expr::Binary { op: BinaryOp::Mul, left, right } = &reduction.value else {
+            return Err(Declined::because("it begins with a sum of no products"));
+        };
+        let (reduced, spatial): (Vec<_>, Vec<_>) = nest.loops.iter().partition(|inner| inner.kind == IterKind::Reduce);
+        let [depth] = &reduced[..] else {
+            return Err(Declined::because("queries and keys are multiplied along several loops or none"));
+        };
+        if spatial.iter().any(|inner| inner.kind != IterKind::Spatial) {
+            return Err(Declined::because("a loop is not for what its block says"));
+        }
+        let axis = |inner: &rx_schedule::accumulate::Loop| Axis { var: inner.var, extent: inner.extent.clone() };
+        Ok(Product {
+            buffer: reduction.buffer,
+            place: reduction.indices.clone(),
+            factors: [(**left).clone(), (**right).clone()],
+            axes: spatial.into_iter().map(axis).collect(),
+            depth: axis(depth),
+        })
+    }
+}
+
+/// Follows a statement that computes elements of others.
+fn element(reading: &mut Reading<'_>, nest: &Nest) -> Result<BufferId, Declined> {
+    let (buffer, place, value) = computed(reading, nest)?;
+    reading.has(buffer, &place, value)?;
+    Ok(buffer)
+}
+
+/// What a statement stores of known elements, and where.
+fn computed(reading: &mut Reading<'_>, nest: &Nest) -> Result<(BufferId, Vec<Expr>, Expr), Declined> {
+    let Stmt::Store { buffer, indices, value, .. } = &nest.body else {
+        return Err(Declined::because("a statement is neither a sum nor a store"));
+    };
+    if nest.init.is_some() || reading.knows(*buffer) || !reading.reads_known(value) {
+        return Err(Declined::because("a statement between has nothing to do with it"));
+    }
+    let bound = reading.bound(nest, value)?;
+    let is_index = |var: VarId| indices.iter().any(|index| matches!(index, Expr::Var { var: of, .. } if *of == var));
+    if !bound.own.is_empty() || !nest.loops.iter().all(|inner| is_index(inner.var)) {
+        return Err(Declined::because("a statement repeats elements"));
+    }
+    let here = |expr: &Expr| reading.here(&bound, expr);
+    Ok((*buffer, indices.iter().map(here).collect(), here(value)))
+}
+
+impl Softmax {
+    /// The first step: each row's largest score.
+    fn of(reading: &mut Reading<'_>, nest: &Nest, reduction: &Reduction) -> Result<Softmax, Declined> {
+        if reduction.combine != BinaryOp::Max || !is_lowest(reduction.init.as_ref()) {
+            return Err(Declined::because("the product is no score of which rows have a largest"));
+        }
+        let (place, score, key) = reduced(reading, nest, reduction)?;
+        reading.is(reduction.buffer, &place);
+        Ok(Softmax { score, key, max: reduction.buffer, exp: None, sum: None })
+    }
+
+    /// The second: the sum of the exponentials.
+    fn add_up(&mut self, reading: &mut Reading<'_>, nest: &Nest, reduction: &Reduction) -> Result<(), Declined> {
+        if reduction.combine != BinaryOp::Add || !is_zero(reduction.init.as_ref()) {
+            return Err(Declined::because("behind the largest scores comes no sum"));
+        }
+        let (place, exp, key) = reduced(reading, nest, reduction)?;
+        if key != self.key || !self.is_exp(&exp) {
+            return Err(Declined::because("what is added up is not the exponentials of the scores less the largest"));
+        }
+        reading.is(reduction.buffer, &place);
+        self.exp = Some(unrounded(&exp));
+        self.sum = Some(reduction.buffer);
+        Ok(())
+    }
+
+    /// Whether it is `exp(score - max)`, the maximum as it is or made finite: 0 where it is −∞.
+    fn is_exp(&self, expr: &Expr) -> bool {
+        let Expr::Call { function: Intrinsic::Exp, args, .. } = unrounded(expr) else { return false };
+        let [Expr::Binary { op: BinaryOp::Sub, left, right }] = &args[..] else { return false };
+        let is_max = |expr: &Expr| loads(expr, self.max);
+        let is_lowest = |expr: &Expr| matches!(expr, Expr::Float { value, .. } if *value == f64::NEG_INFINITY);
+        let is_finite = match chosen(right) {
+            None => is_max(right),
+            Some((at, then, otherwise)) => is_max(at.0) && is_lowest(at.1) && is_zero(Some(then)) && is_max(otherwise),
+        };
+        is_finite && **left == unrounded(&self.score)
+    }
+
+    /// The last: the sum of values, weighted by the exponentials over their sum.
+    fn weighted(&self, reading: &mut Reading<'_>, nest: &Nest, reduction: &Reduction) -> Result<Weighted, Declined> {
+        let declined = |what: &str| Err(Declined::because(what));
+        if reduction.combine != BinaryOp::Add || !is_zero(reduction.init.as_ref()) {
+            return declined("behind the softmax comes no sum");
+        }
+        let Expr::Binary { op: BinaryOp::Mul, left, right } = &reduction.value else {
+            return declined("behind the softmax comes a sum of no products");
+        };
+        let (weight, values) = match (reading.reads_known(left), reading.reads_known(right)) {
+            (true, false) => (left, right),
+            (false, true) => (right, left),
+            _ => return declined("the weights are multiplied by no values"),
+        };
+        let bound = reading.bound(nest, weight)?;
+        let [width] = &bound.own[..] else { return declined("the values differ in several loops or none") };
+        let Some(is_zero_of_none) = self.is_weight(&reading.here(&bound, weight)) else {
+            return declined("the values are not weighted by the softmax");
+        };
+        let is_key = |inner: &rx_schedule::accumulate::Loop| matches!(reading.here(&bound, &reading.func().var_expr(inner.var)), Expr::Var { var, .. } if var == self.key);
+        if !nest.loops.iter().all(|inner| (inner.kind == IterKind::Reduce) == is_key(inner)) {
+            return declined("the values are not added up over the keys");
+        }
+        let here = |expr: &Expr| reading.here(&bound, expr);
+        Ok(Weighted {
+            buffer: reduction.buffer,
+            place: reduction.indices.iter().map(here).collect(),
+            width: width.clone(),
+            values: here(values),
+            is_zero_of_none,
+        })
+    }
+
+    /// Whether an expression is an exponential over the sum of them, and then whether it is 0 where the sum is.
+    fn is_weight(&self, expr: &Expr) -> Option<bool> {
+        let sum = self.sum?;
+        let expr = unrounded(expr);
+        let is_quotient = |expr: &Expr| match expr {
+            Expr::Binary { op: BinaryOp::Div, left, right } => loads(right, sum) && Some(&**left) == self.exp.as_ref(),
+            _ => false,
+        };
+        match chosen(&expr) {
+            None => is_quotient(&expr).then_some(false),
+            Some((at, then, otherwise)) => {
+                let is_none = loads(at.0, sum) && is_zero(Some(at.1)) && is_zero(Some(then));
+                (is_none && is_quotient(otherwise)).then_some(true)
+            }
+        }
+    }
+}
+
+/// Where a reduction of rows stores, the value it reduces, and the axis it reduces over.
+fn reduced(
+    reading: &mut Reading<'_>,
+    nest: &Nest,
+    reduction: &Reduction,
+) -> Result<(Vec<Expr>, Expr, VarId), Declined> {
+    let bound = reading.bound(nest, &reduction.value)?;
+    let over: Vec<Expr> = nest
+        .loops
+        .iter()
+        .filter(|inner| inner.kind == IterKind::Reduce)
+        .map(|inner| reading.here(&bound, &reading.func().var_expr(inner.var)))
+        .collect();
+    let [Expr::Var { var: key, .. }] = over[..] else {
+        return Err(Declined::because("a row is over several loops"));
+    };
+    let place: Vec<Expr> = reduction.indices.iter().map(|index| reading.here(&bound, index)).collect();
+    let is_place = |inner: &rx_schedule::accumulate::Loop| {
+        inner.kind == IterKind::Spatial
+            && reduction.indices.iter().any(|index| matches!(index, Expr::Var { var, .. } if *var == inner.var))
+    };
+    let whole = nest.loops.iter().all(|inner| inner.kind == IterKind::Reduce || is_place(inner));
+    if !bound.own.is_empty() || !whole || place.iter().any(|index| index.uses(key)) {
+        return Err(Declined::because("rows are not reduced to one element each"));
+    }
+    Ok((place, reading.here(&bound, &reduction.value), key))
+}
+
+/// What is stored of the weighted sum's elements: the sum itself, what follows it element by element, or both; and the
+/// buffers between.
+fn stores(
+    task: &Task<'_>,
+    reading: &mut Reading<'_>,
+    product: &Product,
+    key: VarId,
+    weighted: &Weighted,
+    taken: &mut usize,
+) -> Result<(Vec<Store>, Vec<BufferId>), Declined> {
+    let mut axes: Vec<Axis> = product.axes.iter().filter(|axis| axis.var != key).cloned().collect();
+    axes.push(weighted.width.clone());
+    reading.begin(weighted.buffer, &weighted.place, axes)?;
+    if task.statements.iter().take(*taken - 1).any(|one| crate::rules::uses(&one.stmt, weighted.buffer)) {
+        return Err(Declined::because("the result lies where something is read from"));
+    }
+    let value = task.func.load(weighted.buffer, weighted.place.clone());
+    let mut all = vec![Store { buffer: weighted.buffer, indices: weighted.place.clone(), value }];
+    while *taken < task.statements.len() {
+        let Ok(nest) = reading.nest(*taken) else { break };
+        let before = &task.statements[..*taken];
+        let Ok((buffer, indices, value)) = computed(reading, &nest) else { break };
+        if before.iter().any(|one| crate::rules::uses(&one.stmt, buffer)) {
+            break;
+        }
+        reading.has(buffer, &indices, value.clone())?;
+        all.push(Store { buffer, indices, value });
+        *taken += 1;
+    }
+    let is_seen = |store: &Store| !task.is_temporary(store.buffer) || task.is_used_behind(*taken, store.buffer);
+    let (seen, between): (Vec<Store>, Vec<Store>) = all.into_iter().partition(is_seen);
+    Ok((seen, between.into_iter().map(|store| store.buffer).collect()))
+}
+
+/// Puts the parts together: which factor is which, and which loops blocks and rows are.
+fn assemble(
+    func: &PrimFunc,
+    (product, softmax, weighted): (Product, Softmax, Weighted),
+    (statements, behind): (Vec<Stmt>, usize),
+    (kept, stores): (Vec<BufferId>, Vec<Store>),
+) -> Result<Problem, Declined> {
+    let [left, right] = product.factors;
+    let (query, keys) = match (left.uses(softmax.key), right.uses(softmax.key)) {
+        (false, true) => (left, right),
+        (true, false) => (right, left),
+        _ => return Err(Declined::because("the keys are in both factors of the product or in none")),
+    };
+    let constant = |axis: &Axis| match axis.extent.as_int() {
+        Some(extent) if (1..=WIDEST).contains(&extent) => Ok((axis.var, extent)),
+        _ => Err(Declined::because(format!("rows of queries or values are not known to be of 1 to {WIDEST} elements"))),
+    };
+    let (depth, width) = (constant(&product.depth)?, constant(&weighted.width)?);
+    let (mut batch, mut rows, mut key) = (Vec::new(), Vec::new(), None);
+    for axis in product.axes {
+        if axis.var == softmax.key {
+            key = Some(axis);
+            continue;
+        }
+        let Axis { var, extent } = axis;
+        match shared_by(var, &extent, [&keys, &weighted.values]) {
+            Some(0) => rows.push(Digit { var, extent, scale: 1 }),
+            Some(group) => {
+                let constant = |value: i64| Expr::Int { value, dtype: extent.dtype() };
+                let groups = extent.as_int().unwrap_or(group) / group;
+                batch.push(Digit { var, extent: constant(groups), scale: group });
+                rows.push(Digit { var, extent: constant(group), scale: 1 });
+            }
+            None => batch.push(Digit { var, extent, scale: 1 }),
+        }
+    }
+    let key = key.ok_or_else(|| Declined::because("rows of scores are not over the keys"))?;
+    Ok(Problem {
+        func: func.clone(),
+        statements,
+        behind,
+        kept,
+        batch,
+        rows,
+        key,
+        depth,
+        width,
+        query,
+        keys,
+        values: weighted.values,
+        product: product.buffer,
+        score: softmax.score,
+        is_zero_of_none: weighted.is_zero_of_none,
+        sum: weighted.buffer,
+        stores,
+    })
+}
+
+/// How many neighbouring values of a loop share their keys and values: 0 where all do, none where each has its own.
+fn shared_by(var: VarId, extent: &Expr, factors: [&Expr; 2]) -> Option<i64> {
+    let mut group = None;
+    let (mut uses, mut as_group) = (0, 0);
+    for factor in factors {
+        factor.walk(&mut |part| match part {
+            Expr::Var { var: of, .. } if *of == var => uses += 1,
+            Expr::Binary { op: BinaryOp::FloorDiv, left, right } => {
+                let is_var = match &**left {
+                    Expr::Var { var: of, .. } => *of == var,
+                    Expr::Cast { value, .. } => matches!(**value, Expr::Var { var: of, .. } if of == var),
+                    _ => false,
+                };
+                if is_var && let Some(by) = right.as_int() {
+                    as_group += i64::from(group.is_none_or(|known| known == by));
+                    group = Some(by);
+                }
+            }
+            _ => {}
+        });
+    }
+    if uses == 0 {
+        return Some(0);
+    }
+    let group = group.filter(|group| *group > 1 && as_group == uses)?;
+    (extent.as_int()? % group == 0).then_some(group)
+}
+
+/// A choice by whether something equals something: `(a, b)` of `a == b`, what then, and what otherwise.
+fn chosen(expr: &Expr) -> Option<((&Expr, &Expr), &Expr, &Expr)> {
+    let Expr::Select { condition, then, otherwise } = expr else { return None };
+    match &**condition {
+        Expr::Compare { op: CompareOp::Eq, left, right } => Some(((left, right), then, otherwise)),
+        Expr::Compare { op: CompareOp::Ne, left, right } => Some(((left, right), otherwise, then)),
+        _ => None,
+    }
+}
+
+fn loads(expr: &Expr, wanted: BufferId) -> bool {
+    matches!(expr, Expr::Load { buffer, .. } if *buffer == wanted)
+}
+
+fn is_zero(expr: Option<&Expr>) -> bool {
+    matches!(expr, Some(Expr::Float { value, .. }) if *value == 0.0)
+}
+
+/// Whether it is what a maximum of a float dtype begins with: −∞, or the lowest finite value as TVM has it.
+fn is_lowest(expr: Option<&Expr>) -> bool {
+    let Some(Expr::Float { value, dtype }) = expr else { return false };
+    let lowest = match dtype.code {
+        rx_base::dtype::TypeCode::BFloat => -3.389e38,
+        _ if dtype.bits == 16 => -65504.0,
+        _ => -3.4028e38,
+    };
+    *value <= lowest
+}

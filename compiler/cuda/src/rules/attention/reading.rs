@@ -1,0 +1,191 @@
+//! Reading a run of statements as values at one place: what each computes, over the loops of the first.
+
+use crate::rules::{Declined, Task};
+use rustc_hash::FxHashMap;
+use rx_base::DType;
+use rx_schedule::Nest;
+use rx_schedule::scope::Scope;
+use rx_tir::rewrite::{map_expr, map_stmt, substitute};
+use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
+
+/// The largest value that is followed.
+const MAX_PARTS: usize = 2000;
+
+/// A loop of the first statement, by which all others are read.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    pub(super) var: VarId,
+    pub(super) extent: Expr,
+}
+
+/// An element that is known: that of a buffer at the place which all statements are about.
+#[derive(Clone, Debug)]
+struct Known {
+    place: Vec<Expr>,
+    value: Expr,
+}
+
+/// What the elements at one place are.
+pub(super) struct Reading<'t> {
+    task: &'t Task<'t>,
+    scope: Scope,
+    known: FxHashMap<BufferId, Known>,
+    axes: Vec<Axis>,
+}
+
+/// The loops of a statement: those that are axes, as their values; and those that are its own.
+pub(super) struct Bound {
+    values: FxHashMap<VarId, Expr>,
+    pub(super) own: Vec<Axis>,
+}
+
+impl<'t> Reading<'t> {
+    pub(super) fn new(task: &'t Task<'t>) -> Reading<'t> {
+        Reading { task, scope: Scope::new(task.func), known: FxHashMap::default(), axes: Vec::new() }
+    }
+
+    pub(super) fn func(&self) -> &'t PrimFunc {
+        self.task.func
+    }
+
+    /// Forgets what is known and begins with an element of a buffer, at a place over these axes.
+    pub(super) fn begin(&mut self, buffer: BufferId, place: &[Expr], axes: Vec<Axis>) -> Result<(), Declined> {
+        self.known.clear();
+        self.axes = axes;
+        for index in place {
+            let is_axis = |var: VarId| self.axes.iter().any(|axis| axis.var == var);
+            if !matches!(index, Expr::Int { .. }) && !matches!(index, Expr::Var { var, .. } if is_axis(*var)) {
+                return Err(Declined::because("an element's place is computed"));
+            }
+        }
+        for axis in &self.axes {
+            if place.iter().filter(|index| index.uses(axis.var)).count() != 1 {
+                return Err(Declined::because("a loop does not lead to elements of its own"));
+            }
+        }
+        self.is(buffer, place);
+        Ok(())
+    }
+
+    /// From here on the element of a buffer at this place is known as itself.
+    pub(super) fn is(&mut self, buffer: BufferId, place: &[Expr]) {
+        let value = self.func().load(buffer, place.to_vec());
+        self.known.insert(buffer, Known { place: place.to_vec(), value });
+    }
+
+    /// From here on the element of a buffer at this place is known to be a value.
+    pub(super) fn has(&mut self, buffer: BufferId, place: &[Expr], value: Expr) -> Result<(), Declined> {
+        if parts(&value) > MAX_PARTS {
+            return Err(Declined::because("an element's value is too large an expression"));
+        }
+        self.known.insert(buffer, Known { place: place.to_vec(), value });
+        Ok(())
+    }
+
+    pub(super) fn knows(&self, buffer: BufferId) -> bool {
+        self.known.contains_key(&buffer)
+    }
+
+    /// Whether an expression reads an element that is known.
+    pub(super) fn reads_known(&self, expr: &Expr) -> bool {
+        let mut found = false;
+        expr.walk(&mut |part| found |= matches!(part, Expr::Load { buffer, .. } if self.knows(*buffer)));
+        found
+    }
+
+    /// The statement at a place from the task's front: loops around one store, `let`s replaced by their values.
+    pub(super) fn nest(&self, at: usize) -> Result<Nest, Declined> {
+        let mut nest = self.task.nest(at)?;
+        while let Stmt::Let { var, value, body } = nest.body {
+            nest.body = map_stmt(&body, &mut |expr| substitute(expr, &|known| (known == var).then(|| value.clone())));
+        }
+        if nest.predicate.is_some() {
+            return Err(Declined::because("a statement leaves out elements"));
+        }
+        Ok(nest)
+    }
+
+    /// Which axes a nest's loops are, by the known elements that an expression of it reads.
+    pub(super) fn bound(&mut self, nest: &Nest, expr: &Expr) -> Result<Bound, Declined> {
+        let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
+        let mut fits = true;
+        expr.walk(&mut |part| {
+            let Expr::Load { buffer, indices, .. } = part else { return };
+            let Some(known) = self.known.get(buffer) else { return };
+            for (index, place) in indices.iter().zip(&known.place) {
+                match index {
+                    Expr::Var { var, dtype } if nest.loops.iter().any(|inner| inner.var == *var) => {
+                        let value = place.clone().cast(*dtype);
+                        fits &= *values.entry(*var).or_insert_with(|| value.clone()) == value;
+                    }
+                    index => fits &= index == place,
+                }
+            }
+        });
+        let mut own = Vec::new();
+        let mut taken = Vec::new();
+        for inner in &nest.loops {
+            let Some(value) = values.get(&inner.var) else {
+                own.push(Axis { var: inner.var, extent: inner.extent.clone() });
+                continue;
+            };
+            let Some(axis) = self.axis_of(value).cloned() else {
+                return Err(Declined::because("a loop has one value only"));
+            };
+            fits &= self.scope.dim(&axis.extent) == self.scope.dim(&inner.extent) && !taken.contains(&axis.var);
+            taken.push(axis.var);
+        }
+        match fits {
+            true => Ok(Bound { values, own }),
+            false => Err(Declined::because("a statement reads elements at another place than the one it writes")),
+        }
+    }
+
+    fn axis_of(&self, value: &Expr) -> Option<&Axis> {
+        let var = match value {
+            Expr::Var { var, .. } => *var,
+            Expr::Cast { value, .. } => match &**value {
+                Expr::Var { var, .. } => *var,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        self.axes.iter().find(|axis| axis.var == var)
+    }
+
+    /// An expression of a nest over the axes, with known elements replaced by what they are.
+    pub(super) fn here(&self, bound: &Bound, expr: &Expr) -> Expr {
+        let over_axes = substitute(expr, &|var| bound.values.get(&var).cloned());
+        map_expr(&over_axes, &mut |part| match part {
+            Expr::Load { buffer, indices, dtype } => match self.known.get(&buffer) {
+                Some(known) => stored(known.value.clone(), dtype),
+                None => Expr::Load { buffer, indices, dtype },
+            },
+            other => other,
+        })
+    }
+}
+
+/// A value as it is where it was stored: rounded to the buffer's dtype.
+fn stored(value: Expr, dtype: DType) -> Expr {
+    let is_small = dtype.is_float() && dtype.bits < 32;
+    match value {
+        value @ (Expr::Load { .. } | Expr::Cast { .. }) => value,
+        value if is_small => Expr::Cast { dtype, value: Box::new(value) },
+        value => value,
+    }
+}
+
+fn parts(expr: &Expr) -> usize {
+    let mut parts = 0;
+    expr.walk(&mut |_| parts += 1);
+    parts
+}
+
+/// An expression without casts between floats: what it would be without rounding.
+pub(super) fn unrounded(expr: &Expr) -> Expr {
+    map_expr(expr, &mut |part| match part {
+        Expr::Cast { dtype, value } if dtype.is_float() && value.dtype().is_float() => *value,
+        other => other,
+    })
+}

@@ -1,0 +1,183 @@
+//! Attention by threads: each of sixteen side by side has some keys of some rows, and then some elements of their results.
+
+use super::kernel::Attend;
+use super::places::Places;
+use super::template::Template;
+use crate::printer::Kernel;
+
+/// Prints the registers of a thread, and which rows it has.
+pub(super) fn declare(kernel: &mut Kernel<'_>, words: &mut Template) {
+    kernel.need("rx_pack");
+    words.print(
+        kernel,
+        "
+        const int $line_of_16 = threadIdx.x / 16, $lane = threadIdx.x % 16;
+        float $sums[$OWN][$OWN_COLUMNS] = {};
+        ",
+    );
+}
+
+/// Prints the products of the block's queries and the tile of keys.
+pub(super) fn multiply(kernel: &mut Kernel<'_>, words: &mut Template) {
+    words.print(
+        kernel,
+        "
+        // Queries times keys.
+        float $scores[$OWN][$KEYS / 16] = {};
+        #pragma unroll 2
+        for (int $k = 0; $k < $DEPTH; $k += 4) {
+            rx_pack<float, 4> $of_q[$OWN], $of_k[$KEYS / 16];
+            #pragma unroll
+            for (int $i = 0; $i < $OWN; ++$i)
+                $of_q[$i] = *(const rx_pack<float, 4>*)&$tile_q[($line_of_16 * $OWN + $i) * $STRIDE_Q + $k];
+            #pragma unroll
+            for (int $j = 0; $j < $KEYS / 16; ++$j)
+                $of_k[$j] = *(const rx_pack<float, 4>*)&$tile_k[($lane + $j * 16) * $STRIDE_K + $k];
+            #pragma unroll
+            for (int $i = 0; $i < $OWN; ++$i) {
+                #pragma unroll
+                for (int $j = 0; $j < $KEYS / 16; ++$j) {
+                    #pragma unroll
+                    for (int $x = 0; $x < 4; ++$x) $scores[$i][$j] += $of_q[$i].at[$x] * $of_k[$j].at[$x];
+                }
+            }
+        }
+        ",
+    );
+}
+
+/// Prints the scores, and their softmax as far as it is known; the exponentials go to shared memory.
+pub(super) fn soften(
+    kernel: &mut Kernel<'_>,
+    words: &mut Template,
+    attend: &Attend,
+    places: &Places<'_>,
+) -> Result<(), String> {
+    words.print(
+        kernel,
+        "
+        // Scores and their exponentials; what was added up before is carried over to the larger maximum.
+        #pragma unroll
+        for (int $i = 0; $i < $OWN; ++$i) {
+        ",
+    );
+    kernel.indent();
+    words.print(
+        kernel,
+        "
+        const long long $row = $row0 + $line_of_16 * $OWN + $i;
+        float $top = -RX_INFINITY;
+        ",
+    );
+    places.at_row(kernel, words, "row")?;
+    words.print(
+        kernel,
+        "
+        #pragma unroll
+        for (int $j = 0; $j < $KEYS / 16; ++$j) {
+            const long long $key = $key0 + $lane + $j * 16;
+            float& $product = $scores[$i][$j];
+        ",
+    );
+    kernel.indent();
+    attend.score(kernel, words)?;
+    words.print(
+        kernel,
+        "
+        $product = $score;
+        $top = fmaxf($top, $score);
+        ",
+    );
+    kernel.close();
+    words.print(
+        kernel,
+        "
+        #pragma unroll
+        for (int $x = 1; $x < 16; $x *= 2) $top = fmaxf($top, __shfl_xor_sync(0xffffffffu, $top, $x));
+        ",
+    );
+    attend.carry_over(kernel, words);
+    words.print(
+        kernel,
+        "
+        #pragma unroll
+        for (int $j = 0; $j < $OWN_COLUMNS; ++$j) $sums[$i][$j] *= $carried;
+        #pragma unroll
+        for (int $j = 0; $j < $KEYS / 16; ++$j) {
+            const float $exp = rx_exp2(($scores[$i][$j] - $base) * $LOG2E);
+            $total[$i] += $exp;
+            $tile_p[($line_of_16 * $OWN + $i) * $STRIDE_P + $lane + $j * 16] = $exp;
+        }
+        ",
+    );
+    kernel.close();
+    Ok(())
+}
+
+/// Prints the sum of the tile of values, weighted.
+pub(super) fn weigh(kernel: &mut Kernel<'_>, words: &mut Template) {
+    words.print(
+        kernel,
+        "
+        // Weights times values.
+        #pragma unroll 1
+        for (int $k = 0; $k < $KEYS; $k += 4) {
+            rx_pack<float, 4> $of_p[$OWN];
+            #pragma unroll
+            for (int $i = 0; $i < $OWN; ++$i)
+                $of_p[$i] = *(const rx_pack<float, 4>*)&$tile_p[($line_of_16 * $OWN + $i) * $STRIDE_P + $k];
+            #pragma unroll
+            for (int $x = 0; $x < 4; ++$x) {
+                #pragma unroll
+                for (int $j = 0; $j < $OWN_COLUMNS / $PACK; ++$j) {
+                    const rx_pack<float, $PACK> $of_v =
+                        *(const rx_pack<float, $PACK>*)&$tile_v[($k + $x) * $STRIDE_V + ($j * 16 + $lane) * $PACK];
+                    #pragma unroll
+                    for (int $i = 0; $i < $OWN; ++$i) {
+                        #pragma unroll
+                        for (int $y = 0; $y < $PACK; ++$y) $sums[$i][$j * $PACK + $y] += $of_p[$i].at[$x] * $of_v.at[$y];
+                    }
+                }
+            }
+        }
+        ",
+    );
+}
+
+/// Prints what is done with the sums.
+pub(super) fn finish(
+    kernel: &mut Kernel<'_>,
+    words: &mut Template,
+    attend: &Attend,
+    places: &Places<'_>,
+) -> Result<(), String> {
+    words.print(
+        kernel,
+        "
+        #pragma unroll
+        for (int $i = 0; $i < $OWN; ++$i) {
+            const long long $row = $row0 + $line_of_16 * $OWN + $i;
+            float $whole = $total[$i];
+            #pragma unroll
+            for (int $x = 1; $x < 16; $x *= 2) $whole += __shfl_xor_sync(0xffffffffu, $whole, $x);
+            if ($row >= $rows) continue;
+        ",
+    );
+    kernel.indent();
+    attend.row_done(kernel, words, places)?;
+    words.print(
+        kernel,
+        "
+        #pragma unroll
+        for (int $j = 0; $j < $OWN_COLUMNS; ++$j) {
+            const long long $column = ($j / $PACK * 16 + $lane) * $PACK + $j % $PACK;
+            if ($column >= $COLUMNS) continue;
+            const float $value = $sums[$i][$j]$SHARE;
+        ",
+    );
+    kernel.indent();
+    attend.column_done(kernel, words)?;
+    kernel.close();
+    kernel.close();
+    Ok(())
+}

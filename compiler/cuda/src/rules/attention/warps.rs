@@ -1,0 +1,184 @@
+//! Attention on tensor cores, as FlashAttention-2 has it (Dao 2023): a warp has some rows, whose products and weights stay in
+//! its registers. The accumulators of `mma.sync` m16n8 side by side are the left operand of the next one, so weights need no
+//! shared memory (PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type").
+
+use super::kernel::Attend;
+use super::places::Places;
+use super::template::Template;
+use crate::printer::Kernel;
+
+/// Prints the registers of a thread, and which rows it has.
+pub(super) fn declare(kernel: &mut Kernel<'_>, words: &mut Template) {
+    words.print(
+        kernel,
+        "
+        const int $warp = threadIdx.x / 32, $lane = threadIdx.x % 32;
+        float $sums[$FRAGMENTS][$WIDTH / 8][4] = {};
+        ",
+    );
+}
+
+/// Prints the products of the block's queries and the tile of keys.
+pub(super) fn multiply(kernel: &mut Kernel<'_>, words: &mut Template) {
+    kernel.need("rx_ldmatrix");
+    words.print(
+        kernel,
+        "
+        // Queries times keys.
+        float $scores[$FRAGMENTS][$KEYS / 8][4] = {};
+        #pragma unroll
+        for (int $k = 0; $k < $DEPTH / 16; ++$k) {
+            unsigned $of_q[$FRAGMENTS][4];
+            #pragma unroll
+            for (int $i = 0; $i < $FRAGMENTS; ++$i)
+                rx_ldmatrix($of_q[$i], &$tile_q[(($warp * $FRAGMENTS + $i) * 16 + $lane % 16) * $STRIDE_Q + $k * 16 + $lane / 16 * 8]);
+            #pragma unroll
+            for (int $j = 0; $j < $KEYS / 16; ++$j) {
+                unsigned $of_k[4];
+                rx_ldmatrix($of_k, &$tile_k[($j * 16 + $lane / 16 * 8 + $lane % 8) * $STRIDE_K + $k * 16 + $lane / 8 % 2 * 8]);
+                #pragma unroll
+                for (int $i = 0; $i < $FRAGMENTS; ++$i) {
+                    $MMA($scores[$i][2 * $j], $of_q[$i], $of_k);
+                    $MMA($scores[$i][2 * $j + 1], $of_q[$i], $of_k + 2);
+                }
+            }
+        }
+        ",
+    );
+}
+
+/// Prints the scores, and their softmax as far as it is known.
+pub(super) fn soften(
+    kernel: &mut Kernel<'_>,
+    words: &mut Template,
+    attend: &Attend,
+    places: &Places<'_>,
+) -> Result<(), String> {
+    words.print(
+        kernel,
+        "
+        // Scores and their exponentials; what was added up before is carried over to the larger maximum.
+        #pragma unroll
+        for (int $i = 0; $i < $FRAGMENTS * 2; ++$i) {
+        ",
+    );
+    kernel.indent();
+    words.print(
+        kernel,
+        "
+        const long long $row = $row0 + ($warp * $FRAGMENTS * 2 + $i) * 8 + $lane / 4;
+        float $top = -RX_INFINITY;
+        ",
+    );
+    places.at_row(kernel, words, "row")?;
+    words.print(
+        kernel,
+        "
+        #pragma unroll
+        for (int $j = 0; $j < $KEYS / 4; ++$j) {
+            const long long $key = $key0 + ($j / 2 * 8 + $lane % 4 * 2 + $j % 2);
+            float& $product = $scores[$i / 2][$j / 2][$i % 2 * 2 + $j % 2];
+        ",
+    );
+    kernel.indent();
+    attend.score(kernel, words)?;
+    words.print(
+        kernel,
+        "
+        $product = $score;
+        $top = fmaxf($top, $score);
+        ",
+    );
+    kernel.close();
+    words.print(
+        kernel,
+        "
+        $top = fmaxf($top, __shfl_xor_sync(0xffffffffu, $top, 1));
+        $top = fmaxf($top, __shfl_xor_sync(0xffffffffu, $top, 2));
+        ",
+    );
+    attend.carry_over(kernel, words);
+    words.print(
+        kernel,
+        "
+        #pragma unroll
+        for (int $j = 0; $j < $WIDTH / 4; ++$j) $sums[$i / 2][$j / 2][$i % 2 * 2 + $j % 2] *= $carried;
+        #pragma unroll
+        for (int $j = 0; $j < $KEYS / 4; ++$j) {
+            float& $exp = $scores[$i / 2][$j / 2][$i % 2 * 2 + $j % 2];
+            $exp = rx_exp2(($exp - $base) * $LOG2E);
+            $total[$i] += $exp;
+        }
+        ",
+    );
+    kernel.close();
+    Ok(())
+}
+
+/// Prints the sum of the tile of values, weighted.
+pub(super) fn weigh(kernel: &mut Kernel<'_>, words: &mut Template) {
+    words.print(
+        kernel,
+        "
+        // Weights times values.
+        #pragma unroll
+        for (int $k = 0; $k < $KEYS / 16; ++$k) {
+            unsigned $of_p[$FRAGMENTS][4];
+            #pragma unroll
+            for (int $i = 0; $i < $FRAGMENTS; ++$i) {
+                #pragma unroll
+                for (int $j = 0; $j < 4; ++$j)
+                    $of_p[$i][$j] = $PAIR($scores[$i][2 * $k + $j / 2][$j % 2 * 2], $scores[$i][2 * $k + $j / 2][$j % 2 * 2 + 1]);
+            }
+            #pragma unroll
+            for (int $j = 0; $j < $WIDTH / 16; ++$j) {
+                unsigned $of_v[4];
+                rx_ldmatrix_transposed($of_v, &$tile_v[($k * 16 + $lane % 16) * $STRIDE_V + $j * 16 + $lane / 16 * 8]);
+                #pragma unroll
+                for (int $i = 0; $i < $FRAGMENTS; ++$i) {
+                    $MMA($sums[$i][2 * $j], $of_p[$i], $of_v);
+                    $MMA($sums[$i][2 * $j + 1], $of_p[$i], $of_v + 2);
+                }
+            }
+        }
+        ",
+    );
+}
+
+/// Prints what is done with the sums.
+pub(super) fn finish(
+    kernel: &mut Kernel<'_>,
+    words: &mut Template,
+    attend: &Attend,
+    places: &Places<'_>,
+) -> Result<(), String> {
+    words.print(
+        kernel,
+        "
+        #pragma unroll
+        for (int $i = 0; $i < $FRAGMENTS * 2; ++$i) {
+            const long long $row = $row0 + ($warp * $FRAGMENTS * 2 + $i) * 8 + $lane / 4;
+            float $whole = $total[$i];
+            $whole += __shfl_xor_sync(0xffffffffu, $whole, 1);
+            $whole += __shfl_xor_sync(0xffffffffu, $whole, 2);
+            if ($row >= $rows) continue;
+        ",
+    );
+    kernel.indent();
+    attend.row_done(kernel, words, places)?;
+    words.print(
+        kernel,
+        "
+        #pragma unroll
+        for (int $j = 0; $j < $WIDTH / 4; ++$j) {
+            const long long $column = $j / 2 * 8 + $lane % 4 * 2 + $j % 2;
+            if ($column >= $COLUMNS) continue;
+            const float $value = $sums[$i / 2][$j / 2][$i % 2 * 2 + $j % 2]$SHARE;
+        ",
+    );
+    kernel.indent();
+    attend.column_done(kernel, words)?;
+    kernel.close();
+    kernel.close();
+    Ok(())
+}
