@@ -1,5 +1,5 @@
 use super::module;
-use crate::rules::Target;
+use crate::rules::{RuleOrder, Target};
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_tir::{BinaryOp, Expr, KernelBuilder};
@@ -17,7 +17,9 @@ fn a_matrix_product_reads_like_its_loops() {
         let a = builder.load(a, &[at[0].clone(), k[0].clone()]);
         (at.to_vec(), a * builder.load(b, &[k[0].clone(), at[1].clone()]))
     });
-    let source = module(&[&builder.finish()], &Target::default()).unwrap_or_else(|error| panic!("{error}"));
+    let rules = RuleOrder::of(["fallback"]).unwrap_or_else(|error| panic!("{error}"));
+    let source =
+        module(&[&builder.finish()], &Target { rules, ..Target::default() }).unwrap_or_else(|error| panic!("{error}"));
     let expected = "\
 // CUDA C by rx. It needs no header.
 

@@ -45,7 +45,7 @@ impl Printer<'_, '_, '_> {
         let ctype = self.kernel.ctype(stage.target.dtype)?;
         let own = self.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
         self.kernel.line("#pragma unroll");
-        self.kernel.open(&format!("for (int by = {}; by > 0; by /= 2)", lanes / 2));
+        self.kernel.open(&format!("for (int by = {}; by > 0; by /= 2) {{", lanes / 2));
         let (to, from) = match ctype {
             "bool" | "signed char" | "unsigned char" | "short" | "unsigned short" => ("(int)", format!("({ctype})")),
             _ => ("", String::new()),
@@ -87,7 +87,7 @@ impl Printer<'_, '_, '_> {
         };
         self.kernel.line(&format!("{own} = {};", element("0")));
         self.kernel.line("#pragma unroll");
-        self.kernel.open(&format!("for (int at = 1; at < {count}; ++at)"));
+        self.kernel.open(&format!("for (int at = 1; at < {count}; ++at) {{"));
         self.kernel.name_value(stage.other, &element("at"));
         self.combine(stage, *combine, &self.stages.func.var_expr(stage.other))?;
         self.kernel.close();
