@@ -7,7 +7,6 @@ mod case;
 mod choices;
 mod compiled;
 mod corpus;
-mod cubin;
 mod device;
 mod nvrtc;
 mod operators;

@@ -1,9 +1,9 @@
 //! Functions that the rules for rows, columns, elements and permutations take, each with the rule that must take it.
 
 use crate::case::Case;
-use crate::cubin::resources;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
+use rx_cuda::images::resources::of as resources;
 use rx_cuda::nvrtc::{Output, compile};
 use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, KernelBuilder, PrimFunc};
 

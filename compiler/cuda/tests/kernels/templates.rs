@@ -1,9 +1,9 @@
 //! The templates of products: what each needs of a device, and how its text reads.
 
 use crate::case::Case;
-use crate::cubin::resources;
 use crate::products::{Behind, Product, product, small_device};
 use rx_base::DType;
+use rx_cuda::images::resources::of as resources;
 use rx_cuda::nvrtc::{Output, compile, probe};
 use rx_cuda::rules::Target;
 use std::fmt::Write as _;
@@ -71,14 +71,6 @@ fn templates() -> Vec<Template> {
     templates
 }
 
-/// Blocks of a kernel that a multiprocessor has at once: as many as its registers (65,536, given out to warps by 256), its
-/// shared memory (1 KiB more for each block) and its 2048 threads allow.
-fn blocks(arch: u32, threads: u32, registers: u32, shared: u32) -> u32 {
-    let shared_bytes = if arch >= 90 { 228 << 10 } else { 164 << 10 };
-    let of_warp = (registers * 32).next_multiple_of(256);
-    (65_536 / of_warp / (threads / 32)).min(shared_bytes / (shared + 1024)).min(2048 / threads).min(32)
-}
-
 const HEAD: &str = "\
 # Templates of matrix products and attention in CUDA
 
@@ -99,7 +91,7 @@ fn line(template: &Template) -> String {
         let cubin = compile(&source.text, arch, Output::Cubin).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
         let found = resources(&cubin)[&kernel.name];
         assert_eq!(found.local_bytes, 0, "{}: registers that do not fit", template.name);
-        (found.registers, blocks(arch, threads, found.registers, shared))
+        (found.registers, found.occupancy(arch, threads, shared).map_or(0, |fit| fit.blocks))
     });
     let per_byte = template.warp.map_or("-".to_owned(), |[rows, columns, bytes]| {
         format!("{:.1}", (2 * rows * columns) as f64 / ((rows + columns) * bytes) as f64)
