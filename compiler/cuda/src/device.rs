@@ -4,8 +4,8 @@
 //! show when a buffer is read or [`Module::finish`] is called. What is asked of the driver is a trait ([`driver::Driver`]), so that all but
 //! the calls themselves is tested without a device ([`recorder::Recorder`]).
 //!
-//! - Memory that nobody needs any more is kept for the next who asks ([`memory`]).
-//! - A sequence of launches that repeats is captured once as a CUDA graph and replayed ([`queue`]).
+//! - Memory that nobody needs any more is kept for the next who asks (`memory`).
+//! - A sequence of launches that repeats is captured once as a CUDA graph and replayed (`queue`).
 //! - After a failure that ends the driver's context every call says so at once; the process and the CPU are as usable as before.
 
 mod core;
