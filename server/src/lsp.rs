@@ -92,11 +92,13 @@ pub struct Writing {
 pub struct Preferences {
     /// What inlay hints show.
     pub hints: rx_ide::HintParts,
+    /// Whether runs on a GPU are offered.
+    pub gpu: bool,
 }
 
 impl Default for Preferences {
     fn default() -> Preferences {
-        Preferences { hints: rx_ide::HintParts { shapes: true, dtypes: true } }
+        Preferences { hints: rx_ide::HintParts { shapes: true, dtypes: true }, gpu: crate::run::gpu::has_driver() }
     }
 }
 

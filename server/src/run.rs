@@ -7,6 +7,7 @@
 //! [`crate::event::Event::Stage`] get here: opening and checking do not.
 
 pub mod child;
+pub mod gpu;
 pub mod observed;
 pub mod registry;
 pub mod stage;

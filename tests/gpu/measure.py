@@ -2,7 +2,7 @@
 
 usage: measure.py kernels RXRUN FOLDER            the rows of kernels.py
        measure.py models  RXRUN FOLDER MODELS     models beside their recorded results, and whole models at batch 1 and 32
-       measure.py programs FOLDER                 writes the rows' programs and runs nothing
+       measure.py programs FOLDER [MODELS]        writes the rows' programs, and the models', and runs nothing
 
 Needs nothing but Python. Times are the device's own, by events around a run; runs repeat, so that they are replays of one CUDA graph.
 """
@@ -16,25 +16,27 @@ import time
 from collections.abc import Iterator
 
 from kernels import ROWS
+from variants import variant
 
 REPEAT = 30
 
 # Programs with recorded inputs and results beside them.
 CHECKED = "s_resnet s_resnet_dyn s_mobilenet_v2 s_unet s_dcgan s_bert s_vit s_gpt2_dyn s_llama_dyn s_lstm onnx_s_resnet".split()
 
-# Whole models, their values drawn from the seed: name, and the dims of each run. Batch 32 where the program leaves its batch open; the others
-# have batch 1 in their text.
+# Whole models, their values drawn from the seed: name, dims of programs that leave some open, batch and dtype. Transformers whose batch is
+# 1 in their text stay at it: their reshapes do not say which 1 is the batch.
 WHOLE = [
-    ("resnet18", {}),
-    ("resnet50", {}),
-    ("mobilenet_v2", {}),
-    ("vit_b_16", {}),
-    ("bert_base", {}),
-    ("gpt2", {}),
-    ("resnet18_dynbatch", {"s77": 1}),
-    ("resnet18_dynbatch", {"s77": 32}),
+    *((name, {}, 1, dtype) for name in ("resnet50", "vit_b_16", "bert_base", "gpt2") for dtype in ("float32", "tf32", "bfloat16")),
+    *(("resnet50", {}, 32, dtype) for dtype in ("float32", "tf32", "bfloat16")),
+    ("resnet18", {}, 1, "float32"),
+    ("mobilenet_v2", {}, 1, "float32"),
+    ("mobilenet_v2", {}, 32, "bfloat16"),
+    ("densenet121", {}, 1, "float32"),
+    ("resnet18_dynbatch", {"s77": 1}, 1, "float32"),
+    ("resnet18_dynbatch", {"s77": 32}, 1, "float32"),
+    ("gpt2_dyn", {"s95": 32, "s75": 64}, 1, "bfloat16"),
     # Sixteen gigabytes drawn from the seed: the last, since it may take all the time that is left.
-    ("nn_llama3_8b_32l_f16", {"batch": 1, "seq": 1}),
+    ("nn_llama3_8b_32l_f16", {"batch": 1, "seq": 1}, 1, "float16"),
 ]
 
 
@@ -79,7 +81,7 @@ def kernels(rxrun: str, folder: pathlib.Path) -> Iterator[dict]:
     """The rows of the kernel table; the first compile of each goes into an empty cache, so that it is the compiler's time."""
     for row, path in zip(ROWS, programs(folder)):
         command = [rxrun, str(path), "--isolated", "--device", "cuda", "--repeat", str(REPEAT), "--format", "json"]
-        told, error = events(command, 60, str(folder / "cache"))
+        told, error = events([*command, *exactness(row.dtype)], 60, str(folder / "cache"))
         line = {"group": "table", "case": row.name, "dtype": row.dtype, "ok": error is None, "error": error}
         line |= {"bytes": row.bytes, "operations": row.operations, "floor_us": row.floor_us}
         line |= {"of_floor": row.of_floor, "of_peer": row.of_peer}
@@ -96,18 +98,34 @@ def models(rxrun: str, folder: pathlib.Path, where: pathlib.Path) -> Iterator[di
         told, error = events([*command, "--format", "json"], 60)
         line = {"group": "models", "case": name, "ok": error is None, "error": error}
         yield line | {"compared": told.get("compared", {}).get("text")} | measured(told)
-    for name, dims in WHOLE:
-        program = where / f"{name}.rx"
-        if not program.exists():
+    for name, dims, batch, dtype in WHOLE:
+        program = written(folder, where, name, batch, dtype)
+        if program is None:
             continue
-        words = [word for dim, value in dims.items() for word in ("--dim", f"{dim}={value}")]
+        words = [word for dim, value in dims.items() for word in ("--dim", f"{dim}={value}")] + exactness(dtype)
         command = [rxrun, str(program), "--isolated", *words, "--device", "cuda", "--repeat", str(REPEAT), "--format", "json"]
         cache = str(folder / "cache-models")
         cold, error = events(command, 90, cache)
         warm = events([*command, "--max-rounds", "1"], 90, cache)[0] if error is None else {}
-        case = " ".join([name, *(f"{dim}={value}" for dim, value in dims.items())])
-        line = {"group": "speed", "case": case, "ok": error is None, "error": error} | measured(cold)
+        case = " ".join([name, *([f"batch {batch}"] if batch > 1 else []), *(f"{dim}={value}" for dim, value in dims.items())])
+        line = {"group": "speed", "case": case, "dtype": dtype, "ok": error is None, "error": error} | measured(cold)
         yield line | {"warm_build_seconds": warm.get("built", {}).get("seconds")}
+
+
+def exactness(dtype: str) -> list[str]:
+    """The option that lets products round their factors."""
+    return ["--tf32"] if dtype == "tf32" else []
+
+
+def written(folder: pathlib.Path, where: pathlib.Path, name: str, batch: int, dtype: str) -> pathlib.Path | None:
+    """A model's program at a batch and in a dtype; none where the model is not there."""
+    program = where / f"{name}.rx"
+    if not program.exists():
+        return None
+    path = folder / f"{name}-{batch}-{dtype}.rx"
+    text = program.read_text(encoding="utf-8")
+    path.write_text(text if name.endswith("_f16") else variant(text, batch, dtype), encoding="utf-8")
+    return path
 
 
 def programs(folder: pathlib.Path) -> list[pathlib.Path]:
@@ -125,7 +143,10 @@ def main() -> int:
     start = time.monotonic()
     what = sys.argv[1]
     if what == "programs":
-        programs(pathlib.Path(sys.argv[2]))
+        folder = pathlib.Path(sys.argv[2])
+        programs(folder)
+        for name, _, batch, dtype in WHOLE if len(sys.argv) > 3 else []:
+            written(folder, pathlib.Path(sys.argv[3]), name, batch, dtype)
         return 0
     rxrun, folder = sys.argv[2], pathlib.Path(sys.argv[3])
     lines = kernels(rxrun, folder) if what == "kernels" else models(rxrun, folder, pathlib.Path(sys.argv[4]))

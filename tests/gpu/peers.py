@@ -1,9 +1,14 @@
-"""The rows of the kernel table by PyTorch: eager, as a CUDA graph, compiled, and compiled as a CUDA graph. A line of JSON each.
+"""The rows of the kernel table and whole models by PyTorch: eager, as a CUDA graph, compiled, and compiled as a CUDA graph. A line of
+JSON each.
 
-usage: peers.py [SECONDS]      ends after so many; what is left out says so. Needs torch with a CUDA device; without one it says so and ends with 2.
+usage: peers.py [SECONDS [SECONDS]]      ends the rows, and the models, after so many; what is left out says so.
+
+Needs torch with a CUDA device; without one it says so and ends with 2. The models' modules are those of tests/bench/networks.py, which need
+torchvision and transformers: one that cannot be made says why.
 """
 
 import json
+import pathlib
 import statistics
 import sys
 import time
@@ -50,7 +55,8 @@ def as_graph(work):
 
 def measure(row: Row, is_compiled: bool) -> dict:
     """The times of a row."""
-    dtype = getattr(torch, row.dtype)
+    dtype = getattr(torch, row.element)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = row.dtype == "tf32"
     values = [torch.randn(shape, device="cuda", dtype=dtype) for shape in row.params.values()]
     # The program's text is this repository's own.
     function = eval(f"lambda {', '.join(row.params)}: {row.torch}", {"torch": torch, "F": F})
@@ -64,13 +70,49 @@ def measure(row: Row, is_compiled: bool) -> dict:
     return fields
 
 
+def models(seconds: float) -> list[dict]:
+    """The times of whole models at batch 1, in three dtypes."""
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "bench"))
+    end = time.monotonic() + seconds
+    lines = []
+    for name in ("resnet50", "vit_b_16", "bert_base", "gpt2_dyn"):
+        for dtype in ("float32", "tf32", "bfloat16"):
+            line = {"group": "peers", "case": "gpt2" if name == "gpt2_dyn" else name, "dtype": dtype, "torch": torch.__version__}
+            lines.append(line)
+            if time.monotonic() > end:
+                line["left_out"] = "time"
+                continue
+            try:
+                line |= measure_model(name, dtype)
+            except Exception as problem:
+                line["error"] = f"{type(problem).__name__}: {problem}"[:200]
+            torch.cuda.empty_cache()
+    return lines
+
+
+def measure_model(name: str, dtype: str) -> dict:
+    """The times of a model, in microseconds."""
+    from networks import MODELS
+
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = dtype == "tf32"
+    module, inputs = MODELS[name]()
+    element = torch.bfloat16 if dtype == "bfloat16" else torch.float32
+    module = module.eval().to("cuda", element)
+    inputs = [value[:1].cuda().to(element) if value.is_floating_point() else value[:1].cuda() for value in inputs]
+    with torch.no_grad():
+        fields = {"eager_us": microseconds(lambda: module(*inputs))}
+        fields["eager_graph_us"] = microseconds(as_graph(lambda: module(*inputs)))
+        torch._dynamo.reset()
+        compiled = torch.compile(module, dynamic=False)
+        fields["compiled_graph_us"] = microseconds(as_graph(lambda: compiled(*inputs)))
+    return fields
+
+
 def main() -> int:
     if not torch.cuda.is_available():
         print("no CUDA device for torch", file=sys.stderr)
         return 2
     end = time.monotonic() + float(sys.argv[1] if len(sys.argv) > 1 else 150)
-    # Fp32 is fp32, on both sides.
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
     lines = [{"group": "peers", "case": row.name, "dtype": row.dtype, "torch": torch.__version__} for row in ROWS]
     for is_compiled in (False, True):
@@ -84,7 +126,9 @@ def main() -> int:
                 line.setdefault("error", f"{type(problem).__name__}: {problem}"[:200])
             torch.cuda.empty_cache()
     for line in lines:
-        print(json.dumps(line))
+        print(json.dumps(line), flush=True)
+    for line in models(float(sys.argv[2]) if len(sys.argv) > 2 else 120):
+        print(json.dumps(line), flush=True)
     return 0
 
 

@@ -20,7 +20,7 @@ status=0
 
 if ! command -v nvidia-smi >/dev/null || ! nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; then
     # What does not need one is tried all the same.
-    python3 tests/gpu/measure.py programs "$folder/rows" || exit 1
+    python3 tests/gpu/measure.py programs "$folder/rows" ${RX_MODELS:+"$RX_MODELS"} || exit 1
     echo "no CUDA device: nothing was run"
     exit 2
 fi
@@ -53,7 +53,7 @@ if [[ -n ${RX_MODELS:-} ]]; then
 fi
 
 echo "== PyTorch"
-timeout 120 "${RX_TORCH:-python3}" tests/gpu/peers.py 100 >>"$lines" || echo "no times of PyTorch"
+timeout 120 "${RX_TORCH:-python3}" tests/gpu/peers.py 60 50 >>"$lines" || echo "no times of PyTorch"
 
 python3 tests/gpu/table.py "$lines" "$folder/report.json" | tee "$folder/report.txt"
 [[ ${PIPESTATUS[0]} == 0 ]] || status=1

@@ -44,15 +44,24 @@ def kernel_table(rows: list[dict]) -> None:
         )
 
 
-def model_table(lines: list[dict]) -> None:
-    print(f"\n{'model':32} {'device µs':>10} {'run µs':>10} {'kernels':>8} {'cold s':>8} {'warm s':>8} {'MiB':>8}")
+def model_table(lines: list[dict], peers: dict[tuple[str, str], dict]) -> None:
+    head = ["device µs", "run µs", "compiled", "of it", "kernels", "cold s", "warm s", "MiB"]
+    print(f"\n{'model':32} {'dtype':9}" + "".join(f" {word:>9}" for word in head))
     for line in lines:
-        size = line.get("device_bytes")
-        print(
-            f"{line['case']:32} {shown(line.get('device_us')):>10} {shown(line.get('run_us')):>10} {line.get('kernels') or '-':>8} "
-            f"{shown(line.get('build_seconds'), 2):>8} {shown(line.get('warm_build_seconds'), 2):>8} "
-            f"{shown(size / 2**20 if size else None, 0):>8}"
-        )
+        size, own = line.get("device_bytes"), line.get("device_us")
+        compiled = peers.get((line["case"], line["dtype"]), {}).get("compiled_graph_us")
+        line["of_compiled"] = own / compiled if own and compiled else None
+        cells = [
+            shown(own),
+            shown(line.get("run_us")),
+            shown(compiled),
+            shown(line["of_compiled"], 2),
+            str(line.get("kernels") or "-"),
+            shown(line.get("build_seconds"), 2),
+            shown(line.get("warm_build_seconds"), 2),
+            shown(size / 2**20 if size else None, 0),
+        ]
+        print(f"{line['case']:32} {line['dtype']:9}" + "".join(f" {cell:>9}" for cell in cells))
 
 
 def main() -> int:
@@ -70,7 +79,7 @@ def main() -> int:
     if rows:
         kernel_table(rows)
     if "speed" in groups:
-        model_table(groups["speed"])
+        model_table(groups["speed"], {(line["case"], line["dtype"]): line for line in groups.get("peers", [])})
     failed = [case for cases in checked.values() for case in cases if not case["ok"]]
     for case in failed:
         print(f"FAILED {case['group']}: {case['case']}: {case['error']}")

@@ -207,11 +207,55 @@ fn image(part: &Part, arch: u32, version: (i32, i32), kept: &Kept) -> Result<Ima
         return Ok(Image { code, kernels: part.kernels.clone(), was_kept: true });
     }
     let code = match nvrtc::compile(&part.text, arch, Output::Cubin) {
-        Ok(cubin) => cubin,
+        Ok(cubin) => without_spills(&part.text, arch, cubin),
         Err(error) => ptx(&part.text, arch, error)?,
     };
     kept.put(&key, &code);
     Ok(Image { code, kernels: part.kernels.clone(), was_kept: false })
+}
+
+/// Where kernels spill, the compiler has kept registers for more blocks than they are launched for: it is told that one is
+/// enough, and what it makes then is taken where it spills less. Kernels that do not spill are left as they are, since fewer
+/// registers mean more blocks at a time.
+fn without_spills(text: &str, arch: u32, cubin: Vec<u8>) -> Vec<u8> {
+    let spilling = |cubin: &[u8]| -> BTreeMap<String, u32> {
+        resources::of(cubin)
+            .into_iter()
+            .filter(|(_, needs)| needs.spills > 0)
+            .map(|(name, needs)| (name, needs.spills))
+            .collect()
+    };
+    let before = spilling(&cubin);
+    if before.is_empty() {
+        return cubin;
+    }
+    let again = nvrtc::compile(&with_all_registers(text, &before), arch, Output::Cubin);
+    match again {
+        Ok(again) if spilling(&again).values().sum::<u32>() < before.values().sum() => again,
+        _ => cubin,
+    }
+}
+
+/// The text with kernels of these names launched for one block of a multiprocessor, where it does not say how many.
+fn with_all_registers(text: &str, names: &BTreeMap<String, u32>) -> String {
+    const BOUND: &str = "__launch_bounds__(";
+    let mut changed = String::with_capacity(text.len());
+    for (at, piece) in text.split(BOUND).enumerate() {
+        if at > 0 {
+            changed.push_str(BOUND);
+        }
+        let bound = piece.split_once(')').filter(|(bound, rest)| {
+            let name = rest.trim_start().split('(').next().unwrap_or_default();
+            at > 0 && !bound.contains(',') && names.contains_key(name)
+        });
+        match bound {
+            Some((bound, rest)) => {
+                let _ = write!(changed, "{bound}, 1){rest}");
+            }
+            None => changed.push_str(piece),
+        }
+    }
+    changed
 }
 
 /// For a device newer than NVRTC: text that the driver compiles. Where that is refused too, the first error stands.
@@ -227,7 +271,7 @@ fn ptx(text: &str, arch: u32, error: NvrtcError) -> Result<Vec<u8>, NvrtcError> 
 /// What an image depends on: the text, the architecture, the compiler and how it is asked ([`nvrtc::OPTIONS`]).
 fn key(text: &str, arch: u32, (major, minor): (i32, i32)) -> String {
     let mut hash = Sha256::new();
-    hash.update(format!("rx image 1, sm_{arch}, NVRTC {major}.{minor}, {:?}\n", nvrtc::OPTIONS));
+    hash.update(format!("rx image 2, sm_{arch}, NVRTC {major}.{minor}, {:?}\n", nvrtc::OPTIONS));
     hash.update(text);
     hash.finalize().iter().fold(String::with_capacity(64), |mut key, byte| {
         let _ = write!(key, "{byte:02x}");

@@ -587,6 +587,11 @@ impl<'m> Kernel<'m> {
         self.indent += 1;
     }
 
+    /// Lines from here on are indented less again.
+    pub(crate) fn outdent(&mut self) {
+        self.indent -= 1;
+    }
+
     /// The brace that ends a group of lines.
     pub(crate) fn close(&mut self) {
         self.indent -= 1;

@@ -6,12 +6,21 @@
 //! the element in a register between the two. Then *prologues*: a kernel whose outputs are all read once, by one other kernel, and which does no reduction, becomes part of that
 //! kernel; its outputs become temporaries. Whether they stay buffers or vanish into index expressions is the schedule's
 //! to say (`rx_schedule::inline`).
+//!
+//! A view between two kernels is no obstacle where the second can read the tensor as it is before the view ([`reshape`]), or
+//! can run over the tensor's extents with the view behind it ([`sink`]). A
+//! kernel that only moves elements ([`moves`]) becomes part of each of its few readers, and one that leaves them in
+//! their order becomes a view.
 
 mod dead;
 mod epilogue;
 mod merge;
+mod moves;
+mod reshape;
+mod sink;
 
-use crate::program::{Instruction, Kernel, KernelId, Operation, Procedure, Program, Register};
+use crate::program::{Instruction, Kernel, KernelId, Operation, Output, Procedure, Program, Register};
+use rustc_hash::FxHashMap;
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{IterKind, Stmt};
 use std::sync::Arc;
@@ -19,12 +28,18 @@ use std::sync::Arc;
 /// The most buffers of a joined kernel: devices limit the size of an argument list.
 const MAX_BUFFERS: usize = 48;
 
+/// The most readers of a kernel that only moves elements that each do so themselves.
+const MAX_READERS: usize = 4;
+
 /// Joins the kernels of every procedure and leaves out what nothing reads.
 pub fn fuse(program: &mut Program) {
     for at in 0..program.procedures.len() {
         let mut procedure = std::mem::replace(&mut program.procedures[at], empty());
         dead::remove(&mut procedure, program);
+        procedure.code = with_views(procedure.code, &mut FxHashMap::default(), program);
+        dead::remove(&mut procedure, program);
         let mut reads = reads_of(&procedure);
+        sink::views(&mut procedure, &mut reads, program);
         let mut code = std::mem::take(&mut procedure.code);
         code = fuse_block(code, &mut reads, program);
         procedure.code = code;
@@ -70,93 +85,239 @@ fn fuse_block(mut code: Vec<Instruction>, reads: &mut Vec<u32>, program: &mut Pr
     let mut code: Vec<Option<Instruction>> = code.into_iter().map(Some).collect();
     // Forward, so that a reduction takes what follows it, and then what follows that.
     for at in 0..code.len() {
-        if let Some(consumer) = epilogue_of(&code, at, reads, program) {
-            join(&mut code, at, consumer, reads, program);
+        if let Some(reader) = epilogue_of(&code, at, reads, program) {
+            join(&mut code, at, &reader, reads, program);
+        }
+    }
+    for at in 0..code.len() {
+        for reader in readers_of_move(&code, at, reads, program) {
+            join(&mut code, at, &reader, reads, program);
         }
     }
     // Backward, so that a chain is joined from its end: each kernel is merged once, into one that is complete.
     for at in (0..code.len()).rev() {
-        if let Some(consumer) = prologue_of(&code, at, reads, program) {
-            join(&mut code, at, consumer, reads, program);
+        if let Some(reader) = prologue_of(&code, at, reads, program) {
+            join(&mut code, at, &reader, reads, program);
         }
     }
     code.into_iter().flatten().collect()
 }
 
-/// Makes two kernels one, in the place of the second, where that is possible.
-fn join(code: &mut [Option<Instruction>], at: usize, consumer: usize, reads: &mut [u32], program: &mut Program) {
-    let (Some(producer), Some(into)) = (code[at].take(), code[consumer].take()) else { return };
-    match merge::merge(&producer, &into, program) {
-        Some(merged) => {
-            forget_reads(&producer, &into, &merged, reads);
-            code[consumer] = Some(merged);
+/// The code with kernels that leave elements in their order as views, and views of views as views of the first tensor.
+fn with_views(
+    mut code: Vec<Instruction>,
+    views: &mut FxHashMap<Register, Register>,
+    program: &Program,
+) -> Vec<Instruction> {
+    for instruction in &mut code {
+        if let Operation::If { arms, otherwise, .. } = &mut instruction.operation {
+            for (condition, _, branch) in arms {
+                *condition = with_views(std::mem::take(condition), views, program);
+                branch.code = with_views(std::mem::take(&mut branch.code), views, program);
+            }
+            otherwise.code = with_views(std::mem::take(&mut otherwise.code), views, program);
         }
-        None => (code[at], code[consumer]) = (Some(producer), Some(into)),
+        if let Operation::Kernel { kernel, inputs, outputs, .. } = &instruction.operation
+            && let ([from], [output]) = (&inputs[..], &outputs[..])
+            && moves::is_view(&program.kernel(*kernel).func)
+        {
+            instruction.operation = Operation::View { to: output.to, from: *from, shape: output.shape.clone() };
+        }
+        if let Operation::View { to, from, .. } = &mut instruction.operation {
+            *from = views.get(from).copied().unwrap_or(*from);
+            views.insert(*to, *from);
+        }
     }
+    code
+}
+
+/// A kernel that reads what another computes, and the view through which it does.
+struct Reader {
+    at: usize,
+    view: Option<usize>,
+}
+
+/// Makes two kernels one, in the place of the second, where that is possible.
+fn join(code: &mut [Option<Instruction>], at: usize, reader: &Reader, reads: &mut [u32], program: &mut Program) {
+    let (Some(producer), Some(consumer)) = (code[at].clone(), code[reader.at].clone()) else { return };
+    let into = match reader.view.map(|view| code[view].as_ref()) {
+        None => Some(consumer.clone()),
+        Some(view) => view.and_then(|view| without_view(&producer, view, &consumer, program)),
+    };
+    let Some(merged) = into.and_then(|into| merge::merge(&producer, &into, program)) else { return };
+    forget(&consumer, reads);
+    // What others read stays for them.
+    let unread = |instruction: &Instruction, reads: &[u32]| match &instruction.operation {
+        Operation::Kernel { outputs, .. } => outputs.iter().all(|output| reads[output.to.0 as usize] == 0),
+        Operation::View { to, .. } => reads[to.0 as usize] == 0,
+        _ => false,
+    };
+    for before in reader.view.into_iter().chain([at]) {
+        if code[before].as_ref().is_some_and(|one| unread(one, reads))
+            && let Some(gone) = code[before].take()
+        {
+            forget(&gone, reads);
+        }
+    }
+    merged.operation.for_each_read(&mut |register| reads[register.0 as usize] += 1);
+    code[reader.at] = Some(merged);
+}
+
+/// The consumer as it is where it reads what the producer computes, not a view of it.
+fn without_view(
+    producer: &Instruction,
+    view: &Instruction,
+    consumer: &Instruction,
+    program: &mut Program,
+) -> Option<Instruction> {
+    let Operation::Kernel { kernel: of, outputs: made, .. } = &producer.operation else { return None };
+    let Operation::View { to, from, shape } = &view.operation else { return None };
+    let Operation::Kernel { kernel, inputs, outputs, scalars } = &consumer.operation else { return None };
+    let made = made.iter().find(|output| output.to == *from)?;
+    let at = inputs.iter().position(|input| input == to)?;
+    let is_injective_producer = is_injective(&program.kernel(*of).func);
+    let Kernel { func, inputs: count } = program.kernel(*kernel).clone();
+    let buffer = func.buffer_params().nth(at)?;
+    // What follows a reduction has its elements one by one, whatever their places are called.
+    let func = reshape::reshaped(&func, buffer, (&made.shape, shape), is_injective_producer)?;
+    let mut inputs = inputs.clone();
+    inputs[at] = *from;
+    let kernel = add_kernel(program, func, count);
+    let operation = Operation::Kernel { kernel, inputs, outputs: outputs.clone(), scalars: scalars.clone() };
+    Some(Instruction { origin: consumer.origin, operation })
 }
 
 /// The one kernel that reads what the reduction at `at` computes, where it is an epilogue.
-fn epilogue_of(code: &[Option<Instruction>], at: usize, reads: &[u32], program: &Program) -> Option<usize> {
+fn epilogue_of(code: &[Option<Instruction>], at: usize, reads: &[u32], program: &Program) -> Option<Reader> {
     let Operation::Kernel { kernel, outputs, .. } = &code[at].as_ref()?.operation else { return None };
-    let [output] = outputs.as_slice() else { return None };
+    let [_] = outputs.as_slice() else { return None };
     if is_injective(&program.kernel(*kernel).func) {
         return None;
     }
-    let consumer = only_consumer(code, at, reads)?;
-    let Operation::Kernel { kernel, inputs, .. } = &code[consumer].as_ref()?.operation else { return None };
+    let reader = only_reader(code, at, reads)?;
+    let read = read_by(code, &reader, outputs)?;
+    let Operation::Kernel { kernel, inputs, .. } = &code[reader.at].as_ref()?.operation else { return None };
     let Kernel { func, inputs: count } = program.kernel(*kernel);
     if !is_injective(func) {
         return None;
     }
     let buffers: Vec<BufferId> = func.buffer_params().collect();
-    let input = inputs.iter().position(|register| *register == output.to)?;
-    epilogue::follows(func, *buffers.get(input)?, buffers.get(*count..)?).then_some(consumer)
+    let input = inputs.iter().position(|register| *register == read)?;
+    epilogue::follows(func, *buffers.get(input)?, buffers.get(*count..)?).then_some(reader)
+}
+
+/// What a reader reads of a kernel with these outputs: one of them, or a view.
+fn read_by(code: &[Option<Instruction>], reader: &Reader, outputs: &[Output]) -> Option<Register> {
+    match reader.view {
+        None => outputs.first().map(|output| output.to),
+        Some(view) => match &code[view].as_ref()?.operation {
+            Operation::View { to, .. } => Some(*to),
+            _ => None,
+        },
+    }
 }
 
 /// The one kernel that reads what the kernel at `at` computes, where the latter may be done as part of it.
-fn prologue_of(code: &[Option<Instruction>], at: usize, reads: &[u32], program: &Program) -> Option<usize> {
+fn prologue_of(code: &[Option<Instruction>], at: usize, reads: &[u32], program: &Program) -> Option<Reader> {
     let Operation::Kernel { kernel, .. } = &code[at].as_ref()?.operation else { return None };
-    if !is_injective(&program.kernel(*kernel).func) {
+    let func = &program.kernel(*kernel).func;
+    if !is_injective(func) {
         return None;
     }
-    only_consumer(code, at, reads)
+    let reader = only_reader(code, at, reads)?;
+    // Through a view elements are computed where they are read, not stored for readers that read them often.
+    (reader.view.is_none() || moves::is_move(func) || is_injective_at(code, reader.at, program)).then_some(reader)
 }
 
-/// The one kernel of the block that reads what the kernel at `at` computes, once.
-fn only_consumer(code: &[Option<Instruction>], at: usize, reads: &[u32]) -> Option<usize> {
+/// The readers of a kernel that only moves elements, where each may move them for itself: several, all of which compute
+/// element by element.
+fn readers_of_move(code: &[Option<Instruction>], at: usize, reads: &[u32], program: &Program) -> Vec<Reader> {
+    let Some(Operation::Kernel { kernel, outputs, .. }) = code[at].as_ref().map(|one| &one.operation) else {
+        return Vec::new();
+    };
+    let [output] = outputs.as_slice() else { return Vec::new() };
+    if !moves::is_move(&program.kernel(*kernel).func) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for at in readers(code, at, output.to) {
+        match code[at].as_ref().map(|one| &one.operation) {
+            Some(Operation::View { to, .. }) => {
+                found.extend(readers(code, at, *to).into_iter().map(|reader| Reader { at: reader, view: Some(at) }));
+                let count = found.iter().filter(|reader| reader.view == Some(at)).count();
+                if reads[to.0 as usize] as usize != count {
+                    return Vec::new();
+                }
+            }
+            _ => found.push(Reader { at, view: None }),
+        }
+    }
+    let all_injective = found.iter().all(|reader| is_injective_at(code, reader.at, program));
+    let is_seen = reads[output.to.0 as usize] as usize != readers(code, at, output.to).len();
+    match (2..=MAX_READERS).contains(&found.len()) && all_injective && !is_seen {
+        true => found,
+        false => Vec::new(),
+    }
+}
+
+fn is_injective_at(code: &[Option<Instruction>], at: usize, program: &Program) -> bool {
+    match code[at].as_ref().map(|one| &one.operation) {
+        Some(Operation::Kernel { kernel, .. }) => is_injective(&program.kernel(*kernel).func),
+        _ => false,
+    }
+}
+
+/// The instructions behind `at` that read a register.
+fn readers(code: &[Option<Instruction>], at: usize, wanted: Register) -> Vec<usize> {
+    let reads = |at: &usize| {
+        let mut found = false;
+        if let Some(instruction) = &code[*at] {
+            instruction.operation.for_each_read(&mut |register| found |= register == wanted);
+        }
+        found
+    };
+    (at + 1..code.len()).filter(reads).collect()
+}
+
+/// The kernel that reads a register at `at`: itself, or as the only reader of a view there.
+fn through_view(code: &[Option<Instruction>], at: usize, reads: &[u32]) -> Option<Reader> {
+    match &code[at].as_ref()?.operation {
+        Operation::Kernel { .. } => Some(Reader { at, view: None }),
+        Operation::View { to, .. } if reads[to.0 as usize] == 1 => match readers(code, at, *to)[..] {
+            [reader] if matches!(code[reader].as_ref()?.operation, Operation::Kernel { .. }) => {
+                Some(Reader { at: reader, view: Some(at) })
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The one kernel of the block that reads what the kernel at `at` computes, once, be it through a view.
+fn only_reader(code: &[Option<Instruction>], at: usize, reads: &[u32]) -> Option<Reader> {
     let Operation::Kernel { outputs, .. } = &code[at].as_ref()?.operation else { return None };
-    let mut consumer = None;
+    let mut only: Option<Reader> = None;
     for output in outputs {
         match reads[output.to.0 as usize] {
             0 => continue,
             1 => {}
             _ => return None,
         }
-        let reader = (at + 1..code.len()).find(|at| {
-            let mut found = false;
-            if let Some(instruction) = &code[*at] {
-                instruction.operation.for_each_read(&mut |register| found |= register == output.to);
-            }
-            found
-        })?;
-        if consumer.is_some_and(|other| other != reader) {
+        let reader = through_view(code, *readers(code, at, output.to).first()?, reads)?;
+        if only.is_some_and(|other| other.at != reader.at || other.view.is_some() || reader.view.is_some()) {
             return None;
         }
-        consumer = Some(reader);
+        only = Some(reader);
     }
-    let consumer = consumer?;
-    matches!(code[consumer].as_ref()?.operation, Operation::Kernel { .. }).then_some(consumer)
+    only
 }
 
-/// A merged kernel reads an input once that both read.
-fn forget_reads(producer: &Instruction, into: &Instruction, merged: &Instruction, reads: &mut [u32]) {
-    for instruction in [producer, into] {
-        instruction.operation.for_each_read(&mut |register| {
-            let count = &mut reads[register.0 as usize];
-            *count = count.saturating_sub(1);
-        });
-    }
-    merged.operation.for_each_read(&mut |register| reads[register.0 as usize] += 1);
+/// An instruction that is gone reads nothing.
+fn forget(instruction: &Instruction, reads: &mut [u32]) {
+    instruction.operation.for_each_read(&mut |register| {
+        let count = &mut reads[register.0 as usize];
+        *count = count.saturating_sub(1);
+    });
 }
 
 /// Whether every block computes elements one by one, from nothing the function itself computes.

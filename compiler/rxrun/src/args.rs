@@ -126,6 +126,16 @@ pub struct Args {
     #[arg(long, value_name = "RULE,…", value_parser = rules)]
     pub schedule: Option<RuleOrder>,
 
+    /// Let CUDA kernels multiply float32 on tensor cores, rounded to 10 bits of fraction (tf32): several times as fast, and
+    /// less exact than the CPU.
+    #[arg(long, overrides_with = "tf32")]
+    pub tf32: bool,
+
+    /// With --device cuda-sim: an access out of bounds or undefined behaviour is an error, and every kernel is run in several
+    /// orders of its threads, which must give the same. Takes several times as long.
+    #[arg(long, overrides_with = "sanitize")]
+    pub sanitize: bool,
+
     /// Print which rule made each CUDA kernel, and why those before it did not; run nothing. As `--emit schedule`.
     #[arg(long, conflicts_with = "emit", overrides_with = "explain_schedule")]
     pub explain_schedule: bool,
@@ -249,7 +259,7 @@ impl Args {
 
     /// What CUDA kernels are made for, where no device says it.
     pub fn target(&self) -> Target {
-        Target { arch: self.arch, rules: self.rules(), ..Target::default() }
+        Target { arch: self.arch, rules: self.rules(), tf32: self.tf32, ..Target::default() }
     }
 
     /// The rules that make CUDA kernels.

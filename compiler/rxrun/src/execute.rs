@@ -94,6 +94,7 @@ impl<'a> Job<'a> {
             Device::Interp => self.on(rx_runtime::interp::Interpreter::default(), "the interpreter", task, report),
             Device::CudaSim => {
                 let device = rx_runtime::cuda::Simulated::of(self.args.target());
+                let device = if self.args.sanitize { device.strict() } else { device };
                 self.on(device, "simulated CUDA", task, report)
             }
             Device::Cpu => self.on(rx_runtime::cpu::Cpu::default(), "the CPU", task, report),
@@ -116,7 +117,7 @@ impl<'a> Job<'a> {
 
     fn on_cuda(self, device: rx_runtime::cuda::Cuda, task: Task<'_>, report: &mut Report) -> Result<bool, Failure> {
         let name = device.name().to_owned();
-        let device = device.with_rules(self.args.rules());
+        let device = device.with_rules(self.args.rules()).with_tf32(self.args.tf32);
         self.on(device, &name, task, report)
     }
 

@@ -40,6 +40,15 @@ pub struct Affine {
 }
 
 impl Affine {
+    /// Where an element of a buffer stands, over loops whose extents are of the function's scalars; `None` where that is not affine.
+    pub fn of(func: &PrimFunc, loops: &[Loop], buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
+        let mut scope = Scope::new(func);
+        for inner in loops {
+            scope.enter_loop(inner.var, func.var(inner.var).dtype, &Expr::int(0), &inner.extent);
+        }
+        affine(&mut scope, func, loops, buffer, indices)
+    }
+
     /// Elements from one value of the variable to the next.
     pub fn stride(&self, var: VarId) -> Dim {
         self.strides.get(&var).cloned().unwrap_or(Dim::constant(0))

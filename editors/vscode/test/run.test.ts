@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { line, missingDims, without, words } from "../src/run/arguments";
+import { beside, line, missingDims, without, words } from "../src/run/arguments";
 import { readOutcome, type Outcome } from "../src/run/outcome";
 import { escaped } from "../src/html";
 import { page } from "../src/run/report";
@@ -123,6 +123,13 @@ test("rxrun's question for symbolic dims is understood, and nothing else is", ()
   const asked = "main was not run: net.rx:4: the dim n*m of parameter `x` is not known: say --dim n=… --dim m=…, or give the parameter an array";
   assert.deepEqual(missingDims(asked), ["n", "m"]);
   assert.deepEqual(missingDims("`main` failed: index 9 (see --dim n=…)"), []);
+});
+
+test("what a command asks for goes beside what is remembered", () => {
+  const remembered = ["--device", "cpu", "--dim", "n=4"];
+  assert.deepEqual(beside(remembered, []), remembered);
+  assert.deepEqual(beside(remembered, ["--device", "cuda"]), ["--dim", "n=4", "--device", "cuda"]);
+  assert.deepEqual(beside(["--output", "old.npz"], ["--output=new.npz"]), ["--output=new.npz"]);
 });
 
 test("an option can be taken back", () => {

@@ -53,15 +53,19 @@ pub fn actions(
     let range = subject.span(from, to);
     let function = rx_ide::function_around(&subject.view, range.start as usize);
     if let (Some((name, true)), true) = (function, only.is_none()) {
-        let command = proto::Command {
-            title: format!("Run `{name}`"),
-            command: COMMAND.to_owned(),
-            arguments: Some(vec![json!(subject.uri.as_str()), json!(name.as_str())]),
-        };
-        found.push(match writing.actions {
-            true => action(command.title.clone(), None, |it| it.command = Some(command)),
-            false => command.into(),
-        });
+        let call = [json!(subject.uri.as_str()), json!(name.as_str())];
+        let mut runs = vec![(format!("Run `{name}`"), call.to_vec())];
+        if subject.preferences.gpu {
+            let on_gpu = call.into_iter().chain([json!(["--device", "cuda"])]);
+            runs.push((format!("Run `{name}` on the GPU"), on_gpu.collect()));
+        }
+        found.extend(runs.into_iter().map(|(title, arguments)| {
+            let command = proto::Command { title, command: COMMAND.to_owned(), arguments: Some(arguments) };
+            match writing.actions {
+                true => action(command.title.clone(), None, |it| it.command = Some(command)),
+                false => command.into(),
+            }
+        }));
     }
     if !writing.actions {
         return found;

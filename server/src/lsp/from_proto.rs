@@ -3,7 +3,7 @@
 use super::{Change, Point, Preferences, Profile, Uri};
 use crate::commands;
 use crate::event::Event;
-use crate::run::{COMMAND, Order, Outcome, Settings, stage};
+use crate::run::{COMMAND, Order, Outcome, Settings, gpu, stage};
 use rx_db::{Encoding, FileKind};
 use rx_settings::{Choice, FILE_NAME, Selector};
 use serde_json::Value;
@@ -143,11 +143,14 @@ pub fn configuration(value: &Value) -> [Event; 3] {
     [Event::Settings(settings(value)), Event::Prefer(preferences(value)), Event::Choose(choice, unknown)]
 }
 
-/// What `{"inlayHints": {"shapes": …, "dtypes": …}}` says of what is shown, in `rx` or not; by default all is.
+/// What `{"inlayHints": {"shapes": …, "dtypes": …}, "run": {"gpu": …}}` says of what is shown, in `rx` or not; by default all hints
+/// are, and runs on a GPU where there seems to be one.
 pub fn preferences(value: &Value) -> Preferences {
-    let hints = value.get("rx").unwrap_or(value).get("inlayHints").unwrap_or(&Value::Null);
-    let wanted = |key: &str| hints.get(key).and_then(Value::as_bool).unwrap_or(true);
-    Preferences { hints: rx_ide::HintParts { shapes: wanted("shapes"), dtypes: wanted("dtypes") } }
+    let settings = value.get("rx").unwrap_or(value);
+    let said = |group: &str, key: &str| settings.get(group).and_then(|group| group.get(key)).and_then(Value::as_bool);
+    let wanted = |key: &str| said("inlayHints", key).unwrap_or(true);
+    let hints = rx_ide::HintParts { shapes: wanted("shapes"), dtypes: wanted("dtypes") };
+    Preferences { hints, gpu: said("run", "gpu").unwrap_or_else(gpu::has_driver) }
 }
 
 /// The codes that `{"check": {"select": […], "ignore": […]}}` chooses, in `rx` or not, and the words that are none.

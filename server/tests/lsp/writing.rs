@@ -105,6 +105,22 @@ fn actions_on_functions_and_files_are_filled_in_when_they_are_chosen() {
 }
 
 #[test]
+fn a_run_on_the_gpu_is_offered_where_there_is_one() {
+    let mut client = client();
+    open(&mut client, &NET.replace("relo", "relu"));
+    for is_there in [true, false] {
+        let settings = json!({"settings": {"rx": {"run": {"gpu": is_there}}}});
+        client.notify("workspace/didChangeConfiguration", settings);
+        let found = actions(&mut client, range((2, 5), (2, 5)), Value::Null);
+        let on_gpu = found.iter().find(|it| it["title"] == "Run `main` on the GPU");
+        let arguments = on_gpu.map(|it| it["command"]["arguments"].clone());
+        assert_eq!(arguments, is_there.then(|| json!([URI, "main", ["--device", "cuda"]])));
+        titled(&found, "Run `main`");
+    }
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
 fn a_client_that_takes_little_gets_plain_edits() {
     let mut client = plain();
     open(&mut client, NET);

@@ -1,4 +1,4 @@
-use super::{Kept, compile, key};
+use super::{Kept, compile, key, with_all_registers};
 use crate::nvrtc::{NvrtcError, probe};
 use crate::printer::module;
 use crate::rules::Target;
@@ -83,6 +83,16 @@ fn what_was_compiled_is_not_compiled_again_and_what_was_spoiled_is() {
     let count = told.len();
     assert_eq!(told, (1..=count).map(|done| (done, count)).collect::<Vec<_>>());
     std::fs::remove_dir_all(folder).expect("a folder of this test");
+}
+
+#[test]
+fn only_what_spills_is_told_that_one_block_is_enough() {
+    let text = "__global__ void __launch_bounds__(256) a(float* x) {}\n__global__ void __launch_bounds__(128, 2) b(int y) {}\n\
+                __global__ void __launch_bounds__(64) c(\n    float* x) {}\n";
+    let names = ["b", "c"].map(|name| (name.to_owned(), 1)).into();
+    let wanted = text.replace("__launch_bounds__(64)", "__launch_bounds__(64, 1)");
+    assert_eq!(with_all_registers(text, &names), wanted, "b says itself how many");
+    assert_eq!(with_all_registers(text, &Default::default()), text);
 }
 
 #[test]

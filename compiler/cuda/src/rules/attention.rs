@@ -3,7 +3,7 @@
 //! The statements are known by what they compute ([`problem`], [`reading`]), so any score will do: scaled, biased, masked, by
 //! sequences; and grouped heads, which share their keys. A block has some rows of queries and goes over the keys by tiles
 //! ([`kernel`], [`bring`], [`places`]), on tensor cores where all factors have 16 bits ([`warps`]), else by threads
-//! ([`threads`]). Where few rows share many keys, blocks share the keys of a row, and a second kernel joins what they made
+//! ([`threads`]); [`scores`] of both. Where few rows share many keys, blocks share the keys of a row, and a second kernel joins what they made
 //! ([`join`]). [`tiles`] says which. Keys that a mask keeps from all rows of a block are left out ([`mask`]).
 //!
 //! Sums are of `float32` whatever the dtypes of the buffers between are, and scores are not rounded on the way to their
@@ -16,6 +16,7 @@ mod mask;
 mod places;
 mod problem;
 mod reading;
+mod scores;
 mod template;
 mod threads;
 mod tiles;

@@ -1,7 +1,7 @@
 //! What follows a sum element by element: statements behind it that read its result where they write theirs, done while the
 //! element is in a register.
 
-use super::{Task, uses};
+use super::{Task, buffers_of, uses};
 use crate::printer::{Kernel, types};
 use rustc_hash::FxHashMap;
 use rx_base::Dim;
@@ -13,7 +13,7 @@ use rx_tir::{BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
 /// The statements behind a first one that are done with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Epilogue {
-    /// How many statements are taken, the first one counted.
+    /// How many statements are taken, from the task's front.
     pub(crate) taken: usize,
     /// What is computed of each element, in order; the first step's value is the element itself.
     steps: Vec<Step>,
@@ -59,9 +59,20 @@ impl Epilogue {
     /// What follows the task's first statement, which writes `buffer[indices]`, over its own loops, of `elements` elements,
     /// each once.
     pub(crate) fn of(task: &Task<'_>, func: &PrimFunc, buffer: BufferId, indices: &[Expr], elements: &Dim) -> Epilogue {
+        Epilogue::behind(task, 1, func, (buffer, indices), elements)
+    }
+
+    /// The same of the last of the task's first `taken` statements, all of which belong together.
+    pub(crate) fn behind(
+        task: &Task<'_>,
+        taken: usize,
+        func: &PrimFunc,
+        (buffer, indices): (BufferId, &[Expr]),
+        elements: &Dim,
+    ) -> Epilogue {
         let mut scope = Scope::new(func);
         let first = Step { buffer, indices: indices.to_vec(), value: None, is_stored: true, is_held: false, at: None };
-        let mut epilogue = Epilogue { taken: 1, steps: vec![first] };
+        let mut epilogue = Epilogue { taken, steps: vec![first] };
         // Elements that nothing has written yet belong to nobody.
         let is_whole = |scope: &mut Scope, buffer: BufferId| size(scope, func, buffer) == *elements;
         if is_whole(&mut scope, buffer) {
@@ -240,12 +251,23 @@ impl Epilogue {
         self.steps.iter().filter(|step| !step.is_stored).map(|step| step.buffer).collect()
     }
 
+    /// The buffers that are not passed to a second kernel, which has the sums of statement `sum` and does what follows: those
+    /// that never reach memory, and what nothing but the sum reads.
+    pub(crate) fn kept_behind(&self, statements: &[Stmt], sum: usize) -> Vec<BufferId> {
+        let mut kept = self.kept();
+        let is_result = |id: BufferId| self.steps.first().is_some_and(|step| step.buffer == id);
+        let behind = statements.get(sum + 1..).unwrap_or_default();
+        let own = statements.get(sum).map(buffers_of).unwrap_or_default();
+        kept.extend(own.into_iter().filter(|id| !is_result(*id) && !behind.iter().any(|stmt| uses(stmt, *id))));
+        kept
+    }
+
     /// How many statements are fused behind the first, for a schedule's note.
     pub(crate) fn note(&self) -> String {
-        match self.taken {
+        match self.steps.len() {
             1 => String::new(),
             2 => "; the statement behind it on its elements".to_owned(),
-            taken => format!("; the {} statements behind it on its elements", taken - 1),
+            steps => format!("; the {} statements behind it on its elements", steps - 1),
         }
     }
 }

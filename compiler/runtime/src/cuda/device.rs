@@ -58,6 +58,13 @@ impl Cuda {
         self
     }
 
+    /// Whether products of `float32` may be of factors rounded to tf32 ([`Target::tf32`]).
+    #[must_use]
+    pub fn with_tf32(mut self, tf32: bool) -> Cuda {
+        self.target.tf32 = tf32;
+        self
+    }
+
     /// The device's name.
     pub fn name(&self) -> &str {
         self.device.name()

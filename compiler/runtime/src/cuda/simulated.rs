@@ -15,14 +15,25 @@ use rx_tensor::{Scalar, Tensor};
 #[derive(Default)]
 pub struct Simulated {
     target: Target,
+    is_strict: bool,
     simulator: Option<Simulator>,
     functions: Functions,
 }
+
+/// The orders of a kernel's threads that are tried where nothing may depend on them; the first is that of every run.
+const ORDERS: [Order; 3] = [Order::Ascending, Order::Descending, Order::Shuffled(1)];
 
 impl Simulated {
     /// For kernels made for a target.
     pub fn of(target: Target) -> Simulated {
         Simulated { target, ..Simulated::default() }
+    }
+
+    /// The same under sanitizers, which report accesses out of bounds and undefined behaviour; every kernel is run in several
+    /// orders of its threads, and it is an error where its results depend on them. Takes several times as long.
+    #[must_use]
+    pub fn strict(self) -> Simulated {
+        Simulated { is_strict: true, ..self }
     }
 }
 
@@ -30,16 +41,14 @@ impl Backend for Simulated {
     type Memory = Tensor;
 
     fn another(&self) -> Simulated {
-        Simulated::of(self.target.clone())
+        Simulated { is_strict: self.is_strict, ..Simulated::of(self.target.clone()) }
     }
 
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
         let (source, functions) = source(program, &self.target)?;
         let total = functions.funcs.len();
-        let simulator = Simulator::build(&source, Options::default()).map_err(|error| BuildError {
-            kernel: Name::from("cuda"),
-            origins: Vec::new(),
-            message: error.to_string(),
+        let simulator = Simulator::build(&source, Options { sanitize: self.is_strict }).map_err(|error| {
+            BuildError { kernel: Name::from("cuda"), origins: Vec::new(), message: error.to_string() }
         })?;
         self.simulator = Some(simulator);
         self.functions = functions;
@@ -83,13 +92,25 @@ impl Backend for Simulated {
             tensors.push(Tensor::zeros(*dtype, shape).map_err(memory)?);
         }
         let buffers: Vec<&[u8]> = tensors.iter().map(Tensor::bytes).collect();
-        let call = Call { function, buffers: &buffers, values: &values, order: Order::Ascending };
-        let outcome = simulator.run(&[call]).map_err(|error| RunError::other(error.to_string()))?;
-        let results = match outcome.into_iter().next() {
+        let orders = if self.is_strict { ORDERS.as_slice() } else { &ORDERS[..1] };
+        let calls: Vec<Call<'_>> =
+            orders.iter().map(|order| Call { function, buffers: &buffers, values: &values, order: *order }).collect();
+        let outcomes = simulator.run(&calls).map_err(|error| RunError::other(error.to_string()))?;
+        let mut outcomes = outcomes.into_iter();
+        let results = match outcomes.next() {
             Some(Ok(results)) => results,
+            // Which of several checks fails first may depend on the order.
             Some(Err(fault)) => return Err(check_failed(&fault)),
             None => return Err(RunError::other("the simulator gave no answer")),
         };
+        for (outcome, order) in outcomes.zip(&orders[1..]) {
+            if outcome.as_ref() != Ok(&results) {
+                let func = self.functions.funcs.get(function).map_or(Name::from("cuda"), |func| func.name);
+                return Err(RunError::other(format!(
+                    "`{func}` gives another result where its threads run in another order ({order:?})"
+                )));
+            }
+        }
         for ((memory_of, shape, dtype), bytes) in outputs.iter_mut().zip(results.into_iter().skip(inputs.len())) {
             *memory_of = Tensor::from_bytes(*dtype, shape, &bytes).map_err(memory)?;
         }

@@ -190,6 +190,38 @@ fn passes_take_a_module_out_of_python() {
     assert!(said.contains("class First:") && !said.contains("class Second:"), "{said}");
 }
 
+/// A product that is large enough for tensor cores.
+const PRODUCT: &str = "@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((64, 64), \"float32\"), w: R.Tensor((64, 64), \"float32\")):
+        y = R.nn.softmax(R.matmul(x, w))
+        return y
+";
+
+#[test]
+fn products_of_float32_are_rounded_only_where_that_is_asked_for() {
+    let folder = Folder::new();
+    folder.write("product.rx", PRODUCT);
+    let cuda = |more: &[&str]| folder.run(&[&["product.rx", "--emit", "cuda"], more].concat()).succeeds().stdout();
+    assert!(cuda(&["--tf32"]).contains("m16n8k8 of tf32"));
+    assert!(!cuda(&[]).contains("tf32"));
+}
+
+#[test]
+fn kernels_are_checked_on_the_host_in_several_orders_of_threads() {
+    if let Err(missing) = rx_cuda::simulator::compiler() {
+        println!("skipped: {missing}");
+        return;
+    }
+    let folder = Folder::new();
+    folder.write("product.rx", PRODUCT);
+    folder.run(&["product.rx", "--device", "cpu", "--output", "cpu.npz"]).succeeds();
+    let checked = ["product.rx", "--device", "cuda-sim", "--sanitize", "--check", "cpu.npz"];
+    let said = folder.run(&checked).succeeds().stdout();
+    assert!(said.contains("equal within the tolerances"), "{said}");
+}
+
 /// Whether NVRTC is there; says where it is not.
 fn has_nvrtc() -> bool {
     let is_found = rx_cuda::nvrtc::probe().is_ok();

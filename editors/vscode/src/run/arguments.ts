@@ -46,6 +46,12 @@ export function missingDims(message: string): string[] {
   return [...message.matchAll(/--dim ([A-Za-z_]\w*)=…/g)].flatMap((match) => match[1] ?? []);
 }
 
+// What is remembered, but where `more` says otherwise, and `more`.
+export function beside(words: readonly string[], more: readonly string[]): string[] {
+  const options = more.filter((word) => word.startsWith("--")).map((word) => word.split("=", 1)[0] ?? word);
+  return [...options.reduce((kept: readonly string[], option) => without(option, kept), words), ...more];
+}
+
 // Without what `option` says: `--output x`, `--output=x`.
 export function without(option: string, words: readonly string[]): string[] {
   return words.filter((word, at) => word !== option && words[at - 1] !== option && !word.startsWith(`${option}=`));

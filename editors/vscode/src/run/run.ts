@@ -7,7 +7,7 @@ import type { Place } from "../place";
 import { range } from "../positions";
 import { activeProgram, editorsOf, isProgram } from "../programs";
 import { showsReport } from "../settings";
-import { line, missingDims, without, words } from "./arguments";
+import { beside, line, missingDims, words } from "./arguments";
 import { chooseInputs } from "./choose";
 import type { InlineValues } from "./inline";
 import { withInputs } from "./inputs";
@@ -67,8 +67,8 @@ export class Runner implements vscode.Disposable {
       return undefined;
     }
     this.last = target;
-    const extra = Array.isArray(given[2]) ? given[2].filter((word) => typeof word === "string") : undefined;
-    const words = extra ?? this.arguments.of(target.uri);
+    const more = Array.isArray(given[2]) ? given[2].filter((word) => typeof word === "string") : [];
+    const words = beside(this.arguments.of(target.uri), more);
     const outcome = await this.once(target, words, next);
     if (outcome === undefined || outcome.cancelled) {
       return outcome;
@@ -91,8 +91,7 @@ export class Runner implements vscode.Disposable {
     const choice = await vscode.window.showQuickPick(DEVICES, { title: "Run on", placeHolder: "The device" });
     const target = this.target([]);
     if (choice !== undefined && target !== undefined) {
-      const words = [...without("--device", this.arguments.of(target.uri)), "--device", choice.device];
-      await this.order(target, words);
+      await this.order(target, ["--device", choice.device]);
     }
   }
 
@@ -154,15 +153,14 @@ export class Runner implements vscode.Disposable {
       ...(beside && { defaultUri: beside }),
     });
     if (file !== undefined) {
-      const words = [...without("--output", this.arguments.of(target.uri)), `--output=${file.fsPath}`];
-      await this.order(target, words);
+      await this.order(target, [`--output=${file.fsPath}`]);
     }
   }
 
   // As if the user had clicked on a lens, so that the client's progress and cancelling apply.
-  private async order(target: Target | undefined, words?: readonly string[]): Promise<void> {
+  private async order(target: Target | undefined, more?: readonly string[]): Promise<void> {
     if (this.available()) {
-      await vscode.commands.executeCommand(RUN, target?.uri.toString(), target?.function, words);
+      await vscode.commands.executeCommand(RUN, target?.uri.toString(), target?.function, more);
     } else {
       void vscode.window.showErrorMessage("rx: the language server does not run, and it is what runs programs.");
     }

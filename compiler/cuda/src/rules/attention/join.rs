@@ -2,7 +2,7 @@
 //! the sums of weighted values. Parts are joined in their order, so a result does not depend on which came first.
 
 use super::kernel::{LOG2E, at_column, parts, share};
-use super::places::{Places, store};
+use super::places::Places;
 use super::problem::Problem;
 use super::template::Template;
 use crate::printer::Kernel;
@@ -45,8 +45,7 @@ impl KernelBody for Join {
 
     fn kept(&self) -> Vec<BufferId> {
         let mut kept = self.problem.kept.clone();
-        kept.extend(crate::rules::buffers_of(&self.problem.statements[self.problem.behind - 1]));
-        kept.retain(|buffer| self.problem.stores.iter().all(|store| store.buffer != *buffer));
+        kept.extend(self.problem.epilogue.kept_behind(&self.problem.statements, self.problem.behind - 1));
         kept
     }
 
@@ -93,7 +92,8 @@ impl KernelBody for Join {
         words.print(kernel, "$value *= $share;");
         places.batch(kernel, words, "batch")?;
         places.at_row(kernel, words, "row")?;
-        at_column(kernel, words, problem);
-        store(kernel, words, problem, "value")
+        at_column(kernel, words, problem, "column");
+        let value = words.word(kernel, "value");
+        problem.epilogue.print(kernel, &problem.func, &value, None)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::bring::Tile;
 use super::mask::Bounds;
-use super::places::{Places, store};
+use super::places::Places;
 use super::problem::Problem;
 use super::template::Template;
 use super::tiles::{Tiling, Unit};
@@ -22,6 +22,8 @@ pub(super) const LOG2E: &str = "1.44269504f";
 pub(super) struct Attend {
     pub(super) problem: Rc<Problem>,
     pub(super) tiling: Tiling,
+    /// The keys that rows see.
+    pub(super) bounds: Bounds,
     shared_bytes: u32,
 }
 
@@ -29,7 +31,8 @@ impl Attend {
     /// # Errors
     /// Where its tiles have too many bytes.
     pub(super) fn new(problem: Rc<Problem>, tiling: Tiling) -> Result<Attend, String> {
-        let mut attend = Attend { problem, tiling, shared_bytes: 0 };
+        let bounds = Bounds::of(&problem);
+        let mut attend = Attend { problem, tiling, bounds, shared_bytes: 0 };
         let bytes = attend.tiles().iter().map(Tile::bytes).sum::<i64>() + attend.weights_bytes();
         attend.shared_bytes = u32::try_from(bytes).map_err(|error| error.to_string())?;
         Ok(attend)
@@ -101,10 +104,19 @@ impl KernelBody for Attend {
 
     fn kept(&self) -> Vec<BufferId> {
         let mut kept = self.problem.kept.clone();
-        if self.tiling.part.is_some() {
-            kept.push(self.problem.sum);
+        match self.tiling.part {
+            Some(_) => kept.push(self.problem.sum),
+            None => kept.extend(self.problem.epilogue.kept()),
         }
         kept
+    }
+
+    fn least_blocks(&self) -> u32 {
+        match self.tiling.unit {
+            // While one block waits for its tiles, another multiplies. Its threads may have all registers that a thread can have.
+            Unit::Warps { .. } => 2,
+            Unit::Threads { .. } => 1,
+        }
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
@@ -123,6 +135,7 @@ impl KernelBody for Attend {
         words.print(kernel, "for (long long $key0 = $key_first; $key0 < $key_end; $key0 += $KEYS) {");
         kernel.indent();
         words.print(kernel, "const long long $key_next = $key0 + $KEYS;");
+        self.is_inside(kernel, words);
         self.arrive(kernel, &tiles);
         self.bring(kernel, words, &places, (values, "tile_v", "key0"))?;
         self.end_copies(kernel, &tiles);
@@ -195,6 +208,14 @@ impl Attend {
         Ok(())
     }
 
+    /// Columns side by side that a thread has.
+    pub(super) fn pack(&self) -> i64 {
+        match self.tiling.unit {
+            Unit::Warps { .. } => 2,
+            Unit::Threads { pack, .. } => pack,
+        }
+    }
+
     /// Prints which rows and keys a block has.
     fn which_block(&self, kernel: &mut Kernel<'_>, words: &mut Template, places: &Places<'_>) -> Result<(), String> {
         let row_tiles = kernel.operand(&self.row_tiles(), 0)?;
@@ -222,7 +243,17 @@ impl Attend {
                 );
             }
         }
-        words.print(kernel, "const long long $row0 = $block % $row_tiles * $ROWS, $batch = $block / $row_tiles;");
+        if !self.bounds.end.is_empty() {
+            words.print(
+                kernel,
+                "
+                // Rows behind see more keys, mostly: their blocks begin first.
+                const long long $row0 = ($row_tiles - 1 - $block % $row_tiles) * $ROWS, $batch = $block / $row_tiles;
+                ",
+            );
+        } else {
+            words.print(kernel, "const long long $row0 = $block % $row_tiles * $ROWS, $batch = $block / $row_tiles;");
+        }
         places.batch(kernel, words, "batch")?;
         places.at_batch(kernel);
         self.leave_out_unseen(kernel, words, places)
@@ -235,7 +266,7 @@ impl Attend {
         words: &mut Template,
         places: &Places<'_>,
     ) -> Result<(), String> {
-        let bounds = Bounds::of(&self.problem);
+        let bounds = &self.bounds;
         if bounds.is_empty() {
             return Ok(());
         }
@@ -244,9 +275,9 @@ impl Attend {
         words.print(
             kernel,
             "
-            // The keys from the first that a row of the block sees to the last.
-            __shared__ long long $seen[2];
-            if (threadIdx.x == 0) $seen[0] = $key_end, $seen[1] = $key_first;
+            // The keys from the first that a row of the block sees to the last; and those that all of its rows see.
+            __shared__ long long $seen[4];
+            if (threadIdx.x == 0) $seen[0] = $seen[3] = $key_end, $seen[1] = $seen[2] = $key_first;
             __syncthreads();
             for (long long $row = $row0 + threadIdx.x; $row < $row0 + $ROWS && $row < $rows; $row += $THREADS) {
             ",
@@ -262,13 +293,20 @@ impl Attend {
             words.set("BOUND", kernel.operand(end, 0)?);
             words.print(kernel, "$row_end = rx_min<long long>($row_end, $BOUND);");
         }
-        words.print(kernel, "atomicMin(&$seen[0], $row_first), atomicMax(&$seen[1], $row_end);");
+        words.print(
+            kernel,
+            "
+            atomicMin(&$seen[0], $row_first), atomicMax(&$seen[1], $row_end);
+            atomicMax(&$seen[2], $row_first), atomicMin(&$seen[3], $row_end);
+            ",
+        );
         kernel.close();
         words.print(
             kernel,
             "
             __syncthreads();
             $key_first = $seen[0], $key_end = $seen[1];
+            const long long $all_first = $seen[2], $all_end = $seen[3];
             ",
         );
         places.at_batch(kernel);
@@ -344,7 +382,7 @@ impl Attend {
     }
 
     /// From here on the loop of keys has the value of `$key`.
-    fn at_key(&self, kernel: &mut Kernel<'_>, words: &mut Template) -> String {
+    pub(super) fn at_key(&self, kernel: &mut Kernel<'_>, words: &mut Template) -> String {
         let key = words.word(kernel, "key");
         match kernel.dtype_of(self.problem.key.var) {
             DType::INT64 => kernel.name_var(self.problem.key.var, &key, true),
@@ -367,41 +405,6 @@ impl Attend {
             kernel.line("rx_copies_arrive<0>();");
         }
         kernel.line("__syncthreads();");
-    }
-
-    /// Prints the score `$score` of a row and key, of the product `$product`: −∞ where there is none.
-    pub(super) fn score(&self, kernel: &mut Kernel<'_>, words: &mut Template) -> Result<(), String> {
-        self.at_key(kernel, words);
-        let problem = &*self.problem;
-        let dtype = problem.func.buffer(problem.product).dtype;
-        kernel.need_storage(dtype);
-        let product = types::rounded(dtype, &words.word(kernel, "product"));
-        kernel.hold(problem.product, &product);
-        let score = kernel.assigned(&problem.score, problem.score.dtype())?;
-        words.set("SCORE", score);
-        words.print(
-            kernel,
-            "
-            float $score = -RX_INFINITY;
-            if ($row < $rows && $key < $key_end) $score = $SCORE;
-            ",
-        );
-        Ok(())
-    }
-
-    /// Prints how row `$i` goes over to the larger of two maxima: `$base` is what scores are taken less of, `$carried` what
-    /// is multiplied with what was added up before.
-    pub(super) fn carry_over(&self, kernel: &mut Kernel<'_>, words: &mut Template) {
-        words.print(
-            kernel,
-            "
-            $top = fmaxf($most[$i], $top);
-            const float $base = $top == -RX_INFINITY ? 0.0f : $top;
-            const float $carried = rx_exp2(($most[$i] - $base) * $LOG2E);
-            $most[$i] = $top;
-            $total[$i] *= $carried;
-            ",
-        );
     }
 
     /// Prints what is done of row `$row`, whose exponentials add up to `$whole`.
@@ -432,20 +435,62 @@ impl Attend {
         Ok(())
     }
 
-    /// Prints what is done of `$value`, the sum of column `$column` of a row.
-    pub(super) fn column_done(&self, kernel: &mut Kernel<'_>, words: &mut Template) -> Result<(), String> {
-        if self.tiling.part.is_some() {
-            words.print(kernel, "$out[2 + $column] = $value;");
-            return Ok(());
+    /// Prints what is done of the sums that a thread has side by side, of the columns from `$column0` on: `sum` is that of number `$e`.
+    pub(super) fn columns_done(
+        &self,
+        kernel: &mut Kernel<'_>,
+        words: &mut Template,
+        sum: &'static str,
+    ) -> Result<(), String> {
+        let (problem, width) = (&*self.problem, self.pack());
+        let is_padded = self.tiling.padded(problem.width.1) != problem.width.1;
+        let extent = Expr::int(problem.width.1);
+        let last = Some((problem.width.0, &extent));
+        let mut packs = None;
+        if self.tiling.part.is_none() && width > 1 && problem.width.1 % width == 0 {
+            let which = words.word(kernel, "e");
+            packs = problem.epilogue.packs(kernel, &problem.func, last, (width, &which));
         }
-        at_column(kernel, words, &self.problem);
-        store(kernel, words, &self.problem, "value")
+        words.set("SIDE", width);
+        words.print(
+            kernel,
+            "
+            #pragma unroll
+            for (int $e = 0; $e < $SIDE; ++$e) {
+                const long long $column = $column0 + $e;
+            ",
+        );
+        kernel.indent();
+        if is_padded {
+            words.print(kernel, "if ($column >= $COLUMNS) continue;");
+        }
+        words.print(kernel, sum);
+        match self.tiling.part {
+            Some(_) => words.print(kernel, "$out[2 + $column] = $value;"),
+            None => {
+                at_column(kernel, words, problem, "column");
+                let value = words.word(kernel, "value");
+                problem.epilogue.print(kernel, &problem.func, &value, packs.as_ref())?;
+            }
+        }
+        kernel.close();
+        let Some(packs) = packs else { return Ok(()) };
+        at_column(kernel, words, problem, "column0");
+        if is_padded {
+            words.print(kernel, "if ($column0 < $COLUMNS) {");
+            kernel.indent();
+        }
+        problem.epilogue.store(kernel, &problem.func, &packs)?;
+        if is_padded {
+            kernel.close();
+        }
+        Ok(())
     }
 }
 
-/// From here on the loop of the values' elements has the value of `$column`.
-pub(super) fn at_column(kernel: &mut Kernel<'_>, words: &mut Template, problem: &Problem) {
-    let column = words.word(kernel, "column");
+/// From here on the loop of the values' elements has the value of a word.
+pub(super) fn at_column(kernel: &mut Kernel<'_>, words: &mut Template, problem: &Problem, word: &'static str) {
+    let column = words.word(kernel, word);
     match kernel.dtype_of(problem.width.0) {
         DType::INT64 => kernel.name_var(problem.width.0, &column, true),
         narrow => {

@@ -9,25 +9,29 @@ use rx_tir::rewrite::substitute;
 use rx_tir::{Expr, VarId};
 
 /// Bounds of the keys of a row, over the loops of batch and rows; any number of each.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Bounds {
     /// No key below is seen.
     pub(super) first: Vec<Expr>,
     /// No key from here on is seen.
     pub(super) end: Vec<Expr>,
+    /// The score of keys within the bounds.
+    pub(super) inside: Expr,
 }
 
 impl Bounds {
     pub(super) fn of(problem: &Problem) -> Bounds {
-        let mut bounds = Bounds::default();
-        let mut score = &problem.score;
-        while let Expr::Cast { value, .. } = score {
+        let mut bounds = Bounds { first: Vec::new(), end: Vec::new(), inside: problem.score.clone() };
+        let (mut score, mut casts) = (&problem.score, Vec::new());
+        while let Expr::Cast { value, dtype } = score {
             score = value;
+            casts.push(*dtype);
         }
-        if let Expr::Select { condition, otherwise, .. } = score
+        if let Expr::Select { condition, then, otherwise } = score
             && matches!(**otherwise, Expr::Float { value, .. } if value == f64::NEG_INFINITY)
+            && bounds.learn(condition, problem.key.var)
         {
-            bounds.learn(condition, problem.key.var);
+            bounds.inside = casts.iter().rev().fold((**then).clone(), |value, dtype| value.cast(*dtype));
         }
         bounds
     }
@@ -36,19 +40,19 @@ impl Bounds {
         self.first.is_empty() && self.end.is_empty()
     }
 
-    /// Takes the bounds out of a condition that seen keys meet.
-    fn learn(&mut self, condition: &Expr, key: VarId) {
+    /// Takes the bounds out of a condition that seen keys meet. Whether they are all of it: keys within them meet it.
+    fn learn(&mut self, condition: &Expr, key: VarId) -> bool {
         let (op, left, right) = match condition {
             Expr::Binary { op: BinaryOp::And, left, right } => {
-                self.learn(left, key);
-                return self.learn(right, key);
+                let left = self.learn(left, key);
+                return self.learn(right, key) && left;
             }
             Expr::Compare { op, left, right } if left.dtype().is_int() => (*op, left, right),
-            _ => return,
+            _ => return false,
         };
-        let (Some(of_left), Some(of_right)) = (factor(left, key), factor(right, key)) else { return };
+        let (Some(of_left), Some(of_right)) = (factor(left, key), factor(right, key)) else { return false };
         if !is_plain(left) || !is_plain(right) {
-            return;
+            return false;
         }
         let wide = |expr: &Expr| {
             substitute(expr, &|var| (var == key).then(|| Expr::Int { value: 0, dtype: key_dtype(expr, key) }))
@@ -58,7 +62,7 @@ impl Bounds {
         let (less, more) = match of_left - of_right {
             1 => (wide(right) - wide(left), true),
             -1 => (wide(left) - wide(right), false),
-            _ => return,
+            _ => return false,
         };
         let one = Expr::int(1);
         match (op, more) {
@@ -66,8 +70,9 @@ impl Bounds {
             (CompareOp::Gt, false) | (CompareOp::Lt, true) => self.end.push(less),
             (CompareOp::Ge, true) | (CompareOp::Le, false) => self.first.push(less),
             (CompareOp::Gt, true) | (CompareOp::Lt, false) => self.first.push(less + one),
-            (CompareOp::Eq | CompareOp::Ne, _) => {}
+            (CompareOp::Eq | CompareOp::Ne, _) => return false,
         }
+        true
     }
 }
 

@@ -88,23 +88,3 @@ fn declare(kernel: &mut Kernel<'_>, var: VarId, name: &str, value: &str) -> Resu
     kernel.line(&format!("const {ctype} {name} = {value};"));
     Ok(())
 }
-
-/// What is done of each element of the result.
-pub(super) fn store(
-    kernel: &mut Kernel<'_>,
-    words: &mut Template,
-    problem: &Problem,
-    value: &'static str,
-) -> Result<(), String> {
-    let value = words.word(kernel, value);
-    let value = crate::printer::types::rounded(problem.func.buffer(problem.sum).dtype, &value);
-    kernel.need_storage(problem.func.buffer(problem.sum).dtype);
-    kernel.hold(problem.sum, &value);
-    for store in &problem.stores {
-        let dtype = problem.func.buffer(store.buffer).dtype;
-        let place = kernel.place(store.buffer, &store.indices)?;
-        let value = kernel.stored(&store.value, dtype)?;
-        kernel.line(&format!("{place} = {value};"));
-    }
-    Ok(())
-}

@@ -7,9 +7,11 @@
 //! calculation for softmax"; Dao et al. 2022, "FlashAttention").
 
 use super::reading::{Axis, Reading, unrounded};
+use crate::rules::epilogue::Epilogue;
 use crate::rules::{Declined, Task};
-use rx_base::DType;
-use rx_schedule::{Nest, Reduction};
+use rx_base::{DType, Dim};
+use rx_schedule::scope::Scope;
+use rx_schedule::{Affine, Loop, Nest, Reduction};
 use rx_tir::expr::{BinaryOp, CompareOp, Intrinsic};
 use rx_tir::{BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
 
@@ -41,9 +43,9 @@ pub(super) struct Problem {
     pub(super) score: Expr,
     /// Whether the weights of a row in which all exponentials are 0 are 0.
     pub(super) is_zero_of_none: bool,
-    /// The weighted sum's buffer, and what is stored of its elements.
+    /// The weighted sum's buffer, and what follows on its elements.
     pub(super) sum: BufferId,
-    pub(super) stores: Vec<Store>,
+    pub(super) epilogue: Epilogue,
 }
 
 /// A loop, or a digit of its variable: `scale * index` is its part of the value.
@@ -52,13 +54,6 @@ pub(super) struct Digit {
     pub(super) var: VarId,
     pub(super) extent: Expr,
     pub(super) scale: i64,
-}
-
-/// `buffer[indices] = value`, over the loops of the result.
-pub(super) struct Store {
-    pub(super) buffer: BufferId,
-    pub(super) indices: Vec<Expr>,
-    pub(super) value: Expr,
 }
 
 /// The product of queries and keys.
@@ -112,16 +107,14 @@ impl Problem {
             buffers.push(reduction.buffer);
         };
         let softmax = softmax.ok_or_else(|| Declined::because("no row has a largest score"))?;
-        let (behind, mut taken) = (at, at);
-        let stores = stores(task, &mut reading, &product, softmax.key, &weighted, &mut taken)?;
-        buffers.extend(stores.1);
+        let epilogue = epilogue(task, &mut reading, &product, softmax.key, &weighted, at)?;
         for buffer in &buffers {
-            if !task.is_temporary(*buffer) || task.is_used_behind(taken, *buffer) {
+            if !task.is_temporary(*buffer) || task.is_used_behind(epilogue.taken, *buffer) {
                 return Err(Declined::because("what is between its statements is used elsewhere"));
             }
         }
-        let statements = task.statements.iter().take(taken).map(|one| one.stmt.clone()).collect();
-        assemble(task.func, (product, softmax, weighted), (statements, behind), (buffers, stores.0))
+        let statements = task.statements.iter().take(epilogue.taken).map(|one| one.stmt.clone()).collect();
+        assemble(task.func, (product, softmax, weighted), (statements, at), (buffers, epilogue))
     }
 
     /// How many rows there are of each value of the batch.
@@ -165,7 +158,7 @@ impl Product {
         if spatial.iter().any(|inner| inner.kind != IterKind::Spatial) {
             return Err(Declined::because("a loop is not for what its block says"));
         }
-        let axis = |inner: &rx_schedule::accumulate::Loop| Axis { var: inner.var, extent: inner.extent.clone() };
+        let axis = |inner: &Loop| Axis { var: inner.var, extent: inner.extent.clone() };
         Ok(Product {
             buffer: reduction.buffer,
             place: reduction.indices.clone(),
@@ -258,7 +251,7 @@ impl Softmax {
         let Some(is_zero_of_none) = self.is_weight(&reading.here(&bound, weight)) else {
             return declined("the values are not weighted by the softmax");
         };
-        let is_key = |inner: &rx_schedule::accumulate::Loop| matches!(reading.here(&bound, &reading.func().var_expr(inner.var)), Expr::Var { var, .. } if var == self.key);
+        let is_key = |inner: &Loop| matches!(reading.here(&bound, &reading.func().var_expr(inner.var)), Expr::Var { var, .. } if var == self.key);
         if !nest.loops.iter().all(|inner| (inner.kind == IterKind::Reduce) == is_key(inner)) {
             return declined("the values are not added up over the keys");
         }
@@ -307,7 +300,7 @@ fn reduced(
         return Err(Declined::because("a row is over several loops"));
     };
     let place: Vec<Expr> = reduction.indices.iter().map(|index| reading.here(&bound, index)).collect();
-    let is_place = |inner: &rx_schedule::accumulate::Loop| {
+    let is_place = |inner: &Loop| {
         inner.kind == IterKind::Spatial
             && reduction.indices.iter().any(|index| matches!(index, Expr::Var { var, .. } if *var == inner.var))
     };
@@ -318,38 +311,28 @@ fn reduced(
     Ok((place, reading.here(&bound, &reduction.value), key))
 }
 
-/// What is stored of the weighted sum's elements: the sum itself, what follows it element by element, or both; and the
-/// buffers between.
-fn stores(
+/// What follows the weighted sum, which the last of the first `taken` statements is, element by element.
+fn epilogue(
     task: &Task<'_>,
     reading: &mut Reading<'_>,
     product: &Product,
     key: VarId,
     weighted: &Weighted,
-    taken: &mut usize,
-) -> Result<(Vec<Store>, Vec<BufferId>), Declined> {
+    taken: usize,
+) -> Result<Epilogue, Declined> {
     let mut axes: Vec<Axis> = product.axes.iter().filter(|axis| axis.var != key).cloned().collect();
     axes.push(weighted.width.clone());
-    reading.begin(weighted.buffer, &weighted.place, axes)?;
-    if task.statements.iter().take(*taken - 1).any(|one| crate::rules::uses(&one.stmt, weighted.buffer)) {
+    reading.begin(weighted.buffer, &weighted.place, axes.clone())?;
+    if task.statements.iter().take(taken - 1).any(|one| crate::rules::uses(&one.stmt, weighted.buffer)) {
         return Err(Declined::because("the result lies where something is read from"));
     }
-    let value = task.func.load(weighted.buffer, weighted.place.clone());
-    let mut all = vec![Store { buffer: weighted.buffer, indices: weighted.place.clone(), value }];
-    while *taken < task.statements.len() {
-        let Ok(nest) = reading.nest(*taken) else { break };
-        let before = &task.statements[..*taken];
-        let Ok((buffer, indices, value)) = computed(reading, &nest) else { break };
-        if before.iter().any(|one| crate::rules::uses(&one.stmt, buffer)) {
-            break;
-        }
-        reading.has(buffer, &indices, value.clone())?;
-        all.push(Store { buffer, indices, value });
-        *taken += 1;
-    }
-    let is_seen = |store: &Store| !task.is_temporary(store.buffer) || task.is_used_behind(*taken, store.buffer);
-    let (seen, between): (Vec<Store>, Vec<Store>) = all.into_iter().partition(is_seen);
-    Ok((seen, between.into_iter().map(|store| store.buffer).collect()))
+    let mut scope = Scope::new(task.func);
+    let elements = axes.iter().fold(Dim::constant(1), |all, axis| &all * &scope.dim(&axis.extent));
+    let mut epilogue = Epilogue::behind(task, taken, task.func, (weighted.buffer, &weighted.place), &elements);
+    let spatial = |axis: Axis| Loop { var: axis.var, extent: axis.extent, kind: IterKind::Spatial };
+    let loops: Vec<Loop> = axes.into_iter().map(spatial).collect();
+    epilogue.locate(&mut |buffer, indices| Affine::of(task.func, &loops, buffer, indices));
+    Ok(epilogue)
 }
 
 /// Puts the parts together: which factor is which, and which loops blocks and rows are.
@@ -357,7 +340,7 @@ fn assemble(
     func: &PrimFunc,
     (product, softmax, weighted): (Product, Softmax, Weighted),
     (statements, behind): (Vec<Stmt>, usize),
-    (kept, stores): (Vec<BufferId>, Vec<Store>),
+    (kept, epilogue): (Vec<BufferId>, Epilogue),
 ) -> Result<Problem, Declined> {
     let [left, right] = product.factors;
     let (query, keys) = match (left.uses(softmax.key), right.uses(softmax.key)) {
@@ -406,7 +389,7 @@ fn assemble(
         score: softmax.score,
         is_zero_of_none: weighted.is_zero_of_none,
         sum: weighted.buffer,
-        stores,
+        epilogue,
     })
 }
 

@@ -62,33 +62,18 @@ pub(super) fn soften(
         ",
     );
     kernel.indent();
-    words.print(
+    words.print(kernel, "const long long $row = $row0 + $line_of_16 * $OWN + $i;");
+    attend.scores(
         kernel,
-        "
-        const long long $row = $row0 + $line_of_16 * $OWN + $i;
-        float $top = -RX_INFINITY;
-        ",
-    );
-    places.at_row(kernel, words, "row")?;
-    words.print(
-        kernel,
+        words,
+        places,
         "
         #pragma unroll
         for (int $j = 0; $j < $KEYS / 16; ++$j) {
             const long long $key = $key0 + $lane + $j * 16;
             float& $product = $scores[$i][$j];
         ",
-    );
-    kernel.indent();
-    attend.score(kernel, words)?;
-    words.print(
-        kernel,
-        "
-        $product = $score;
-        $top = fmaxf($top, $score);
-        ",
-    );
-    kernel.close();
+    )?;
     words.print(
         kernel,
         "
@@ -169,14 +154,12 @@ pub(super) fn finish(
         kernel,
         "
         #pragma unroll
-        for (int $j = 0; $j < $OWN_COLUMNS; ++$j) {
-            const long long $column = ($j / $PACK * 16 + $lane) * $PACK + $j % $PACK;
-            if ($column >= $COLUMNS) continue;
-            const float $value = $sums[$i][$j]$SHARE;
+        for (int $j = 0; $j < $OWN_COLUMNS / $PACK; ++$j) {
+            const long long $column0 = ($j * 16 + $lane) * $PACK;
         ",
     );
     kernel.indent();
-    attend.column_done(kernel, words)?;
+    attend.columns_done(kernel, words, "const float $value = $sums[$i][$j * $PACK + $e]$SHARE;")?;
     kernel.close();
     kernel.close();
     Ok(())

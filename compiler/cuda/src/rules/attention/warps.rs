@@ -63,33 +63,18 @@ pub(super) fn soften(
         ",
     );
     kernel.indent();
-    words.print(
+    words.print(kernel, "const long long $row = $row0 + ($warp * $FRAGMENTS * 2 + $i) * 8 + $lane / 4;");
+    attend.scores(
         kernel,
-        "
-        const long long $row = $row0 + ($warp * $FRAGMENTS * 2 + $i) * 8 + $lane / 4;
-        float $top = -RX_INFINITY;
-        ",
-    );
-    places.at_row(kernel, words, "row")?;
-    words.print(
-        kernel,
+        words,
+        places,
         "
         #pragma unroll
         for (int $j = 0; $j < $KEYS / 4; ++$j) {
             const long long $key = $key0 + ($j / 2 * 8 + $lane % 4 * 2 + $j % 2);
             float& $product = $scores[$i / 2][$j / 2][$i % 2 * 2 + $j % 2];
         ",
-    );
-    kernel.indent();
-    attend.score(kernel, words)?;
-    words.print(
-        kernel,
-        "
-        $product = $score;
-        $top = fmaxf($top, $score);
-        ",
-    );
-    kernel.close();
+    )?;
     words.print(
         kernel,
         "
@@ -170,14 +155,12 @@ pub(super) fn finish(
         kernel,
         "
         #pragma unroll
-        for (int $j = 0; $j < $WIDTH / 4; ++$j) {
-            const long long $column = $j / 2 * 8 + $lane % 4 * 2 + $j % 2;
-            if ($column >= $COLUMNS) continue;
-            const float $value = $sums[$i / 2][$j / 2][$i % 2 * 2 + $j % 2]$SHARE;
+        for (int $j = 0; $j < $WIDTH / 8; ++$j) {
+            const long long $column0 = $j * 8 + $lane % 4 * 2;
         ",
     );
     kernel.indent();
-    attend.column_done(kernel, words)?;
+    attend.columns_done(kernel, words, "const float $value = $sums[$i / 2][$j][$i % 2 * 2 + $e]$SHARE;")?;
     kernel.close();
     kernel.close();
     Ok(())

@@ -38,16 +38,7 @@ impl KernelBody for PartSums {
     }
 
     fn kept(&self) -> Vec<BufferId> {
-        let factors = &self.problem;
-        let mut kept = factors.epilogue.kept();
-        // The factors are read by the kernel before; unless what follows reads them, too.
-        let behind = &factors.statements[1..];
-        let product = crate::rules::buffers_of(&factors.statements[0]);
-        let unused = product
-            .into_iter()
-            .filter(|id| *id != factors.buffer && !behind.iter().any(|stmt| crate::rules::uses(stmt, *id)));
-        kept.extend(unused);
-        kept
+        self.problem.epilogue.kept_behind(&self.problem.statements, 0)
     }
 
     fn own_names(&self) -> &'static [&'static str] {

@@ -1,0 +1,94 @@
+//! Scores of a tile of keys: where all rows see all keys, nothing is asked of each; elsewhere what is not seen is −∞.
+
+use super::kernel::Attend;
+use super::places::Places;
+use super::template::Template;
+use crate::printer::{Kernel, types};
+use rx_tir::Expr;
+
+impl Attend {
+    /// Prints whether all rows of the block see all keys of the tile, `$inside`.
+    pub(super) fn is_inside(&self, kernel: &mut Kernel<'_>, words: &mut Template) {
+        // Rows behind the last have scores like others, which nobody stores; but what is read for them is not there.
+        let rows_matter = self.is_of_rows(&self.bounds.inside);
+        words.print(
+            kernel,
+            match (self.bounds.is_empty(), rows_matter) {
+                (true, false) => "const bool $inside = $key0 + $KEYS <= $key_end;",
+                (true, true) => "const bool $inside = $key0 + $KEYS <= $key_end && $row0 + $ROWS <= $rows;",
+                (false, false) => "const bool $inside = $key0 >= $all_first && $key0 + $KEYS <= $all_end;",
+                (false, true) => {
+                    "const bool $inside = $key0 >= $all_first && $key0 + $KEYS <= $all_end && $row0 + $ROWS <= $rows;"
+                }
+            },
+        );
+    }
+
+    /// Whether a score depends on its row.
+    fn is_of_rows(&self, score: &Expr) -> bool {
+        self.problem.rows.iter().any(|digit| score.uses(digit.var))
+    }
+
+    /// Prints the scores of row `$i`: each `$product`, which `each_key` declares beside its `$key`, becomes the score, −∞ where
+    /// there is none; the largest is `$top`.
+    pub(super) fn scores(
+        &self,
+        kernel: &mut Kernel<'_>,
+        words: &mut Template,
+        places: &Places<'_>,
+        each_key: &'static str,
+    ) -> Result<(), String> {
+        let dtype = self.problem.func.buffer(self.problem.product).dtype;
+        kernel.need_storage(dtype);
+        words.print(kernel, "float $top = -RX_INFINITY;");
+        for is_inside in [true, false] {
+            words.print(kernel, if is_inside { "if ($inside) {" } else { "} else {" });
+            kernel.indent();
+            let score = if is_inside { &self.bounds.inside } else { &self.problem.score };
+            if self.is_of_rows(score) {
+                places.at_row(kernel, words, "row")?;
+            } else {
+                places.at_batch(kernel);
+            }
+            words.print(kernel, each_key);
+            kernel.indent();
+            self.at_key(kernel, words);
+            let product = types::rounded(dtype, &words.word(kernel, "product"));
+            kernel.hold(self.problem.product, &product);
+            words.set("SCORE", kernel.assigned(score, score.dtype())?);
+            match is_inside {
+                true => words.print(kernel, "$product = $SCORE;"),
+                false => words.print(
+                    kernel,
+                    "
+                    float $score = -RX_INFINITY;
+                    if ($row < $rows && $key < $key_end) $score = $SCORE;
+                    $product = $score;
+                    ",
+                ),
+            }
+            words.print(kernel, "$top = fmaxf($top, $product);");
+            kernel.close();
+            match is_inside {
+                true => kernel.outdent(),
+                false => kernel.close(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints how row `$i` goes over to the larger of two maxima: `$base` is what scores are taken less of, `$carried` what
+    /// is multiplied with what was added up before.
+    pub(super) fn carry_over(&self, kernel: &mut Kernel<'_>, words: &mut Template) {
+        words.print(
+            kernel,
+            "
+            $top = fmaxf($most[$i], $top);
+            const float $base = $top == -RX_INFINITY ? 0.0f : $top;
+            const float $carried = rx_exp2(($most[$i] - $base) * $LOG2E);
+            $most[$i] = $top;
+            $total[$i] *= $carried;
+            ",
+        );
+    }
+}

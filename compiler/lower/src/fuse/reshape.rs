@@ -1,0 +1,313 @@
+//! A kernel made to read a tensor under the shape it has before a view: `y = f(view(x))` as a function of `x`.
+//!
+//! Both shapes are cut into groups of dims with as many elements, as far as they can. Where one dim of the tensor is several
+//! of the view, its index is made of theirs; where several are one, the loop that runs along the view's is cut into loops
+//! of theirs. So no index is divided: what would need that is left as it is.
+
+use rustc_hash::FxHashMap;
+use rx_base::Dim;
+use rx_tir::func::{BufferId, PrimFunc, VarId};
+use rx_tir::rewrite::{map_expr, map_stmt, map_stmt_shallow, substitute};
+use rx_tir::{Block, Expr, Iter, Stmt};
+use std::ops::Range;
+
+/// Dims of the tensor that are together dims of the view: one of the one are some of the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) from: Range<usize>,
+    pub(super) to: Range<usize>,
+}
+
+/// The function with its input `buffer`, which has the extents `to`, read as a tensor of the extents `from`. `None` where an index
+/// would have to be divided. `is_cut` says whether dims of the tensor may be several of the view's.
+pub(super) fn reshaped(
+    func: &PrimFunc,
+    buffer: BufferId,
+    (from, to): (&[Dim], &[Dim]),
+    is_cut: bool,
+) -> Option<PrimFunc> {
+    let groups = groups(from, to)?;
+    if func.buffer(buffer).strides.is_some() || !is_cut && groups.iter().any(|group| group.to.len() > 1) {
+        return None;
+    }
+    let view = func.buffer(buffer).shape.clone();
+    let mut reshaping = Reshaping { func: func.clone(), buffer, from, groups, view, failed: false };
+    let body = reshaping.statement(&func.body);
+    reshaping.func.body = body;
+    let shape = reshaping.shape()?;
+    reshaping.func.buffers[buffer.0 as usize].shape = shape;
+    (!reshaping.failed).then_some(reshaping.func)
+}
+
+/// The groups of two shapes, dims of one element left out.
+pub(super) fn groups(from: &[Dim], to: &[Dim]) -> Option<Vec<Group>> {
+    let product = |dims: &[Dim]| dims.iter().fold(Dim::constant(1), |all, dim| &all * dim);
+    let is_one = |dim: &Dim| dim.as_constant() == Some(1);
+    let (mut groups, mut at, mut to_at) = (Vec::new(), 0, 0);
+    loop {
+        at += from[at..].iter().take_while(|dim| is_one(dim)).count();
+        to_at += to[to_at..].iter().take_while(|dim| is_one(dim)).count();
+        if at == from.len() || to_at == to.len() {
+            return (at == from.len() && to_at == to.len()).then_some(groups);
+        }
+        let (rest, to_rest) = (from.len() - at, to.len() - to_at);
+        // One dim of the tensor, or one of the view.
+        let lengths = (1..=to_rest).map(|length| (1, length)).chain((2..=rest).map(|length| (length, 1)));
+        let fits = |(length, to_length): &(usize, usize)| {
+            let (a, b) = (product(&from[at..at + length]), product(&to[to_at..to_at + to_length]));
+            !a.is_error() && a == b
+        };
+        let (length, to_length) = lengths.into_iter().find(fits)?;
+        groups.push(Group { from: at..at + length, to: to_at..to_at + to_length });
+        at += length;
+        to_at += to_length;
+    }
+}
+
+struct Reshaping<'d> {
+    func: PrimFunc,
+    buffer: BufferId,
+    from: &'d [Dim],
+    groups: Vec<Group>,
+    /// The view's extents in the function's terms.
+    view: Vec<Expr>,
+    failed: bool,
+}
+
+/// The axes that axes are cut into, outermost first: their values and extents.
+type Digits = FxHashMap<VarId, Vec<(Expr, Expr)>>;
+
+impl Reshaping<'_> {
+    fn statement(&mut self, stmt: &Stmt) -> Stmt {
+        if let Some((loops, block)) = nest_of(stmt) {
+            return self.nest(&loops, block).unwrap_or_else(|| {
+                self.failed = true;
+                stmt.clone()
+            });
+        }
+        if stmt.expressions().into_iter().any(|expr| self.reads(expr)) {
+            self.failed = true;
+        }
+        map_stmt_shallow(stmt, &mut Expr::clone, &mut |inner| self.statement(inner))
+    }
+
+    fn reads(&self, expr: &Expr) -> bool {
+        let mut found = false;
+        expr.walk(&mut |part| found |= matches!(part, Expr::Load { buffer, .. } if *buffer == self.buffer));
+        found
+    }
+
+    /// Loops around a block that reads the buffer.
+    fn nest(&mut self, loops: &[(VarId, &Stmt)], block: &Block) -> Option<Stmt> {
+        let mut indices: Vec<Vec<Expr>> = Vec::new();
+        let mut collect = |expr: &Expr| {
+            expr.walk(&mut |part| {
+                if let Expr::Load { buffer, indices: at, .. } = part
+                    && *buffer == self.buffer
+                {
+                    indices.push(at.clone());
+                }
+            });
+        };
+        block.predicate.iter().for_each(&mut collect);
+        for part in block.init.iter().chain([&block.body]) {
+            part.walk(&mut |stmt| stmt.expressions().into_iter().for_each(&mut collect));
+        }
+        let mut cuts: Vec<(VarId, Group)> = Vec::new();
+        for at in &indices {
+            for group in self.groups.clone().into_iter().filter(|group| group.from.len() > 1) {
+                if let Expr::Var { var, .. } = at.get(group.to.start)? {
+                    match cuts.iter().find(|(known, _)| known == var) {
+                        Some((_, known)) if self.from[known.from.clone()] != self.from[group.from.clone()] => {
+                            return None;
+                        }
+                        Some(_) => {}
+                        None => cuts.push((*var, group)),
+                    }
+                }
+            }
+        }
+        let (mut block, mut digits) = (block.clone(), Digits::default());
+        let mut new_loops: Vec<Vec<(VarId, Expr)>> =
+            loops.iter().map(|(var, stmt)| vec![(*var, extent_of(stmt))]).collect();
+        for (var, group) in cuts {
+            self.cut(&mut block, (loops, &mut new_loops), (var, &group), &mut digits)?;
+        }
+        let mut failed = false;
+        let rewritten = map_block(&block, &mut |expr| {
+            let read = map_expr(expr, &mut |part| match part {
+                Expr::Load { buffer, indices, dtype } if buffer == self.buffer => match self.indices(&indices, &digits)
+                {
+                    Some(indices) => Expr::Load { buffer, indices, dtype },
+                    None => {
+                        failed = true;
+                        Expr::Load { buffer, indices, dtype }
+                    }
+                },
+                other => other,
+            });
+            substitute(&read, &|var| digits.get(&var).and_then(|digits| joined(digits)))
+        });
+        if failed {
+            return None;
+        }
+        let mut stmt = Stmt::Block(Box::new(rewritten));
+        for ((_, old), parts) in loops.iter().zip(&new_loops).rev() {
+            for (var, extent) in parts.iter().rev() {
+                let Stmt::For { start, kind, .. } = old else { return None };
+                stmt = Stmt::For {
+                    var: *var,
+                    start: start.clone(),
+                    extent: extent.clone(),
+                    kind: kind.clone(),
+                    body: Box::new(stmt),
+                };
+            }
+        }
+        Some(stmt)
+    }
+
+    /// Cuts a block's axis, and its loop, into those of a group's dims.
+    fn cut(
+        &mut self,
+        block: &mut Block,
+        (loops, new_loops): (&[(VarId, &Stmt)], &mut [Vec<(VarId, Expr)>]),
+        (var, group): (VarId, &Group),
+        digits: &mut Digits,
+    ) -> Option<()> {
+        let at = block.iters.iter().position(|iter| iter.var == var)?;
+        let iter = block.iters[at].clone();
+        let Expr::Var { var: outer, .. } = iter.binding else { return None };
+        let number = loops.iter().position(|(var, _)| *var == outer)?;
+        let uses = block.iters.iter().filter(|other| other.binding.uses(outer)).count();
+        let [(_, extent)] = &new_loops[number][..] else { return None };
+        if uses != 1 || iter.start.as_int() != Some(0) || *extent != iter.extent {
+            return None;
+        }
+        let extents = digit_extents(&iter.extent, &self.view[group.to.start], self.inner(group)?)?;
+        let (of_loop, of_iter) = (*self.func.var(outer), *self.func.var(var));
+        let (mut cut_loops, mut iters, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for extent in extents {
+            let own = self.func.add_var(of_loop.name, of_loop.dtype);
+            let axis = self.func.add_var(of_iter.name, of_iter.dtype);
+            let (start, binding) = (iter.start.clone(), self.func.var_expr(own));
+            cut_loops.push((own, extent.clone()));
+            values.push((self.func.var_expr(axis), extent.clone()));
+            iters.push(Iter { var: axis, kind: iter.kind, start, extent, binding });
+        }
+        new_loops[number] = cut_loops;
+        block.iters.splice(at..=at, iters);
+        digits.insert(var, values);
+        Some(())
+    }
+
+    fn inner(&self, group: &Group) -> Option<Vec<i64>> {
+        inner(self.from, group)
+    }
+
+    /// The place in the tensor of a place in the view.
+    fn indices(&self, at: &[Expr], digits: &Digits) -> Option<Vec<Expr>> {
+        let mut indices = vec![Expr::int(0); self.from.len()];
+        for group in &self.groups {
+            let view = at.get(group.to.clone())?;
+            match (group.from.len(), view) {
+                (1, [first, others @ ..]) => {
+                    let extents = &self.view[group.to.start + 1..group.to.end];
+                    let index = others.iter().zip(extents).fold(first.clone(), |all, (index, extent)| {
+                        all * extent.clone().cast(index.dtype()) + index.clone()
+                    });
+                    indices[group.from.start] = index;
+                }
+                (_, [Expr::Var { var, .. }]) => {
+                    for (slot, digit) in indices[group.from.clone()].iter_mut().zip(digits.get(var)?) {
+                        *slot = digit.0.clone();
+                    }
+                }
+                (_, [Expr::Int { value, dtype }]) => {
+                    let mut rest = *value;
+                    for (slot, extent) in indices[group.from.clone()].iter_mut().skip(1).zip(self.inner(group)?).rev() {
+                        *slot = Expr::Int { value: rest.rem_euclid(extent), dtype: *dtype };
+                        rest = rest.div_euclid(extent);
+                    }
+                    indices[group.from.start] = Expr::Int { value: rest, dtype: *dtype };
+                }
+                _ => return None,
+            }
+        }
+        Some(indices)
+    }
+
+    /// The tensor's extents in the function's terms.
+    fn shape(&self) -> Option<Vec<Expr>> {
+        let mut shape = vec![Expr::int(1); self.from.len()];
+        for group in &self.groups {
+            let view = &self.view[group.to.clone()];
+            match group.from.len() {
+                1 => shape[group.from.start] = view.iter().cloned().reduce(|a, b| a * b)?,
+                _ => {
+                    let extents = digit_extents(view.first()?, view.first()?, self.inner(group)?)?;
+                    shape[group.from.clone()].clone_from_slice(&extents);
+                }
+            }
+        }
+        Some(shape)
+    }
+}
+
+/// The extents of a group's dims of the tensor but the first, which must be known; none may be empty.
+pub(super) fn inner(from: &[Dim], group: &Group) -> Option<Vec<i64>> {
+    let dims = from.get(group.from.start + 1..group.from.end)?;
+    dims.iter().map(|dim| dim.as_constant().filter(|extent| *extent > 0)).collect()
+}
+
+/// The extents of the loops that one along a dim is cut into, outermost first; `inner` are those behind the first.
+pub(super) fn digit_extents(extent: &Expr, dim: &Expr, inner: Vec<i64>) -> Option<Vec<Expr>> {
+    let dtype = extent.dtype();
+    let below: i64 = inner.iter().try_fold(1i64, |all, extent| all.checked_mul(*extent))?;
+    let outer = match extent.as_int() {
+        Some(extent) if extent % below == 0 => Expr::Int { value: extent / below, dtype },
+        None if extent == dim => extent.clone().floor_div(Expr::Int { value: below, dtype }),
+        _ => return None,
+    };
+    Some(std::iter::once(outer).chain(inner.into_iter().map(|value| Expr::Int { value, dtype })).collect())
+}
+
+/// The value of an axis of the values it was cut into.
+pub(super) fn joined(digits: &[(Expr, Expr)]) -> Option<Expr> {
+    let values = digits.iter().cloned();
+    values
+        .reduce(|(all, of), (digit, extent)| (all * extent.clone().cast(digit.dtype()) + digit, of))
+        .map(|(all, _)| all)
+}
+
+fn extent_of(stmt: &Stmt) -> Expr {
+    match stmt {
+        Stmt::For { extent, .. } => extent.clone(),
+        _ => Expr::int(1),
+    }
+}
+
+/// Loops, outermost first, around one block with axes.
+pub(super) fn nest_of(stmt: &Stmt) -> Option<(Vec<(VarId, &Stmt)>, &Block)> {
+    let (mut loops, mut current) = (Vec::new(), stmt);
+    loop {
+        match current {
+            Stmt::For { var, start, body, .. } if start.as_int() == Some(0) => {
+                loops.push((*var, current));
+                current = body;
+            }
+            Stmt::Block(block) if !block.iters.is_empty() => return Some((loops, block)),
+            _ => return None,
+        }
+    }
+}
+
+/// The block with its expressions mapped, but those of its axes.
+fn map_block(block: &Block, map: &mut dyn FnMut(&Expr) -> Expr) -> Block {
+    Block {
+        predicate: block.predicate.as_ref().map(&mut *map),
+        init: block.init.as_ref().map(|init| map_stmt(init, map)),
+        body: map_stmt(&block.body, map),
+        ..block.clone()
+    }
+}

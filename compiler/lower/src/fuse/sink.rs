@@ -1,0 +1,306 @@
+//! Views below what is computed element by element: `f(view(x), y)` is `view(f(x, y'))`, where `y'` is a view of `y`. So what follows
+//! a reduction runs over its elements whatever shapes they go through, and can be its epilogue.
+
+use super::reshape::{Group, digit_extents, groups, inner, joined, nest_of};
+use super::{add_kernel, epilogue, is_injective};
+use crate::program::{Instruction, Kernel, Operation, Output, Procedure, Program, Register};
+use rustc_hash::{FxHashMap, FxHashSet};
+use rx_base::Dim;
+use rx_tir::func::{BufferId, PrimFunc, VarId};
+use rx_tir::rewrite::{map_expr, map_stmt_shallow, substitute};
+use rx_tir::{Block, Expr, Iter, IterKind, Stmt};
+
+/// Moves views of what reductions compute below the kernels that follow them element by element, in the procedure's own block.
+pub(super) fn views(procedure: &mut Procedure, reads: &mut Vec<u32>, program: &mut Program) {
+    let mut sinking = Sinking {
+        reads,
+        program,
+        registers: &mut procedure.registers,
+        sums: FxHashSet::default(),
+        views: FxHashMap::default(),
+        code: Vec::with_capacity(procedure.code.len()),
+    };
+    for instruction in std::mem::take(&mut procedure.code) {
+        sinking.instruction(instruction);
+    }
+    procedure.code = sinking.code.into_iter().flatten().collect();
+}
+
+/// A view in the code that is being written.
+struct View {
+    at: usize,
+    from: Register,
+    /// The extents before it, where they are known, and behind it.
+    before: Option<Vec<Dim>>,
+    shape: Vec<Dim>,
+}
+
+struct Sinking<'p> {
+    reads: &'p mut Vec<u32>,
+    program: &'p mut Program,
+    registers: &'p mut u32,
+    /// What reductions compute, and what follows them, with their extents.
+    sums: FxHashSet<Register>,
+    views: FxHashMap<Register, View>,
+    code: Vec<Option<Instruction>>,
+}
+
+impl Sinking<'_> {
+    fn instruction(&mut self, mut instruction: Instruction) {
+        if let Operation::View { from, .. } = &mut instruction.operation
+            && let Some(first) = self.views.get(from).map(|view| view.from)
+        {
+            self.reread(*from, first);
+            *from = first;
+        }
+        match &instruction.operation {
+            Operation::View { to, from, shape } => {
+                let before = self.shape_of(*from);
+                let view = View { at: self.code.len(), from: *from, before, shape: shape.clone() };
+                self.views.insert(*to, view);
+            }
+            Operation::Kernel { kernel, outputs, .. } => {
+                if !is_injective(&self.program.kernel(*kernel).func) {
+                    if let [output] = &outputs[..] {
+                        self.sums.insert(output.to);
+                    }
+                } else if self.sink(&instruction).is_some() {
+                    return;
+                }
+            }
+            _ => {}
+        }
+        self.code.push(Some(instruction));
+    }
+
+    /// The extents of what a kernel of this block computes.
+    fn shape_of(&self, register: Register) -> Option<Vec<Dim>> {
+        self.code.iter().rev().flatten().find_map(|one| match &one.operation {
+            Operation::Kernel { outputs, .. } => {
+                outputs.iter().find(|output| output.to == register).map(|output| output.shape.clone())
+            }
+            _ => None,
+        })
+    }
+
+    fn fresh(&mut self) -> Register {
+        let register = Register(*self.registers);
+        *self.registers += 1;
+        self.reads.push(1);
+        register
+    }
+
+    /// Writes a kernel that follows a view of a sum as one that follows the sum, and the view behind it.
+    fn sink(&mut self, instruction: &Instruction) -> Option<()> {
+        let Operation::Kernel { kernel, inputs, outputs, scalars } = &instruction.operation else { return None };
+        let Kernel { func, inputs: count } = self.program.kernel(*kernel).clone();
+        let buffers: Vec<BufferId> = func.buffer_params().collect();
+        let once = |register: &Register| self.reads[register.0 as usize] == 1;
+        let (at, view) = inputs.iter().enumerate().find_map(|(at, register)| {
+            let view = self.views.get(register).filter(|view| self.sums.contains(&view.from))?;
+            let follows = epilogue::follows(&func, *buffers.get(at)?, buffers.get(count..)?);
+            (once(register) && once(&view.from) && follows).then_some((at, view))
+        })?;
+        let (from, before, shape) = (view.from, view.before.clone()?, view.shape.clone());
+        let found = groups(&before, &shape)?;
+        // Where every dim of the view is one or several of the sum's, the kernel can read them as they are.
+        if found.iter().all(|group| group.to.len() == 1) {
+            return None;
+        }
+        let (func, changed) = sunk(&func, buffers[at], &before, &found)?;
+        let gone = self.views.remove(&inputs[at])?.at;
+        self.code[gone] = None;
+        let mut read = Vec::with_capacity(inputs.len());
+        for (number, register) in inputs.iter().enumerate() {
+            read.push(match changed.contains(&buffers[number]) {
+                _ if number == at => from,
+                false => *register,
+                true => self.viewed(*register, &before, instruction),
+            });
+        }
+        let mut made = Vec::with_capacity(outputs.len());
+        let mut behind = Vec::with_capacity(outputs.len());
+        for output in outputs {
+            let to = self.fresh();
+            self.sums.insert(to);
+            made.push(Output { to, shape: before.clone(), ..output.clone() });
+            let operation = Operation::View { to: output.to, from: to, shape: output.shape.clone() };
+            behind.push(Instruction { origin: instruction.origin, operation });
+        }
+        let kernel = add_kernel(self.program, func, count);
+        let operation = Operation::Kernel { kernel, inputs: read, outputs: made, scalars: scalars.clone() };
+        self.code.push(Some(Instruction { origin: instruction.origin, operation }));
+        behind.into_iter().for_each(|view| self.instruction(view));
+        Some(())
+    }
+
+    /// What read a view reads the tensor behind it; a view that nothing reads is gone.
+    fn reread(&mut self, view: Register, from: Register) {
+        self.reads[view.0 as usize] -= 1;
+        self.reads[from.0 as usize] += 1;
+        if self.reads[view.0 as usize] == 0
+            && let Some(gone) = self.views.remove(&view)
+        {
+            self.reads[from.0 as usize] -= 1;
+            self.code[gone.at] = None;
+        }
+    }
+
+    /// A register's value under other extents, which a kernel reads from here on.
+    fn viewed(&mut self, register: Register, shape: &[Dim], instruction: &Instruction) -> Register {
+        if let Some(view) = self.views.get(&register)
+            && view.before.as_deref() == Some(shape)
+        {
+            let from = view.from;
+            self.reread(register, from);
+            return from;
+        }
+        let to = self.fresh();
+        let operation = Operation::View { to, from: register, shape: shape.to_vec() };
+        self.code.push(Some(Instruction { origin: instruction.origin, operation }));
+        to
+    }
+}
+
+/// The function, which makes elements from those of `input` at the same place, over the extents `before`; and which of its buffers
+/// have these then.
+fn sunk(func: &PrimFunc, input: BufferId, before: &[Dim], groups: &[Group]) -> Option<(PrimFunc, Vec<BufferId>)> {
+    let view = func.buffer(input).shape.clone();
+    let mut extents = vec![Expr::int(1); before.len()];
+    for group in groups {
+        let of_view = &view[group.to.clone()];
+        match group.from.len() {
+            1 => extents[group.from.start] = of_view.iter().cloned().reduce(|a, b| a * b)?,
+            _ => {
+                let cut = digit_extents(of_view.first()?, of_view.first()?, inner(before, group)?)?;
+                extents[group.from.clone()].clone_from_slice(&cut);
+            }
+        }
+    }
+    let (changed, elsewhere) = (vec![input], Vec::new());
+    let mut sunk = Sunk { func: func.clone(), view, extents, groups, changed, elsewhere, failed: false };
+    let body = sunk.statement(&func.body);
+    sunk.func.body = body;
+    for buffer in &sunk.changed {
+        let buffer = &mut sunk.func.buffers[buffer.0 as usize];
+        sunk.failed |= buffer.strides.is_some();
+        buffer.shape.clone_from(&sunk.extents);
+    }
+    // A buffer that is read in another way, too, would have two shapes; and a symbol needs an extent that tells it.
+    let two_ways = sunk.changed.iter().any(|buffer| sunk.elsewhere.contains(buffer));
+    let told = sunk.func.symbols.iter().all(|symbol| sunk.func.is_told(*symbol));
+    (!sunk.failed && !two_ways && told).then_some((sunk.func, sunk.changed))
+}
+
+struct Sunk<'g> {
+    func: PrimFunc,
+    view: Vec<Expr>,
+    extents: Vec<Expr>,
+    groups: &'g [Group],
+    /// Buffers of the view's extents, which get the sum's.
+    changed: Vec<BufferId>,
+    /// Buffers that are read at another place than what is stored.
+    elsewhere: Vec<BufferId>,
+    failed: bool,
+}
+
+impl Sunk<'_> {
+    fn statement(&mut self, stmt: &Stmt) -> Stmt {
+        if let Some((loops, block)) = nest_of(stmt) {
+            let loops: Vec<VarId> = loops.iter().map(|(var, _)| *var).collect();
+            return self.nest(&loops, block).unwrap_or_else(|| {
+                self.failed = true;
+                stmt.clone()
+            });
+        }
+        self.failed |= !matches!(stmt, Stmt::Seq(_) | Stmt::Block(_));
+        map_stmt_shallow(stmt, &mut Expr::clone, &mut |inner| self.statement(inner))
+    }
+
+    /// A nest that stores one element at its own place.
+    fn nest(&mut self, loops: &[VarId], block: &Block) -> Option<Stmt> {
+        let Stmt::Store { buffer, indices, value, site } = &block.body else { return None };
+        let is_plain = |iter: &Iter| {
+            iter.kind == IterKind::Spatial
+                && iter.start.as_int() == Some(0)
+                && matches!(iter.binding, Expr::Var { var, .. } if loops.contains(&var))
+        };
+        if block.init.is_some() || block.predicate.is_some() || !block.iters.iter().all(is_plain) {
+            return None;
+        }
+        if self.func.buffer(*buffer).shape != self.view || loops.len() != block.iters.len() {
+            return None;
+        }
+        let axes: Vec<Option<VarId>> = indices
+            .iter()
+            .map(|index| match index {
+                Expr::Var { var, .. } => Some(*var),
+                _ => None,
+            })
+            .collect();
+        let whole = |(axis, extent): (&Option<VarId>, &Expr)| match axis {
+            None => extent.as_int() == Some(1),
+            Some(var) => block.iters.iter().any(|iter| iter.var == *var && iter.extent == *extent),
+        };
+        if !axes.iter().zip(&self.view).all(whole) || axes.iter().flatten().count() != block.iters.len() {
+            return None;
+        }
+        let of = block.iters.first().map(|iter| *self.func.var(iter.var))?;
+        let (mut new_loops, mut iters, mut place) = (Vec::new(), Vec::new(), Vec::new());
+        for extent in &self.extents.clone() {
+            if extent.as_int() == Some(1) {
+                place.push(Expr::Int { value: 0, dtype: of.dtype });
+                continue;
+            }
+            let (outer, axis) = (self.func.add_var(of.name, of.dtype), self.func.add_var(of.name, of.dtype));
+            let start = Expr::Int { value: 0, dtype: of.dtype };
+            let binding = self.func.var_expr(outer);
+            new_loops.push((outer, extent.clone()));
+            iters.push(Iter { var: axis, kind: IterKind::Spatial, start, extent: extent.clone(), binding });
+            place.push(self.func.var_expr(axis));
+        }
+        let value = self.value(value, indices, (&axes, &place))?;
+        let known = self.changed.contains(buffer);
+        if !known {
+            self.changed.push(*buffer);
+        }
+        let body = Stmt::Store { buffer: *buffer, indices: place, value, site: *site };
+        let block = Block { iters, body, ..block.clone() };
+        let nest = Stmt::Block(Box::new(block));
+        Some(new_loops.into_iter().rev().fold(nest, |body, (var, extent)| Stmt::for_loop(var, extent, body)))
+    }
+
+    /// What is stored at a place, over the new loops: what is read at the same place is read there, and what is read elsewhere must not
+    /// depend on loops that have become one.
+    fn value(&mut self, value: &Expr, at: &[Expr], (axes, place): (&[Option<VarId>], &[Expr])) -> Option<Expr> {
+        let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
+        for group in self.groups.iter().filter(|group| group.to.len() == 1) {
+            let digits = group.from.clone().map(|dim| (place[dim].clone(), self.extents[dim].clone()));
+            if let (Some(var), Some(value)) = (axes[group.to.start], joined(&digits.collect::<Vec<_>>())) {
+                values.insert(var, value);
+            }
+        }
+        let (mut changed, mut elsewhere) = (Vec::new(), Vec::new());
+        let read = map_expr(value, &mut |part| match part {
+            Expr::Load { buffer, indices, dtype } if self.func.buffer(buffer).shape == self.view && indices == at => {
+                changed.push(buffer);
+                Expr::Load { buffer, indices: place.to_vec(), dtype }
+            }
+            other => {
+                if let Expr::Load { buffer, .. } = &other {
+                    elsewhere.push(*buffer);
+                }
+                other
+            }
+        });
+        self.elsewhere.extend(elsewhere);
+        for buffer in changed {
+            if !self.changed.contains(&buffer) {
+                self.changed.push(buffer);
+            }
+        }
+        let here = substitute(&read, &|var| values.get(&var).cloned());
+        let left = axes.iter().flatten().any(|var| here.uses(*var));
+        (!left).then_some(here)
+    }
+}

@@ -1,0 +1,31 @@
+"""Models of the corpus at another batch or in another dtype, as texts: what the exporter would have written for them.
+
+Annotations of bindings are left out, since rx infers them; the parameters and the shapes that stand in calls say the rest.
+"""
+
+import re
+
+DTYPES = {"float32": "float32", "tf32": "float32", "bfloat16": "bfloat16", "float16": "float16"}
+
+
+def variant(text: str, batch: int, dtype: str) -> str:
+    """The text at a batch and in a dtype; that of its own where both are its own."""
+    if batch != 1:
+        text = batched(text, batch)
+    element = DTYPES[dtype]
+    return text if element == "float32" else text.replace('"float32"', f'"{element}"')
+
+
+def batched(text: str, batch: int) -> str:
+    """The text of a model of batch 1 at another one."""
+    lines = []
+    for line in text.splitlines():
+        if line.lstrip().startswith("def "):
+            # The first parameter is the input; what is returned is inferred.
+            line = re.sub(r"(R\.Tensor\(\()1,", rf"\g<1>{batch},", line, count=1)
+            line = re.sub(r"\) -> .*:$", "):", line)
+        else:
+            line = re.sub(r"^(\s*\w+): R\.(?:Tensor|Tuple|Shape)\(.*?\) = (?=R\.|\w)", r"\1 = ", line)
+            line = re.sub(r"(R\.shape\(\[)1,", rf"\g<1>{batch},", line)
+        lines.append(line)
+    return "\n".join(lines) + "\n"
