@@ -190,7 +190,13 @@ impl Driver for Recorder {
 
     fn launch(&self, launch: &KernelLaunch) -> Result<(), Refused> {
         let name = self.0.kernels.borrow().get(launch.kernel.0).cloned().unwrap_or_default();
-        self.note("launch", &name)
+        let tensors = launch.tensors.iter().map(|tensor| {
+            let by = |extents: &[String]| extents.join(" x ");
+            let extents: Vec<String> = tensor.form.extents.iter().map(u64::to_string).collect();
+            let tile: Vec<String> = tensor.form.tile.iter().map(u32::to_string).collect();
+            format!(", {} by {}", by(&extents), by(&tile))
+        });
+        self.note("launch", &format!("{name}{}", tensors.collect::<String>()))
     }
 
     fn mark(&self) -> Result<Mark, Refused> {
