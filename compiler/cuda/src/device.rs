@@ -60,6 +60,11 @@ impl Device {
         self.core.driver.arch()
     }
 
+    /// How many multiprocessors it has.
+    pub fn units(&self) -> u32 {
+        self.core.driver.units()
+    }
+
     /// How long the host waits for kernels before it gives the device up; without a limit it waits for ever. A kernel cannot be stopped
     /// from outside, so nothing runs on the device after that, in this process.
     pub fn limit(&self, limit: Option<Duration>) {

@@ -98,6 +98,9 @@ pub trait Driver: fmt::Debug {
     /// Its architecture: 90 for `sm_90`.
     fn arch(&self) -> u32;
 
+    /// How many multiprocessors it has.
+    fn units(&self) -> u32;
+
     /// How much memory there is.
     ///
     /// # Errors

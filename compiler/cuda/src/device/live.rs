@@ -5,12 +5,12 @@ use super::driver::{
     Address, Code, Driver, Graph, KernelHandle, KernelLaunch, Mark, Pinned, Refusal, Refused, Room, Tensor,
 };
 use super::error::DeviceError;
-use crate::rules::OLDEST_ARCH;
+use crate::rules::{OLDEST_ARCH, UNITS};
 use crate::source::TensorForm;
 use cudarc::driver::sys::{
-    CUevent_flags, CUfunction_attribute, CUgraphInstantiate_flags, CUmemPool_attribute, CUresult, CUstreamCaptureMode,
-    CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave, CUtensorMapL2promotion,
-    CUtensorMapSwizzle, cuTensorMapEncodeTiled,
+    CUdevice_attribute, CUevent_flags, CUfunction_attribute, CUgraphInstantiate_flags, CUmemPool_attribute, CUresult,
+    CUstreamCaptureMode, CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave,
+    CUtensorMapL2promotion, CUtensorMapSwizzle, cuTensorMapEncodeTiled,
 };
 use cudarc::driver::{
     CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaModule, CudaStream, DeviceRepr, DriverError, LaunchConfig,
@@ -30,6 +30,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Live {
     name: String,
     arch: u32,
+    units: u32,
     stream: Arc<CudaStream>,
     context: Arc<CudaContext>,
     codes: RefCell<Vec<Option<Arc<CudaModule>>>>,
@@ -87,9 +88,12 @@ impl Live {
         if context.has_async_alloc() {
             keep_pool(&context);
         }
+        let units = context.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        let units = units.ok().and_then(|units| u32::try_from(units).ok()).filter(|units| *units > 0);
         Ok(Live {
             name,
             arch,
+            units: units.unwrap_or(UNITS),
             stream,
             context,
             codes: RefCell::default(),
@@ -207,6 +211,10 @@ impl Driver for Live {
 
     fn arch(&self) -> u32 {
         self.arch
+    }
+
+    fn units(&self) -> u32 {
+        self.units
     }
 
     fn room(&self) -> Result<Room, Refused> {

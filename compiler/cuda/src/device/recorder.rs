@@ -2,6 +2,7 @@
 //! compute nothing.
 
 use super::driver::{Address, Code, Driver, Graph, KernelHandle, KernelLaunch, Mark, Pinned, Refusal, Refused, Room};
+use crate::rules::UNITS;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -94,6 +95,10 @@ impl Driver for Recorder {
 
     fn arch(&self) -> u32 {
         80
+    }
+
+    fn units(&self) -> u32 {
+        UNITS
     }
 
     fn room(&self) -> Result<Room, Refused> {
