@@ -96,6 +96,21 @@ fn what_is_computed() -> Case {
     Case::new("a factor that is computed", builder.finish(), &[&[128, 128], &[128, 120], &[128, 120]]).within(1e-4)
 }
 
+/// `out[m, n] = Σ x[8 m + k] w[k, n]`: lines that overlap.
+fn windows() -> Case {
+    let mut builder = KernelBuilder::new(name("frames"));
+    let x = builder.param("x", &[Dim::from(8 * 127 + 64)], F16);
+    let w = builder.param("w", &[Dim::from(64), Dim::from(128)], F16);
+    let out = builder.param("out", &[Dim::from(128), Dim::from(128)], F32);
+    let extents = builder.shape(out);
+    builder.reduce(out, &extents, &[Expr::int(64)], Expr::number(0.0, F32), BinaryOp::Add, |builder, at, k| {
+        let left = builder.load(x, &[at[0].clone() * Expr::int(8) + k[0].clone()]);
+        let right = builder.load(w, &[k[0].clone(), at[1].clone()]);
+        (at.to_vec(), left.cast(F32) * right.cast(F32))
+    });
+    Case::new("windows that overlap", builder.finish(), &[&[8 * 127 + 64], &[64, 128], &[128, 128]]).within(1e-4)
+}
+
 /// `out[b, h, s, t] = Σ q[b, s, h, d] k[b, t, h, d]`: batches of two axes, between which others lie in memory.
 fn heads_between_rows_and_sums() -> Case {
     let mut builder = KernelBuilder::new(name("scores"));
@@ -208,6 +223,7 @@ fn brought() -> Vec<Case> {
     cases.push(along_sums(product(I8, I32, [125, 250, 127])).case("int8, unaligned", [125, 250, 127]));
     cases.push(large_convolution(BF16, F32));
     cases.push(what_is_computed());
+    cases.push(windows());
     cases
 }
 

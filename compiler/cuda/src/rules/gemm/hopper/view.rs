@@ -78,11 +78,17 @@ impl View {
         if batches.len() > MOST_AXES - 2 {
             return Err("too many axes".to_owned());
         }
-        let others = match along {
-            Along::Sum => &of_free,
-            Along::Free => &of_sum,
+        let (inner, others) = match along {
+            Along::Sum => (sum, &of_free),
+            Along::Free => (free, &of_sum),
         };
         let strides = std::iter::once(others).chain(&batches).map(|run| &run.stride);
+        // The driver's description of a tensor map has lines behind each other.
+        let overlaps =
+            |stride: &Dim| stride.as_constant().zip(inner.constant()).is_some_and(|(step, size)| step < size);
+        if strides.clone().any(overlaps) {
+            return Err("its lines overlap".to_owned());
+        }
         if !strides.clone().chain([&element.at.base]).all(|dim| is_aligned(dim, bytes)) {
             return Err(format!("not all of its lines begin at multiples of {ALIGNMENT} bytes"));
         }
