@@ -10,11 +10,15 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <initializer_list>
 #include <math.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <utility>
 #include <vector>
@@ -44,6 +48,7 @@
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
 struct rx_cpu_index { unsigned x, y, z; };
@@ -51,9 +56,15 @@ struct rx_cpu_index { unsigned x, y, z; };
 // 16 bytes on their way to shared memory, and how many groups were ended before.
 struct rx_cpu_copy { void* to; const void* from; int group; };
 
+// A product of four warps on its way: which sums it is added to, how, and how many groups were ended before.
+struct rx_cpu_product { void* sums; std::function<void(void*)> add; int group; };
+
+// Sums that products go on with: what they are, while the thread sees none.
+struct rx_cpu_sums { void* at; std::vector<uint32_t> values; };
+
 // ---- fibers
 
-enum rx_cpu_state { RX_CPU_NEW, RX_CPU_READY, RX_CPU_BLOCK, RX_CPU_WARP, RX_CPU_DONE };
+enum rx_cpu_state { RX_CPU_NEW, RX_CPU_READY, RX_CPU_BLOCK, RX_CPU_WARP, RX_CPU_PHASE, RX_CPU_DONE };
 
 struct rx_cpu_fiber {
     rx_cpu_state state = RX_CPU_NEW;
@@ -77,6 +88,14 @@ struct rx_cpu_fiber {
     // What it copies, and how many groups of it were ended.
     std::vector<rx_cpu_copy> copies;
     int copy_groups = 0;
+    // The barrier in shared memory it waits at, and the parity of the phase.
+    const void* barrier = nullptr;
+    unsigned parity = 0;
+    // Its part of products on their way, their sums, how many groups it ended, and whether registers are ordered before more of them.
+    std::vector<rx_cpu_product> products;
+    std::vector<rx_cpu_sums> sums;
+    int product_groups = 0;
+    bool may_multiply = false;
 };
 
 static const size_t rx_cpu_stack_bytes = 1 << 20;
@@ -228,6 +247,13 @@ inline uint64_t rx_cpu_place(uint64_t place, uint64_t count) {
 
 // ---- blocks
 
+// What rx_cuda_hopper.h knows of barriers in shared memory and of copies that end at them.
+inline bool rx_cpu_phase_has_ended(const void* barrier, unsigned parity);
+inline bool rx_cpu_deliver();
+inline void rx_cpu_block_begins();
+inline void rx_cpu_thread_wrote(const void* chunk);
+inline void rx_cpu_block_ends(unsigned threads);
+
 // Lets a warp's threads go on that all wait for each other, and the block's where all wait.
 inline bool rx_cpu_release(unsigned threads) {
     bool released = false;
@@ -249,7 +275,21 @@ inline bool rx_cpu_release(unsigned threads) {
             if (waiting >> lane & 1) rx_cpu_fibers[first + lane].state = RX_CPU_READY;
         released = true;
     }
+    bool in_phase = false;
+    for (unsigned at = 0; at < threads; ++at) {
+        rx_cpu_fiber& fiber = rx_cpu_fibers[at];
+        if (fiber.state != RX_CPU_PHASE) continue;
+        in_phase = true;
+        if (!rx_cpu_phase_has_ended(fiber.barrier, fiber.parity)) continue;
+        fiber.state = RX_CPU_READY;
+        released = true;
+    }
     if (released) return true;
+    if (in_phase) {
+        // Nobody can go on: now a copy arrives, as late as it may.
+        if (rx_cpu_deliver()) return true;
+        rx_cpu_die("threads wait for a phase of a barrier that never ends");
+    }
     int line = 0;
     bool ended = false;
     for (unsigned at = 0; at < threads; ++at) {
@@ -267,6 +307,7 @@ inline bool rx_cpu_release(unsigned threads) {
 }
 
 inline void rx_cpu_run_block(unsigned threads) {
+    rx_cpu_block_begins();
     for (unsigned at = 0; at < threads; ++at) {
         rx_cpu_fiber& fiber = rx_cpu_fibers[at];
         fiber = rx_cpu_fiber();
@@ -287,10 +328,12 @@ inline void rx_cpu_run_block(unsigned threads) {
             }
         }
     } while (rx_cpu_release(threads));
+    rx_cpu_block_ends(threads);
 }
 
 // Shared memory whose size the launch decides; each block finds all its bytes 0xff, so that what is not written is NaN.
 static unsigned char* rx_cpu_shared = nullptr;
+static size_t rx_cpu_shared_bytes = 0;
 #define RX_SHARED(name) unsigned char* name = rx_cpu_shared
 
 inline void rx_cpu_launch(void (*kernel)(void**), rx_cpu_index grid, rx_cpu_index block, size_t shared, void** arguments) {
@@ -305,6 +348,7 @@ inline void rx_cpu_launch(void (*kernel)(void**), rx_cpu_index grid, rx_cpu_inde
     void* bytes = nullptr;
     if (posix_memalign(&bytes, 1024, shared ? shared : 1)) rx_cpu_die("no shared memory");
     rx_cpu_shared = (unsigned char*)bytes;
+    rx_cpu_shared_bytes = shared;
     for (uint64_t place = 0; place < blocks; ++place) {
         memset(rx_cpu_shared, 0xff, shared);
         uint64_t at = rx_cpu_place(place, blocks);
@@ -394,9 +438,13 @@ inline void rx_cpu_copies_arrive(int left) {
     std::vector<rx_cpu_copy>& copies = rx_cpu_now->copies;
     size_t kept = 0;
     for (const rx_cpu_copy& copy : copies) {
-        if (copy.group >= rx_cpu_now->copy_groups - left) copies[kept++] = copy;
-        else if (copy.from) memcpy(copy.to, copy.from, 16);
+        if (copy.group >= rx_cpu_now->copy_groups - left) {
+            copies[kept++] = copy;
+            continue;
+        }
+        if (copy.from) memcpy(copy.to, copy.from, 16);
         else memset(copy.to, 0, 16);
+        rx_cpu_thread_wrote(copy.to);
     }
     copies.resize(kept);
 }
@@ -495,3 +543,5 @@ inline double exp10(double x) { return pow(10.0, x); }
 using std::isfinite;
 using std::isinf;
 using std::isnan;
+
+#include "rx_cuda_hopper.h"

@@ -3,7 +3,8 @@
 //
 //   1 id:u32 bytes:u64 data    a buffer with contents
 //   2 id:u32 bytes:u64         a buffer without: every byte is 0xff, so that floats not written are NaN
-//   3 kernel:u32 grid:3*u32 block:3*u32 shared:u32 count:u32 (1 id:u64 | 0 value:u64)*   a launch
+//   3 kernel:u32 grid:3*u32 block:3*u32 shared:u32 count:u32 (1 id:u64 | 0 value:u64 | 2 tensor)*   a launch
+//                              tensor: id:u64 offset:u64 bytes:u32 rank:u32 extents:rank*u64 strides:rank*u64 tile:rank*u32
 //   4 id:u32                   writes the buffer's bytes to the output
 //   5 id:u32                   frees a buffer
 //   6 order:u32 seed:u64       the order of blocks and threads from here on
@@ -43,8 +44,23 @@ int main() {
             uint32_t count = rx_cpu_get<uint32_t>();
             std::vector<uint64_t> values(count);
             std::vector<void*> arguments(count);
+            std::vector<rx_cpu_tensor_map> maps(count);
             for (uint32_t at = 0; at < count; ++at) {
                 uint8_t is_buffer = rx_cpu_get<uint8_t>();
+                if (is_buffer == 2) {
+                    rx_cpu_tensor_map& map = maps[at];
+                    map = {};
+                    map.from = buffers[(uint32_t)rx_cpu_get<uint64_t>()].data;
+                    map.from += rx_cpu_get<uint64_t>();
+                    map.element_bytes = rx_cpu_get<uint32_t>();
+                    map.rank = rx_cpu_get<uint32_t>();
+                    if (map.rank > 5) rx_cpu_die("a tensor of too many axes");
+                    for (uint32_t axis = 0; axis < map.rank; ++axis) map.extents[axis] = rx_cpu_get<uint64_t>();
+                    for (uint32_t axis = 0; axis < map.rank; ++axis) map.strides[axis] = rx_cpu_get<uint64_t>();
+                    for (uint32_t axis = 0; axis < map.rank; ++axis) map.tile[axis] = rx_cpu_get<uint32_t>();
+                    arguments[at] = &map;
+                    continue;
+                }
                 values[at] = rx_cpu_get<uint64_t>();
                 if (is_buffer) values[at] = (uint64_t)buffers[(uint32_t)values[at]].data;
                 arguments[at] = &values[at];

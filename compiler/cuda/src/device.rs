@@ -22,8 +22,8 @@ mod tests;
 
 use self::core::Core;
 use crate::images::{self, Image, Kept};
-use crate::source::{ArgumentValue, CudaSource, Launch};
-use driver::{Code, Driver, KernelHandle, KernelLaunch, Room};
+use crate::source::{ArgumentValue, CudaSource, Launch, TensorMapValue};
+use driver::{Code, Driver, KernelHandle, KernelLaunch, Room, Tensor};
 pub use error::{DeviceError, Launched, MOST_NAMED};
 use live::Live;
 pub use memory::DeviceBuffer;
@@ -58,6 +58,11 @@ impl Device {
     /// The number of its architecture: 90 for `sm_90`.
     pub fn arch(&self) -> u32 {
         self.core.driver.arch()
+    }
+
+    /// How many multiprocessors it has.
+    pub fn units(&self) -> u32 {
+        self.core.driver.units()
     }
 
     /// How long the host waits for kernels before it gives the device up; without a limit it waits for ever. A kernel cannot be stopped
@@ -266,18 +271,17 @@ impl Module {
             let missing = || DeviceError::Buffer("a kernel takes a buffer that is not there".to_owned());
             buffer.map(DeviceBuffer::address).ok_or_else(missing)
         };
-        let arguments = launch
-            .arguments
-            .iter()
-            .map(|argument| match *argument {
-                ArgumentValue::Buffer(at) => pointer(buffers.get(at).copied()),
-                ArgumentValue::Temporary(at) => pointer(temporaries.get(at)),
-                ArgumentValue::Error => Ok(self.cell.address()),
-                ArgumentValue::Scalar(value) => Ok(value.cast_unsigned()),
-            })
-            .collect::<Result<Vec<u64>, _>>()?;
+        let value = |argument: ArgumentValue| match argument {
+            ArgumentValue::Buffer(at) => pointer(buffers.get(at).copied()),
+            ArgumentValue::Temporary(at) => pointer(temporaries.get(at)),
+            ArgumentValue::Error => Ok(self.cell.address()),
+            ArgumentValue::Scalar(value) => Ok(value.cast_unsigned()),
+        };
+        let arguments = launch.arguments.iter().map(|argument| value(*argument)).collect::<Result<Vec<u64>, _>>()?;
+        let tensor = |map: &TensorMapValue| Ok(Tensor { at: value(map.buffer)? + map.offset, form: map.form.clone() });
+        let tensors = launch.maps.iter().map(tensor).collect::<Result<Vec<_>, DeviceError>>()?;
         let Launch { grid, block, shared_bytes, .. } = *launch;
-        Ok(KernelLaunch { kernel, grid, block, shared_bytes, arguments })
+        Ok(KernelLaunch { kernel, grid, block, shared_bytes, arguments, tensors })
     }
 
     /// Waits for the launches, and says which check of a kernel failed first, if one did.

@@ -24,8 +24,11 @@ const PART_BYTES: usize = 16 << 10;
 /// What the folder of kept images may hold, in bytes. Beyond that those go first that were not used the longest.
 const KEPT_BYTES: u64 = 1 << 30;
 
-/// The newest architecture whose PTX is used for devices that NVRTC does not know.
+/// The newest architecture that is promised: devices that NVRTC does not know are newer.
 const KNOWN_ARCH: u32 = 90;
+
+/// The newest architecture whose PTX newer devices take; that of `sm_90a` is for it alone.
+const LASTING_ARCH: u32 = 89;
 
 /// A text that compiles by itself, with some of a source's kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -263,7 +266,7 @@ fn ptx(text: &str, arch: u32, error: NvrtcError) -> Result<Vec<u8>, NvrtcError> 
     if arch <= KNOWN_ARCH {
         return Err(error);
     }
-    let mut ptx = nvrtc::compile(text, KNOWN_ARCH, Output::Ptx).map_err(|_| error)?;
+    let mut ptx = nvrtc::compile(text, LASTING_ARCH, Output::Ptx).map_err(|_| error)?;
     ptx.push(0);
     Ok(ptx)
 }
@@ -271,6 +274,7 @@ fn ptx(text: &str, arch: u32, error: NvrtcError) -> Result<Vec<u8>, NvrtcError> 
 /// What an image depends on: the text, the architecture, the compiler and how it is asked ([`nvrtc::OPTIONS`]).
 fn key(text: &str, arch: u32, (major, minor): (i32, i32)) -> String {
     let mut hash = Sha256::new();
+    let arch = nvrtc::suffix(arch);
     hash.update(format!("rx image 2, sm_{arch}, NVRTC {major}.{minor}, {:?}\n", nvrtc::OPTIONS));
     hash.update(text);
     hash.finalize().iter().fold(String::with_capacity(64), |mut key, byte| {

@@ -29,6 +29,6 @@ mod statements;
 pub use printer::{listing, module};
 pub use source::{
     Argument, ArgumentValue, BLOCK_SIZE, Check, CheckSite, Choice, CudaFunction, CudaSource, Fault, KernelInfo, Launch,
-    LaunchShape, Listing, MOST_BLOCKS, MOST_ROUNDS, Plan, PlanError, Temporary,
+    LaunchShape, Listing, MOST_BLOCKS, MOST_ROUNDS, Plan, PlanError, Temporary, TensorForm, TensorMap, TensorMapValue,
 };
 pub use statements::Unsupported;

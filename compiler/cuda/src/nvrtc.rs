@@ -150,17 +150,33 @@ pub fn probe() -> Result<(i32, i32), NvrtcError> {
 /// What NVRTC is asked for beside the architecture.
 pub const OPTIONS: [&CStr; 1] = [c"--std=c++17"];
 
-/// Compiles a text for an architecture, by its number: 80 for `sm_80`; for PTX the virtual one, `compute_80`.
+/// What is behind `sm_` in an architecture's name: 90 is `sm_90a`, which has instructions that no other has and only it runs.
+pub fn suffix(arch: u32) -> String {
+    match arch {
+        90 => "90a".to_owned(),
+        arch => arch.to_string(),
+    }
+}
+
+/// Compiles a text for an architecture, by its number: 80 for `sm_80`, 90 for `sm_90a`; for PTX the virtual one, `compute_80`.
 ///
 /// PTX is text and ends before its zero byte; a cubin is what [`crate::device`] loads.
 ///
 /// # Errors
 /// Where NVRTC is not found or refuses the text, with its log.
 pub fn compile(source: &str, arch: u32, output: Output) -> Result<Vec<u8>, NvrtcError> {
+    compile_and_tell(source, arch, output).map(|(code, _)| code)
+}
+
+/// The same, with what the compiler says beside: warnings, and where it makes less of a text than was meant.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_and_tell(source: &str, arch: u32, output: Output) -> Result<(Vec<u8>, String), NvrtcError> {
     let nvrtc = Nvrtc::get()?;
     let text = CString::new(source).map_err(|_| NvrtcError::ZeroByte)?;
     let kind = if output == Output::Ptx { "compute" } else { "sm" };
-    let arch = CString::new(format!("--gpu-architecture={kind}_{arch}")).map_err(|_| NvrtcError::ZeroByte)?;
+    let arch = CString::new(format!("--gpu-architecture={kind}_{}", suffix(arch))).map_err(|_| NvrtcError::ZeroByte)?;
     let options: Vec<*const c_char> = std::iter::once(arch.as_ptr()).chain(OPTIONS.map(CStr::as_ptr)).collect();
     let mut program = Handle { nvrtc, program: null_mut() };
     // SAFETY: text and name end in zero bytes and live through the call; there are no headers.
@@ -170,24 +186,24 @@ pub fn compile(source: &str, arch: u32, output: Output) -> Result<Vec<u8>, Nvrtc
     check("nvrtcCreateProgram", code)?;
     // SAFETY: the program was created, and the options end in zero bytes and live through the call.
     let code = unsafe { (nvrtc.compile)(program.program, options.len() as c_int, options.as_ptr()) };
+    let log = program.contents("nvrtcGetProgramLog", nvrtc.log)?;
+    let log = CStr::from_bytes_until_nul(&log).map_or_else(|_| String::new(), |log| log.to_string_lossy().into_owned());
     if code != 0 {
-        let log = program.contents("nvrtcGetProgramLog", nvrtc.log)?;
-        let log =
-            CStr::from_bytes_until_nul(&log).map_or_else(|_| String::new(), |log| log.to_string_lossy().into_owned());
         return Err(if log.trim().is_empty() {
             NvrtcError::Call { function: "nvrtcCompileProgram", code }
         } else {
             NvrtcError::Compile(log)
         });
     }
-    match output {
-        Output::Cubin => program.contents("nvrtcGetCUBIN", nvrtc.cubin),
+    let code = match output {
+        Output::Cubin => program.contents("nvrtcGetCUBIN", nvrtc.cubin)?,
         Output::Ptx => {
             let mut ptx = program.contents("nvrtcGetPTX", nvrtc.ptx)?;
             ptx.truncate(ptx.iter().position(|byte| *byte == 0).unwrap_or(ptx.len()));
-            Ok(ptx)
+            ptx
         }
-    }
+    };
+    Ok((code, log))
 }
 
 /// A program, destroyed when it is done with.

@@ -1,5 +1,7 @@
 //! Helpers of the text, printed where they are used. They compile as CUDA and, with the simulator's header, as C++.
 
+mod hopper;
+
 /// A piece of the text that other pieces may need.
 pub(crate) struct Helper {
     /// Its name, as the text calls it; or of the family it defines.
@@ -13,20 +15,20 @@ pub(crate) fn text(used: &[&'static str]) -> String {
     let mut wanted: Vec<&str> = used.to_vec();
     let mut at = 0;
     while at < wanted.len() {
-        let needs = HELPERS.iter().filter(|helper| helper.name == wanted[at]).flat_map(|helper| helper.needs);
+        let needs = helpers().filter(|helper| helper.name == wanted[at]).flat_map(|helper| helper.needs);
         let new: Vec<&str> = needs.filter(|need| !wanted.contains(need)).copied().collect();
         wanted.extend(new);
         at += 1;
     }
-    HELPERS
-        .iter()
-        .filter(|helper| wanted.contains(&helper.name))
-        .map(|helper| helper.text)
-        .collect::<Vec<_>>()
-        .join("\n")
+    helpers().filter(|helper| wanted.contains(&helper.name)).map(|helper| helper.text).collect::<Vec<_>>().join("\n")
 }
 
 /// Every helper; each stands behind those it needs.
+fn helpers() -> impl Iterator<Item = &'static Helper> {
+    HELPERS.iter().chain(hopper::HELPERS.iter().copied().flatten())
+}
+
+/// What every architecture has.
 const HELPERS: &[Helper] = &[
     Helper {
         name: "RX_INFINITY",
@@ -639,13 +641,13 @@ static __device__ __forceinline__ unsigned rx_to_tf32(unsigned bits) {
 
 #[cfg(test)]
 mod tests {
-    use super::{HELPERS, text};
+    use super::{helpers, text};
 
     #[test]
     fn helpers_stand_behind_what_they_need() {
-        for (at, helper) in HELPERS.iter().enumerate() {
+        for (at, helper) in helpers().enumerate() {
             for need in helper.needs {
-                assert!(HELPERS[..at].iter().any(|before| before.name == *need), "{} needs {need}", helper.name);
+                assert!(helpers().take(at).any(|before| before.name == *need), "{} needs {need}", helper.name);
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::injective::Loop;
 use crate::names::{Names, identifier};
 use crate::prelude;
 use crate::rules::{Declined, KernelBody, Schedule, Target, Task, buffers_of};
-use crate::source::{Argument, Choice, CudaFunction, CudaSource, KernelInfo, Listing, Sites, Temporary};
+use crate::source::{Argument, Choice, CudaFunction, CudaSource, KernelInfo, Listing, Sites, Temporary, TensorMap};
 use crate::statements::{Unsupported, statements};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::DType;
@@ -126,8 +126,7 @@ impl<'t> Module<'t> {
             left = left.get(taken.max(1)..).unwrap_or_default();
         }
         let Function { mut result, temporaries, .. } = function;
-        let passed: FxHashSet<Argument> =
-            result.kernels.iter().flat_map(|kernel| kernel.arguments.iter().copied()).collect();
+        let passed: FxHashSet<Argument> = result.kernels.iter().flat_map(|kernel| kernel.buffers()).collect();
         for at in (0..temporaries.len()).filter(|at| !passed.contains(&Argument::Temporary(*at))) {
             result.temporaries[at].bytes = Expr::int(0);
         }
@@ -260,6 +259,8 @@ pub(crate) struct Kernel<'m> {
     buffers: FxHashMap<BufferId, BufferText>,
     /// Parameters in the order they were first used.
     parameters: Vec<(String, Argument)>,
+    /// Parameters behind those: tensors whose tiles are copied by themselves.
+    maps: Vec<(String, TensorMap)>,
     temporaries: FxHashMap<BufferId, usize>,
     buffer_params: FxHashMap<BufferId, usize>,
     written: FxHashSet<BufferId>,
@@ -310,6 +311,7 @@ impl<'m> Kernel<'m> {
             vars: FxHashMap::default(),
             buffers: FxHashMap::default(),
             parameters: Vec::new(),
+            maps: Vec::new(),
             temporaries: temporaries.iter().enumerate().map(|(at, id)| (*id, at)).collect(),
             buffer_params: func.buffer_params().enumerate().map(|(at, id)| (id, at)).collect(),
             written: FxHashSet::default(),
@@ -345,10 +347,11 @@ impl<'m> Kernel<'m> {
         }
         let comment = self.comment(&statements, rule, note);
         let shape = body.shape();
-        let parameters: Vec<&str> = self.parameters.iter().map(|(text, _)| text.as_str()).collect();
+        let maps = self.maps.iter().map(|(text, _)| text.as_str());
+        let parameters: Vec<&str> = self.parameters.iter().map(|(text, _)| text.as_str()).chain(maps).collect();
         let bound = match body.least_blocks() {
-            1 => shape.block_threads().to_string(),
-            blocks => format!("{}, {blocks}", shape.block_threads()),
+            None => shape.block_threads().to_string(),
+            Some(blocks) => format!("{}, {blocks}", shape.block_threads()),
         };
         let head = format!("extern \"C\" __global__ void __launch_bounds__({bound}) {name}(");
         let one_line = format!("{head}{}) {{", parameters.join(", "));
@@ -358,7 +361,8 @@ impl<'m> Kernel<'m> {
         };
         self.text = format!("{comment}{head}\n{inner}}}\n");
         let arguments = self.parameters.iter().map(|(_, argument)| *argument).collect();
-        Ok(KernelInfo { name: name.to_owned(), text: 0..0, shape, arguments })
+        let maps = self.maps.drain(..).map(|(_, map)| map).collect();
+        Ok(KernelInfo { name: name.to_owned(), text: 0..0, shape, arguments, maps })
     }
 
     /// Says how many threads of the plain rule there are: each has a part of its own of buffers too large for it.
@@ -386,16 +390,33 @@ impl<'m> Kernel<'m> {
         });
     }
 
+    /// A buffer of the host, as what is passed.
+    pub(crate) fn passed(&self, id: BufferId) -> Option<Argument> {
+        match (self.buffer_params.get(&id), self.temporaries.get(&id)) {
+            (Some(at), _) => Some(Argument::Buffer(*at)),
+            (_, Some(at)) => Some(Argument::Temporary(*at)),
+            _ => None,
+        }
+    }
+
+    /// A tensor whose tiles are copied by themselves as a parameter of the kernel: its name.
+    pub(crate) fn tensor_map(&mut self, name: &str, map: TensorMap) -> String {
+        let name = self.names.fresh(name);
+        self.maps.push((format!("const __grid_constant__ rx_tensor_map {name}"), map));
+        name
+    }
+
+    /// A variable of the function.
+    pub(crate) fn var_expr(&self, var: VarId) -> Expr {
+        self.func.var_expr(var)
+    }
+
     /// A buffer of the host as a parameter of the kernel.
     pub(crate) fn global_buffer(&mut self, id: BufferId) -> Option<BufferText> {
         if let Some(known) = self.buffers.get(&id) {
             return Some(known.clone());
         }
-        let argument = match (self.buffer_params.get(&id), self.temporaries.get(&id)) {
-            (Some(at), _) => Argument::Buffer(*at),
-            (_, Some(at)) => Argument::Temporary(*at),
-            _ => return None,
-        };
+        let argument = self.passed(id)?;
         let buffer = self.func.buffer(id);
         let name = self.names.fresh(&buffer.name);
         let constant = if self.written.contains(&id) { "" } else { "const " };
@@ -574,6 +595,11 @@ impl<'m> Kernel<'m> {
         }
         self.text.push_str(text);
         self.text.push('\n');
+    }
+
+    /// A line that goes on with the one before.
+    pub(crate) fn go_on(&mut self, text: &str) {
+        self.line(&format!("    {text}"));
     }
 
     /// A line that begins a group of lines, which are indented until [`Kernel::close`].

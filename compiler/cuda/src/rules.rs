@@ -104,7 +104,8 @@ pub struct Target {
     pub arch: u32,
     /// The rules that are asked.
     pub rules: RuleOrder,
-    /// Whether products of `float32` may be of factors rounded to 10 bits of fraction, which tensor cores multiply.
+    /// Whether products of `float32` may be of factors with 10 bits of fraction, which tensor cores multiply: rounded, or cut off
+    /// where `sm_90a` reads them from shared memory.
     pub tf32: bool,
     /// How many multiprocessors the device has: tiles are chosen so that each has some.
     pub units: u32,
@@ -244,10 +245,10 @@ pub(crate) trait KernelBody {
         Vec::new()
     }
 
-    /// How many of its blocks a multiprocessor should have at once: the compiler then gives each no more registers than that
-    /// leaves.
-    fn least_blocks(&self) -> u32 {
-        1
+    /// How many of its blocks a multiprocessor should have at once, where that is said: the compiler then gives each no more
+    /// registers than that leaves.
+    fn least_blocks(&self) -> Option<u32> {
+        None
     }
 
     /// Names that its text uses for itself; buffers and variables of the function get others.

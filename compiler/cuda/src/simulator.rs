@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const HEADER: &str = include_str!("../shim/rx_cuda_cpu.h");
+const HOPPER: &str = include_str!("../shim/rx_cuda_hopper.h");
 const MAIN: &str = include_str!("../shim/rx_cuda_cpu_main.h");
 
 /// In which order blocks, and threads in a block, are run. A kernel without races gives the same bits in all.
@@ -141,6 +142,7 @@ impl Simulator {
         let executable = directory.join("kernels");
         let simulator = Simulator { source: source.clone(), first_kernels, executable, directory };
         std::fs::write(simulator.directory.join("rx_cuda_cpu.h"), HEADER)?;
+        std::fs::write(simulator.directory.join("rx_cuda_hopper.h"), HOPPER)?;
         std::fs::write(simulator.directory.join("rx_cuda_cpu_main.h"), MAIN)?;
         std::fs::write(simulator.directory.join("kernels.cu"), &source.text)?;
         let program = simulator.directory.join("program.cpp");
@@ -226,18 +228,31 @@ impl Simulator {
             let kernel = self.first_kernels.get(call.function).map_or(0, |first| first + launch.kernel);
             input.push(3);
             let shape = launch.grid.into_iter().chain(launch.block).chain([launch.shared_bytes]);
-            for number in std::iter::once(kernel as u32).chain(shape).chain([launch.arguments.len() as u32]) {
+            let count = launch.arguments.len() + launch.maps.len();
+            for number in std::iter::once(kernel as u32).chain(shape).chain([count as u32]) {
                 input.extend(number.to_le_bytes());
             }
+            let value = |argument: ArgumentValue| match argument {
+                ArgumentValue::Error => (1, 0),
+                ArgumentValue::Buffer(at) => (1, 1 + at as u64),
+                ArgumentValue::Temporary(at) => (1, (1 + call.buffers.len() + at) as u64),
+                ArgumentValue::Scalar(value) => (0, value.cast_unsigned()),
+            };
             for argument in &launch.arguments {
-                let (is_buffer, value) = match *argument {
-                    ArgumentValue::Error => (1, 0),
-                    ArgumentValue::Buffer(at) => (1, 1 + at as u64),
-                    ArgumentValue::Temporary(at) => (1, (1 + call.buffers.len() + at) as u64),
-                    ArgumentValue::Scalar(value) => (0, value.cast_unsigned()),
-                };
+                let (is_buffer, value) = value(*argument);
                 input.push(is_buffer);
                 input.extend(value.to_le_bytes());
+            }
+            for map in &launch.maps {
+                let form = &map.form;
+                input.push(2);
+                let wide = [value(map.buffer).1, map.offset];
+                wide.iter().for_each(|number| input.extend(number.to_le_bytes()));
+                [form.element_bytes, form.tile.len() as u32]
+                    .iter()
+                    .for_each(|number| input.extend(number.to_le_bytes()));
+                form.extents.iter().chain(&form.strides).for_each(|number| input.extend(number.to_le_bytes()));
+                form.tile.iter().for_each(|number| input.extend(number.to_le_bytes()));
             }
         }
         let all = 1 + call.buffers.len() + plan.temporaries.len();

@@ -92,6 +92,24 @@ pub struct KernelInfo {
     pub shape: LaunchShape,
     /// What is passed, in order.
     pub arguments: Vec<Argument>,
+    /// What is passed behind that: tensors whose tiles it has copied.
+    pub maps: Vec<TensorMap>,
+}
+
+/// A tensor whose tiles a kernel of `sm_90a` has copied (TMA): what a `CUtensorMap` is made of when the kernel is launched. Tiles lie in
+/// shared memory in lines of 128 bytes, whose 16-byte chunks are permuted by the line's number; what is outside the tensor is 0 there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TensorMap {
+    /// The buffer it lies in.
+    pub buffer: Argument,
+    /// The bytes of the buffer before it.
+    pub offset: Expr,
+    /// Bytes of an element.
+    pub element_bytes: u32,
+    /// Its axes, innermost first: extents, and bytes from one to the next. At most five.
+    pub axes: Vec<(Expr, Expr)>,
+    /// Extents of a tile, as many.
+    pub tile: Vec<u32>,
 }
 
 /// How many threads a kernel is launched with.
@@ -245,6 +263,32 @@ pub struct Launch {
     pub shared_bytes: u32,
     /// What is passed, in order: for a scalar its bytes, little end first.
     pub arguments: Vec<ArgumentValue>,
+    /// What is passed behind that.
+    pub maps: Vec<TensorMapValue>,
+}
+
+/// A tensor map with its values: see [`TensorMap`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorMapValue {
+    /// The buffer it lies in.
+    pub buffer: ArgumentValue,
+    /// The bytes of the buffer before it.
+    pub offset: u64,
+    /// How its elements lie.
+    pub form: TensorForm,
+}
+
+/// How a tensor's elements lie, and its tiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorForm {
+    /// Bytes of an element.
+    pub element_bytes: u32,
+    /// Extents, innermost first.
+    pub extents: Vec<u64>,
+    /// Bytes from one to the next of each axis.
+    pub strides: Vec<u64>,
+    /// Extents of a tile.
+    pub tile: Vec<u32>,
 }
 
 /// An argument with its value.
@@ -323,13 +367,41 @@ impl CudaFunction {
                 })
             };
             let arguments = kernel.arguments.iter().map(argument).collect::<Result<_, _>>()?;
-            launches.push(Launch { kernel: number, grid, block, shared_bytes, arguments });
+            let maps = kernel.maps.iter().map(|map| map.value(&evaluate));
+            let maps = maps.collect::<Option<Vec<_>>>().ok_or_else(|| PlanError::Extent(kernel.name.clone()))?;
+            launches.push(Launch { kernel: number, grid, block, shared_bytes, arguments, maps });
         }
         Ok(Plan { temporaries, buffers, launches })
     }
 }
 
+impl TensorMap {
+    /// With values; `None` where one is not known, or does not fit.
+    fn value(&self, evaluate: &dyn Fn(&Expr) -> Option<i64>) -> Option<TensorMapValue> {
+        let bytes = |expr: &Expr| u64::try_from(evaluate(expr)?).ok();
+        // Places on an axis are numbers of 32 bits; an axis without any is never asked for.
+        let extent = |expr: &Expr| u64::try_from(i32::try_from(evaluate(expr)?).ok()?.max(1)).ok();
+        let form = TensorForm {
+            element_bytes: self.element_bytes,
+            extents: self.axes.iter().map(|(one, _)| extent(one)).collect::<Option<_>>()?,
+            strides: self.axes.iter().map(|(_, stride)| bytes(stride)).collect::<Option<_>>()?,
+            tile: self.tile.clone(),
+        };
+        let buffer = match self.buffer {
+            Argument::Buffer(at) => ArgumentValue::Buffer(at),
+            Argument::Temporary(at) => ArgumentValue::Temporary(at),
+            Argument::Scalar(_) | Argument::Error => return None,
+        };
+        Some(TensorMapValue { buffer, offset: bytes(&self.offset)?, form })
+    }
+}
+
 impl KernelInfo {
+    /// What is passed of buffers, and of scalars.
+    pub(crate) fn buffers(&self) -> impl Iterator<Item = Argument> {
+        self.arguments.iter().copied().chain(self.maps.iter().map(|map| map.buffer))
+    }
+
     /// Its blocks on the three axes; `None` where it has none.
     fn grid(&self, evaluate: &dyn Fn(&Expr) -> Option<i64>) -> Result<Option<[u32; 3]>, PlanError> {
         let mut grid = [1; 3];

@@ -1,5 +1,6 @@
 //! What is asked of a driver: the calls that a device is made of, so that all above them can be tested without one.
 
+use crate::source::TensorForm;
 use std::fmt;
 use std::time::Duration;
 
@@ -39,6 +40,17 @@ pub struct KernelLaunch {
     pub shared_bytes: u32,
     /// Arguments in order: addresses, and scalars in their low bytes.
     pub arguments: Vec<u64>,
+    /// What is passed behind them: tensors whose tiles it has copied.
+    pub tensors: Vec<Tensor>,
+}
+
+/// A tensor whose tiles a kernel has copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// Where it begins.
+    pub at: Address,
+    /// How it lies from there.
+    pub form: TensorForm,
 }
 
 /// A call that was not done.
@@ -85,6 +97,9 @@ pub trait Driver: fmt::Debug {
 
     /// Its architecture: 90 for `sm_90`.
     fn arch(&self) -> u32;
+
+    /// How many multiprocessors it has.
+    fn units(&self) -> u32;
 
     /// How much memory there is.
     ///

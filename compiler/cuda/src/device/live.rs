@@ -1,20 +1,26 @@
 //! The driver of a GPU, by `cudarc`.
 #![allow(unsafe_code)]
 
-use super::driver::{Address, Code, Driver, Graph, KernelHandle, KernelLaunch, Mark, Pinned, Refusal, Refused, Room};
+use super::driver::{
+    Address, Code, Driver, Graph, KernelHandle, KernelLaunch, Mark, Pinned, Refusal, Refused, Room, Tensor,
+};
 use super::error::DeviceError;
-use crate::rules::OLDEST_ARCH;
+use crate::rules::{OLDEST_ARCH, UNITS};
+use crate::source::TensorForm;
 use cudarc::driver::sys::{
-    CUevent_flags, CUfunction_attribute, CUgraphInstantiate_flags, CUmemPool_attribute, CUresult, CUstreamCaptureMode,
+    CUdevice_attribute, CUevent_flags, CUfunction_attribute, CUgraphInstantiate_flags, CUmemPool_attribute, CUresult,
+    CUstreamCaptureMode, CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave,
+    CUtensorMapL2promotion, CUtensorMapSwizzle, cuTensorMapEncodeTiled,
 };
 use cudarc::driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaModule, CudaStream, DriverError, LaunchConfig, PushKernelArg,
-    result,
+    CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaModule, CudaStream, DeviceRepr, DriverError, LaunchConfig,
+    PushKernelArg, result,
 };
 use cudarc::nvrtc::Ptx;
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
@@ -24,6 +30,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Live {
     name: String,
     arch: u32,
+    units: u32,
     stream: Arc<CudaStream>,
     context: Arc<CudaContext>,
     codes: RefCell<Vec<Option<Arc<CudaModule>>>>,
@@ -81,9 +88,12 @@ impl Live {
         if context.has_async_alloc() {
             keep_pool(&context);
         }
+        let units = context.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        let units = units.ok().and_then(|units| u32::try_from(units).ok()).filter(|units| *units > 0);
         Ok(Live {
             name,
             arch,
+            units: units.unwrap_or(UNITS),
             stream,
             context,
             codes: RefCell::default(),
@@ -134,6 +144,55 @@ fn refused(error: DriverError) -> Refused {
     Refused { kind, message: error.to_string() }
 }
 
+/// A tensor map as a kernel's argument.
+#[repr(transparent)]
+struct TensorArgument(CUtensorMap);
+
+// SAFETY: it is the driver's own form of what a kernel takes as a tensor map.
+unsafe impl DeviceRepr for TensorArgument {}
+
+/// The driver's form of a tensor whose tiles are copied.
+fn tensor_map(tensor: &Tensor) -> Result<TensorArgument, Refused> {
+    let refuse = |message: &str| Refused { kind: Refusal::Call, message: message.to_owned() };
+    let TensorForm { element_bytes, extents, strides, tile } = &tensor.form;
+    let rank = u32::try_from(extents.len()).ok().filter(|rank| (1..=5).contains(rank));
+    let rank = rank.filter(|_| strides.len() == extents.len() && tile.len() == extents.len());
+    let rank = rank.ok_or_else(|| refuse("a tensor of too many axes"))?;
+    let kind = match element_bytes {
+        1 => CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT8,
+        2 => CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT16,
+        4 => CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT32,
+        _ => return Err(refuse("a tensor of elements of another size")),
+    };
+    let steps = [1u32; 5];
+    let mut map = MaybeUninit::<CUtensorMap>::uninit();
+    // The library looks the function up when it is first called, and panics where the driver is too old to have it.
+    let code = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: extents, tile and steps have `rank` numbers, strides one more than the rank less 1 that are read; the driver reads
+        // nothing at the address.
+        unsafe {
+            cuTensorMapEncodeTiled(
+                map.as_mut_ptr(),
+                kind,
+                rank,
+                tensor.at as *mut c_void,
+                extents.as_ptr(),
+                strides.as_ptr().add(1),
+                tile.as_ptr(),
+                steps.as_ptr(),
+                CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+                CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B,
+                CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+            )
+        }
+    }));
+    let code = code.map_err(|_| refuse("the driver is too old to make tensor maps"))?;
+    code.result().map_err(refused)?;
+    // SAFETY: the driver wrote it where it did not fail.
+    Ok(TensorArgument(unsafe { map.assume_init() }))
+}
+
 fn unknown() -> Refused {
     Refused { kind: Refusal::Call, message: "a handle that the driver does not know".to_owned() }
 }
@@ -152,6 +211,10 @@ impl Driver for Live {
 
     fn arch(&self) -> u32 {
         self.arch
+    }
+
+    fn units(&self) -> u32 {
+        self.units
     }
 
     fn room(&self) -> Result<Room, Refused> {
@@ -272,13 +335,17 @@ impl Driver for Live {
         let kernels = self.kernels.borrow();
         let (_, kernel) = kernels.get(launch.kernel.0).and_then(Option::as_ref).ok_or_else(unknown)?;
         let mut builder = self.stream.launch_builder(kernel);
+        let tensors = launch.tensors.iter().map(tensor_map).collect::<Result<Vec<_>, _>>()?;
         for argument in &launch.arguments {
             builder.arg(argument);
+        }
+        for tensor in &tensors {
+            builder.arg(tensor);
         }
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
         let config = LaunchConfig { grid_dim: grid, block_dim: block, shared_mem_bytes: launch.shared_bytes };
         // SAFETY: the arguments are the printed kernel's, in its order: pointers are of 8 bytes, and of a scalar the driver
-        // reads the low bytes that its type has. Buffers have the sizes the kernel was printed for, as checked by
+        // reads the low bytes that its type has; behind them stand its tensor maps, of 128 bytes each. Buffers have the sizes the kernel was printed for, as checked by
         // `Module::launch`, live until the stream has passed this launch, and are written by nobody else meanwhile.
         unsafe { builder.launch(config) }.map_err(refused)?;
         Ok(())

@@ -2,6 +2,7 @@
 //! compute nothing.
 
 use super::driver::{Address, Code, Driver, Graph, KernelHandle, KernelLaunch, Mark, Pinned, Refusal, Refused, Room};
+use crate::rules::UNITS;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -94,6 +95,10 @@ impl Driver for Recorder {
 
     fn arch(&self) -> u32 {
         80
+    }
+
+    fn units(&self) -> u32 {
+        UNITS
     }
 
     fn room(&self) -> Result<Room, Refused> {
@@ -190,7 +195,13 @@ impl Driver for Recorder {
 
     fn launch(&self, launch: &KernelLaunch) -> Result<(), Refused> {
         let name = self.0.kernels.borrow().get(launch.kernel.0).cloned().unwrap_or_default();
-        self.note("launch", &name)
+        let tensors = launch.tensors.iter().map(|tensor| {
+            let by = |extents: &[String]| extents.join(" x ");
+            let extents: Vec<String> = tensor.form.extents.iter().map(u64::to_string).collect();
+            let tile: Vec<String> = tensor.form.tile.iter().map(u32::to_string).collect();
+            format!(", {} by {}", by(&extents), by(&tile))
+        });
+        self.note("launch", &format!("{name}{}", tensors.collect::<String>()))
     }
 
     fn mark(&self) -> Result<Mark, Refused> {

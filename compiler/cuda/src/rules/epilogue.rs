@@ -281,7 +281,8 @@ fn is_scalar(func: &PrimFunc, var: VarId) -> bool {
     func.symbols.contains(&var) || func.scalar_params().any(|one| one == var)
 }
 
-fn reads(expr: &Expr, wanted: BufferId) -> bool {
+/// Whether an expression reads a buffer.
+pub(crate) fn reads(expr: &Expr, wanted: BufferId) -> bool {
     first_load(expr, &|buffer| buffer == wanted).is_some()
 }
 

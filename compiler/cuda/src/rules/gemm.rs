@@ -10,15 +10,17 @@
 //!
 //! Reads of 16 bytes take for granted that buffers begin at multiples of 16 bytes, as every allocation of a device does.
 //!
-//! What is not here yet: `wgmma` and TMA of sm_90a, which the table of [`tiles`] would have as another unit; transposed
-//! convolutions by output phase (they are gathered, with products by 0); tiles that overlap windows share.
+//! What is not here yet: transposed convolutions by output phase (they are gathered, with products by 0); tiles that overlapping
+//! windows share.
 //!
 //! - [`problem`]: the product, and what follows it element by element ([`super::epilogue`]).
 //! - [`tiles`]: tile sizes, and how they are chosen.
 //! - [`kernel`]: the loop over tiles; [`operand`] brings them, [`threads`] or tensor cores ([`warps`]) multiply them.
+//! - [`hopper`]: tensor cores of `sm_90a`, where four warps multiply together.
 //! - [`narrow`]: index arithmetic in 32 bits.
 //! - [`parts`]: sums cut into parts, where there are few tiles.
 
+mod hopper;
 pub(super) mod kernel;
 mod narrow;
 mod operand;
@@ -30,11 +32,13 @@ mod warps;
 pub(super) mod words;
 
 use super::{Declined, KernelBody, Rule, Schedule, Scratch, Task};
+use hopper::kernel::BulkProduct;
 use kernel::{TiledProduct, partial_type};
 use parts::PartSums;
 use problem::Problem;
 use rx_tir::Expr;
 use std::rc::Rc;
+use tiles::{Means, Unit};
 
 /// The rule.
 pub(super) const RULE: Rule = Rule {
@@ -52,10 +56,17 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (tiling, parts) = (choice.tiling, choice.parts);
     let problem = Rc::new(problem);
     let product = TiledProduct::new(Rc::clone(&problem), tiling, parts).map_err(Declined)?;
+    let (brought, product): (String, Box<dyn KernelBody>) = match tiling.unit {
+        Unit::Warps { means: Means::Bulk, .. } => {
+            let product = BulkProduct::new(product, task.target.units).map_err(Declined)?;
+            (product.note(), Box::new(product))
+        }
+        _ => (product.note(), Box::new(product)),
+    };
     let (m, n, k) = (tiling.m, tiling.n, tiling.k);
-    let (unit, brought, behind) = (tiling.unit.text(), product.note(), problem.epilogue.note());
+    let (unit, behind) = (tiling.unit.text(), problem.epilogue.note());
     let note = format!("tiles of {m}x{n}x{k}, {unit}; {}; {brought}{behind}", choice.reason);
-    let mut kernels: Vec<Box<dyn KernelBody>> = vec![Box::new(product)];
+    let mut kernels = vec![product];
     let mut scratch = Vec::new();
     if parts > 1 {
         let (_, bytes) = partial_type(&tiling, problem.dtype).map_err(Declined)?;

@@ -8,7 +8,13 @@ use rx_tir::{BufferId, Expr, Param};
 fn source(body: &str) -> CudaSource {
     let text = format!("extern \"C\" __global__ void f(int* x) {{\n    const int t = threadIdx.x;\n{body}}}\n");
     let shape = LaunchShape::threads(Expr::int(64));
-    let kernel = KernelInfo { name: "f".to_owned(), text: 0..text.len(), shape, arguments: vec![Argument::Buffer(0)] };
+    let kernel = KernelInfo {
+        name: "f".to_owned(),
+        text: 0..text.len(),
+        shape,
+        arguments: vec![Argument::Buffer(0)],
+        maps: Vec::new(),
+    };
     let function = CudaFunction {
         name: name("f"),
         origins: Vec::new(),

@@ -6,6 +6,7 @@
 use crate::case::Case;
 use rx_cuda::device::{Device, DeviceBuffer, DeviceError, Module};
 use rx_cuda::images::Kept;
+use rx_cuda::rules::Target;
 use serde_json::json;
 use std::io::Write as _;
 
@@ -43,14 +44,20 @@ fn run(device: &Device, module: &Module, function: usize, case: &Case) -> (f32, 
 }
 
 /// Panics with all cases that do not agree with the interpreter.
-fn agree(group: &str, mut cases: Vec<Case>) {
+fn agree(group: &str, cases: Vec<Case>) {
+    agree_for(group, cases, &Target::default());
+}
+
+/// The same of what is printed for a target.
+fn agree_for(group: &str, mut cases: Vec<Case>, target: &Target) {
     let Some(device) = device() else { return };
     for case in &mut cases {
         // A device multiplies and adds in one rounding, and its functions are within some units of the last place.
         case.tolerance = if case.tolerance == 0.0 { 0.0 } else { case.tolerance.max(1e-5) };
     }
-    let module =
-        device.load(crate::source(&cases), &Kept::nothing(), &mut |_, _| ()).unwrap_or_else(|error| panic!("{error}"));
+    let module = device
+        .load(crate::source_for(&cases, target), &Kept::nothing(), &mut |_, _| ())
+        .unwrap_or_else(|error| panic!("{error}"));
     let mut report = String::new();
     let mut failures = Vec::new();
     for (function, case) in cases.iter().enumerate() {
@@ -74,6 +81,15 @@ fn agree(group: &str, mut cases: Vec<Case>) {
 fn kernels_agree_on_a_device() {
     agree("kernels", crate::made());
     agree("rows", crate::rows::cases().into_iter().map(|one| one.case).collect());
+}
+
+#[test]
+fn products_agree_on_a_device() {
+    let Some(arch) = device().map(|device| device.arch()) else { return };
+    agree_for("products", crate::products::cases(), &Target { arch, ..crate::products::small_device() });
+    if arch == 90 {
+        agree_for("sm_90a", crate::hopper::cases(), &crate::hopper::hopper(1));
+    }
 }
 
 #[test]

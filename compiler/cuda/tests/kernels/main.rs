@@ -8,6 +8,8 @@ mod choices;
 mod compiled;
 mod corpus;
 mod device;
+mod hopper;
+mod hopper_faults;
 mod nvrtc;
 mod operators;
 mod products;

@@ -389,6 +389,25 @@ fn convolutions() -> Vec<Case> {
     cases
 }
 
+/// A convolution with rows, columns and sums for large tiles, its data padded, channels last.
+pub fn large_convolution(dtype: DType, sum: DType) -> Case {
+    let convolution = Convolution {
+        dtype,
+        sum,
+        channels_last: true,
+        groups: 1,
+        stride: 1,
+        dilation: 1,
+        padding: 1,
+        is_transposed: false,
+        batch: 1,
+        channels: [32, 128],
+        size: [15, 8],
+        taps: [3, 3],
+    };
+    convolution.case("a large convolution")
+}
+
 /// A device with one multiprocessor, so that every problem is large enough for the largest tiles.
 pub fn small_device() -> Target {
     Target { units: 1, ..Target::default() }

@@ -57,6 +57,59 @@ fn templates() -> Vec<Template> {
         of("bfloat16, one row, B as n, k", by_columns(cast(product(bf16, F32, [1, 4096, 1024]))), None, "ld.global"),
         of("bfloat16, one row, B as k, n", cast(product(bf16, F32, [1, 4096, 1024])), None, "ld.global"),
     ];
+    let hopper = |mut template: Template| {
+        template.target.arch = 90;
+        template
+    };
+    let of_hopper = "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16";
+    let mut tf32 = hopper(tensor(
+        "sm_90a: tf32, large, B as n, k",
+        by_columns(cube(F32, F32, 256)),
+        [64, 256, 4],
+        "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32",
+    ));
+    tf32.target.tf32 = true;
+    templates.extend([
+        hopper(tensor("sm_90a: bfloat16, large", cast(cube(bf16, F32, 256)), [64, 256, 2], of_hopper)),
+        hopper(tensor(
+            "sm_90a: bfloat16, large, B as n, k",
+            by_columns(cast(cube(bf16, F32, 256))),
+            [64, 256, 2],
+            of_hopper,
+        )),
+        hopper(tensor(
+            "sm_90a: bfloat16, rows known later",
+            cast(product(bf16, F32, [0, 256, 256])),
+            [64, 256, 2],
+            of_hopper,
+        )),
+        hopper(tensor(
+            "sm_90a: float16, middle",
+            cast(product(f16, F32, [128, 128, 256])),
+            [64, 128, 2],
+            "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16",
+        )),
+        hopper(tensor(
+            "sm_90a: float16, small",
+            cast(product(f16, F32, [64, 128, 256])),
+            [64, 128, 2],
+            "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16",
+        )),
+        hopper(tensor(
+            "sm_90a: int8, large, B as n, k",
+            by_columns(cube(int8, int32, 256)),
+            [64, 256, 1],
+            "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8",
+        )),
+        tf32,
+        Template {
+            name: "sm_90a: bfloat16, convolution",
+            case: crate::products::large_convolution(bf16, F32),
+            target: Target { arch: 90, ..small_device() },
+            warp: Some([64, 128, 2]),
+            instruction: "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16",
+        },
+    ]);
     templates.extend(crate::attention::templates().into_iter().map(|(name, case)| Template {
         name,
         case,
@@ -76,7 +129,7 @@ const HEAD: &str = "\
 
 Written by `RX_WRITE=1 cargo test -p rx-cuda --test kernels templates`, from machine code. No device was asked: blocks per
 multiprocessor follow from registers, shared memory and threads; operations per byte count what a warp multiplies for each
-byte that it reads from shared memory. Registers are for sm_80 / sm_90.
+byte that it reads from shared memory. Registers are for sm_80 / sm_90a.
 ";
 
 /// One line of the table.
@@ -84,14 +137,19 @@ fn line(template: &Template) -> String {
     let source = crate::source_for(std::slice::from_ref(&template.case), &template.target);
     let (kernel, choice) = (&source.functions[0].kernels[0], &source.choices[0]);
     let (threads, shared) = (kernel.shape.block_threads(), kernel.shape.shared_bytes);
-    let ptx = compile(&source.text, 80, Output::Ptx).unwrap_or_else(|error| panic!("{}: {error}", template.name));
+    let ptx = compile(&source.text, template.target.arch, Output::Ptx)
+        .unwrap_or_else(|error| panic!("{}: {error}", template.name));
     let ptx = String::from_utf8_lossy(&ptx).into_owned();
     assert!(ptx.contains(template.instruction), "{}: no {}", template.name, template.instruction);
     let needs = [80, 90].map(|arch| {
+        if arch < template.target.arch {
+            return ("-".to_owned(), "-".to_owned());
+        }
         let cubin = compile(&source.text, arch, Output::Cubin).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
         let found = resources(&cubin)[&kernel.name];
         assert_eq!(found.local_bytes, 0, "{}: registers that do not fit", template.name);
-        (found.registers, found.occupancy(arch, threads, shared).map_or(0, |fit| fit.blocks))
+        let blocks = found.occupancy(arch, threads, shared).map_or(0, |fit| fit.blocks);
+        (found.registers.to_string(), blocks.to_string())
     });
     let per_byte = template.warp.map_or("-".to_owned(), |[rows, columns, bytes]| {
         format!("{:.1}", (2 * rows * columns) as f64 / ((rows + columns) * bytes) as f64)
@@ -139,10 +197,17 @@ fn templates_fit_registers_and_the_table_says_what_they_need() {
 
 #[test]
 fn the_text_of_a_product_reads_like_this() {
-    for (name, template) in
-        [("gemm", 6), ("gemm_threads", 2), ("gemv", 14), ("attention", 21), ("attention_threads", 16)]
-    {
-        let template = &templates()[template];
+    for (name, template) in [
+        ("gemm", "bfloat16, large"),
+        ("gemm_threads", "float32, middle"),
+        ("gemm_hopper", "sm_90a: bfloat16, large"),
+        ("gemv", "bfloat16, one row, B as n, k"),
+        ("attention", "attention, bfloat16, rows of 64"),
+        ("attention_threads", "attention, float32, rows of 64"),
+    ] {
+        let templates = templates();
+        let template =
+            templates.iter().find(|one| one.name == template).unwrap_or_else(|| panic!("no template {template}"));
         let source = rx_cuda::listing(&[&template.case.func], &template.target);
         let text = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));
         is_written(&root().join(format!("compiler/cuda/tests/kernels/golden/{name}.cu")), text);

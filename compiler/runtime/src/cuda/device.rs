@@ -47,7 +47,7 @@ impl Cuda {
 
     /// A device, and what makes machine code for it.
     pub fn of(device: Rc<Device>, compile: Compile) -> Cuda {
-        let target = Target { arch: device.arch(), ..Target::default() };
+        let target = Target { arch: device.arch(), units: device.units(), ..Target::default() };
         Cuda { device, target, compile, module: None, functions: Functions::default() }
     }
 

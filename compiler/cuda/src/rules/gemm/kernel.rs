@@ -3,7 +3,7 @@
 
 use super::operand::Operand;
 use super::problem::{Initial, Problem};
-use super::tiles::{Tiling, Unit, sum_type};
+use super::tiles::{Means, Tiling, Unit, sum_type};
 use super::words::{OWN_NAMES, Words, tiles_of};
 use super::{threads, warps};
 use crate::printer::{Kernel, expr, types};
@@ -44,8 +44,15 @@ impl TiledProduct {
         ])
     }
 
+    /// Tiles of the result, for each part of the sum.
+    pub(super) fn blocks(&self) -> Expr {
+        let Problem { batch, m, n, .. } = &*self.problem;
+        let tiles = tiles_of(m.extent(), self.tiling.m) * tiles_of(n.extent(), self.tiling.n) * batch.extent();
+        tiles * Expr::int(self.parts)
+    }
+
     /// Tiles of the sum that each part has; not known where the sum is whole.
-    fn tiles_of_part(&self) -> Option<i64> {
+    pub(super) fn tiles_of_part(&self) -> Option<i64> {
         let tiles = (self.problem.k.constant()? + self.tiling.k - 1) / self.tiling.k;
         Some((tiles + self.parts - 1) / self.parts)
     }
@@ -63,11 +70,9 @@ impl KernelBody for TiledProduct {
     }
 
     fn shape(&self) -> LaunchShape {
-        let Problem { batch, m, n, .. } = &*self.problem;
-        let blocks = tiles_of(m.extent(), self.tiling.m) * tiles_of(n.extent(), self.tiling.n) * batch.extent();
         let threads = u32::try_from(self.tiling.threads()).unwrap_or(u32::MAX);
         LaunchShape {
-            grid: [blocks * Expr::int(self.parts), Expr::int(1), Expr::int(1)],
+            grid: [self.blocks(), Expr::int(1), Expr::int(1)],
             block: [threads, 1, 1],
             shared_bytes: self.shared_bytes,
         }
@@ -84,9 +89,17 @@ impl KernelBody for TiledProduct {
         }
     }
 
-    fn least_blocks(&self) -> u32 {
+    fn least_blocks(&self) -> Option<u32> {
         // While one waits at its barrier, another multiplies. The largest tiles need what is left of the registers.
-        if self.tiling.m * self.tiling.n == 128 * 128 { 2 } else { 1 }
+        let is_staged = |operand: &Operand<'_>| operand.is_staged();
+        let holds_more = match self.tiling.unit {
+            // What waits in registers has no room beside the sums of so deep a tile.
+            Unit::Warps { means: Means::Group, .. } => {
+                self.operands().is_ok_and(|operands| operands.iter().any(is_staged))
+            }
+            _ => false,
+        };
+        (self.tiling.m * self.tiling.n == 128 * 128 && !holds_more).then_some(2)
     }
 
     fn own_names(&self) -> &'static [&'static str] {
@@ -98,7 +111,9 @@ impl KernelBody for TiledProduct {
         let operands = self.operands()?;
         let sum_is_whole = problem.k.constant().is_some_and(|extent| extent % self.tiling.k == 0) && self.parts == 1;
         let mut words = Words::new(kernel, problem, sum_is_whole)?;
-        let part = self.which_tile(kernel, &mut words)?;
+        let names = self.tile_names(kernel);
+        self.which_tile(kernel, &mut words, &names, "blockIdx.x")?;
+        let part = names.part;
         self.declare(kernel, &words, &operands)?;
         let Tiling { k: depth, stages, .. } = self.tiling;
         let (sum0, index) = (words.sum0.clone(), words.index);
@@ -109,6 +124,10 @@ impl KernelBody for TiledProduct {
                 (String::new(), tiles)
             }
         };
+        let is_group = matches!(self.tiling.unit, Unit::Warps { means: Means::Group, .. });
+        if is_group {
+            kernel.line("#pragma unroll 1");
+        }
         kernel.open(&format!("for ({index} tile = {}; tile < {tiles}; ++tile) {{", 1 - stages));
         kernel.line(&format!("const {index} coming = tile + {};", stages - 1));
         let has_copies = operands.iter().any(|one| !one.is_staged());
@@ -116,6 +135,10 @@ impl KernelBody for TiledProduct {
         if has_copies {
             kernel.need("rx_copy16");
             kernel.line(&format!("rx_copies_arrive<{}>();", stages - 2));
+        }
+        if is_group {
+            kernel.need("rx_shared_is_written");
+            kernel.line("rx_shared_is_written();");
         }
         kernel.line("__syncthreads();");
         kernel.close();
@@ -149,54 +172,89 @@ impl KernelBody for TiledProduct {
             operands.iter().for_each(|operand| operand.store(kernel, &words));
             kernel.close();
         }
+        if is_group {
+            kernel.line("rx_products_arrive<0>();");
+        }
         kernel.close();
+        if is_group {
+            kernel.line(&format!("rx_sums_arrive({}[0]);", words.sums));
+        }
         self.finish(kernel, &words, part.as_deref())
     }
 }
 
+/// What the text calls things on its way to a tile.
+pub(super) struct TileNames {
+    tiles: [String; 2],
+    block: String,
+    tile: [String; 2],
+    /// The part of the sum, where it is cut into parts.
+    pub(super) part: Option<String>,
+    batch: String,
+    group: String,
+    height: String,
+    end: String,
+}
+
 impl TiledProduct {
-    /// Prints which tile, batch and part of the sum a block has; gives the part's name.
-    fn which_tile(&self, kernel: &mut Kernel<'_>, words: &mut Words) -> Result<Option<String>, String> {
+    /// Names for [`TiledProduct::which_tile`].
+    pub(super) fn tile_names(&self, kernel: &mut Kernel<'_>) -> TileNames {
+        let mut fresh = |name: &str| kernel.fresh_name(name);
+        TileNames {
+            tiles: [fresh("tiles_m"), fresh("tiles_n")],
+            block: fresh("block"),
+            tile: [fresh("tile_m"), fresh("tile_n")],
+            part: (self.parts > 1).then(|| fresh("part")),
+            batch: fresh("batch"),
+            group: fresh("group"),
+            height: fresh("height"),
+            end: fresh("sum_end"),
+        }
+    }
+
+    /// Prints which tile, batch and part of the sum is done of the one with this number.
+    pub(super) fn which_tile(
+        &self,
+        kernel: &mut Kernel<'_>,
+        words: &mut Words,
+        names: &TileNames,
+        number: &str,
+    ) -> Result<(), String> {
         let problem = &*self.problem;
         let Tiling { m, n, .. } = self.tiling;
-        let mut fresh = |name: &str| kernel.fresh_name(name);
-        let (tiles_m, tiles_n, block) = (fresh("tiles_m"), fresh("tiles_n"), fresh("block"));
-        let (tile_m, tile_n) = (fresh("tile_m"), fresh("tile_n"));
-        let part = (self.parts > 1).then(|| fresh("part"));
-        let batch = fresh("batch");
+        let TileNames { tiles: [tiles_m, tiles_n], block, tile: [tile_m, tile_n], part, batch, group, height, end } =
+            names;
         let rows = kernel.operand(&tiles_of(problem.m.extent(), m), 0)?;
         let columns = kernel.operand(&tiles_of(problem.n.extent(), n), 0)?;
         kernel.line(&format!("const int {tiles_m} = {rows}, {tiles_n} = {columns};"));
-        kernel.line(&format!("int {block} = blockIdx.x;"));
-        if let Some(part) = &part {
+        kernel.line(&format!("int {block} = {number};"));
+        if let Some(part) = part {
             kernel.line(&format!("const int {part} = {block} % {};", self.parts));
             kernel.line(&format!("{block} /= {};", self.parts));
         }
         if !problem.batch.loops.is_empty() {
             kernel.line(&format!("const int {batch} = {block} / ({tiles_m} * {tiles_n});"));
             kernel.line(&format!("{block} %= {tiles_m} * {tiles_n};"));
-            words.decode(kernel, &problem.batch, &batch, &|_| true)?;
+            words.decode(kernel, &problem.batch, batch, &|_| true)?;
         }
         // Blocks that run together share factors in the cache.
         kernel.line(&format!(
             "// Blocks go down {GROUP} tiles, then to the next column of tiles: so neighbours share factors."
         ));
-        let (group, height) = (kernel.fresh_name("group"), kernel.fresh_name("height"));
         kernel.line(&format!("const int {group} = {block} / ({GROUP} * {tiles_n}) * {GROUP};"));
         kernel.line(&format!("const int {height} = {tiles_m} - {group} < {GROUP} ? {tiles_m} - {group} : {GROUP};"));
         kernel.line(&format!("const int {tile_m} = {group} + {block} % ({GROUP} * {tiles_n}) % {height};"));
         kernel.line(&format!("const int {tile_n} = {block} % ({GROUP} * {tiles_n}) / {height};"));
         let (index, row0, column0) = (words.index, &words.row0, &words.column0);
         kernel.line(&format!("const {index} {row0} = ({index}){tile_m} * {m}, {column0} = ({index}){tile_n} * {n};"));
-        if let (Some(part), Some(tiles)) = (&part, self.tiles_of_part()) {
-            let end = kernel.fresh_name("sum_end");
+        if let (Some(part), Some(tiles)) = (part, self.tiles_of_part()) {
             let (length, all) = (tiles * self.tiling.k, words.sum_end.clone());
             kernel.line("// The part's summed values end here.");
             kernel
                 .line(&format!("const {index} {end} = ({part} + 1) * ({index}){length} < {all} ? ({part} + 1) * ({index}){length} : {all};"));
-            words.sum_end = end;
+            words.sum_end = end.clone();
         }
-        Ok(part)
+        Ok(())
     }
 
     /// Shared memory, registers of chunks on their way, sums.
@@ -218,7 +276,7 @@ impl TiledProduct {
     }
 
     /// Does with each sum what follows, or stores it as a part.
-    fn finish(&self, kernel: &mut Kernel<'_>, words: &Words, part: Option<&str>) -> Result<(), String> {
+    pub(super) fn finish(&self, kernel: &mut Kernel<'_>, words: &Words, part: Option<&str>) -> Result<(), String> {
         let problem = &*self.problem;
         let partial = match part {
             None => None,

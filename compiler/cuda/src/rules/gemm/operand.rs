@@ -1,7 +1,7 @@
 //! A factor's tile: how it lies in shared memory, which thread brings which elements, and how.
 
 use super::problem::{Axis, Element, Factor};
-use super::tiles::{Fragment, Tiling, Unit, sum_type};
+use super::tiles::{Fragment, Means, Tiling, Unit, sum_type};
 use super::words::Words;
 use crate::printer::{Kernel, expr, types};
 use rx_base::DType;
@@ -175,12 +175,16 @@ impl<'p> Operand<'p> {
     /// Where a chunk stands in its tile, in elements: of a line, a name in the text, and a place on it in chunks. Chunks
     /// of tiles that tensor cores read are permuted on their line, so that those of eight lines are in different banks.
     pub(crate) fn place(&self, line: &str, chunk: &str) -> String {
+        let chunk = if chunk.contains(' ') { format!("({chunk})") } else { chunk.to_owned() };
+        if let (Unit::Warps { means: Means::Group, .. }, Along::Free) = (self.unit, self.along) {
+            // Panels of 64 elements, as `wgmma` reads them.
+            return format!("{chunk} / 8 * {} + {line} * 64 + ({chunk} % 8 ^ {line} % 8) * 8", self.depth * 64);
+        }
         let per_line = self.line() / self.chunk;
         let mixed = match per_line {
             4 => format!("{line} / 2 % 4"),
             _ => format!("{line} % 8"),
         };
-        let chunk = if chunk.contains(' ') { format!("({chunk})") } else { chunk.to_owned() };
         format!("{line} * {} + ({chunk} ^ {mixed}) * {}", self.line(), self.chunk)
     }
 
@@ -383,7 +387,7 @@ impl<'p> Operand<'p> {
 }
 
 /// The type of an element of a fragment, in memory and in shared memory.
-fn storage_of(kind: Fragment, side: char) -> &'static str {
+pub(crate) fn storage_of(kind: Fragment, side: char) -> &'static str {
     match kind {
         Fragment::F16 => "rx_f16",
         Fragment::Bf16 => "rx_bf16",

@@ -1,5 +1,6 @@
 //! A sum of products as a matrix product: rows, columns and sums as linear indices, each split into loops' values.
 
+use super::hopper::view::View;
 use super::narrow::Twins;
 use crate::rules::epilogue::{Epilogue, is_in_chunks};
 use crate::rules::{Declined, Task};
@@ -94,6 +95,8 @@ pub(crate) struct Factor {
     pub(crate) narrow: Expr,
     /// Where its one element stands, where it is one; a choice of that or 0 counts, too.
     pub(crate) element: Option<Element>,
+    /// It as a view of memory, or why it is none.
+    pub(crate) view: Result<View, String>,
 }
 
 /// An element that is a factor where a condition holds; elsewhere the factor is 0.
@@ -108,6 +111,11 @@ pub(crate) struct Element {
 }
 
 impl Element {
+    /// Whether it counts under a condition.
+    pub(crate) fn is_chosen(&self) -> bool {
+        self.condition.is_some()
+    }
+
     /// Whether the loop's values are neighbours in memory.
     pub(crate) fn is_contiguous(&self, var: VarId) -> bool {
         self.at.stride(var).as_constant() == Some(1)
@@ -171,6 +179,8 @@ impl Problem {
         m.make_last(|var| contiguous(&a, var));
         k.make_last(|var| contiguous(&a, var));
         k.make_last(|var| contiguous(&b, var));
+        a.view = View::of(&a, [&m, &k, &batch], &func, &mut found.scope);
+        b.view = View::of(&b, [&n, &k, &batch], &func, &mut found.scope);
         a.narrow_indices(&twins);
         b.narrow_indices(&twins);
         let initial = match &reduction.init {
@@ -216,7 +226,7 @@ impl Factor {
             }),
             _ => None,
         };
-        Factor { value, narrow, element }
+        Factor { value, narrow, element, view: Err(String::new()) }
     }
 
     fn narrow_indices(&mut self, twins: &Twins) {

@@ -1,5 +1,6 @@
 //! Which tile a block computes, and with which unit: a small table, and how a problem's extents choose from it.
 
+use super::hopper;
 use super::problem::{Axis, Factor, Problem};
 use crate::rules::{Declined, Target};
 use rx_base::DType;
@@ -23,10 +24,21 @@ pub(crate) enum Unit {
     /// Each thread sums a small tile of this many rows and columns in registers.
     Threads { m: i64, n: i64 },
     /// Tensor cores: this many warps along rows and columns of the tile.
-    Warps { m: i64, n: i64, kind: Fragment },
+    Warps { m: i64, n: i64, kind: Fragment, means: Means },
 }
 
-/// Elements of factors that tensor cores multiply, by `mma.sync`.
+/// How warps multiply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Means {
+    /// Each by itself, from registers: `mma.sync`.
+    Alone,
+    /// Four together, from shared memory: `wgmma` of `sm_90a`. All threads bring tiles.
+    Group,
+    /// As [`Means::Group`], from tiles that one thread has copied (TMA); four warps more are there for it.
+    Bulk,
+}
+
+/// Elements of factors that tensor cores multiply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fragment {
     /// `float16`, sums in `float32`.
@@ -83,7 +95,7 @@ impl Tiling {
     pub(crate) fn threads(self) -> i64 {
         match self.unit {
             Unit::Threads { m, n } => self.m / m * (self.n / n),
-            Unit::Warps { m, n, .. } => m * n * 32,
+            Unit::Warps { m, n, means, .. } => m * n * 32 + if means == Means::Bulk { 128 } else { 0 },
         }
     }
 
@@ -92,7 +104,7 @@ impl Tiling {
         if let Some(kind) = Fragment::of(problem, target) {
             let warps = |m, n, warps_m, warps_n| {
                 // A chunk of 16 bytes is one step of a fragment; four of them are a line of a tile.
-                let unit = Unit::Warps { m: warps_m, n: warps_n, kind };
+                let unit = Unit::Warps { m: warps_m, n: warps_n, kind, means: Means::Alone };
                 Tiling { m, n, k: 64 / kind.bytes(), stages: 3, unit }
             };
             return vec![warps(128, 128, 2, 4), warps(64, 64, 2, 2), warps(32, 64, 1, 4)];
@@ -117,44 +129,77 @@ pub(crate) struct Choice {
     pub(crate) reason: String,
 }
 
+/// Extents as they are taken for the choice, those not known guessed.
+pub(crate) struct Sizes {
+    m: i64,
+    n: i64,
+    pub(crate) k: i64,
+    batch: i64,
+    /// Whether none was guessed.
+    is_known: bool,
+    /// What is known, to be read.
+    pub(crate) text: String,
+}
+
+impl Sizes {
+    fn of(problem: &Problem) -> Sizes {
+        let size = |axis: &Axis| axis.constant().unwrap_or(UNKNOWN);
+        let (m, n, k) = (size(&problem.m), size(&problem.n), size(&problem.k));
+        let batch = problem.batch.constant().unwrap_or(1).max(1);
+        let is_known =
+            [&problem.m, &problem.n, &problem.k, &problem.batch].iter().all(|axis| axis.constant().is_some());
+        let text = |axis: &Axis, name: &str| {
+            axis.constant().map_or_else(|| format!("{name} unknown"), |size| size.to_string())
+        };
+        let text = [text(&problem.m, "m"), text(&problem.n, "n"), text(&problem.k, "k")].join(" x ");
+        Sizes { m, n, k, batch, is_known, text }
+    }
+
+    /// How many tiles there are.
+    pub(crate) fn blocks(&self, tiling: &Tiling) -> i64 {
+        let along = |extent: i64, tile: i64| extent.max(0).saturating_add(tile - 1) / tile;
+        along(self.m, tiling.m).saturating_mul(along(self.n, tiling.n)).saturating_mul(self.batch)
+    }
+
+    /// The share of the tiles' work that is for elements of the result.
+    pub(crate) fn used(&self, tiling: &Tiling) -> f64 {
+        let padded = self.blocks(tiling) as f64 * (tiling.m * tiling.n) as f64;
+        (self.m as f64 * self.n as f64 * self.batch as f64) / padded.max(1.0)
+    }
+
+    /// Into how many parts the sum is cut, where the tiles are few for the multiprocessors and the sum is long.
+    pub(crate) fn parts(&self, tiling: &Tiling, units: i64) -> i64 {
+        let tiles = self.blocks(tiling);
+        match self.is_known && tiles > 0 && tiles.saturating_mul(2) <= units {
+            true => (units / tiles).min(self.k / LEAST_PART).clamp(1, MOST_PARTS),
+            false => 1,
+        }
+    }
+}
+
 /// Chooses from the table: the largest tile of which there are enough for the device, else the smallest that wastes no
-/// more; and a sum in parts where the tiles are few and the sum is long.
+/// more; and a sum in parts where the tiles are few and the sum is long. What `sm_90a` does faster is chosen there
+/// ([`hopper::choice`]).
 pub(crate) fn choose(problem: &Problem, target: &Target) -> Result<Choice, Declined> {
     let units = i64::from(target.units);
-    let size = |axis: &Axis| axis.constant().unwrap_or(UNKNOWN);
-    let (m, n, k) = (size(&problem.m), size(&problem.n), size(&problem.k));
-    let batch = problem.batch.constant().unwrap_or(1).max(1);
-    let blocks = |tiling: &Tiling| {
-        let along = |extent: i64, tile: i64| extent.max(0).saturating_add(tile - 1) / tile;
-        along(m, tiling.m).saturating_mul(along(n, tiling.n)).saturating_mul(batch)
-    };
+    let sizes = Sizes::of(problem);
     let table = Tiling::table(problem, target);
-    // The share of a tile's work that is for elements of the result.
-    let used = |tiling: &Tiling| {
-        let padded = blocks(tiling) as f64 * (tiling.m * tiling.n) as f64;
-        (m as f64 * n as f64 * batch as f64) / padded.max(1.0)
-    };
-    let smallest = table.last().map_or(0.0, used);
-    let enough = |tiling: &&Tiling| blocks(tiling) >= units && used(tiling) >= 0.6 * smallest;
+    let smallest = table.last().map_or(0.0, |tiling| sizes.used(tiling));
+    let enough = |tiling: &&Tiling| sizes.blocks(tiling) >= units && sizes.used(tiling) >= 0.6 * smallest;
     let chosen = table.iter().find(enough);
-    let by_waste = || table.iter().find(|tiling| used(tiling) >= 0.8 * smallest && blocks(tiling) * 4 >= units);
+    let by_waste =
+        || table.iter().find(|tiling| sizes.used(tiling) >= 0.8 * smallest && sizes.blocks(tiling) * 4 >= units);
     let few = chosen.is_none();
     let tiling = *chosen.or_else(by_waste).or(table.last()).ok_or_else(|| Declined::because("no tile of its dtype"))?;
-    let known = [&problem.m, &problem.n, &problem.k].iter().all(|axis| axis.constant().is_some());
-    let tiles = blocks(&tiling);
-    let mut parts = 1;
-    if few && known && problem.batch.constant().is_some() && tiles > 0 && tiles * 2 <= units {
-        parts = (units / tiles).min(k / LEAST_PART).clamp(1, MOST_PARTS);
-    }
-    let text =
-        |axis: &Axis, name: &str| axis.constant().map_or_else(|| format!("{name} unknown"), |size| size.to_string());
-    let sizes = [text(&problem.m, "m"), text(&problem.n, "n"), text(&problem.k, "k")].join(" x ");
+    let tiles = sizes.blocks(&tiling);
+    let parts = if few { sizes.parts(&tiling, units) } else { 1 };
     let why = match few {
         false => format!("tiles {tiles}, enough for multiprocessors {units}"),
         true => format!("tiles {tiles}, few"),
     };
     let cut = if parts > 1 { format!(", so the sum is cut into {parts} parts") } else { String::new() };
-    Ok(Choice { tiling, parts, reason: format!("{sizes}: {why}{cut}") })
+    let choice = Choice { tiling, parts, reason: format!("{}: {why}{cut}", sizes.text) };
+    Ok(hopper::choice::choose(problem, target, &sizes, &choice).unwrap_or(choice))
 }
 
 impl Factor {
@@ -172,7 +217,7 @@ impl Unit {
     pub(crate) fn text(self) -> String {
         match self {
             Unit::Threads { m, n } => format!("{m}x{n} per thread"),
-            Unit::Warps { kind, .. } => {
+            Unit::Warps { kind, means: Means::Alone, .. } => {
                 let name = match kind {
                     Fragment::F16 => "m16n8k16 of float16",
                     Fragment::Bf16 => "m16n8k16 of bfloat16",
@@ -180,6 +225,15 @@ impl Unit {
                     Fragment::I8 { .. } => "m16n8k32 of 8-bit integers",
                 };
                 format!("mma.sync {name}")
+            }
+            Unit::Warps { m, kind, .. } => {
+                let name = match kind {
+                    Fragment::F16 => "k16 of float16",
+                    Fragment::Bf16 => "k16 of bfloat16",
+                    Fragment::Tf32 => "k8 of tf32",
+                    Fragment::I8 { .. } => "k32 of 8-bit integers",
+                };
+                format!("wgmma m64{name}, {m} warps")
             }
         }
     }

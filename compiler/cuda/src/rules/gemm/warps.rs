@@ -1,9 +1,11 @@
 //! Sums in fragments of tensor cores: `ldmatrix` reads what `mma.sync` multiplies. Both count in steps of 32 bytes of the
-//! sum, whatever the elements are (PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type" and its like).
+//! sum, whatever the elements are (PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type" and its like). A warp's sums
+//! of `wgmma` lie as those of `mma.sync`.
 
+use super::hopper;
 use super::kernel::Elements;
 use super::operand::{Along, Operand};
-use super::tiles::{Fragment, Tiling, Unit};
+use super::tiles::{Fragment, Means, Tiling, Unit};
 use super::words::Words;
 use crate::printer::Kernel;
 
@@ -23,14 +25,19 @@ struct Share {
 }
 
 fn share(tiling: Tiling) -> Result<Share, String> {
-    let Unit::Warps { m, n, kind } = tiling.unit else { return Err("a tile without warps".to_owned()) };
+    let Unit::Warps { m, n, kind, .. } = tiling.unit else { return Err("a tile without warps".to_owned()) };
     let (rows, columns) = (tiling.m / m, tiling.n / n);
     Ok(Share { kind, rows, columns, row: format!("warp / {n} * {rows}"), column: format!("warp % {n} * {columns}") })
 }
 
 pub(super) fn declare(kernel: &mut Kernel<'_>, words: &Words, tiling: Tiling) -> Result<(), String> {
-    let share = share(tiling)?;
     kernel.line("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;");
+    declare_sums(kernel, words, tiling)
+}
+
+/// A warp's sums.
+pub(super) fn declare_sums(kernel: &mut Kernel<'_>, words: &Words, tiling: Tiling) -> Result<(), String> {
+    let share = share(tiling)?;
     let ctype = if matches!(share.kind, Fragment::I8 { .. }) { "int" } else { "float" };
     kernel.line(&format!("{ctype} {}[{}][{}][4] = {{}};", words.sums, share.rows / ROWS, share.columns / COLUMNS));
     Ok(())
@@ -43,15 +50,18 @@ pub(super) fn multiply(
     tiling: Tiling,
     [a, b]: &[Operand<'_>; 2],
 ) -> Result<(), String> {
-    kernel.need("rx_ldmatrix");
     let share = share(tiling)?;
     let Share { kind, rows, columns, row, column } = &share;
     let (of_rows, of_columns) = (rows / ROWS, columns / COLUMNS);
-    let chunk = a.chunk;
     kernel.line(&format!("const {}* from_a = {} + slot * {};", a.element, words.tiles[0], a.elements()));
     kernel.line(&format!("const {}* from_b = {} + slot * {};", b.element, words.tiles[1], b.elements()));
+    if let Unit::Warps { means: Means::Group, .. } = tiling.unit {
+        kernel.line("const int team = warp / 4;");
+        return hopper::multiply(kernel, words, tiling, [a.along, b.along]);
+    }
+    kernel.need("rx_ldmatrix");
     kernel.line("#pragma unroll");
-    kernel.open(&format!("for (int k = 0; k < {}; ++k) {{", tiling.k / (2 * chunk)));
+    kernel.open(&format!("for (int k = 0; k < {}; ++k) {{", tiling.k / (2 * a.chunk)));
     kernel.line(&format!("unsigned of_a[{of_rows}][4], of_b[{of_columns}][2];"));
     kernel.line("#pragma unroll");
     kernel.open(&format!("for (int i = 0; i < {of_rows}; ++i) {{"));

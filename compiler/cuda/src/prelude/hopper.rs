@@ -1,0 +1,413 @@
+//! Helpers for `sm_90a`: products of four warps from shared memory (`wgmma`), and tiles that are copied past the threads (TMA).
+//!
+//! On a CPU the header `rx_cuda_hopper.h` does what the PTX ISA says of each.
+
+use super::Helper;
+
+/// A product of four warps: its name, the instruction's shape and types, the sums' C type and constraint, their groups of
+/// four, the macros of their registers, and how a CPU reads elements.
+macro_rules! product {
+    ($name:expr, $what:expr, $n:expr, $instruction:expr, $sum:expr, $registers:expr, $sums:expr, $numbers:expr, $bytes:expr, $read_a:expr, $read_b:expr, $needs:expr) => {
+        Helper {
+            name: $name,
+            needs: $needs,
+            text: concat!(
+                "// sums += a * b, of ",
+                $what,
+                "; a and b say where they lie.\n",
+                "template <int A_BY_ROWS, int B_BY_COLUMNS>\n",
+                "static __device__ __forceinline__ void ",
+                $name,
+                "(",
+                $sum,
+                " (*sums)[4], unsigned long long a, unsigned long long b) {\n",
+                "#ifdef __CUDA_ARCH__\n",
+                "    asm volatile(\"wgmma.mma_async.sync.aligned.",
+                $instruction,
+                " {\" ",
+                $registers,
+                " \"}, ",
+                $numbers,
+                ";\"\n        : ",
+                $sums,
+                "\n        : \"l\"(a), \"l\"(b), \"n\"(A_BY_ROWS), \"n\"(B_BY_COLUMNS));\n",
+                "#else\n",
+                "    rx_cpu_wgmma<",
+                $n,
+                ", ",
+                $bytes,
+                ", A_BY_ROWS, B_BY_COLUMNS>(sums, a, b, ",
+                $read_a,
+                ", ",
+                $read_b,
+                ");\n",
+                "#endif\n}\n",
+            ),
+        }
+    };
+}
+
+/// The products of one kind of elements, 64 rows by 128 and by 256 columns.
+macro_rules! products {
+    ($name128:expr, $name256:expr, $k:expr, $elements:expr, $types:expr, $sum:expr, $constraint:expr, [$numbers128:expr, $numbers256:expr], $bytes:expr, $read_a:expr, $read_b:expr, $needs:expr) => {
+        [
+            product!(
+                $name128,
+                concat!("64 x ", $k, " and ", $k, " x 128 elements of ", $elements),
+                "128",
+                concat!("m64n128k", $k, ".", $types),
+                $sum,
+                "RX_REGISTERS_64",
+                concat!("RX_SUMS_16(", $constraint, ", 0)"),
+                $numbers128,
+                $bytes,
+                $read_a,
+                $read_b,
+                $needs
+            ),
+            product!(
+                $name256,
+                concat!("64 x ", $k, " and ", $k, " x 256 elements of ", $elements),
+                "256",
+                concat!("m64n256k", $k, ".", $types),
+                $sum,
+                "RX_REGISTERS_128",
+                concat!("RX_SUMS_16(", $constraint, ", 0), RX_SUMS_16(", $constraint, ", 16)"),
+                $numbers256,
+                $bytes,
+                $read_a,
+                $read_b,
+                $needs
+            ),
+        ]
+    };
+}
+
+const F16: [Helper; 2] = products!(
+    "rx_wgmma_f16_128",
+    "rx_wgmma_f16_256",
+    "16",
+    "float16",
+    "f32.f16.f16",
+    "float",
+    "\"+f\"",
+    ["%64, %65, 1, 1, 1, %66, %67", "%128, %129, 1, 1, 1, %130, %131"],
+    "2",
+    "[](unsigned x) { return rx_f16_to_float(rx_f16{(unsigned short)x}); }",
+    "[](unsigned x) { return rx_f16_to_float(rx_f16{(unsigned short)x}); }",
+    &["rx_wgmma", "rx_f16"]
+);
+const BF16: [Helper; 2] = products!(
+    "rx_wgmma_bf16_128",
+    "rx_wgmma_bf16_256",
+    "16",
+    "bfloat16",
+    "f32.bf16.bf16",
+    "float",
+    "\"+f\"",
+    ["%64, %65, 1, 1, 1, %66, %67", "%128, %129, 1, 1, 1, %130, %131"],
+    "2",
+    "[](unsigned x) { return rx_bf16_to_float(rx_bf16{(unsigned short)x}); }",
+    "[](unsigned x) { return rx_bf16_to_float(rx_bf16{(unsigned short)x}); }",
+    &["rx_wgmma", "rx_bf16"]
+);
+const TF32: [Helper; 2] = products!(
+    "rx_wgmma_tf32_128",
+    "rx_wgmma_tf32_256",
+    "8",
+    "tf32",
+    "f32.tf32.tf32",
+    "float",
+    "\"+f\"",
+    ["%64, %65, 1, 1, 1", "%128, %129, 1, 1, 1"],
+    "4",
+    "[](unsigned x) { return __uint_as_float(x & 0xffffe000u); }",
+    "[](unsigned x) { return __uint_as_float(x & 0xffffe000u); }",
+    &["rx_wgmma"]
+);
+const S8_S8: [Helper; 2] = products!(
+    "rx_wgmma_s8_s8_128",
+    "rx_wgmma_s8_s8_256",
+    "32",
+    "int8",
+    "s32.s8.s8",
+    "int",
+    "\"+r\"",
+    ["%64, %65, 1", "%128, %129, 1"],
+    "1",
+    "[](unsigned x) { return (int)(signed char)x; }",
+    "[](unsigned x) { return (int)(signed char)x; }",
+    &["rx_wgmma"]
+);
+const S8_U8: [Helper; 2] = products!(
+    "rx_wgmma_s8_u8_128",
+    "rx_wgmma_s8_u8_256",
+    "32",
+    "int8 and uint8",
+    "s32.s8.u8",
+    "int",
+    "\"+r\"",
+    ["%64, %65, 1", "%128, %129, 1"],
+    "1",
+    "[](unsigned x) { return (int)(signed char)x; }",
+    "[](unsigned x) { return (int)(x & 0xffu); }",
+    &["rx_wgmma"]
+);
+const U8_S8: [Helper; 2] = products!(
+    "rx_wgmma_u8_s8_128",
+    "rx_wgmma_u8_s8_256",
+    "32",
+    "uint8 and int8",
+    "s32.u8.s8",
+    "int",
+    "\"+r\"",
+    ["%64, %65, 1", "%128, %129, 1"],
+    "1",
+    "[](unsigned x) { return (int)(x & 0xffu); }",
+    "[](unsigned x) { return (int)(signed char)x; }",
+    &["rx_wgmma"]
+);
+const U8_U8: [Helper; 2] = products!(
+    "rx_wgmma_u8_u8_128",
+    "rx_wgmma_u8_u8_256",
+    "32",
+    "uint8",
+    "s32.u8.u8",
+    "int",
+    "\"+r\"",
+    ["%64, %65, 1", "%128, %129, 1"],
+    "1",
+    "[](unsigned x) { return (int)(x & 0xffu); }",
+    "[](unsigned x) { return (int)(x & 0xffu); }",
+    &["rx_wgmma"]
+);
+
+/// Each stands behind those it needs.
+pub(super) const HELPERS: &[&[Helper]] = &[SHARED, &F16, &BF16, &TF32, &S8_S8, &S8_U8, &U8_S8, &U8_U8];
+
+const SHARED: &[Helper] = &[
+    Helper {
+        name: "rx_wgmma",
+        needs: &[],
+        text: "\
+#define RX_SUMS_1(C, j) C(sums[j][0]), C(sums[j][1]), C(sums[j][2]), C(sums[j][3])
+#define RX_SUMS_4(C, j) RX_SUMS_1(C, j), RX_SUMS_1(C, j + 1), RX_SUMS_1(C, j + 2), RX_SUMS_1(C, j + 3)
+#define RX_SUMS_16(C, j) RX_SUMS_4(C, j), RX_SUMS_4(C, j + 4), RX_SUMS_4(C, j + 8), RX_SUMS_4(C, j + 12)
+#define RX_REGISTERS_32 \\
+    \"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\
+    \"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"
+#define RX_REGISTERS_64 RX_REGISTERS_32 \", \" \\
+    \"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\
+    \"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"
+#define RX_REGISTERS_128 RX_REGISTERS_64 \", \" \\
+    \"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\
+    \"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, \" \\
+    \"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\
+    \"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"
+
+// Where four warps find a matrix in shared memory: its first element, and bytes between its groups of 64 (leading) and of 8
+// (stride) lines. The 16-byte chunks of a line of 128 bytes are permuted by the line's number.
+static __device__ __forceinline__ unsigned long long rx_matrix(const void* shared, int leading, int stride) {
+#ifdef __CUDA_ARCH__
+    const unsigned at = (unsigned)__cvta_generic_to_shared(shared);
+#else
+    const unsigned at = rx_cpu_shared_address(shared);
+#endif
+    return (unsigned long long)(at >> 4 & 0x3fffu) | (unsigned long long)(leading >> 4) << 16
+        | (unsigned long long)(stride >> 4) << 32 | 1ULL << 62;
+}
+// Products go on by themselves: they may begin once the sums are in place, those asked for before an end are a group, and sums
+// are there when no more than so many groups behind theirs are left.
+static __device__ __forceinline__ void rx_products_begin() {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");
+#else
+    rx_cpu_products_begin();
+#endif
+}
+static __device__ __forceinline__ void rx_products_end() {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");
+#else
+    rx_cpu_products_end();
+#endif
+}
+template <int LEFT>
+static __device__ __forceinline__ void rx_products_arrive() {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"wgmma.wait_group.sync.aligned %0;\" :: \"n\"(LEFT) : \"memory\");
+#else
+    rx_cpu_products_arrive(LEFT);
+#endif
+}
+// The sums of all products: nothing of what is done with them may be done before.
+template <int N>
+static __device__ __forceinline__ void rx_sums_arrive(float (&sums)[N][4]) {
+    rx_products_arrive<0>();
+#ifdef __CUDA_ARCH__
+#pragma unroll
+    for (int i = 0; i < 4 * N; ++i) asm volatile(\"\" : \"+f\"(sums[i / 4][i % 4]) :: \"memory\");
+#endif
+}
+template <int N>
+static __device__ __forceinline__ void rx_sums_arrive(int (&sums)[N][4]) {
+    rx_products_arrive<0>();
+#ifdef __CUDA_ARCH__
+#pragma unroll
+    for (int i = 0; i < 4 * N; ++i) asm volatile(\"\" : \"+r\"(sums[i / 4][i % 4]) :: \"memory\");
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_unknown",
+        needs: &[],
+        text: "\
+// A number that the compiler does not know. Of a loop whose rounds it knows it may move parts around products, which then wait for each other.
+static __device__ __forceinline__ int rx_unknown(int number) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"\" : \"+r\"(number));
+#endif
+    return number;
+}
+",
+    },
+    Helper {
+        name: "rx_shared_is_written",
+        needs: &[],
+        text: "\
+// What this thread wrote to shared memory is seen by products and copies, which go past the threads.
+static __device__ __forceinline__ void rx_shared_is_written() {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");
+#else
+    rx_cpu_shared_is_written();
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_registers",
+        needs: &[],
+        text: "\
+// Registers that four warps give back, and that four others take.
+template <int COUNT>
+static __device__ __forceinline__ void rx_registers_fewer() {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" :: \"n\"(COUNT));
+#endif
+}
+template <int COUNT>
+static __device__ __forceinline__ void rx_registers_more() {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" :: \"n\"(COUNT));
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_barrier",
+        needs: &[],
+        text: "\
+// A barrier in shared memory has phases: one ends when so many threads have arrived and the bytes that were announced have, too.
+// Who waits says of which phase by its parity.
+typedef unsigned long long rx_barrier;
+static __device__ __forceinline__ void rx_barrier_init(rx_barrier* barrier, int arrivals) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\"
+        :: \"r\"((unsigned)__cvta_generic_to_shared(barrier)), \"r\"(arrivals) : \"memory\");
+#else
+    rx_cpu_barrier_init(barrier, arrivals);
+#endif
+}
+// Barriers that were initialised are seen by copies.
+static __device__ __forceinline__ void rx_barriers_are_ready() {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");
+    asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");
+#else
+    rx_cpu_barriers_are_ready();
+#endif
+}
+static __device__ __forceinline__ void rx_barrier_arrive(rx_barrier* barrier) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" :: \"r\"((unsigned)__cvta_generic_to_shared(barrier)) : \"memory\");
+#else
+    rx_cpu_barrier_arrive(barrier, 0);
+#endif
+}
+// Arrives, and announces bytes.
+static __device__ __forceinline__ void rx_barrier_expect(rx_barrier* barrier, int bytes) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\"
+        :: \"r\"((unsigned)__cvta_generic_to_shared(barrier)), \"r\"(bytes) : \"memory\");
+#else
+    rx_cpu_barrier_arrive(barrier, bytes);
+#endif
+}
+static __device__ __forceinline__ void rx_barrier_wait(rx_barrier* barrier, unsigned parity) {
+#ifdef __CUDA_ARCH__
+    unsigned has_ended;
+    do {
+        asm volatile(\"{\\n.reg .pred p;\\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\\nselp.b32 %0, 1, 0, p;\\n}\"
+            : \"=r\"(has_ended) : \"r\"((unsigned)__cvta_generic_to_shared(barrier)), \"r\"(parity) : \"memory\");
+    } while (!has_ended);
+#else
+    rx_cpu_barrier_wait(barrier, parity);
+#endif
+}
+",
+    },
+    Helper {
+        name: "rx_bring",
+        needs: &["rx_barrier"],
+        text: "\
+// How a tensor lies in memory, and the size of its tiles: the host makes it.
+#ifdef __CUDA_ARCH__
+struct alignas(64) rx_tensor_map { unsigned long long words[16]; };
+#else
+typedef rx_cpu_tensor_map rx_tensor_map;
+#endif
+// Brings the tile that begins at these places of the tensor's axes, the innermost first; zeros for what is outside. Its bytes
+// arrive at the barrier.
+static __device__ __forceinline__ void rx_bring(void* to, const rx_tensor_map& map, rx_barrier* barrier, int x, int y) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];\"
+        :: \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(&map), \"r\"((unsigned)__cvta_generic_to_shared(barrier)),
+           \"r\"(x), \"r\"(y) : \"memory\");
+#else
+    rx_cpu_bring(to, map, barrier, {x, y});
+#endif
+}
+static __device__ __forceinline__ void rx_bring(void* to, const rx_tensor_map& map, rx_barrier* barrier, int x, int y, int z) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];\"
+        :: \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(&map), \"r\"((unsigned)__cvta_generic_to_shared(barrier)),
+           \"r\"(x), \"r\"(y), \"r\"(z) : \"memory\");
+#else
+    rx_cpu_bring(to, map, barrier, {x, y, z});
+#endif
+}
+static __device__ __forceinline__ void rx_bring(
+    void* to, const rx_tensor_map& map, rx_barrier* barrier, int x, int y, int z, int u) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];\"
+        :: \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(&map), \"r\"((unsigned)__cvta_generic_to_shared(barrier)),
+           \"r\"(x), \"r\"(y), \"r\"(z), \"r\"(u) : \"memory\");
+#else
+    rx_cpu_bring(to, map, barrier, {x, y, z, u});
+#endif
+}
+static __device__ __forceinline__ void rx_bring(
+    void* to, const rx_tensor_map& map, rx_barrier* barrier, int x, int y, int z, int u, int v) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];\"
+        :: \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(&map), \"r\"((unsigned)__cvta_generic_to_shared(barrier)),
+           \"r\"(x), \"r\"(y), \"r\"(z), \"r\"(u), \"r\"(v) : \"memory\");
+#else
+    rx_cpu_bring(to, map, barrier, {x, y, z, u, v});
+#endif
+}
+",
+    },
+];

@@ -1,0 +1,267 @@
+//! Tiles that one thread has copied while eight warps, or four, multiply those before: a ring of slots in shared memory, each with a barrier
+//! for its bytes and one for those who read them.
+//!
+//! There are as many blocks as the multiprocessors hold at once, and each does one tile of the result after the other: so the next tile's
+//! factors come while the last one's elements are stored.
+
+use super::super::kernel::{TileNames, TiledProduct};
+use super::super::operand::{Along, storage_of};
+use super::super::problem::{Factor, Initial, Problem};
+use super::super::tiles::{Tiling, Unit};
+use super::super::warps;
+use super::super::words::{Words, tiles_of};
+use super::view::View;
+use super::{LINE, ROWS, multiply};
+use crate::printer::{Kernel, expr};
+use crate::rules::epilogue::reads;
+use crate::rules::{KernelBody, uses};
+use crate::source::LaunchShape;
+use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+
+/// Columns from which on four warps need more registers than the threads of a block begin with: the thread that copies gives of its own.
+const WIDE: i64 = 256;
+
+/// Bytes of a barrier in shared memory.
+const BARRIER: i64 = 8;
+
+/// Names that its text uses for itself.
+const OWN_NAMES: &[&str] = &[
+    "tiles", "i", "j", "k", "e", "slot", "phase", "full", "empty", "lane", "warp", "team", "tile", "number", "blocks",
+    "from_a", "from_b",
+];
+
+/// A product by tiles that are copied by themselves.
+pub(crate) struct BulkProduct {
+    product: TiledProduct,
+    /// Multiprocessors of the device.
+    units: i64,
+}
+
+/// A factor's tiles.
+struct Side<'p> {
+    view: &'p View,
+    /// Rows of a tile, and of a box that is copied at once.
+    rows: i64,
+    of_box: i64,
+    element: &'static str,
+    /// The tensor map.
+    map: String,
+}
+
+impl BulkProduct {
+    /// # Errors
+    /// Where a block would need more shared memory than can be counted.
+    pub(crate) fn new(mut product: TiledProduct, units: u32) -> Result<BulkProduct, String> {
+        let Tiling { m, n, stages, .. } = product.tiling;
+        let bytes = stages * ((m + n) * LINE + 2 * BARRIER);
+        product.shared_bytes = u32::try_from(bytes).map_err(|error| error.to_string())?;
+        Ok(BulkProduct { product, units: i64::from(units.max(1)) })
+    }
+
+    /// How each factor is brought, for the schedule's note.
+    pub(crate) fn note(&self) -> String {
+        let Problem { a, b, .. } = &*self.product.problem;
+        let text = [('A', a), ('B', b)].map(|(name, factor)| {
+            let along = match &factor.view {
+                Ok(View { along: Along::Free, .. }) => "its free axis",
+                _ => "the sum",
+            };
+            format!("{name}: tiles copied by themselves, along {along}")
+        });
+        text.join("; ")
+    }
+
+    /// Blocks that a multiprocessor has at once.
+    fn per_unit(&self) -> i64 {
+        if self.product.tiling.m == ROWS { 2 } else { 1 }
+    }
+
+    /// Threads that multiply; those behind them bring tiles.
+    fn multiplying(&self) -> i64 {
+        self.product.tiling.m / ROWS * 128
+    }
+
+    fn side<'p>(&self, kernel: &mut Kernel<'_>, name: char, factor: &'p Factor, rows: i64) -> Result<Side<'p>, String> {
+        let Unit::Warps { kind, .. } = self.product.tiling.unit else { return Err("a tile without warps".to_owned()) };
+        let view = factor.view.as_ref().map_err(Clone::clone)?;
+        // A line of a box has 128 bytes.
+        let of_box = if view.along == Along::Free { LINE / kind.bytes() } else { rows };
+        let map = view.map(kernel, &format!("map_{name}"), of_box, self.product.tiling.k)?;
+        Ok(Side { view, rows, of_box, element: storage_of(kind, name), map })
+    }
+
+    /// Shared memory and its barriers; who does what.
+    fn declare(&self, kernel: &mut Kernel<'_>, words: &Words, sides: &[Side<'_>; 2]) {
+        let Tiling { k, stages, .. } = self.product.tiling;
+        let shared = kernel.fresh_name("shared");
+        kernel.line(&format!("RX_SHARED({shared});"));
+        let mut offset = 0;
+        for (side, tile) in sides.iter().zip(&words.tiles) {
+            let (element, elements) = (side.element, side.rows * k);
+            let at = if offset == 0 { shared.clone() } else { format!("({shared} + {offset})") };
+            kernel.line(&format!("{element}* {tile} = ({element}*){at};  // {stages} tiles of {elements} elements"));
+            offset += stages * side.rows * LINE;
+        }
+        kernel.line("// A slot is full when its bytes are there, and empty when all warps have multiplied them.");
+        kernel.line(&format!("rx_barrier *full = (rx_barrier*)({shared} + {offset}), *empty = full + {stages};"));
+        kernel.open("if (threadIdx.x == 0) {");
+        kernel.open(&format!("for (int i = 0; i < {stages}; ++i) {{"));
+        kernel.line("rx_barrier_init(&full[i], 1);");
+        kernel.line(&format!("rx_barrier_init(&empty[i], {});", self.multiplying() / 32));
+        kernel.close();
+        kernel.line("rx_barriers_are_ready();");
+        kernel.close();
+        kernel.line("__syncthreads();");
+        kernel.line("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;");
+        kernel.line("int slot = 0;");
+        kernel.line("unsigned phase = 0;");
+    }
+
+    /// Opens the loop over the block's tiles of the result; gives the first summed value of a tile of factors, and how many there are.
+    fn open(&self, kernel: &mut Kernel<'_>, words: &mut Words, names: &TileNames) -> Result<(String, String), String> {
+        let (product, depth) = (&self.product, self.product.tiling.k);
+        kernel.line("#pragma unroll 1");
+        kernel.open("for (int number = blockIdx.x; number < blocks; number += gridDim.x) {");
+        product.which_tile(kernel, words, names, "number")?;
+        Ok(match (&names.part, product.tiles_of_part()) {
+            (Some(part), Some(tiles)) => (format!("{part} * {} + tile * {depth}", tiles * depth), tiles.to_string()),
+            _ => {
+                let tiles = kernel.operand(&tiles_of(product.problem.k.extent(), depth), expr::RELATION + 1)?;
+                (format!("tile * {depth}"), tiles)
+            }
+        })
+    }
+
+    /// The thread that has tiles copied.
+    fn bring(
+        &self,
+        kernel: &mut Kernel<'_>,
+        mut words: Words,
+        names: &TileNames,
+        sides: &[Side<'_>; 2],
+    ) -> Result<(), String> {
+        let Tiling { m, n, k, stages, .. } = self.product.tiling;
+        let first = self.multiplying();
+        kernel.open(&format!("if (warp >= {}) {{", first / 32));
+        if n >= WIDE {
+            kernel.need("rx_registers");
+            kernel.line("rx_registers_fewer<24>();");
+        }
+        kernel.line("// One thread has the tiles copied.");
+        kernel.line(&format!("if (threadIdx.x != {first}) return;"));
+        let (sum0, tiles) = self.open(kernel, &mut words, names)?;
+        kernel.line("#pragma unroll 1");
+        kernel.open(&format!("for (int tile = 0; tile < {tiles}; ++tile) {{"));
+        kernel.line("rx_barrier_wait(&empty[slot], phase ^ 1);");
+        kernel.line(&format!("rx_barrier_expect(&full[slot], {});", (m + n) * LINE));
+        kernel.line(&format!("const int {} = (int)({sum0});", words.sum0));
+        for (side, (tile, row0)) in sides.iter().zip(words.tiles.iter().zip([&words.row0, &words.column0])) {
+            for at in (0..side.rows).step_by(side.of_box.max(1) as usize) {
+                let plus = |text: String, more: i64| if more == 0 { text } else { format!("{text} + {more}") };
+                let row = plus(if words.index == "int" { row0.clone() } else { format!("(int){row0}") }, at);
+                let to = plus(format!("slot * {}", side.rows * k), at * k);
+                let places = side.view.places(kernel, &row, &words.sum0)?;
+                kernel.line(&format!("rx_bring(&{tile}[{to}], {}, &full[slot], {places});", side.map));
+            }
+        }
+        kernel.line(&format!("if (++slot == {stages}) slot = 0, phase ^= 1;"));
+        (0..2).for_each(|_| kernel.close());
+        kernel.line("return;");
+        kernel.close();
+        Ok(())
+    }
+
+    /// The warps that multiply.
+    fn multiply(
+        &self,
+        kernel: &mut Kernel<'_>,
+        mut words: Words,
+        names: &TileNames,
+        sides: &[Side<'_>; 2],
+    ) -> Result<(), String> {
+        let Tiling { n, k, stages, .. } = self.product.tiling;
+        if n >= WIDE {
+            kernel.line("rx_registers_more<240>();");
+        }
+        kernel.line("const int team = __shfl_sync(0xffffffffu, warp / 4, 0);");
+        let (_, tiles) = self.open(kernel, &mut words, names)?;
+        kernel.need("rx_unknown");
+        kernel.line(&format!("const int tiles = rx_unknown({tiles});"));
+        warps::declare_sums(kernel, &words, self.product.tiling)?;
+        kernel.line("#pragma unroll 1");
+        kernel.open("for (int tile = 0; tile < tiles; ++tile) {");
+        kernel.line("rx_barrier_wait(&full[slot], phase);");
+        for ((side, tile), from) in sides.iter().zip(&words.tiles).zip(["from_a", "from_b"]) {
+            kernel.line(&format!("const {}* {from} = {tile} + slot * {};", side.element, side.rows * k));
+        }
+        let [a, b] = sides;
+        multiply(kernel, &words, self.product.tiling, [a.view.along, b.view.along])?;
+        let before = format!("rx_barrier_arrive(&empty[slot == 0 ? {} : slot - 1]);", stages - 1);
+        kernel.line("// The products of the tile before are done: its slot is empty.");
+        kernel.line("rx_products_arrive<1>();");
+        kernel.line(&format!("if (tile > 0 && lane == 0) {before}"));
+        kernel.line(&format!("if (++slot == {stages}) slot = 0, phase ^= 1;"));
+        kernel.close();
+        kernel.line(&format!("rx_sums_arrive({}[0]);", words.sums));
+        kernel.line(&format!("if (tiles > 0 && lane == 0) {before}"));
+        self.product.finish(kernel, &words, names.part.as_deref())?;
+        kernel.close();
+        Ok(())
+    }
+}
+
+impl KernelBody for BulkProduct {
+    fn func(&self) -> Option<&PrimFunc> {
+        self.product.func()
+    }
+
+    fn shape(&self) -> LaunchShape {
+        let shape = self.product.shape();
+        let [blocks, y, z] = shape.grid;
+        LaunchShape { grid: [blocks.min(Expr::int(self.units * self.per_unit())), y, z], ..shape }
+    }
+
+    fn statements(&self) -> Vec<&Stmt> {
+        self.product.statements()
+    }
+
+    fn kept(&self) -> Vec<BufferId> {
+        let problem = &*self.product.problem;
+        let mut kept = self.product.kept();
+        // The factors are read through their maps; unless what the sum begins with or what follows reads them, too.
+        let starts_with = |id: BufferId| match &problem.initial {
+            Initial::Value(value) => reads(value, id),
+            _ => false,
+        };
+        let behind = problem.statements.get(1..).unwrap_or_default();
+        let factors = [&problem.a, &problem.b].into_iter().filter_map(|factor| factor.view.as_ref().ok());
+        let factors = factors
+            .map(View::buffer)
+            .filter(|id| *id != problem.buffer && !starts_with(*id) && !behind.iter().any(|stmt| uses(stmt, *id)));
+        kept.extend(factors);
+        kept
+    }
+
+    fn least_blocks(&self) -> Option<u32> {
+        // Said always: the compiler then knows with how many registers threads begin.
+        u32::try_from(self.per_unit()).ok()
+    }
+
+    fn own_names(&self) -> &'static [&'static str] {
+        OWN_NAMES
+    }
+
+    fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
+        let product = &self.product;
+        let Problem { a, b, .. } = &*product.problem;
+        ["RX_SHARED", "rx_barrier", "rx_bring"].into_iter().for_each(|name| kernel.need(name));
+        let sides = [self.side(kernel, 'a', a, product.tiling.m)?, self.side(kernel, 'b', b, product.tiling.n)?];
+        let words = Words::new(kernel, &product.problem, true)?;
+        let names = product.tile_names(kernel);
+        self.declare(kernel, &words, &sides);
+        let blocks = kernel.operand(&product.blocks(), expr::RELATION + 1)?;
+        kernel.line(&format!("const int blocks = {blocks};"));
+        self.bring(kernel, words.clone(), &names, &sides)?;
+        self.multiply(kernel, words, &names, &sides)
+    }
+}

@@ -1,0 +1,183 @@
+//! A factor as a dense view of memory, tiles of which can be copied by themselves.
+
+use super::super::operand::Along;
+use super::super::problem::{Axis, Element, Factor};
+use crate::printer::Kernel;
+use crate::source::TensorMap;
+use rx_base::{DType, Dim};
+use rx_schedule::scope::Scope;
+use rx_tir::{BufferId, Expr, PrimFunc, VarId};
+
+/// A tensor map has at most so many axes: two of them are a tile's.
+const MOST_AXES: usize = 5;
+
+/// Where a tensor and its lines must begin, in bytes.
+const ALIGNMENT: i64 = 16;
+
+/// A factor whose rows, summed values and batches are evenly spaced.
+#[derive(Debug)]
+pub(crate) struct View {
+    buffer: BufferId,
+    pub(crate) element_bytes: i64,
+    /// Where it begins, in bytes.
+    offset: Expr,
+    /// Which of its axes has neighbours in memory.
+    pub(crate) along: Along,
+    free: Line,
+    sum: Line,
+    /// Batches that have elements of their own, as axes, the innermost first.
+    batch: Vec<(Line, Vec<(VarId, Expr)>)>,
+}
+
+/// Elements evenly spaced.
+#[derive(Debug)]
+struct Line {
+    extent: Expr,
+    /// Bytes from one to the next.
+    stride: Expr,
+}
+
+/// Loops that together are one index of evenly spaced elements.
+struct Run {
+    loops: Vec<(VarId, Expr)>,
+    /// Elements from one to the next.
+    stride: Dim,
+}
+
+impl View {
+    /// The factor as a view, its axes as the product has them.
+    ///
+    /// # Errors
+    /// Why it is none: the text says it of the factor.
+    pub(crate) fn of(
+        factor: &Factor,
+        [free, sum, batch]: [&Axis; 3],
+        func: &PrimFunc,
+        scope: &mut Scope,
+    ) -> Result<View, String> {
+        let element = factor.element.as_ref().ok_or("it is no element of memory")?;
+        if element.is_chosen() {
+            return Err("its elements count under a condition".to_owned());
+        }
+        let bytes = func.buffer(element.buffer).dtype.bytes().cast_signed();
+        let mut single = |axis: &Axis| {
+            let mut runs = runs(element, axis, scope);
+            match (runs.pop(), runs.is_empty()) {
+                (Some(run), true) => Ok(run),
+                _ => Err("its rows or summed values are not evenly spaced".to_owned()),
+            }
+        };
+        let (of_free, of_sum) = (single(free)?, single(sum)?);
+        let is_one = |run: &Run| run.stride.as_constant() == Some(1);
+        let along = match (is_one(&of_sum), is_one(&of_free)) {
+            (true, _) => Along::Sum,
+            (false, true) => Along::Free,
+            _ => return Err("no neighbours in memory".to_owned()),
+        };
+        let batches = runs(element, batch, scope);
+        if batches.len() > MOST_AXES - 2 {
+            return Err("too many axes".to_owned());
+        }
+        let (inner, others) = match along {
+            Along::Sum => (sum, &of_free),
+            Along::Free => (free, &of_sum),
+        };
+        let strides = std::iter::once(others).chain(&batches).map(|run| &run.stride);
+        // The driver's description of a tensor map has lines behind each other.
+        let overlaps =
+            |stride: &Dim| stride.as_constant().zip(inner.constant()).is_some_and(|(step, size)| step < size);
+        if strides.clone().any(overlaps) {
+            return Err("its lines overlap".to_owned());
+        }
+        if !strides.clone().chain([&element.at.base]).all(|dim| is_aligned(dim, bytes)) {
+            return Err(format!("not all of its lines begin at multiples of {ALIGNMENT} bytes"));
+        }
+        let expr = |dim: &Dim| {
+            let dim = dim * &Dim::constant(bytes);
+            scope.expr(&dim, DType::INT64).ok_or_else(|| "a stride cannot be written down".to_owned())
+        };
+        let offset = expr(&element.at.base)?;
+        let line = |run: &Run| {
+            let extent = Axis { loops: run.loops.clone() }.extent();
+            Ok::<_, String>(Line { extent, stride: expr(&run.stride)? })
+        };
+        let (free, sum) = (line(&of_free)?, line(&of_sum)?);
+        let mut batch = Vec::new();
+        for run in batches.into_iter().rev() {
+            batch.push((line(&run)?, run.loops));
+        }
+        Ok(View { buffer: element.buffer, element_bytes: bytes, offset, along, free, sum, batch })
+    }
+
+    /// The tensor map for boxes of so many rows and summed values, as a parameter of the kernel: its name.
+    ///
+    /// # Errors
+    /// Where the host does not pass the buffer.
+    pub(crate) fn map(&self, kernel: &mut Kernel<'_>, name: &str, rows: i64, depth: i64) -> Result<String, String> {
+        let extent = |extent: i64| u32::try_from(extent).map_err(|error| error.to_string());
+        let (free, sum) = ((&self.free, extent(rows)?), (&self.sum, extent(depth)?));
+        let inner = match self.along {
+            Along::Sum => [sum, free],
+            Along::Free => [free, sum],
+        };
+        let axes: Vec<(&Line, u32)> = inner.into_iter().chain(self.batch.iter().map(|(line, _)| (line, 1))).collect();
+        let buffer = kernel.passed(self.buffer).ok_or("a factor that is no buffer of the host")?;
+        let map = TensorMap {
+            buffer,
+            offset: self.offset.clone(),
+            element_bytes: extent(self.element_bytes)?,
+            axes: axes.iter().map(|(line, _)| (line.extent.clone(), line.stride.clone())).collect(),
+            tile: axes.iter().map(|(_, tile)| *tile).collect(),
+        };
+        Ok(kernel.tensor_map(name, map))
+    }
+
+    /// The places of a box that begins at this row and summed value, in the batch whose loops have values.
+    ///
+    /// # Errors
+    /// Where a loop has no value.
+    pub(crate) fn places(&self, kernel: &mut Kernel<'_>, row: &str, sum: &str) -> Result<String, String> {
+        let mut places = match self.along {
+            Along::Sum => vec![sum.to_owned(), row.to_owned()],
+            Along::Free => vec![row.to_owned(), sum.to_owned()],
+        };
+        for (_, loops) in &self.batch {
+            let index = loops.iter().fold(None, |index: Option<Expr>, (var, extent)| {
+                let value = kernel.var_expr(*var).cast(DType::INT64);
+                Some(index.map_or(value.clone(), |index| index * extent.clone() + value))
+            });
+            places.push(kernel.operand(&index.unwrap_or(Expr::int(0)).cast(DType::INT32), 0)?);
+        }
+        Ok(places.join(", "))
+    }
+
+    pub(crate) fn buffer(&self) -> BufferId {
+        self.buffer
+    }
+}
+
+/// An axis as few runs of evenly spaced elements, outermost first; loops along which nothing moves are left out.
+fn runs(element: &Element, axis: &Axis, scope: &mut Scope) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (var, extent) in &axis.loops {
+        let (stride, size) = (element.at.stride(*var), scope.dim(extent));
+        if stride.as_constant() == Some(0) {
+            continue;
+        }
+        let goes_on = runs.last_mut().filter(|run| run.stride == &size * &stride);
+        match goes_on {
+            Some(run) => {
+                run.loops.push((*var, extent.clone()));
+                run.stride = stride;
+            }
+            None => runs.push(Run { loops: vec![(*var, extent.clone())], stride }),
+        }
+    }
+    runs
+}
+
+/// Whether so many elements are a multiple of [`ALIGNMENT`] bytes that is not negative, whatever the symbols are.
+fn is_aligned(dim: &Dim, bytes: i64) -> bool {
+    let fits = |number: i64| number >= 0 && number % (ALIGNMENT / bytes.clamp(1, ALIGNMENT)) == 0;
+    !dim.is_error() && fits(dim.constant_part()) && dim.terms().iter().all(|(_, coefficient)| fits(*coefficient))
+}

@@ -1,0 +1,98 @@
+//! Kernels of `sm_90a` with one thing wrong each: the simulator must not give the right numbers for them. What happens past the threads
+//! happens there as late as it may, and where a matrix lies is read from its descriptor.
+
+use crate::case::Case;
+use crate::hopper::hopper;
+use crate::products::{large_convolution, product};
+use rx_base::DType;
+use rx_cuda::simulator::{Call, Options, Order, Simulator, SimulatorError};
+
+/// What the simulator says of a case whose kernel has `from` replaced; nothing where there is no compiler.
+fn says(case: &Case, from: &str, to: &str) -> Option<String> {
+    let mut source = crate::source_for(std::slice::from_ref(case), &hopper(1));
+    let (head, kernel) = source.text.split_at(source.head_bytes);
+    assert!(kernel.contains(from), "{from} is not in\n{kernel}");
+    source.text = format!("{head}{}", kernel.replace(from, to));
+    let simulator = match Simulator::build(&source, Options { sanitize: false }) {
+        Ok(simulator) => simulator,
+        Err(SimulatorError::NoCompiler) => {
+            println!("skipped: no C++ compiler");
+            return None;
+        }
+        Err(error) => panic!("{to}: {error}"),
+    };
+    let (buffers, values) = (case.bytes(), case.values());
+    let call = Call { function: 0, buffers: &buffers, values: &values, order: Order::Ascending };
+    Some(match simulator.run(&[call]) {
+        Ok(outcomes) => match case.judge(&outcomes[0]) {
+            Ok(()) => "right".to_owned(),
+            Err(_) => "wrong numbers".to_owned(),
+        },
+        Err(error) => error.to_string(),
+    })
+}
+
+/// Panics where the simulator does not say what is wrong.
+fn expect(case: &Case, faults: &[(&str, &str, &str)]) {
+    let mut wrong = Vec::new();
+    for (from, to, report) in faults {
+        let Some(said) = says(case, from, to) else { return };
+        if !said.contains(report) {
+            wrong.push(format!("{from:?} as {to:?}: {said}, not {report}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_wrong_about_copied_tiles_shows() {
+    // One tile of the result, ten of the factors: each slot is used twice and more.
+    let case = product(DType::FLOAT16, DType::FLOAT32, [64, 128, 640]).case("ten tiles", [64, 128, 640]);
+    expect(
+        &case,
+        &[
+            ("number", "number", "right"),
+            // Barriers.
+            ("expect(&full[slot], 24576)", "expect(&full[slot], 24592)", "a phase of a barrier that never ends"),
+            (
+                "rx_barrier_wait(&empty[slot], phase ^ 1)",
+                "rx_barrier_wait(&empty[slot], phase)",
+                "a phase of a barrier that never ends",
+            ),
+            ("if (tile > 0 && lane == 0)", "if (false)", "a phase of a barrier that never ends"),
+            ("if (tile > 0 && lane == 0)", "if (tile > 0)", "a phase of a barrier that never ends"),
+            ("rx_barriers_are_ready();", "", "initialised and not fenced"),
+            ("rx_barrier_wait(&empty[slot], phase ^ 1);", "", "more threads arrive at a barrier"),
+            ("rx_barrier_wait(&full[slot], phase);", "", "more threads arrive at a barrier"),
+            // What is read and written when.
+            ("rx_products_begin();", "", "since the last wgmma.fence"),
+            ("rx_products_end();", "", "a thread ended before its products did"),
+            ("rx_products_end();", "sums[0][0][0] = 0;\nrx_products_end();", "sums were written"),
+            ("rx_sums_arrive(sums[0]);", "", "a thread ended before its products did"),
+            ("rx_products_arrive<1>();", "", "wrong numbers"),
+            // Where matrices and tiles lie.
+            ("16, 1024)", "16, 512)", "wrong numbers"),
+            ("8192, 1024)", "4096, 1024)", "wrong numbers"),
+            ("8192, 1024)", "8192, 2048)", "a matrix that ends outside shared memory"),
+            ("k * 16]", "k * 8]", "wrong numbers"),
+            ("from_b[k * 1024]", "from_b[k * 512]", "wrong numbers"),
+            ("_128<0, 1>", "_128<0, 0>", "a matrix that ends outside shared memory"),
+            ("column0 + 64, sum0", "column0, sum0", "wrong numbers"),
+            ("sum0, row0", "sum0 + 8, row0", "wrong numbers"),
+            ("tile_a[slot * 4096]", "tile_a[slot * 4096 + 8]", "does not begin at a multiple of 128 bytes"),
+        ],
+    );
+}
+
+#[test]
+fn what_is_wrong_about_tiles_that_threads_bring_shows() {
+    let case = large_convolution(DType::BFLOAT16, DType::FLOAT32);
+    expect(
+        &case,
+        &[
+            ("rx_shared_is_written", "rx_shared_is_written", "right"),
+            ("rx_shared_is_written();", "", "no fence.proxy.async showed it"),
+            ("rx_products_arrive<0>();", "", "wrong numbers"),
+        ],
+    );
+}
