@@ -19,6 +19,7 @@ pub mod roles;
 pub mod rounds;
 pub mod scope;
 pub mod simplify;
+pub mod slide;
 mod walk;
 mod window;
 
@@ -31,4 +32,5 @@ pub use place::Element;
 pub use roles::{Affine, Declined, Product, ProductNest, Role};
 pub use rounds::{Rounds, is_told};
 pub use simplify::simplify;
+pub use slide::{Shared, Slide, Sliding};
 pub use window::{Place, Window, WindowAxis};

@@ -236,7 +236,7 @@ pub(crate) fn buffer_strides(scope: &mut Scope, func: &PrimFunc, buffer: BufferI
 
 /// Whether different values of the loops in the indices name different elements: each such loop stands in one index, and
 /// the loops of an index are the digits of a number.
-fn is_injective(scope: &mut Scope, loops: &[(VarId, Dim, Role)], indices: &[Expr]) -> bool {
+pub(crate) fn is_injective(scope: &mut Scope, loops: &[(VarId, Dim, Role)], indices: &[Expr]) -> bool {
     let mut used = 0;
     for index in indices {
         let mut rest = scope.dim(index);

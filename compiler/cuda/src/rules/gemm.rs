@@ -20,7 +20,7 @@
 //! - [`parts`]: sums cut into parts, where there are few tiles.
 
 pub(super) mod kernel;
-mod narrow;
+pub(super) mod narrow;
 mod operand;
 mod parts;
 pub(super) mod problem;

@@ -14,6 +14,7 @@ mod products;
 mod rows;
 mod simulated;
 mod templates;
+mod windows;
 mod written;
 
 use case::Case;

@@ -68,6 +68,13 @@ fn templates() -> Vec<Template> {
             () => "fma.rn.f32",
         },
     }));
+    templates.extend(crate::windows::templates().into_iter().map(|(name, case)| Template {
+        name,
+        case,
+        target: small_device(),
+        warp: None,
+        instruction: if name.contains("maxima") { "max" } else { "fma.rn.f32" },
+    }));
     templates
 }
 
@@ -142,9 +149,23 @@ fn the_text_of_a_product_reads_like_this() {
     for (name, template) in
         [("gemm", 6), ("gemm_threads", 2), ("gemv", 14), ("attention", 21), ("attention_threads", 16)]
     {
-        let template = &templates()[template];
-        let source = rx_cuda::listing(&[&template.case.func], &template.target);
-        let text = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));
-        is_written(&root().join(format!("compiler/cuda/tests/kernels/golden/{name}.cu")), text);
+        reads_like(name, &templates()[template]);
+    }
+}
+
+fn reads_like(name: &str, template: &Template) {
+    let source = rx_cuda::listing(&[&template.case.func], &template.target);
+    let text = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));
+    is_written(&root().join(format!("compiler/cuda/tests/kernels/golden/{name}.cu")), text);
+}
+
+#[test]
+fn the_text_of_windows_reads_like_this() {
+    for template in templates() {
+        match template.name {
+            "depthwise 3 x 3, float32" => reads_like("window", &template),
+            "depthwise 3 x 3, bfloat16, channels last" => reads_like("window_channels", &template),
+            _ => {}
+        }
     }
 }
