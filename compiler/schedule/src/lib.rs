@@ -7,12 +7,14 @@
 
 pub mod accumulate;
 mod arithmetic;
+pub mod compose;
 pub mod gemm;
 pub mod guards;
 pub mod inline;
 mod matmul;
 pub mod nests;
 mod pack;
+pub mod phases;
 pub mod place;
 pub mod prove;
 pub mod roles;
@@ -24,10 +26,12 @@ mod walk;
 mod window;
 
 pub use accumulate::{Loop, Nest, Reduction, explicit_loops};
+pub use compose::composed;
 pub use gemm::{BatchAxis, Gemm, Matrix, Scheduled, Step};
 pub use guards::{GuardCount, guards};
 pub use inline::inline;
 pub use nests::{schedule, schedule_unguarded};
+pub use phases::{Phased, by_phases};
 pub use place::Element;
 pub use roles::{Affine, Declined, Product, ProductNest, Role};
 pub use rounds::{Rounds, is_told};

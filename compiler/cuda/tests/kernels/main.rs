@@ -6,6 +6,7 @@ mod built;
 mod case;
 mod choices;
 mod compiled;
+mod convolutions;
 mod corpus;
 mod device;
 mod nvrtc;

@@ -68,6 +68,13 @@ fn templates() -> Vec<Template> {
             () => "fma.rn.f32",
         },
     }));
+    templates.extend(crate::convolutions::templates().into_iter().map(|(name, case)| Template {
+        name,
+        case,
+        target: small_device(),
+        warp: None,
+        instruction: if name.contains("bfloat16") { of_bf16 } else { "fma.rn.f32" },
+    }));
     templates.extend(crate::windows::templates().into_iter().map(|(name, case)| Template {
         name,
         case,
@@ -163,6 +170,7 @@ fn reads_like(name: &str, template: &Template) {
 fn the_text_of_windows_reads_like_this() {
     for template in templates() {
         match template.name {
+            "3 x 3, 64 to 64, 56" => reads_like("convolution", &template),
             "depthwise 3 x 3, float32" => reads_like("window", &template),
             "depthwise 3 x 3, bfloat16, channels last" => reads_like("window_channels", &template),
             _ => {}

@@ -41,10 +41,10 @@ impl KernelBody for PartSums {
         let factors = &self.problem;
         let mut kept = factors.epilogue.kept();
         // The factors are read by the kernel before; unless what follows reads them, too.
-        let behind = &factors.statements[1..];
-        let product = crate::rules::buffers_of(&factors.statements[0]);
-        let unused = product
-            .into_iter()
+        let (own, behind) = factors.statements.split_at(factors.own.min(factors.statements.len()));
+        let unused = own
+            .iter()
+            .flat_map(crate::rules::buffers_of)
             .filter(|id| *id != factors.buffer && !behind.iter().any(|stmt| crate::rules::uses(stmt, *id)));
         kept.extend(unused);
         kept

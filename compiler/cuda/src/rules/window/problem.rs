@@ -2,7 +2,7 @@
 
 use super::packs::Packing;
 use crate::parallel::is_known;
-use crate::rules::epilogue::{Epilogue, is_in_chunks};
+use crate::rules::epilogue::{Epilogue, Front, is_in_chunks};
 use crate::rules::gemm::narrow::Twins;
 use crate::rules::{Declined, Task};
 use rx_base::name::name;
@@ -131,8 +131,8 @@ impl Problem {
         let lane = axes.len() - 1;
         axes[lane].own = packing.width;
         let elements = elements(&mut found);
-        let (buffer, indices) = (found.reduction.buffer, &found.reduction.indices);
-        let epilogue = Epilogue::of(task, &func, buffer, indices, &elements);
+        let epilogue =
+            Epilogue::of(task, &func, Front::plain(), (found.reduction.buffer, &found.reduction.indices), &elements);
         let mut problem = Problem {
             initial,
             data: parts.data,
