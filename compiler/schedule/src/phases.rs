@@ -172,9 +172,7 @@ fn meetings(nest: &Nest, scope: &mut Scope, divided: &[Divided]) -> Option<Vec<M
         let mut taps = steps.iter().filter(|(var, _)| **var != axis);
         let (Some((tap, step)), None) = (taps.next(), taps.next()) else { return None };
         let (step, offset) = (step.as_constant()?, base.as_constant()?);
-        if inverse(step, by).is_none() {
-            return None;
-        }
+        inverse(step, by)?;
         match found.iter().find(|known| known.tap == *tap) {
             Some(known) if known.axis == axis && known.step == step && known.offset == offset => {}
             Some(_) => return None,

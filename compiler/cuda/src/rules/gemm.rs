@@ -17,11 +17,11 @@
 //! What is not here yet: `wgmma` and TMA of sm_90a, which the table of [`tiles`] would have as another unit; tiles that overlapping
 //! windows share.
 //!
-//! - [`problem`]: the product, and what follows it element by element ([`super::epilogue`]).
 //! Of each tile a thread decodes summed values alone: what its rows decide - where they begin, how far they are from the edges of
 //! the data - it keeps in registers ([`reach`]). An element of a padded window is then a sum and a comparison for each
 //! edge. Neighbouring threads have neighbours in memory; 16-bit elements of a line of the data share their summed value.
 //!
+//! - [`problem`]: the product, and what follows it element by element ([`super::epilogue`]).
 //! - [`source`]: the statements it is.
 //! - [`tiles`]: tile sizes, and how they are chosen.
 //! - [`kernel`]: the loop over tiles; [`operand`] brings them, by [`reach`] where it can, [`threads`] or tensor cores ([`warps`]) multiply them.

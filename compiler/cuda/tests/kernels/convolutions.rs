@@ -147,7 +147,8 @@ impl Convolution {
                 let place = reached.floor_div(stride.clone()) - number[axis].clone();
                 inside = inside.clone().and(tap.clone().lt(Expr::int(self.taps[axis])));
                 inside = inside.clone().and(in_range(place.clone(), Expr::int(0), Expr::int(self.size[axis])));
-                (taps.push(tap), places.push(place));
+                taps.push(tap);
+                places.push(place);
             }
             let from = [&at[..3], &taps, &places].concat();
             let output = channel(&at[1], &at[2], outputs);

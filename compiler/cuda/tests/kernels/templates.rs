@@ -86,7 +86,7 @@ fn templates() -> Vec<Template> {
 }
 
 const HEAD: &str = "\
-# Templates of matrix products and attention in CUDA
+# Templates of matrix products, windows and attention in CUDA
 
 Written by `RX_WRITE=1 cargo test -p rx-cuda --test kernels templates`, from machine code. No device was asked: blocks per
 multiprocessor follow from registers, shared memory and threads; operations per byte count what a warp multiplies for each

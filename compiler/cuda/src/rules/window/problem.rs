@@ -308,7 +308,7 @@ impl Parts {
         let is_free = |axis: &Axis| weight.uses(axis.var) && !self.data.uses(axis.var);
         let free: Vec<usize> = (0..axes.len()).filter(|at| is_free(&axes[*at])).collect();
         let count = free.iter().try_fold(1i64, |count, at| count.checked_mul(axes[*at].extent.as_int()?));
-        if !count.is_some_and(|count| count <= MOST_CHANNELS) {
+        if count.is_none_or(|count| count > MOST_CHANNELS) {
             return Err(Declined::because("many channels are made of the same windows: a matrix product"));
         }
         let size = |axis: &Axis| axis.extent.as_int().unwrap_or(UNKNOWN);
