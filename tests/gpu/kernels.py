@@ -199,18 +199,50 @@ def convolutions() -> list[Row]:
     params = {"x": (32, 256, 16, 16), "w": (256, 128, 4, 4)}
     body = ("out = R.nn.conv2d_transpose(x, w, strides=[2, 2], padding=[1, 1, 1, 1])",)
     operations = 2.0 * 32 * 128 * 32 * 32 * 256 * 4
-    rows.append(
-        Row(
-            "conv_transpose n32 256->128 16 k4s2",
-            "float32",
-            params,
-            body,
-            (32, 128, 32, 32),
-            "F.conv_transpose2d(x, w, stride=2, padding=1)",
-            of_peer=0.60,
-            operations=operations,
+    for dtype, part in (("float32", 0.60), ("bfloat16", 0.45)):
+        rows.append(
+            Row(
+                "conv_transpose n32 256->128 16 k4s2",
+                dtype,
+                params,
+                body,
+                (32, 128, 32, 32),
+                "F.conv_transpose2d(x, w, stride=2, padding=1)",
+                of_peer=part,
+                operations=operations,
+            )
         )
-    )
+    return rows
+
+
+def windows() -> list[Row]:
+    """Depthwise and narrow convolutions and poolings: their floor is memory."""
+    rows = []
+    # channels, groups, filters, side, kernel, stride
+    sizes = [
+        ("depthwise 3x3 n32 c144 56", 144, 144, 144, 56, 3, 1),
+        ("depthwise 3x3 n32 c144 56 s2", 144, 144, 144, 56, 3, 2),
+        ("depthwise 7x7 n32 c96 56", 96, 96, 96, 56, 7, 1),
+        ("groups of 4 3x3 n32 c128 56", 128, 32, 128, 56, 3, 1),
+    ]
+    for name, c, groups, k, side, size, stride in sizes:
+        pad = size // 2
+        to = (side + 2 * pad - size) // stride + 1
+        for dtype in ("float32", "bfloat16"):
+            params = {"x": (32, c, side, side), "w": (k, c // groups, size, size)}
+            at = f"strides=[{stride}, {stride}], padding=[{pad}, {pad}, {pad}, {pad}]"
+            body = (f"out = R.nn.conv2d(x, w, {at}, groups={groups})",)
+            operations = 2.0 * 32 * k * to * to * (c // groups) * size * size
+            # Not on tensor cores.
+            peak = operations * PEAK[dtype] / PEAK["float32"]
+            peer = f"F.conv2d(x, w, stride={stride}, padding={pad}, groups={groups})"
+            rows.append(Row(name, dtype, params, body, (32, k, to, to), peer, of_peer=1.0, operations=peak))
+    for dtype in ("float32", "bfloat16"):
+        params, result = {"x": (32, 64, 112, 112)}, (32, 64, 56, 56)
+        body = ("out = R.nn.max_pool2d(x, pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1])",)
+        rows.append(Row("max_pool 3x3 s2 n32 c64 112", dtype, params, body, result, "F.max_pool2d(x, 3, 2, 1)", 1.3))
+        body = ("out = R.nn.avg_pool2d(x, pool_size=[2, 2], strides=[2, 2])",)
+        rows.append(Row("avg_pool 2x2 s2 n32 c64 112", dtype, params, body, result, "F.avg_pool2d(x, 2, 2)", 1.3))
     return rows
 
 
@@ -247,4 +279,4 @@ def attention() -> list[Row]:
     return rows
 
 
-ROWS = elementwise() + norms() + reductions() + products() + convolutions() + attention()
+ROWS = elementwise() + norms() + reductions() + products() + convolutions() + windows() + attention()

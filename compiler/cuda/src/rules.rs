@@ -13,6 +13,7 @@ mod gemv;
 mod rows;
 mod stages;
 mod transpose;
+mod window;
 
 use crate::printer::Kernel;
 use crate::source::LaunchShape;
@@ -34,6 +35,7 @@ pub struct Rule {
 /// Every rule, in the order in which they are asked.
 pub const RULES: &[Rule] = &[
     attention::RULE,
+    window::RULE,
     gemv::RULE,
     gemm::RULE,
     rows::split::RULE,

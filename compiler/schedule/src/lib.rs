@@ -7,6 +7,7 @@
 
 pub mod accumulate;
 mod arithmetic;
+pub mod compose;
 pub mod gemm;
 pub mod guards;
 pub mod independent;
@@ -14,23 +15,28 @@ pub mod inline;
 mod matmul;
 pub mod nests;
 mod pack;
+pub mod phases;
 pub mod place;
 pub mod prove;
 pub mod roles;
 pub mod rounds;
 pub mod scope;
 pub mod simplify;
+pub mod slide;
 mod walk;
 mod window;
 
 pub use accumulate::{Loop, Nest, Reduction, explicit_loops};
+pub use compose::composed;
 pub use gemm::{BatchAxis, Gemm, Matrix, Scheduled, Step};
 pub use guards::{GuardCount, guards};
 pub use independent::are_independent;
 pub use inline::inline;
 pub use nests::{schedule, schedule_unguarded};
+pub use phases::{Phased, by_phases};
 pub use place::Element;
 pub use roles::{Affine, Declined, Product, ProductNest, Role};
 pub use rounds::{Rounds, is_told};
 pub use simplify::simplify;
+pub use slide::{Shared, Slide, Sliding};
 pub use window::{Place, Window, WindowAxis};

@@ -106,6 +106,13 @@ impl ProductNest {
     pub fn affine(&mut self, func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         affine(&mut self.scope, func, &self.nest.loops, buffer, indices)
     }
+
+    /// The same of each product of a batch: what depends on the batch, in whichever way, is part of where it begins.
+    pub fn affine_in_batch(&mut self, func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
+        let is_batch = |var: VarId| self.product.loops.iter().any(|(one, _, role)| *one == var && *role == Role::Batch);
+        let loops: Vec<Loop> = self.nest.loops.iter().filter(|one| !is_batch(one.var)).cloned().collect();
+        affine(&mut self.scope, func, &loops, buffer, indices)
+    }
 }
 
 impl Product {
@@ -151,14 +158,19 @@ impl Product {
         let contiguous =
             |(var, _, role): &(VarId, Dim, Role)| *role == Role::M && self.target.stride(*var).as_constant() == Some(1);
         if self.loops.iter().any(contiguous) {
-            std::mem::swap(&mut self.left, &mut self.right);
-            for (_, _, role) in &mut self.loops {
-                *role = match *role {
-                    Role::M => Role::N,
-                    Role::N => Role::M,
-                    other => other,
-                };
-            }
+            self.turn();
+        }
+    }
+
+    /// Makes the left factor the right one: the result is the same.
+    pub fn turn(&mut self) {
+        std::mem::swap(&mut self.left, &mut self.right);
+        for (_, _, role) in &mut self.loops {
+            *role = match *role {
+                Role::M => Role::N,
+                Role::N => Role::M,
+                other => other,
+            };
         }
     }
 }
@@ -245,7 +257,7 @@ pub(crate) fn buffer_strides(scope: &mut Scope, func: &PrimFunc, buffer: BufferI
 
 /// Whether different values of the loops in the indices name different elements: each such loop stands in one index, and
 /// the loops of an index are the digits of a number.
-fn is_injective(scope: &mut Scope, loops: &[(VarId, Dim, Role)], indices: &[Expr]) -> bool {
+pub(crate) fn is_injective(scope: &mut Scope, loops: &[(VarId, Dim, Role)], indices: &[Expr]) -> bool {
     let mut used = 0;
     for index in indices {
         let mut rest = scope.dim(index);

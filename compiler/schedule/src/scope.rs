@@ -256,7 +256,7 @@ impl Scope {
     }
 
     /// Dims that are all not negative exactly where a condition holds; `None` where there are none.
-    pub(crate) fn exactly(&mut self, condition: &Expr) -> Option<Vec<Dim>> {
+    pub fn exactly(&mut self, condition: &Expr) -> Option<Vec<Dim>> {
         match condition {
             Expr::Binary { op: BinaryOp::And, left, right } => {
                 let mut both = self.exactly(left)?;

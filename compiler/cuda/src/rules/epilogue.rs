@@ -17,6 +17,28 @@ pub(crate) struct Epilogue {
     pub(crate) taken: usize,
     /// What is computed of each element, in order; the first step's value is the element itself.
     steps: Vec<Step>,
+    /// What holds of elements that are some; none where all are.
+    condition: Option<Expr>,
+    /// Buffers between the first statements that never reach memory.
+    within: Vec<BufferId>,
+}
+
+/// What makes the element that an epilogue is behind.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Front {
+    /// How many statements it is.
+    pub(crate) statements: usize,
+    /// Buffers between them that never reach memory.
+    pub(crate) within: Vec<BufferId>,
+    /// What holds of elements that are some; none where all are.
+    pub(crate) condition: Option<Expr>,
+}
+
+impl Front {
+    /// One statement, all of whose elements are some.
+    pub(crate) fn plain() -> Front {
+        Front { statements: 1, ..Front::default() }
+    }
 }
 
 /// `buffer[indices] = value`, over the loops of the first statement.
@@ -56,23 +78,19 @@ pub(crate) fn is_in_chunks(at: &Affine, var: VarId, extent: &Expr, count: i64) -
 }
 
 impl Epilogue {
-    /// What follows the task's first statement, which writes `buffer[indices]`, over its own loops, of `elements` elements,
-    /// each once.
-    pub(crate) fn of(task: &Task<'_>, func: &PrimFunc, buffer: BufferId, indices: &[Expr], elements: &Dim) -> Epilogue {
-        Epilogue::behind(task, 1, func, (buffer, indices), elements)
-    }
-
-    /// The same of the last of the task's first `taken` statements, all of which belong together.
-    pub(crate) fn behind(
+    /// What follows the task's first statements, which write `buffer[indices]`, over their own loops, of
+    /// `elements` elements, each once.
+    pub(crate) fn of(
         task: &Task<'_>,
-        taken: usize,
         func: &PrimFunc,
+        front: Front,
         (buffer, indices): (BufferId, &[Expr]),
         elements: &Dim,
     ) -> Epilogue {
         let mut scope = Scope::new(func);
         let first = Step { buffer, indices: indices.to_vec(), value: None, is_stored: true, is_held: false, at: None };
-        let mut epilogue = Epilogue { taken, steps: vec![first] };
+        let Front { statements, within, condition } = front;
+        let mut epilogue = Epilogue { taken: statements, steps: vec![first], condition, within };
         // Elements that nothing has written yet belong to nobody.
         let is_whole = |scope: &mut Scope, buffer: BufferId| size(scope, func, buffer) == *elements;
         if is_whole(&mut scope, buffer) {
@@ -182,6 +200,9 @@ impl Epilogue {
         (width, which): (i64, &str),
     ) -> Option<Packs> {
         let (var, extent) = last?;
+        if self.condition.as_ref().is_some_and(|condition| condition.uses(var)) {
+            return None;
+        }
         let mut names = Vec::new();
         for step in &self.steps {
             let together = step.at.as_ref().is_some_and(|at| is_in_chunks(at, var, extent, width));
@@ -199,12 +220,25 @@ impl Epilogue {
 
     /// Stores the packs, where the loops have the values of the first neighbour.
     pub(crate) fn store(&self, kernel: &mut Kernel<'_>, func: &PrimFunc, packs: &Packs) -> Result<(), String> {
+        let is_open = self.open(kernel)?;
         for (step, name) in self.steps.iter().zip(&packs.names) {
             let (Some(name), Some(storage)) = (name, types::storage(func.buffer(step.buffer).dtype)) else { continue };
             let place = kernel.place(step.buffer, &step.indices)?;
             kernel.line(&format!("*(rx_pack<{storage}, {}>*)&{place} = {name};", packs.width));
         }
+        if is_open {
+            kernel.close();
+        }
         Ok(())
+    }
+
+    /// Opens what is done of elements that are some, where others are counted, too.
+    fn open(&self, kernel: &mut Kernel<'_>) -> Result<bool, String> {
+        if let Some(condition) = &self.condition {
+            let condition = kernel.operand(condition, 0)?;
+            kernel.open(&format!("if ({condition}) {{"));
+        }
+        Ok(self.condition.is_some())
     }
 
     /// Prints what is done with an element, whose value is this text.
@@ -215,6 +249,7 @@ impl Epilogue {
         element: &str,
         packs: Option<&Packs>,
     ) -> Result<(), String> {
+        let is_open = self.open(kernel)?;
         for (at, step) in self.steps.iter().enumerate() {
             let pack = packs.and_then(|packs| Some(format!("{}.at[{}]", packs.names[at].as_ref()?, packs.which)));
             let dtype = func.buffer(step.buffer).dtype;
@@ -243,22 +278,31 @@ impl Epilogue {
                 kernel.line(&format!("{place} = {};", types::to_storage(dtype, &name)));
             }
         }
+        if is_open {
+            kernel.close();
+        }
         Ok(())
+    }
+
+    /// Buffers between the first statements that never reach memory.
+    pub(crate) fn within(&self) -> &[BufferId] {
+        &self.within
     }
 
     /// The buffers that never reach memory.
     pub(crate) fn kept(&self) -> Vec<BufferId> {
-        self.steps.iter().filter(|step| !step.is_stored).map(|step| step.buffer).collect()
+        let kept = self.steps.iter().filter(|step| !step.is_stored).map(|step| step.buffer);
+        kept.chain(self.within.iter().copied()).collect()
     }
 
-    /// The buffers that are not passed to a second kernel, which has the sums of statement `sum` and does what follows: those
-    /// that never reach memory, and what nothing but the sum reads.
-    pub(crate) fn kept_behind(&self, statements: &[Stmt], sum: usize) -> Vec<BufferId> {
+    /// The buffers that are not passed to a second kernel, which has the sums that the first `own` statements make and does what
+    /// follows: those that never reach memory, and what only the first statements use.
+    pub(crate) fn kept_behind(&self, statements: &[Stmt], own: usize) -> Vec<BufferId> {
         let mut kept = self.kept();
         let is_result = |id: BufferId| self.steps.first().is_some_and(|step| step.buffer == id);
-        let behind = statements.get(sum + 1..).unwrap_or_default();
-        let own = statements.get(sum).map(buffers_of).unwrap_or_default();
-        kept.extend(own.into_iter().filter(|id| !is_result(*id) && !behind.iter().any(|stmt| uses(stmt, *id))));
+        let (own, behind) = statements.split_at(own.min(statements.len()));
+        let used = own.iter().flat_map(buffers_of);
+        kept.extend(used.filter(|id| !is_result(*id) && !behind.iter().any(|stmt| uses(stmt, *id))));
         kept
     }
 

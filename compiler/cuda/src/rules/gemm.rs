@@ -10,22 +10,32 @@
 //!
 //! Reads of 16 bytes take for granted that buffers begin at multiples of 16 bytes, as every allocation of a device does.
 //!
-//! What is not here yet: transposed convolutions by output phase (they are gathered, with products by 0); tiles that overlapping
-//! windows share.
+//! A transposed convolution in steps has a product for each phase, the outputs that meet the same taps
+//! ([`rx_schedule::by_phases`]): phases are batch. Where its definition makes all products first and gathers them then, the two
+//! statements are one product, and what is gathered never reaches memory.
+//!
+//! What is not here yet: tiles that overlapping windows share.
+//!
+//! Of each tile a thread decodes summed values alone: what its rows decide - where they begin, how far they are from the edges of
+//! the data - it keeps in registers ([`reach`]). An element of a padded window is then a sum and a comparison for each
+//! edge. Neighbouring threads have neighbours in memory; 16-bit elements of a line of the data share their summed value.
 //!
 //! - [`problem`]: the product, and what follows it element by element ([`super::epilogue`]).
+//! - [`source`]: the statements it is.
 //! - [`tiles`]: tile sizes, and how they are chosen.
-//! - [`kernel`]: the loop over tiles; [`operand`] brings them, [`threads`] or tensor cores ([`warps`]) multiply them.
+//! - [`kernel`]: the loop over tiles; [`operand`] brings them, by [`reach`] where it can, [`threads`] or tensor cores ([`warps`]) multiply them.
 //! - [`hopper`]: tensor cores of `sm_90a`, where four warps multiply together.
 //! - [`narrow`]: index arithmetic in 32 bits.
 //! - [`parts`]: sums cut into parts, where there are few tiles.
 
 mod hopper;
 pub(super) mod kernel;
-mod narrow;
+pub(super) mod narrow;
 mod operand;
 mod parts;
 pub(super) mod problem;
+mod reach;
+mod source;
 mod threads;
 pub(super) mod tiles;
 mod warps;
@@ -65,7 +75,11 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     };
     let (m, n, k) = (tiling.m, tiling.n, tiling.k);
     let (unit, behind) = (tiling.unit.text(), problem.epilogue.note());
-    let note = format!("tiles of {m}x{n}x{k}, {unit}; {}; {brought}{behind}", choice.reason);
+    let phases = match problem.phases {
+        1 => String::new(),
+        count => format!("; {count} phases of outputs, each with the terms that meet it"),
+    };
+    let note = format!("tiles of {m}x{n}x{k}, {unit}; {}{phases}; {brought}{behind}", choice.reason);
     let mut kernels = vec![product];
     let mut scratch = Vec::new();
     if parts > 1 {

@@ -1,7 +1,8 @@
 //! Products on `sm_90a`: four warps multiply together, from tiles that are copied by themselves or that all threads bring.
 
 use crate::case::Case;
-use crate::products::{Behind, Product, large_convolution, product};
+use crate::convolutions::large as large_convolution;
+use crate::products::{Behind, Product, product};
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_cuda::device::Device;

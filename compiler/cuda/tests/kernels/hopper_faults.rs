@@ -3,7 +3,8 @@
 
 use crate::case::Case;
 use crate::hopper::hopper;
-use crate::products::{large_convolution, product};
+use crate::convolutions::large as large_convolution;
+use crate::products::product;
 use rx_base::DType;
 use rx_cuda::simulator::{Call, Options, Order, Simulator, SimulatorError};
 

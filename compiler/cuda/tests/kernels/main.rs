@@ -6,6 +6,7 @@ mod built;
 mod case;
 mod choices;
 mod compiled;
+mod convolutions;
 mod corpus;
 mod device;
 mod hopper;
@@ -16,6 +17,7 @@ mod products;
 mod rows;
 mod simulated;
 mod templates;
+mod windows;
 mod written;
 
 use case::Case;

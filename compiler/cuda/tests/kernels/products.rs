@@ -1,10 +1,9 @@
-//! Matrix products and convolutions: every template, ragged and even, with what may stand in factors and behind sums.
+//! Matrix products: every template, ragged and even, with what may stand in factors and behind sums.
 
 use crate::case::Case;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_cuda::rules::Target;
-use rx_tir::builder::in_range;
 use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, KernelBuilder, PrimFunc};
 
 const F16: DType = DType::FLOAT16;
@@ -179,7 +178,7 @@ pub fn cases() -> Vec<Case> {
             cases.push(batched.case(&format!("{what} behind a batched product of {text}"), [18, 21, 11]));
         }
     }
-    cases.extend(convolutions());
+    cases.extend(crate::convolutions::cases());
     cases
 }
 
@@ -255,157 +254,6 @@ impl Dequantised {
         )
         .within(2e-2)
     }
-}
-
-/// A convolution: how it lies and steps.
-#[derive(Clone, Copy)]
-struct Convolution {
-    dtype: DType,
-    sum: DType,
-    /// Whether channels are last in data and result, and in the kernel before the outputs'.
-    channels_last: bool,
-    groups: i64,
-    stride: i64,
-    dilation: i64,
-    padding: i64,
-    /// Whether `out[o]` gets `data[i]` where `i * stride = o + padding - k`.
-    is_transposed: bool,
-    batch: i64,
-    channels: [i64; 2],
-    size: [i64; 2],
-    taps: [i64; 2],
-}
-
-impl Convolution {
-    fn out(&self, axis: usize) -> i64 {
-        let reach = (self.taps[axis] - 1) * self.dilation;
-        match self.is_transposed {
-            false => (self.size[axis] + 2 * self.padding - reach - 1) / self.stride + 1,
-            true => (self.size[axis] - 1) * self.stride - 2 * self.padding + reach + 1,
-        }
-    }
-
-    fn shapes(&self) -> [Vec<i64>; 3] {
-        let [channels, outputs] = self.channels;
-        let laid_out = |n: i64, c: i64, [h, w]: [i64; 2]| match self.channels_last {
-            true => vec![n, h, w, c],
-            false => vec![n, c, h, w],
-        };
-        let weights = match self.channels_last {
-            true => vec![self.taps[0], self.taps[1], channels / self.groups, outputs],
-            false => vec![outputs, channels / self.groups, self.taps[0], self.taps[1]],
-        };
-        let out = [self.out(0), self.out(1)];
-        [laid_out(self.batch, channels, self.size), weights, laid_out(self.batch, outputs, out)]
-    }
-
-    fn case(self, text: &str) -> Case {
-        let shapes = self.shapes();
-        let dims = |shape: &[i64]| shape.iter().map(|size| Dim::from(*size)).collect::<Vec<_>>();
-        let mut builder = KernelBuilder::new(name("conv2d"));
-        let x = builder.param("x", &dims(&shapes[0]), self.dtype);
-        let w = builder.param("w", &dims(&shapes[1]), self.dtype);
-        let out = builder.param("out", &dims(&shapes[2]), self.sum);
-        let (inputs, outputs) = (self.channels[0] / self.groups, self.channels[1] / self.groups);
-        let spatial = [self.batch, self.groups, outputs, self.out(0), self.out(1)].map(Expr::int);
-        let reduced = [inputs, self.taps[0], self.taps[1]].map(Expr::int);
-        builder.reduce(out, &spatial, &reduced, Expr::number(0.0, self.sum), BinaryOp::Add, |builder, at, k| {
-            let channel = |within: &Expr, each: i64| match self.groups {
-                1 => within.clone(),
-                _ => at[1].clone() * Expr::int(each) + within.clone(),
-            };
-            let mut inside = Expr::bool(true);
-            let mut position = |axis: usize| {
-                let reach = k[1 + axis].clone() * Expr::int(self.dilation);
-                let stride = Expr::int(self.stride);
-                let position = match self.is_transposed {
-                    false => at[3 + axis].clone() * stride + reach - Expr::int(self.padding),
-                    true => {
-                        let reached = at[3 + axis].clone() + Expr::int(self.padding) - reach;
-                        let meets = reached.clone().floor_mod(stride.clone()).eq(Expr::int(0));
-                        inside = inside.clone().and(meets);
-                        reached.floor_div(stride)
-                    }
-                };
-                inside = inside.clone().and(in_range(position.clone(), Expr::int(0), Expr::int(self.size[axis])));
-                position
-            };
-            let [row, column] = [position(0), position(1)];
-            let (input, output) = (channel(&k[0], inputs), channel(&at[2], outputs));
-            let laid_out = |c: Expr, [h, w]: [Expr; 2]| match self.channels_last {
-                true => vec![at[0].clone(), h, w, c],
-                false => vec![at[0].clone(), c, h, w],
-            };
-            let data = builder.load(x, &laid_out(input, [row, column]));
-            let weight = match self.channels_last {
-                true => [k[1].clone(), k[2].clone(), k[0].clone(), output.clone()],
-                false => [output.clone(), k[0].clone(), k[1].clone(), k[2].clone()],
-            };
-            let data = Expr::select(inside, data, Expr::number(0.0, self.dtype)).cast(self.sum);
-            let value = data * builder.load(w, &weight).cast(self.sum);
-            (laid_out(output, [at[3].clone(), at[4].clone()]), value)
-        });
-        let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
-        let func = builder.finish();
-        let (func, _) = rx_schedule::guards(&rx_schedule::simplify(&func));
-        Case::new(text, func, &shapes).within(if self.sum.is_int() { 0.0 } else { 1e-4 })
-    }
-}
-
-fn convolutions() -> Vec<Case> {
-    let plain = Convolution {
-        dtype: F32,
-        sum: F32,
-        channels_last: false,
-        groups: 1,
-        stride: 1,
-        dilation: 1,
-        padding: 1,
-        is_transposed: false,
-        batch: 2,
-        channels: [5, 7],
-        size: [9, 8],
-        taps: [3, 3],
-    };
-    let mut cases = Vec::new();
-    for (text, dtype, sum) in [("float32", F32, F32), ("float16", F16, F32), ("int8", DType::INT8, DType::INT32)] {
-        for (layout, channels_last) in [("channels first", false), ("channels last", true)] {
-            let plain = Convolution { dtype, sum, channels_last, ..plain };
-            let mut case = |what: &str, convolution: Convolution| {
-                cases.push(convolution.case(&format!("{what} of {text}, {layout}")));
-            };
-            case("convolution of 3 x 3", plain);
-            case("convolution of 1 x 1", Convolution { taps: [1, 1], padding: 0, channels: [24, 40], ..plain });
-            case("convolution in steps of 2", Convolution { stride: 2, taps: [3, 2], ..plain });
-            case("dilated convolution", Convolution { dilation: 2, ..plain });
-            case("grouped convolution", Convolution { groups: 2, channels: [6, 8], ..plain });
-            case("convolution of many channels", Convolution { channels: [16, 32], batch: 1, ..plain });
-            case(
-                "transposed convolution",
-                Convolution { is_transposed: true, stride: 2, size: [4, 5], taps: [4, 4], ..plain },
-            );
-        }
-    }
-    cases
-}
-
-/// A convolution with rows, columns and sums for large tiles, its data padded, channels last.
-pub fn large_convolution(dtype: DType, sum: DType) -> Case {
-    let convolution = Convolution {
-        dtype,
-        sum,
-        channels_last: true,
-        groups: 1,
-        stride: 1,
-        dilation: 1,
-        padding: 1,
-        is_transposed: false,
-        batch: 1,
-        channels: [32, 128],
-        size: [15, 8],
-        taps: [3, 3],
-    };
-    convolution.case("a large convolution")
 }
 
 /// A device with one multiprocessor, so that every problem is large enough for the largest tiles.

@@ -104,7 +104,7 @@ fn templates() -> Vec<Template> {
         tf32,
         Template {
             name: "sm_90a: bfloat16, convolution",
-            case: crate::products::large_convolution(bf16, F32),
+            case: crate::convolutions::large(bf16, F32),
             target: Target { arch: 90, ..small_device() },
             warp: Some([64, 128, 2]),
             instruction: "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16",
@@ -121,11 +121,25 @@ fn templates() -> Vec<Template> {
             () => "fma.rn.f32",
         },
     }));
+    templates.extend(crate::convolutions::templates().into_iter().map(|(name, case)| Template {
+        name,
+        case,
+        target: small_device(),
+        warp: None,
+        instruction: if name.contains("bfloat16") { of_bf16 } else { "fma.rn.f32" },
+    }));
+    templates.extend(crate::windows::templates().into_iter().map(|(name, case)| Template {
+        name,
+        case,
+        target: small_device(),
+        warp: None,
+        instruction: if name.contains("maxima") { "max" } else { "fma.rn.f32" },
+    }));
     templates
 }
 
 const HEAD: &str = "\
-# Templates of matrix products and attention in CUDA
+# Templates of matrix products, windows and attention in CUDA
 
 Written by `RX_WRITE=1 cargo test -p rx-cuda --test kernels templates`, from machine code. No device was asked: blocks per
 multiprocessor follow from registers, shared memory and threads; operations per byte count what a warp multiplies for each
@@ -208,8 +222,24 @@ fn the_text_of_a_product_reads_like_this() {
         let templates = templates();
         let template =
             templates.iter().find(|one| one.name == template).unwrap_or_else(|| panic!("no template {template}"));
-        let source = rx_cuda::listing(&[&template.case.func], &template.target);
-        let text = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));
-        is_written(&root().join(format!("compiler/cuda/tests/kernels/golden/{name}.cu")), text);
+        reads_like(name, template);
+    }
+}
+
+fn reads_like(name: &str, template: &Template) {
+    let source = rx_cuda::listing(&[&template.case.func], &template.target);
+    let text = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));
+    is_written(&root().join(format!("compiler/cuda/tests/kernels/golden/{name}.cu")), text);
+}
+
+#[test]
+fn the_text_of_windows_reads_like_this() {
+    for template in templates() {
+        match template.name {
+            "3 x 3, 64 to 64, 56" => reads_like("convolution", &template),
+            "depthwise 3 x 3, float32" => reads_like("window", &template),
+            "depthwise 3 x 3, bfloat16, channels last" => reads_like("window_channels", &template),
+            _ => {}
+        }
     }
 }

@@ -45,7 +45,7 @@ impl KernelBody for Join {
 
     fn kept(&self) -> Vec<BufferId> {
         let mut kept = self.problem.kept.clone();
-        kept.extend(self.problem.epilogue.kept_behind(&self.problem.statements, self.problem.behind - 1));
+        kept.extend(self.problem.epilogue.kept_behind(&self.problem.statements, self.problem.behind));
         kept
     }
 

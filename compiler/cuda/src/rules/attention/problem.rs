@@ -7,7 +7,7 @@
 //! calculation for softmax"; Dao et al. 2022, "FlashAttention").
 
 use super::reading::{Axis, Reading, unrounded};
-use crate::rules::epilogue::Epilogue;
+use crate::rules::epilogue::{Epilogue, Front};
 use crate::rules::{Declined, Task};
 use rx_base::{DType, Dim};
 use rx_schedule::scope::Scope;
@@ -328,7 +328,8 @@ fn epilogue(
     }
     let mut scope = Scope::new(task.func);
     let elements = axes.iter().fold(Dim::constant(1), |all, axis| &all * &scope.dim(&axis.extent));
-    let mut epilogue = Epilogue::behind(task, taken, task.func, (weighted.buffer, &weighted.place), &elements);
+    let front = Front { statements: taken, ..Front::default() };
+    let mut epilogue = Epilogue::of(task, task.func, front, (weighted.buffer, &weighted.place), &elements);
     let spatial = |axis: Axis| Loop { var: axis.var, extent: axis.extent, kind: IterKind::Spatial };
     let loops: Vec<Loop> = axes.into_iter().map(spatial).collect();
     epilogue.locate(&mut |buffer, indices| Affine::of(task.func, &loops, buffer, indices));

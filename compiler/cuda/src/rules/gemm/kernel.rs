@@ -79,13 +79,13 @@ impl KernelBody for TiledProduct {
     }
 
     fn statements(&self) -> Vec<&Stmt> {
-        self.problem.statements.iter().take(if self.parts > 1 { 1 } else { usize::MAX }).collect()
+        self.problem.statements.iter().take(if self.parts > 1 { self.problem.own } else { usize::MAX }).collect()
     }
 
     fn kept(&self) -> Vec<BufferId> {
         match self.parts {
             1 => self.problem.epilogue.kept(),
-            _ => vec![self.problem.buffer],
+            _ => self.problem.epilogue.within().iter().copied().chain([self.problem.buffer]).collect(),
         }
     }
 
@@ -267,7 +267,7 @@ impl TiledProduct {
             let at = if offset == 0 { shared.clone() } else { format!("({shared} + {offset})") };
             let size = format!("{} tiles of {} elements", self.tiling.stages, operand.elements());
             kernel.line(&format!("{element}* {tile} = ({element}*){at};  // {size}"));
-            operand.declare(kernel, words);
+            operand.declare(kernel, words)?;
         }
         match self.tiling.unit {
             Unit::Threads { .. } => threads::declare(kernel, words, self.tiling, self.problem.dtype),

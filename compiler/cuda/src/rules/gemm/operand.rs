@@ -1,6 +1,9 @@
 //! A factor's tile: how it lies in shared memory, which thread brings which elements, and how.
 
+mod by_parts;
+
 use super::problem::{Axis, Element, Factor};
+use super::reach::Reach;
 use super::tiles::{Fragment, Means, Tiling, Unit, sum_type};
 use super::words::Words;
 use crate::printer::{Kernel, expr, types};
@@ -78,7 +81,7 @@ impl<'p> Operand<'p> {
                 let plain = matches!(in_tile, Expr::Load { .. } | Expr::Select { .. }) && types::is_native_float(dtype);
                 if plain && factor.element.as_ref().is_some_and(|one| one.is_in_chunks(axis, 16 / bytes)) {
                     (way, chunk) = (Way::Vector, 16 / bytes);
-                } else if factor.element.is_none() {
+                } else if factor.element.is_none() || by_rows {
                     // Computed elements: neighbouring threads on neighbouring rows, whose loops are decoded once.
                     (along, rows_first) = (Along::Free, true);
                 }
@@ -89,6 +92,13 @@ impl<'p> Operand<'p> {
                 if kind.bytes() != 2 {
                     // `ldmatrix` transposes elements of 16 bits only.
                     along = Along::Sum;
+                }
+                // Neighbours of one line of the data have one summed value: it is decoded once for all of them.
+                let in_line =
+                    |reach: &Reach| kind.bytes() == 2 && by_rows && is_even(free, chunk) && reach.steps.is_some();
+                let in_chunks = factor.element.as_ref().is_some_and(|one| one.is_in_chunks(sum, chunk));
+                if !in_chunks && factor.reach.as_ref().is_some_and(in_line) {
+                    (along, rows_first) = (Along::Free, true);
                 }
                 let axis = if along == Along::Free { free } else { sum };
                 let same = types::storage(in_tile.dtype()) == Some(storage_of(kind, side));
@@ -199,20 +209,25 @@ impl<'p> Operand<'p> {
         format!("{}: {what} along {along}", self.side.to_ascii_uppercase())
     }
 
-    /// Registers for what a thread brings.
-    pub(crate) fn declare(&self, kernel: &mut Kernel<'_>, words: &Words) {
+    /// Registers for what a thread brings, and what it keeps of its rows.
+    pub(crate) fn declare(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
+        self.keep_rows(kernel, words)?;
         if self.chunk > 1 {
             kernel.need("rx_pack");
         }
         if self.is_staged() {
             kernel.line(&format!("{} {}[{}];", self.chunk_type(), words.next(self.side), self.own()));
         }
+        Ok(())
     }
 
     /// Brings the chunks of the tile at `sum0`, to registers or on their way to the tile `to`.
     pub(crate) fn load(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
         if let Some(helper) = types::helper(self.storage) {
             kernel.need(helper);
+        }
+        if let Some(reach) = self.reach() {
+            return self.load_by_parts(kernel, words, reach);
         }
         kernel.line("#pragma unroll");
         kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", self.own()));
@@ -281,8 +296,14 @@ impl<'p> Operand<'p> {
 
     /// Which row and summed value of the tile the chunk `i` of a thread begins at.
     fn at(&self, kernel: &mut Kernel<'_>) {
-        let (rows, depth, chunk) = (self.rows, self.depth, self.chunk);
         kernel.line(&format!("const int at = threadIdx.x + i * {};", self.threads));
+        let (row, k) = self.row_and_sum();
+        kernel.line(&format!("const int row = {row}, k = {k};"));
+    }
+
+    /// Both, of the chunk `at`.
+    fn row_and_sum(&self) -> (String, String) {
+        let (rows, depth, chunk) = (self.rows, self.depth, self.chunk);
         let scaled = |text: String, along: bool| if along && chunk > 1 { format!("{text} * {chunk}") } else { text };
         let (row, k) = match (self.rows_first, self.along) {
             (true, Along::Free) => (format!("at % {}", rows / chunk), format!("at / {}", rows / chunk)),
@@ -290,8 +311,7 @@ impl<'p> Operand<'p> {
             (false, Along::Sum) => (format!("at / {}", depth / chunk), format!("at % {}", depth / chunk)),
             (false, Along::Free) => (format!("at / {depth}"), format!("at % {depth}")),
         };
-        let (row, k) = (scaled(row, self.along == Along::Free), scaled(k, self.along == Along::Sum));
-        kernel.line(&format!("const int row = {row}, k = {k};"));
+        (scaled(row, self.along == Along::Free), scaled(k, self.along == Along::Sum))
     }
 
     /// What `inner` prints, where the element is one of the factor, with the loops' values in scope.
@@ -348,6 +368,16 @@ impl<'p> Operand<'p> {
         }
     }
 
+    /// How places are told by row and summed value, where that is how the tile is brought.
+    fn reach(&self) -> Option<&'p Reach> {
+        let factor = self.factor;
+        let reach = factor.reach.as_ref()?;
+        // Neighbours along rows are told by the first where they are a chunk in memory, or on one line of the data.
+        let in_line = || reach.steps.is_some() && is_even(self.free, self.chunk);
+        let told = self.chunk == 1 || self.along == Along::Sum || self.way != Way::Gather || in_line();
+        told.then_some(reach)
+    }
+
     fn element_of(&self) -> Result<&Element, String> {
         self.factor.element.as_ref().ok_or_else(|| "a factor that is no element".to_owned())
     }
@@ -384,6 +414,11 @@ impl<'p> Operand<'p> {
         }
         kernel.close();
     }
+}
+
+/// Whether the innermost loop of an axis is so many neighbours at a time.
+fn is_even(axis: &Axis, count: i64) -> bool {
+    axis.last().and_then(|(_, extent)| extent.as_int()).is_some_and(|extent| extent % count == 0)
 }
 
 /// The type of an element of a fragment, in memory and in shared memory.

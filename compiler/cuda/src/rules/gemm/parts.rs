@@ -38,7 +38,7 @@ impl KernelBody for PartSums {
     }
 
     fn kept(&self) -> Vec<BufferId> {
-        self.problem.epilogue.kept_behind(&self.problem.statements, 0)
+        self.problem.epilogue.kept_behind(&self.problem.statements, self.problem.own)
     }
 
     fn own_names(&self) -> &'static [&'static str] {

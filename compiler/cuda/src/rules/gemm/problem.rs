@@ -2,11 +2,14 @@
 
 use super::hopper::view::View;
 use super::narrow::Twins;
-use crate::rules::epilogue::{Epilogue, is_in_chunks};
+use super::reach::Reach;
+use super::source::Source;
+use crate::rules::epilogue::Epilogue;
 use crate::rules::{Declined, Task};
+use rx_base::DType;
 use rx_base::dtype::TypeCode;
-use rx_base::{DType, Dim};
-use rx_schedule::{Affine, ProductNest, Role};
+use rx_schedule::place::is_multiple;
+use rx_schedule::{Affine, Product, ProductNest, Role};
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 
 /// `C[batch, m, n] = Σ_k A[batch, m, k] · B[batch, k, n]`, and what follows.
@@ -38,6 +41,10 @@ pub(crate) struct Problem {
     pub(crate) twins: Twins,
     /// The statements that are taken.
     pub(crate) statements: Vec<Stmt>,
+    /// How many of them are the product.
+    pub(crate) own: usize,
+    /// How many phases of outputs its batch counts: those of a transposed convolution in steps.
+    pub(crate) phases: i64,
 }
 
 /// What a sum begins with.
@@ -97,6 +104,8 @@ pub(crate) struct Factor {
     pub(crate) element: Option<Element>,
     /// It as a view of memory, or why it is none.
     pub(crate) view: Result<View, String>,
+    /// How its place is told by row and summed value, where it is one and both can be told apart.
+    pub(crate) reach: Option<Reach>,
 }
 
 /// An element that is a factor where a condition holds; elsewhere the factor is 0.
@@ -121,30 +130,38 @@ impl Element {
         self.at.stride(var).as_constant() == Some(1)
     }
 
-    /// Whether `count` values of the innermost loop of an axis, from a multiple of it, are neighbours in memory that begin at
-    /// a multiple of it, and count all or none.
+    /// Whether `count` values of an axis, from a multiple of it, are neighbours in memory that begin at a multiple of it, and
+    /// count all or none. Loops that are walked as one in memory are one here.
     pub(crate) fn is_in_chunks(&self, axis: &Axis, count: i64) -> bool {
-        axis.last().is_some_and(|(var, extent)| {
-            is_in_chunks(&self.at, var, extent, count)
-                && !self.condition.as_ref().is_some_and(|condition| condition.uses(var))
-        })
+        let (mut span, mut within) = (1, Vec::new());
+        for (var, extent) in axis.loops.iter().rev() {
+            let depends = self.condition.as_ref().is_some_and(|condition| condition.uses(*var));
+            let Some(extent) = extent.as_int().filter(|extent| *extent > 0 && !depends) else { return false };
+            if self.at.stride(*var).as_constant() != Some(span) {
+                return false;
+            }
+            (span, within) = (span.saturating_mul(extent), [within, vec![*var]].concat());
+            if span % count == 0 {
+                return is_multiple(&self.at.base, count)
+                    && self.at.strides.iter().all(|(var, stride)| within.contains(var) || is_multiple(stride, count));
+            }
+        }
+        false
     }
 }
 
 impl Problem {
     /// The product that the task's first statement is, and what may follow it.
     pub(crate) fn of(task: &Task<'_>) -> Result<Problem, Declined> {
-        let nest = task.nest(0)?;
-        let mut func = task.func.clone();
-        let mut found = ProductNest::of(&nest, &mut func)?;
-        found.product.orient();
+        let Source { mut found, mut func, front, phases, elements } = Source::of(task)?;
+        let own = front.statements;
+        orient(&mut found.product);
         let reduction = found.product.reduction.clone();
         let dtype = func.buffer(reduction.buffer).dtype;
         if dtype.is_bool() {
             return Err(Declined::because("a sum of truth values is no matrix product"));
         }
         let mut axes: [Axis; 4] = Default::default();
-        let mut elements = Dim::constant(1);
         let mut known = Vec::new();
         for (var, extent, role) in &found.product.loops {
             let expr = found
@@ -152,9 +169,6 @@ impl Problem {
                 .expr(extent, DType::INT64)
                 .ok_or_else(|| Declined::because("an extent cannot be written down"))?;
             known.push((*var, expr, *role));
-            if *role != Role::K {
-                elements = &elements * extent;
-            }
         }
         for (var, extent, role) in known {
             let axis = match role {
@@ -181,19 +195,42 @@ impl Problem {
         k.make_last(|var| contiguous(&b, var));
         a.view = View::of(&a, [&m, &k, &batch], &func, &mut found.scope);
         b.view = View::of(&b, [&n, &k, &batch], &func, &mut found.scope);
-        a.narrow_indices(&twins);
-        b.narrow_indices(&twins);
+        for (factor, free) in [(&mut a, &m), (&mut b, &n)] {
+            factor.reach = factor.element.as_ref().and_then(|element| {
+                let of = (element.buffer, element.indices.as_slice(), element.condition.as_ref());
+                Reach::of(&mut found, &func, of, (free, &k))
+            });
+            factor.narrow_indices(&twins);
+        }
         let initial = match &reduction.init {
             None => Initial::Kept,
             Some(Expr::Float { value, .. }) if *value == 0.0 => Initial::Zero,
             Some(Expr::Int { value: 0, .. }) => Initial::Zero,
             Some(value) => Initial::Value(value.clone()),
         };
-        let mut epilogue = Epilogue::of(task, &func, reduction.buffer, &reduction.indices, &elements);
+        let target = (reduction.buffer, reduction.indices.as_slice());
+        let mut epilogue = Epilogue::of(task, &func, front, target, &elements);
         epilogue.locate(&mut |buffer, indices| found.affine(&func, buffer, indices));
         let statements = task.statements.iter().take(epilogue.taken).map(|one| one.stmt.clone()).collect();
         let (buffer, indices) = (reduction.buffer, reduction.indices);
-        Ok(Problem { func, batch, m, n, k, a, b, initial, buffer, indices, dtype, epilogue, twins, statements })
+        Ok(Problem {
+            func,
+            batch,
+            m,
+            n,
+            k,
+            a,
+            b,
+            initial,
+            buffer,
+            indices,
+            dtype,
+            epilogue,
+            twins,
+            statements,
+            own,
+            phases,
+        })
     }
 
     /// Whether a factor has no loops of its own.
@@ -216,7 +253,7 @@ impl Factor {
             other => (other, None),
         };
         let element = match load {
-            Expr::Load { buffer, indices, .. } => found.affine(func, *buffer, indices).map(|at| Element {
+            Expr::Load { buffer, indices, .. } => located(found, func, (*buffer, indices)).map(|at| Element {
                 buffer: *buffer,
                 indices: indices.clone(),
                 condition: condition.map(|condition| (**condition).clone()),
@@ -226,16 +263,36 @@ impl Factor {
             }),
             _ => None,
         };
-        Factor { value, narrow, element, view: Err(String::new()) }
+        Factor { value, narrow, element, view: Err(String::new()), reach: None }
     }
 
     fn narrow_indices(&mut self, twins: &Twins) {
         self.value = twins.narrowed(&self.value);
         self.narrow = twins.narrowed(&self.narrow);
+        if let Some(reach) = &mut self.reach {
+            reach.narrow(twins);
+        }
         if let Some(element) = &mut self.element {
             element.read = element.indices.iter().map(|index| twins.index(index)).collect();
             element.counts = element.condition.as_ref().map(|condition| twins.narrowed(condition));
         }
+    }
+}
+
+/// Where an element stands; of each product of a batch where only that is evenly spaced, as of phases.
+fn located(found: &mut ProductNest, func: &PrimFunc, (buffer, indices): (BufferId, &[Expr])) -> Option<Affine> {
+    found.affine(func, buffer, indices).or_else(|| found.affine_in_batch(func, buffer, indices))
+}
+
+/// Makes the factor of the loop whose values are nearest to each other in the result the right one.
+fn orient(product: &mut Product) {
+    let step = |var: VarId| product.target.stride(var).as_constant().map_or(i64::MAX, i64::abs);
+    let nearest =
+        |wanted: Role| product.loops.iter().filter(|(_, _, role)| *role == wanted).map(|(var, ..)| step(*var)).min();
+    if let (Some(rows), Some(columns)) = (nearest(Role::M), nearest(Role::N))
+        && rows < columns
+    {
+        product.turn();
     }
 }
 

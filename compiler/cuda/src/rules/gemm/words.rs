@@ -1,7 +1,7 @@
 //! What variables of the text are called, and how loops' values are taken out of linear indices.
 
 use super::narrow::Twins;
-use super::problem::{Axis, Problem};
+use super::problem::{Axis, Factor, Problem};
 use crate::printer::{Kernel, expr};
 use rustc_hash::FxHashMap;
 use rx_base::DType;
@@ -35,6 +35,8 @@ pub(crate) struct Words {
     /// The loops' values.
     loops: FxHashMap<VarId, String>,
     twins: Twins,
+    /// What a thread keeps of its rows of each factor: their place, how far they are from edges, whether they are some.
+    pub(crate) rows: [Vec<String>; 2],
     pub(crate) tiles: [String; 2],
     pub(crate) to: [String; 2],
     pub(crate) next: [String; 2],
@@ -57,6 +59,13 @@ impl Words {
                 loops.insert(*var, fresh(&problem.func.var(*var).name));
             }
         }
+        let mut rows_of = |factor: &Factor, side: char| {
+            let ranges = factor.reach.as_ref().map_or(0, |reach| reach.ranges.len());
+            let names = (0..ranges).map(|number| format!("{side}_edge{number}"));
+            let all = [format!("{side}_row")].into_iter().chain(names).chain([format!("is_{side}_row")]);
+            all.map(|name| fresh(&name)).collect::<Vec<String>>()
+        };
+        let rows = [rows_of(&problem.a, 'a'), rows_of(&problem.b, 'b')];
         // INVARIANT: three axes, three ends.
         let ends = [ends.remove(0), ends.remove(0), ends.remove(0)];
         let sum_end = ends[2].clone();
@@ -73,6 +82,7 @@ impl Words {
             sum_is_whole,
             loops,
             twins: problem.twins.clone(),
+            rows,
             tiles: [fresh("tile_a"), fresh("tile_b")],
             to: [fresh("to_a"), fresh("to_b")],
             next: [fresh("next_a"), fresh("next_b")],

@@ -12,7 +12,24 @@ extern "C" __global__ void __launch_bounds__(256, 2) matmul_kernel(const rx_bf16
     const int row0 = (int)tile_m * 128, column0 = (int)tile_n * 128;
     RX_SHARED(shared);
     rx_bf16* tile_a = (rx_bf16*)shared;  // 3 tiles of 4096 elements
+    // A: where the thread's rows begin.
+    int a_row[2];
+    #pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const int at = threadIdx.x + i * 256;
+        const int m = row0 + at / 4;
+        const int ax0_32 = m;
+        a_row[i] = ax0_32 * 256;
+    }
     rx_bf16* tile_b = (rx_bf16*)(shared + 24576);  // 3 tiles of 4096 elements
+    // B: where the thread's rows begin.
+    int b_row;
+    {
+        const int at = threadIdx.x;
+        const int n = column0 + at % 16 * 8;
+        const int ax1_32 = n;
+        b_row = ax1_32;
+    }
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     float sums[4][4][4] = {};
     for (int tile = -2; tile < 8; ++tile) {
@@ -27,32 +44,29 @@ extern "C" __global__ void __launch_bounds__(256, 2) matmul_kernel(const rx_bf16
         const int sum0 = coming * 32;
         if (coming < 8) {
             // A: 16 bytes at a time, copied past the registers along the sum.
-            #pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                const int at = threadIdx.x + i * 256;
-                const int row = at / 4, k = at % 4 * 8;
-                const int m = row0 + row, summed = sum0 + k;
-                const void* from = nullptr;
-                {
-                    const int ax0_32 = m;
-                    const int k0_32 = summed;
-                    from = &a[ax0_32 * 256 + k0_32];
+            {
+                const int at = threadIdx.x;
+                const int summed = sum0 + at % 4 * 8;
+                #pragma unroll
+                for (int i = 0; i < 2; ++i) {
+                    const int at = threadIdx.x + i * 256;
+                    const int row = at / 4, k = at % 4 * 8;
+                    const void* from = nullptr;
+                    from = &a[a_row[i] + summed];
+                    rx_copy16(&to_a[row * 32 + ((k / 8) ^ row / 2 % 4) * 8], from);
                 }
-                rx_copy16(&to_a[row * 32 + ((k / 8) ^ row / 2 % 4) * 8], from);
             }
             // B: 16 bytes at a time, copied past the registers along its free axis.
-            #pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                const int at = threadIdx.x + i * 256;
-                const int row = at % 16 * 8, k = at / 16;
-                const int n = column0 + row, summed = sum0 + k;
-                const void* from = nullptr;
-                {
-                    const int ax1_32 = n;
-                    const int k0_32 = summed;
-                    from = &b[k0_32 * 256 + ax1_32];
+            {
+                #pragma unroll
+                for (int i = 0; i < 2; ++i) {
+                    const int at = threadIdx.x + i * 256;
+                    const int row = at % 16 * 8, k = at / 16;
+                    const int summed = sum0 + k;
+                    const void* from = nullptr;
+                    from = &b[b_row + summed * 256];
+                    rx_copy16(&to_b[k * 128 + ((row / 8) ^ k % 8) * 8], from);
                 }
-                rx_copy16(&to_b[k * 128 + ((row / 8) ^ k % 8) * 8], from);
             }
         }
         rx_copies_end();

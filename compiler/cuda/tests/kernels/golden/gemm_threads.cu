@@ -12,8 +12,24 @@ extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const float* a, 
     const int row0 = (int)tile_m * 64, column0 = (int)tile_n * 64;
     RX_SHARED(shared);
     float* tile_a = (float*)shared;  // 2 tiles of 1088 elements
+    // A: where the thread's rows begin.
+    int a_row;
+    {
+        const int at = threadIdx.x;
+        const int m = row0 + at / 4;
+        const int ax0_32 = m;
+        a_row = ax0_32 * 64;
+    }
     rx_pack<float, 4> next_a[1];
     float* tile_b = (float*)(shared + 8704);  // 2 tiles of 1088 elements
+    // B: where the thread's rows begin.
+    int b_row;
+    {
+        const int at = threadIdx.x;
+        const int n = column0 + at % 16 * 4;
+        const int ax1_32 = n;
+        b_row = ax1_32;
+    }
     rx_pack<float, 4> next_b[1];
     float sums[4][4] = {};
     for (int tile = -1; tile < 4; ++tile) {
@@ -27,32 +43,26 @@ extern "C" __global__ void __launch_bounds__(256) matmul_kernel(const float* a, 
         const int sum0 = coming * 16;
         if (coming < 4) {
             // A: 16 bytes at a time along the sum.
-            #pragma unroll
-            for (int i = 0; i < 1; ++i) {
-                const int at = threadIdx.x + i * 256;
-                const int row = at / 4, k = at % 4 * 4;
-                const int m = row0 + row, summed = sum0 + k;
-                rx_pack<float, 4> value = {};
-                {
-                    const int ax0_32 = m;
-                    const int k0_32 = summed;
-                    value = *(const rx_pack<float, 4>*)&a[ax0_32 * 64 + k0_32];
+            {
+                const int at = threadIdx.x;
+                const int summed = sum0 + at % 4 * 4;
+                #pragma unroll
+                for (int i = 0; i < 1; ++i) {
+                    rx_pack<float, 4> value = {};
+                    value = *(const rx_pack<float, 4>*)&a[a_row + summed];
+                    next_a[i] = value;
                 }
-                next_a[i] = value;
             }
             // B: 16 bytes at a time along its free axis.
-            #pragma unroll
-            for (int i = 0; i < 1; ++i) {
-                const int at = threadIdx.x + i * 256;
-                const int row = at % 16 * 4, k = at / 16;
-                const int n = column0 + row, summed = sum0 + k;
-                rx_pack<float, 4> value = {};
-                {
-                    const int ax1_32 = n;
-                    const int k0_32 = summed;
-                    value = *(const rx_pack<float, 4>*)&b[k0_32 * 64 + ax1_32];
+            {
+                const int at = threadIdx.x;
+                const int summed = sum0 + at / 16;
+                #pragma unroll
+                for (int i = 0; i < 1; ++i) {
+                    rx_pack<float, 4> value = {};
+                    value = *(const rx_pack<float, 4>*)&b[b_row + summed * 64];
+                    next_b[i] = value;
                 }
-                next_b[i] = value;
             }
         }
         if (tile >= 0) {

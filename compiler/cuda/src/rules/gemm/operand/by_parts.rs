@@ -1,0 +1,263 @@
+//! Elements whose places are told by row and summed value apart ([`Reach`]): a thread keeps what its rows decide in registers, and of
+//! each tile decodes summed values alone.
+
+use super::{Along, Operand, Way};
+use crate::printer::{Kernel, expr, types};
+use crate::rules::gemm::reach::{Bounded, Reach};
+use crate::rules::gemm::tiles::Unit;
+use crate::rules::gemm::words::Words;
+use rx_base::DType;
+use rx_tir::Expr;
+
+/// A place that no sum with a summed value brings into a range.
+const FAR: &str = "-(1 << 30)";
+
+impl Operand<'_> {
+    /// Whether all chunks of a thread have the same row.
+    fn has_one_row(&self) -> bool {
+        let across = if self.along == Along::Free { self.rows / self.chunk } else { self.rows };
+        self.own() == 1 || self.rows_first && self.threads % across == 0
+    }
+
+    /// Whether all chunks of a thread have the same summed values.
+    fn has_one_sum(&self) -> bool {
+        let across = if self.along == Along::Sum { self.depth / self.chunk } else { self.depth };
+        self.own() == 1 || !self.rows_first && self.threads % across == 0
+    }
+
+    /// How what a thread keeps of row `i` is called, of the part `number`; 0 is its place.
+    fn kept(&self, words: &Words, number: usize) -> String {
+        let name = &words.rows[usize::from(self.side == 'b')][number];
+        if self.has_one_row() { name.clone() } else { format!("{name}[i]") }
+    }
+
+    fn ctype(expr: &Expr) -> &'static str {
+        if expr.dtype() == DType::INT32 { "int" } else { "long long" }
+    }
+
+    /// Whether a row that is none, or does not count, is told by its range: one that is far from all data.
+    fn tells_by_range(&self, reach: &Reach) -> bool {
+        reach.ranges.first().is_some_and(|range| {
+            let is_small = |one: &Expr| one.dtype() == DType::INT32;
+            is_small(&range.split.row) && is_small(&range.split.sum) && range.last.is_some()
+        })
+    }
+
+    /// Prints what a thread keeps of its rows for all tiles.
+    pub(super) fn keep_rows(&self, kernel: &mut Kernel<'_>, words: &Words) -> Result<(), String> {
+        let Some(reach) = self.reach() else { return Ok(()) };
+        let side = self.side.to_ascii_uppercase();
+        let edges = if reach.ranges.is_empty() { "" } else { ", and how far they are from the edges" };
+        kernel.line(&format!("// {side}: where the thread's rows begin{edges}."));
+        let values: Vec<&Expr> =
+            [&reach.place.row].into_iter().chain(reach.ranges.iter().map(|range| &range.split.row)).collect();
+        let names = &words.rows[usize::from(self.side == 'b')];
+        let count = if self.has_one_row() { String::new() } else { format!("[{}]", self.own()) };
+        for (value, name) in values.iter().zip(names) {
+            kernel.line(&format!("{} {name}{count};", Self::ctype(value)));
+        }
+        let is_row = self.is_row(reach).then(|| names[names.len() - 1].clone());
+        if let Some(is_row) = &is_row {
+            kernel.line(&format!("bool {is_row}{count};"));
+        }
+        match self.has_one_row() {
+            true => kernel.open("{"),
+            false => {
+                kernel.line("#pragma unroll");
+                kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", self.own()));
+            }
+        }
+        let by = if self.has_one_row() { String::new() } else { format!(" + i * {}", self.threads) };
+        kernel.line(&format!("const int at = threadIdx.x{by};"));
+        let (row, _) = self.row_and_sum();
+        let (index, free) = (words.index, words.free(self.side));
+        kernel.line(&format!("const {index} {free} = {} + {row};", words.free0(self.side)));
+        let uses = |var| {
+            values.iter().any(|value| value.uses(var)) || reach.of_row.iter().any(|condition| condition.uses(var))
+        };
+        words.decode(kernel, self.free, free, &uses)?;
+        let mut conditions = Vec::new();
+        if self.is_ragged() {
+            conditions.push(format!("{free} < {}", words.free_end(self.side)));
+        }
+        for condition in &reach.of_row {
+            conditions.push(kernel.operand(condition, expr::AND + 1)?);
+        }
+        for (number, value) in values.iter().enumerate() {
+            let text = kernel.operand(value, expr::CONDITIONAL + 1)?;
+            let told = number == 1 && self.tells_by_range(reach) && !conditions.is_empty();
+            let text = if told { format!("{} ? {text} : {FAR}", conditions.join(" && ")) } else { text };
+            kernel.line(&format!("{} = {text};", self.kept(words, number)));
+        }
+        if is_row.is_some() {
+            kernel.line(&format!("{} = {};", self.kept(words, names.len() - 1), conditions.join(" && ")));
+        }
+        kernel.close();
+        Ok(())
+    }
+
+    /// Whether it is asked of rows whether they are some, by a variable of its own.
+    fn is_row(&self, reach: &Reach) -> bool {
+        (self.is_ragged() || !reach.of_row.is_empty()) && !self.tells_by_range(reach)
+    }
+
+    fn is_ragged(&self) -> bool {
+        self.free.constant().is_none_or(|extent| extent % self.rows != 0)
+    }
+
+    /// As [`Operand::load`].
+    pub(super) fn load_by_parts(&self, kernel: &mut Kernel<'_>, words: &Words, reach: &Reach) -> Result<(), String> {
+        let (_, k) = self.row_and_sum();
+        let sum0 = &words.sum0;
+        let (index, sum) = (words.index, &words.sum_index);
+        let one_sum = self.has_one_sum() && (self.chunk == 1 || self.along == Along::Free || self.way != Way::Gather);
+        if let Some(helper) = types::helper(reach.dtype) {
+            kernel.need(helper);
+        }
+        kernel.open("{");
+        if one_sum {
+            kernel.line("const int at = threadIdx.x;");
+            kernel.line(&format!("const {index} {sum} = {sum0} + {k};"));
+            self.decode_sum(kernel, words, sum, reach)?;
+        }
+        kernel.line("#pragma unroll");
+        kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", self.own()));
+        if !one_sum || self.way == Way::Copy {
+            kernel.line(&format!("const int at = threadIdx.x + i * {};", self.threads));
+        }
+        if self.way == Way::Copy {
+            let (row, k) = self.row_and_sum();
+            kernel.line(&format!("const int row = {row}, k = {k};"));
+        }
+        if !one_sum {
+            let k = if self.way == Way::Copy { "k".to_owned() } else { k };
+            kernel.line(&format!("const {index} {sum} = {sum0} + {k};"));
+        }
+        match (self.way, self.chunk) {
+            (Way::Gather, 1) => {
+                kernel.line(&format!("{} value = 0;", self.element));
+                self.one(kernel, words, reach, (one_sum, sum), None, "value")?;
+                kernel.line(&format!("{}[i] = value;", words.next(self.side)));
+            }
+            (Way::Gather, chunk) => {
+                kernel.line(&format!("{} value = {{}};", self.chunk_type()));
+                if self.along == Along::Free && !one_sum {
+                    self.decode_sum(kernel, words, sum, reach)?;
+                }
+                kernel.line("#pragma unroll");
+                kernel.open(&format!("for (int j = 0; j < {chunk}; ++j) {{"));
+                let inner = format!("{sum}_j");
+                if self.along == Along::Sum {
+                    kernel.line(&format!("const {index} {inner} = {sum} + j;"));
+                    self.one(kernel, words, reach, (false, &inner), None, "value.at[j]")?;
+                } else {
+                    self.one(kernel, words, reach, (true, sum), reach.steps.as_deref(), "value.at[j]")?;
+                }
+                kernel.close();
+                kernel.line(&format!("{}[i] = value;", words.next(self.side)));
+            }
+            (Way::Vector, _) => {
+                let chunk = self.chunk_type();
+                kernel.line(&format!("{chunk} value = {{}};"));
+                let (place, conditions) = self.where_it_is(kernel, words, reach, (one_sum, sum), None)?;
+                kernel.line(&format!("{conditions}value = *(const {chunk}*)&{place};"));
+                kernel.line(&format!("{}[i] = value;", words.next(self.side)));
+            }
+            (Way::Copy, _) => {
+                kernel.need("rx_copy16");
+                kernel.line("const void* from = nullptr;");
+                let (place, conditions) = self.where_it_is(kernel, words, reach, (one_sum, sum), None)?;
+                kernel.line(&format!("{conditions}from = &{place};"));
+                kernel.line(&format!("rx_copy16(&{}[{}], from);", words.to(self.side), self.destination()));
+            }
+        }
+        kernel.close();
+        kernel.close();
+        Ok(())
+    }
+
+    fn decode_sum(&self, kernel: &mut Kernel<'_>, words: &Words, sum: &str, reach: &Reach) -> Result<(), String> {
+        let used = |var| {
+            reach.by_index.is_none() && reach.place.sum.uses(var)
+                || reach.ranges.iter().any(|range| range.split.sum.uses(var))
+                || reach.of_sum.iter().any(|condition| condition.uses(var))
+        };
+        words.decode(kernel, self.sum, sum, &used)
+    }
+
+    /// Prints how one element is brought into a variable that is 0.
+    fn one(
+        &self,
+        kernel: &mut Kernel<'_>,
+        words: &Words,
+        reach: &Reach,
+        (is_decoded, sum): (bool, &str),
+        steps: Option<&[i64]>,
+        into: &str,
+    ) -> Result<(), String> {
+        let (place, conditions) = self.where_it_is(kernel, words, reach, (is_decoded, sum), steps)?;
+        let value = match self.unit {
+            Unit::Warps { .. } => place,
+            Unit::Threads { .. } => {
+                let value = types::from_storage(reach.dtype, &place);
+                match self.element {
+                    "float" | "double" => value,
+                    wrapping => format!("({wrapping}){value}"),
+                }
+            }
+        };
+        kernel.line(&format!("{conditions}{into} = {value};"));
+        Ok(())
+    }
+
+    /// The element's text, and an `if` of where it counts. `steps`: of the neighbour `j`, not of the first.
+    fn where_it_is(
+        &self,
+        kernel: &mut Kernel<'_>,
+        words: &Words,
+        reach: &Reach,
+        (is_decoded, sum): (bool, &str),
+        steps: Option<&[i64]>,
+    ) -> Result<(String, String), String> {
+        if !is_decoded {
+            self.decode_sum(kernel, words, sum, reach)?;
+        }
+        let moved = |number: usize| match steps.map(|steps| steps[number]) {
+            None | Some(0) => String::new(),
+            Some(1) => " + j".to_owned(),
+            Some(step) => format!(" + j * {step}"),
+        };
+        let mut conditions = Vec::new();
+        if !words.sum_is_whole {
+            conditions.push(format!("{sum} < {}", words.sum_end));
+        }
+        if self.is_row(reach) {
+            conditions.push(self.kept(words, reach.ranges.len() + 1));
+        }
+        for condition in &reach.of_sum {
+            conditions.push(kernel.operand(condition, expr::AND + 1)?);
+        }
+        for (number, Bounded { split, last }) in reach.ranges.iter().enumerate() {
+            let mut text = format!("{}{}", self.kept(words, number + 1), moved(number + 1));
+            if split.sum.as_int() != Some(0) {
+                text = format!("{text} + {}", kernel.operand(&split.sum, expr::PRODUCT)?);
+            }
+            let is_small = split.row.dtype() == DType::INT32 && split.sum.dtype() == DType::INT32;
+            let unsigned = if is_small { "unsigned" } else { "unsigned long long" };
+            conditions.push(match last {
+                Some(last) => format!("({unsigned})({text}) <= {}", kernel.operand(last, expr::RELATION + 1)?),
+                None => format!("{text} >= 0"),
+            });
+        }
+        let buffer = kernel.global_buffer(reach.buffer).ok_or("a factor that is not passed")?;
+        let mut place = format!("{}{}", self.kept(words, 0), moved(0));
+        if let Some(step) = reach.by_index {
+            place = format!("{place} + {sum}{}", if step == 1 { String::new() } else { format!(" * {step}") });
+        } else if reach.place.sum.as_int() != Some(0) {
+            place = format!("{place} + {}", kernel.operand(&reach.place.sum, expr::PRODUCT)?);
+        }
+        let condition =
+            if conditions.is_empty() { String::new() } else { format!("if ({}) ", conditions.join(" && ")) };
+        Ok((format!("{}[{place}]", buffer.name), condition))
+    }
+}

@@ -1,0 +1,199 @@
+//! Where an element stands, told apart by what decides: its row, which a thread keeps for all tiles, and the summed value, which
+//! moves. A convolution's place is a sum of both, and so is what it compares with the ends of the data; so of each tile a thread
+//! decodes the summed value alone, and adds.
+
+use super::narrow::Twins;
+use super::problem::Axis;
+use rx_base::{DType, Dim};
+use rx_schedule::ProductNest;
+use rx_schedule::scope::Scope;
+use rx_tir::{BufferId, Expr, PrimFunc, VarId};
+
+/// An element's place and what must hold where it counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Reach {
+    pub(crate) buffer: BufferId,
+    /// The dtype of its elements.
+    pub(crate) dtype: DType,
+    /// Its number in the buffer is the sum of these.
+    pub(crate) place: Split,
+    /// Where the place moves as the linear index of summed values does: by so many elements for each.
+    pub(crate) by_index: Option<i64>,
+    /// What must hold of the row alone.
+    pub(crate) of_row: Vec<Expr>,
+    /// What must hold of the summed value alone.
+    pub(crate) of_sum: Vec<Expr>,
+    /// Sums of both that must be in a range.
+    pub(crate) ranges: Vec<Bounded>,
+    /// Elements of the buffer from one value of the innermost free loop to the next, and of each range; none where one is no
+    /// constant.
+    pub(crate) steps: Option<Vec<i64>>,
+}
+
+/// A sum: what rows and batch decide, and what the summed value does.
+#[derive(Clone, Debug)]
+pub(crate) struct Split {
+    pub(crate) row: Expr,
+    pub(crate) sum: Expr,
+}
+
+/// `0 <= row + sum`, and `<= last` where that is a bound, too.
+#[derive(Clone, Debug)]
+pub(crate) struct Bounded {
+    pub(crate) split: Split,
+    pub(crate) last: Option<Expr>,
+}
+
+/// A dim in its two parts.
+#[derive(Clone)]
+struct Parts {
+    row: Dim,
+    sum: Dim,
+}
+
+impl Reach {
+    /// `None` where something depends on rows and summed values otherwise than as a sum.
+    pub(super) fn of(
+        found: &mut ProductNest,
+        func: &PrimFunc,
+        (buffer, indices, condition): (BufferId, &[Expr], Option<&Expr>),
+        (free, sum): (&Axis, &Axis),
+    ) -> Option<Reach> {
+        let scope = &mut found.scope;
+        let shape = &func.buffer(buffer).shape;
+        if func.buffer(buffer).strides.is_some() || indices.len() != shape.len() {
+            return None;
+        }
+        let mut number = Dim::constant(0);
+        for (index, extent) in indices.iter().zip(shape) {
+            let mut is_plain = true;
+            index.walk(&mut |part| is_plain &= !matches!(part, Expr::Load { .. } | Expr::Checked { .. }));
+            if !is_plain {
+                return None;
+            }
+            number = &(&number * &scope.dim(extent)) + &scope.dim(index);
+        }
+        let conditions = match condition {
+            None => Vec::new(),
+            Some(condition) => scope.exactly(condition)?,
+        };
+        let vars = |axis: &Axis| axis.loops.iter().map(|(var, _)| *var).collect::<Vec<VarId>>();
+        let (rows, sums) = (vars(free), vars(sum));
+        let splitter = Splitter { scope, rows: &rows, sums: &sums };
+        let place = splitter.split(&number)?;
+        let by_index = splitter.by_index(&place.sum, sum);
+        let (mut of_row, mut of_sum, mut both) = (Vec::new(), Vec::new(), Vec::new());
+        for dim in conditions {
+            match (splitter.mentions(&dim, &rows), splitter.mentions(&dim, &sums)) {
+                (true, true) => both.push((splitter.split(&dim)?, dim)),
+                (false, true) => of_sum.push(splitter.expr(&dim)?.ge(Expr::int(0))),
+                (_, false) => of_row.push(splitter.expr(&dim)?.ge(Expr::int(0))),
+            }
+        }
+        let last = rows.last().copied();
+        let step = |dim: &Dim| match last {
+            None => Some(0),
+            Some(last) => splitter.step(dim, last),
+        };
+        let mut steps = step(&place.row).map(|step| vec![step]);
+        let mut ranges = Vec::new();
+        while let Some((parts, dim)) = both.pop() {
+            // Its other end, if it has one.
+            let opposite = both.iter().position(|(_, other)| splitter.is_uniform(&(&dim + other)));
+            let (mut parts, mut end) = (parts, None);
+            if let Some(at) = opposite {
+                let (others, other) = both.remove(at);
+                end = Some(splitter.expr(&(&dim + &other))?);
+                // Of both the one that grows with the row.
+                if parts.row.terms().first().is_some_and(|(_, coefficient)| *coefficient < 0) {
+                    parts = others;
+                }
+            }
+            steps = steps.zip(step(&parts.row)).map(|(mut steps, step)| {
+                steps.push(step);
+                steps
+            });
+            ranges.push(Bounded { split: splitter.written(&parts)?, last: end });
+        }
+        let place = splitter.written(&place)?;
+        Some(Reach { buffer, dtype: func.buffer(buffer).dtype, place, by_index, of_row, of_sum, ranges, steps })
+    }
+
+    /// In 32 bits where they fit.
+    pub(super) fn narrow(&mut self, twins: &Twins) {
+        let splits = self.ranges.iter_mut().map(|range| &mut range.split).chain([&mut self.place]);
+        for split in splits {
+            (split.row, split.sum) = (twins.index(&split.row), twins.index(&split.sum));
+        }
+        for condition in self.of_row.iter_mut().chain(&mut self.of_sum) {
+            *condition = twins.narrowed(condition);
+        }
+    }
+}
+
+/// What takes dims apart.
+struct Splitter<'s> {
+    scope: &'s Scope,
+    rows: &'s [VarId],
+    sums: &'s [VarId],
+}
+
+impl Splitter<'_> {
+    fn expr(&self, dim: &Dim) -> Option<Expr> {
+        self.scope.expr(dim, DType::INT64)
+    }
+
+    fn written(&self, parts: &Parts) -> Option<Split> {
+        Some(Split { row: self.expr(&parts.row)?, sum: self.expr(&parts.sum)? })
+    }
+
+    fn mentions(&self, dim: &Dim, vars: &[VarId]) -> bool {
+        let mut found = false;
+        dim.for_each_symbol(&mut |name| found |= vars.iter().any(|var| self.scope.symbol(*var) == name));
+        found
+    }
+
+    fn is_uniform(&self, dim: &Dim) -> bool {
+        !dim.is_error() && !self.mentions(dim, self.rows) && !self.mentions(dim, self.sums)
+    }
+
+    /// Every term belongs to the row, or to the summed value.
+    fn split(&self, dim: &Dim) -> Option<Parts> {
+        if dim.is_error() {
+            return None;
+        }
+        let mut sum = Dim::constant(0);
+        for (product, coefficient) in dim.terms() {
+            let mut term = Dim::constant(*coefficient);
+            for (atom, exponent) in product {
+                for _ in 0..*exponent {
+                    term = &term * &Dim::from(atom.clone());
+                }
+            }
+            match (self.mentions(&term, self.rows), self.mentions(&term, self.sums)) {
+                (true, true) => return None,
+                (false, true) => sum = &sum + &term,
+                _ => {}
+            }
+        }
+        Some(Parts { row: dim - &sum, sum })
+    }
+
+    /// How many elements a dim moves by for each value of an axis' linear index, where that is the same for all.
+    fn by_index(&self, dim: &Dim, axis: &Axis) -> Option<i64> {
+        let step = self.step(dim, axis.loops.last()?.0).filter(|step| *step > 0)?;
+        let (mut linear, mut below) = (Dim::constant(0), Dim::constant(step));
+        for (var, extent) in axis.loops.iter().rev() {
+            linear = &linear + &(&Dim::symbol(self.scope.symbol(*var)) * &below);
+            below = &below * &Dim::constant(extent.as_int()?);
+        }
+        (linear == *dim).then_some(step)
+    }
+
+    /// What the dim grows by from one value of a loop to the next.
+    fn step(&self, dim: &Dim, var: VarId) -> Option<i64> {
+        let symbol = self.scope.symbol(var);
+        let next = dim.substitute(&|name| (name == symbol).then(|| &Dim::symbol(symbol) + &Dim::constant(1)));
+        (&next - dim).as_constant()
+    }
+}

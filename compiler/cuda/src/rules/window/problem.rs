@@ -1,0 +1,329 @@
+//! A reduction over windows, and what of it a thread has.
+
+use super::packs::Packing;
+use crate::parallel::is_known;
+use crate::rules::epilogue::{Epilogue, Front, is_in_chunks};
+use crate::rules::gemm::narrow::Twins;
+use crate::rules::{Declined, Task};
+use rx_base::name::name;
+use rx_base::{DType, Dim};
+use rx_schedule::{Loop, Shared, Slide, Sliding};
+use rx_tir::{BinaryOp, Expr, PrimFunc, Stmt, VarId};
+
+/// More taps than this are no window.
+const MOST_TAPS: i64 = 128;
+
+/// The most channels of the result that a thread makes of the same windows; with more, a matrix product pays.
+const MOST_CHANNELS: i64 = 8;
+
+/// Values that a thread holds: sums, and what windows share.
+const MOST_VALUES: i64 = 96;
+
+/// Threads of a multiprocessor that hide the time a read takes.
+const MANY_THREADS: i64 = 512;
+
+/// What an extent that is not known is taken for.
+const UNKNOWN: i64 = 64;
+
+/// A loop whose values are told by a thread's number.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    pub(super) var: VarId,
+    pub(super) extent: Expr,
+    /// How many values a thread has; they are neighbours.
+    pub(super) own: i64,
+}
+
+impl Axis {
+    /// How many threads have parts of it.
+    pub(super) fn parts(&self) -> Expr {
+        match self.own {
+            1 => self.extent.clone(),
+            own => (self.extent.clone() + Expr::int(own - 1)).floor_div(Expr::int(own)),
+        }
+    }
+
+    /// Whether the last thread has less than the others.
+    pub(super) fn is_ragged(&self) -> bool {
+        self.own > 1 && self.extent.as_int().is_none_or(|extent| extent % self.own != 0)
+    }
+}
+
+/// Outputs of a thread along an axis whose windows overlap.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    /// Which of the axes.
+    pub(super) axis: usize,
+    /// The tap, and how many there are.
+    pub(super) tap: (VarId, i64),
+    pub(super) shared: Shared,
+}
+
+/// What a thread does.
+pub(super) struct Problem {
+    /// The task's function with variables of its own.
+    pub(super) func: PrimFunc,
+    /// The result's loops, the contiguous one last.
+    pub(super) axes: Vec<Axis>,
+    pub(super) block: Option<Block>,
+    /// The axis of channels that are made of the same windows, where a thread has several.
+    pub(super) channels: Option<usize>,
+    /// Loops over the window but the block's, with their extents.
+    pub(super) taps: Vec<(VarId, i64)>,
+    /// The other loops that are reduced over.
+    pub(super) sums: Vec<(VarId, Expr)>,
+    pub(super) combine: BinaryOp,
+    /// What the reduction begins with.
+    pub(super) initial: Expr,
+    /// What is read of windows: by position where there is a block.
+    pub(super) data: Expr,
+    /// What that is multiplied with.
+    pub(super) weight: Option<Expr>,
+    /// How both are read.
+    pub(super) packing: Packing,
+    /// In which it is combined.
+    pub(super) sum: DType,
+    /// A variable of that dtype each, for what is combined and for the factors.
+    pub(super) values: [VarId; 3],
+    pub(super) epilogue: Epilogue,
+    pub(super) twins: Twins,
+    pub(super) statements: Vec<Stmt>,
+}
+
+/// Factors of what is combined.
+struct Parts {
+    data: Expr,
+    weight: Option<Expr>,
+}
+
+impl Problem {
+    pub(super) fn of(task: &Task<'_>) -> Result<Problem, Declined> {
+        let nest = task.nest(0)?;
+        let mut func = task.func.clone();
+        let mut found = Sliding::of(&nest, &mut func)?;
+        let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
+        if !nest.loops.iter().all(|one| is_known(&one.extent, &uniform)) {
+            return Err(Declined::because("the length of a loop is computed in the kernel"));
+        }
+        let dtype = func.buffer(found.reduction.buffer).dtype;
+        let combine = found.reduction.combine;
+        if dtype.is_bool() || !matches!(combine, BinaryOp::Add | BinaryOp::Max | BinaryOp::Min) {
+            return Err(Declined::because("what is combined is neither added nor compared"));
+        }
+        let taps = found.taps.iter().try_fold(1i64, |count, tap| count.checked_mul(tap.extent.as_int()?));
+        if !taps.is_some_and(|count| (1..=MOST_TAPS).contains(&count)) {
+            return Err(Declined::because("its windows are large"));
+        }
+        let initial = found.reduction.init.clone().ok_or_else(|| Declined::because("it adds to what is there"))?;
+        if !matches!(initial, Expr::Int { .. } | Expr::Float { .. }) {
+            return Err(Declined::because("the first value is no constant"));
+        }
+        let narrow = dtype.is_float() && dtype.bits < 32 || crate::printer::types::helper(dtype).is_some();
+        let sum = if combine == BinaryOp::Add && narrow { DType::FLOAT32 } else { dtype };
+        let order = thread_order(&found);
+        let parts = Parts::of(&mut found, &order, sum)?;
+        let mut axes: Vec<Axis> = order
+            .iter()
+            .map(|one| Axis { var: one.var, extent: one.extent.clone().cast(DType::INT64), own: 1 })
+            .collect();
+        let channels = parts.channels(&mut axes, task)?;
+        let packing = Packing::of(&mut found, &mut func, &parts.data, parts.weight.as_ref(), &axes);
+        let lane = axes.len() - 1;
+        axes[lane].own = packing.width;
+        let elements = elements(&mut found);
+        let epilogue =
+            Epilogue::of(task, &func, Front::plain(), (found.reduction.buffer, &found.reduction.indices), &elements);
+        let mut problem = Problem {
+            initial,
+            data: parts.data,
+            weight: parts.weight,
+            packing,
+            axes,
+            channels,
+            block: None,
+            taps: found.taps.iter().map(|tap| (tap.var, tap.extent.as_int().unwrap_or(1))).collect(),
+            sums: found.sums.iter().map(|one| (one.var, one.extent.clone().cast(DType::INT64))).collect(),
+            combine,
+            sum,
+            values: ["sum", "value", "weight"].map(|text| func.add_var(name(text), sum)),
+            epilogue,
+            twins: Twins::default(),
+            statements: Vec::new(),
+            func,
+        };
+        problem.share(&mut found, task);
+        let epilogue = &mut problem.epilogue;
+        let func = &problem.func;
+        epilogue.locate(&mut |buffer, indices| found.affine(func, &[], buffer, indices));
+        problem.statements = task.statements.iter().take(epilogue.taken).map(|one| one.stmt.clone()).collect();
+        problem.narrow();
+        Ok(problem)
+    }
+
+    /// Gives a thread several outputs along an axis where their windows overlap.
+    fn share(&mut self, found: &mut Sliding, task: &Task<'_>) {
+        let lane = self.axes.len() - 1;
+        let of_axis = |slide: &Slide| self.axes.iter().position(|axis| axis.var == slide.axis);
+        let mut slides: Vec<(usize, Slide)> =
+            found.slides_in(&self.data).into_iter().filter_map(|slide| Some((of_axis(&slide)?, slide))).collect();
+        slides.retain(|(axis, _)| *axis != lane && Some(*axis) != self.channels);
+        slides.sort_by_key(|(axis, _)| std::cmp::Reverse(*axis));
+        for (axis, slide) in slides {
+            if self.weight.as_ref().is_some_and(|weight| weight.uses(slide.axis)) {
+                continue;
+            }
+            let Some(tap) = self.taps.iter().position(|(var, _)| *var == slide.tap) else { continue };
+            for outputs in [8, 4, 2] {
+                if !self.is_worth(axis, outputs, task) {
+                    continue;
+                }
+                let sums = outputs * self.of_channels() * self.packing.width;
+                let (taps, width) = (self.taps[tap].1, self.packing.data_width());
+                let fits =
+                    |shared: &Shared| shared.count < outputs * taps && sums + shared.count * width <= MOST_VALUES;
+                let shared = found.shared(&mut self.func, &self.data, slide, outputs);
+                if let Some(shared) = shared.filter(fits) {
+                    let packing = self.packing.moved(found, &mut self.func, &shared, &self.axes);
+                    let Some(packing) = packing else { continue };
+                    self.packing = packing;
+                    self.data = shared.value.clone();
+                    self.axes[axis].own = outputs;
+                    self.block = Some(Block { axis, tap: self.taps.remove(tap), shared });
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether so many outputs of a thread leave enough threads.
+    fn is_worth(&self, axis: usize, outputs: i64, task: &Task<'_>) -> bool {
+        let size = |extent: &Expr| extent.as_int().unwrap_or(UNKNOWN);
+        let threads = self.axes.iter().enumerate().map(|(at, one)| {
+            let own = if at == axis { outputs } else { one.own };
+            (size(&one.extent) + own - 1) / own
+        });
+        let threads = threads.fold(1i64, i64::saturating_mul);
+        let known = self.axes[axis].extent.as_int();
+        let few = outputs == 2 && known.is_some_and(|extent| extent >= 2);
+        known.is_none_or(|extent| extent >= outputs)
+            && (few || threads >= i64::from(task.target.units).saturating_mul(MANY_THREADS))
+    }
+
+    /// Channels of the result that a thread has.
+    pub(super) fn of_channels(&self) -> i64 {
+        self.channels.map_or(1, |axis| self.axes[axis].own)
+    }
+
+    /// Neighbours along the last axis that a thread has.
+    pub(super) fn width(&self) -> i64 {
+        self.packing.width
+    }
+
+    /// Outputs of a thread along the block's axis.
+    pub(super) fn outputs(&self) -> i64 {
+        self.block.as_ref().map_or(1, |block| self.axes[block.axis].own)
+    }
+
+    /// Writes what is read in indices of 32 bits where they fit.
+    fn narrow(&mut self) {
+        let int = |value: i64| Expr::int(value);
+        let mut loops: Vec<(VarId, Expr)> = self.axes.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
+        loops.extend(self.taps.iter().map(|(var, extent)| (*var, int(*extent))));
+        loops.extend(self.sums.iter().cloned());
+        if let Some(block) = &self.block {
+            loops.push((block.tap.0, int(block.tap.1)));
+            loops.push((block.shared.first, self.axes[block.axis].extent.clone()));
+            loops.push((block.shared.position, int(block.shared.count)));
+        }
+        self.twins = Twins::of(loops.iter(), &mut self.func);
+        self.packing.narrow(&self.twins, &mut self.data, self.weight.as_mut());
+    }
+
+    /// What a thread has and why, for a reader.
+    pub(super) fn note(&self) -> String {
+        let mut parts = Vec::new();
+        let name = |axis: usize| self.func.var(self.axes[axis].var).name;
+        if let Some(block) = &self.block {
+            let Shared { count, .. } = block.shared;
+            let (outputs, taps) = (self.outputs(), block.tap.1);
+            parts.push(format!(
+                "{outputs} outputs per thread along {} read {count} positions, not {}",
+                name(block.axis),
+                outputs * taps
+            ));
+        }
+        if let Some(axis) = self.channels {
+            parts.push(format!("{} channels along {} of the same windows", self.of_channels(), name(axis)));
+        }
+        if self.width() > 1 {
+            parts.push(format!("{} neighbours along {} read as one", self.width(), name(self.axes.len() - 1)));
+        }
+        if parts.is_empty() {
+            parts.push("an output per thread".to_owned());
+        }
+        format!("{}{}", parts.join("; "), self.epilogue.note())
+    }
+}
+
+/// The result's loops with the contiguous one last.
+fn thread_order(found: &Sliding) -> Vec<Loop> {
+    let contiguous = |one: &&Loop| found.target.stride(one.var).as_constant() == Some(1);
+    let lane = found.axes.iter().rev().find(contiguous).or(found.axes.last()).map(|one| one.var);
+    let (last, others): (Vec<Loop>, Vec<Loop>) = found.axes.iter().cloned().partition(|one| Some(one.var) == lane);
+    others.into_iter().chain(last).collect()
+}
+
+/// How many elements the result's loops write.
+fn elements(found: &mut Sliding) -> Dim {
+    let extents: Vec<Expr> = found.axes.iter().map(|one| one.extent.clone()).collect();
+    extents.iter().fold(Dim::constant(1), |all, extent| &all * &found.dim(extent))
+}
+
+impl Parts {
+    /// What is read of windows, and what that is multiplied with: the factor that slides, and one that does not.
+    fn of(found: &mut Sliding, order: &[Loop], sum: DType) -> Result<Parts, Declined> {
+        let value = found.reduction.value.clone();
+        if order.is_empty() {
+            return Err(Declined::because("it has one element"));
+        }
+        if let (BinaryOp::Add, Expr::Binary { op: BinaryOp::Mul, left, right }) = (found.reduction.combine, &value) {
+            let slides = [left, right].map(|factor| !found.slides_in(factor).is_empty());
+            let (left, right) = ((**left).clone().cast(sum), (**right).clone().cast(sum));
+            match slides.into() {
+                (true, false) => return Ok(Parts { data: left, weight: Some(right) }),
+                (false, true) => return Ok(Parts { data: right, weight: Some(left) }),
+                _ => {}
+            }
+            let own = |one: &Expr, other: &Expr| order.iter().any(|axis| one.uses(axis.var) && !other.uses(axis.var));
+            if own(&left, &right) && own(&right, &left) {
+                return Err(Declined::because("both factors have loops of their own: a matrix product"));
+            }
+        }
+        Ok(Parts { data: value.cast(sum), weight: None })
+    }
+
+    /// The axis of the channels that a thread makes of the same windows, which then has its number.
+    fn channels(&self, axes: &mut [Axis], task: &Task<'_>) -> Result<Option<usize>, Declined> {
+        let Some(weight) = &self.weight else { return Ok(None) };
+        let is_free = |axis: &Axis| weight.uses(axis.var) && !self.data.uses(axis.var);
+        let free: Vec<usize> = (0..axes.len()).filter(|at| is_free(&axes[*at])).collect();
+        let count = free.iter().try_fold(1i64, |count, at| count.checked_mul(axes[*at].extent.as_int()?));
+        if count.is_none_or(|count| count > MOST_CHANNELS) {
+            return Err(Declined::because("many channels are made of the same windows: a matrix product"));
+        }
+        let size = |axis: &Axis| axis.extent.as_int().unwrap_or(UNKNOWN);
+        let outputs = axes.iter().map(size).fold(1i64, i64::saturating_mul);
+        if outputs < i64::from(task.target.units) * 32 && count.is_some_and(|count| count > 1) {
+            return Err(Declined::because("few outputs: a matrix product cuts its sums into parts"));
+        }
+        let last = axes.len() - 1;
+        let Some(at) = free.into_iter().find(|at| *at != last) else { return Ok(None) };
+        axes[at].own = axes[at].extent.as_int().unwrap_or(1).max(1);
+        Ok((axes[at].own > 1).then_some(at))
+    }
+}
+
+/// Whether a loop's neighbours in the result stand together in groups of so many.
+pub(super) fn target_is_in_chunks(found: &Sliding, axis: &Axis, width: i64) -> bool {
+    is_in_chunks(&found.target, axis.var, &axis.extent, width)
+}

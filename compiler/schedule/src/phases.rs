@@ -1,0 +1,372 @@
+//! Transposed convolutions by phase. Output `o` meets input `i` and tap `k` where `i * stride + k * dilation = o + padding`: outputs
+//! of one remainder by the stride, a *phase*, meet the same taps. With a loop over phases and one over the outputs of a
+//! phase only those are summed; the gather over all taps multiplies most with nothing.
+//!
+//! What meets is read off the indices: quotients and remainders of a loop of the result, and conditions that a remainder is 0.
+
+use crate::accumulate::{Loop, Nest};
+use crate::compose::{is_zero, where_it_holds};
+use crate::guards::guards;
+use crate::roles::linear;
+use crate::scope::Scope;
+use crate::simplify::{replace_var, simplify_in};
+use rx_base::Dim;
+use rx_tir::expr::{BinaryOp, CompareOp, Expr};
+use rx_tir::func::{Buffer, PrimFunc, VarId};
+use rx_tir::stmt::{IterKind, Site, Stmt};
+
+/// The largest stride that is looked at.
+const MOST_PHASES: i64 = 16;
+
+/// A nest by phases.
+#[derive(Clone, Debug)]
+pub struct Phased {
+    /// The nest. Where a phase is longer than the result, it counts elements that are none.
+    pub nest: Nest,
+    /// What holds of elements that are some; none where all are.
+    pub condition: Option<Expr>,
+    /// How many phases there are.
+    pub count: i64,
+}
+
+/// `loop + … + offset`, divided by `by` with or without remainder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Divided {
+    of: VarId,
+    by: i64,
+}
+
+/// A tap and what must be divisible: `axis + step * tap + offset`.
+struct Meeting {
+    axis: VarId,
+    tap: VarId,
+    step: i64,
+    offset: i64,
+    by: i64,
+}
+
+/// The sum of products by phases; loops that are parted get new variables of `func`. `is_gathered`: its indices name the taps that
+/// meet an output, so that no condition must tell them. `None` where there are no phases, or it is not proved what each of
+/// them reads.
+pub fn by_phases(nest: &Nest, func: &mut PrimFunc, is_gathered: bool) -> Option<Phased> {
+    let mut is_checked = false;
+    parts(nest, &mut |part| is_checked |= matches!(part, Expr::Checked { .. }));
+    if nest.reduction()?.combine != BinaryOp::Add || nest.predicate.is_some() || is_checked {
+        return None;
+    }
+    let mut nest = nest.clone();
+    simplify_nest(&mut nest, func);
+    let mut scope = scope_of(&nest, func);
+    let divided = divided(&nest, &mut scope)?;
+    let meetings = meetings(&nest, &mut scope, &divided)?;
+    if meetings.is_empty() && !is_gathered {
+        return None;
+    }
+    let (mut condition, mut exists, mut phases) = (None, Vec::new(), Vec::new());
+    for one in &divided {
+        let (phase, ragged) = part(&mut nest, func, *one)?;
+        phases.push((one.of, phase));
+        condition = match (condition, ragged) {
+            (Some(known), Some(ragged)) => Some(Expr::and(known, ragged)),
+            (known, ragged) => known.or(ragged),
+        };
+    }
+    for meeting in &meetings {
+        let (_, phase) = *phases.iter().find(|(axis, _)| *axis == meeting.axis)?;
+        exists.extend(step_over(&mut nest, func, meeting, phase)?);
+    }
+    simplify_nest(&mut nest, func);
+    guard_factors(&mut nest, func, exists)?;
+    simplify_nest(&mut nest, func);
+    let mut is_left = false;
+    parts(&nest, &mut |part| is_left |= is_meeting(part).is_some());
+    let count = divided.iter().try_fold(1i64, |count, one| count.checked_mul(one.by))?;
+    (!is_left).then_some(Phased { nest, condition, count })
+}
+
+fn simplify_nest(nest: &mut Nest, func: &PrimFunc) {
+    let mut scope = scope_of(nest, func);
+    nest.body = simplify_in(&mut scope, func, &nest.body);
+}
+
+fn scope_of(nest: &Nest, func: &PrimFunc) -> Scope {
+    let mut scope = Scope::new(func);
+    for one in &nest.loops {
+        scope.enter_loop(one.var, func.var(one.var).dtype, &Expr::int(0), &one.extent);
+    }
+    scope
+}
+
+/// The dividend and the constant divisor of a quotient or remainder.
+fn division(expr: &Expr) -> Option<(&Expr, i64)> {
+    match expr {
+        Expr::Binary { op: BinaryOp::FloorDiv | BinaryOp::FloorMod, left, right } => {
+            let by = right.as_int().filter(|by| (2..=MOST_PHASES).contains(by))?;
+            Some((left, by))
+        }
+        _ => None,
+    }
+}
+
+/// The dividend and divisor of a remainder that must be 0.
+fn is_meeting(expr: &Expr) -> Option<(&Expr, i64)> {
+    match expr {
+        Expr::Compare { op: CompareOp::Eq, left, right } if right.as_int() == Some(0) => match &**left {
+            remainder @ Expr::Binary { op: BinaryOp::FloorMod, .. } => division(remainder),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn parts(nest: &Nest, visit: &mut dyn FnMut(&Expr)) {
+    nest.body.walk(&mut |stmt| {
+        for expr in stmt.expressions() {
+            expr.walk(&mut |part| visit(part));
+        }
+    });
+}
+
+/// The loops of the result whose sum with something is divided; each by one constant. `None` where there are none.
+fn divided(nest: &Nest, scope: &mut Scope) -> Option<Vec<Divided>> {
+    let mut dividends: Vec<(Expr, i64)> = Vec::new();
+    parts(nest, &mut |part| {
+        if let Some((dividend, by)) = division(part) {
+            dividends.push((dividend.clone(), by));
+        }
+    });
+    let mut found: Vec<Divided> = Vec::new();
+    for (dividend, by) in dividends {
+        let dim = scope.dim(&dividend);
+        let (_, steps) = linear(scope, &nest.loops, dim)?;
+        let spatial: Vec<&Loop> =
+            nest.loops.iter().filter(|one| one.kind == IterKind::Spatial && steps.contains_key(&one.var)).collect();
+        let [axis] = spatial[..] else { return None };
+        if steps.get(&axis.var).and_then(Dim::as_constant) != Some(1) {
+            return None;
+        }
+        let divided = Divided { of: axis.var, by };
+        if found.iter().any(|known| known.of == divided.of && known.by != by) {
+            return None;
+        }
+        if !found.contains(&divided) {
+            found.push(divided);
+        }
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// The taps that a condition selects.
+fn meetings(nest: &Nest, scope: &mut Scope, divided: &[Divided]) -> Option<Vec<Meeting>> {
+    let mut conditions: Vec<(Expr, i64)> = Vec::new();
+    parts(nest, &mut |part| {
+        if let Some((dividend, by)) = is_meeting(part) {
+            conditions.push((dividend.clone(), by));
+        }
+    });
+    let mut found: Vec<Meeting> = Vec::new();
+    for (dividend, by) in conditions {
+        let dim = scope.dim(&dividend);
+        let (base, steps) = linear(scope, &nest.loops, dim)?;
+        let axis = divided.iter().find(|one| steps.contains_key(&one.of) && one.by == by)?.of;
+        let mut taps = steps.iter().filter(|(var, _)| **var != axis);
+        let (Some((tap, step)), None) = (taps.next(), taps.next()) else { return None };
+        let (step, offset) = (step.as_constant()?, base.as_constant()?);
+        inverse(step, by)?;
+        match found.iter().find(|known| known.tap == *tap) {
+            Some(known) if known.axis == axis && known.step == step && known.offset == offset => {}
+            Some(_) => return None,
+            None => found.push(Meeting { axis, tap: *tap, step, offset, by }),
+        }
+    }
+    Some(found)
+}
+
+/// What times the step is 1 more than a multiple.
+fn inverse(step: i64, by: i64) -> Option<i64> {
+    (1..by).find(|one| (one * step.rem_euclid(by)).rem_euclid(by) == 1)
+}
+
+/// Parts a loop of the result into one over the outputs of a phase and one over phases. Gives the latter, and what holds of its
+/// values where there are others.
+fn part(nest: &mut Nest, func: &mut PrimFunc, Divided { of, by }: Divided) -> Option<(VarId, Option<Expr>)> {
+    let at = nest.loops.iter().position(|one| one.var == of)?;
+    let Loop { extent, kind, .. } = nest.loops[at].clone();
+    let (name, dtype) = (func.var(of).name, func.var(of).dtype);
+    let (outer, phase) = (func.add_var(name, dtype), func.add_var(name, dtype));
+    let int = |value: i64| Expr::Int { value, dtype: extent.dtype() };
+    let count = (extent.clone() + int(by - 1)).floor_div(int(by));
+    let value = func.var_expr(outer) * Expr::Int { value: by, dtype } + func.var_expr(phase);
+    let both = [Loop { var: outer, extent: count, kind }, Loop { var: phase, extent: int(by), kind }];
+    nest.loops.splice(at..=at, both);
+    nest.body = replace_var(&nest.body, of, &value);
+    nest.init = nest.init.as_ref().map(|init| replace_var(init, of, &value));
+    let is_whole = extent.as_int().is_some_and(|extent| extent % by == 0);
+    Some((phase, (!is_whole).then(|| value.cast(extent.dtype()).lt(extent))))
+}
+
+/// Puts a loop over the taps of a phase in the place of one over all taps; gives what holds of taps that there are, where others
+/// are counted.
+fn step_over(nest: &mut Nest, func: &mut PrimFunc, meeting: &Meeting, phase: VarId) -> Option<Option<Expr>> {
+    let Meeting { tap, step, offset, by, .. } = *meeting;
+    let at = nest.loops.iter().position(|one| one.var == tap)?;
+    let Loop { extent, kind, .. } = nest.loops[at].clone();
+    let extent = extent.as_int()?;
+    let (name, dtype) = (func.var(tap).name, func.var(tap).dtype);
+    let number = func.add_var(name, dtype);
+    let int = |value: i64| Expr::Int { value, dtype };
+    // The phase's first tap is congruent to `-(phase + offset) / step`.
+    let of_phase = (-inverse(step, by)?).rem_euclid(by);
+    let first = func.var_expr(phase).cast(dtype) * int(of_phase) + int((offset.rem_euclid(by) * of_phase) % by);
+    // A remainder written out, so that what it is divided by cancels.
+    let first = first.clone() - first.floor_div(int(by)) * int(by);
+    let value = first + func.var_expr(number) * int(by);
+    nest.loops[at] = Loop { var: number, extent: Expr::int((extent + by - 1) / by), kind };
+    nest.body = replace_var(&nest.body, tap, &value);
+    Some((extent % by != 0).then(|| value.lt(int(extent))))
+}
+
+/// Gives each factor the conditions that are over its own loops, those it had and new ones; and those of its indices that are not
+/// proved in range: of outputs and taps that are none nothing was known. `None` where a condition is over neither's loops.
+fn guard_factors(nest: &mut Nest, func: &PrimFunc, new: Vec<Expr>) -> Option<()> {
+    let reduction = nest.reduction()?;
+    let Expr::Binary { op: BinaryOp::Mul, left, right } = &reduction.value else { return None };
+    let mut conditions = new;
+    let factors = [left, right].map(|factor| bare(factor, &mut conditions));
+    let of_loops =
+        |expr: &Expr| -> Vec<VarId> { nest.loops.iter().map(|one| one.var).filter(|var| expr.uses(*var)).collect() };
+    let own: Vec<Vec<VarId>> = factors.iter().map(of_loops).collect();
+    let mut guarded = factors;
+    for condition in conditions {
+        let needed = of_loops(&condition);
+        let mut is_kept = false;
+        for (factor, own) in guarded.iter_mut().zip(&own) {
+            if needed.iter().all(|var| own.contains(var)) {
+                is_kept = true;
+                *factor = where_it_holds(factor.clone(), condition.clone());
+            }
+        }
+        if !is_kept {
+            return None;
+        }
+    }
+    let [left, right] = guarded.map(|factor| in_range(nest, func, factor));
+    let element = Expr::Load { buffer: reduction.buffer, dtype: left.dtype(), indices: reduction.indices.clone() };
+    let value = element + Expr::binary(BinaryOp::Mul, left, right);
+    nest.body = Stmt::Store { buffer: reduction.buffer, indices: reduction.indices, value, site: reduction.site };
+    Some(())
+}
+
+/// The factor under the conditions that its indices are in range, of those that are not proved to be.
+fn in_range(nest: &Nest, func: &PrimFunc, factor: Expr) -> Expr {
+    let mut func = func.clone();
+    let (name, dtype, shape) = (func.name, factor.dtype(), vec![Expr::int(1)]);
+    let one = func.add_buffer(Buffer { name, dtype, shape, strides: None, scope: rx_tir::Scope::Global });
+    let site = Site { origin: None, operator: func.name };
+    let store = Stmt::Store { buffer: one, indices: vec![Expr::int(0)], value: factor.clone(), site };
+    let around = |body, one: &Loop| Stmt::for_loop(one.var, one.extent.clone(), body);
+    func.body = nest.loops.iter().rev().fold(store, around);
+    let mut conditions = Vec::new();
+    guards(&func).0.body.walk(&mut |stmt| {
+        for expr in stmt.expressions() {
+            expr.walk(&mut |part| {
+                if let Expr::Checked { index, extent, .. } = part {
+                    let dtype = index.dtype();
+                    conditions.push((**index).clone().ge(Expr::Int { value: 0, dtype }));
+                    conditions.push((**index).clone().lt((**extent).clone().cast(dtype)));
+                }
+            });
+        }
+    });
+    let mut known = Vec::new();
+    bare(&factor, &mut known);
+    conditions.retain(|condition| !known.contains(condition));
+    conditions.into_iter().fold(factor, where_it_holds)
+}
+
+/// The factor without its conditions, which are added to a list.
+fn bare(factor: &Expr, conditions: &mut Vec<Expr>) -> Expr {
+    match factor {
+        Expr::Cast { dtype, value } => bare(value, conditions).cast(*dtype),
+        Expr::Select { condition, then, otherwise } if is_zero(otherwise) => {
+            conjuncts(condition, conditions);
+            bare(then, conditions)
+        }
+        other => other.clone(),
+    }
+}
+
+fn conjuncts(condition: &Expr, into: &mut Vec<Expr>) {
+    match condition {
+        Expr::Binary { op: BinaryOp::And, left, right } => {
+            conjuncts(left, into);
+            conjuncts(right, into);
+        }
+        other if other.as_int() == Some(1) => {}
+        other if !into.contains(other) => into.push(other.clone()),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rx_base::DType;
+    use rx_base::name::name;
+    use rx_tir::KernelBuilder;
+    use rx_tir::builder::in_range;
+
+    /// `out[o] = Σ_k x[i] * w[k]` where `i * stride + k * dilation = o + 1`, for 5 inputs.
+    fn transposed(outputs: i64, taps: i64, stride: i64, dilation: i64) -> (PrimFunc, Nest) {
+        let mut builder = KernelBuilder::new(name("transposed"));
+        let dims = |size: i64| [Dim::from(size)];
+        let x = builder.param("x", &dims(5), DType::FLOAT32);
+        let w = builder.param("w", &dims(taps), DType::FLOAT32);
+        let out = builder.param("out", &dims(outputs), DType::FLOAT32);
+        let zero = Expr::number(0.0, DType::FLOAT32);
+        let [outputs, taps] = [outputs, taps].map(Expr::int);
+        builder.reduce(out, &[outputs], &[taps], zero.clone(), BinaryOp::Add, |builder, at, k| {
+            let reached = at[0].clone() + Expr::int(1) - k[0].clone() * Expr::int(dilation);
+            let place = reached.clone().floor_div(Expr::int(stride));
+            let meets = reached.floor_mod(Expr::int(stride)).eq(Expr::int(0));
+            let inside = meets.and(in_range(place.clone(), Expr::int(0), Expr::int(5)));
+            let data = Expr::select(inside, builder.load(x, &[place]), zero.clone());
+            (at.to_vec(), data * builder.load(w, &k[..1]))
+        });
+        let func = builder.finish();
+        let nest = Nest::of(&func.body, &func).expect("a nest");
+        (func, nest)
+    }
+
+    fn extents(phased: &Phased) -> Vec<Option<i64>> {
+        phased.nest.loops.iter().map(|one| one.extent.as_int()).collect()
+    }
+
+    #[test]
+    fn outputs_of_a_phase_meet_every_second_tap() {
+        let (mut func, nest) = transposed(10, 4, 2, 1);
+        let phased = by_phases(&nest, &mut func, false).expect("phases");
+        assert_eq!(extents(&phased), [Some(5), Some(2), Some(2)], "outputs of a phase, phases, taps of each");
+        assert_eq!((phased.count, phased.condition), (2, None));
+    }
+
+    #[test]
+    fn a_phase_may_be_longer_than_the_result_and_have_fewer_taps() {
+        let (mut func, nest) = transposed(9, 3, 2, 1);
+        let phased = by_phases(&nest, &mut func, false).expect("phases");
+        assert_eq!(extents(&phased), [Some(5), Some(2), Some(2)]);
+        assert!(phased.condition.is_some(), "the tenth output is none");
+    }
+
+    #[test]
+    fn a_dilation_with_a_common_divisor_has_no_phases() {
+        let (mut func, nest) = transposed(10, 4, 2, 2);
+        assert!(by_phases(&nest, &mut func, false).is_none());
+    }
+
+    #[test]
+    fn a_plain_sum_has_no_phases() {
+        let (mut func, nest) = transposed(5, 3, 1, 1);
+        assert!(by_phases(&nest, &mut func, false).is_none());
+    }
+}

@@ -1,0 +1,239 @@
+//! Reductions over windows that slide over what they read: convolutions, poolings, and what has their form. Which loops are taps
+//! follows from the indices: a tap is reduced over, and is added to a loop of the result.
+
+use crate::accumulate::{Loop, Nest, Reduction, mentions};
+use crate::roles::{Affine, Declined, Role, affine, has_access, is_injective, linear};
+use crate::scope::Scope;
+use crate::simplify::simplify_in;
+use rx_base::Dim;
+use rx_tir::expr::Expr;
+use rx_tir::func::{BufferId, PrimFunc, VarId};
+use rx_tir::rewrite::substitute;
+use rx_tir::stmt::{IterKind, Stmt};
+
+/// A reduction over windows.
+#[derive(Debug)]
+pub struct Sliding {
+    /// The reduction, its indices simplified.
+    pub reduction: Reduction,
+    /// The loops of the result, outermost first.
+    pub axes: Vec<Loop>,
+    /// The loops over a window, of constant extents.
+    pub taps: Vec<Loop>,
+    /// The other loops that are reduced over.
+    pub sums: Vec<Loop>,
+    /// Where the result stands.
+    pub target: Affine,
+    nest: Nest,
+    scope: Scope,
+}
+
+/// An index that is `stride · axis + dilation · tap`, and something without these loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slide {
+    /// The loop of the result.
+    pub axis: VarId,
+    /// The loop of the window.
+    pub tap: VarId,
+    /// Elements from one window to the next; positive.
+    pub stride: i64,
+    /// Elements from one tap to the next; negative where windows are walked backwards.
+    pub dilation: i64,
+}
+
+/// What neighbouring windows along an axis read, by where they read it: a value that windows share is one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shared {
+    /// Stands for the first of the neighbours.
+    pub first: VarId,
+    /// Stands for a position among those that the neighbours read.
+    pub position: VarId,
+    /// The value at a position.
+    pub value: Expr,
+    /// How many positions there are.
+    pub count: i64,
+    /// Output `o` behind the first has at tap `t` the position `o · of_output + t · of_tap + offset`.
+    pub of_output: i64,
+    /// As it is said above.
+    pub of_tap: i64,
+    /// As it is said above.
+    pub offset: i64,
+}
+
+impl Sliding {
+    /// The windows a nest is a reduction over. Loops that are cut into digits get new variables of `func`.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn of(nest: &Nest, func: &mut PrimFunc) -> Result<Sliding, Declined> {
+        if nest.reduction().is_none() || nest.init.is_none() {
+            return Err(Declined("no update of one element"));
+        }
+        if nest.predicate.is_some() {
+            return Err(Declined("a condition stands around its block"));
+        }
+        let mut nest = nest.clone().with_digits(func);
+        let of_loops = |var: &VarId| nest.loops.iter().any(|inner| inner.var == *var);
+        if nest.loops.iter().any(|inner| mentions(&inner.extent, &of_loops)) {
+            return Err(Declined("a loop's extent depends on another loop"));
+        }
+        let mut scope = Scope::new(func);
+        for inner in &nest.loops {
+            scope.enter_loop(inner.var, func.var(inner.var).dtype, &Expr::int(0), &inner.extent);
+        }
+        nest.body = simplify_in(&mut scope, func, &nest.body);
+        nest.init = nest.init.map(|init| simplify_in(&mut scope, func, &init));
+        let reduction = nest.reduction().ok_or(Declined("no update of one element"))?;
+        let target = affine(&mut scope, func, &nest.loops, reduction.buffer, &reduction.indices)
+            .ok_or(Declined("the result's elements are not evenly spaced"))?;
+        let mut roles = Vec::new();
+        for inner in &nest.loops {
+            let role = match inner.kind {
+                IterKind::Spatial => Role::Batch,
+                IterKind::Reduce => Role::K,
+                _ => return Err(Declined("a loop is not for what its block says")),
+            };
+            roles.push((inner.var, scope.dim(&inner.extent), role));
+        }
+        if !is_injective(&mut scope, &roles, &reduction.indices) {
+            return Err(Declined("different loops may write one element"));
+        }
+        let (axes, reduced): (Vec<Loop>, Vec<Loop>) =
+            nest.loops.iter().cloned().partition(|inner| inner.kind == IterKind::Spatial);
+        let mut sliding = Sliding { reduction, axes, taps: Vec::new(), sums: Vec::new(), target, nest, scope };
+        let value = sliding.reduction.value.clone();
+        let (joined, slides) = sliding.joined(&value);
+        // Where some windows overlap, a loop that only counts within another is none over a window.
+        let overlap = |slide: &&Slide| {
+            let extent = reduced.iter().find(|one| one.var == slide.tap).and_then(|one| one.extent.as_int());
+            extent.is_some_and(|extent| slide.stride <= (extent - 1).saturating_mul(slide.dilation.abs()))
+        };
+        let overlapping: Vec<Slide> = slides.iter().filter(overlap).copied().collect();
+        let counts_within = |var: VarId| {
+            let mut own = slides.iter().filter(|slide| slide.tap == var).peekable();
+            own.peek().is_some() && !overlapping.is_empty() && !overlapping.iter().any(|slide| slide.tap == var)
+        };
+        let is_tap =
+            |inner: &Loop| joined.contains(&inner.var) && inner.extent.as_int().is_some() && !counts_within(inner.var);
+        let (taps, sums): (Vec<Loop>, Vec<Loop>) = reduced.iter().cloned().partition(is_tap);
+        if taps.is_empty() {
+            return Err(Declined("no window slides over what it reads"));
+        }
+        (sliding.taps, sliding.sums) = (taps, sums);
+        Ok(sliding)
+    }
+
+    /// How loops slide in an expression.
+    pub fn slides_in(&mut self, expr: &Expr) -> Vec<Slide> {
+        let (_, slides) = self.joined(expr);
+        slides.into_iter().filter(|slide| self.taps.iter().any(|tap| tap.var == slide.tap)).collect()
+    }
+
+    /// The loops that are reduced over and stand in an index together with one of the result, and how they slide.
+    fn joined(&mut self, expr: &Expr) -> (Vec<VarId>, Vec<Slide>) {
+        let mut indices: Vec<Expr> = Vec::new();
+        expr.walk(&mut |part| {
+            if let Expr::Load { indices: of, .. } = part {
+                indices.extend(of.iter().map(|index| match index {
+                    Expr::Checked { index, .. } => (**index).clone(),
+                    index => index.clone(),
+                }));
+            }
+        });
+        let (mut joined, mut slides) = (Vec::new(), Vec::new());
+        let of_kind = |kind: IterKind| self.nest.loops.iter().filter(move |inner| inner.kind == kind);
+        for index in indices.iter().filter(|index| !has_access(index)) {
+            let axes = of_kind(IterKind::Spatial).filter(|inner| index.uses(inner.var));
+            let taps: Vec<VarId> =
+                of_kind(IterKind::Reduce).filter(|inner| index.uses(inner.var)).map(|inner| inner.var).collect();
+            let dim = self.scope.dim(index);
+            let steps = linear(&self.scope, &self.nest.loops, dim).map(|(_, steps)| steps);
+            for axis in axes {
+                joined.extend(&taps);
+                let Some(steps) = &steps else { continue };
+                let step = |var: VarId| steps.get(&var).and_then(Dim::as_constant).filter(|step| step.abs() < 1 << 20);
+                for tap in &taps {
+                    if let (Some(stride @ 1..), Some(dilation)) = (step(axis.var), step(*tap)) {
+                        let slide = Slide { axis: axis.var, tap: *tap, stride, dilation };
+                        if !slides.contains(&slide) {
+                            slides.push(slide);
+                        }
+                    }
+                }
+            }
+        }
+        (joined, slides)
+    }
+
+    /// How the value of `expr` depends on a slide's axis and tap where only their position does: `outputs` neighbours along the
+    /// axis then read each position once. `None` where more than the position decides.
+    pub fn shared(&mut self, func: &mut PrimFunc, expr: &Expr, slide: Slide, outputs: i64) -> Option<Shared> {
+        let extent = |loops: &[Loop], var: VarId| loops.iter().find(|one| one.var == var).map(|one| one.extent.clone());
+        let (taps, axis_extent) = (extent(&self.taps, slide.tap)?.as_int()?, extent(&self.axes, slide.axis)?);
+        let common = greatest_divisor(slide.stride, slide.dilation.abs());
+        let (of_output, of_tap) = (slide.stride / common, slide.dilation / common);
+        let offset = if of_tap < 0 { -of_tap * (taps - 1) } else { 0 };
+        let count = (outputs - 1) * of_output + (taps - 1) * of_tap.abs() + 1;
+        let dtype = func.var(slide.axis).dtype;
+        if func.var(slide.tap).dtype != dtype {
+            return None;
+        }
+        let axis_name = func.var(slide.axis).name;
+        let (first, position) = (func.add_var(axis_name, dtype), func.add_var(axis_name, dtype));
+        let output = func.add_var(axis_name, dtype);
+        let int = |value: i64| Expr::Int { value, dtype };
+        let mark = self.scope.mark();
+        for (var, extent) in [(first, axis_extent), (position, int(count)), (output, int(outputs))] {
+            self.scope.enter_loop(var, dtype, &int(0), &extent);
+        }
+        let [at_first, at_position, at_output] = [first, position, output].map(|var| func.var_expr(var));
+        // One of axis and tap is told by the position and the other, which then must not matter.
+        let (axis, tap, other) = match (of_output, of_tap) {
+            (_, 1 | -1) => {
+                let rest = at_position - at_output.clone() * int(of_output) - int(offset);
+                (at_first + at_output, rest * int(of_tap), output)
+            }
+            (1, _) => {
+                let tap = func.var_expr(slide.tap);
+                (at_first + at_position - tap.clone() * int(of_tap) - int(offset), tap, slide.tap)
+            }
+            _ => return None,
+        };
+        let of = |var: VarId| match var {
+            var if var == slide.axis => Some(axis.clone()),
+            var if var == slide.tap => Some(tap.clone()),
+            _ => None,
+        };
+        let moved = substitute(expr, &of);
+        let value = self.simplified(func, moved);
+        self.scope.leave(mark);
+        let value = value.filter(|value| !value.uses(other) && !value.uses(slide.axis) && !value.uses(slide.tap))?;
+        Some(Shared { first, position, value, count, of_output, of_tap, offset })
+    }
+
+    fn simplified(&mut self, func: &PrimFunc, expr: Expr) -> Option<Expr> {
+        let Reduction { buffer, site, .. } = self.reduction;
+        let stmt = Stmt::Store { buffer, indices: Vec::new(), value: expr, site };
+        match simplify_in(&mut self.scope, func, &stmt) {
+            Stmt::Store { value, .. } => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The access as a sum over the nest's loops and `more` variables; `None` where it is none, or an index is checked or read
+    /// from memory.
+    pub fn affine(&mut self, func: &PrimFunc, more: &[VarId], buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
+        let new = more.iter().map(|var| Loop { var: *var, extent: Expr::int(1), kind: IterKind::Spatial });
+        let loops: Vec<Loop> = self.nest.loops.iter().cloned().chain(new).collect();
+        affine(&mut self.scope, func, &loops, buffer, indices)
+    }
+
+    /// The product of a loop's extents, as it is written down.
+    pub fn dim(&mut self, extent: &Expr) -> Dim {
+        self.scope.dim(extent)
+    }
+}
+
+fn greatest_divisor(a: i64, b: i64) -> i64 {
+    if b == 0 { a.max(1) } else { greatest_divisor(b, a % b) }
+}
