@@ -1,5 +1,7 @@
 //! Helpers of the text, printed where they are used. They compile as CUDA and, with the simulator's header, as C++.
 
+mod sort;
+
 /// A piece of the text that other pieces may need.
 pub(crate) struct Helper {
     /// Its name, as the text calls it; or of the family it defines.
@@ -13,20 +15,19 @@ pub(crate) fn text(used: &[&'static str]) -> String {
     let mut wanted: Vec<&str> = used.to_vec();
     let mut at = 0;
     while at < wanted.len() {
-        let needs = HELPERS.iter().filter(|helper| helper.name == wanted[at]).flat_map(|helper| helper.needs);
+        let needs = helpers().filter(|helper| helper.name == wanted[at]).flat_map(|helper| helper.needs);
         let new: Vec<&str> = needs.filter(|need| !wanted.contains(need)).copied().collect();
         wanted.extend(new);
         at += 1;
     }
-    HELPERS
-        .iter()
-        .filter(|helper| wanted.contains(&helper.name))
-        .map(|helper| helper.text)
-        .collect::<Vec<_>>()
-        .join("\n")
+    helpers().filter(|helper| wanted.contains(&helper.name)).map(|helper| helper.text).collect::<Vec<_>>().join("\n")
 }
 
 /// Every helper; each stands behind those it needs.
+fn helpers() -> impl Iterator<Item = &'static Helper> {
+    HELPERS.iter().chain(sort::HELPERS)
+}
+
 const HELPERS: &[Helper] = &[
     Helper {
         name: "RX_INFINITY",

@@ -11,6 +11,8 @@ mod fallback;
 mod gemm;
 mod gemv;
 mod rows;
+mod scan;
+mod sort;
 mod stages;
 mod transpose;
 
@@ -34,11 +36,13 @@ pub struct Rule {
 /// Every rule, in the order in which they are asked.
 pub const RULES: &[Rule] = &[
     attention::RULE,
+    sort::RULE,
     gemv::RULE,
     gemm::RULE,
     rows::split::RULE,
     rows::RULE,
     rows::COLUMNS,
+    scan::RULE,
     transpose::RULE,
     elementwise::RULE,
     fallback::RULE,

@@ -12,7 +12,10 @@ mod nvrtc;
 mod operators;
 mod products;
 mod rows;
+mod scans;
+mod script;
 mod simulated;
+mod sorts;
 mod templates;
 mod written;
 

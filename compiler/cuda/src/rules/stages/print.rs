@@ -5,6 +5,7 @@
 //! computed again.
 
 mod join;
+pub(in crate::rules) mod scan;
 
 use super::lanes::{Held, Lanes};
 use super::{Kind, Read, Stage, Stages, Target};
