@@ -14,6 +14,7 @@ mod rows;
 mod scan;
 mod sort;
 mod stages;
+mod threads;
 mod transpose;
 
 use crate::printer::Kernel;
@@ -35,6 +36,7 @@ pub struct Rule {
 
 /// Every rule, in the order in which they are asked.
 pub const RULES: &[Rule] = &[
+    threads::RULE,
     attention::RULE,
     sort::RULE,
     gemv::RULE,

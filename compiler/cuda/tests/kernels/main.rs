@@ -13,6 +13,7 @@ mod operators;
 mod products;
 mod rows;
 mod scans;
+mod scheduled;
 mod script;
 mod simulated;
 mod sorts;

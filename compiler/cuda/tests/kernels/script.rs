@@ -9,8 +9,12 @@ const HEAD: &str = "from tvm.script import ir as I\nfrom tvm.script import tirx 
 
 /// The prim_funcs of a text, in order.
 pub fn read(text: &str) -> Vec<PrimFunc> {
-    let text = format!("{HEAD}{text}");
-    let document = Document::new(&text, FileKind::Python);
+    read_module(&format!("{HEAD}{text}"))
+}
+
+/// The prim_funcs of a text that says what it imports.
+pub fn read_module(text: &str) -> Vec<PrimFunc> {
+    let document = Document::new(text, FileKind::Python);
     let mut context = FileContext::default();
     for item in document.items() {
         match item.kind {

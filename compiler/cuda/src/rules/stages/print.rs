@@ -7,6 +7,8 @@
 mod join;
 pub(in crate::rules) mod scan;
 
+pub(in crate::rules) use join::begin;
+
 use super::lanes::{Held, Lanes};
 use super::{Kind, Read, Stage, Stages, Target};
 use crate::printer::expr::{Bound, PRODUCT, RELATION, SUM};
