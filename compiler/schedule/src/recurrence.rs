@@ -106,9 +106,9 @@ impl Reader<'_> {
             }
             _ => false,
         };
-        let own = match () {
-            () if is_before(self, left) => right,
-            () if is_before(self, right) => left,
+        let (before, own) = match () {
+            () if is_before(self, left) => (left, right),
+            () if is_before(self, right) => (right, left),
             () => return Ok(None),
         };
         if !is_associative(*op, own.dtype()) {
@@ -124,6 +124,9 @@ impl Reader<'_> {
         }
         let (value, carried) = match first {
             None => {
+                if is_checked(before) {
+                    return Err(Declined("there may be no element before the first"));
+                }
                 let minus_one = Expr::Int { value: -1, dtype: self.func.var(along.var).dtype };
                 (own.as_ref().clone(), Some(indices.iter().map(|index| put(index, along.var, &minus_one)).collect()))
             }
@@ -241,6 +244,13 @@ impl Reader<'_> {
 
 fn put(expr: &Expr, var: VarId, value: &Expr) -> Expr {
     substitute(expr, &|one| (one == var).then(|| value.clone()))
+}
+
+/// Whether an index in it is not proved in range.
+fn is_checked(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part, Expr::Checked { .. }));
+    found
 }
 
 /// Whether an index is a variable alone.

@@ -9,6 +9,7 @@
 mod barriers;
 mod compact;
 mod kernel;
+mod races;
 mod together;
 mod tree;
 

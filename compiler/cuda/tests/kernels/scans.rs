@@ -204,6 +204,8 @@ fn what_must_stay_in_order_is_declined() {
             "others than the one before",
         ),
         ("T.if_then_else(vk < 2, x[vi, vk], out[vi, vk - 2] + x[vi, vk])", "no element is made of the one before"),
+        // The first one has none before it: an index out of range.
+        ("out[vi, vk - 1] + x[vi, vk]", "there may be no element before the first"),
     ];
     for (value, why) in bodies {
         let case = Case::new(value, of(value), &[&[4, 40], &[4, 40]]).within(1e-4);

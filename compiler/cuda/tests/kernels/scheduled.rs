@@ -256,6 +256,12 @@ fn what_threads_cannot_do_is_declined() {
             sum("T.thread_binding(2, thread=\"threadIdx.w\")", "k * 32 + t"),
             "a loop is bound to a thread of another kind",
         ),
+        // Serially it is a sum.
+        (
+            "for t in T.thread_binding(64, thread=\"threadIdx.x\"):\n    out[0] = T.if_then_else(t == 0, x[t], out[0] + x[t])"
+                .to_owned(),
+            "threads would write one element, each something else",
+        ),
     ] {
         let case = Case::new(why, script::function(&format!("own({params})"), &body), &[&[64], &[1]]).within(1e-5);
         let source = crate::source(std::slice::from_ref(&case));

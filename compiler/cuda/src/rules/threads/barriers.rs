@@ -97,6 +97,13 @@ impl Placer<'_> {
                 Ok(Node::Seq(placed.collect::<Result<_, _>>()?))
             }
             Node::For { var, start, extent, body } => {
+                let mut all = Effects::default();
+                gather(&body, &mut all);
+                // One barrier in front of the loop instead of one in each round.
+                let in_front = before.meets(&all.retain(&self.ordered));
+                if in_front {
+                    *before = Effects::default();
+                }
                 let mut around = before.clone();
                 self.node((*body).clone(), &mut around)?;
                 around.add(before);
@@ -113,7 +120,8 @@ impl Placer<'_> {
                     ));
                 }
                 before.add(&inside);
-                Ok(Node::For { var, start, extent, body })
+                let node = Node::For { var, start, extent, body };
+                Ok(if in_front { Node::Seq(vec![Node::Barrier, node]) } else { node })
             }
             Node::Barrier => {
                 *before = Effects::default();

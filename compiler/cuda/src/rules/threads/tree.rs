@@ -130,6 +130,7 @@ impl Builder<'_> {
         if crossing {
             return Err(Declined::because("threads sum up in a form that has no words"));
         }
+        super::races::check(self.func, self.launch, (&place.bound, &place.guards), &plain)?;
         let mut guards = place.guards.clone();
         guards.extend(self.first_of_others(&stores_of(&plain), place)?);
         Ok(Node::Leaf(match all(guards) {
