@@ -30,8 +30,8 @@ extern "C" __global__ void __launch_bounds__(128) scheduled_kernel(const float* 
     if (threadIdx_x == 0) {
         T_multiply_red_shared[0] = T_multiply_red_shared_1;
     }
+    __syncthreads();
     for (long long ax0_ax1_fused_0 = 0; ax0_ax1_fused_0 < 2; ++ax0_ax1_fused_0) {
-        __syncthreads();
         if (ax0_ax1_fused_0 * 128 + threadIdx_x < 200) {
             T_cast[blockIdx_x * 200 + ax0_ax1_fused_0 * 128 + threadIdx_x] = rsqrtf(T_multiply_red_shared[0] / 200.0f + 1e-5f) * x[blockIdx_x * 200 + ax0_ax1_fused_0 * 128 + threadIdx_x] * g[ax0_ax1_fused_0 * 128 + threadIdx_x];
         }
