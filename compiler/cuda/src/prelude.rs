@@ -1,6 +1,7 @@
 //! Helpers of the text, printed where they are used. They compile as CUDA and, with the simulator's header, as C++.
 
 mod hopper;
+mod sort;
 
 /// A piece of the text that other pieces may need.
 pub(crate) struct Helper {
@@ -25,7 +26,7 @@ pub(crate) fn text(used: &[&'static str]) -> String {
 
 /// Every helper; each stands behind those it needs.
 fn helpers() -> impl Iterator<Item = &'static Helper> {
-    HELPERS.iter().chain(hopper::HELPERS.iter().copied().flatten())
+    HELPERS.iter().chain(hopper::HELPERS.iter().copied().flatten()).chain(sort::HELPERS)
 }
 
 /// What every architecture has.

@@ -11,7 +11,10 @@ mod fallback;
 mod gemm;
 mod gemv;
 mod rows;
+mod scan;
+mod sort;
 mod stages;
+mod threads;
 mod transpose;
 mod window;
 
@@ -34,13 +37,16 @@ pub struct Rule {
 
 /// Every rule, in the order in which they are asked.
 pub const RULES: &[Rule] = &[
+    threads::RULE,
     attention::RULE,
     window::RULE,
+    sort::RULE,
     gemv::RULE,
     gemm::RULE,
     rows::split::RULE,
     rows::RULE,
     rows::COLUMNS,
+    scan::RULE,
     transpose::RULE,
     elementwise::RULE,
     fallback::RULE,

@@ -33,20 +33,31 @@ impl Element {
                 }
             };
             match sum {
-                Some((base, strides)) => {
-                    element.base = &element.base + &base;
-                    for (var, stride) in strides {
-                        let before = element.stride(var);
-                        element.strides.insert(var, &before + &stride);
-                    }
-                }
+                Some(sum) => element.add(sum),
                 None if scope.is_expressible(&stride) => element.opaque.push((index.clone(), stride)),
                 None => return None,
             }
         }
+        // The digits of a number, each on an axis of its own, may be that number.
+        if !element.opaque.is_empty()
+            && !indices.iter().any(has_access)
+            && let Some(flat) = flat(func, buffer, indices).map(|flat| scope.dim(&flat))
+            && let Some(sum) = linear(scope, loops, flat)
+        {
+            element = Element { buffer, opaque: Vec::new(), base: Dim::constant(0), strides: FxHashMap::default() };
+            element.add(sum);
+        }
         element.strides.retain(|_, stride| stride.as_constant() != Some(0));
         let written_down = !element.base.is_error() && element.strides.values().all(|stride| !stride.is_error());
         written_down.then_some(element)
+    }
+
+    fn add(&mut self, (base, strides): (Dim, FxHashMap<VarId, Dim>)) {
+        self.base = &self.base + &base;
+        for (var, stride) in strides {
+            let before = self.stride(var);
+            self.strides.insert(var, &before + &stride);
+        }
     }
 
     /// Elements from one value of a loop to the next, where the loop occurs in no opaque index.
@@ -149,6 +160,14 @@ pub fn join(loops: &mut Vec<(VarId, Dim)>, elements: &mut [&mut Element], is_use
         loops.remove(at - 1);
         at = at.max(2) - 1;
     }
+}
+
+/// The number of an element in a dense, row-major buffer.
+fn flat(func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Expr> {
+    let wide = |expr: &Expr| expr.clone().cast(DType::INT64);
+    let next = |all: Expr, (index, extent): (&Expr, &Expr)| all * wide(extent) + wide(index);
+    let (first, rest) = indices.split_first()?;
+    Some(rest.iter().zip(func.buffer(buffer).shape.get(1..)?).fold(wide(first), next))
 }
 
 /// Elements between neighbours along each axis of a dense, row-major buffer.

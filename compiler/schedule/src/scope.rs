@@ -247,11 +247,21 @@ impl Scope {
                 let op = if holds { *op } else { negated(*op) };
                 match op {
                     CompareOp::Eq => vec![&a - &b, &b - &a],
-                    CompareOp::Ne => Vec::new(),
+                    CompareOp::Ne => self.apart(&a - &b),
                     op => vec![not_negative_when(op, &a, &b)],
                 }
             }
             _ => Vec::new(),
+        }
+    }
+
+    /// Dims that are not negative where this one is not 0.
+    fn apart(&mut self, distance: Dim) -> Vec<Dim> {
+        let one = Dim::constant(1);
+        match () {
+            () if self.not_negative(&distance) => vec![&distance - &one],
+            () if self.not_negative(&-&distance) => vec![&-&distance - &one],
+            () => Vec::new(),
         }
     }
 

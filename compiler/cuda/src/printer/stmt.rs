@@ -5,7 +5,7 @@ use crate::accumulate::{Reduction, reduction};
 use crate::source::{Argument, Check, MOST_ROUNDS, Temporary};
 use crate::statements::is_renaming;
 use rx_base::DType;
-use rx_tir::{BinaryOp, Block, BufferId, Expr, Intrinsic, IterKind, Site, Stmt, VarId};
+use rx_tir::{BinaryOp, Block, BufferId, Expr, Intrinsic, IterKind, LoopKind, Site, Stmt, VarId};
 
 /// Bytes of a buffer that lies in a thread's own memory, at most.
 const LOCAL_BYTES: i64 = 16 << 10;
@@ -17,7 +17,10 @@ impl Kernel<'_> {
         }
         match stmt {
             Stmt::Seq(statements) => statements.iter().try_for_each(|one| self.stmt(one)),
-            Stmt::For { var, start, extent, body, .. } => {
+            Stmt::For { var, start, extent, kind, body } => {
+                if *kind == LoopKind::Unrolled && extent.as_int().is_some() {
+                    self.line("#pragma unroll");
+                }
                 self.open_loop(*var, start, extent)?;
                 self.stmt(body)?;
                 self.close();
@@ -105,7 +108,7 @@ impl Kernel<'_> {
     }
 
     /// The head of a loop. What the body might change is evaluated once, before.
-    fn open_loop(&mut self, var: VarId, start: &Expr, extent: &Expr) -> Result<(), String> {
+    pub(crate) fn open_loop(&mut self, var: VarId, start: &Expr, extent: &Expr) -> Result<(), String> {
         let dtype = self.func.var(var).dtype;
         let ctype = self.ctype(dtype)?;
         let natural = self.is_natural(start);

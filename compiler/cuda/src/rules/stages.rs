@@ -33,6 +33,8 @@ pub(super) enum Kind {
     Row,
     /// One of the row: `combine(init, value of every element)`.
     Reduction { combine: BinaryOp, init: Expr },
+    /// One of each element: `combine(carried, values of all elements up to it)`. It is stored by a stage of its own.
+    Scan { combine: BinaryOp, carried: Option<Carried> },
 }
 
 /// A statement's part in a kernel.
@@ -69,6 +71,13 @@ pub(super) struct Read {
     pub(super) var: VarId,
     /// Whether it is one of the row's elements, not the same for all of them.
     pub(super) is_of_columns: bool,
+}
+
+/// The element of a row that a scan goes on from.
+#[derive(Clone, Debug)]
+pub(super) struct Carried {
+    pub(super) element: Element,
+    pub(super) index: Expr,
 }
 
 /// Stages over shared loops.

@@ -19,7 +19,8 @@ impl Table {
             if choice.rule == "fallback" {
                 // The reason of the rule that would fit best comes last.
                 let reason = choice.declined.last().map_or(String::new(), |(rule, why)| format!("{rule}: {why}"));
-                let reason = match choice.declined.iter().find(|(_, why)| why != "nothing is reduced") {
+                let fits = |(rule, why): &&(&str, String)| *rule != "threads" && why != "nothing is reduced";
+                let reason = match choice.declined.iter().find(fits) {
                     Some((rule, why)) if reason.ends_with("it is a reduction") => format!("{rule}: {why}"),
                     _ => reason,
                 };

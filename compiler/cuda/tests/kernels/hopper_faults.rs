@@ -2,8 +2,8 @@
 //! happens there as late as it may, and where a matrix lies is read from its descriptor.
 
 use crate::case::Case;
-use crate::hopper::hopper;
 use crate::convolutions::large as large_convolution;
+use crate::hopper::hopper;
 use crate::products::product;
 use rx_base::DType;
 use rx_cuda::simulator::{Call, Options, Order, Simulator, SimulatorError};

@@ -181,7 +181,7 @@ fn root() -> PathBuf {
 }
 
 /// Compares a text with a file, or writes it where `RX_WRITE` asks for that.
-fn is_written(path: &Path, text: &str) {
+fn is_file(path: &Path, text: &str) {
     if std::env::var_os("RX_WRITE").is_some() {
         std::fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
@@ -205,7 +205,7 @@ fn templates_fit_registers_and_the_table_says_what_they_need() {
     let known = std::fs::read_to_string(&path).unwrap_or_default();
     // Another compiler gives out other registers.
     if std::env::var_os("RX_WRITE").is_some() || known.contains(&format!("NVRTC {major}.{minor}.")) {
-        is_written(&path, &text);
+        is_file(&path, &text);
     }
 }
 
@@ -229,7 +229,7 @@ fn the_text_of_a_product_reads_like_this() {
 fn reads_like(name: &str, template: &Template) {
     let source = rx_cuda::listing(&[&template.case.func], &template.target);
     let text = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));
-    is_written(&root().join(format!("compiler/cuda/tests/kernels/golden/{name}.cu")), text);
+    is_written(name, text);
 }
 
 #[test]
@@ -242,4 +242,9 @@ fn the_text_of_windows_reads_like_this() {
             _ => {}
         }
     }
+}
+
+/// Compares a kernel's text with the one that is kept, or writes it where `RX_WRITE` asks for that.
+pub fn is_written(name: &str, text: &str) {
+    is_file(&root().join(format!("compiler/cuda/tests/kernels/golden/{name}.cu")), text);
 }

@@ -1,17 +1,18 @@
 //! Statements as stages.
 
-use super::{Axis, Kind, Read, Stage, Stages, Target, has_threads};
+mod unify;
+
+use super::{Axis, Carried, Kind, Read, Stage, Stages, Target, has_threads};
 use crate::accumulate::starts_once;
 use crate::parallel::is_known;
 use crate::rules::{Declined, Task};
-use rustc_hash::FxHashMap;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_schedule::place::join;
 use rx_schedule::scope::Scope;
-use rx_schedule::{Element, Loop};
-use rx_tir::rewrite::substitute;
+use rx_schedule::{Element, Loop, Recurrence};
 use rx_tir::{BinaryOp, BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
+use unify::unified;
 
 /// Which stages are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(in crate::rules) enum Form {
     Rows,
     /// Values of elements alone: all axes are columns.
     Elements,
+    /// One scan along the column of rows, and what is computed of elements before and behind.
+    Scan,
 }
 
 /// The stages that the front of a task is, and how many statements they are: at most `most`.
@@ -28,7 +31,7 @@ pub(in crate::rules) enum Form {
 /// Where the first statement is none, or the first reduction comes behind something else.
 pub(in crate::rules) fn gather(task: &Task<'_>, form: Form, most: usize) -> Result<(Stages, usize), Declined> {
     let (lead, shared) = leading(task, form)?;
-    let statements = unified(task, lead, &shared)?;
+    let statements = unified(task, lead, &shared, form)?;
     let mut builder = Builder::new(task, &shared);
     let mut taken = 0;
     if most <= lead {
@@ -55,6 +58,8 @@ struct Part {
     reduction: Option<(BinaryOp, Expr)>,
     /// What its value is, once its loops are shared ones.
     kind: Kind,
+    /// Of a scan, the indices of the element that it goes on from.
+    carried: Option<Vec<Expr>>,
     buffer: BufferId,
     indices: Vec<Expr>,
     value: Expr,
@@ -74,7 +79,7 @@ impl Shared {
 
 /// The statement that decides about rows and columns.
 fn leading(task: &Task<'_>, form: Form) -> Result<(usize, Shared), Declined> {
-    let first = parts(task, 0)?;
+    let first = parts(task, 0, form)?;
     if form == Form::Elements {
         let part = first.into_iter().next().ok_or_else(|| Declined::because("it does nothing"))?;
         if part.reduction.is_some() {
@@ -86,18 +91,48 @@ fn leading(task: &Task<'_>, form: Form) -> Result<(usize, Shared), Declined> {
         return Ok((0, Shared { rows: Vec::new(), columns: part.loops }));
     }
     for at in 0..task.statements.len() {
-        let found = parts(task, at)?;
+        let found = parts(task, at, form)?;
         let [part] = &found[..] else { continue };
-        if part.reduction.is_some() {
-            let (columns, rows) = part.loops.iter().cloned().partition(|one| one.kind == IterKind::Reduce);
+        if part.reduction.is_some() && form == Form::Scan {
+            break;
+        }
+        if part.goes_along_columns() {
+            let (columns, rows) = part.loops.iter().cloned().partition(|one| one.kind != IterKind::Spatial);
             return Ok((at, Shared { rows, columns }));
         }
     }
-    Err(Declined::because("nothing is reduced"))
+    Err(Declined::because(if form == Form::Scan { "nothing is scanned" } else { "nothing is reduced" }))
+}
+
+impl Part {
+    /// Whether its loops say themselves which are of rows.
+    fn goes_along_columns(&self) -> bool {
+        matches!(self.kind, Kind::Reduction { .. } | Kind::Scan { .. })
+    }
+}
+
+/// A nest that is a recurrence; nothing where it is none.
+fn scan(task: &Task<'_>, nest: &rx_schedule::Nest) -> Result<Option<Part>, Declined> {
+    let is_spatial = nest.loops.iter().all(|one| one.kind == IterKind::Spatial);
+    let found = match Recurrence::of(nest, task.func) {
+        Ok(found) => found,
+        Err(_) if is_spatial => return Ok(None),
+        Err(why) => return Err(why.into()),
+    };
+    let kind = |one: &Loop| if one.var == found.along { IterKind::Ordered } else { IterKind::Spatial };
+    Ok(Some(Part {
+        loops: nest.loops.iter().map(|one| Loop { kind: kind(one), ..one.clone() }).collect(),
+        kind: Kind::Scan { combine: found.combine, carried: None },
+        carried: found.carried,
+        reduction: None,
+        buffer: found.buffer,
+        indices: found.indices,
+        value: found.value,
+    }))
 }
 
 /// The stores of a statement, in order.
-fn parts(task: &Task<'_>, at: usize) -> Result<Vec<Part>, Declined> {
+fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>, Declined> {
     let nest = task.nest(at)?;
     if has_threads(task, at) {
         return Err(Declined::because("it says itself what its threads are"));
@@ -108,6 +143,11 @@ fn parts(task: &Task<'_>, at: usize) -> Result<Vec<Part>, Declined> {
     }
     if !nest.loops.iter().all(|one| is_known(&one.extent, &uniform)) {
         return Err(Declined::because("the length of a loop is computed in the kernel"));
+    }
+    if form == Form::Scan
+        && let Some(scan) = scan(task, &nest)?
+    {
+        return Ok(vec![scan]);
     }
     if nest.init.is_some() {
         let reduction = nest.reduction().ok_or_else(|| Declined::because("it is no reduction of one element"))?;
@@ -122,6 +162,7 @@ fn parts(task: &Task<'_>, at: usize) -> Result<Vec<Part>, Declined> {
             loops: nest.loops,
             kind: Kind::Reduction { combine: reduction.combine, init: init.clone() },
             reduction: Some((reduction.combine, init)),
+            carried: None,
             buffer: reduction.buffer,
             indices: reduction.indices,
             value: reduction.value,
@@ -139,6 +180,7 @@ fn parts(task: &Task<'_>, at: usize) -> Result<Vec<Part>, Declined> {
             loops: nest.loops.clone(),
             reduction: None,
             kind: Kind::Element,
+            carried: None,
             buffer: *buffer,
             indices: indices.clone(),
             value: value.clone(),
@@ -181,105 +223,18 @@ pub(in crate::rules) fn identity(combine: BinaryOp, dtype: DType) -> Option<Expr
     })
 }
 
-/// The statements from the first with their loops replaced by the shared ones, as many as have such.
-fn unified(task: &Task<'_>, lead: usize, shared: &Shared) -> Result<Vec<Vec<Part>>, Declined> {
-    let mut unifier = Unifier { scope: Scope::new(task.func), func: task.func, shared, known: Vec::new() };
-    let others = || Declined::because("what stands before the reduction has other loops");
-    let of = |unifier: &mut Unifier<'_>, at: usize| -> Option<Vec<Part>> {
-        let parts = parts(task, at).ok()?;
-        parts.into_iter().map(|part| unifier.part(part)).collect()
+/// What combining with it changes nothing, of what [`Recurrence`] combines.
+pub(in crate::rules) fn neutral(combine: BinaryOp, dtype: DType) -> Option<Expr> {
+    let is_signed = dtype.code == rx_base::dtype::TypeCode::Int;
+    let bits = u32::from(dtype.bits).clamp(1, 64);
+    let value = match (combine, is_signed) {
+        (BinaryOp::Min, true) => i64::MAX >> (64 - bits),
+        (BinaryOp::Min | BinaryOp::BitAnd, false) if !dtype.is_bool() => (u64::MAX >> (64 - bits)).cast_signed(),
+        (BinaryOp::Max, true) => i64::MIN >> (64 - bits),
+        (BinaryOp::Max, false) => 0,
+        _ => return identity(combine, dtype),
     };
-    let mut statements = vec![of(&mut unifier, lead).ok_or_else(others)?];
-    for at in (0..lead).rev() {
-        statements.insert(0, of(&mut unifier, at).ok_or_else(others)?);
-    }
-    for at in lead + 1..task.statements.len() {
-        match of(&mut unifier, at) {
-            Some(parts) => statements.push(parts),
-            None => break,
-        }
-    }
-    Ok(statements)
-}
-
-struct Unifier<'f> {
-    scope: Scope,
-    func: &'f PrimFunc,
-    shared: &'f Shared,
-    /// Accesses over shared loops.
-    known: Vec<(BufferId, Vec<Expr>)>,
-}
-
-impl Unifier<'_> {
-    /// The part over shared loops. Which of its loops is which of them is seen from elements that others access, too; those
-    /// that are left are in order.
-    fn part(&mut self, mut part: Part) -> Option<Part> {
-        let all = self.shared.all();
-        let of_rows = self.shared.rows.len();
-        let mut names: FxHashMap<VarId, usize> = FxHashMap::default();
-        for (buffer, indices) in accesses(&part) {
-            let known: Vec<Vec<Expr>> =
-                self.known.iter().filter(|(one, _)| *one == buffer).map(|(_, indices)| indices.clone()).collect();
-            for (index, known) in known.iter().flat_map(|known| indices.iter().zip(known)) {
-                let (Expr::Var { var, .. }, Expr::Var { var: shared, .. }) = (index, known) else { continue };
-                let Some(own) = part.loops.iter().find(|one| one.var == *var) else { continue };
-                let Some(at) = all.iter().position(|one| one.var == *shared) else { continue };
-                let is_free = !names.contains_key(var) && !names.values().any(|taken| *taken == at);
-                if is_free && self.fits(own, at, of_rows, part.reduction.is_some()) && self.is_as_long(own, &all[at]) {
-                    names.insert(*var, at);
-                }
-            }
-        }
-        for own in &part.loops {
-            if names.contains_key(&own.var) {
-                continue;
-            }
-            let free = (0..all.len()).find(|at| {
-                !names.values().any(|taken| taken == at)
-                    && self.fits(own, *at, of_rows, part.reduction.is_some())
-                    && self.is_as_long(own, &all[*at])
-            });
-            names.insert(own.var, free?);
-        }
-        let rows = (0..of_rows).all(|at| names.values().any(|taken| *taken == at));
-        let columns = names.values().filter(|at| **at >= of_rows).count();
-        match columns {
-            _ if !rows => return None,
-            columns if columns == self.shared.columns.len() => {}
-            0 if part.reduction.is_none() => part.kind = Kind::Row,
-            _ => return None,
-        }
-        let func = self.func;
-        let value_of = |var: VarId| names.get(&var).map(|at| func.var_expr(all[*at].var).cast(func.var(var).dtype));
-        part.value = substitute(&part.value, &value_of);
-        part.indices = part.indices.iter().map(|index| substitute(index, &value_of)).collect();
-        part.reduction = part.reduction.map(|(combine, init)| (combine, substitute(&init, &value_of)));
-        if let Some((combine, init)) = &part.reduction {
-            part.kind = Kind::Reduction { combine: *combine, init: init.clone() };
-        }
-        self.known.extend(accesses(&part));
-        Some(part)
-    }
-
-    /// Whether a loop may be the shared one of a number: a reduction's are for what that is for.
-    fn fits(&self, own: &Loop, at: usize, of_rows: usize, is_reduction: bool) -> bool {
-        !is_reduction || (at >= of_rows) == (own.kind == IterKind::Reduce)
-    }
-
-    fn is_as_long(&mut self, own: &Loop, shared: &Loop) -> bool {
-        own.extent == shared.extent || self.scope.dim(&own.extent) == self.scope.dim(&shared.extent)
-    }
-}
-
-/// What a part stores to and reads.
-fn accesses(part: &Part) -> Vec<(BufferId, Vec<Expr>)> {
-    let mut accesses = vec![(part.buffer, part.indices.clone())];
-    part.value.walk(&mut |expr| {
-        if let Expr::Load { buffer, indices, .. } = expr {
-            accesses.push((*buffer, indices.clone()));
-        }
-    });
-    accesses
+    Some(Expr::Int { value, dtype })
 }
 
 /// Stages on their way.
@@ -325,6 +280,14 @@ impl<'f> Builder<'f> {
     }
 
     fn add(&mut self, part: &Part, form: Form) -> Result<(), Declined> {
+        if form == Form::Scan {
+            let is_second = self.stages.iter().any(|stage| matches!(stage.kind, Kind::Scan { .. }));
+            match part.kind {
+                Kind::Element => {}
+                Kind::Scan { .. } if !is_second => {}
+                _ => return Err(Declined::because("another loop over the row follows")),
+            }
+        }
         let value = self.value(&part.value, false)?;
         let init_reads = match &part.kind {
             Kind::Reduction { init, .. } => has_load(init),
@@ -347,10 +310,25 @@ impl<'f> Builder<'f> {
             stage.target.is_stored = false;
         }
         let buffer = self.original.buffer(part.buffer);
+        let mut value = value;
+        if let Kind::Scan { combine, .. } = part.kind {
+            let carried = match &part.carried {
+                Some(indices) => Some(Carried { element: self.element(part.buffer, indices)?, index: Expr::int(0) }),
+                None => None,
+            };
+            // What is scanned is no value of memory: a stage behind it stores it.
+            let var = self.func.add_var(buffer.name, buffer.dtype);
+            let other = self.func.add_var(name("other"), buffer.dtype);
+            let target = Target { element: target.clone(), index: Expr::int(0), dtype: buffer.dtype, is_stored: false };
+            let kind = Kind::Scan { combine, carried };
+            self.stages.push(Stage { kind, target, value, var, other });
+            value = self.func.var_expr(var);
+        }
+        let kind = if matches!(part.kind, Kind::Scan { .. }) { Kind::Element } else { part.kind.clone() };
         let var = self.func.add_var(buffer.name, buffer.dtype);
         let other = self.func.add_var(name("other"), buffer.dtype);
         let target = Target { element: target, index: Expr::int(0), dtype: buffer.dtype, is_stored: true };
-        self.stages.push(Stage { kind: part.kind.clone(), target, value, var, other });
+        self.stages.push(Stage { kind, target, value, var, other });
         Ok(())
     }
 
@@ -435,7 +413,12 @@ impl<'f> Builder<'f> {
         let used: Vec<VarId> = self.loops.iter().map(|one| one.var).filter(|var| self.is_used(*var)).collect();
         let is_used = |var: VarId| used.contains(&var);
         let mut elements: Vec<&mut Element> = self.reads.iter_mut().map(|read| &mut read.element).collect();
-        elements.extend(self.stages.iter_mut().map(|stage| &mut stage.target.element));
+        for stage in &mut self.stages {
+            elements.push(&mut stage.target.element);
+            if let Kind::Scan { carried: Some(carried), .. } = &mut stage.kind {
+                elements.push(&mut carried.element);
+            }
+        }
         join(&mut rows, &mut elements, &is_used);
         join(&mut columns, &mut elements, &is_used);
         let vars: Vec<VarId> = rows.iter().chain(&columns).map(|(var, _)| *var).collect();
@@ -448,6 +431,9 @@ impl<'f> Builder<'f> {
         let mut kept: Vec<BufferId> = Vec::new();
         for stage in &mut self.stages {
             let buffer = stage.target.element.buffer;
+            if let Kind::Scan { carried: Some(carried), .. } = &mut stage.kind {
+                carried.index = carried.element.expr(&self.scope, &vars, self.original).ok_or_else(unwritable)?;
+            }
             stage.target.index = stage.target.element.expr(&self.scope, &vars, self.original).ok_or_else(unwritable)?;
             if task.is_temporary(buffer) && !task.is_used_behind(taken, buffer) {
                 stage.target.is_stored = false;

@@ -5,6 +5,9 @@
 //! computed again.
 
 mod join;
+pub(in crate::rules) mod scan;
+
+pub(in crate::rules) use join::begin;
 
 use super::lanes::{Held, Lanes};
 use super::{Kind, Read, Stage, Stages, Target};

@@ -137,7 +137,7 @@ impl Printer<'_, '_, '_> {
 }
 
 /// What each thread's part of a reduction begins with: what may be brought in any number of times.
-fn begin(combine: BinaryOp, init: &Expr, dtype: DType) -> Option<Expr> {
+pub(in crate::rules) fn begin(combine: BinaryOp, init: &Expr, dtype: DType) -> Option<Expr> {
     match combine {
         BinaryOp::Min | BinaryOp::Max | BinaryOp::And | BinaryOp::Or | BinaryOp::BitAnd | BinaryOp::BitOr => {
             Some(init.clone())

@@ -1,0 +1,192 @@
+//! Running sums and their like: each element of a row is made of the one before. A short row has some lanes of a warp, a
+//! longer one a block, which goes along it in rounds; of rows whose elements stand apart, neighbouring threads have
+//! neighbouring rows. Few long rows have several blocks each: a first kernel brings the parts' sums, and a second one scans
+//! each part from the sum of those before. Every element is read once, or twice where a row is split, and the order in which
+//! values are combined is the same in every run.
+
+mod kernel;
+
+use super::stages::gather::{Form, gather};
+use super::stages::print::scan::Scanners;
+use super::stages::{Kind, Stages};
+use super::{Declined, KernelBody, Rule, Schedule, Scratch, Task};
+use kernel::{Layout, ScanKernel, Step};
+use rx_tir::Expr;
+use std::rc::Rc;
+
+/// The rule.
+pub(super) const RULE: Rule = Rule {
+    name: "scan",
+    summary: "Running sums and products: lanes of a warp or a block go along a row; few long rows are split among blocks.",
+    take,
+};
+
+/// Rows of at most so many elements have lanes of a warp.
+const MOST_IN_WARP: i64 = 1024;
+
+/// Fewer blocks leave most of a device idle.
+const FEW_BLOCKS: i64 = 64;
+
+/// Rows of so many elements take one block long, where their elements stand together and where they stand apart.
+const LONG_ROW: (i64, i64) = (32_768, 2048);
+
+/// Elements of a part of a row, at least.
+const LEAST_PART: (i64, i64) = (4096, 256);
+
+/// Blocks that a device is kept busy with.
+const ENOUGH_BLOCKS: i64 = 512;
+
+/// Rows whose elements stand apart are dealt with side by side where there are so many neighbours.
+const SIDE_BY_SIDE: i64 = 16;
+
+/// Registers of 32 bits for a thread's values.
+const VALUES: i64 = 16;
+
+fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
+    let (stages, taken) = gather(task, Form::Scan, usize::MAX)?;
+    let scan = stages.stages.iter().position(|stage| matches!(stage.kind, Kind::Scan { .. }));
+    let scan = scan.ok_or_else(|| Declined::because("nothing is scanned"))?;
+    let plans = plans(&stages, scan);
+    let note = plans.iter().map(|plan| plan.describe()).collect::<Vec<_>>().join("; ");
+    let stages = Rc::new(stages);
+    let mut kernels: Vec<Box<dyn KernelBody>> = Vec::new();
+    let mut scratch = Vec::new();
+    for Plan { layout, scanners, condition, parts } in plans {
+        let kernel = |step| ScanKernel {
+            stages: Rc::clone(&stages),
+            scan,
+            layout: layout.clone(),
+            scanners: scanners.clone(),
+            condition: condition.clone(),
+            step,
+        };
+        let Some(parts) = parts else {
+            kernels.push(Box::new(kernel(Step::Whole)));
+            continue;
+        };
+        let value = stages.stages[scan].target.dtype;
+        let bytes = if value.is_float() { value.bytes().max(4) } else { value.bytes() }.cast_signed();
+        let bytes = parts.clone() * stages.row_count() * Expr::int(bytes);
+        let bytes = match &condition {
+            Some(condition) => Expr::select(condition.clone(), bytes, Expr::int(0)),
+            None => bytes,
+        };
+        scratch.push(Scratch { name: "parts", bytes });
+        kernels.push(Box::new(kernel(Step::Parts(parts.clone()))));
+        kernels.push(Box::new(kernel(Step::Scan(parts))));
+    }
+    Ok(Schedule { taken, kernels, scratch, note })
+}
+
+/// Threads for rows, and which rows they are for.
+struct Plan {
+    layout: Layout,
+    scanners: Scanners,
+    /// Where it does not hold, another plan's kernel does it.
+    condition: Option<Expr>,
+    /// Into how many parts a row is split.
+    parts: Option<Expr>,
+}
+
+impl Plan {
+    fn describe(&self) -> String {
+        let Scanners { chunks, width, .. } = self.scanners;
+        let threads = match self.layout {
+            Layout::Warps { lanes: 1 } => "a thread".to_owned(),
+            Layout::Warps { lanes } => format!("{lanes} lanes"),
+            Layout::Block { threads } => format!("{threads} threads"),
+            Layout::Across { parts } => format!("{parts} threads side by side with other rows'"),
+        };
+        let part = if self.parts.is_some() { "a part of a row" } else { "a row" };
+        format!("{threads} for {part}, {chunks} times {width} elements each at once")
+    }
+}
+
+/// The plans for the lengths and numbers of rows that a call may have.
+fn plans(stages: &Stages, scan: usize) -> Vec<Plan> {
+    let is_apart = is_apart(stages, scan);
+    let words = if stages.stages[scan].target.dtype.bits > 32 { 2 } else { 1 };
+    let values = VALUES / words;
+    let length = stages.row_length();
+    let (long, least) = if is_apart { (LONG_ROW.1, LEAST_PART.1) } else { (LONG_ROW.0, LEAST_PART.0) };
+    let whole = |(layout, scanners): (Layout, Scanners), condition| Plan { layout, scanners, condition, parts: None };
+    let (blocks, usual) = match is_apart {
+        true => ((stages.row_count() + Expr::int(31)).floor_div(Expr::int(32)), across(stages, values)),
+        false => (stages.row_count(), block(stages, values)),
+    };
+    // Neither is known to be otherwise.
+    let is_long = length.as_int().is_none_or(|length| length >= long);
+    let are_few = blocks.as_int().is_none_or(|blocks| blocks < FEW_BLOCKS);
+    let mut plans = Vec::new();
+    let mut others: Option<Expr> = None;
+    if is_long && are_few {
+        let some = blocks.clone().max(Expr::int(1));
+        let most = Expr::int(ENOUGH_BLOCKS).floor_div(some).max(Expr::int(1));
+        let parts = (length.clone() + Expr::int(least - 1)).floor_div(Expr::int(least)).min(most).max(Expr::int(1));
+        let condition = Expr::int(long - 1).lt(length.clone()).and(blocks.lt(Expr::int(FEW_BLOCKS)));
+        let is_always = condition.as_int().is_some();
+        let (layout, scanners) = usual.clone();
+        let condition_of = (!is_always).then(|| condition.clone());
+        plans.push(Plan { layout, scanners, condition: condition_of, parts: Some(parts) });
+        if is_always {
+            return plans;
+        }
+        others = Some(!condition);
+    }
+    let both = |condition: Expr| match &others {
+        Some(others) => others.clone().and(condition),
+        None => condition,
+    };
+    match length.as_int() {
+        _ if is_apart => plans.push(whole(usual, others)),
+        Some(length) if length <= MOST_IN_WARP => plans.push(whole(warps(stages, Some(length), values), others)),
+        Some(_) => plans.push(whole(usual, others)),
+        None => {
+            let short = length.lt(Expr::int(MOST_IN_WARP + 1));
+            plans.push(whole(warps(stages, None, values), Some(both(short.clone()))));
+            plans.push(whole(usual, Some(both(!short))));
+        }
+    }
+    plans
+}
+
+/// Whether neighbouring elements of the result belong to neighbouring rows.
+fn is_apart(stages: &Stages, scan: usize) -> bool {
+    let (Some(row), element) = (stages.rows.last(), &stages.stages[scan].target.element) else { return false };
+    let enough = row.dim.as_constant().is_none_or(|extent| extent >= SIDE_BY_SIDE);
+    enough && element.stride(row.var).as_constant() == Some(1)
+}
+
+fn warps(stages: &Stages, length: Option<i64>, values: i64) -> (Layout, Scanners) {
+    let width = stages.vector_width(false);
+    let (lanes, chunks) = match length {
+        Some(length) => {
+            let groups = length.max(1).cast_unsigned().div_ceil(width.cast_unsigned());
+            let lanes = groups.clamp(1, 32).next_power_of_two();
+            (lanes.cast_signed(), groups.div_ceil(lanes).cast_signed().min((values / width).max(1)))
+        }
+        None => (32, (values / 2 / width).max(1)),
+    };
+    (Layout::Warps { lanes }, Scanners { lanes, groups: 1, chunks, width, side: None })
+}
+
+fn block(stages: &Stages, values: i64) -> (Layout, Scanners) {
+    let width = stages.vector_width(false);
+    let threads = match stages.row_length().as_int() {
+        Some(length) => (length / VALUES).clamp(128, 512).cast_unsigned().next_power_of_two().cast_signed(),
+        None => 256,
+    };
+    let chunks = (values / width).max(1);
+    (Layout::Block { threads }, Scanners { lanes: 32, groups: threads / 32, chunks, width, side: None })
+}
+
+fn across(stages: &Stages, values: i64) -> (Layout, Scanners) {
+    let rows = stages.row_count().as_int();
+    let parts = match (rows, stages.row_length().as_int()) {
+        (Some(rows), _) if rows >= 32 * ENOUGH_BLOCKS => 1,
+        (_, Some(length)) => (length / 8).clamp(1, 16).cast_unsigned().next_power_of_two().cast_signed().min(16),
+        _ => 8,
+    };
+    let side = (parts > 1).then_some((32, "threadIdx.x"));
+    (Layout::Across { parts }, Scanners { lanes: 1, groups: parts, chunks: values / 2, width: 1, side })
+}

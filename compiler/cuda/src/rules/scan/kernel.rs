@@ -1,0 +1,285 @@
+//! The kernels of a scan.
+
+use super::super::stages::lanes::{Held, Lanes};
+use super::super::stages::print::Printer;
+use super::super::stages::print::scan::{Scan, Scanners};
+use super::super::stages::{Item, Stages};
+use crate::printer::Kernel;
+use crate::printer::expr::RELATION;
+use crate::rules::KernelBody;
+use crate::source::LaunchShape;
+use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use std::rc::Rc;
+
+/// The threads of a row.
+#[derive(Clone, Debug)]
+pub(super) enum Layout {
+    /// Some lanes of a warp, a power of two.
+    Warps { lanes: i64 },
+    /// A block.
+    Block { threads: i64 },
+    /// The threads of a block whose numbers on axis x are the same, `parts` of them; 32 rows are side by side on axis x.
+    Across { parts: i64 },
+}
+
+/// Threads of a block that has several rows.
+const SHARED_BLOCK: i64 = 128;
+
+impl Layout {
+    fn rows(&self) -> i64 {
+        match self {
+            Layout::Warps { lanes } => SHARED_BLOCK / lanes,
+            Layout::Block { .. } => 1,
+            Layout::Across { .. } => 32,
+        }
+    }
+
+    fn block(&self) -> [u32; 3] {
+        match self {
+            Layout::Warps { .. } => [SHARED_BLOCK as u32, 1, 1],
+            Layout::Block { threads } => [*threads as u32, 1, 1],
+            Layout::Across { parts } => [32, *parts as u32, 1],
+        }
+    }
+
+    fn guard(&self) -> Option<&'static str> {
+        if matches!(self, Layout::Block { .. }) { None } else { Some("is_row") }
+    }
+
+    /// What holds for one thread of the row.
+    fn leader(&self) -> &'static str {
+        match self {
+            Layout::Warps { lanes: 1 } | Layout::Across { parts: 1 } => "is_row",
+            Layout::Warps { .. } => "lane == 0 && is_row",
+            Layout::Block { .. } => "threadIdx.x == 0",
+            Layout::Across { .. } => "group == 0 && is_row",
+        }
+    }
+
+    /// Prints which row and which of its threads a thread is.
+    fn begin(&self, printer: &mut Printer<'_, '_, '_>, rows: &Expr) -> Result<(), String> {
+        let index = printer.index();
+        let at = match self {
+            Layout::Warps { lanes: 1 } => format!("({index})blockIdx.x * {SHARED_BLOCK} + threadIdx.x"),
+            Layout::Warps { lanes } => {
+                printer.kernel.line(&format!("const int lane = threadIdx.x % {lanes};"));
+                format!("({index})blockIdx.x * {} + threadIdx.x / {lanes}", self.rows())
+            }
+            Layout::Block { .. } => {
+                printer.kernel.line("const int lane = threadIdx.x % 32, group = threadIdx.x / 32;");
+                printer.kernel.line(&format!("const {index} row = blockIdx.x;"));
+                return printer.row_axes("row");
+            }
+            Layout::Across { parts } => {
+                if *parts > 1 {
+                    printer.kernel.line("const int group = threadIdx.y;");
+                }
+                format!("({index})blockIdx.x * 32 + threadIdx.x")
+            }
+        };
+        let count = printer.kernel.operand(rows, RELATION + 1)?;
+        printer.kernel.line(&format!("const {index} at = {at};"));
+        // Threads of no row go along with the last one, so that none is missing where they meet.
+        printer.kernel.line(&format!("const bool is_row = at < {count};"));
+        printer.kernel.line(&format!("const {index} row = is_row ? at : {count} - 1;"));
+        printer.row_axes("row")
+    }
+}
+
+/// What a kernel does of rows that several blocks share; the number of their parts.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    /// All of it.
+    Whole,
+    /// The value of each part.
+    Parts(Expr),
+    /// The scan of each part.
+    Scan(Expr),
+}
+
+pub(super) struct ScanKernel {
+    pub(super) stages: Rc<Stages>,
+    /// The scan's number among the stages.
+    pub(super) scan: usize,
+    pub(super) layout: Layout,
+    pub(super) scanners: Scanners,
+    /// Where it does not hold, other threads do it.
+    pub(super) condition: Option<Expr>,
+    pub(super) step: Step,
+}
+
+impl ScanKernel {
+    /// Text of the number of the thread's first element of a chunk in a round that begins at `start`.
+    fn first_of(&self, start: Option<&str>, chunk: &str) -> String {
+        let Scanners { lanes, groups, chunks, width, .. } = self.scanners;
+        let number = match (groups, chunks) {
+            (1, 1) => String::new(),
+            (1, _) => chunk.to_owned(),
+            (_, 1) => "group".to_owned(),
+            _ => format!("(group * {chunks} + {chunk})"),
+        };
+        let number = match (number.as_str(), lanes) {
+            ("", 1) => "0".to_owned(),
+            ("", _) => "lane".to_owned(),
+            (_, 1) => number,
+            _ => format!("({number} * {lanes} + lane)"),
+        };
+        let number = if width > 1 { format!("{number} * {width}") } else { number };
+        match start {
+            Some(start) => format!("{start} + {number}"),
+            None => number,
+        }
+    }
+
+    /// Whether one round is all there is.
+    fn is_one_round(&self) -> bool {
+        let length = self.stages.row_length().as_int();
+        matches!(self.step, Step::Whole) && length.is_some_and(|length| length <= self.scanners.at_once())
+    }
+
+    /// Begins the loop over rounds, unless there is one only; gives where a round begins and where the elements end.
+    fn open_rounds(&self, printer: &mut Printer<'_, '_, '_>) -> Result<(Option<&'static str>, String), String> {
+        let length = printer.kernel.operand(&self.stages.row_length(), RELATION + 1)?;
+        if self.is_one_round() {
+            return Ok((None, length));
+        }
+        let (index, step) = (printer.index(), self.scanners.at_once());
+        let (first, end) = match &self.step {
+            Step::Whole => ("0", length),
+            Step::Parts(_) | Step::Scan(_) => {
+                let all = format!("(int)gridDim.y * {step}");
+                let rounds = printer.kernel.fresh_name("rounds");
+                // Each part but the last has as many whole rounds.
+                printer.kernel.line(&format!("const {index} {rounds} = ({length} + {all} - 1) / ({all});"));
+                printer.kernel.line(&format!("const {index} first = (int)blockIdx.y * {rounds} * {step};"));
+                let last = format!("first + {rounds} * {step}");
+                printer.kernel.line(&format!("const {index} end = {last} < {length} ? {last} : {length};"));
+                ("first", "end".to_owned())
+            }
+        };
+        printer.kernel.open(&format!("for ({index} start = {first}; start < {end}; start += {step}) {{"));
+        Ok((Some("start"), end))
+    }
+
+    /// The elements of a thread, before they are scanned or behind.
+    fn elements(
+        &self,
+        printer: &mut Printer<'_, '_, '_>,
+        (stages, scan): (&[usize], Option<&Scan<'_>>),
+        (start, end): (Option<&str>, &str),
+    ) -> Result<(), String> {
+        let Scanners { chunks, width, .. } = self.scanners;
+        let is_exact = self.is_one_round() && self.stages.row_length().as_int() == Some(self.scanners.at_once());
+        let chunk = printer.open_chunks(chunks);
+        let k = printer.kernel.fresh_name("k");
+        let index = printer.index();
+        printer.kernel.line(&format!("const {index} {k} = {};", self.first_of(start, chunk)));
+        if !is_exact {
+            if let Some(scan) = scan {
+                printer.leave_out(scan, chunk, width)?;
+            }
+            printer.kernel.open(&format!("if ({k} < {end}) {{"));
+        }
+        printer.body(stages, &k, Some(chunk), width)?;
+        if !is_exact {
+            printer.kernel.close();
+        }
+        printer.close_chunks(chunks);
+        Ok(())
+    }
+}
+
+impl KernelBody for ScanKernel {
+    fn func(&self) -> Option<&PrimFunc> {
+        Some(&self.stages.func)
+    }
+
+    fn shape(&self) -> LaunchShape {
+        let rows = self.stages.row_count();
+        let blocks = match self.layout.rows() {
+            1 => rows,
+            side => (rows + Expr::int(side - 1)).floor_div(Expr::int(side)),
+        };
+        let blocks = match &self.condition {
+            Some(condition) => Expr::select(condition.clone(), blocks, Expr::int(0)),
+            None => blocks,
+        };
+        let parts = match &self.step {
+            Step::Whole => Expr::int(1),
+            Step::Parts(parts) | Step::Scan(parts) => parts.clone(),
+        };
+        LaunchShape { grid: [blocks, parts, Expr::int(1)], block: self.layout.block(), shared_bytes: 0 }
+    }
+
+    fn statements(&self) -> Vec<&Stmt> {
+        self.stages.statements.iter().collect()
+    }
+
+    fn kept(&self) -> Vec<BufferId> {
+        self.stages.kept.clone()
+    }
+
+    fn own_names(&self) -> &'static [&'static str] {
+        &["lane", "group", "at", "is_row", "row", "chunk", "v", "by", "start", "first", "end"]
+    }
+
+    fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
+        let Scanners { lanes, groups, chunks, width, .. } = self.scanners;
+        let before: Vec<usize> = (0..=self.scan).collect();
+        let behind: Vec<usize> = (self.scan + 1..self.stages.stages.len()).collect();
+        let held = match self.step {
+            Step::Parts(_) => Held { reads: Vec::new(), stages: Vec::new(), registers: 0 },
+            _ => Held::of(&self.stages, &[Item::Loop(before.clone()), Item::Loop(behind.clone())]),
+        };
+        let threads = lanes * groups;
+        let is_exact = self.is_one_round();
+        let of = Lanes { lane: "lane", threads, width, chunks, has_rest: !is_exact, is_exact, split: None };
+        let mut printer = Printer::new(kernel, &self.stages, of, self.layout.guard());
+        let parts = match &self.step {
+            Step::Whole => None,
+            Step::Parts(_) | Step::Scan(_) => {
+                let ctype = printer.kernel.ctype(self.stages.stages[self.scan].target.dtype)?;
+                Some(printer.kernel.scratch_buffer(0, "parts", ctype))
+            }
+        };
+        let rows = self.stages.row_count();
+        self.layout.begin(&mut printer, &rows)?;
+        printer.row_reads()?;
+        printer.arrays(&held)?;
+        let rows = printer.kernel.operand(&rows, crate::printer::expr::PRODUCT + 1)?;
+        let place = |part: &str| match rows.as_str() {
+            "1" => part.to_owned(),
+            rows => format!("(long long){part} * {rows} + row"),
+        };
+        let goes_on = !matches!(self.step, Step::Parts(_));
+        let scan = printer.begin_scan(self.scan, &self.scanners, goes_on)?;
+        if let (Step::Scan(_), Some(parts)) = (&self.step, &parts) {
+            let value = |part: &str| format!("{parts}[{}]", place(part));
+            printer.carry_parts(&scan, &self.scanners, (&value, "(int)blockIdx.y"))?;
+        }
+        let (start, end) = self.open_rounds(&mut printer)?;
+        let own: Vec<usize> = match self.step {
+            Step::Parts(_) => vec![self.scan],
+            _ => before.clone(),
+        };
+        self.elements(&mut printer, (&own, Some(&scan)), (start, &end))?;
+        match self.step {
+            Step::Parts(_) => printer.sum_up(&scan, &self.scanners)?,
+            _ => {
+                printer.scan(&scan, &self.scanners)?;
+                printer.fill(&before);
+                self.elements(&mut printer, (&behind, None), (start, &end))?;
+                printer.read_anew();
+            }
+        }
+        if start.is_some() {
+            printer.kernel.close();
+        }
+        if let (Step::Parts(_), Some(parts)) = (&self.step, &parts) {
+            printer.join_carries(&scan, &self.scanners)?;
+            let carry = printer.carry(&scan).to_owned();
+            printer.kernel.line(&format!("if ({}) {parts}[{}] = {carry};", self.layout.leader(), place("blockIdx.y")));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,260 @@
+//! Sorting: a statement that counts how many elements come before each, and one that stores by that count, what `sort`,
+//! `argsort` and `topk` are. The order of a row has no ties (equal keys are ordered by their places), so every way to sort
+//! gives the same, and instead of counting, rows are sorted.
+//!
+//! Keys are made unsigned integers of the same order and sorted with their places; what is stored is read again from where it
+//! stood. Rows that shared memory holds are sorted there by a bitonic network, several short ones in a block. Of a longer row
+//! each tile is, and tiles are merged by eights: the place of an element among eight sorted runs is its place in its own, and
+//! how many come before it in the others, by binary search. Where few of the first are wanted, each tile hands on those alone.
+
+mod kernel;
+
+use super::{Declined, KernelBody, Rule, Schedule, Scratch, Task};
+use crate::parallel::is_known;
+use kernel::{Problem, SortKernel, Step};
+use rx_base::DType;
+use rx_schedule::scope::Scope;
+use rx_schedule::{Nest, Ranking};
+use rx_tir::rewrite::{map_expr, map_stmt, substitute};
+use rx_tir::{BufferId, Expr, IterKind, Stmt, VarId};
+use std::rc::Rc;
+
+/// The rule.
+pub(super) const RULE: Rule = Rule {
+    name: "sort",
+    summary: "Sorts and the first of a sorted row: in shared memory, longer rows by tiles that are merged.",
+    take,
+};
+
+/// So few of the first are handed on by each tile.
+const FEW: i64 = 256;
+
+fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
+    let nest = task.nest(0)?;
+    let ranking = Ranking::of(&nest, task.func)?;
+    let stores = task.nest(1).map_err(|_| Declined::because("nothing is stored by the ranks"))?;
+    if !task.is_temporary(ranking.buffer) || task.is_used_behind(2, ranking.buffer) {
+        return Err(Declined::because("the ranks themselves are wanted"));
+    }
+    if super::stages::has_threads(task, 0) || super::stages::has_threads(task, 1) {
+        return Err(Declined::because("it says itself what its threads are"));
+    }
+    let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
+    let is_known = |extent: &Expr| is_known(extent, &uniform);
+    if !is_known(&ranking.length) || !ranking.rows.iter().all(|(_, extent)| is_known(extent)) {
+        return Err(Declined::because("the length of a loop is computed in the kernel"));
+    }
+    let (stores, taken) = Stores::of(task, &ranking, &stores)?.parts();
+    let problem = Rc::new(Problem {
+        length: ranking.length.clone().cast(DType::INT64),
+        rows: ranking.rows.iter().map(|(var, extent)| (*var, extent.clone().cast(DType::INT64))).collect(),
+        taken: taken.clone().map(|taken| taken.cast(DType::INT64)),
+        statements: task.statements.iter().take(2).map(|one| one.stmt.clone()).collect(),
+        is_wide: ranking.key.dtype().bits == 64,
+        ranking,
+        stores,
+    });
+    let few = taken.as_ref().and_then(Expr::as_int).filter(|few| (1..=FEW).contains(few));
+    Ok(schedule(&problem, few))
+}
+
+/// The kernels for rows of every length that there may be.
+fn schedule(problem: &Rc<Problem>, few: Option<i64>) -> Schedule {
+    let tile = problem.tile();
+    let length = problem.length.clone();
+    let kernel = |step, condition: Option<Expr>| -> Box<dyn KernelBody> {
+        Box::new(SortKernel { problem: Rc::clone(problem), step, condition })
+    };
+    let is_long = Expr::int(tile).lt(length.clone());
+    let (mut kernels, mut scratch) = (Vec::new(), Vec::new());
+    if is_long.as_int() != Some(1) {
+        let condition = length.as_int().is_none().then(|| !is_long.clone());
+        kernels.push(kernel(Step::Rows, condition));
+    }
+    let mut note = match problem.rows_at_once() {
+        1 => format!("a row of up to {tile} elements in shared memory"),
+        rows => format!("{rows} rows in shared memory, sorted at once"),
+    };
+    if is_long.as_int() == Some(0) {
+        return Schedule { taken: 2, kernels, scratch, note };
+    }
+    let long = |count: Expr| {
+        let bytes = problem.row_count() * count * Expr::int(problem.bytes());
+        Expr::select(is_long.clone(), bytes, Expr::int(0))
+    };
+    let condition = |condition: Expr| condition.as_int().is_none().then_some(condition);
+    if let Some(few) = few {
+        scratch.push(Scratch { name: "firsts", bytes: long(problem.tiles() * Expr::int(few)) });
+        kernels.push(kernel(Step::Tiles { keep: Some(few) }, condition(is_long.clone())));
+        kernels.push(kernel(Step::Firsts { keep: few }, condition(is_long.clone())));
+        note = format!("tiles of {tile} elements in shared memory, of each the first {few} sorted again");
+        return Schedule { taken: 2, kernels, scratch, note };
+    }
+    scratch.push(Scratch { name: "sorted", bytes: long(length.clone()) });
+    scratch.push(Scratch { name: "merged", bytes: long(length.clone()) });
+    kernels.push(kernel(Step::Tiles { keep: None }, condition(is_long.clone())));
+    let mut run = tile;
+    let mut number = 0;
+    while run < i64::from(i32::MAX) && length.as_int().is_none_or(|length| run < length) {
+        kernels.push(kernel(Step::Merge { run, number }, condition(Expr::int(run).lt(length.clone()))));
+        run *= kernel::AT_ONCE;
+        number += 1;
+    }
+    kernels.push(kernel(Step::Store, condition(is_long.clone())));
+    let merged = if length.as_int().is_some() { format!("merged {number} times") } else { "merged".to_owned() };
+    note = format!("tiles of {tile} elements in shared memory, {merged} by {}", kernel::AT_ONCE);
+    Schedule { taken: 2, kernels, scratch, note }
+}
+
+/// What is stored of an element by its rank, over the ranking's loops.
+struct Stores {
+    stmt: Stmt,
+    /// Elements of ranks from it on are not stored.
+    taken: Option<Expr>,
+}
+
+impl Stores {
+    fn parts(self) -> (Stmt, Option<Expr>) {
+        (self.stmt, self.taken)
+    }
+
+    fn of(task: &Task<'_>, ranking: &Ranking, nest: &Nest) -> Result<Stores, Declined> {
+        let other = || Declined::because("what follows does not store by the ranks");
+        if nest.init.is_some() || nest.predicate.is_some() {
+            return Err(other());
+        }
+        if !nest.loops.iter().all(|one| one.kind == IterKind::Spatial) {
+            return Err(Declined::because("its loops are not declared independent"));
+        }
+        let rank = rank_of(&nest.body, ranking.buffer).ok_or_else(other)?;
+        let named = names(task, ranking, nest, &rank).ok_or_else(other)?;
+        let body = map_stmt(&nest.body, &mut |expr| substitute(expr, &|var| named(var)));
+        let (stores, taken) = match &body {
+            Stmt::If { condition, then, otherwise: None } => match condition {
+                Expr::Compare { op: rx_tir::CompareOp::Lt, left, right }
+                    if is_rank(left, ranking.buffer) && !reads(right) =>
+                {
+                    ((**then).clone(), Some((**right).clone()))
+                }
+                _ => return Err(Declined::because("a condition is not about ranks")),
+            },
+            body => (body.clone(), None),
+        };
+        let stores: Vec<&Stmt> = match &stores {
+            Stmt::Seq(stores) => stores.iter().collect(),
+            one => vec![one],
+        };
+        let written: Vec<BufferId> = stores.iter().filter_map(|store| target(store)).collect();
+        if written.len() != stores.len() {
+            return Err(Declined::because("it does more than store elements"));
+        }
+        for store in &stores {
+            Self::check(ranking, store, &written)?;
+        }
+        let bound = taken.clone().unwrap_or(ranking.length.clone());
+        let stmt = Stmt::seq(stores.iter().map(|store| without_checks(store, ranking.buffer, &bound)));
+        Ok(Stores { stmt, taken })
+    }
+
+    /// Declines a store of which two elements may meet, or that changes what others read.
+    fn check(ranking: &Ranking, store: &Stmt, written: &[BufferId]) -> Result<(), Declined> {
+        let Stmt::Store { indices, value, .. } = store else {
+            return Err(Declined::because("it does more than store elements"));
+        };
+        let by_rank = indices.iter().filter(|index| is_rank(index, ranking.buffer)).count();
+        let is_row =
+            |var: VarId| indices.iter().any(|index| matches!(index, Expr::Var { var: own, .. } if *own == var));
+        let others = indices.iter().filter(|index| !is_rank(index, ranking.buffer));
+        let is_plain = others.clone().all(|index| !reads(index) && !index.uses(ranking.along));
+        if by_rank != 1 || !is_plain || !ranking.rows.iter().all(|(var, _)| is_row(*var)) {
+            return Err(Declined::because("two elements may be stored in one place"));
+        }
+        let mut is_changed = false;
+        for expr in indices.iter().chain([value, &ranking.key]) {
+            expr.walk(&mut |part| {
+                is_changed |= matches!(part, Expr::Load { buffer, .. } if written.contains(buffer));
+            });
+        }
+        match is_changed {
+            true => Err(Declined::because("it stores where it reads")),
+            false => Ok(()),
+        }
+    }
+}
+
+fn target(store: &Stmt) -> Option<BufferId> {
+    match store {
+        Stmt::Store { buffer, .. } => Some(*buffer),
+        _ => None,
+    }
+}
+
+/// The indices at which the statement reads the ranks, everywhere the same.
+fn rank_of(stmt: &Stmt, ranks: BufferId) -> Option<Vec<Expr>> {
+    let mut found: Option<Vec<Expr>> = None;
+    let mut is_same = true;
+    stmt.walk(&mut |part| {
+        for expr in part.expressions() {
+            expr.walk(&mut |part| match part {
+                Expr::Load { buffer, indices, .. } if *buffer == ranks => match &found {
+                    None => found = Some(indices.clone()),
+                    Some(known) => is_same &= known == indices,
+                },
+                _ => {}
+            });
+        }
+    });
+    found.filter(|_| is_same)
+}
+
+/// The ranking's variables for the loops of the stores: each is the one that stands where it stands.
+fn names(
+    task: &Task<'_>,
+    ranking: &Ranking,
+    nest: &Nest,
+    rank: &[Expr],
+) -> Option<impl Fn(VarId) -> Option<Expr> + use<>> {
+    let mut scope = Scope::new(task.func);
+    let mut pairs: Vec<(VarId, Expr)> = Vec::new();
+    for (own, known) in rank.iter().zip(&ranking.indices) {
+        match (own, known) {
+            (Expr::Var { var, dtype }, Expr::Var { var: known, .. }) => {
+                let extent = &nest.loops.iter().find(|one| one.var == *var)?.extent;
+                let same = ranking.rows.iter().find(|(var, _)| var == known).map(|(_, extent)| extent);
+                let same = same.or((*known == ranking.along).then_some(&ranking.length))?;
+                if scope.dim(extent) != scope.dim(same) || pairs.iter().any(|(one, _)| one == var) {
+                    return None;
+                }
+                pairs.push((*var, task.func.var_expr(*known).cast(*dtype)));
+            }
+            (own, known) if own.as_int().is_some() && own.as_int() == known.as_int() => {}
+            _ => return None,
+        }
+    }
+    let all = nest.loops.len() == pairs.len() && ranking.rows.len() + 1 == pairs.len();
+    all.then_some(move |var: VarId| pairs.iter().find(|(one, _)| *one == var).map(|(_, value)| value.clone()))
+}
+
+fn reads(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
+    found
+}
+
+/// Whether an expression is the element's rank.
+fn is_rank(expr: &Expr, ranks: BufferId) -> bool {
+    match expr {
+        Expr::Load { buffer, .. } => *buffer == ranks,
+        Expr::Checked { index: value, .. } | Expr::Cast { value, .. } => is_rank(value, ranks),
+        _ => false,
+    }
+}
+
+/// The statement without the checks that a rank is below what it is below anyhow.
+fn without_checks(stmt: &Stmt, ranks: BufferId, bound: &Expr) -> Stmt {
+    let mut unchecked = |part: Expr| match part {
+        Expr::Checked { index, extent, .. } if is_rank(&index, ranks) && *extent == *bound => *index,
+        part => part,
+    };
+    map_stmt(stmt, &mut |expr| map_expr(expr, &mut unchecked))
+}

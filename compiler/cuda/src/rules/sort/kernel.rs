@@ -1,0 +1,366 @@
+//! The kernels of a sort.
+
+use crate::printer::Kernel;
+use crate::printer::expr::{PRODUCT, RELATION};
+use crate::rules::KernelBody;
+use crate::source::LaunchShape;
+use rx_schedule::Ranking;
+use rx_tir::{BufferId, Expr, Stmt, VarId};
+
+/// Runs that are merged at once.
+pub(super) const AT_ONCE: i64 = 8;
+
+/// Bytes of shared memory for what is sorted at once.
+const SHARED_BYTES: i64 = 32 << 10;
+
+/// Short rows fill a block with so many elements.
+const USUAL: i64 = 1024;
+
+/// Threads of a block that sorts, at most.
+const THREADS: i64 = 512;
+
+/// Threads of a block that merges or stores.
+const PLAIN_THREADS: i64 = 256;
+
+/// What is sorted, and what is stored of it.
+pub(super) struct Problem {
+    pub(super) ranking: Ranking,
+    /// How many elements a row has; an `int64`.
+    pub(super) length: Expr,
+    /// The loops of rows with their extents, `int64`.
+    pub(super) rows: Vec<(VarId, Expr)>,
+    /// What is stored of an element, with loads of the ranks for its rank.
+    pub(super) stores: Stmt,
+    /// How many of the first are stored, where it is not all; an `int64`.
+    pub(super) taken: Option<Expr>,
+    pub(super) statements: Vec<Stmt>,
+    /// Whether keys have 64 bits.
+    pub(super) is_wide: bool,
+}
+
+impl Problem {
+    /// Bytes of a key with its place.
+    pub(super) fn bytes(&self) -> i64 {
+        if self.is_wide { 16 } else { 8 }
+    }
+
+    /// Elements that shared memory holds.
+    pub(super) fn tile(&self) -> i64 {
+        SHARED_BYTES / self.bytes()
+    }
+
+    pub(super) fn row_count(&self) -> Expr {
+        self.rows.iter().fold(Expr::int(1), |all, (_, extent)| all * extent.clone())
+    }
+
+    /// Tiles of a row.
+    pub(super) fn tiles(&self) -> Expr {
+        (self.length.clone() + Expr::int(self.tile() - 1)).floor_div(Expr::int(self.tile()))
+    }
+
+    /// The power of two that a row fills in shared memory, where its length is known.
+    fn size(&self) -> Option<i64> {
+        let length = self.length.as_int().filter(|length| *length <= self.tile())?;
+        Some(length.max(2).cast_unsigned().next_power_of_two().cast_signed())
+    }
+
+    /// Rows that a block sorts at once.
+    pub(super) fn rows_at_once(&self) -> i64 {
+        self.size().map_or(1, |size| (USUAL / size).max(1))
+    }
+
+    fn ranked(&self) -> &'static str {
+        if self.is_wide { "rx_ranked64" } else { "rx_ranked32" }
+    }
+
+    /// The key of an element that does not exist, which is behind all others.
+    fn last_key(&self) -> &'static str {
+        if self.is_wide { "~0ULL" } else { "~0U" }
+    }
+}
+
+/// What a kernel does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// Sorts rows, and stores.
+    Rows,
+    /// Sorts tiles of rows; of each so many of the first are kept.
+    Tiles { keep: Option<i64> },
+    /// Sorts what tiles kept, and stores.
+    Firsts { keep: i64 },
+    /// Merges runs of a length: the how manieth merge it is.
+    Merge { run: i64, number: usize },
+    /// Stores what was merged.
+    Store,
+}
+
+pub(super) struct SortKernel {
+    pub(super) problem: std::rc::Rc<Problem>,
+    pub(super) step: Step,
+    /// Where it does not hold, other kernels do it.
+    pub(super) condition: Option<Expr>,
+}
+
+impl KernelBody for SortKernel {
+    fn shape(&self) -> LaunchShape {
+        let problem = &self.problem;
+        let rows = problem.row_count();
+        let plain = |each: Expr| {
+            let blocks = (each + Expr::int(PLAIN_THREADS - 1)).floor_div(Expr::int(PLAIN_THREADS));
+            (rows.clone() * blocks, PLAIN_THREADS)
+        };
+        let (blocks, threads) = match self.step {
+            Step::Rows => {
+                let at_once = problem.rows_at_once();
+                let all = problem.size().map_or(2 * PLAIN_THREADS, |size| size * at_once);
+                let rows = (rows.clone() + Expr::int(at_once - 1)).floor_div(Expr::int(at_once));
+                (rows, (all / 2).clamp(32, THREADS))
+            }
+            Step::Tiles { .. } => (rows.clone() * problem.tiles(), THREADS),
+            Step::Firsts { .. } => (rows.clone(), THREADS),
+            Step::Merge { .. } => plain(problem.length.clone()),
+            Step::Store => plain(self.stored()),
+        };
+        let blocks = match &self.condition {
+            Some(condition) => Expr::select(condition.clone(), blocks, Expr::int(0)),
+            None => blocks,
+        };
+        LaunchShape { grid: [blocks, Expr::int(1), Expr::int(1)], block: [threads as u32, 1, 1], shared_bytes: 0 }
+    }
+
+    fn statements(&self) -> Vec<&Stmt> {
+        self.problem.statements.iter().collect()
+    }
+
+    fn kept(&self) -> Vec<BufferId> {
+        vec![self.problem.ranking.buffer]
+    }
+
+    fn own_names(&self) -> &'static [&'static str] {
+        &["ranked", "size", "at", "row", "tile", "i", "rank", "own", "run", "merges", "first", "from"]
+    }
+
+    fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
+        kernel.need("rx_ranked");
+        match self.step {
+            Step::Rows => self.rows(kernel),
+            Step::Tiles { keep } => self.tiles(kernel, keep),
+            Step::Firsts { keep } => self.firsts(kernel, keep),
+            Step::Merge { run, number } => self.merge(kernel, run, number),
+            Step::Store => self.store(kernel),
+        }
+    }
+}
+
+impl SortKernel {
+    /// How many of a row are stored; an `int64`.
+    fn stored(&self) -> Expr {
+        match &self.problem.taken {
+            Some(taken) => taken.clone().min(self.problem.length.clone()).max(Expr::int(0)),
+            None => self.problem.length.clone(),
+        }
+    }
+
+    fn length(&self, kernel: &mut Kernel<'_>) -> Result<String, String> {
+        kernel.operand(&self.problem.length, PRODUCT + 1)
+    }
+
+    /// Names the axes of the row called `row`.
+    fn name_row(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
+        let rows = &self.problem.rows;
+        for (at, (var, extent)) in rows.iter().enumerate() {
+            let below = rows[at + 1..].iter().fold(Expr::int(1), |all, (_, extent)| all * extent.clone());
+            let mut value = "row".to_owned();
+            if below.as_int() != Some(1) {
+                value = format!("{value} / {}", kernel.operand(&below, PRODUCT + 1)?);
+            }
+            if at > 0 {
+                value = format!("{value} % {}", kernel.operand(extent, PRODUCT + 1)?);
+            }
+            self.name(kernel, *var, &value)?;
+        }
+        Ok(())
+    }
+
+    /// A constant for a loop's variable.
+    fn name(&self, kernel: &mut Kernel<'_>, var: VarId, value: &str) -> Result<(), String> {
+        let ctype = kernel.ctype(kernel.dtype_of(var))?;
+        let name = kernel.bind(var);
+        kernel.name_var(var, &name, true);
+        kernel.line(&format!("const {ctype} {name} = {value};"));
+        Ok(())
+    }
+
+    /// Puts the key of the row's element `i` with its place where `to` says.
+    fn key(&self, kernel: &mut Kernel<'_>, to: &str) -> Result<(), String> {
+        let ranking = &self.problem.ranking;
+        self.name_row(kernel)?;
+        self.name(kernel, ranking.along, "i")?;
+        let key = kernel.assigned(&ranking.key, ranking.key.dtype())?;
+        let ctype = kernel.ctype(ranking.key.dtype())?;
+        let not = if ranking.is_descending { "~" } else { "" };
+        kernel.line(&format!("{to} = rx_rank({not}rx_sort_key(({ctype})({key})), (unsigned)i);"));
+        Ok(())
+    }
+
+    /// Stores what stands at `rank`, which `from` is.
+    fn stores(&self, kernel: &mut Kernel<'_>, from: &str) -> Result<(), String> {
+        let ranking = &self.problem.ranking;
+        self.name_row(kernel)?;
+        self.name(kernel, ranking.along, &format!("rx_place({from})"))?;
+        kernel.hold(ranking.buffer, "rank");
+        kernel.stmt(&self.problem.stores)
+    }
+
+    fn rows(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
+        let problem = &self.problem;
+        kernel.need("rx_sort");
+        let length = self.length(kernel)?;
+        let rows = kernel.operand(&problem.row_count(), RELATION + 1)?;
+        let stored = kernel.operand(&self.stored(), RELATION + 1)?;
+        let at_once = problem.rows_at_once();
+        let (size, all) = match problem.size() {
+            Some(size) => (size.to_string(), size * at_once),
+            None => ("size".to_owned(), problem.tile()),
+        };
+        kernel.line(&format!("__shared__ {} ranked[{all}];", problem.ranked()));
+        let all = match problem.size() {
+            Some(_) => all.to_string(),
+            None => {
+                kernel.line("int size = 2;");
+                kernel.line(&format!("while (size < {length}) size *= 2;"));
+                size.clone()
+            }
+        };
+        let (i, row) = match at_once {
+            1 => ("at".to_owned(), "blockIdx.x".to_owned()),
+            _ => (format!("at % {size}"), format!("(long long)blockIdx.x * {at_once} + at / {size}")),
+        };
+        let each = format!("for (int at = threadIdx.x; at < {all}; at += blockDim.x) {{");
+        kernel.line("// Keys; what is behind a row's end comes last.");
+        kernel.open(&each);
+        kernel.line(&format!("const long long row = {row};"));
+        kernel.line(&format!("const int i = {i};"));
+        kernel.line(&format!("ranked[at] = rx_rank({}, (unsigned)i);", problem.last_key()));
+        kernel.open(&format!("if (row < {rows} && i < {length}) {{"));
+        self.key(kernel, "ranked[at]")?;
+        kernel.close();
+        kernel.close();
+        kernel.line(&format!("rx_sort(ranked, {size}, {all});"));
+        kernel.open(&each);
+        kernel.line(&format!("const long long row = {row};"));
+        kernel.line(&format!("const long long rank = {i};"));
+        kernel.open(&format!("if (row < {rows} && rank < {stored}) {{"));
+        self.stores(kernel, "ranked[at]")?;
+        kernel.close();
+        kernel.close();
+        Ok(())
+    }
+
+    fn tiles(&self, kernel: &mut Kernel<'_>, keep: Option<i64>) -> Result<(), String> {
+        let problem = &self.problem;
+        kernel.need("rx_sort");
+        let to = kernel.scratch_buffer(0, if keep.is_some() { "firsts" } else { "sorted" }, problem.ranked());
+        let length = self.length(kernel)?;
+        let tiles = kernel.operand(&problem.tiles(), PRODUCT + 1)?;
+        let tile = problem.tile();
+        kernel.line(&format!("__shared__ {} ranked[{tile}];", problem.ranked()));
+        kernel.line(&format!("const long long row = blockIdx.x / {tiles}, tile = blockIdx.x % {tiles};"));
+        kernel.line("// Keys; what is behind a row's end comes last.");
+        kernel.open(&format!("for (int at = threadIdx.x; at < {tile}; at += blockDim.x) {{"));
+        kernel.line(&format!("const long long i = tile * {tile} + at;"));
+        kernel.line(&format!("ranked[at] = rx_rank({}, (unsigned)i);", problem.last_key()));
+        kernel.open(&format!("if (i < {length}) {{"));
+        self.key(kernel, "ranked[at]")?;
+        kernel.close();
+        kernel.close();
+        kernel.line(&format!("rx_sort(ranked, {tile}, {tile});"));
+        match keep {
+            Some(keep) => {
+                kernel.open(&format!("for (int at = threadIdx.x; at < {keep}; at += blockDim.x) {{"));
+                kernel.line(&format!("{to}[(row * {tiles} + tile) * {keep} + at] = ranked[at];"));
+            }
+            None => {
+                kernel.open(&format!("for (int at = threadIdx.x; at < {tile}; at += blockDim.x) {{"));
+                let place = format!("tile * {tile} + at");
+                kernel.line(&format!("if ({place} < {length}) {to}[row * {length} + {place}] = ranked[at];"));
+            }
+        }
+        kernel.close();
+        Ok(())
+    }
+
+    fn firsts(&self, kernel: &mut Kernel<'_>, keep: i64) -> Result<(), String> {
+        let problem = &self.problem;
+        kernel.need("rx_sort");
+        let from = kernel.scratch_buffer(0, "firsts", problem.ranked());
+        let tiles = kernel.operand(&problem.tiles(), PRODUCT + 1)?;
+        let stored = kernel.operand(&self.stored(), RELATION + 1)?;
+        let tile = problem.tile();
+        kernel.line(&format!("__shared__ {} ranked[{tile}];", problem.ranked()));
+        kernel.line("const long long row = blockIdx.x;");
+        kernel.line(&format!("const long long all = {tiles} * {keep};"));
+        kernel.line("// The best so far, and as many others as there is room for.");
+        kernel.open(&format!("for (long long first = 0; first < all; first += {}) {{", tile - keep));
+        kernel.open(&format!("for (int at = threadIdx.x; at < {tile}; at += blockDim.x) {{"));
+        kernel.line(&format!("const long long other = first + at - {keep};"));
+        kernel.line("const bool is_other = other >= first && other < all;");
+        // Those that do not exist are told apart by places that nothing has.
+        let none = format!("rx_rank({}, 0x80000000U + (unsigned)at)", problem.last_key());
+        kernel.line(&format!("if (is_other) ranked[at] = {from}[row * all + other];"));
+        kernel.line(&format!("else if (at >= {keep} || first == 0) ranked[at] = {none};"));
+        kernel.close();
+        kernel.line(&format!("rx_sort(ranked, {tile}, {tile});"));
+        kernel.close();
+        kernel.open(&format!("for (int at = threadIdx.x; at < {stored}; at += blockDim.x) {{"));
+        kernel.line("const long long rank = at;");
+        self.stores(kernel, "ranked[at]")?;
+        kernel.close();
+        Ok(())
+    }
+
+    /// The thread's row and place in it: `count` places, `at` among the threads of the row.
+    fn thread(&self, kernel: &mut Kernel<'_>, count: &str, at: &str) {
+        let blocks = format!("(({count} + {}) / {PLAIN_THREADS})", PLAIN_THREADS - 1);
+        kernel.line(&format!("const long long row = blockIdx.x / {blocks};"));
+        kernel.line(&format!("const long long {at} = blockIdx.x % {blocks} * {PLAIN_THREADS} + threadIdx.x;"));
+        kernel.line(&format!("if ({at} >= {count}) return;"));
+    }
+
+    fn merge(&self, kernel: &mut Kernel<'_>, run: i64, number: usize) -> Result<(), String> {
+        let problem = &self.problem;
+        kernel.need("rx_count_before");
+        let sorted = kernel.scratch_buffer(0, "sorted", problem.ranked());
+        let merged = kernel.scratch_buffer(1, "merged", problem.ranked());
+        let (from, to) = if number.is_multiple_of(2) { (sorted, merged) } else { (merged, sorted) };
+        let length = self.length(kernel)?;
+        self.thread(kernel, &length, "at");
+        kernel.line(&format!("const {0}* from = {from} + row * {length};", problem.ranked()));
+        kernel.line(&format!("const {} own = from[at];", problem.ranked()));
+        kernel.line(&format!("const long long first = at / {0} * {0};", run * AT_ONCE));
+        kernel.line(&format!("long long rank = at % {run};"));
+        kernel.line("#pragma unroll");
+        kernel.open(&format!("for (int run = 0; run < {AT_ONCE}; ++run) {{"));
+        kernel.line(&format!("const long long start = first + run * {run}LL;"));
+        kernel.line(&format!("const long long left = {length} - start, count = left < {run} ? left : {run};"));
+        kernel.line(&format!("if (start != at / {run} * {run}) rank += rx_count_before(from + start, count, own);"));
+        kernel.close();
+        kernel.line(&format!("{to}[row * {length} + first + rank] = own;"));
+        Ok(())
+    }
+
+    fn store(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
+        let problem = &self.problem;
+        let sorted = kernel.scratch_buffer(0, "sorted", problem.ranked());
+        let merged = kernel.scratch_buffer(1, "merged", problem.ranked());
+        let length = self.length(kernel)?;
+        let stored = kernel.operand(&self.stored(), PRODUCT + 1)?;
+        self.thread(kernel, &stored, "rank");
+        kernel.line("int merges = 0;");
+        let step = format!("for (long long run = {}; run < {length}; run *= {AT_ONCE}) ++merges;", problem.tile());
+        kernel.line(&step);
+        let from = format!("(merges % 2 ? {merged} : {sorted})[row * {length} + rank]");
+        kernel.line(&format!("const {} own = {from};", problem.ranked()));
+        self.stores(kernel, "own")
+    }
+}

@@ -1,0 +1,211 @@
+//! Functions that say themselves what their threads are: loops bound to `blockIdx.x`, `threadIdx.x` and so on become a
+//! kernel of that very launch.
+//!
+//! As in TVM, loops bound to one axis are one thread index, threads behind a loop's extent leave it out, buffers of the scopes
+//! `local` and `shared` are no larger than what a thread or a block touches of them, barriers stand between accesses of
+//! different threads to one buffer, and a reduction over an axis that is bound to threads is made by those threads together.
+//! (TVM: `unify_thread_binding`, `compact_buffer_region`, `thread_storage_sync`, `lower_cross_thread_reduction`.)
+
+mod barriers;
+mod compact;
+mod kernel;
+mod races;
+mod together;
+mod tree;
+
+use super::{Declined, Rule, Schedule, Task};
+use crate::parallel::is_known;
+use kernel::ThreadsKernel;
+use rx_base::name::name;
+use rx_base::{DType, Name};
+use rx_tir::{Expr, LoopKind, PrimFunc, Stmt, VarId};
+
+/// The rule.
+pub(super) const RULE: Rule = Rule {
+    name: "threads",
+    summary: "Functions whose loops are bound to blocks and threads: launched as they say.",
+    take,
+};
+
+/// Threads of a block, at most.
+const MOST_THREADS: i64 = 1024;
+
+/// Bytes of a block's shared memory with a size in the text, at most.
+const SHARED_BYTES: i64 = 48 << 10;
+
+fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
+    let first = task.statements.first().ok_or_else(|| Declined::because("there is no statement"))?;
+    let mut func = task.func.clone();
+    let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
+    let mut launch = Launch::default();
+    launch.read(&first.stmt, &uniform)?;
+    if launch.axes.is_empty() {
+        return Err(Declined::because("no loop is bound to a thread"));
+    }
+    if first.guard.is_some() {
+        return Err(Declined::because("it is done under a condition"));
+    }
+    // Loops over one block may be gone; what follows for the same threads is the same kernel.
+    let mut taken = 1;
+    if launch.blocks().next().is_none() {
+        for next in task.statements.iter().skip(1) {
+            let mut own = launch.clone();
+            let is_like =
+                next.guard.is_none() && own.read(&next.stmt, &uniform).is_ok() && own.blocks().next().is_none();
+            if !is_like || !super::stages::has_threads(task, taken) {
+                break;
+            }
+            launch = own;
+            taken += 1;
+        }
+    }
+    if launch.threads() > MOST_THREADS {
+        return Err(Declined::because("a block would have more threads than a device has"));
+    }
+    for axis in &mut launch.axes {
+        axis.var = func.add_var(name(&axis.tag.replace('.', "_")), DType::INT64);
+    }
+    let statements: Vec<Stmt> = task.statements.iter().take(taken).map(|one| one.stmt.clone()).collect();
+    let mut tree = tree::of(&mut func, &launch, &statements)?;
+    let mut buffers = compact::compact(&mut func, &launch, task.temporaries, &mut tree)?;
+    for buffer in &buffers {
+        let is_outside = task.is_used_behind(taken, buffer.id) || func.buffer_params().any(|one| one == buffer.id);
+        if is_outside {
+            return Err(Declined::because("what lies in a block's memory is wanted by others"));
+        }
+    }
+    let shared: i64 = buffers.iter().filter(|buffer| buffer.is_shared).map(|buffer| buffer.bytes).sum();
+    if shared > SHARED_BYTES {
+        return Err(Declined::because("its shared buffers are larger than the memory of a block"));
+    }
+    buffers.sort_by_key(|buffer| buffer.id);
+    let tree = barriers::place(&func, &launch, tree)?;
+    let note = format!("{} threads of a block, {shared} bytes of its shared buffers", launch.threads());
+    let kernel = ThreadsKernel { func, launch, tree, buffers, statements };
+    Ok(Schedule { note, ..Schedule::single(taken, kernel) })
+}
+
+/// A thread axis.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    /// `blockIdx.x`.
+    pub(super) tag: Name,
+    /// The variable that stands for all loops that are bound to it.
+    pub(super) var: VarId,
+    pub(super) extent: Expr,
+}
+
+/// The thread axes of a kernel.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Launch {
+    pub(super) axes: Vec<Axis>,
+}
+
+/// Which of x, y and z an axis is.
+fn place_of(tag: &str) -> Option<usize> {
+    ["x", "y", "z"].iter().position(|end| tag.ends_with(end))
+}
+
+impl Launch {
+    /// Adds the axes of a statement's loops.
+    fn read(&mut self, stmt: &Stmt, uniform: &dyn Fn(VarId) -> bool) -> Result<(), Declined> {
+        let mut problem = None;
+        stmt.walk(&mut |part| {
+            if let Stmt::For { start, extent, kind: LoopKind::ThreadBinding(tag), .. } = part
+                && let Err(why) = self.add(*tag, start, extent, uniform)
+            {
+                problem = Some(why);
+            }
+        });
+        problem.map_or(Ok(()), Err)
+    }
+
+    fn add(&mut self, tag: Name, start: &Expr, extent: &Expr, uniform: &dyn Fn(VarId) -> bool) -> Result<(), Declined> {
+        if tag.starts_with("vthread") {
+            return Ok(());
+        }
+        let is_block = tag.starts_with("blockIdx.");
+        let is_axis = (is_block || tag.starts_with("threadIdx.")) && place_of(&tag).is_some();
+        if !is_axis || start.as_int() != Some(0) {
+            return Err(Declined::because("a loop is bound to a thread of another kind"));
+        }
+        let known = self.axes.iter_mut().find(|axis| axis.tag == tag);
+        match (is_block, extent.as_int(), known) {
+            (true, _, Some(known)) if known.extent == *extent => {}
+            (true, _, Some(_)) => return Err(Declined::because("loops over blocks have several lengths")),
+            (true, _, None) if is_known(extent, uniform) => {
+                self.axes.push(Axis { tag, var: VarId(0), extent: extent.clone().cast(DType::INT64) });
+            }
+            (false, Some(extent), Some(known)) => known.extent = known.extent.clone().max(Expr::int(extent)),
+            (false, Some(extent), None) => self.axes.push(Axis { tag, var: VarId(0), extent: Expr::int(extent) }),
+            _ => return Err(Declined::because("how many threads there are is computed in the kernel")),
+        }
+        Ok(())
+    }
+
+    pub(super) fn axis(&self, tag: &str) -> Option<&Axis> {
+        self.axes.iter().find(|axis| *axis.tag == *tag)
+    }
+
+    pub(super) fn blocks(&self) -> impl Iterator<Item = &Axis> {
+        self.axes.iter().filter(|axis| axis.tag.starts_with("blockIdx"))
+    }
+
+    pub(super) fn lanes(&self) -> impl Iterator<Item = &Axis> {
+        self.axes.iter().filter(|axis| axis.tag.starts_with("threadIdx"))
+    }
+
+    /// Threads of a block.
+    pub(super) fn threads(&self) -> i64 {
+        self.sizes().into_iter().fold(1, i64::saturating_mul)
+    }
+
+    /// Threads of a block on axes x, y and z.
+    pub(super) fn sizes(&self) -> [i64; 3] {
+        let size = |end| self.lanes().find(|axis| axis.tag.ends_with(end)).and_then(|axis| axis.extent.as_int());
+        ["x", "y", "z"].map(|end| size(end).unwrap_or(1))
+    }
+
+    /// Whether an expression differs between a block's threads.
+    pub(super) fn is_of_threads(&self, expr: &Expr) -> bool {
+        self.lanes().any(|axis| expr.uses(axis.var))
+    }
+}
+
+/// A statement of a kernel, without loops over threads.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Seq(Vec<Node>),
+    For {
+        var: VarId,
+        start: Expr,
+        extent: Expr,
+        body: Box<Node>,
+    },
+    /// What a thread does by itself.
+    Leaf(Stmt),
+    /// What threads do together.
+    Reduce(Box<Together>),
+    /// All threads of a block wait for each other.
+    Barrier,
+}
+
+/// A reduction over axes that are bound to threads.
+#[derive(Clone, Debug)]
+pub(super) struct Together {
+    pub(super) nest: rx_schedule::Nest,
+    pub(super) reduction: rx_schedule::Reduction,
+    /// The axes.
+    pub(super) over: Vec<VarId>,
+    /// Threads and iterations where it does not hold bring nothing.
+    pub(super) counts: Option<Expr>,
+    /// Threads where it does not hold store nothing.
+    pub(super) stores: Option<Expr>,
+    pub(super) partial: VarId,
+    pub(super) other: VarId,
+}
+
+/// A function of these variables and buffers, to analyse a statement in.
+pub(super) fn with_body(func: &PrimFunc, body: Stmt) -> PrimFunc {
+    PrimFunc { body, ..func.clone() }
+}

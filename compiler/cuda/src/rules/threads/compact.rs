@@ -1,0 +1,359 @@
+//! Buffers of the scopes `local` and `shared`, as large as what a thread or a block touches of them between entering the loops
+//! that all its accesses have in common and leaving them (TVM: `compact_buffer_region`).
+
+use super::{Launch, Node, with_body};
+use crate::rules::Declined;
+use rustc_hash::FxHashMap;
+use rx_base::{DType, Dim};
+use rx_schedule::scope::Scope as Known;
+use rx_tir::rewrite::{map_expr, map_stmt_shallow};
+use rx_tir::{BinaryOp, BufferId, Expr, LoopKind, PrimFunc, Scope, Stmt, VarId};
+
+/// A buffer of a thread or a block.
+#[derive(Clone, Debug)]
+pub(super) struct Own {
+    pub(super) id: BufferId,
+    pub(super) is_shared: bool,
+    pub(super) bytes: i64,
+}
+
+/// Loops of up to so many iterations that choose elements of a thread's buffer are written out, so that it may lie in
+/// registers.
+const UNROLLED: i64 = 16;
+
+/// Bytes of a thread's buffer, at most.
+const LOCAL_BYTES: i64 = 16 << 10;
+
+/// An access, and the loops around it with how many values each has.
+struct Access {
+    buffer: BufferId,
+    indices: Vec<Expr>,
+    loops: Vec<(VarId, Expr)>,
+}
+
+/// Makes the buffers small, in the tree and in the function's table.
+pub(super) fn compact(
+    func: &mut PrimFunc,
+    launch: &Launch,
+    temporaries: &[BufferId],
+    tree: &mut Node,
+) -> Result<Vec<Own>, Declined> {
+    let mut accesses = Accesses { all: Vec::new(), loops: Vec::new() };
+    accesses.node(tree);
+    let mut known = Known::new(&with_body(func, Stmt::nothing()));
+    for axis in &launch.axes {
+        known.enter_loop(axis.var, DType::INT64, &Expr::int(0), &axis.extent);
+    }
+    accesses.enter(func, &mut known, tree);
+    let mut buffers: Vec<BufferId> = accesses.all.iter().map(|access| access.buffer).collect();
+    buffers.sort();
+    buffers.dedup();
+    buffers.retain(|id| !func.buffer_params().any(|one| one == *id));
+    let mut owned = Vec::new();
+    let mut bases: FxHashMap<BufferId, Vec<Dim>> = FxHashMap::default();
+    for id in buffers {
+        let scope = func.buffer(id).scope;
+        if scope == Scope::Global {
+            match temporaries.contains(&id) {
+                true => continue,
+                false => return Err(Declined::because("a thread has memory of no scope of its own")),
+            }
+        }
+        let own: Vec<&Access> = accesses.all.iter().filter(|access| access.buffer == id).collect();
+        let region = region(func, launch, &mut known, &own, scope == Scope::Shared)?;
+        let elements = region.iter().try_fold(1i64, |all, (_, extent)| all.checked_mul(*extent));
+        let bytes = elements.and_then(|all| all.checked_mul(func.buffer(id).dtype.bytes().cast_signed()));
+        let bytes = bytes.filter(|bytes| scope == Scope::Shared || *bytes <= LOCAL_BYTES);
+        let bytes = bytes.ok_or_else(|| Declined::because("a thread's buffer is larger than its memory"))?;
+        owned.push(Own { id, is_shared: scope == Scope::Shared, bytes });
+        func.buffers[id.0 as usize].shape = region.iter().map(|(_, extent)| Expr::int(*extent)).collect();
+        bases.insert(id, region.into_iter().map(|(base, _)| base).collect());
+    }
+    let mut moving = Moving { known, bases };
+    moving.node(tree);
+    let local: Vec<BufferId> = owned.iter().filter(|one| !one.is_shared).map(|one| one.id).collect();
+    unroll(tree, &local);
+    Ok(owned)
+}
+
+/// For each axis of a buffer where what is touched begins, and how long it is.
+fn region(
+    func: &PrimFunc,
+    launch: &Launch,
+    known: &mut Known,
+    accesses: &[&Access],
+    is_shared: bool,
+) -> Result<Vec<(Dim, i64)>, Declined> {
+    let unknown = || Declined::because("how much a block touches of a buffer of its own is not known");
+    let Some(first) = accesses.first() else { return Ok(Vec::new()) };
+    let shared_loops =
+        |a: &[(VarId, Expr)], b: &[(VarId, Expr)]| a.iter().zip(b).take_while(|(a, b)| a.0 == b.0).count();
+    let common = accesses.iter().map(|other| shared_loops(&first.loops, &other.loops)).min().unwrap_or(0);
+    let mut region: Vec<(Dim, i64, i64)> = Vec::new();
+    for access in accesses {
+        let mut moving: FxHashMap<VarId, Option<i64>> =
+            access.loops[common..].iter().map(|(var, extent)| (*var, extent.as_int())).collect();
+        if is_shared {
+            moving.extend(launch.lanes().map(|axis| (axis.var, axis.extent.as_int())));
+        }
+        for (at, index) in access.indices.iter().enumerate() {
+            let (base, low, high) = span(known, index, &moving).ok_or_else(unknown)?;
+            match region.get_mut(at) {
+                None => region.push((base, low, high)),
+                Some((of, least, most)) => {
+                    let apart = (&base - &*of).as_constant().ok_or_else(unknown)?;
+                    *least = (*least).min(low.checked_add(apart).ok_or_else(unknown)?);
+                    *most = (*most).max(high.checked_add(apart).ok_or_else(unknown)?);
+                }
+            }
+        }
+    }
+    let shape = &func.buffer(first.buffer).shape;
+    let regions = region.into_iter().zip(shape).map(|((base, low, high), extent)| {
+        let length = (high - low).checked_add(1)?;
+        match extent.as_int() {
+            // All of it, where that is no more.
+            Some(extent) if extent <= length => Some((Dim::constant(0), extent)),
+            _ => Some((&base + &Dim::constant(low), length)),
+        }
+    });
+    regions.collect::<Option<_>>().ok_or_else(unknown)
+}
+
+/// An index as what stays, and the least and largest that is added to it while the loops of `moving` run.
+fn span(known: &mut Known, index: &Expr, moving: &FxHashMap<VarId, Option<i64>>) -> Option<(Dim, i64, i64)> {
+    let mut is_moving = false;
+    let mut is_read = false;
+    index.walk(&mut |part| match part {
+        Expr::Var { var, .. } => is_moving |= moving.contains_key(var),
+        Expr::Load { .. } => is_read = true,
+        _ => {}
+    });
+    if is_read {
+        return None;
+    }
+    if !is_moving {
+        return Some((known.dim(index), 0, 0));
+    }
+    let none = Dim::constant(0);
+    match index {
+        Expr::Var { var, .. } => Some((none, 0, (*moving.get(var)?)?.checked_sub(1)?.max(0))),
+        Expr::Cast { value, .. } | Expr::Checked { index: value, .. } => span(known, value, moving),
+        Expr::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), left, right } => {
+            let (a, low_a, high_a) = span(known, left, moving)?;
+            let (b, low_b, high_b) = span(known, right, moving)?;
+            match op {
+                BinaryOp::Add => Some((&a + &b, low_a.checked_add(low_b)?, high_a.checked_add(high_b)?)),
+                _ => Some((&a - &b, low_a.checked_sub(high_b)?, high_a.checked_sub(low_b)?)),
+            }
+        }
+        Expr::Binary { op: BinaryOp::Mul, left, right } => {
+            let (factor, value) = match (left.as_int(), right.as_int()) {
+                (Some(factor), _) => (factor, right),
+                (_, Some(factor)) => (factor, left),
+                _ => return None,
+            };
+            let (base, low, high) = span(known, value, moving)?;
+            let (a, b) = (low.checked_mul(factor)?, high.checked_mul(factor)?);
+            Some((&base * &Dim::constant(factor), a.min(b), a.max(b)))
+        }
+        Expr::Binary { op: op @ (BinaryOp::FloorDiv | BinaryOp::FloorMod), left, right } => {
+            let by = right.as_int().filter(|by| *by > 0)?;
+            let (base, low, high) = span(known, left, moving)?;
+            let base = base.as_constant()?;
+            let (low, high) = (low.checked_add(base)?, high.checked_add(base)?);
+            match op {
+                BinaryOp::FloorDiv => Some((none, low.div_euclid(by), high.div_euclid(by))),
+                _ if low.div_euclid(by) == high.div_euclid(by) => Some((none, low.rem_euclid(by), high.rem_euclid(by))),
+                _ => Some((none, 0, by - 1)),
+            }
+        }
+        _ => None,
+    }
+}
+
+struct Accesses {
+    all: Vec<Access>,
+    loops: Vec<(VarId, Expr)>,
+}
+
+impl Accesses {
+    fn node(&mut self, node: &Node) {
+        match node {
+            Node::Seq(nodes) => nodes.iter().for_each(|node| self.node(node)),
+            Node::For { var, extent, start, body } => {
+                [start, extent].into_iter().for_each(|expr| self.expr(expr));
+                self.loops.push((*var, if start.as_int() == Some(0) { extent.clone() } else { start.clone() }));
+                self.node(body);
+                self.loops.pop();
+            }
+            Node::Leaf(stmt) => self.stmt(stmt),
+            Node::Reduce(together) => {
+                let depth = self.loops.len();
+                self.loops.extend(together.nest.loops.iter().map(|one| (one.var, one.extent.clone())));
+                self.expr(&together.reduction.value);
+                together.counts.iter().for_each(|condition| self.expr(condition));
+                self.loops.truncate(depth);
+                let outer = together.nest.loops.iter().filter(|one| one.kind == rx_tir::IterKind::Spatial);
+                self.loops.extend(outer.map(|one| (one.var, one.extent.clone())));
+                together.stores.iter().chain(&together.reduction.init).for_each(|expr| self.expr(expr));
+                self.access(together.reduction.buffer, &together.reduction.indices);
+                self.loops.truncate(depth);
+            }
+            Node::Barrier => {}
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        stmt.expressions().into_iter().for_each(|expr| self.expr(expr));
+        if let Stmt::Store { buffer, indices, .. } = stmt {
+            self.access(*buffer, indices);
+        }
+        let depth = self.loops.len();
+        if let Stmt::For { var, start, extent, .. } = stmt {
+            // A loop that begins elsewhere has no length that is known here.
+            self.loops
+                .push((*var, if start.as_int() == Some(0) { extent.clone() } else { start.clone() * extent.clone() }));
+        }
+        stmt.children().into_iter().for_each(|child| self.stmt(child));
+        self.loops.truncate(depth);
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        expr.walk(&mut |part| {
+            if let Expr::Load { buffer, indices, .. } = part {
+                self.access(*buffer, indices);
+            }
+        });
+    }
+
+    fn access(&mut self, buffer: BufferId, indices: &[Expr]) {
+        self.all.push(Access { buffer, indices: indices.to_vec(), loops: self.loops.clone() });
+    }
+
+    /// Makes all loops known.
+    fn enter(&self, func: &PrimFunc, known: &mut Known, node: &Node) {
+        let mut enter =
+            |var: VarId, start: &Expr, extent: &Expr| known.enter_loop(var, func.var(var).dtype, start, extent);
+        fn each(node: &Node, enter: &mut dyn FnMut(VarId, &Expr, &Expr)) {
+            match node {
+                Node::Seq(nodes) => nodes.iter().for_each(|node| each(node, enter)),
+                Node::For { var, start, extent, body } => {
+                    enter(*var, start, extent);
+                    each(body, enter);
+                }
+                Node::Leaf(stmt) => stmt.walk(&mut |part| {
+                    if let Stmt::For { var, start, extent, .. } = part {
+                        enter(*var, start, extent);
+                    }
+                }),
+                Node::Reduce(together) => {
+                    together.nest.loops.iter().for_each(|one| enter(one.var, &Expr::int(0), &one.extent));
+                }
+                Node::Barrier => {}
+            }
+        }
+        each(node, &mut enter);
+    }
+}
+
+/// Counts indices from where regions begin.
+struct Moving {
+    known: Known,
+    bases: FxHashMap<BufferId, Vec<Dim>>,
+}
+
+impl Moving {
+    fn node(&mut self, node: &mut Node) {
+        match node {
+            Node::Seq(nodes) => nodes.iter_mut().for_each(|node| self.node(node)),
+            Node::For { body, .. } => self.node(body),
+            Node::Leaf(stmt) => *stmt = self.stmt(stmt),
+            Node::Reduce(together) => {
+                let reduction = &mut together.reduction;
+                reduction.value = self.expr(&reduction.value);
+                reduction.init = reduction.init.as_ref().map(|init| self.expr(init));
+                reduction.indices = self.indices(reduction.buffer, &reduction.indices);
+                for condition in [&mut together.counts, &mut together.stores] {
+                    *condition = condition.as_ref().map(|condition| self.expr(condition));
+                }
+            }
+            Node::Barrier => {}
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        // Statements inside are done by the second function, with the same state.
+        let this = std::cell::RefCell::new(self);
+        let moved = map_stmt_shallow(stmt, &mut |expr| this.borrow_mut().expr(expr), &mut |inner| {
+            this.borrow_mut().stmt(inner)
+        });
+        match moved {
+            Stmt::Store { buffer, indices, value, site } => {
+                let indices = this.into_inner().indices(buffer, &indices);
+                Stmt::Store { buffer, indices, value, site }
+            }
+            other => other,
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        map_expr(expr, &mut |part| match part {
+            Expr::Load { buffer, dtype, indices } => {
+                let indices = self.indices(buffer, &indices);
+                Expr::Load { buffer, dtype, indices }
+            }
+            other => other,
+        })
+    }
+
+    fn indices(&mut self, buffer: BufferId, indices: &[Expr]) -> Vec<Expr> {
+        let Some(bases) = self.bases.get(&buffer) else { return indices.to_vec() };
+        let moved = indices.iter().zip(bases).map(|(index, base)| {
+            let dtype = index.dtype();
+            let distance = &self.known.dim(index) - base;
+            self.known.expr(&distance, dtype).or_else(|| Some(index.clone() - self.known.expr(base, dtype)?))
+        });
+        // What cannot be written down was not taken apart either.
+        moved.collect::<Option<_>>().unwrap_or_else(|| indices.to_vec())
+    }
+}
+
+/// Writes short loops out that choose elements of threads' buffers.
+fn unroll(node: &mut Node, local: &[BufferId]) {
+    match node {
+        Node::Seq(nodes) => nodes.iter_mut().for_each(|node| unroll(node, local)),
+        Node::For { body, .. } => unroll(body, local),
+        Node::Leaf(stmt) => *stmt = unrolled(stmt, local),
+        Node::Reduce(_) | Node::Barrier => {}
+    }
+}
+
+fn unrolled(stmt: &Stmt, local: &[BufferId]) -> Stmt {
+    let inner = rx_tir::rewrite::map_children(stmt.clone(), &mut |child| unrolled(child, local));
+    match inner {
+        Stmt::For { var, start, extent, kind: LoopKind::Serial | LoopKind::Vectorized, body }
+            if extent.as_int().is_some_and(|extent| extent <= UNROLLED) && chooses(&body, var, local) =>
+        {
+            Stmt::For { var, start, extent, kind: LoopKind::Unrolled, body }
+        }
+        other => other,
+    }
+}
+
+fn chooses(stmt: &Stmt, var: VarId, local: &[BufferId]) -> bool {
+    let mut found = false;
+    stmt.walk(&mut |part| {
+        if let Stmt::Store { buffer, indices, .. } = part {
+            found |= local.contains(buffer) && indices.iter().any(|index| index.uses(var));
+        }
+        for expr in part.expressions() {
+            expr.walk(&mut |part| {
+                if let Expr::Load { buffer, indices, .. } = part {
+                    found |= local.contains(buffer) && indices.iter().any(|index| index.uses(var));
+                }
+            });
+        }
+    });
+    found
+}

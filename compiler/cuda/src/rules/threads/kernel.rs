@@ -1,0 +1,142 @@
+//! The kernel of a function that says what its threads are.
+
+use super::compact::Own;
+use super::{Launch, Node, Together, place_of};
+use crate::printer::{Kernel, types};
+use crate::rules::KernelBody;
+use crate::rules::stages::print::begin;
+use crate::source::LaunchShape;
+use rx_tir::{BufferId, Expr, IterKind, PrimFunc, Stmt};
+
+pub(super) struct ThreadsKernel {
+    pub(super) func: PrimFunc,
+    pub(super) launch: Launch,
+    pub(super) tree: Node,
+    pub(super) buffers: Vec<Own>,
+    pub(super) statements: Vec<Stmt>,
+}
+
+impl KernelBody for ThreadsKernel {
+    fn func(&self) -> Option<&PrimFunc> {
+        Some(&self.func)
+    }
+
+    fn shape(&self) -> LaunchShape {
+        let mut grid = [1, 1, 1].map(Expr::int);
+        for axis in self.launch.blocks() {
+            if let Some(at) = place_of(&axis.tag) {
+                grid[at] = axis.extent.clone();
+            }
+        }
+        LaunchShape { grid, block: self.launch.sizes().map(|size| size as u32), shared_bytes: 0 }
+    }
+
+    fn statements(&self) -> Vec<&Stmt> {
+        self.statements.iter().collect()
+    }
+
+    fn kept(&self) -> Vec<BufferId> {
+        self.buffers.iter().map(|buffer| buffer.id).collect()
+    }
+
+    fn own_names(&self) -> &'static [&'static str] {
+        &["by", "at"]
+    }
+
+    fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
+        for axis in &self.launch.axes {
+            let name = kernel.bind(axis.var);
+            kernel.name_var(axis.var, &name, true);
+            kernel.line(&format!("const long long {name} = {};", axis.tag));
+        }
+        for own in &self.buffers {
+            let buffer = self.func.buffer(own.id);
+            let storage = types::storage(buffer.dtype).ok_or_else(|| format!("a buffer of dtype {}", buffer.dtype))?;
+            kernel.need_storage(buffer.dtype);
+            let name = kernel.fresh_name(&buffer.name);
+            let elements = (own.bytes / buffer.dtype.bytes().cast_signed().max(1)).max(1);
+            // Vectors of 16 bytes may be read of it.
+            let scope = if own.is_shared { "__shared__ __align__(16) " } else { "" };
+            kernel.line(&format!("{scope}{storage} {name}[{elements}];"));
+            kernel.name_buffer(own.id, &name, &buffer.shape);
+        }
+        self.node(kernel, &self.tree)
+    }
+}
+
+impl ThreadsKernel {
+    fn node(&self, kernel: &mut Kernel<'_>, node: &Node) -> Result<(), String> {
+        match node {
+            Node::Seq(nodes) => nodes.iter().try_for_each(|node| self.node(kernel, node)),
+            Node::For { var, start, extent, body } => {
+                kernel.open_loop(*var, start, extent)?;
+                self.node(kernel, body)?;
+                kernel.close();
+                Ok(())
+            }
+            Node::Leaf(stmt) => kernel.stmt(stmt),
+            Node::Reduce(together) => self.together(kernel, together),
+            Node::Barrier => {
+                kernel.line("__syncthreads();");
+                Ok(())
+            }
+        }
+    }
+
+    fn together(&self, kernel: &mut Kernel<'_>, of: &Together) -> Result<(), String> {
+        let Together { nest, reduction, partial, .. } = of;
+        let (inner, outer): (Vec<_>, Vec<_>) = nest.loops.iter().partition(|one| one.kind == IterKind::Reduce);
+        for one in &outer {
+            kernel.open_loop(one.var, &zero(&one.extent), &one.extent)?;
+        }
+        let dtype = self.func.buffer(reduction.buffer).dtype;
+        let init = reduction.init.clone().ok_or("a reduction without a first value")?;
+        let none = begin(reduction.combine, &init, dtype).ok_or("a reduction in an order of its own")?;
+        let ctype = kernel.ctype(dtype)?;
+        let text = kernel.assigned(&none, dtype)?;
+        let name = kernel.bind(*partial);
+        kernel.name_value(*partial, &name);
+        kernel.line(&format!("{ctype} {name} = {text};"));
+        for one in &inner {
+            kernel.open_loop(one.var, &zero(&one.extent), &one.extent)?;
+        }
+        if let Some(condition) = &of.counts {
+            let condition = kernel.operand(condition, 0)?;
+            kernel.open(&format!("if ({condition}) {{"));
+        }
+        let sum = self.both(of, &reduction.value);
+        let sum = kernel.operand(&sum, 0)?;
+        kernel.line(&format!("{name} = {sum};"));
+        if of.counts.is_some() {
+            kernel.close();
+        }
+        inner.iter().for_each(|_| kernel.close());
+        self.bring_together(kernel, of, (&name, ctype))?;
+        if none != init {
+            let with_init = self.both(of, &init);
+            let with_init = kernel.operand(&with_init, 0)?;
+            kernel.line(&format!("{name} = {with_init};"));
+        }
+        let store = Stmt::Store {
+            buffer: reduction.buffer,
+            indices: reduction.indices.clone(),
+            value: self.func.var_expr(*partial),
+            site: reduction.site,
+        };
+        kernel.stmt(&match &of.stores {
+            Some(condition) => Stmt::If { condition: condition.clone(), then: Box::new(store), otherwise: None },
+            None => store,
+        })?;
+        outer.iter().for_each(|_| kernel.close());
+        Ok(())
+    }
+
+    pub(super) fn both(&self, of: &Together, value: &Expr) -> Expr {
+        let partial = Box::new(self.func.var_expr(of.partial));
+        Expr::Binary { op: of.reduction.combine, left: partial, right: Box::new(value.clone()) }
+    }
+}
+
+fn zero(extent: &Expr) -> Expr {
+    Expr::Int { value: 0, dtype: extent.dtype() }
+}

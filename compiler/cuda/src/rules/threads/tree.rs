@@ -1,0 +1,319 @@
+//! A function's statements as a kernel's: loops over threads are gone, and blocks are plain statements.
+
+use super::{Launch, Node, Together, with_body};
+use crate::rules::Declined;
+use rx_base::name::name;
+use rx_schedule::{Nest, explicit_loops};
+use rx_tir::rewrite::{map_stmt, substitute};
+use rx_tir::{BinaryOp, Block, BufferId, Expr, IterKind, LoopKind, PrimFunc, Scope, Stmt, VarId};
+
+/// The tree of statements one after the other.
+pub(super) fn of(func: &mut PrimFunc, launch: &Launch, statements: &[Stmt]) -> Result<Node, Declined> {
+    let mut builder = Builder { func, launch };
+    let place = Place { bound: Vec::new(), guards: Vec::new() };
+    let nodes = statements.iter().map(|stmt| builder.node(stmt, &place));
+    Ok(Node::Seq(nodes.collect::<Result<_, _>>()?))
+}
+
+struct Builder<'f> {
+    func: &'f mut PrimFunc,
+    launch: &'f Launch,
+}
+
+/// Where in a function a statement stands.
+#[derive(Clone)]
+struct Place {
+    /// Axes of threads that loops around it are bound to.
+    bound: Vec<VarId>,
+    /// What must hold; of threads, so that no statement that threads meet in stands behind it.
+    guards: Vec<Expr>,
+}
+
+impl Builder<'_> {
+    fn node(&mut self, stmt: &Stmt, place: &Place) -> Result<Node, Declined> {
+        if !is_compound(stmt)
+            && let Some(together) = self.together(stmt, place)?
+        {
+            return Ok(Node::Reduce(Box::new(together)));
+        }
+        match stmt {
+            Stmt::For { var, extent, body, kind: LoopKind::ThreadBinding(tag), .. } if !tag.starts_with("vthread") => {
+                self.threads((*var, extent), body, tag, place)
+            }
+            Stmt::Seq(parts) => {
+                let nodes = parts.iter().map(|part| self.node(part, place));
+                Ok(Node::Seq(nodes.collect::<Result<_, _>>()?))
+            }
+            Stmt::Block(block) if block.iters.is_empty() && block.init.is_none() => {
+                let mut place = place.clone();
+                place.guards.extend(block.predicate.clone());
+                self.node(&block.body, &place)
+            }
+            Stmt::Block(block) if is_compound(&block.body) => {
+                if block.init.is_some() {
+                    return Err(Declined::because("a block with a first value holds loops over threads"));
+                }
+                let value = |var: VarId| binding(block, var);
+                let mut place = place.clone();
+                place.guards.extend(block.predicate.as_ref().map(|predicate| substitute(predicate, &value)));
+                let body = map_stmt(&block.body, &mut |expr| substitute(expr, &value));
+                self.node(&body, &place)
+            }
+            Stmt::For { var, start, extent, body, .. } if is_compound(body) || self.meets_itself(stmt) => {
+                let body = Box::new(self.node(body, place)?);
+                Ok(Node::For { var: *var, start: start.clone(), extent: extent.clone(), body })
+            }
+            Stmt::If { condition, then, otherwise } if is_compound(stmt) => {
+                self.choice(condition, then, otherwise, place)
+            }
+            Stmt::Let { body, .. } | Stmt::While { body, .. } if is_compound(body) => {
+                Err(Declined::because("loops over threads stand in a statement that has no words"))
+            }
+            leaf => self.leaf(leaf, place),
+        }
+    }
+
+    /// What a loop over threads or blocks does.
+    fn threads(
+        &mut self,
+        (var, extent): (VarId, &Expr),
+        body: &Stmt,
+        tag: &str,
+        place: &Place,
+    ) -> Result<Node, Declined> {
+        let axis = self.launch.axis(tag).ok_or_else(|| Declined::because("an axis of threads that is not launched"))?;
+        let value = self.func.var_expr(axis.var);
+        let mut place = place.clone();
+        place.bound.push(axis.var);
+        if let (Some(own), Some(all)) = (extent.as_int(), axis.extent.as_int())
+            && own < all
+        {
+            place.guards.push(value.clone().lt(Expr::int(own)));
+        }
+        let value = value.cast(self.func.var(var).dtype);
+        let body = map_stmt(body, &mut |expr| substitute(expr, &|one| (one == var).then(|| value.clone())));
+        self.node(&body, &place)
+    }
+
+    fn choice(
+        &mut self,
+        condition: &Expr,
+        then: &Stmt,
+        otherwise: &Option<Box<Stmt>>,
+        place: &Place,
+    ) -> Result<Node, Declined> {
+        if reads(condition) {
+            return Err(Declined::because("a condition read from memory stands around loops over threads"));
+        }
+        let mut sides = Vec::new();
+        for (side, holds) in [(Some(then), true), (otherwise.as_deref(), false)] {
+            let Some(side) = side else { continue };
+            let mut place = place.clone();
+            place.guards.push(if holds { condition.clone() } else { !condition.clone() });
+            sides.push(self.node(side, &place)?);
+        }
+        Ok(Node::Seq(sides))
+    }
+
+    /// A statement without loops over threads in it.
+    fn leaf(&mut self, stmt: &Stmt, place: &Place) -> Result<Node, Declined> {
+        let begun = with_conditions(stmt, &mut Vec::new());
+        let plain = explicit_loops(&with_body(self.func, begun)).body;
+        let plain = without_blocks(&plain);
+        let mut crossing = false;
+        stmt.walk(&mut |part| {
+            if let Stmt::Block(block) = part {
+                let reduces = block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
+                crossing |= reduces.clone().any(|iter| self.launch.is_of_threads(&iter.binding));
+            }
+        });
+        if crossing {
+            return Err(Declined::because("threads sum up in a form that has no words"));
+        }
+        super::races::check(self.func, self.launch, (&place.bound, &place.guards), &plain)?;
+        let mut guards = place.guards.clone();
+        guards.extend(self.first_of_others(&stores_of(&plain), place)?);
+        Ok(Node::Leaf(match all(guards) {
+            Some(condition) => Stmt::If { condition, then: Box::new(plain), otherwise: None },
+            None => plain,
+        }))
+    }
+
+    /// What holds of one of the threads that no loop around a statement tells apart, where it stores what others see.
+    fn first_of_others(&self, stored: &[BufferId], place: &Place) -> Result<Option<Expr>, Declined> {
+        let is_local = |id: &BufferId| self.func.buffer(*id).scope == Scope::Local;
+        let local = stored.iter().filter(|id| is_local(id)).count();
+        let others = self.launch.lanes().filter(|axis| !place.bound.contains(&axis.var));
+        let first = all(others.map(|axis| self.func.var_expr(axis.var).eq(Expr::int(0))).collect());
+        match (local, first) {
+            (_, None) => Ok(None),
+            (local, _) if local == stored.len() => Ok(None),
+            (0, first) => Ok(first),
+            _ => Err(Declined::because("a statement of some threads stores for itself and for others")),
+        }
+    }
+
+    /// The statement as a reduction over axes of threads; nothing where it is none.
+    fn together(&mut self, stmt: &Stmt, place: &Place) -> Result<Option<Together>, Declined> {
+        let mut inner = stmt;
+        while let Stmt::For { body, .. } = inner {
+            inner = body;
+        }
+        let Stmt::Block(block) = inner else { return Ok(None) };
+        let of = |kind: IterKind| block.iters.iter().filter(move |iter| iter.kind == kind);
+        let axes = self.launch.lanes().map(|axis| axis.var);
+        let over: Vec<VarId> = axes.filter(|var| of(IterKind::Reduce).any(|iter| iter.binding.uses(*var))).collect();
+        if over.is_empty() {
+            return Ok(None);
+        }
+        let other = || Declined::because("threads sum up in a form that has no words");
+        let nest = Nest::of(stmt, self.func).ok_or_else(other)?;
+        // A loop further out would begin the sum anew.
+        let is_inside = |var: VarId| over.contains(&var) || nest.loops.iter().any(|one| one.var == var);
+        if !of(IterKind::Reduce).all(|iter| uses_only(&iter.binding, &is_inside)) {
+            return Err(other());
+        }
+        if of(IterKind::Spatial).any(|iter| over.iter().any(|var| iter.binding.uses(*var))) {
+            return Err(other());
+        }
+        let reduction = nest.reduction().ok_or_else(other)?;
+        let dtype = self.func.buffer(reduction.buffer).dtype;
+        let is_known = reduction.init.is_some()
+            && crate::rules::stages::gather::identity(reduction.combine, dtype).is_some()
+            && !reduction.indices.iter().any(|index| over.iter().any(|var| index.uses(*var)));
+        let is_mixed = |kind| kind != IterKind::Spatial && kind != IterKind::Reduce;
+        if !is_known || nest.loops.iter().any(|one| is_mixed(one.kind)) {
+            return Err(other());
+        }
+        let mut of_elements = place.guards.clone();
+        nest.predicate.iter().for_each(|predicate| conjuncts(predicate, &mut of_elements));
+        let reduced: Vec<VarId> =
+            nest.loops.iter().filter(|one| one.kind == IterKind::Reduce).map(|one| one.var).collect();
+        let is_of_row = |guard: &Expr| !over.iter().chain(&reduced).any(|var| guard.uses(*var));
+        let of_row: Vec<Expr> = of_elements.iter().filter(|guard| is_of_row(guard)).cloned().collect();
+        let mut stores = of_row;
+        if self.func.buffer(reduction.buffer).scope != Scope::Local {
+            // One thread of those that have the result.
+            let first = |var: VarId| self.func.var_expr(var).eq(Expr::int(0));
+            stores.extend(over.iter().map(|var| first(*var)));
+            let mut place = place.clone();
+            place.bound.extend(&over);
+            stores.extend(self.first_of_others(&[reduction.buffer], &place)?);
+        }
+        let partial = self.func.add_var(self.func.buffer(reduction.buffer).name, dtype);
+        let other = self.func.add_var(name("other"), dtype);
+        Ok(Some(Together { nest, reduction, over, counts: all(of_elements), stores: all(stores), partial, other }))
+    }
+
+    /// Whether a loop reads what another of its iterations writes to memory that threads share.
+    fn meets_itself(&self, stmt: &Stmt) -> bool {
+        let (mut stored, mut loaded) = (stores_of(stmt), Vec::new());
+        stored.retain(|id| self.func.buffer(*id).scope == Scope::Shared);
+        stmt.walk(&mut |part| {
+            for expr in part.expressions() {
+                expr.walk(&mut |part| {
+                    if let Expr::Load { buffer, .. } = part {
+                        loaded.push(*buffer);
+                    }
+                });
+            }
+        });
+        stored.iter().any(|id| loaded.contains(id))
+    }
+}
+
+fn binding(block: &Block, var: VarId) -> Option<Expr> {
+    block.iters.iter().find(|iter| iter.var == var).map(|iter| iter.binding.clone())
+}
+
+/// Whether a statement is more than what one thread does by itself between two barriers.
+fn is_compound(stmt: &Stmt) -> bool {
+    let mut found = false;
+    stmt.walk(&mut |part| {
+        found |= match part {
+            Stmt::For { kind: LoopKind::ThreadBinding(_), .. } => true,
+            Stmt::Seq(parts) => parts.iter().filter(|part| !matches!(part, Stmt::Store { .. })).count() > 1,
+            _ => false,
+        }
+    });
+    found
+}
+
+/// The statement in which a block whose reduction goes on from a loop outside of it, in `inside` those inside, has a condition
+/// on what it begins with.
+fn with_conditions(stmt: &Stmt, inside: &mut Vec<VarId>) -> Stmt {
+    let depth = inside.len();
+    if let Stmt::For { var, .. } = stmt {
+        inside.push(*var);
+    }
+    let mut result = rx_tir::rewrite::map_children(stmt.clone(), &mut |child| with_conditions(child, inside));
+    if let Stmt::Block(block) = &mut result
+        && let Some(init) = &block.init
+    {
+        let reduced = || block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
+        if !reduced().all(|iter| uses_only(&iter.binding, &|var| inside.contains(&var))) {
+            let first = reduced().map(|iter| iter.binding.clone().eq(iter.start.clone())).collect();
+            let init = match all(first) {
+                Some(condition) => Stmt::If { condition, then: Box::new(init.clone()), otherwise: None },
+                None => init.clone(),
+            };
+            block.body = Stmt::seq([init, block.body.clone()]);
+            block.init = None;
+        }
+    }
+    inside.truncate(depth);
+    result
+}
+
+/// Whether all variables of an expression are of a set.
+fn uses_only(expr: &Expr, set: &dyn Fn(VarId) -> bool) -> bool {
+    let mut only = true;
+    expr.walk(&mut |part| only &= !matches!(part, Expr::Var { var, .. } if !set(*var)));
+    only
+}
+
+fn reads(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. } | Expr::Call { .. }));
+    found
+}
+
+fn stores_of(stmt: &Stmt) -> Vec<BufferId> {
+    let mut stored = Vec::new();
+    stmt.walk(&mut |part| {
+        if let Stmt::Store { buffer, .. } = part
+            && !stored.contains(buffer)
+        {
+            stored.push(*buffer);
+        }
+    });
+    stored
+}
+
+fn conjuncts(condition: &Expr, into: &mut Vec<Expr>) {
+    match condition {
+        Expr::Binary { op: BinaryOp::And, left, right } => {
+            conjuncts(left, into);
+            conjuncts(right, into);
+        }
+        other => into.push(other.clone()),
+    }
+}
+
+fn all(conditions: Vec<Expr>) -> Option<Expr> {
+    conditions.into_iter().reduce(Expr::and)
+}
+
+/// The statement with blocks that only hold buffers replaced by what they do.
+fn without_blocks(stmt: &Stmt) -> Stmt {
+    match stmt {
+        Stmt::Block(block) if block.iters.is_empty() && block.init.is_none() => {
+            let body = without_blocks(&block.body);
+            match &block.predicate {
+                Some(condition) => Stmt::If { condition: condition.clone(), then: Box::new(body), otherwise: None },
+                None => body,
+            }
+        }
+        other => rx_tir::rewrite::map_children(other.clone(), &mut without_blocks),
+    }
+}

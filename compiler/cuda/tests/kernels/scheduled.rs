@@ -1,0 +1,280 @@
+//! Functions that say themselves what their threads are: those that TVM's default GPU schedules make (`scheduled`, written by
+//! tests/scripts/dlight_schedules.py), against the functions they are made from; and such as people write.
+
+use crate::case::Case;
+use crate::script;
+use rx_base::DType;
+use rx_cuda::images::resources::of as resources;
+use rx_cuda::nvrtc::{Output, compile};
+use rx_tir::{Expr, PrimFunc};
+
+/// What the symbol of a file is, and the file.
+const FILES: &[(&str, &str, &[i64])] = &[
+    ("matmul", include_str!("scheduled/matmul.py"), &[1, 37, 64]),
+    ("gemv", include_str!("scheduled/gemv.py"), &[1]),
+    ("rms_norm", include_str!("scheduled/rms_norm.py"), &[1, 5]),
+    ("softmax", include_str!("scheduled/softmax.py"), &[1, 5]),
+    ("rows", include_str!("scheduled/rows.py"), &[1, 9, 600]),
+    ("columns", include_str!("scheduled/columns.py"), &[1, 40]),
+    ("transpose", include_str!("scheduled/transpose.py"), &[1, 33]),
+    ("map", include_str!("scheduled/map.py"), &[1, 40]),
+];
+
+/// A function with arguments, its symbol being `n`.
+fn case(name: &str, func: PrimFunc, n: i64) -> Case {
+    let extents =
+        |id| func.buffer(id).shape.iter().map(|extent: &Expr| extent.as_int().unwrap_or(n)).collect::<Vec<_>>();
+    let shapes: Vec<Vec<i64>> = func.buffer_params().map(extents).collect();
+    let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
+    let narrow = func.buffer_params().any(|id| func.buffer(id).dtype == DType::FLOAT16);
+    Case::new(&format!("{name} of {n}"), func, &shapes).within(if narrow { 2e-2 } else { 1e-4 })
+}
+
+/// As TVM schedules them, and plain.
+fn pairs() -> Vec<(Case, Case)> {
+    let mut all = Vec::new();
+    for (name, text, extents) in FILES {
+        let funcs = script::read_module(text);
+        let of = |label: &str| funcs.iter().find(|func| *func.name == *label).expect("the function").clone();
+        for n in *extents {
+            all.push((case(name, of("scheduled"), *n), case(name, of("plain"), *n)));
+        }
+    }
+    all
+}
+
+#[test]
+fn each_keeps_its_own_threads() {
+    for (scheduled, _) in pairs() {
+        let source = crate::source(std::slice::from_ref(&scheduled));
+        let rules: Vec<&str> = source.choices.iter().map(|choice| choice.rule).collect();
+        assert_eq!(rules, ["threads"], "{}: {:?}", scheduled.name, source.choices);
+    }
+}
+
+#[test]
+fn each_does_what_it_is_made_from() {
+    let pairs = pairs();
+    for (scheduled, plain) in &pairs {
+        let expected = plain.expected();
+        let actual = scheduled.expected().unwrap_or_else(|failure| panic!("{}: {failure:?}", scheduled.name));
+        let actual = actual.iter().map(|tensor| tensor.bytes().to_vec()).collect();
+        scheduled.compare_all(Ok(&actual), &expected).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let scheduled: Vec<Case> = pairs.into_iter().map(|(scheduled, _)| scheduled).collect();
+    crate::simulated::agree(&scheduled);
+}
+
+#[test]
+fn each_compiles_and_keeps_its_values_in_registers() {
+    if !crate::nvrtc::is_found() {
+        return;
+    }
+    let cases: Vec<Case> = pairs().into_iter().map(|(scheduled, _)| scheduled).collect();
+    let source = crate::source(&cases);
+    for arch in [80, 90] {
+        let cubin = compile(&source.text, arch, Output::Cubin).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
+        let kernels = resources(&cubin);
+        for (function, case) in source.functions.iter().zip(&cases) {
+            for kernel in &function.kernels {
+                let found = kernels.get(&kernel.name).unwrap_or_else(|| panic!("{}", kernel.name));
+                println!("sm_{arch} {:30} {:20} {found:?}", case.name, kernel.name);
+                assert_eq!(found.local_bytes, 0, "{}: {}", case.name, kernel.name);
+            }
+        }
+    }
+}
+
+/// As people write them: what each shows, its parameters, their shapes and its body.
+fn written() -> Vec<Case> {
+    let of = |title: &str, params: &str, shapes: &[&[i64]], body: &str| {
+        Case::new(title, script::function(&format!("own({params})"), body), shapes).within(1e-5)
+    };
+    let line = |length: i64, name: &str| format!("{name}: T.Buffer((3, {length}), \"float32\")");
+    vec![
+        of(
+            "loops over fewer threads than others",
+            &[line(40, "x"), line(64, "out")].join(", "),
+            &[&[3, 40], &[3, 64]],
+            "\
+sh = T.sblock_alloc_buffer((40,), \"float32\", scope=\"shared\")
+for b in T.thread_binding(3, thread=\"blockIdx.x\"):
+    for t in T.thread_binding(40, thread=\"threadIdx.x\"):
+        with T.sblock(\"load\"):
+            vb, vt = T.axis.remap(\"SS\", [b, t])
+            sh[vt] = x[vb, vt]
+    for t in T.thread_binding(64, thread=\"threadIdx.x\"):
+        with T.sblock(\"turn\"):
+            vb, vt = T.axis.remap(\"SS\", [b, t])
+            out[vb, vt] = sh[39 - vt % 40]",
+        ),
+        of(
+            "threads that a loop does not tell apart",
+            &[line(32, "x"), line(128, "out")].join(", "),
+            &[&[3, 32], &[3, 128]],
+            "\
+sh = T.sblock_alloc_buffer((32,), \"float32\", scope=\"shared\")
+for b in T.thread_binding(3, thread=\"blockIdx.x\"):
+    for r in range(2):
+        for t in T.thread_binding(32, thread=\"threadIdx.x\"):
+            with T.sblock(\"load\"):
+                vb, vr, vt = T.axis.remap(\"SSS\", [b, r, t])
+                sh[vt] = x[vb, vt] + T.Cast(\"float32\", vr)
+        for t in T.thread_binding(32, thread=\"threadIdx.x\"):
+            for u in T.thread_binding(2, thread=\"threadIdx.y\"):
+                with T.sblock(\"spread\"):
+                    vb, vr, vt, vu = T.axis.remap(\"SSSS\", [b, r, t, u])
+                    out[vb, vr * 64 + vu * 32 + vt] = sh[31 - vt]",
+        ),
+        of(
+            "a sum that goes on from tile to tile",
+            &[line(64, "x"), "out: T.Buffer((3, 16), \"float32\")".to_owned()].join(", "),
+            &[&[3, 64], &[3, 16]],
+            "\
+sh = T.sblock_alloc_buffer((64,), \"float32\", scope=\"shared\")
+acc = T.sblock_alloc_buffer((16,), \"float32\", scope=\"local\")
+for b in T.thread_binding(3, thread=\"blockIdx.x\"):
+    for k0 in range(4):
+        for t in T.thread_binding(16, thread=\"threadIdx.x\"):
+            with T.sblock(\"load\"):
+                vb, vk = T.axis.spatial(3, b), T.axis.spatial(64, k0 * 16 + t)
+                sh[vk] = x[vb, vk]
+        for t in T.thread_binding(16, thread=\"threadIdx.x\"):
+            for k1 in range(16):
+                with T.sblock(\"sum\"):
+                    vt, vk = T.axis.spatial(16, t), T.axis.reduce(64, k0 * 16 + k1)
+                    with T.init():
+                        acc[vt] = 0.0
+                    acc[vt] = acc[vt] + sh[vk] * T.Cast(\"float32\", vt - vk)
+    for t in T.thread_binding(16, thread=\"threadIdx.x\"):
+        with T.sblock(\"store\"):
+            vb, vt = T.axis.remap(\"SS\", [b, t])
+            out[vb, vt] = acc[vt]",
+        ),
+        of(
+            "virtual threads",
+            &[line(64, "x"), line(64, "out")].join(", "),
+            &[&[3, 64], &[3, 64]],
+            "\
+for b in T.thread_binding(3, thread=\"blockIdx.x\"):
+    for v in T.thread_binding(2, thread=\"vthread.x\"):
+        for t in T.thread_binding(16, thread=\"threadIdx.x\"):
+            for i in T.vectorized(2):
+                with T.sblock(\"copy\"):
+                    vb, vi = T.axis.spatial(3, b), T.axis.spatial(64, v * 32 + t * 2 + i)
+                    out[vb, vi] = x[vb, vi] * 2.0",
+        ),
+    ]
+}
+
+/// Sums over every choice of axes of threads.
+fn sums() -> Vec<Case> {
+    let mut all = Vec::new();
+    for (sizes, over) in [
+        ([8, 1, 4], "x"),
+        ([5, 7, 1], "x"),
+        ([64, 2, 2], "x"),
+        ([96, 1, 1], "x"),
+        ([5, 7, 2], "y"),
+        ([4, 3, 6], "z"),
+        ([4, 3, 2], "xy"),
+        ([3, 4, 5], "yz"),
+        ([4, 2, 3], "xyz"),
+    ] {
+        for dtype in ["float32", "int8", "float16"] {
+            let axes = ["x", "y", "z"];
+            let shape: Vec<i64> = (0..3).filter(|at| !over.contains(axes[*at])).map(|at| sizes[at]).collect();
+            let index: Vec<String> =
+                axes.iter().filter(|axis| !over.contains(**axis)).map(|axis| format!("v{axis}")).collect();
+            let out_shape: Vec<String> = shape.iter().map(i64::to_string).chain([String::from("2")]).collect();
+            let out = [index.clone(), vec!["vr".to_owned()]].concat().join(", ");
+            let [x, y, z] = sizes;
+            let kind = |axis: &str| if over.contains(axis) { "reduce" } else { "spatial" };
+            let head = format!(
+                "own(x: T.Buffer(({x}, {y}, {z}, 2, 3), \"{dtype}\"), out: T.Buffer(({}), \"{dtype}\"))",
+                out_shape.join(", ")
+            );
+            let body = format!(
+                "\
+for r in range(2):
+    for a in T.thread_binding({x}, thread=\"threadIdx.x\"):
+        for b in T.thread_binding({y}, thread=\"threadIdx.y\"):
+            for c in T.thread_binding({z}, thread=\"threadIdx.z\"):
+                for k in range(3):
+                    with T.sblock(\"sum\"):
+                        vx = T.axis.{}({x}, a)
+                        vy = T.axis.{}({y}, b)
+                        vz = T.axis.{}({z}, c)
+                        vr, vk = T.axis.spatial(2, r), T.axis.reduce(3, k)
+                        T.where(a + k < {x})
+                        with T.init():
+                            out[{out}] = T.{dtype}(3)
+                        out[{out}] = out[{out}] + x[vx, vy, vz, vr, vk]",
+                kind("x"),
+                kind("y"),
+                kind("z")
+            );
+            let mut shapes = shape.clone();
+            shapes.push(2);
+            let func = script::function(&head, &body);
+            let tolerance = if dtype == "float16" { 2e-2 } else { 1e-5 };
+            let title = format!("{dtype} {sizes:?} over {over}");
+            all.push(Case::new(&title, func, &[&[x, y, z, 2, 3], &shapes]).within(tolerance));
+        }
+    }
+    all
+}
+
+#[test]
+fn what_people_write_keeps_its_threads_and_agrees() {
+    let cases: Vec<Case> = written().into_iter().chain(sums()).collect();
+    for case in &cases {
+        let source = crate::source(std::slice::from_ref(case));
+        let rules: Vec<&str> = source.choices.iter().map(|choice| choice.rule).collect();
+        assert_eq!(rules, ["threads"], "{}: {:?}", case.name, source.choices);
+    }
+    crate::simulated::agree(&cases);
+    if crate::nvrtc::is_found() {
+        crate::nvrtc::compiles(&crate::source(&cases).text);
+    }
+}
+
+/// What no kernel of that launch can do is done by another rule, which says why.
+#[test]
+fn what_threads_cannot_do_is_declined() {
+    let params = "x: T.Buffer((64,), \"float32\"), out: T.Buffer((1,), \"float32\")";
+    let sum = |outer: &str, binding: &str| {
+        format!(
+            "for k in {outer}:\n    for t in T.thread_binding(32, thread=\"threadIdx.x\"):\n        with T.sblock(\"sum\"):\n            v = T.axis.spatial(1, 0)\n            vk = T.axis.reduce(64, {binding})\n            with T.init():\n                out[v] = 0.0\n            out[v] = out[v] + x[vk]"
+        )
+    };
+    for (body, why) in [
+        // Each round of the outer loop would begin the sum anew.
+        (sum("range(2)", "k * 32 + t"), "threads sum up in a form that has no words"),
+        (sum("T.thread_binding(2, thread=\"blockIdx.x\")", "k * 32 + t"), "threads sum up in a form that has no words"),
+        (
+            sum("T.thread_binding(2, thread=\"threadIdx.w\")", "k * 32 + t"),
+            "a loop is bound to a thread of another kind",
+        ),
+        // Serially it is a sum.
+        (
+            "for t in T.thread_binding(64, thread=\"threadIdx.x\"):\n    out[0] = T.if_then_else(t == 0, x[t], out[0] + x[t])"
+                .to_owned(),
+            "threads would write one element, each something else",
+        ),
+    ] {
+        let case = Case::new(why, script::function(&format!("own({params})"), &body), &[&[64], &[1]]).within(1e-5);
+        let source = crate::source(std::slice::from_ref(&case));
+        let declined = source.choices[0].declined.iter().find(|(rule, _)| *rule == "threads");
+        assert!(declined.is_some_and(|(_, said)| said == why), "{body}: {:?}", source.choices);
+        crate::simulated::agree(&[case]);
+    }
+}
+
+#[test]
+fn the_text_of_a_scheduled_function_reads_like_this() {
+    let (case, _) = pairs().into_iter().find(|(case, _)| case.name == "rms_norm of 5").expect("a case");
+    let source = rx_cuda::listing(&[&case.func], &rx_cuda::rules::Target::default());
+    let text = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));
+    crate::templates::is_written("threads", text);
+}

@@ -1,0 +1,73 @@
+"""Writes functions that TVM's default GPU schedules (dlight) make, each beside the function it is made from.
+
+    python dlight_schedules.py FOLDER
+
+They are what MLC-LLM's libraries are full of: loops bound to blocks and threads, shared and local buffers, reductions over
+threads. compiler/cuda/tests/kernels/scheduled holds them.
+"""
+
+import pathlib
+import sys
+
+import tvm
+from tvm import relax, tirx
+from tvm.s_tir import dlight as dl
+
+TARGET = {
+    "kind": "cuda",
+    "arch": "sm_80",
+    "max_threads_per_block": 1024,
+    "max_shared_memory_per_block": 49152,
+    "thread_warp_size": 32,
+}
+
+
+def tensor(name, shape, dtype="float32"):
+    return relax.Var(name, relax.TensorType(shape, dtype))
+
+
+def functions():
+    """Each with its parameters and what is computed of them."""
+    n = tirx.Var("n", "int64")
+    op = relax.op
+    yield "matmul", [tensor("x", (n, 64)), tensor("w", (64, 48))], op.matmul
+    yield "gemv", [tensor("v", (1, 64), "float16"), tensor("w", (64, 96), "float16")], op.matmul
+    yield "rms_norm", [tensor("x", (n, 200)), tensor("g", (200,))], lambda x, g: op.nn.rms_norm(x, g, axes=[-1])
+    yield "softmax", [tensor("x", (n, 300))], op.nn.softmax
+    yield "rows", [tensor("x", (6, n))], lambda x: op.max(x, axis=[1])
+    yield "columns", [tensor("x", (n, 72))], lambda x: op.sum(x, axis=[0])
+    yield "transpose", [tensor("x", (n, 70), "float16")], op.permute_dims
+    yield "map", [tensor("x", (n, 33))], lambda x: op.exp(op.nn.relu(x))
+
+
+def module(name, params, compute):
+    builder = relax.BlockBuilder()
+    with builder.function("main", params):
+        with builder.dataflow():
+            value = builder.emit(compute(*params))
+            out = builder.emit_output(value)
+        builder.emit_func_output(out)
+    passes = [relax.transform.LegalizeOps(), relax.transform.AnnotateTIROpPattern(), relax.transform.FuseOps()]
+    return tvm.transform.Sequential([*passes, relax.transform.FuseTIR()])(builder.get())
+
+
+def scheduled(plain):
+    rules = [dl.gpu.Matmul(), dl.gpu.GEMV(), dl.gpu.Reduction(), dl.gpu.GeneralReduction(), dl.gpu.Transpose()]
+    return dl.ApplyDefaultSchedule(*rules, dl.gpu.Fallback())(plain)
+
+
+def main(folder):
+    for name, params, compute in functions():
+        plain = module(name, params, compute)
+        with tvm.target.Target(TARGET):
+            # Of its own, since schedules change what they are given.
+            fast = scheduled(module(name, params, compute))
+        both = {}
+        for label, mod in [("plain", plain), ("scheduled", fast)]:
+            (func,) = [func for func in mod.functions.values() if isinstance(func, tirx.PrimFunc)]
+            both[label] = func.with_attr("global_symbol", label)
+        text = tvm.IRModule(both).script()
+        (pathlib.Path(folder) / f"{name}.py").write_text(text + "\n")
+
+
+main(sys.argv[1])
