@@ -111,11 +111,11 @@ impl KernelBody for Attend {
         kept
     }
 
-    fn least_blocks(&self) -> u32 {
+    fn least_blocks(&self) -> Option<u32> {
         match self.tiling.unit {
             // While one block waits for its tiles, another multiplies. Its threads may have all registers that a thread can have.
-            Unit::Warps { .. } => 2,
-            Unit::Threads { .. } => 1,
+            Unit::Warps { .. } => Some(2),
+            Unit::Threads { .. } => None,
         }
     }
 
