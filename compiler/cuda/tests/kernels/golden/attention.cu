@@ -1,7 +1,7 @@
 // attention: product, score, max, exp, sum, weighted, out
 // from attention
 // schedule attention: 128 rows by tiles of 64 keys, 4 warps on tensor cores, bfloat16; the scores never reach memory; queries by 16 bytes, keys by 16 bytes, values by 16 bytes
-extern "C" __global__ void __launch_bounds__(128) attention_kernel(
+extern "C" __global__ void __launch_bounds__(128, 2) attention_kernel(
     const rx_bf16* query,
     const rx_bf16* key,
     const rx_bf16* value,
@@ -11,11 +11,12 @@ extern "C" __global__ void __launch_bounds__(128) attention_kernel(
     const long long rows = 4 * q, keys = k, row_tiles = (4 * q + 127) / 128;
     long long key_first = 0, key_end = keys;
     const long long block = blockIdx.x;
-    const long long row0 = block % row_tiles * 128, batch = block / row_tiles;
+    // Rows behind see more keys, mostly: their blocks begin first.
+    const long long row0 = (row_tiles - 1 - block % row_tiles) * 128, batch = block / row_tiles;
     const long long ax1_first = (batch) * 4;
-    // The keys from the first that a row of the block sees to the last.
-    __shared__ long long seen[2];
-    if (threadIdx.x == 0) seen[0] = key_end, seen[1] = key_first;
+    // The keys from the first that a row of the block sees to the last; and those that all of its rows see.
+    __shared__ long long seen[4];
+    if (threadIdx.x == 0) seen[0] = seen[3] = key_end, seen[1] = seen[2] = key_first;
     __syncthreads();
     for (long long row = row0 + threadIdx.x; row < row0 + 128 && row < rows; row += 128) {
         const long long ax1 = ax1_first + row / q;
@@ -23,9 +24,11 @@ extern "C" __global__ void __launch_bounds__(128) attention_kernel(
         long long row_first = key_first, row_end = key_end;
         row_end = rx_min<long long>(row_end, k + ax2 - q + 1);
         atomicMin(&seen[0], row_first), atomicMax(&seen[1], row_end);
+        atomicMax(&seen[2], row_first), atomicMin(&seen[3], row_end);
     }
     __syncthreads();
     key_first = seen[0], key_end = seen[1];
+    const long long all_first = seen[2], all_end = seen[3];
     RX_SHARED(shared);
     rx_bf16* tile_q = (rx_bf16*)shared;
     rx_bf16* tile_k = tile_q + 128 * 72;
@@ -54,6 +57,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_kernel(
     rx_copies_end();
     for (long long key0 = key_first; key0 < key_end; key0 += 64) {
         const long long key_next = key0 + 64;
+        const bool inside = key0 >= all_first && key0 + 64 <= all_end && row0 + 128 <= rows;
         rx_copies_arrive<0>();
         __syncthreads();
         #pragma unroll
@@ -87,16 +91,28 @@ extern "C" __global__ void __launch_bounds__(128) attention_kernel(
         for (int i = 0; i < 2 * 2; ++i) {
             const long long row = row0 + (warp * 2 * 2 + i) * 8 + lane / 4;
             float top = -RX_INFINITY;
-            const long long ax1 = ax1_first + row / q;
-            const long long ax2 = row % q;
-            #pragma unroll
-            for (int j = 0; j < 64 / 4; ++j) {
-                const long long key_1 = key0 + (j / 2 * 8 + lane % 4 * 2 + j % 2);
-                float& product = scores[i / 2][j / 2][i % 2 * 2 + j % 2];
-                float score = -RX_INFINITY;
-                if (row < rows && key_1 < key_end) score = k + ax2 - q >= key_1 ? product * 0.25f : -RX_INFINITY;
-                product = score;
-                top = fmaxf(top, score);
+            if (inside) {
+                const long long ax1 = ax1_first + row / q;
+                const long long ax2 = row % q;
+                #pragma unroll
+                for (int j = 0; j < 64 / 4; ++j) {
+                    const long long key_1 = key0 + (j / 2 * 8 + lane % 4 * 2 + j % 2);
+                    float& product = scores[i / 2][j / 2][i % 2 * 2 + j % 2];
+                    product = product * 0.25f;
+                    top = fmaxf(top, product);
+                }
+            } else {
+                const long long ax1 = ax1_first + row / q;
+                const long long ax2 = row % q;
+                #pragma unroll
+                for (int j = 0; j < 64 / 4; ++j) {
+                    const long long key_1 = key0 + (j / 2 * 8 + lane % 4 * 2 + j % 2);
+                    float& product = scores[i / 2][j / 2][i % 2 * 2 + j % 2];
+                    float score = -RX_INFINITY;
+                    if (row < rows && key_1 < key_end) score = k + ax2 - q >= key_1 ? product * 0.25f : -RX_INFINITY;
+                    product = score;
+                    top = fmaxf(top, product);
+                }
             }
             top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
             top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
@@ -158,11 +174,17 @@ extern "C" __global__ void __launch_bounds__(128) attention_kernel(
         const long long ax2 = row % q;
         const float share = keys == 0 ? 0.0f : 1.0f / whole;
         #pragma unroll
-        for (int j = 0; j < 64 / 4; ++j) {
-            const long long column = j / 2 * 8 + lane % 4 * 2 + j % 2;
-            if (column >= 64) continue;
-            const float value_1 = sums[i / 2][j / 2][i % 2 * 2 + j % 2] * share;
-            out[(ax2 * 32 + ax1) * 64 + column] = rx_float_to_bf16(value_1);
+        for (int j = 0; j < 64 / 8; ++j) {
+            const long long column0 = j * 8 + lane % 4 * 2;
+            rx_pack<rx_bf16, 2> out_pack;
+            #pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                const long long column = column0 + e;
+                const float value_1 = sums[i / 2][j][i % 2 * 2 + e] * share;
+                const float weighted_value = value_1;
+                out_pack.at[e] = rx_float_to_bf16(weighted_value);
+            }
+            *(rx_pack<rx_bf16, 2>*)&out[(ax2 * 32 + ax1) * 64 + column0] = out_pack;
         }
     }
 }

@@ -11,11 +11,12 @@ extern "C" __global__ void __launch_bounds__(256) attention_kernel(
     const long long rows = 4 * q, keys = k, row_tiles = (4 * q + 63) / 64;
     long long key_first = 0, key_end = keys;
     const long long block = blockIdx.x;
-    const long long row0 = block % row_tiles * 64, batch = block / row_tiles;
+    // Rows behind see more keys, mostly: their blocks begin first.
+    const long long row0 = (row_tiles - 1 - block % row_tiles) * 64, batch = block / row_tiles;
     const long long ax1_first = (batch) * 4;
-    // The keys from the first that a row of the block sees to the last.
-    __shared__ long long seen[2];
-    if (threadIdx.x == 0) seen[0] = key_end, seen[1] = key_first;
+    // The keys from the first that a row of the block sees to the last; and those that all of its rows see.
+    __shared__ long long seen[4];
+    if (threadIdx.x == 0) seen[0] = seen[3] = key_end, seen[1] = seen[2] = key_first;
     __syncthreads();
     for (long long row = row0 + threadIdx.x; row < row0 + 64 && row < rows; row += 256) {
         const long long ax1 = ax1_first + row / q;
@@ -23,9 +24,11 @@ extern "C" __global__ void __launch_bounds__(256) attention_kernel(
         long long row_first = key_first, row_end = key_end;
         row_end = rx_min<long long>(row_end, k + ax2 - q + 1);
         atomicMin(&seen[0], row_first), atomicMax(&seen[1], row_end);
+        atomicMax(&seen[2], row_first), atomicMin(&seen[3], row_end);
     }
     __syncthreads();
     key_first = seen[0], key_end = seen[1];
+    const long long all_first = seen[2], all_end = seen[3];
     RX_SHARED(shared);
     float* tile_q = (float*)shared;
     float* tile_k = tile_q + 64 * 68;
@@ -55,6 +58,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_kernel(
     rx_copies_end();
     for (long long key0 = key_first; key0 < key_end; key0 += 64) {
         const long long key_next = key0 + 64;
+        const bool inside = key0 >= all_first && key0 + 64 <= all_end && row0 + 64 <= rows;
         rx_copies_arrive<0>();
         __syncthreads();
         #pragma unroll
@@ -89,16 +93,28 @@ extern "C" __global__ void __launch_bounds__(256) attention_kernel(
         for (int i = 0; i < 4; ++i) {
             const long long row = row0 + line_of_16 * 4 + i;
             float top = -RX_INFINITY;
-            const long long ax1 = ax1_first + row / q;
-            const long long ax2 = row % q;
-            #pragma unroll
-            for (int j = 0; j < 64 / 16; ++j) {
-                const long long key_1 = key0 + lane + j * 16;
-                float& product = scores[i][j];
-                float score = -RX_INFINITY;
-                if (row < rows && key_1 < key_end) score = k + ax2 - q >= key_1 ? product * 0.25f : -RX_INFINITY;
-                product = score;
-                top = fmaxf(top, score);
+            if (inside) {
+                const long long ax1 = ax1_first + row / q;
+                const long long ax2 = row % q;
+                #pragma unroll
+                for (int j = 0; j < 64 / 16; ++j) {
+                    const long long key_1 = key0 + lane + j * 16;
+                    float& product = scores[i][j];
+                    product = product * 0.25f;
+                    top = fmaxf(top, product);
+                }
+            } else {
+                const long long ax1 = ax1_first + row / q;
+                const long long ax2 = row % q;
+                #pragma unroll
+                for (int j = 0; j < 64 / 16; ++j) {
+                    const long long key_1 = key0 + lane + j * 16;
+                    float& product = scores[i][j];
+                    float score = -RX_INFINITY;
+                    if (row < rows && key_1 < key_end) score = k + ax2 - q >= key_1 ? product * 0.25f : -RX_INFINITY;
+                    product = score;
+                    top = fmaxf(top, product);
+                }
             }
             #pragma unroll
             for (int x = 1; x < 16; x *= 2) top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, x));
@@ -160,11 +176,17 @@ extern "C" __global__ void __launch_bounds__(256) attention_kernel(
         const long long ax2 = row % q;
         const float share = keys == 0 ? 0.0f : 1.0f / whole;
         #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            const long long column = (j / 4 * 16 + lane) * 4 + j % 4;
-            if (column >= 64) continue;
-            const float value_1 = sums[i][j] * share;
-            out[(ax2 * 32 + ax1) * 64 + column] = value_1;
+        for (int j = 0; j < 4 / 4; ++j) {
+            const long long column0 = (j * 16 + lane) * 4;
+            rx_pack<float, 4> out_pack;
+            #pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                const long long column = column0 + e;
+                const float value_1 = sums[i][j * 4 + e] * share;
+                const float weighted_value = value_1;
+                out_pack.at[e] = weighted_value;
+            }
+            *(rx_pack<float, 4>*)&out[(ax2 * 32 + ax1) * 64 + column0] = out_pack;
         }
     }
 }
