@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 
 export interface ServerSettings {
-  readonly run: { readonly program: string; readonly arguments: readonly string[]; readonly timeoutSeconds: number; readonly values: boolean; readonly message: boolean };
+  readonly run: { readonly program: string; readonly arguments: readonly string[]; readonly timeoutSeconds: number; readonly values: boolean; readonly gpu: boolean | null; readonly message: boolean };
   readonly check: { readonly select: readonly string[]; readonly ignore: readonly string[] };
   readonly inlayHints: { readonly shapes: boolean; readonly dtypes: boolean };
 }
@@ -16,6 +16,7 @@ export function serverSettings(): ServerSettings {
       arguments: rx.get<string[]>("run.arguments", []),
       timeoutSeconds: rx.get<number>("run.timeoutSeconds", 600),
       values: rx.get<boolean>("run.values", true),
+      gpu: rx.get<boolean | null>("run.gpu", null),
       // The report says it already.
       message: !showsReport(),
     },

@@ -57,7 +57,7 @@ test("menus and keys name commands that are there", () => {
 });
 
 // Settings about what is shown of a run.
-const HARMLESS = ["rx.run.showReport", "rx.run.values"];
+const HARMLESS = ["rx.run.gpu", "rx.run.showReport", "rx.run.values"];
 
 test("what runs a program is neither offered nor set where a folder is not trusted", () => {
   const restricted: string[] = manifest.capabilities.untrustedWorkspaces.restrictedConfigurations;

@@ -77,6 +77,9 @@ struct Reshaping<'d> {
 /// The axes that axes are cut into, outermost first: their values and extents.
 type Digits = FxHashMap<VarId, Vec<(Expr, Expr)>>;
 
+/// What a loop is cut into, or itself: variables and extents, outermost first.
+type NewLoops = Vec<(VarId, Expr)>;
+
 impl Reshaping<'_> {
     fn statement(&mut self, stmt: &Stmt) -> Stmt {
         if let Some((loops, block)) = nest_of(stmt) {
@@ -128,8 +131,7 @@ impl Reshaping<'_> {
             }
         }
         let (mut block, mut digits) = (block.clone(), Digits::default());
-        let mut new_loops: Vec<Vec<(VarId, Expr)>> =
-            loops.iter().map(|(var, stmt)| vec![(*var, extent_of(stmt))]).collect();
+        let mut new_loops: Vec<NewLoops> = loops.iter().map(|(var, stmt)| vec![(*var, extent_of(stmt))]).collect();
         for (var, group) in cuts {
             self.cut(&mut block, (loops, &mut new_loops), (var, &group), &mut digits)?;
         }
@@ -159,7 +161,7 @@ impl Reshaping<'_> {
                     var: *var,
                     start: start.clone(),
                     extent: extent.clone(),
-                    kind: kind.clone(),
+                    kind: *kind,
                     body: Box::new(stmt),
                 };
             }
@@ -171,7 +173,7 @@ impl Reshaping<'_> {
     fn cut(
         &mut self,
         block: &mut Block,
-        (loops, new_loops): (&[(VarId, &Stmt)], &mut [Vec<(VarId, Expr)>]),
+        (loops, new_loops): (&[(VarId, &Stmt)], &mut [NewLoops]),
         (var, group): (VarId, &Group),
         digits: &mut Digits,
     ) -> Option<()> {
