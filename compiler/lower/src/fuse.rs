@@ -7,9 +7,9 @@
 //! kernel; its outputs become temporaries. Whether they stay buffers or vanish into index expressions is the schedule's
 //! to say (`rx_schedule::inline`).
 //!
-//! A view between two kernels is no obstacle where the second can read the tensor as it is before the view ([`reshape`]), or
-//! can run over the tensor's extents with the view behind it ([`sink`]). A
-//! kernel that only moves elements ([`moves`]) becomes part of each of its few readers, and one that leaves them in
+//! A view between two kernels is no obstacle where the second can read the tensor as it is before the view (`reshape`), or
+//! can run over the tensor's extents with the view behind it (`sink`). A
+//! kernel that only moves elements (`moves`) becomes part of each of its few readers, and one that leaves them in
 //! their order becomes a view.
 
 mod dead;
