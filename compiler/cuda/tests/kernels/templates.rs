@@ -209,6 +209,55 @@ fn templates_fit_registers_and_the_table_says_what_they_need() {
     }
 }
 
+/// The instruction of a machine that does what one of PTX says.
+fn of_machine(instruction: &str) -> &'static str {
+    match instruction {
+        _ if instruction.starts_with("wgmma") => "GMMA",
+        _ if instruction.contains(".s8") => "IMMA",
+        _ if instruction.starts_with("mma") => "HMMA",
+        "fma.rn.f64" => "DFMA",
+        "fma.rn.f32" => "FFMA",
+        // A maximum that keeps NaNs compares and chooses.
+        "max" => "FSETP",
+        _ => "LDG",
+    }
+}
+
+/// Where a disassembler is at hand: the code has the instruction that a template is for, and reads 16 bytes at once where its schedule says so.
+#[test]
+fn machine_code_has_what_templates_are_for() {
+    if !crate::nvrtc::is_found() {
+        return;
+    }
+    if let Err(missing) = rx_cuda::sass::probe() {
+        println!("skipped: {missing}");
+        return;
+    }
+    let (mut wrong, mut wide) = (Vec::new(), 0);
+    for template in templates() {
+        let source = crate::source_for(std::slice::from_ref(&template.case), &template.target);
+        let (kernel, note) = (&source.functions[0].kernels[0].name, &source.choices[0].note);
+        for arch in [80, 90].into_iter().filter(|arch| *arch >= template.target.arch) {
+            let cubin = compile(&source.text, arch, Output::Cubin).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
+            let code = rx_cuda::sass::disassemble(&cubin).unwrap_or_else(|error| panic!("{error}"));
+            let code = &code[kernel];
+            let instruction = of_machine(template.instruction);
+            if !code.contains(instruction) {
+                wrong.push(format!("{} on sm_{arch}: no {instruction}", template.name));
+            }
+            let reads_wide =
+                code.lines().any(|line| line.contains("LDG") && line.contains(".128") || line.contains("UTMALDG"));
+            if note.contains("16 bytes") && !reads_wide {
+                wrong.push(format!("{} on sm_{arch}: nothing is read by 16 bytes", template.name));
+            }
+            wide += usize::from(reads_wide);
+        }
+    }
+    println!("{wide} kernels read 16 bytes at once");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(wide > 20, "{wide}");
+}
+
 #[test]
 fn the_text_of_a_product_reads_like_this() {
     for (name, template) in [
