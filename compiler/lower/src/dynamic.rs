@@ -5,6 +5,7 @@
 //! call of known types, and [`specialize`] the program of that.
 
 use crate::lower::{Module, lower_complete};
+use crate::preferences::Preferences;
 use crate::program::Program;
 use rx_base::name::name;
 use rx_base::symbolic::Bounds;
@@ -151,11 +152,11 @@ pub struct Made {
     pub scalar: bool,
 }
 
-/// The program of a call whose operands' types are known.
+/// The program of a call whose operands' types are known, for a device that prefers this.
 ///
 /// # Errors
 /// What the operator's rule says of these operands, or why it cannot be computed; in a sentence without a full stop.
-pub fn specialize(call: &Specialized) -> Result<Made, String> {
+pub fn specialize(call: &Specialized, preferences: &dyn Preferences) -> Result<Made, String> {
     let schema = rx_ops::find(name(call.operator)).ok_or_else(|| format!("R.{} is no operator", call.operator))?;
     let mut arguments = call.arguments.clone();
     let mut ty = inferred(schema, &arguments)?;
@@ -190,7 +191,7 @@ pub fn specialize(call: &Specialized) -> Result<Made, String> {
         let first = problems.into_iter().next();
         first.map_or_else(|| format!("R.{} cannot be computed", schema.name), |problem| problem.message)
     })?;
-    crate::optimize(&mut program);
+    crate::optimize(&mut program, preferences);
     Ok(Made { program, scalar })
 }
 

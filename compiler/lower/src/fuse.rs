@@ -19,6 +19,7 @@ mod moves;
 mod reshape;
 mod sink;
 
+use crate::preferences::Preferences;
 use crate::program::{Instruction, Kernel, KernelId, Operation, Output, Procedure, Program, Register};
 use rustc_hash::FxHashMap;
 use rx_tir::func::{BufferId, PrimFunc};
@@ -32,7 +33,7 @@ const MAX_BUFFERS: usize = 48;
 const MAX_READERS: usize = 4;
 
 /// Joins the kernels of every procedure and leaves out what nothing reads.
-pub fn fuse(program: &mut Program) {
+pub fn fuse(program: &mut Program, _preferences: &dyn Preferences) {
     for at in 0..program.procedures.len() {
         let mut procedure = std::mem::replace(&mut program.procedures[at], empty());
         dead::remove(&mut procedure, program);

@@ -9,10 +9,12 @@ pub mod fuse;
 mod lower;
 mod optimize;
 pub mod plan;
+mod preferences;
 pub mod program;
 
 pub use lower::{Module, Problem, lower, lower_watched};
 pub use optimize::{alone, optimize};
+pub use preferences::{NoPreferences, Preferences};
 pub use program::{
     Constant, ConstantId, Instruction, Kernel, KernelId, Operation, Output, Procedure, ProcedureId, Program, Register,
     Scalar, StorageId,

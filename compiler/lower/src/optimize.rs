@@ -1,12 +1,14 @@
 //! What is done to every program before it is compiled.
 
+use crate::preferences::Preferences;
 use crate::program::{Kernel, Program};
 use rx_tir::PrimFunc;
 use std::sync::Arc;
 
-/// Joins kernels, puts what is computed element by element into the loops that read it, makes index arithmetic small.
-pub fn optimize(program: &mut Program) {
-    crate::fuse::fuse(program);
+/// Joins kernels, puts what is computed element by element into the loops that read it, makes index arithmetic small; and what a
+/// device prefers.
+pub fn optimize(program: &mut Program, preferences: &dyn Preferences) {
+    crate::fuse::fuse(program, preferences);
     for kernel in &mut program.kernels {
         kernel.func = Arc::new(small(&kernel.func));
     }

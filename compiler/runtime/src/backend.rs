@@ -3,7 +3,7 @@
 use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
 use rx_base::DType;
-use rx_lower::{KernelId, Program};
+use rx_lower::{KernelId, NoPreferences, Preferences, Program};
 use rx_tensor::{Scalar, Tensor};
 use std::time::Duration;
 
@@ -40,6 +40,11 @@ pub trait Backend: Sized {
 
     /// The same device, nothing built: tensors of the one are tensors of the other.
     fn another(&self) -> Self;
+
+    /// What programs for it should be like.
+    fn preferences(&self) -> &dyn Preferences {
+        &NoPreferences
+    }
 
     /// What the user should know of the last build, a sentence each: kernels that do not run as the device would have it.
     fn remarks(&self) -> &[String] {

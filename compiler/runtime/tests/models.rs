@@ -8,6 +8,7 @@ use common::Text;
 use rx_cuda::images::{self, Kept, resources};
 use rx_cuda::nvrtc;
 use rx_cuda::rules::Target;
+use rx_runtime::Backend;
 use rx_runtime::cuda::{Simulated, source};
 use rx_runtime::interp::Interpreter;
 use rx_tensor::{Tensor, compare, npz};
@@ -86,10 +87,12 @@ fn kernels_of_all_models_become_machine_code() {
     }
     let (mut by_rule, mut all, mut wrong) = (BTreeMap::<&str, usize>::new(), 0, Vec::new());
     for (name, text) in models(&folder) {
-        let program = text.program(true).unwrap_or_else(|problems| panic!("{name}: {problems:#?}"));
         let mut kernels = 0;
         for arch in ARCHITECTURES {
             let target = Target { arch, ..Target::default() };
+            let device = Simulated::of(target.clone());
+            let program = text.program_for(Some(device.preferences()));
+            let program = program.unwrap_or_else(|problems| panic!("{name}: {problems:#?}"));
             let (source, _) = source(&program, &target).unwrap_or_else(|error| panic!("{name}: {error}"));
             let images = images::compile(&source, arch, &Kept::of_user(), &mut |_, _| ());
             let images = images.unwrap_or_else(|error| panic!("{name} for sm_{arch}: {error}"));

@@ -30,7 +30,7 @@ impl Text {
     fn program(&self, optimized: bool) -> Program {
         let mut program = rx_lower::lower(self, name("main")).unwrap_or_else(|problems| panic!("{problems:#?}"));
         if optimized {
-            rx_lower::optimize(&mut program);
+            rx_lower::optimize(&mut program, &rx_lower::NoPreferences);
         }
         program.procedures.iter_mut().for_each(rx_lower::plan::plan);
         program

@@ -5,7 +5,8 @@ mod passes;
 mod resources;
 mod schedule;
 
-use crate::args::{Args, Device, Emit, Format};
+use crate::args::{Args, Emit, Format};
+use crate::device::Device;
 use crate::failure::Failure;
 use crate::report::{Part, Report, Stage};
 use crate::session::Session;
@@ -20,9 +21,9 @@ pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -
     let listing = match stage {
         Emit::Relax => Listing::whole(relax(session)),
         Emit::Passes => passes::listing(session, args)?,
-        Emit::Ptx | Emit::Sass => machine::listing(stage, &program(session, args)?, session, args)?,
+        Emit::Ptx | Emit::Sass => machine::listing(stage, &program(stage, session, args)?, session, args)?,
         Emit::Tir | Emit::Cuda | Emit::Schedule | Emit::Cpu => {
-            let program = program(session, args)?;
+            let program = program(stage, session, args)?;
             // The text of a device has equal kernels once; so has a document.
             let joined = matches!(stage, Emit::Cuda | Emit::Schedule) || args.format == Format::Json;
             kernels(stage, groups(&program, joined), session, &args.target(), report)
@@ -33,10 +34,12 @@ pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -
 }
 
 /// The kernels of the function asked for, or the one that a prim_func of this name is.
-fn program(session: &Session, args: &Args) -> Result<Program, Failure> {
-    let optimized = session.choices.device != Device::Interp;
-    let alone = args.entry.as_deref().and_then(|wanted| session.kernel(wanted, optimized));
-    alone.unwrap_or_else(|| session.lower(session.entry(args.entry.as_deref())?, optimized))
+fn program(stage: Emit, session: &Session, args: &Args) -> Result<Program, Failure> {
+    let device =
+        Device::to_print_for(session, args, matches!(stage, Emit::Cuda | Emit::Schedule | Emit::Ptx | Emit::Sass));
+    let preferences = device.preferences();
+    let alone = args.entry.as_deref().and_then(|wanted| session.kernel(wanted, preferences.is_some()));
+    alone.unwrap_or_else(|| session.lower(session.entry(args.entry.as_deref())?, preferences))
 }
 
 /// The module as rx prints it.

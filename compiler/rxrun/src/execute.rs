@@ -1,7 +1,8 @@
 //! Building and running the program, and what comes out.
 
-use crate::args::{Args, Device};
+use crate::args::Args;
 use crate::describe::Described;
+use crate::device::Device;
 use crate::failure::Failure;
 use crate::inputs::{Inputs, inputs};
 use crate::profile::Profile;
@@ -11,7 +12,6 @@ use crate::session::Session;
 use crate::values::Values;
 use rx_base::Name;
 use rx_base::name::NameMap;
-use rx_cuda::device::DeviceError;
 use rx_execute::inputs::Input;
 use rx_lower::Program;
 use rx_runtime::{Backend, BuildError, Executor, Limits, Observer, RunError, Value};
@@ -21,13 +21,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Runs the program on the device asked for, and observes it where that is asked for.
-pub fn execute(
-    session: &Session,
-    entry: Name,
-    program: Program,
-    args: &Args,
-    report: &mut Report,
-) -> Result<(), Failure> {
+pub fn execute(session: &Session, entry: Name, args: &Args, report: &mut Report) -> Result<(), Failure> {
+    let device = Device::to_run_on(session, args)?;
+    let program = session.lower(entry, device.preferences())?;
     let function = session.workspace.function(session.file, entry);
     let function = function.ok_or_else(|| Failure::usage(format!("`{entry}` cannot be run")))?;
     let expected = match &args.check {
@@ -37,16 +33,19 @@ pub fn execute(
     let Inputs { values, symbols } = inputs(session, &function, args, report)?;
     let task = Task::Run { expected: expected.as_deref() };
     let equal = if args.values {
-        let equal = Job::new(session, program, Arguments::Kept(&values), &symbols, args)?.on_device(task, report)?;
+        let again = device.another();
+        let job = Job::new(session, program, Arguments::Kept(&values), &symbols, args)?;
+        let equal = job.on_device(device, task, report)?;
         report.observing(What::Values);
         let program = session.lower_watched(entry);
         let job = program.and_then(|program| Job::new(session, program, Arguments::Given(values), &symbols, args));
-        if let Err(failure) = job.and_then(|job| job.on_device(Task::Values, report)) {
+        if let Err(failure) = job.and_then(|job| job.on_device(again, Task::Values, report)) {
             report.not_observed(What::Values, &failure);
         }
         equal
     } else {
-        Job::new(session, program, Arguments::Given(values), &symbols, args)?.on_device(task, report)?
+        let job = Job::new(session, program, Arguments::Given(values), &symbols, args)?;
+        job.on_device(device, task, report)?
     };
     if equal { Ok(()) } else { Err(Failure::Reported(1)) }
 }
@@ -88,37 +87,20 @@ impl<'a> Job<'a> {
         Ok(Job { session, program: Arc::new(program), constants, arguments, symbols, args })
     }
 
-    /// Does the task on the device asked for. False: what was returned is not what is expected.
-    fn on_device(self, task: Task<'_>, report: &mut Report) -> Result<bool, Failure> {
-        match self.session.choices.device {
+    /// Does the task on a device. False: what was returned is not what is expected.
+    fn on_device(self, device: Device, task: Task<'_>, report: &mut Report) -> Result<bool, Failure> {
+        match device {
             Device::Interp => self.on(rx_runtime::interp::Interpreter::default(), "the interpreter", task, report),
-            Device::CudaSim => {
-                let device = rx_runtime::cuda::Simulated::of(self.args.target());
-                let device = if self.args.sanitize { device.strict() } else { device };
-                self.on(device, "simulated CUDA", task, report)
+            Device::Simulated(device) => self.on(device, "simulated CUDA", task, report),
+            Device::Cuda(device) => {
+                let name = device.name().to_owned();
+                self.on(*device, &name, task, report)
             }
-            Device::Cpu => self.on(rx_runtime::cpu::Cpu::default(), "the CPU", task, report),
-            Device::Cuda => {
-                let device = rx_runtime::cuda::Cuda::probe().map_err(|error| Failure::usage(error.to_string()))?;
-                self.on_cuda(device, task, report)
+            Device::Cpu(why) => {
+                why.into_iter().for_each(|why| report.remark(&format!("it runs on the CPU: {why}")));
+                self.on(rx_runtime::cpu::Cpu::default(), "the CPU", task, report)
             }
-            Device::Auto => match found() {
-                Ok(device) => self.on_cuda(device, task, report),
-                Err(why) => {
-                    // A machine without a GPU's driver is no surprise to its user; one whose GPU is not used is.
-                    if let (Some(why), Task::Run { .. }) = (why, task) {
-                        report.remark(&format!("it runs on the CPU: {why}"));
-                    }
-                    self.on(rx_runtime::cpu::Cpu::default(), "the CPU", task, report)
-                }
-            },
         }
-    }
-
-    fn on_cuda(self, device: rx_runtime::cuda::Cuda, task: Task<'_>, report: &mut Report) -> Result<bool, Failure> {
-        let name = device.name().to_owned();
-        let device = device.with_rules(self.args.rules()).with_tf32(self.args.tf32);
-        self.on(device, &name, task, report)
     }
 
     fn on<B: Backend>(self, backend: B, device: &str, task: Task<'_>, report: &mut Report) -> Result<bool, Failure> {
@@ -207,16 +189,6 @@ impl<'a> Job<'a> {
         };
         uploaded.map_err(|error| run_failure(self.session, &error))
     }
-}
-
-/// A CUDA device and what compiles for it; else why there is none, but where there is no driver.
-fn found() -> Result<rx_runtime::cuda::Cuda, Option<String>> {
-    let device = rx_runtime::cuda::Cuda::probe().map_err(|error| match error {
-        DeviceError::NoDriver => None,
-        other => Some(other.to_string()),
-    })?;
-    rx_cuda::nvrtc::probe().map_err(|error| Some(error.to_string()))?;
-    Ok(device)
 }
 
 /// Why a program cannot be built, at its statement.

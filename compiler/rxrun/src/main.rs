@@ -9,6 +9,7 @@ mod arrays;
 mod choices;
 mod constants;
 mod describe;
+mod device;
 mod emit;
 mod execute;
 mod failure;
@@ -60,6 +61,5 @@ fn work(args: &Args, report: &mut Report) -> Result<(), Failure> {
         return emit::stage(stage, &session, args, report);
     }
     let entry = session.entry(args.entry.as_deref())?;
-    let program = session.lower(entry, session.choices.device != args::Device::Interp)?;
-    execute::execute(&session, entry, program, args, report)
+    execute::execute(&session, entry, args, report)
 }

@@ -8,7 +8,7 @@ use rx_base::{Code, Diagnostic, Name, Severity, Span};
 use rx_db::{FileId, FileKind, Operators, Project, Projects, Workspace};
 use rx_execute::program::{FileModule, GivenConstants};
 use rx_ir::Origin;
-use rx_lower::{Module, Problem, Program};
+use rx_lower::{Module, Preferences, Problem, Program};
 use rx_report::Source;
 use rx_report::load::{Loaded, Place, load};
 use rx_settings::{Choice, Finder, Severities, Unreadable};
@@ -101,12 +101,12 @@ impl Session {
         }
     }
 
-    /// The program of `entry`, with its memory planned. `optimized` joins kernels; without, each operator is one, as the
-    /// interpreter wants them, which is to judge the joining.
-    pub fn lower(&self, entry: Name, optimized: bool) -> Result<Program, Failure> {
+    /// The program of `entry` for a device, with its memory planned. Without preferences each operator is a kernel, as the interpreter
+    /// wants them, which is to judge the joining.
+    pub fn lower(&self, entry: Name, preferences: Option<&dyn Preferences>) -> Result<Program, Failure> {
         let mut program = self.lowered(entry, rx_lower::lower)?;
-        if optimized {
-            rx_lower::optimize(&mut program);
+        if let Some(preferences) = preferences {
+            rx_lower::optimize(&mut program, preferences);
         }
         program.procedures.iter_mut().for_each(rx_lower::plan::plan);
         Ok(program)

@@ -154,7 +154,7 @@ pub fn prepared(
     report: &mut Report,
 ) -> Result<Vec<Input>, Failure> {
     let transform = preparation.raw.name;
-    let program = session.lower(transform, true)?;
+    let program = session.lower(transform, Some(&rx_lower::NoPreferences))?;
     let constants = crate::constants::of(session, &program)?;
     let (program, start) = (Arc::new(program), Instant::now());
     let built = Executor::new(program.clone(), Cpu::default(), &constants, &mut |stage| {

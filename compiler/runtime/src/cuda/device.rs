@@ -11,7 +11,7 @@ use rx_cuda::device::{Device, DeviceBuffer, DeviceError, Module};
 use rx_cuda::images::{self, Image, Kept};
 use rx_cuda::nvrtc::NvrtcError;
 use rx_cuda::rules::{RuleOrder, Target};
-use rx_lower::{KernelId, Program};
+use rx_lower::{KernelId, Preferences, Program};
 use rx_tensor::{Scalar, Tensor};
 use std::rc::Rc;
 use std::time::Duration;
@@ -71,8 +71,14 @@ impl Cuda {
     }
 }
 
+impl Preferences for Cuda {}
+
 impl Backend for Cuda {
     type Memory = DeviceBuffer;
+
+    fn preferences(&self) -> &dyn Preferences {
+        self
+    }
 
     fn another(&self) -> Cuda {
         Cuda { target: self.target.clone(), ..Cuda::of(self.device.clone(), self.compile) }

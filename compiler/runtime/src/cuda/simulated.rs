@@ -8,7 +8,7 @@ use crate::interp::{bytes_of_memory, memory, typed};
 use rx_base::{DType, Name};
 use rx_cuda::rules::Target;
 use rx_cuda::simulator::{Call, Options, Order, Simulator};
-use rx_lower::{KernelId, Program};
+use rx_lower::{KernelId, Preferences, Program};
 use rx_tensor::{Scalar, Tensor};
 
 /// The CUDA C, compiled by a C++ compiler and run on the host with a fiber per thread: to check kernels without a GPU.
@@ -37,8 +37,14 @@ impl Simulated {
     }
 }
 
+impl Preferences for Simulated {}
+
 impl Backend for Simulated {
     type Memory = Tensor;
+
+    fn preferences(&self) -> &dyn Preferences {
+        self
+    }
 
     fn another(&self) -> Simulated {
         Simulated { is_strict: self.is_strict, ..Simulated::of(self.target.clone()) }

@@ -6,7 +6,7 @@ use rx_base::name::{NameMap, name};
 use rx_base::{Name, Severity};
 use rx_db::{FileId, FileKind, Workspace};
 use rx_ir::Function;
-use rx_lower::{Module, Problem, Program};
+use rx_lower::{Module, Preferences, Problem, Program};
 use rx_runtime::{Backend, Executor, Limits, Output, RunError};
 use rx_tensor::Tensor;
 use rx_tir::PrimFunc;
@@ -57,9 +57,14 @@ impl Text {
     /// # Errors
     /// What has no lowering.
     pub fn program(&self, optimized: bool) -> Result<Program, Vec<Problem>> {
+        self.program_for(optimized.then_some(&rx_lower::NoPreferences as &dyn Preferences))
+    }
+
+    /// As [`Text::program`], for a device; kernels are joined where it has preferences.
+    pub fn program_for(&self, preferences: Option<&dyn Preferences>) -> Result<Program, Vec<Problem>> {
         let mut program = rx_lower::lower(self, self.entry())?;
-        if optimized {
-            rx_lower::optimize(&mut program);
+        if let Some(preferences) = preferences {
+            rx_lower::optimize(&mut program, preferences);
         }
         program.procedures.iter_mut().for_each(rx_lower::plan::plan);
         Ok(program)
@@ -82,7 +87,9 @@ impl Text {
     /// Runs the entry within limits.
     #[track_caller]
     pub fn run_within(&self, limits: Limits, optimized: bool, backend: impl Backend, arguments: &[Tensor]) -> Ran {
-        let program = self.program(optimized).unwrap_or_else(|problems| panic!("{problems:#?}"));
+        let program = self
+            .program_for(optimized.then(|| backend.preferences()))
+            .unwrap_or_else(|problems| panic!("{problems:#?}"));
         let constants = self.constants(&program).unwrap_or_else(|why| panic!("{why}"));
         let mut executor = Executor::new(Arc::new(program), backend, &constants, &mut |_| {})
             .unwrap_or_else(|error| panic!("{error}"));

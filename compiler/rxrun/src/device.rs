@@ -1,0 +1,85 @@
+//! The device a program is made for and runs on.
+
+use crate::args::{self, Args};
+use crate::failure::Failure;
+use crate::session::Session;
+use rx_cuda::device::DeviceError;
+use rx_lower::Preferences;
+use rx_runtime::Backend;
+use rx_runtime::cuda::{Cuda, Simulated};
+
+/// A device.
+pub enum Device {
+    /// The interpreter, which judges the others: it has each operator as a kernel.
+    Interp,
+    /// The CPU, and what the user should know of why it is no other.
+    Cpu(Option<String>),
+    /// CUDA, simulated.
+    Simulated(Simulated),
+    /// CUDA.
+    Cuda(Box<Cuda>),
+}
+
+impl Device {
+    /// The device asked for, to run on.
+    ///
+    /// # Errors
+    /// Where it is not there.
+    pub fn to_run_on(session: &Session, args: &Args) -> Result<Device, Failure> {
+        let with_choices = |cuda: Cuda| Device::Cuda(Box::new(cuda.with_rules(args.rules()).with_tf32(args.tf32)));
+        Ok(match session.choices.device {
+            args::Device::Interp => Device::Interp,
+            args::Device::Cpu => Device::Cpu(None),
+            args::Device::CudaSim => {
+                let device = Simulated::of(args.target());
+                Device::Simulated(if args.sanitize { device.strict() } else { device })
+            }
+            args::Device::Cuda => with_choices(Cuda::probe().map_err(|error| Failure::usage(error.to_string()))?),
+            args::Device::Auto => match found() {
+                Ok(device) => with_choices(device),
+                Err(why) => Device::Cpu(why),
+            },
+        })
+    }
+
+    /// The device that a text is made for; none is needed for it. `is_cuda`: the text is CUDA's.
+    pub fn to_print_for(session: &Session, args: &Args, is_cuda: bool) -> Device {
+        match session.choices.device {
+            args::Device::Interp => Device::Interp,
+            args::Device::Cuda | args::Device::CudaSim => Device::Simulated(Simulated::of(args.target())),
+            _ if is_cuda => Device::Simulated(Simulated::of(args.target())),
+            args::Device::Cpu | args::Device::Auto => Device::Cpu(None),
+        }
+    }
+
+    /// The same device again.
+    pub fn another(&self) -> Device {
+        match self {
+            Device::Interp => Device::Interp,
+            Device::Cpu(_) => Device::Cpu(None),
+            Device::Simulated(device) => Device::Simulated(device.another()),
+            Device::Cuda(device) => Device::Cuda(Box::new(device.another())),
+        }
+    }
+
+    /// What programs for it should be like; nothing: each operator is to be a kernel.
+    pub fn preferences(&self) -> Option<&dyn Preferences> {
+        match self {
+            Device::Interp => None,
+            Device::Cpu(_) => Some(&rx_lower::NoPreferences),
+            Device::Simulated(device) => Some(device.preferences()),
+            Device::Cuda(device) => Some(device.preferences()),
+        }
+    }
+}
+
+/// A CUDA device and what compiles for it; else why there is none, but where there is no driver: a machine without one is no
+/// surprise to its user, one whose GPU is not used is.
+fn found() -> Result<Cuda, Option<String>> {
+    let device = Cuda::probe().map_err(|error| match error {
+        DeviceError::NoDriver => None,
+        other => Some(other.to_string()),
+    })?;
+    rx_cuda::nvrtc::probe().map_err(|error| Some(error.to_string()))?;
+    Ok(device)
+}
