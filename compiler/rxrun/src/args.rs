@@ -91,6 +91,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1_000_000_000_000)]
     pub max_rounds: u64,
 
+    /// On a GPU, end the run with an error where kernels take longer than S seconds. The GPU is not used again by this process.
+    #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub max_seconds: u64,
+
     /// After the runs, run once more and tell how long each kernel took, how much it computed (arithmetic operations)
     /// and moved (the bytes of its arguments, once each), and which statements it computes.
     #[arg(long, overrides_with = "profile")]

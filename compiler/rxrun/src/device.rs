@@ -7,6 +7,7 @@ use rx_cuda::device::DeviceError;
 use rx_lower::Preferences;
 use rx_runtime::Backend;
 use rx_runtime::cuda::{Cuda, Simulated};
+use std::time::Duration;
 
 /// A device.
 pub enum Device {
@@ -26,7 +27,10 @@ impl Device {
     /// # Errors
     /// Where it is not there.
     pub fn to_run_on(session: &Session, args: &Args) -> Result<Device, Failure> {
-        let with_choices = |cuda: Cuda| Device::Cuda(Box::new(cuda.with_rules(args.rules()).with_tf32(args.tf32)));
+        let with_choices = |cuda: Cuda| {
+            let cuda = cuda.with_rules(args.rules()).with_tf32(args.tf32).within(Duration::from_secs(args.max_seconds));
+            Device::Cuda(Box::new(cuda))
+        };
         Ok(match session.choices.device {
             args::Device::Interp => Device::Interp,
             args::Device::Cpu => Device::Cpu(None),

@@ -65,6 +65,13 @@ impl Cuda {
         self
     }
 
+    /// Given up where its kernels take longer; ten minutes, where nothing is said.
+    #[must_use]
+    pub fn within(self, limit: Duration) -> Cuda {
+        self.device.limit(Some(limit));
+        self
+    }
+
     /// The device's name.
     pub fn name(&self) -> &str {
         self.device.name()
