@@ -99,3 +99,17 @@ fn what_follows_a_product_through_views_is_its_epilogue() {
     let params = [("x", "(2, 3, 8)"), w];
     assert_eq!(kernels(&params, &body, &[&[2, 3, 8], &[8, 24]]), ["fused_matmul_relu"]);
 }
+
+#[test]
+fn what_stays_in_memory_lies_as_it_is_computed() {
+    let (params, body) = (
+        [("x", "(6, 8)"), ("w", "(24, 8)")],
+        ["a = R.exp(w)", "b = R.permute_dims(a)", "c = R.matmul(x, b)", "return c"],
+    );
+    assert_eq!(kernels(&params, &body, &[&[6, 8], &[24, 8]]), ["fused_exp_permute_dims_matmul"]);
+    let program = Text::module(&function(&params, &body)).program(true).expect("a program");
+    let text = rx_tir::print::script(&program.kernels[0].func);
+    let buffers: Vec<&str> = text.lines().filter(|line| line.contains("alloc_buffer")).map(str::trim).collect();
+    let natural = "out_1 = T.sblock_alloc_buffer((T.int64(24), T.int64(8)), \"float32\")";
+    assert_eq!(buffers, [natural], "a dequantised weight is read as its words lie, and so is its copy");
+}

@@ -24,16 +24,19 @@ pub fn inline(func: &PrimFunc) -> PrimFunc {
     let mut func = func.clone();
     let (mut allocations, mut statements) = (Vec::new(), Vec::new());
     top_level(&func.body, &mut allocations, &mut statements);
-    let mut at = 0;
-    while at < statements.len() {
-        if let Some(producer) = Producer::of(&statements[at], &func, &allocations)
-            && let Some(rest) = producer.readers_with_it(&mut func, &statements, at)
-        {
-            statements.truncate(at);
-            statements.extend(rest);
-            allocations.retain(|buffer| *buffer != producer.buffer);
-        } else {
-            at += 1;
+    // Moves first: a buffer that stays then lies as it is computed, not as somebody moves it later.
+    for is_wanted in [(|producer| is_move(&producer.value)) as fn(&Producer) -> bool, |_| true] {
+        let mut at = 0;
+        while at < statements.len() {
+            if let Some(producer) = Producer::of(&statements[at], &func, &allocations).filter(is_wanted)
+                && let Some(rest) = producer.readers_with_it(&mut func, &statements, at)
+            {
+                statements.truncate(at);
+                statements.extend(rest);
+                allocations.retain(|buffer| *buffer != producer.buffer);
+            } else {
+                at += 1;
+            }
         }
     }
     func.body = Stmt::with_buffers(allocations, Stmt::seq(statements));
