@@ -360,6 +360,28 @@ test(`${CLIENT} generated code stands beside the program and follows the cursor`
   });
 });
 
+test(`${CLIENT} a function is run on the GPU`, { skip, timeout: 6 * WAIT }, async (t) => {
+  const { page } = await start(t, ["two_layers.rx"], { "rx.run.gpu": true });
+
+  await t.test("it stands among the code actions", async () => {
+    await open(page, "two_layers.rx");
+    await page.locator(".codelens-decoration a", { hasText: "Run" }).first().waitFor();
+    await onto(page, "lv1");
+    await page.keyboard.press("Control+.");
+    await page.locator(".action-widget .monaco-list-row.action", { hasText: /^Run `\w+` on the GPU/ }).waitFor();
+    await shot(page, "gpu-action");
+  });
+
+  await t.test("its results are shown, or what keeps it from running", async () => {
+    await page.locator(".action-widget .monaco-list-row.action", { hasText: "on the GPU" }).click();
+    const report = page.locator(".webview.ready");
+    const missing = page.locator(".notification-list-item-message", { hasText: /CUDA|NVRTC/ });
+    await report.or(missing).first().waitFor();
+    await rest(page);
+    await shot(page, "gpu-run");
+  });
+});
+
 test(`${CLIENT} what a pass changes stands side by side and follows the cursor`, { skip, timeout: 6 * WAIT }, async (t) => {
   const can = await capabilities();
   assert.ok(can.executeCommandProvider?.commands.includes("rx.stage"), "rx-lsp has no command rx.stage");

@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tower_lsp::ls_types as proto;
 
+/// Runs a function. VS Code's menu leaves out what has no kind.
+pub const RUN: &str = "run.rx";
 /// Applies all safe fixes of a file.
 pub const FIX_ALL: &str = "source.fixAll.rx";
 /// Writes the inferred types of a file.
@@ -52,7 +54,7 @@ pub fn actions(
     let mut found: proto::CodeActionResponse = Vec::new();
     let range = subject.span(from, to);
     let function = rx_ide::function_around(&subject.view, range.start as usize);
-    if let (Some((name, true)), true) = (function, only.is_none()) {
+    if let (Some((name, true)), true) = (function, wanted(RUN)) {
         let call = [json!(subject.uri.as_str()), json!(name.as_str())];
         let mut runs = vec![(format!("Run `{name}`"), call.to_vec())];
         if subject.preferences.gpu {
@@ -62,7 +64,7 @@ pub fn actions(
         found.extend(runs.into_iter().map(|(title, arguments)| {
             let command = proto::Command { title, command: COMMAND.to_owned(), arguments: Some(arguments) };
             match writing.actions {
-                true => action(command.title.clone(), None, |it| it.command = Some(command)),
+                true => action(command.title.clone(), Some(RUN), |it| it.command = Some(command)),
                 false => command.into(),
             }
         }));
