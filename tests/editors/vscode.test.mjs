@@ -366,7 +366,8 @@ test(`${CLIENT} a function is run on the GPU`, { skip, timeout: 6 * WAIT }, asyn
   await t.test("it stands among the code actions", async () => {
     await open(page, "two_layers.rx");
     await page.locator(".codelens-decoration a", { hasText: "Run" }).first().waitFor();
-    await onto(page, "lv1");
+    // In the head of the function.
+    await onto(page, "main");
     await page.keyboard.press("Control+.");
     await page.locator(".action-widget .monaco-list-row.action", { hasText: /^Run `\w+` on the GPU/ }).waitFor();
     await shot(page, "gpu-action");
@@ -374,9 +375,8 @@ test(`${CLIENT} a function is run on the GPU`, { skip, timeout: 6 * WAIT }, asyn
 
   await t.test("its results are shown, or what keeps it from running", async () => {
     await page.locator(".action-widget .monaco-list-row.action", { hasText: "on the GPU" }).click();
-    const report = page.locator(".webview.ready");
-    const missing = page.locator(".notification-list-item-message", { hasText: /CUDA|NVRTC/ });
-    await report.or(missing).first().waitFor();
+    const report = page.frameLocator("iframe.webview").frameLocator("#active-frame");
+    await report.getByText(/CUDA|NVRTC|ms/).first().waitFor();
     await rest(page);
     await shot(page, "gpu-run");
   });

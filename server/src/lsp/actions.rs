@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tower_lsp::ls_types as proto;
 
-/// Runs a function. VS Code's menu leaves out what has no kind.
+/// Runs a function.
 pub const RUN: &str = "run.rx";
 /// Applies all safe fixes of a file.
 pub const FIX_ALL: &str = "source.fixAll.rx";
