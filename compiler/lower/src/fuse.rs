@@ -7,12 +7,16 @@
 //! kernel; its outputs become temporaries. Whether they stay buffers or vanish into index expressions is the schedule's
 //! to say (`rx_schedule::inline`).
 //!
+//! Between the two, *chains* of kernels of which the device makes one are joined (`chain`).
+//!
 //! A view between two kernels is no obstacle where the second can read the tensor as it is before the view (`reshape`), or
 //! can run over the tensor's extents with the view behind it (`sink`). A
 //! kernel that only moves elements (`moves`) becomes part of each of its few readers, and one that leaves them in
 //! their order becomes a view.
 
+mod chain;
 mod dead;
+mod digits;
 mod epilogue;
 mod merge;
 mod moves;
@@ -33,7 +37,7 @@ const MAX_BUFFERS: usize = 48;
 const MAX_READERS: usize = 4;
 
 /// Joins the kernels of every procedure and leaves out what nothing reads.
-pub fn fuse(program: &mut Program, _preferences: &dyn Preferences) {
+pub fn fuse(program: &mut Program, preferences: &dyn Preferences) {
     for at in 0..program.procedures.len() {
         let mut procedure = std::mem::replace(&mut program.procedures[at], empty());
         dead::remove(&mut procedure, program);
@@ -42,7 +46,7 @@ pub fn fuse(program: &mut Program, _preferences: &dyn Preferences) {
         let mut reads = reads_of(&procedure);
         sink::views(&mut procedure, &mut reads, program);
         let mut code = std::mem::take(&mut procedure.code);
-        code = fuse_block(code, &mut reads, program);
+        code = fuse_block(code, &mut reads, program, preferences);
         procedure.code = code;
         program.procedures[at] = procedure;
     }
@@ -73,14 +77,19 @@ fn reads_of(procedure: &Procedure) -> Vec<u32> {
     reads
 }
 
-fn fuse_block(mut code: Vec<Instruction>, reads: &mut Vec<u32>, program: &mut Program) -> Vec<Instruction> {
+fn fuse_block(
+    mut code: Vec<Instruction>,
+    reads: &mut Vec<u32>,
+    program: &mut Program,
+    preferences: &dyn Preferences,
+) -> Vec<Instruction> {
     for instruction in &mut code {
         if let Operation::If { arms, otherwise, .. } = &mut instruction.operation {
             for (condition, _, branch) in arms {
-                *condition = fuse_block(std::mem::take(condition), reads, program);
-                branch.code = fuse_block(std::mem::take(&mut branch.code), reads, program);
+                *condition = fuse_block(std::mem::take(condition), reads, program, preferences);
+                branch.code = fuse_block(std::mem::take(&mut branch.code), reads, program, preferences);
             }
-            otherwise.code = fuse_block(std::mem::take(&mut otherwise.code), reads, program);
+            otherwise.code = fuse_block(std::mem::take(&mut otherwise.code), reads, program, preferences);
         }
     }
     let mut code: Vec<Option<Instruction>> = code.into_iter().map(Some).collect();
@@ -90,6 +99,7 @@ fn fuse_block(mut code: Vec<Instruction>, reads: &mut Vec<u32>, program: &mut Pr
             join(&mut code, at, &reader, reads, program);
         }
     }
+    let chains = chain::join(&mut code, reads, program, preferences);
     for at in 0..code.len() {
         for reader in readers_of_move(&code, at, reads, program) {
             join(&mut code, at, &reader, reads, program);
@@ -97,7 +107,9 @@ fn fuse_block(mut code: Vec<Instruction>, reads: &mut Vec<u32>, program: &mut Pr
     }
     // Backward, so that a chain is joined from its end: each kernel is merged once, into one that is complete.
     for at in (0..code.len()).rev() {
-        if let Some(reader) = prologue_of(&code, at, reads, program) {
+        if let Some(reader) = prologue_of(&code, at, reads, program)
+            && !chains.contains(&reader.at)
+        {
             join(&mut code, at, &reader, reads, program);
         }
     }
@@ -143,7 +155,11 @@ fn join(code: &mut [Option<Instruction>], at: usize, reader: &Reader, reads: &mu
     let (Some(producer), Some(consumer)) = (code[at].clone(), code[reader.at].clone()) else { return };
     let into = match reader.view.map(|view| code[view].as_ref()) {
         None => Some(consumer.clone()),
-        Some(view) => view.and_then(|view| without_view(&producer, view, &consumer, program)),
+        Some(view) => {
+            // What follows a reduction has its elements one by one, whatever their places are called.
+            let is_cut = is_injective_at(code, at, program);
+            view.and_then(|view| without_view(&producer, view, &consumer, is_cut, program))
+        }
     };
     let Some(merged) = into.and_then(|into| merge::merge(&producer, &into, program)) else { return };
     forget(&consumer, reads);
@@ -164,23 +180,22 @@ fn join(code: &mut [Option<Instruction>], at: usize, reader: &Reader, reads: &mu
     code[reader.at] = Some(merged);
 }
 
-/// The consumer as it is where it reads what the producer computes, not a view of it.
+/// The consumer as it is where it reads what the producer computes, not a view of it; its loops are cut for that where `is_cut`.
 fn without_view(
     producer: &Instruction,
     view: &Instruction,
     consumer: &Instruction,
+    is_cut: bool,
     program: &mut Program,
 ) -> Option<Instruction> {
-    let Operation::Kernel { kernel: of, outputs: made, .. } = &producer.operation else { return None };
+    let Operation::Kernel { outputs: made, .. } = &producer.operation else { return None };
     let Operation::View { to, from, shape } = &view.operation else { return None };
     let Operation::Kernel { kernel, inputs, outputs, scalars } = &consumer.operation else { return None };
     let made = made.iter().find(|output| output.to == *from)?;
     let at = inputs.iter().position(|input| input == to)?;
-    let is_injective_producer = is_injective(&program.kernel(*of).func);
     let Kernel { func, inputs: count } = program.kernel(*kernel).clone();
     let buffer = func.buffer_params().nth(at)?;
-    // What follows a reduction has its elements one by one, whatever their places are called.
-    let func = reshape::reshaped(&func, buffer, (&made.shape, shape), is_injective_producer)?;
+    let func = reshape::reshaped(&func, buffer, (&made.shape, shape), is_cut)?;
     let mut inputs = inputs.clone();
     inputs[at] = *from;
     let kernel = add_kernel(program, func, count);
