@@ -155,11 +155,7 @@ fn join(code: &mut [Option<Instruction>], at: usize, reader: &Reader, reads: &mu
     let (Some(producer), Some(consumer)) = (code[at].clone(), code[reader.at].clone()) else { return };
     let into = match reader.view.map(|view| code[view].as_ref()) {
         None => Some(consumer.clone()),
-        Some(view) => {
-            // What follows a reduction has its elements one by one, whatever their places are called.
-            let is_cut = is_injective_at(code, at, program);
-            view.and_then(|view| without_view(&producer, view, &consumer, is_cut, program))
-        }
+        Some(view) => view.and_then(|view| without_view(&producer, view, &consumer, program)),
     };
     let Some(merged) = into.and_then(|into| merge::merge(&producer, &into, program)) else { return };
     forget(&consumer, reads);
@@ -180,22 +176,23 @@ fn join(code: &mut [Option<Instruction>], at: usize, reader: &Reader, reads: &mu
     code[reader.at] = Some(merged);
 }
 
-/// The consumer as it is where it reads what the producer computes, not a view of it; its loops are cut for that where `is_cut`.
+/// The consumer as it is where it reads what the producer computes, not a view of it.
 fn without_view(
     producer: &Instruction,
     view: &Instruction,
     consumer: &Instruction,
-    is_cut: bool,
     program: &mut Program,
 ) -> Option<Instruction> {
-    let Operation::Kernel { outputs: made, .. } = &producer.operation else { return None };
+    let Operation::Kernel { kernel: of, outputs: made, .. } = &producer.operation else { return None };
     let Operation::View { to, from, shape } = &view.operation else { return None };
     let Operation::Kernel { kernel, inputs, outputs, scalars } = &consumer.operation else { return None };
     let made = made.iter().find(|output| output.to == *from)?;
     let at = inputs.iter().position(|input| input == to)?;
+    let is_injective_producer = is_injective(&program.kernel(*of).func);
     let Kernel { func, inputs: count } = program.kernel(*kernel).clone();
     let buffer = func.buffer_params().nth(at)?;
-    let func = reshape::reshaped(&func, buffer, (&made.shape, shape), is_cut)?;
+    // What follows a reduction has its elements one by one, whatever their places are called.
+    let func = reshape::reshaped(&func, buffer, (&made.shape, shape), is_injective_producer)?;
     let mut inputs = inputs.clone();
     inputs[at] = *from;
     let kernel = add_kernel(program, func, count);

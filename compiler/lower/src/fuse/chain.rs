@@ -8,13 +8,15 @@
 //! ([`digits`]), and the device says whether it makes one kernel of that. If not, the program stays as it is.
 
 use super::digits::by_digits;
-use super::{add_kernel, forget, is_injective, merge, readers, without_view};
+use super::reshape::reshaped;
+use super::{add_kernel, forget, is_injective, merge, readers};
 use crate::preferences::Preferences;
-use crate::program::{Instruction, Kernel, Operation, Program, Register, Scalar};
+use crate::program::{Instruction, Kernel, Operation, Output, Program, Register, Scalar};
 use rustc_hash::{FxHashMap, FxHashSet};
+use rx_base::name::name;
 use rx_schedule::Nest;
 use rx_tir::func::{BufferId, PrimFunc};
-use rx_tir::{BinaryOp, Expr, Stmt};
+use rx_tir::{BinaryOp, Expr, KernelBuilder, Stmt};
 
 /// The most kernels from one product to the other.
 const MAX_BETWEEN: usize = 16;
@@ -293,7 +295,8 @@ fn together(
     for at in before.iter().rev() {
         let producer = code[*at].as_ref()?;
         while let Some(view) = view_of(code, producer, &all) {
-            all = without_view(producer, view, &all, true, program)?;
+            let view = as_kernel(view, producer, program)?;
+            all = merge::merge(&view, &all, program)?;
         }
         all = merge::merge(producer, &all, program)?;
     }
@@ -319,6 +322,22 @@ fn view_of<'c>(
         Operation::View { to, from, .. } => inputs.contains(to) && outputs.iter().any(|output| output.to == *from),
         _ => false,
     })
+}
+
+/// A view of what `producer` computes as a kernel that moves elements, along the loops of both shapes.
+fn as_kernel(view: &Instruction, producer: &Instruction, program: &mut Program) -> Option<Instruction> {
+    let Operation::View { to, from, shape } = &view.operation else { return None };
+    let Operation::Kernel { outputs, .. } = &producer.operation else { return None };
+    let made = outputs.iter().find(|output| output.to == *from)?;
+    let mut builder = KernelBuilder::new(name(""));
+    let [x, out] = ["x", "out"].map(|text| builder.param(text, shape, made.dtype));
+    builder.compute(out, |builder, at| builder.load(x, at));
+    let scalars = builder.scalar_values().into_iter().map(Scalar::Int).collect();
+    let func = reshaped(&builder.finish(), x, (&made.shape, shape), true)?;
+    let kernel = add_kernel(program, func, 1);
+    let output = Output { to: *to, shape: shape.clone(), dtype: made.dtype, storage: None };
+    let operation = Operation::Kernel { kernel, inputs: vec![*from], outputs: vec![output], scalars };
+    Some(Instruction { origin: view.origin, operation })
 }
 
 /// Puts the instruction in the place of the chain's last; what nobody reads any more is gone.
