@@ -49,9 +49,6 @@ pub fn makes_one(func: &PrimFunc, target: &Target) -> bool {
     let mut module = Module::new(target);
     let mut function = Function::new(func, 0, parts.temporaries.clone());
     let taken = module.schedule(&mut function, &parts.statements);
-    if std::env::var_os("RXDBG").is_some() {
-        eprintln!("{}\n{taken:?} of {} {:?}", rx_tir::print::script(func), parts.statements.len(), module.choices.first().map(|c| &c.declined));
-    }
     let passed = function.passed();
     taken == Ok(parts.statements.len())
         && (0..parts.temporaries.len()).all(|at| !passed.contains(&Argument::Temporary(at)))

@@ -34,7 +34,8 @@ impl Param {
                 let row = usize::try_from(*self.shape.last().expect("rows")).expect("an extent").max(1);
                 let seen = |at: usize| u8::from(at / row % 5 != 2 && at % 3 != 1);
                 let count = usize::try_from(self.shape.iter().product::<i64>()).expect("a count");
-                Tensor::from_bytes(DType::BOOL, &self.shape, &(0..count).map(seen).collect::<Vec<u8>>()).expect("a tensor")
+                Tensor::from_bytes(DType::BOOL, &self.shape, &(0..count).map(seen).collect::<Vec<u8>>())
+                    .expect("a tensor")
             }
             "float16" => of(DType::FLOAT16),
             "bfloat16" => of(DType::BFLOAT16),
@@ -55,8 +56,10 @@ fn exported(params: Vec<Param>, body: &[&str]) -> Exported {
 
 impl Exported {
     fn text(&self) -> Text {
-        let declared =
-            self.params.iter().map(|param| format!("{}: R.Tensor({}, \"{}\")", param.name, param.declared, param.dtype));
+        let declared = self
+            .params
+            .iter()
+            .map(|param| format!("{}: R.Tensor({}, \"{}\")", param.name, param.declared, param.dtype));
         let body: String = self.body.iter().map(|line| format!("    {line}\n")).collect();
         Text::module(&format!("@R.function\ndef main({}):\n{body}", declared.collect::<Vec<_>>().join(", ")))
     }
@@ -79,11 +82,9 @@ impl Exported {
         }
         let text = self.text();
         let inputs: Vec<Tensor> = self.params.iter().enumerate().map(|(at, param)| param.drawn(at)).collect();
-        let [expected, results] = [
-            text.run(false, Interpreter::default(), &inputs),
-            text.run(true, Simulated::default().strict(), &inputs),
-        ]
-        .map(|run| run.result.unwrap_or_else(|error| panic!("{error}")).tensors());
+        let [expected, results] =
+            [text.run(false, Interpreter::default(), &inputs), text.run(true, Simulated::default().strict(), &inputs)]
+                .map(|run| run.result.unwrap_or_else(|error| panic!("{error}")).tensors());
         assert_eq!(results.len(), expected.len());
         for (result, expected) in results.iter().zip(&expected) {
             let found = compare(result, expected, within, within).unwrap_or_else(|error| panic!("{error}"));
@@ -123,7 +124,9 @@ fn of_one_tensor(batch: i64, tokens: i64) -> Exported {
         format!("v2 = R.reshape(v1, R.shape([{n}, {heads}, {tokens}, 8]))"),
         "q3 = R.multiply(q2, R.const(0.59460353, \"float32\"))".to_owned(),
         "k3 = R.multiply(R.permute_dims(k2, axes=[0, 1, 3, 2]), R.const(0.59460353, \"float32\"))".to_owned(),
-        format!("q4 = R.reshape(R.broadcast_to(q3, R.shape([{n}, {heads}, {tokens}, 8])), R.shape([{all}, {tokens}, 8]))"),
+        format!(
+            "q4 = R.reshape(R.broadcast_to(q3, R.shape([{n}, {heads}, {tokens}, 8])), R.shape([{all}, {tokens}, 8]))"
+        ),
         format!("k4 = R.reshape(k3, R.shape([{all}, 8, {tokens}]))"),
         "s = R.matmul(q4, k4, out_dtype=\"float32\")".to_owned(),
         format!("t = R.reshape(s, R.shape([{n}, {heads}, {tokens}, {tokens}]))"),
@@ -330,6 +333,7 @@ impl Preferences for Never {
 
 #[test]
 fn a_device_that_joins_nothing_is_not_asked() {
-    let program = of_one_tensor(1, 17).text().program_for(Some(&Never)).unwrap_or_else(|problems| panic!("{problems:#?}"));
+    let program =
+        of_one_tensor(1, 17).text().program_for(Some(&Never)).unwrap_or_else(|problems| panic!("{problems:#?}"));
     assert!(program.kernels.len() > 1);
 }

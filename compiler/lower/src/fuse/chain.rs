@@ -13,10 +13,12 @@ use super::{add_kernel, forget, is_injective, merge, readers};
 use crate::preferences::Preferences;
 use crate::program::{Instruction, Kernel, Operation, Output, Program, Register, Scalar};
 use rustc_hash::{FxHashMap, FxHashSet};
+use rx_base::Dim;
 use rx_base::name::name;
 use rx_schedule::Nest;
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{BinaryOp, Expr, KernelBuilder, Stmt};
+use std::sync::Arc;
 
 /// The most kernels from one product to the other.
 const MAX_BETWEEN: usize = 16;
@@ -34,14 +36,14 @@ pub(super) fn join(
     program: &mut Program,
     preferences: &dyn Preferences,
 ) -> FxHashSet<usize> {
-    let mut joined = FxHashSet::default();
+    let (mut joined, mut asked) = (FxHashSet::default(), Asked::default());
     if !preferences.joins_chains() {
         return joined;
     }
     for at in 0..code.len() {
         let Some(chain) = Chain::of(code, at, reads, program) else { continue };
         for wanted in chain.variants() {
-            let Some(instruction) = together(code, &wanted, program, preferences) else { continue };
+            let Some(instruction) = together(code, &wanted, program, (preferences, &mut asked)) else { continue };
             let Some(last) = wanted.last() else { continue };
             replace(code, *last, instruction, reads);
             joined.insert(*last);
@@ -49,6 +51,23 @@ pub(super) fn join(
         }
     }
     joined
+}
+
+/// What was made of functions, and none of those that the device makes no one kernel of: networks repeat their layers.
+#[derive(Default)]
+struct Asked(Vec<(Arc<PrimFunc>, Option<PrimFunc>)>);
+
+impl Asked {
+    /// A function of several kernels as one, if the device makes one kernel of it.
+    fn one(&mut self, func: &Arc<PrimFunc>, preferences: &dyn Preferences) -> Option<PrimFunc> {
+        if let Some((_, answer)) = self.0.iter().find(|(known, _)| known.does_the_same(func)) {
+            return answer.clone();
+        }
+        let one = rx_schedule::simplify(&rx_schedule::inline_all(&by_digits(&rx_schedule::simplify(func))));
+        let answer = preferences.makes_one(&one).then_some(one);
+        self.0.push((Arc::clone(func), answer.clone()));
+        answer
+    }
 }
 
 /// Kernels by their places in the code, in order.
@@ -137,7 +156,8 @@ fn front(code: &[Option<Instruction>], between: &[usize], reads: &[u32], program
             if members.contains(&maker) || members.len() >= MAX_KERNELS {
                 continue;
             }
-            let is_own = || all_readers(code, maker, reads).is_some_and(|all| all.iter().all(|at| members.contains(at)));
+            let is_own =
+                || all_readers(code, maker, reads).is_some_and(|all| all.iter().all(|at| members.contains(at)));
             let is_light = || function(code, maker, program).is_some_and(is_light);
             if of_places.contains(&maker) || is_light() && is_own() {
                 members.push(maker);
@@ -176,7 +196,8 @@ fn maker(code: &[Option<Instruction>], made: &FxHashMap<Register, usize>, regist
 fn of_places(code: &[Option<Instruction>], made: &FxHashMap<Register, usize>, program: &Program) -> FxHashSet<usize> {
     let mut found = FxHashSet::default();
     for at in 0..code.len() {
-        let Some(Operation::Kernel { kernel, inputs, scalars, .. }) = code[at].as_ref().map(|one| &one.operation) else {
+        let Some(Operation::Kernel { kernel, inputs, scalars, .. }) = code[at].as_ref().map(|one| &one.operation)
+        else {
             continue;
         };
         let func = &program.kernel(*kernel).func;
@@ -222,9 +243,9 @@ fn is_product(func: &PrimFunc) -> bool {
         match stmt {
             Stmt::Seq(statements) => statements.iter().any(|one| any(one, func)),
             Stmt::Block(block) if block.iters.is_empty() => any(&block.body, func),
-            nest => Nest::of(nest, func).and_then(|nest| nest.reduction()).is_some_and(|reduction| {
-                reduction.combine == BinaryOp::Add && is_of_two(&reduction.value)
-            }),
+            nest => Nest::of(nest, func)
+                .and_then(|nest| nest.reduction())
+                .is_some_and(|reduction| reduction.combine == BinaryOp::Add && is_of_two(&reduction.value)),
         }
     }
     any(&func.body, func)
@@ -288,7 +309,7 @@ fn together(
     code: &[Option<Instruction>],
     members: &[usize],
     program: &mut Program,
-    preferences: &dyn Preferences,
+    (preferences, asked): (&dyn Preferences, &mut Asked),
 ) -> Option<Instruction> {
     let (last, before) = members.split_last()?;
     let mut all = code[*last].clone()?;
@@ -302,10 +323,8 @@ fn together(
     }
     let Operation::Kernel { kernel, .. } = &mut all.operation else { return None };
     let Kernel { func, inputs } = program.kernel(*kernel).clone();
-    let func = rx_schedule::simplify(&rx_schedule::inline_all(&by_digits(&rx_schedule::simplify(&func))));
-    if !preferences.makes_one(&func) {
-        return None;
-    }
+    let mut func = asked.one(&func, preferences)?;
+    func.origins = program.kernel(*kernel).func.origins.clone();
     *kernel = add_kernel(program, func, inputs);
     Some(all)
 }
@@ -333,11 +352,39 @@ fn as_kernel(view: &Instruction, producer: &Instruction, program: &mut Program) 
     let [x, out] = ["x", "out"].map(|text| builder.param(text, shape, made.dtype));
     builder.compute(out, |builder, at| builder.load(x, at));
     let scalars = builder.scalar_values().into_iter().map(Scalar::Int).collect();
-    let func = reshaped(&builder.finish(), x, (&made.shape, shape), true)?;
+    // By the digits of both shapes: the loops are cut into them, and the tensor's indices composed of them.
+    let digits = digits_of(&made.shape, shape)?;
+    let func = reshaped(&builder.finish(), x, (&digits, shape), true)?;
+    let func = reshaped(&func, x, (&made.shape, &digits), true)?;
     let kernel = add_kernel(program, func, 1);
     let output = Output { to: *to, shape: shape.clone(), dtype: made.dtype, storage: None };
     let operation = Operation::Kernel { kernel, inputs: vec![*from], outputs: vec![output], scalars };
     Some(Instruction { origin: view.origin, operation })
+}
+
+/// The extents of which those of two shapes are products, both in order; `None` where they have none in common.
+fn digits_of(a: &[Dim], b: &[Dim]) -> Option<Vec<Dim>> {
+    let moves = |dim: &&Dim| dim.as_constant() != Some(1);
+    let (mut a, mut b) = (a.iter().filter(moves).cloned(), b.iter().filter(moves).cloned());
+    let quotient = |all: &Dim, part: &Dim| {
+        let quotient = all.floor_div(part);
+        (!quotient.is_error() && &quotient * part == *all).then_some(quotient)
+    };
+    let (mut digits, mut of_a, mut of_b) = (Vec::new(), a.next(), b.next());
+    while let (Some(left), Some(right)) = (&of_a, &of_b) {
+        if left == right {
+            digits.push(left.clone());
+            (of_a, of_b) = (a.next(), b.next());
+        } else if let Some(rest) = quotient(left, right) {
+            digits.push(right.clone());
+            (of_a, of_b) = (Some(rest), b.next());
+        } else {
+            let rest = quotient(right, left)?;
+            digits.push(left.clone());
+            (of_a, of_b) = (a.next(), Some(rest));
+        }
+    }
+    (of_a.is_none() && of_b.is_none()).then_some(digits)
 }
 
 /// Puts the instruction in the place of the chain's last; what nobody reads any more is gone.

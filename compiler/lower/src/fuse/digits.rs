@@ -244,7 +244,9 @@ impl Cutting<'_> {
         let mut cut = indices.to_vec();
         let index = &indices[self.axis];
         let of_loop = match index {
-            Expr::Var { var, .. } => digits.get(var).map(|digits| digits.iter().map(|(value, _)| value.clone()).collect()),
+            Expr::Var { var, .. } => {
+                digits.get(var).map(|digits| digits.iter().map(|(value, _)| value.clone()).collect())
+            }
             _ => None,
         };
         let computed = || {

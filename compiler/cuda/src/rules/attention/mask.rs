@@ -100,7 +100,9 @@ fn masked(score: &Expr) -> Option<(&Expr, bool, &Expr)> {
     };
     let added = |mask, score| chosen(mask).filter(|(.., rest)| is(rest, 0.0)).map(|(by, seen, _)| (by, seen, score));
     match score {
-        Expr::Binary { op: BinaryOp::Add, left, right } => added(&**right, &**left).or_else(|| added(&**left, &**right)),
+        Expr::Binary { op: BinaryOp::Add, left, right } => {
+            added(&**right, &**left).or_else(|| added(&**left, &**right))
+        }
         other => chosen(other),
     }
 }

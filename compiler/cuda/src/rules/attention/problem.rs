@@ -6,7 +6,7 @@
 //! exp(score - n) * exp(n - m)`, and no score needs to be in memory (Milakov and Gimelshein 2018, "Online normalizer
 //! calculation for softmax"; Dao et al. 2022, "FlashAttention").
 
-use super::reading::{Axis, Reading, unrounded};
+use super::reading::{Axis, Reading, unrounded, unscaled};
 use super::safe::Check;
 use crate::rules::epilogue::{Epilogue, Front};
 use crate::rules::{Declined, Task};
@@ -463,31 +463,6 @@ fn chosen(expr: &Expr) -> Option<((&Expr, &Expr), &Expr, &Expr)> {
         Expr::Compare { op: CompareOp::Eq, left, right } => Some(((left, right), then, otherwise)),
         Expr::Compare { op: CompareOp::Ne, left, right } => Some(((left, right), otherwise, then)),
         _ => None,
-    }
-}
-
-/// A factor without the constants it is multiplied with, and those: they are as good behind the sum of products.
-fn unscaled(factor: &Expr) -> (Expr, f64) {
-    let constant = |expr: &Expr| match expr {
-        Expr::Float { value, .. } if value.is_finite() && *value != 0.0 => Some(*value),
-        _ => None,
-    };
-    match factor {
-        Expr::Cast { dtype, value } if dtype.is_float() && value.dtype().is_float() => {
-            let (value, scale) = unscaled(value);
-            (value.cast(*dtype), scale)
-        }
-        Expr::Binary { op: op @ (BinaryOp::Mul | BinaryOp::Div), left, right } => {
-            let (of, by) = match (op, constant(left), constant(right)) {
-                (BinaryOp::Div, _, Some(by)) => (left, by.recip()),
-                (BinaryOp::Mul, _, Some(by)) => (left, by),
-                (BinaryOp::Mul, Some(by), _) => (right, by),
-                _ => return (factor.clone(), 1.0),
-            };
-            let (value, scale) = unscaled(of);
-            (value, scale * by)
-        }
-        other => (other.clone(), 1.0),
     }
 }
 

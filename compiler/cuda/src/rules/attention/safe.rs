@@ -43,7 +43,8 @@ impl Check {
     /// Whether a condition that reads the check holds of rows whose scores are all −∞ and of no others, or the other way round.
     pub(super) fn is_none(&self, condition: &Expr) -> Option<bool> {
         let of = |value: i64| {
-            let load = |part: &Expr| matches!(part, Expr::Load { buffer, .. } if *buffer == self.buffer).then_some(value);
+            let load =
+                |part: &Expr| matches!(part, Expr::Load { buffer, .. } if *buffer == self.buffer).then_some(value);
             truth(condition, &load)
         };
         match (of(self.of_none)?, of(self.of_some)?) {

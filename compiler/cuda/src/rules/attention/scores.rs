@@ -56,7 +56,8 @@ impl Attend {
             self.at_key(kernel, words);
             let mut product = words.word(kernel, "product");
             if self.problem.scale != 1.0 {
-                let scale = kernel.operand(&Expr::Float { value: self.problem.scale, dtype: DType::FLOAT32 }, expr::PRODUCT + 1)?;
+                let scale = kernel
+                    .operand(&Expr::Float { value: self.problem.scale, dtype: DType::FLOAT32 }, expr::PRODUCT + 1)?;
                 product = format!("({product} * {scale})");
             }
             let product = types::rounded(dtype, &product);
