@@ -5,7 +5,7 @@ mod common;
 
 use common::Text;
 use rx_base::DType;
-use rx_cuda::rules::Target;
+use rx_cuda::rules::{RuleOrder, Target};
 use rx_lower::Preferences;
 use rx_runtime::Backend;
 use rx_runtime::cuda::{Simulated, source};
@@ -66,7 +66,10 @@ impl Exported {
 
     /// The rules that take what CUDA does of the program, in order.
     fn rules(&self) -> Vec<&'static str> {
-        let target = Target::default();
+        self.rules_of(Target::default())
+    }
+
+    fn rules_of(&self, target: Target) -> Vec<&'static str> {
         let device = Simulated::of(target.clone());
         let program = self.text().program_for(Some(device.preferences()));
         let program = program.unwrap_or_else(|problems| panic!("{problems:#?}"));
@@ -320,6 +323,14 @@ fn what_others_see_stays_apart() {
     );
     assert!(!two.rules().contains(&"attention"), "two products read the scores");
     two.agrees(F32);
+}
+
+#[test]
+fn rules_that_are_not_asked_join_nothing() {
+    let rules = RuleOrder::of(["gemm", "rows", "elementwise"]).expect("rules");
+    let program = plain("float32", [10, 10], None, &["w = R.nn.softmax(s, axis=-1)"]);
+    assert_eq!(program.rules_of(Target { rules, ..Target::default() }), ["gemm", "rows", "gemm"]);
+    assert_eq!(program.rules(), ["attention"]);
 }
 
 /// A device that makes nothing of chains, and must not be asked.

@@ -4,6 +4,7 @@
 //! are finite.
 
 use super::problem::Problem;
+use super::reading::{is_minus_infinity, is_zero};
 use rx_base::DType;
 use rx_tir::expr::{BinaryOp, CompareOp, UnaryOp};
 use rx_tir::rewrite::substitute;
@@ -87,23 +88,20 @@ impl Bounds {
 
 /// A score that is −∞ by a condition: that, whether it holds of the others, and what they are.
 fn masked(score: &Expr) -> Option<(&Expr, bool, &Expr)> {
-    let is = |expr: &Expr, wanted: f64| matches!(expr, Expr::Float { value, .. } if *value == wanted);
-    let chosen = |expr| match expr {
-        &Expr::Select { ref condition, ref then, ref otherwise } => {
-            match (is(then, f64::NEG_INFINITY), is(otherwise, f64::NEG_INFINITY)) {
-                (true, false) => Some((&**condition, false, &**otherwise)),
-                (false, true) => Some((&**condition, true, &**then)),
-                _ => None,
-            }
-        }
+    let Expr::Binary { op: BinaryOp::Add, left, right } = score else { return chosen(score) };
+    [(left, right), (right, left)].into_iter().find_map(|(mask, score)| {
+        let (condition, seen, added) = chosen(mask)?;
+        is_zero(Some(added)).then_some((condition, seen, &**score))
+    })
+}
+
+/// A choice between −∞ and something else: by what, whether that holds of the other, and the other.
+fn chosen(expr: &Expr) -> Option<(&Expr, bool, &Expr)> {
+    let Expr::Select { condition, then, otherwise } = expr else { return None };
+    match (is_minus_infinity(then), is_minus_infinity(otherwise)) {
+        (true, false) => Some((condition, false, otherwise)),
+        (false, true) => Some((condition, true, then)),
         _ => None,
-    };
-    let added = |mask, score| chosen(mask).filter(|(.., rest)| is(rest, 0.0)).map(|(by, seen, _)| (by, seen, score));
-    match score {
-        Expr::Binary { op: BinaryOp::Add, left, right } => {
-            added(&**right, &**left).or_else(|| added(&**left, &**right))
-        }
-        other => chosen(other),
     }
 }
 

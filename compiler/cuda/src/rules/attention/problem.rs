@@ -6,7 +6,7 @@
 //! exp(score - n) * exp(n - m)`, and no score needs to be in memory (Milakov and Gimelshein 2018, "Online normalizer
 //! calculation for softmax"; Dao et al. 2022, "FlashAttention").
 
-use super::reading::{Axis, Reading, unrounded, unscaled};
+use super::reading::{Axis, Reading, is_minus_infinity, is_zero, unrounded, unscaled};
 use super::safe::Check;
 use crate::rules::epilogue::{Epilogue, Front};
 use crate::rules::{Declined, Task};
@@ -241,10 +241,11 @@ impl Softmax {
         let Expr::Call { function: Intrinsic::Exp, args, .. } = unrounded(expr) else { return false };
         let [Expr::Binary { op: BinaryOp::Sub, left, right }] = &args[..] else { return false };
         let is_max = |expr: &Expr| loads(expr, self.max);
-        let is_lowest = |expr: &Expr| matches!(expr, Expr::Float { value, .. } if *value == f64::NEG_INFINITY);
         let is_finite = match chosen(right) {
             None => is_max(right),
-            Some((at, then, otherwise)) => is_max(at.0) && is_lowest(at.1) && is_zero(Some(then)) && is_max(otherwise),
+            Some((at, then, otherwise)) => {
+                is_max(at.0) && is_minus_infinity(at.1) && is_zero(Some(then)) && is_max(otherwise)
+            }
         };
         is_finite && **left == unrounded(&self.score)
     }
@@ -468,10 +469,6 @@ fn chosen(expr: &Expr) -> Option<((&Expr, &Expr), &Expr, &Expr)> {
 
 fn loads(expr: &Expr, wanted: BufferId) -> bool {
     matches!(expr, Expr::Load { buffer, .. } if *buffer == wanted)
-}
-
-fn is_zero(expr: Option<&Expr>) -> bool {
-    matches!(expr, Some(Expr::Float { value, .. }) if *value == 0.0)
 }
 
 /// Whether it is what a maximum of a float dtype begins with: −∞, or the lowest finite value as TVM has it.

@@ -183,6 +183,16 @@ fn parts(expr: &Expr) -> usize {
     parts
 }
 
+/// Whether it is 0.
+pub(super) fn is_zero(expr: Option<&Expr>) -> bool {
+    matches!(expr, Some(Expr::Float { value, .. }) if *value == 0.0)
+}
+
+/// Whether it is −∞.
+pub(super) fn is_minus_infinity(expr: &Expr) -> bool {
+    matches!(expr, Expr::Float { value, .. } if *value == f64::NEG_INFINITY)
+}
+
 /// An expression without casts between floats: what it would be without rounding.
 pub(super) fn unrounded(expr: &Expr) -> Expr {
     map_expr(expr, &mut |part| match part {

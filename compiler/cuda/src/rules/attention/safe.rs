@@ -1,7 +1,7 @@
 //! What keeps rows of which every score is −∞ from being 0 over 0: a reduction of a row that says whether all scores are −∞, and
 //! weights that are 0 where it does. PyTorch's decomposed attention asks whether any is not.
 
-use super::reading::unrounded;
+use super::reading::{is_minus_infinity, unrounded};
 use crate::rules::Declined;
 use rx_schedule::Reduction;
 use rx_tir::expr::{BinaryOp, CompareOp, UnaryOp};
@@ -60,7 +60,7 @@ fn asked(expr: &Expr) -> Option<&Expr> {
     let mut found = None;
     expr.walk(&mut |part| {
         if let Expr::Compare { left, right, .. } = part {
-            found = found.or(match (is_lowest(left), is_lowest(right)) {
+            found = found.or(match (is_minus_infinity(left), is_minus_infinity(right)) {
                 (false, true) => Some(&**left),
                 (true, false) => Some(&**right),
                 _ => None,
@@ -73,12 +73,8 @@ fn asked(expr: &Expr) -> Option<&Expr> {
 /// Whether an expression asks if the score is −∞, or if it is not.
 fn is_asked(expr: &Expr, score: &Expr) -> Option<bool> {
     let Expr::Compare { op: op @ (CompareOp::Eq | CompareOp::Ne), left, right } = expr else { return None };
-    let asks = **left == *score && is_lowest(right) || **right == *score && is_lowest(left);
+    let asks = **left == *score && is_minus_infinity(right) || **right == *score && is_minus_infinity(left);
     asks.then_some(*op == CompareOp::Eq)
-}
-
-fn is_lowest(expr: &Expr) -> bool {
-    matches!(expr, Expr::Float { value, .. } if *value == f64::NEG_INFINITY)
 }
 
 /// The value of an integer or boolean expression of which some parts are known.
