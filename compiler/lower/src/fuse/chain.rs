@@ -5,7 +5,7 @@
 //! and what that computes, is in it, be it through views; and it ends at another sum of products. Some reduction must be between. What
 //! else is worth having in it: kernels behind the end that are all that reads it, element by element; and in front of it those that make
 //! each element of one (moves, scales, casts), and masks that are made of nothing but places. All are put together, loops by the same axes
-//! ([`digits`]), and the device says whether it makes one kernel of that. If not, the program stays as it is.
+//! (`digits`), and the device says whether it makes one kernel of that. If not, the program stays as it is.
 
 use super::digits::by_digits;
 use super::reshape::reshaped;
