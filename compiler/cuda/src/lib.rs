@@ -26,7 +26,7 @@ pub mod simulator;
 mod source;
 mod statements;
 
-pub use printer::{listing, module};
+pub use printer::{listing, makes_one, module};
 pub use source::{
     Argument, ArgumentValue, BLOCK_SIZE, Check, CheckSite, Choice, CudaFunction, CudaSource, Fault, KernelInfo, Launch,
     LaunchShape, Listing, MOST_BLOCKS, MOST_ROUNDS, Plan, PlanError, Temporary, TensorForm, TensorMap, TensorMapValue,

@@ -41,6 +41,19 @@ pub fn module(funcs: &[&PrimFunc], target: &Target) -> Result<CudaSource, Unsupp
     Ok(CudaSource { text, head_bytes, functions, sites: module.sites.list, choices: module.choices })
 }
 
+/// Whether one schedule takes all statements of a function, and what is between them never reaches memory: attention. Where the
+/// keys of few rows are shared by blocks, that is two kernels.
+pub fn makes_one(func: &PrimFunc, target: &Target) -> bool {
+    let func = &begun(func);
+    let parts = statements(func);
+    let mut module = Module::new(target);
+    let mut function = Function::new(func, 0, parts.temporaries.clone());
+    let taken = module.schedule(&mut function, &parts.statements);
+    let passed = function.passed();
+    taken == Ok(parts.statements.len())
+        && (0..parts.temporaries.len()).all(|at| !passed.contains(&Argument::Temporary(at)))
+}
+
 /// Functions as text to be read: what [`module`] prints, function by function, and without those it has no words for.
 pub fn listing(funcs: &[&PrimFunc], target: &Target) -> Listing {
     let mut module = Module::new(target);
@@ -84,6 +97,31 @@ struct Function<'f> {
     result: CudaFunction,
 }
 
+impl<'f> Function<'f> {
+    /// A function that no kernel does yet, with buffers that live between its statements.
+    fn new(func: &'f PrimFunc, number: usize, temporaries: Vec<BufferId>) -> Function<'f> {
+        let of = |id: &BufferId| func.buffer(*id);
+        let result = CudaFunction {
+            name: func.name,
+            origins: func.origins.clone(),
+            params: func.params.clone(),
+            kernels: Vec::new(),
+            temporaries: temporaries
+                .iter()
+                .map(|id| Temporary { name: of(id).name.to_string(), bytes: bytes_of(of(id)) })
+                .collect(),
+            vars: func.vars.iter().map(|var| var.dtype).collect(),
+            buffers: func.buffer_params().map(|id| (func.buffer(id).shape.clone(), func.buffer(id).dtype)).collect(),
+        };
+        Function { func, number, temporaries, result }
+    }
+
+    /// What is passed to its kernels.
+    fn passed(&self) -> FxHashSet<Argument> {
+        self.result.kernels.iter().flat_map(|kernel| kernel.buffers()).collect()
+    }
+}
+
 impl<'t> Module<'t> {
     fn new(target: &'t Target) -> Module<'t> {
         Module {
@@ -106,27 +144,14 @@ impl<'t> Module<'t> {
     fn function(&mut self, number: usize, func: &PrimFunc) -> Result<CudaFunction, String> {
         let func = &begun(func);
         let parts = statements(func);
-        let mut result = CudaFunction {
-            name: func.name,
-            origins: func.origins.clone(),
-            params: func.params.clone(),
-            kernels: Vec::new(),
-            temporaries: Vec::new(),
-            vars: func.vars.iter().map(|var| var.dtype).collect(),
-            buffers: func.buffer_params().map(|id| (func.buffer(id).shape.clone(), func.buffer(id).dtype)).collect(),
-        };
-        for id in &parts.temporaries {
-            let buffer = func.buffer(*id);
-            result.temporaries.push(Temporary { name: buffer.name.to_string(), bytes: bytes_of(buffer) });
-        }
-        let mut function = Function { func, number, temporaries: parts.temporaries, result };
+        let mut function = Function::new(func, number, parts.temporaries);
         let mut left = parts.statements.as_slice();
         while !left.is_empty() {
             let taken = self.schedule(&mut function, left)?;
             left = left.get(taken.max(1)..).unwrap_or_default();
         }
+        let passed = function.passed();
         let Function { mut result, temporaries, .. } = function;
-        let passed: FxHashSet<Argument> = result.kernels.iter().flat_map(|kernel| kernel.buffers()).collect();
         for at in (0..temporaries.len()).filter(|at| !passed.contains(&Argument::Temporary(*at))) {
             result.temporaries[at].bytes = Expr::int(0);
         }

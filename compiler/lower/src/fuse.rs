@@ -7,12 +7,16 @@
 //! kernel; its outputs become temporaries. Whether they stay buffers or vanish into index expressions is the schedule's
 //! to say (`rx_schedule::inline`).
 //!
+//! Between the two, *chains* of kernels of which the device makes one are joined (`chain`).
+//!
 //! A view between two kernels is no obstacle where the second can read the tensor as it is before the view (`reshape`), or
 //! can run over the tensor's extents with the view behind it (`sink`). A
 //! kernel that only moves elements (`moves`) becomes part of each of its few readers, and one that leaves them in
 //! their order becomes a view.
 
+mod chain;
 mod dead;
+mod digits;
 mod epilogue;
 mod merge;
 mod moves;
@@ -33,7 +37,7 @@ const MAX_BUFFERS: usize = 48;
 const MAX_READERS: usize = 4;
 
 /// Joins the kernels of every procedure and leaves out what nothing reads.
-pub fn fuse(program: &mut Program, _preferences: &dyn Preferences) {
+pub fn fuse(program: &mut Program, preferences: &dyn Preferences) {
     for at in 0..program.procedures.len() {
         let mut procedure = std::mem::replace(&mut program.procedures[at], empty());
         dead::remove(&mut procedure, program);
@@ -42,7 +46,7 @@ pub fn fuse(program: &mut Program, _preferences: &dyn Preferences) {
         let mut reads = reads_of(&procedure);
         sink::views(&mut procedure, &mut reads, program);
         let mut code = std::mem::take(&mut procedure.code);
-        code = fuse_block(code, &mut reads, program);
+        code = fuse_block(code, &mut reads, program, preferences);
         procedure.code = code;
         program.procedures[at] = procedure;
     }
@@ -73,14 +77,19 @@ fn reads_of(procedure: &Procedure) -> Vec<u32> {
     reads
 }
 
-fn fuse_block(mut code: Vec<Instruction>, reads: &mut Vec<u32>, program: &mut Program) -> Vec<Instruction> {
+fn fuse_block(
+    mut code: Vec<Instruction>,
+    reads: &mut Vec<u32>,
+    program: &mut Program,
+    preferences: &dyn Preferences,
+) -> Vec<Instruction> {
     for instruction in &mut code {
         if let Operation::If { arms, otherwise, .. } = &mut instruction.operation {
             for (condition, _, branch) in arms {
-                *condition = fuse_block(std::mem::take(condition), reads, program);
-                branch.code = fuse_block(std::mem::take(&mut branch.code), reads, program);
+                *condition = fuse_block(std::mem::take(condition), reads, program, preferences);
+                branch.code = fuse_block(std::mem::take(&mut branch.code), reads, program, preferences);
             }
-            otherwise.code = fuse_block(std::mem::take(&mut otherwise.code), reads, program);
+            otherwise.code = fuse_block(std::mem::take(&mut otherwise.code), reads, program, preferences);
         }
     }
     let mut code: Vec<Option<Instruction>> = code.into_iter().map(Some).collect();
@@ -90,6 +99,7 @@ fn fuse_block(mut code: Vec<Instruction>, reads: &mut Vec<u32>, program: &mut Pr
             join(&mut code, at, &reader, reads, program);
         }
     }
+    let chains = chain::join(&mut code, reads, program, preferences);
     for at in 0..code.len() {
         for reader in readers_of_move(&code, at, reads, program) {
             join(&mut code, at, &reader, reads, program);
@@ -97,7 +107,9 @@ fn fuse_block(mut code: Vec<Instruction>, reads: &mut Vec<u32>, program: &mut Pr
     }
     // Backward, so that a chain is joined from its end: each kernel is merged once, into one that is complete.
     for at in (0..code.len()).rev() {
-        if let Some(reader) = prologue_of(&code, at, reads, program) {
+        if let Some(reader) = prologue_of(&code, at, reads, program)
+            && !chains.contains(&reader.at)
+        {
             join(&mut code, at, &reader, reads, program);
         }
     }

@@ -5,6 +5,11 @@ use rx_tir::PrimFunc;
 
 /// What is worth doing to a program on one device and not on another. Whatever the answers, the program computes the same.
 pub trait Preferences {
+    /// Whether [`Preferences::makes_one`] is worth asking at all.
+    fn joins_chains(&self) -> bool {
+        false
+    }
+
     /// Whether the device makes one kernel of a function of several reductions, so that what is between them never reaches its
     /// memory. Such functions are made for it where programs have them apart: products, softmax and weighted sums.
     fn makes_one(&self, _func: &PrimFunc) -> bool {

@@ -33,6 +33,11 @@ pub fn source(program: &Program, target: &Target) -> Result<(CudaSource, Functio
     Ok((source, Functions { index, funcs, rounds }))
 }
 
+/// Whether the target's rules make one kernel of a function, built as [`source`] builds it.
+fn makes_one(func: &PrimFunc, target: &Target) -> bool {
+    rx_cuda::makes_one(&rx_schedule::guards(func).0, target)
+}
+
 /// The CUDA C of some kernels' functions as it is built, to be read.
 pub fn listing(funcs: &[&PrimFunc], target: &Target) -> rx_cuda::Listing {
     let guarded: Vec<PrimFunc> = funcs.iter().map(|func| rx_schedule::guards(func).0).collect();

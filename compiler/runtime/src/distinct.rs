@@ -13,7 +13,7 @@ pub fn distinct(program: &Program) -> (Vec<usize>, Vec<&PrimFunc>) {
     for kernel in &program.kernels {
         let func = &*kernel.func;
         let named = by_name.entry(func.name).or_default();
-        let known = named.iter().copied().find(|at| same(funcs[*at], func));
+        let known = named.iter().copied().find(|at| funcs[*at].does_the_same(func));
         index.push(known.unwrap_or_else(|| {
             named.push(funcs.len());
             funcs.push(func);
@@ -21,9 +21,4 @@ pub fn distinct(program: &Program) -> (Vec<usize>, Vec<&PrimFunc>) {
         }));
     }
     (index, funcs)
-}
-
-/// Whether two functions do the same, whatever they come from.
-fn same(a: &PrimFunc, b: &PrimFunc) -> bool {
-    a.params == b.params && a.symbols == b.symbols && a.vars == b.vars && a.buffers == b.buffers && a.body == b.body
 }

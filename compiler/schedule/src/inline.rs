@@ -21,6 +21,16 @@ const MAX_PARTS: usize = 2000;
 ///
 /// Results are the same to the bit: an element is the same expression of the same dtype, at another time.
 pub fn inline(func: &PrimFunc) -> PrimFunc {
+    inlined(func, false)
+}
+
+/// As [`inline`], whatever is computed again by it: for functions that one kernel is made of, which has what it reads often in
+/// registers or shared memory.
+pub fn inline_all(func: &PrimFunc) -> PrimFunc {
+    inlined(func, true)
+}
+
+fn inlined(func: &PrimFunc, is_all_worth: bool) -> PrimFunc {
     let mut func = func.clone();
     let (mut allocations, mut statements) = (Vec::new(), Vec::new());
     top_level(&func.body, &mut allocations, &mut statements);
@@ -29,7 +39,7 @@ pub fn inline(func: &PrimFunc) -> PrimFunc {
         let mut at = 0;
         while at < statements.len() {
             if let Some(producer) = Producer::of(&statements[at], &func, &allocations).filter(is_wanted)
-                && let Some(rest) = producer.readers_with_it(&mut func, &statements, at)
+                && let Some(rest) = producer.readers_with_it(&mut func, (&statements, at), is_all_worth)
             {
                 statements.truncate(at);
                 statements.extend(rest);
@@ -78,7 +88,12 @@ impl Producer {
     }
 
     /// The statements behind the producer's with the buffer gone; `None` where it stays.
-    fn readers_with_it(&self, func: &mut PrimFunc, statements: &[Stmt], at: usize) -> Option<Vec<Stmt>> {
+    fn readers_with_it(
+        &self,
+        func: &mut PrimFunc,
+        (statements, at): (&[Stmt], usize),
+        is_all_worth: bool,
+    ) -> Option<Vec<Stmt>> {
         let (before, rest) = (&statements[..at], &statements[at + 1..]);
         let touched = |stmt: &Stmt| reads_in(stmt, self.buffer) > 0 || stores_in(stmt, &|buffer| buffer == self.buffer);
         if before.iter().any(touched) || rest.iter().any(|stmt| stores_in(stmt, &|buffer| buffer == self.buffer)) {
@@ -95,6 +110,7 @@ impl Producer {
         let uses: usize = readers.iter().map(|stmt| reads_in(stmt, self.buffer)).sum();
         let once = readers.iter().all(|stmt| self.is_read_once(stmt, func));
         let worth = match once {
+            _ if is_all_worth => true,
             true => uses <= 1 || cost(&self.value).is_some_and(|cost| cost <= CHEAP),
             false => is_move(&self.value),
         };

@@ -33,7 +33,7 @@ pub use compose::composed;
 pub use gemm::{BatchAxis, Gemm, Matrix, Scheduled, Step};
 pub use guards::{GuardCount, guards};
 pub use independent::are_independent;
-pub use inline::inline;
+pub use inline::{inline, inline_all};
 pub use nests::{schedule, schedule_unguarded};
 pub use phases::{Phased, by_phases};
 pub use place::Element;

@@ -244,7 +244,7 @@ impl Scope {
             Expr::Unary { op: UnaryOp::Not, value } => self.consequences(value, !holds),
             Expr::Compare { op, left, right } => {
                 let Some((a, b)) = self.compared(left, right) else { return Vec::new() };
-                let op = if holds { *op } else { negated(*op) };
+                let op = if holds { *op } else { op.negated() };
                 match op {
                     CompareOp::Eq => vec![&a - &b, &b - &a],
                     CompareOp::Ne => self.apart(&a - &b),
@@ -303,7 +303,7 @@ impl Scope {
                         Some(equal == (*op == CompareOp::Eq))
                     }
                     op if self.not_negative(&not_negative_when(*op, &a, &b)) => Some(true),
-                    op if self.not_negative(&not_negative_when(negated(*op), &a, &b)) => Some(false),
+                    op if self.not_negative(&not_negative_when(op.negated(), &a, &b)) => Some(false),
                     _ => None,
                 }
             }
@@ -378,17 +378,6 @@ fn is_transparent(dim: &Dim) -> bool {
         }
         Atom::Opaque(symbol, _) => !symbol.starts_with("%e"),
     })
-}
-
-fn negated(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Eq => CompareOp::Ne,
-        CompareOp::Ne => CompareOp::Eq,
-        CompareOp::Lt => CompareOp::Ge,
-        CompareOp::Ge => CompareOp::Lt,
-        CompareOp::Gt => CompareOp::Le,
-        CompareOp::Le => CompareOp::Gt,
-    }
 }
 
 /// What is not negative exactly where an ordering holds. For (in)equality, the difference.

@@ -171,6 +171,18 @@ pub enum CompareOp {
 }
 
 impl CompareOp {
+    /// What holds of two numbers where this does not; of a NaN neither may.
+    pub fn negated(self) -> CompareOp {
+        match self {
+            CompareOp::Eq => CompareOp::Ne,
+            CompareOp::Ne => CompareOp::Eq,
+            CompareOp::Lt => CompareOp::Ge,
+            CompareOp::Le => CompareOp::Gt,
+            CompareOp::Gt => CompareOp::Le,
+            CompareOp::Ge => CompareOp::Lt,
+        }
+    }
+
     /// Whether it holds of two numbers; of a NaN all but `Ne` are false.
     #[inline]
     pub fn holds<T: PartialOrd>(self, a: T, b: T) -> bool {

@@ -1,7 +1,7 @@
 //! Attention in one kernel: `softmax(score(queries · keys)) · values`, whose scores never reach memory.
 //!
 //! The statements are known by what they compute ([`problem`], [`reading`]), so any score will do: scaled, biased, masked, by
-//! sequences; and grouped heads, which share their keys. A block has some rows of queries and goes over the keys by tiles
+//! sequences; grouped heads, which share their keys; and softmaxes that are safe of rows without keys ([`safe`]). A block has some rows of queries and goes over the keys by tiles
 //! ([`kernel`], [`bring`], [`places`]), on tensor cores where all factors have 16 bits ([`warps`]), else by threads
 //! ([`threads`]); [`scores`] of both. Where few rows share many keys, blocks share the keys of a row, and a second kernel joins what they made
 //! ([`join`]). [`tiles`] says which. Keys that a mask keeps from all rows of a block are left out ([`mask`]).
@@ -16,6 +16,7 @@ mod mask;
 mod places;
 mod problem;
 mod reading;
+mod safe;
 mod scores;
 mod template;
 mod threads;

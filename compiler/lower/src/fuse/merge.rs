@@ -200,8 +200,11 @@ impl Merged {
     }
 }
 
-/// `fused_add_relu`, cut where it grows too long to be read.
+/// `fused_add_relu`, cut where it grows too long to be read. What has no name leaves the other's.
 fn joined_name(first: Name, second: Name) -> Name {
+    if first.is_empty() {
+        return second;
+    }
     let short = |name: Name| name.rsplit('.').next().unwrap_or_default().trim_start_matches("fused_").to_owned();
     let joined = format!("fused_{}_{}", short(first), short(second));
     let cut = joined.char_indices().nth(80).map_or(joined.len(), |(at, _)| at);

@@ -75,10 +75,10 @@ struct Reshaping<'d> {
 }
 
 /// The axes that axes are cut into, outermost first: their values and extents.
-type Digits = FxHashMap<VarId, Vec<(Expr, Expr)>>;
+pub(super) type Digits = FxHashMap<VarId, Vec<(Expr, Expr)>>;
 
 /// What a loop is cut into, or itself: variables and extents, outermost first.
-type NewLoops = Vec<(VarId, Expr)>;
+pub(super) type NewLoops = Vec<(VarId, Expr)>;
 
 impl Reshaping<'_> {
     fn statement(&mut self, stmt: &Stmt) -> Stmt {
@@ -131,7 +131,7 @@ impl Reshaping<'_> {
             }
         }
         let (mut block, mut digits) = (block.clone(), Digits::default());
-        let mut new_loops: Vec<NewLoops> = loops.iter().map(|(var, stmt)| vec![(*var, extent_of(stmt))]).collect();
+        let mut new_loops = uncut(loops);
         for (var, group) in cuts {
             self.cut(&mut block, (loops, &mut new_loops), (var, &group), &mut digits)?;
         }
@@ -153,53 +153,20 @@ impl Reshaping<'_> {
         if failed {
             return None;
         }
-        let mut stmt = Stmt::Block(Box::new(rewritten));
-        for ((_, old), parts) in loops.iter().zip(&new_loops).rev() {
-            for (var, extent) in parts.iter().rev() {
-                let Stmt::For { start, kind, .. } = old else { return None };
-                stmt = Stmt::For {
-                    var: *var,
-                    start: start.clone(),
-                    extent: extent.clone(),
-                    kind: *kind,
-                    body: Box::new(stmt),
-                };
-            }
-        }
-        Some(stmt)
+        in_loops(rewritten, loops, &new_loops)
     }
 
     /// Cuts a block's axis, and its loop, into those of a group's dims.
     fn cut(
         &mut self,
         block: &mut Block,
-        (loops, new_loops): (&[(VarId, &Stmt)], &mut [NewLoops]),
+        loops: (&[(VarId, &Stmt)], &mut [NewLoops]),
         (var, group): (VarId, &Group),
         digits: &mut Digits,
     ) -> Option<()> {
-        let at = block.iters.iter().position(|iter| iter.var == var)?;
-        let iter = block.iters[at].clone();
-        let Expr::Var { var: outer, .. } = iter.binding else { return None };
-        let number = loops.iter().position(|(var, _)| *var == outer)?;
-        let uses = block.iters.iter().filter(|other| other.binding.uses(outer)).count();
-        let [(_, extent)] = &new_loops[number][..] else { return None };
-        if uses != 1 || iter.start.as_int() != Some(0) || *extent != iter.extent {
-            return None;
-        }
-        let extents = digit_extents(&iter.extent, &self.view[group.to.start], self.inner(group)?)?;
-        let (of_loop, of_iter) = (*self.func.var(outer), *self.func.var(var));
-        let (mut cut_loops, mut iters, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        for extent in extents {
-            let own = self.func.add_var(of_loop.name, of_loop.dtype);
-            let axis = self.func.add_var(of_iter.name, of_iter.dtype);
-            let (start, binding) = (iter.start.clone(), self.func.var_expr(own));
-            cut_loops.push((own, extent.clone()));
-            values.push((self.func.var_expr(axis), extent.clone()));
-            iters.push(Iter { var: axis, kind: iter.kind, start, extent, binding });
-        }
-        new_loops[number] = cut_loops;
-        block.iters.splice(at..=at, iters);
-        digits.insert(var, values);
+        let extent = block.iters.iter().find(|iter| iter.var == var)?.extent.clone();
+        let extents = digit_extents(&extent, &self.view[group.to.start], self.inner(group)?)?;
+        digits.insert(var, cut(&mut self.func, block, loops, var, extents)?);
         Some(())
     }
 
@@ -280,6 +247,56 @@ pub(super) fn joined(digits: &[(Expr, Expr)]) -> Option<Expr> {
     values
         .reduce(|(all, of), (digit, extent)| (all * extent.clone().cast(digit.dtype()) + digit, of))
         .map(|(all, _)| all)
+}
+
+/// Loops as they are.
+pub(super) fn uncut(loops: &[(VarId, &Stmt)]) -> Vec<NewLoops> {
+    loops.iter().map(|(var, stmt)| vec![(*var, extent_of(stmt))]).collect()
+}
+
+/// Cuts a block's axis, and its loop, into some of these extents, outermost first; gives the values and extents of the axes.
+pub(super) fn cut(
+    func: &mut PrimFunc,
+    block: &mut Block,
+    (loops, new_loops): (&[(VarId, &Stmt)], &mut [NewLoops]),
+    var: VarId,
+    extents: Vec<Expr>,
+) -> Option<Vec<(Expr, Expr)>> {
+    let at = block.iters.iter().position(|iter| iter.var == var)?;
+    let iter = block.iters[at].clone();
+    let Expr::Var { var: outer, .. } = iter.binding else { return None };
+    let number = loops.iter().position(|(var, _)| *var == outer)?;
+    let uses = block.iters.iter().filter(|other| other.binding.uses(outer)).count();
+    let [(_, extent)] = &new_loops[number][..] else { return None };
+    if uses != 1 || iter.start.as_int() != Some(0) || *extent != iter.extent {
+        return None;
+    }
+    let (of_loop, of_iter) = (*func.var(outer), *func.var(var));
+    let (mut cut_loops, mut iters, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for extent in extents {
+        let own = func.add_var(of_loop.name, of_loop.dtype);
+        let axis = func.add_var(of_iter.name, of_iter.dtype);
+        let (start, binding) = (iter.start.clone(), func.var_expr(own));
+        cut_loops.push((own, extent.clone()));
+        values.push((func.var_expr(axis), extent.clone()));
+        iters.push(Iter { var: axis, kind: iter.kind, start, extent, binding });
+    }
+    new_loops[number] = cut_loops;
+    block.iters.splice(at..=at, iters);
+    Some(values)
+}
+
+/// A block in what its loops were cut into.
+pub(super) fn in_loops(block: Block, loops: &[(VarId, &Stmt)], new_loops: &[NewLoops]) -> Option<Stmt> {
+    let mut stmt = Stmt::Block(Box::new(block));
+    for ((_, old), parts) in loops.iter().zip(new_loops).rev() {
+        for (var, extent) in parts.iter().rev() {
+            let Stmt::For { start, kind, .. } = old else { return None };
+            let (start, extent, body) = (start.clone(), extent.clone(), Box::new(stmt));
+            stmt = Stmt::For { var: *var, start, extent, kind: *kind, body };
+        }
+    }
+    Some(stmt)
 }
 
 fn extent_of(stmt: &Stmt) -> Expr {

@@ -1,6 +1,6 @@
 //! Kernels on a CUDA device.
 
-use super::{Functions, check_failed, source};
+use super::{Functions, check_failed, makes_one, source};
 use crate::backend::{Argument, Backend, Stage};
 use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
@@ -13,6 +13,7 @@ use rx_cuda::nvrtc::NvrtcError;
 use rx_cuda::rules::{RuleOrder, Target};
 use rx_lower::{KernelId, Preferences, Program};
 use rx_tensor::{Scalar, Tensor};
+use rx_tir::PrimFunc;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -78,7 +79,15 @@ impl Cuda {
     }
 }
 
-impl Preferences for Cuda {}
+impl Preferences for Cuda {
+    fn joins_chains(&self) -> bool {
+        true
+    }
+
+    fn makes_one(&self, func: &PrimFunc) -> bool {
+        makes_one(func, &self.target)
+    }
+}
 
 impl Backend for Cuda {
     type Memory = DeviceBuffer;

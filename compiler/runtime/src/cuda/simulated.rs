@@ -1,6 +1,6 @@
 //! Kernels simulated on the host.
 
-use super::{Functions, check_failed, source};
+use super::{Functions, check_failed, makes_one, source};
 use crate::backend::{Argument, Backend, Stage};
 use crate::budget::Budget;
 use crate::error::{BuildError, RunError};
@@ -10,6 +10,7 @@ use rx_cuda::rules::Target;
 use rx_cuda::simulator::{Call, Options, Order, Simulator};
 use rx_lower::{KernelId, Preferences, Program};
 use rx_tensor::{Scalar, Tensor};
+use rx_tir::PrimFunc;
 
 /// The CUDA C, compiled by a C++ compiler and run on the host with a fiber per thread: to check kernels without a GPU.
 #[derive(Default)]
@@ -37,7 +38,15 @@ impl Simulated {
     }
 }
 
-impl Preferences for Simulated {}
+impl Preferences for Simulated {
+    fn joins_chains(&self) -> bool {
+        true
+    }
+
+    fn makes_one(&self, func: &PrimFunc) -> bool {
+        makes_one(func, &self.target)
+    }
+}
 
 impl Backend for Simulated {
     type Memory = Tensor;

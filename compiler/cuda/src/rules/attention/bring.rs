@@ -1,9 +1,12 @@
 //! Tiles of queries, keys and values on their way to shared memory.
 
+use super::problem::Problem;
 use super::template::Template;
 use crate::printer::{Kernel, types};
+use crate::rules::epilogue::is_in_chunks;
 use rx_base::DType;
-use rx_tir::{Expr, PrimFunc, VarId};
+use rx_schedule::Affine;
+use rx_tir::{Expr, VarId};
 
 /// Lines of a factor as they lie in shared memory: padded to whole fragments with zeros, and to a distance between lines at
 /// which lines side by side fall into different banks.
@@ -25,14 +28,14 @@ pub(super) struct Tile<'p> {
 impl<'p> Tile<'p> {
     /// The tile of `lines` lines of a factor, `padded` elements each, `stride` apart.
     pub(super) fn new(
-        func: &PrimFunc,
+        problem: &Problem,
         (expr, (across, width)): (&'p Expr, (VarId, i64)),
         dtype: DType,
         [lines, padded, stride]: [i64; 3],
     ) -> Tile<'p> {
         let per = 16 / dtype.bytes().cast_signed().max(1);
         let whole = width % per == 0 && padded % per == 0 && stride % per == 0;
-        let vector = (whole && is_line(func, expr, across, dtype, per)).then_some(per);
+        let vector = (whole && is_line(problem, expr, (across, width), dtype, per)).then_some(per);
         let element = types::storage(dtype).unwrap_or("float");
         Tile { expr, across, width, dtype, element, lines, padded, stride, vector }
     }
@@ -133,10 +136,14 @@ pub(super) fn uncast(expr: &Expr, dtype: DType) -> Option<&Expr> {
 }
 
 /// Whether elements side by side lie side by side, and all groups of 16 bytes at multiples of them. Buffers begin at one.
-fn is_line(func: &PrimFunc, expr: &Expr, across: VarId, dtype: DType, per: i64) -> bool {
+fn is_line(problem: &Problem, expr: &Expr, (across, width): (VarId, i64), dtype: DType, per: i64) -> bool {
     let Some(Expr::Load { buffer, indices, .. }) = uncast(expr, dtype) else { return false };
+    if let Some(at) = Affine::of(&problem.func, &problem.loops, *buffer, indices) {
+        return is_in_chunks(&at, across, &Expr::int(width), per);
+    }
+    // Where a line stands may be computed in whatever way if the last axis is the line's own.
     let Some((last, before)) = indices.split_last() else { return false };
-    let extent = func.buffer(*buffer).shape.last().and_then(Expr::as_int);
+    let extent = problem.func.buffer(*buffer).shape.last().and_then(Expr::as_int);
     matches!(last, Expr::Var { var, .. } if *var == across)
         && before.iter().all(|index| !index.uses(across))
         && extent.is_some_and(|extent| extent % per == 0)

@@ -40,11 +40,11 @@ impl Attend {
 
     /// The tiles of queries, keys and values.
     fn tiles(&self) -> [Tile<'_>; 3] {
-        let Problem { func, query, keys, values, depth, width, .. } = &*self.problem;
+        let Problem { query, keys, values, depth, width, .. } = &*self.problem;
         let tiling = &self.tiling;
         let (deep, wide) = (tiling.padded(depth.1), tiling.padded(width.1));
         let pad = 16 / tiling.dtype().bytes().cast_signed().max(1);
-        let of = |factor, shape| Tile::new(func, factor, tiling.dtype(), shape);
+        let of = |factor, shape| Tile::new(&self.problem, factor, tiling.dtype(), shape);
         [
             of((query, *depth), [tiling.rows(), deep, deep + pad]),
             of((keys, *depth), [tiling.keys, deep, deep + pad]),

@@ -1,10 +1,12 @@
-//! Which keys a row can see, of the form of its score: a choice that is −∞ where a key is below one bound or above another.
+//! Which keys a row can see, of the form of its score: a choice that is −∞ where a key is below one bound or above another, or a sum
+//! with one of −∞ and 0.
 //! Keys that no row of a block sees are not gone over. A weight of 0 is taken not to matter, as it does not where the values
 //! are finite.
 
 use super::problem::Problem;
+use super::reading::{is_minus_infinity, is_zero};
 use rx_base::DType;
-use rx_tir::expr::{BinaryOp, CompareOp};
+use rx_tir::expr::{BinaryOp, CompareOp, UnaryOp};
 use rx_tir::rewrite::substitute;
 use rx_tir::{Expr, VarId};
 
@@ -27,11 +29,10 @@ impl Bounds {
             score = value;
             casts.push(*dtype);
         }
-        if let Expr::Select { condition, then, otherwise } = score
-            && matches!(**otherwise, Expr::Float { value, .. } if value == f64::NEG_INFINITY)
-            && bounds.learn(condition, problem.key.var)
+        if let Some((condition, seen, then)) = masked(score)
+            && bounds.learn(condition, seen, problem.key.var)
         {
-            bounds.inside = casts.iter().rev().fold((**then).clone(), |value, dtype| value.cast(*dtype));
+            bounds.inside = casts.iter().rev().fold(then.clone(), |value, dtype| value.cast(*dtype));
         }
         bounds
     }
@@ -40,14 +41,23 @@ impl Bounds {
         self.first.is_empty() && self.end.is_empty()
     }
 
-    /// Takes the bounds out of a condition that seen keys meet. Whether they are all of it: keys within them meet it.
-    fn learn(&mut self, condition: &Expr, key: VarId) -> bool {
-        let (op, left, right) = match condition {
-            Expr::Binary { op: BinaryOp::And, left, right } => {
-                let left = self.learn(left, key);
-                return self.learn(right, key) && left;
+    /// Takes the bounds out of a condition that holds of seen keys, or of all others where `seen` is false. Whether they are all of it:
+    /// keys within them are seen.
+    fn learn(&mut self, condition: &Expr, seen: bool, key: VarId) -> bool {
+        let (op, left, right) = match (condition, seen) {
+            (Expr::Binary { op: BinaryOp::And, left, right }, true)
+            | (Expr::Binary { op: BinaryOp::Or, left, right }, false) => {
+                let left = self.learn(left, seen, key);
+                return self.learn(right, seen, key) && left;
             }
-            Expr::Compare { op, left, right } if left.dtype().is_int() => (*op, left, right),
+            (Expr::Unary { op: UnaryOp::Not, value }, _) => return self.learn(value, !seen, key),
+            (Expr::Cast { value, .. }, _) if value.dtype().is_bool() => return self.learn(value, seen, key),
+            (Expr::Compare { op, left, right }, _) if left.dtype().is_int() => {
+                if let Some((inner, holds)) = truth(*op, left, right) {
+                    return self.learn(inner, holds == seen, key);
+                }
+                (if seen { *op } else { op.negated() }, left, right)
+            }
             _ => return false,
         };
         let (Some(of_left), Some(of_right)) = (factor(left, key), factor(right, key)) else { return false };
@@ -74,6 +84,38 @@ impl Bounds {
         }
         true
     }
+}
+
+/// A score that is −∞ by a condition: that, whether it holds of the others, and what they are.
+fn masked(score: &Expr) -> Option<(&Expr, bool, &Expr)> {
+    let Expr::Binary { op: BinaryOp::Add, left, right } = score else { return chosen(score) };
+    [(left, right), (right, left)].into_iter().find_map(|(mask, score)| {
+        let (condition, seen, added) = chosen(mask)?;
+        is_zero(Some(added)).then_some((condition, seen, &**score))
+    })
+}
+
+/// A choice between −∞ and something else: by what, whether that holds of the other, and the other.
+fn chosen(expr: &Expr) -> Option<(&Expr, bool, &Expr)> {
+    let Expr::Select { condition, then, otherwise } = expr else { return None };
+    match (is_minus_infinity(then), is_minus_infinity(otherwise)) {
+        (true, false) => Some((condition, false, otherwise)),
+        (false, true) => Some((condition, true, then)),
+        _ => None,
+    }
+}
+
+/// The condition behind a comparison of a number that stands for it: `select(c, 1, 0) == 0`; and whether it holds where that does.
+fn truth<'e>(op: CompareOp, left: &'e Expr, right: &Expr) -> Option<(&'e Expr, bool)> {
+    let number = right.as_int()?;
+    let (condition, yes, no) = match left {
+        Expr::Select { condition, then, otherwise } => (&**condition, then.as_int()?, otherwise.as_int()?),
+        Expr::Cast { value, .. } if value.dtype().is_bool() => (&**value, 1, 0),
+        value if value.dtype().is_bool() => (value, 1, 0),
+        _ => return None,
+    };
+    let (yes, no) = (op.holds(yes, number), op.holds(no, number));
+    (yes != no).then_some((condition, yes))
 }
 
 /// Whether it can be evaluated whatever the conditions before it say: it reads nothing, and divides by constants.

@@ -6,7 +6,8 @@
 //! exp(score - n) * exp(n - m)`, and no score needs to be in memory (Milakov and Gimelshein 2018, "Online normalizer
 //! calculation for softmax"; Dao et al. 2022, "FlashAttention").
 
-use super::reading::{Axis, Reading, unrounded};
+use super::reading::{Axis, Reading, is_minus_infinity, is_zero, unrounded, unscaled};
+use super::safe::Check;
 use crate::rules::epilogue::{Epilogue, Front};
 use crate::rules::{Declined, Task};
 use rx_base::{DType, Dim};
@@ -38,8 +39,11 @@ pub(super) struct Problem {
     pub(super) query: Expr,
     pub(super) keys: Expr,
     pub(super) values: Expr,
-    /// The product's buffer: what the score is of.
+    /// The product's buffer: what the score is of; it is `scale` times what the factors' product is.
     pub(super) product: BufferId,
+    pub(super) scale: f64,
+    /// The loops of the product, and the values'.
+    pub(super) loops: Vec<Loop>,
     pub(super) score: Expr,
     /// Whether the weights of a row in which all exponentials are 0 are 0.
     pub(super) is_zero_of_none: bool,
@@ -61,6 +65,7 @@ struct Product {
     buffer: BufferId,
     place: Vec<Expr>,
     factors: [Expr; 2],
+    scale: f64,
     axes: Vec<Axis>,
     depth: Axis,
 }
@@ -90,7 +95,7 @@ impl Problem {
         let product = Product::of(&reading)?;
         reading.begin(product.buffer, &product.place, product.axes.clone())?;
         let mut buffers = vec![product.buffer];
-        let mut softmax: Option<Softmax> = None;
+        let (mut softmax, mut checks): (Option<Softmax>, Vec<(Check, VarId)>) = (None, Vec::new());
         let mut at = 1;
         let weighted = loop {
             let nest = reading.nest(at)?;
@@ -99,14 +104,24 @@ impl Problem {
                 buffers.push(element(&mut reading, &nest)?);
                 continue;
             };
+            if !reading.func().buffer(reduction.buffer).dtype.is_float() {
+                let (place, value, key) = reduced(&mut reading, &nest, &reduction)?;
+                checks.push((Check::of(&reduction, &value)?, key));
+                reading.is(reduction.buffer, &place);
+                buffers.push(reduction.buffer);
+                continue;
+            }
             match &mut softmax {
                 None => softmax = Some(Softmax::of(&mut reading, &nest, &reduction)?),
                 Some(known) if known.sum.is_none() => known.add_up(&mut reading, &nest, &reduction)?,
-                Some(known) => break known.weighted(&mut reading, &nest, &reduction)?,
+                Some(known) => break known.weighted(&mut reading, &nest, &reduction, &checks)?,
             }
             buffers.push(reduction.buffer);
         };
         let softmax = softmax.ok_or_else(|| Declined::because("no row has a largest score"))?;
+        if checks.iter().any(|(check, key)| *key != softmax.key || check.score != unrounded(&softmax.score)) {
+            return Err(Declined::because("a row's check is of other scores than its softmax"));
+        }
         let epilogue = epilogue(task, &mut reading, &product, softmax.key, &weighted, at)?;
         for buffer in &buffers {
             if !task.is_temporary(*buffer) || task.is_used_behind(epilogue.taken, *buffer) {
@@ -159,10 +174,12 @@ impl Product {
             return Err(Declined::because("a loop is not for what its block says"));
         }
         let axis = |inner: &Loop| Axis { var: inner.var, extent: inner.extent.clone() };
+        let ((left, left_scale), (right, right_scale)) = (unscaled(left), unscaled(right));
         Ok(Product {
             buffer: reduction.buffer,
             place: reduction.indices.clone(),
-            factors: [(**left).clone(), (**right).clone()],
+            factors: [left, right],
+            scale: left_scale * right_scale,
             axes: spatial.into_iter().map(axis).collect(),
             depth: axis(depth),
         })
@@ -224,16 +241,23 @@ impl Softmax {
         let Expr::Call { function: Intrinsic::Exp, args, .. } = unrounded(expr) else { return false };
         let [Expr::Binary { op: BinaryOp::Sub, left, right }] = &args[..] else { return false };
         let is_max = |expr: &Expr| loads(expr, self.max);
-        let is_lowest = |expr: &Expr| matches!(expr, Expr::Float { value, .. } if *value == f64::NEG_INFINITY);
         let is_finite = match chosen(right) {
             None => is_max(right),
-            Some((at, then, otherwise)) => is_max(at.0) && is_lowest(at.1) && is_zero(Some(then)) && is_max(otherwise),
+            Some((at, then, otherwise)) => {
+                is_max(at.0) && is_minus_infinity(at.1) && is_zero(Some(then)) && is_max(otherwise)
+            }
         };
         is_finite && **left == unrounded(&self.score)
     }
 
     /// The last: the sum of values, weighted by the exponentials over their sum.
-    fn weighted(&self, reading: &mut Reading<'_>, nest: &Nest, reduction: &Reduction) -> Result<Weighted, Declined> {
+    fn weighted(
+        &self,
+        reading: &mut Reading<'_>,
+        nest: &Nest,
+        reduction: &Reduction,
+        checks: &[(Check, VarId)],
+    ) -> Result<Weighted, Declined> {
         let declined = |what: &str| Err(Declined::because(what));
         if reduction.combine != BinaryOp::Add || !is_zero(reduction.init.as_ref()) {
             return declined("behind the softmax comes no sum");
@@ -248,7 +272,7 @@ impl Softmax {
         };
         let bound = reading.bound(nest, weight)?;
         let [width] = &bound.own[..] else { return declined("the values differ in several loops or none") };
-        let Some(is_zero_of_none) = self.is_weight(&reading.here(&bound, weight)) else {
+        let Some(is_zero_of_none) = self.is_weight(&reading.here(&bound, weight), checks) else {
             return declined("the values are not weighted by the softmax");
         };
         let is_key = |inner: &Loop| matches!(reading.here(&bound, &reading.func().var_expr(inner.var)), Expr::Var { var, .. } if var == self.key);
@@ -265,14 +289,21 @@ impl Softmax {
         })
     }
 
-    /// Whether an expression is an exponential over the sum of them, and then whether it is 0 where the sum is.
-    fn is_weight(&self, expr: &Expr) -> Option<bool> {
+    /// Whether an expression is an exponential over the sum of them, and then whether it is 0 where the sum is, or where all
+    /// scores of the row are −∞.
+    fn is_weight(&self, expr: &Expr, checks: &[(Check, VarId)]) -> Option<bool> {
         let sum = self.sum?;
         let expr = unrounded(expr);
         let is_quotient = |expr: &Expr| match expr {
             Expr::Binary { op: BinaryOp::Div, left, right } => loads(right, sum) && Some(&**left) == self.exp.as_ref(),
             _ => false,
         };
+        if let Expr::Select { condition, then, otherwise } = &expr
+            && let Some(is_none) = checks.iter().find_map(|(check, _)| check.is_none(condition))
+        {
+            let (none, some) = if is_none { (then, otherwise) } else { (otherwise, then) };
+            return (is_zero(Some(none)) && is_quotient(some)).then_some(true);
+        }
         match chosen(&expr) {
             None => is_quotient(&expr).then_some(false),
             Some((at, then, otherwise)) => {
@@ -354,6 +385,8 @@ fn assemble(
         _ => Err(Declined::because(format!("rows of queries or values are not known to be of 1 to {WIDEST} elements"))),
     };
     let (depth, width) = (constant(&product.depth)?, constant(&weighted.width)?);
+    let one_loop = |axis: &Axis| Loop { var: axis.var, extent: axis.extent.clone(), kind: IterKind::Spatial };
+    let loops = product.axes.iter().chain([&product.depth, &weighted.width]).map(one_loop).collect();
     let (mut batch, mut rows, mut key) = (Vec::new(), Vec::new(), None);
     for axis in product.axes {
         if axis.var == softmax.key {
@@ -387,6 +420,8 @@ fn assemble(
         keys,
         values: weighted.values,
         product: product.buffer,
+        scale: product.scale,
+        loops,
         score: softmax.score,
         is_zero_of_none: weighted.is_zero_of_none,
         sum: weighted.buffer,
@@ -434,10 +469,6 @@ fn chosen(expr: &Expr) -> Option<((&Expr, &Expr), &Expr, &Expr)> {
 
 fn loads(expr: &Expr, wanted: BufferId) -> bool {
     matches!(expr, Expr::Load { buffer, .. } if *buffer == wanted)
-}
-
-fn is_zero(expr: Option<&Expr>) -> bool {
-    matches!(expr, Some(Expr::Float { value, .. }) if *value == 0.0)
 }
 
 /// Whether it is what a maximum of a float dtype begins with: −∞, or the lowest finite value as TVM has it.

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_schedule::Nest;
 use rx_schedule::scope::Scope;
+use rx_tir::expr::BinaryOp;
 use rx_tir::rewrite::{map_expr, map_stmt, substitute};
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 
@@ -182,10 +183,45 @@ fn parts(expr: &Expr) -> usize {
     parts
 }
 
+/// Whether it is 0.
+pub(super) fn is_zero(expr: Option<&Expr>) -> bool {
+    matches!(expr, Some(Expr::Float { value, .. }) if *value == 0.0)
+}
+
+/// Whether it is −∞.
+pub(super) fn is_minus_infinity(expr: &Expr) -> bool {
+    matches!(expr, Expr::Float { value, .. } if *value == f64::NEG_INFINITY)
+}
+
 /// An expression without casts between floats: what it would be without rounding.
 pub(super) fn unrounded(expr: &Expr) -> Expr {
     map_expr(expr, &mut |part| match part {
         Expr::Cast { dtype, value } if dtype.is_float() && value.dtype().is_float() => *value,
         other => other,
     })
+}
+
+/// A factor without the constants it is multiplied with, and those: they are as good behind the sum of products.
+pub(super) fn unscaled(factor: &Expr) -> (Expr, f64) {
+    let constant = |expr: &Expr| match expr {
+        Expr::Float { value, .. } if value.is_finite() && *value != 0.0 => Some(*value),
+        _ => None,
+    };
+    match factor {
+        Expr::Cast { dtype, value } if dtype.is_float() && value.dtype().is_float() => {
+            let (value, scale) = unscaled(value);
+            (value.cast(*dtype), scale)
+        }
+        Expr::Binary { op: op @ (BinaryOp::Mul | BinaryOp::Div), left, right } => {
+            let (of, by) = match (op, constant(left), constant(right)) {
+                (BinaryOp::Div, _, Some(by)) => (left, by.recip()),
+                (BinaryOp::Mul, _, Some(by)) => (left, by),
+                (BinaryOp::Mul, Some(by), _) => (right, by),
+                _ => return (factor.clone(), 1.0),
+            };
+            let (value, scale) = unscaled(of);
+            (value, scale * by)
+        }
+        other => (other.clone(), 1.0),
+    }
 }

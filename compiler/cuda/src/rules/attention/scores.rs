@@ -3,7 +3,8 @@
 use super::kernel::Attend;
 use super::places::Places;
 use super::template::Template;
-use crate::printer::{Kernel, types};
+use crate::printer::{Kernel, expr, types};
+use rx_base::DType;
 use rx_tir::Expr;
 
 impl Attend {
@@ -53,7 +54,13 @@ impl Attend {
             words.print(kernel, each_key);
             kernel.indent();
             self.at_key(kernel, words);
-            let product = types::rounded(dtype, &words.word(kernel, "product"));
+            let mut product = words.word(kernel, "product");
+            if self.problem.scale != 1.0 {
+                let scale = kernel
+                    .operand(&Expr::Float { value: self.problem.scale, dtype: DType::FLOAT32 }, expr::PRODUCT + 1)?;
+                product = format!("({product} * {scale})");
+            }
+            let product = types::rounded(dtype, &product);
             kernel.hold(self.problem.product, &product);
             words.set("SCORE", kernel.assigned(score, score.dtype())?);
             match is_inside {

@@ -120,7 +120,9 @@ pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Decli
     let (lines, of_thread) = match rows {
         Some(..=2) => (2, 1),
         Some(..=8) => (8, 1),
-        _ if !are_enough(32) => (16, 1),
+        // A line of keys is read from shared memory once for two rows, which is what takes longest; more rows of a thread would leave
+        // too few threads to wait with.
+        _ if !are_enough(32) => (8, 2),
         _ if longest > 128 || !are_enough(64) => (16, 2),
         _ => (16, 4),
     };

@@ -1,0 +1,262 @@
+//! Axes of a function's temporaries cut into the digits in which they are written or read: `x[a * 12 + b]`, where `b` is one of 12,
+//! becomes `x[a, b]`, and a loop along all of the axis becomes two. What views leave behind in a function that is made of several:
+//! each of its statements then has its loops by the same axes.
+
+use super::reshape::{Digits, cut, in_loops, joined, nest_of, uncut};
+use rustc_hash::{FxHashMap, FxHashSet};
+use rx_base::name::name;
+use rx_base::symbolic::Atom;
+use rx_base::{DType, Dim, Name};
+use rx_tir::dim::{of_dim, to_dim};
+use rx_tir::func::{BufferId, PrimFunc, VarId};
+use rx_tir::rewrite::{map_expr, map_stmt_shallow, substitute};
+use rx_tir::{Block, Expr, Stmt};
+
+/// The most cuts of a function.
+const MAX_CUTS: usize = 32;
+
+/// The function with the axes of its temporaries cut as far as their indices say.
+pub(super) fn by_digits(func: &PrimFunc) -> PrimFunc {
+    let mut func = func.clone();
+    for _ in 0..MAX_CUTS {
+        let Some(next) = cut_one(&func) else { break };
+        func = next;
+    }
+    func
+}
+
+/// The function with one axis cut; `None` where none can be.
+fn cut_one(func: &PrimFunc) -> Option<PrimFunc> {
+    let symbols = Symbols::of(func);
+    let mut temporaries = Vec::new();
+    func.body.walk(&mut |stmt| {
+        if let Stmt::Block(block) = stmt {
+            temporaries.extend(block.allocations.iter().copied());
+        }
+    });
+    for buffer in temporaries {
+        if func.buffer(buffer).strides.is_some() {
+            continue;
+        }
+        for axis in 0..func.buffer(buffer).shape.len() {
+            for by in symbols.bases(func, buffer, axis) {
+                let mut cutting = Cutting { func: func.clone(), symbols: &symbols, buffer, axis, by, failed: false };
+                if let Some(()) = cutting.run() {
+                    return Some(cutting.func);
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Variables as symbols of dims, and the values they take.
+struct Symbols {
+    names: Vec<Name>,
+    of: FxHashMap<Name, VarId>,
+    extents: FxHashMap<VarId, Expr>,
+}
+
+impl Symbols {
+    fn of(func: &PrimFunc) -> Symbols {
+        let names: Vec<Name> = (0..func.vars.len()).map(|at| name(&format!("v{at}"))).collect();
+        let of = names.iter().enumerate().map(|(at, name)| (*name, VarId(at as u32))).collect();
+        let mut extents = FxHashMap::default();
+        func.body.walk(&mut |stmt| {
+            if let Stmt::Block(block) = stmt {
+                for iter in block.iters.iter().filter(|iter| iter.start.as_int() == Some(0)) {
+                    extents.insert(iter.var, iter.extent.clone());
+                }
+            }
+        });
+        Symbols { names, of, extents }
+    }
+
+    fn dim(&self, expr: &Expr) -> Option<Dim> {
+        to_dim(expr, &|var| self.names.get(var.0 as usize).map(|name| Dim::symbol(*name)))
+    }
+
+    fn expr(&self, dim: &Dim, func: &PrimFunc) -> Expr {
+        of_dim(dim, &mut |name, _| self.of.get(&name).map_or(Expr::int(0), |var| func.var_expr(*var)))
+    }
+
+    /// The places at which an axis is read and written.
+    fn places(&self, func: &PrimFunc, wanted: BufferId, axis: usize) -> FxHashSet<Dim> {
+        let mut places = FxHashSet::default();
+        let mut add = |indices: &[Expr]| places.extend(indices.get(axis).and_then(|index| self.dim(index)));
+        func.body.walk(&mut |stmt| {
+            if let Stmt::Store { buffer, indices, .. } = stmt
+                && *buffer == wanted
+            {
+                add(indices);
+            }
+            for expr in stmt.expressions() {
+                expr.walk(&mut |part| {
+                    if let Expr::Load { buffer, indices, .. } = part
+                        && *buffer == wanted
+                    {
+                        add(indices);
+                    }
+                });
+            }
+        });
+        places
+    }
+
+    /// What the axis' indices multiply by, the largest first.
+    fn bases(&self, func: &PrimFunc, buffer: BufferId, axis: usize) -> Vec<i64> {
+        let places = self.places(func, buffer, axis);
+        let factors = places.iter().flat_map(|place| place.terms().iter().map(|(_, factor)| *factor));
+        let mut bases: Vec<i64> = factors.filter(|factor| *factor > 1).collect();
+        bases.sort_unstable_by(|a, b| b.cmp(a));
+        bases.dedup();
+        bases
+    }
+
+    /// The digits of an index to a base; `None` where the lower is not known to be below it.
+    fn digits(&self, index: &Dim, by: i64) -> Option<[Dim; 2]> {
+        let constant = index.constant_part().rem_euclid(by);
+        let (mut low, mut most) = (Dim::constant(constant), constant);
+        for (product, factor) in index.terms().iter().filter(|(_, factor)| factor % by != 0) {
+            let [(Atom::Symbol(symbol), 1)] = &product[..] else { return None };
+            let extent = self.extents.get(self.of.get(symbol)?)?.as_int()?;
+            most = most.checked_add(factor.checked_mul(extent - 1).filter(|most| *most >= 0)?)?;
+            low = &low + &(&Dim::constant(*factor) * &Dim::symbol(*symbol));
+        }
+        let high = (index - &low).floor_div(&Dim::constant(by));
+        (most < by && !high.is_error() && !low.is_error()).then_some([high, low])
+    }
+}
+
+/// An axis of a buffer being cut.
+struct Cutting<'s> {
+    func: PrimFunc,
+    symbols: &'s Symbols,
+    buffer: BufferId,
+    axis: usize,
+    by: i64,
+    failed: bool,
+}
+
+impl Cutting<'_> {
+    fn run(&mut self) -> Option<()> {
+        let extents = self.extents()?;
+        let body = self.func.body.clone();
+        self.func.body = self.statement(&body);
+        self.func.buffers[self.buffer.0 as usize].shape.splice(self.axis..=self.axis, extents);
+        (!self.failed).then_some(())
+    }
+
+    /// The extents of the two axes.
+    fn extents(&self) -> Option<[Expr; 2]> {
+        let extent = self.symbols.dim(&self.func.buffer(self.buffer).shape[self.axis])?;
+        let by = Dim::constant(self.by);
+        let high = extent.floor_div(&by);
+        let whole = !high.is_error() && &high * &by == extent && high.as_constant() != Some(1);
+        whole.then(|| [self.symbols.expr(&high, &self.func), Expr::int(self.by)])
+    }
+
+    fn statement(&mut self, stmt: &Stmt) -> Stmt {
+        if let Some((loops, block)) = nest_of(stmt) {
+            return self.nest(&loops, block).unwrap_or_else(|| {
+                self.failed = true;
+                stmt.clone()
+            });
+        }
+        let stored = matches!(stmt, Stmt::Store { buffer, .. } if *buffer == self.buffer);
+        let mut places = Vec::new();
+        stmt.expressions().into_iter().for_each(|expr| self.loads(expr, &mut places));
+        self.failed |= stored || !places.is_empty();
+        map_stmt_shallow(stmt, &mut Expr::clone, &mut |inner| self.statement(inner))
+    }
+
+    fn loads(&self, expr: &Expr, into: &mut Vec<Expr>) {
+        expr.walk(&mut |part| {
+            if let Expr::Load { buffer, indices, .. } = part
+                && *buffer == self.buffer
+            {
+                into.push(indices[self.axis].clone());
+            }
+        });
+    }
+
+    fn nest(&mut self, loops: &[(VarId, &Stmt)], block: &Block) -> Option<Stmt> {
+        let mut places = Vec::new();
+        block.predicate.iter().for_each(|expr| self.loads(expr, &mut places));
+        for part in block.init.iter().chain([&block.body]) {
+            part.walk(&mut |stmt| {
+                if let Stmt::Store { buffer, indices, .. } = stmt
+                    && *buffer == self.buffer
+                {
+                    places.push(indices[self.axis].clone());
+                }
+                stmt.expressions().into_iter().for_each(|expr| self.loads(expr, &mut places));
+            });
+        }
+        let whole = self.symbols.dim(&self.func.buffer(self.buffer).shape[self.axis])?;
+        let (mut block, mut new_loops, mut digits) = (block.clone(), uncut(loops), Digits::default());
+        for place in &places {
+            if self.symbols.digits(&self.symbols.dim(place)?, self.by).is_some() {
+                continue;
+            }
+            let Expr::Var { var, dtype: DType::INT64 } = place else { return None };
+            if self.symbols.dim(self.symbols.extents.get(var)?)? != whole {
+                return None;
+            }
+            if !digits.contains_key(var) {
+                let extents = self.extents()?.to_vec();
+                digits.insert(*var, cut(&mut self.func, &mut block, (loops, &mut new_loops), *var, extents)?);
+            }
+        }
+        let (predicate, init, body) = (block.predicate.take(), block.init.take(), &block.body);
+        let predicate = predicate.map(|expr| self.expr(&expr, &digits));
+        let init = init.map(|stmt| self.within(&stmt, &digits));
+        let body = self.within(body, &digits);
+        in_loops(Block { predicate, init, body, ..block }, loops, &new_loops)
+    }
+
+    /// A statement of a block.
+    fn within(&self, stmt: &Stmt, digits: &Digits) -> Stmt {
+        let mut expr = |expr: &Expr| self.expr(expr, digits);
+        match stmt {
+            Stmt::Store { buffer, indices, value, site } if *buffer == self.buffer => Stmt::Store {
+                buffer: *buffer,
+                indices: self.indices(indices, digits).iter().map(&mut expr).collect(),
+                value: expr(value),
+                site: *site,
+            },
+            other => map_stmt_shallow(other, &mut expr, &mut |inner| self.within(inner, digits)),
+        }
+    }
+
+    fn expr(&self, expr: &Expr, digits: &Digits) -> Expr {
+        let read = map_expr(expr, &mut |part| match part {
+            Expr::Load { buffer, indices, dtype } if buffer == self.buffer => {
+                Expr::Load { buffer, indices: self.indices(&indices, digits), dtype }
+            }
+            other => other,
+        });
+        substitute(&read, &|var| digits.get(&var).and_then(|digits| joined(digits)))
+    }
+
+    /// The indices with the axis' as two.
+    fn indices(&self, indices: &[Expr], digits: &Digits) -> Vec<Expr> {
+        let mut cut = indices.to_vec();
+        let index = &indices[self.axis];
+        let of_loop = match index {
+            Expr::Var { var, .. } => {
+                digits.get(var).map(|digits| digits.iter().map(|(value, _)| value.clone()).collect())
+            }
+            _ => None,
+        };
+        let computed = || {
+            let found = self.symbols.digits(&self.symbols.dim(index)?, self.by)?;
+            Some(found.iter().map(|digit| self.symbols.expr(digit, &self.func)).collect::<Vec<Expr>>())
+        };
+        // A nest whose places have no digits was given up before.
+        if let Some(found) = of_loop.or_else(computed) {
+            cut.splice(self.axis..=self.axis, found);
+        }
+        cut
+    }
+}
