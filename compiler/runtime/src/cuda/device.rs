@@ -71,7 +71,11 @@ impl Cuda {
     }
 }
 
-impl Preferences for Cuda {}
+impl Preferences for Cuda {
+    fn channels_together(&self, dtype: DType) -> Option<i64> {
+        self.target.channels_together(dtype)
+    }
+}
 
 impl Backend for Cuda {
     type Memory = DeviceBuffer;

@@ -37,7 +37,11 @@ impl Simulated {
     }
 }
 
-impl Preferences for Simulated {}
+impl Preferences for Simulated {
+    fn channels_together(&self, dtype: DType) -> Option<i64> {
+        self.target.channels_together(dtype)
+    }
+}
 
 impl Backend for Simulated {
     type Memory = Tensor;
