@@ -22,7 +22,8 @@ fn function(buffers: &[(&[i64], DType)]) -> PrimFunc {
     for (shape, dtype) in buffers {
         let shape = shape.iter().map(|extent| Expr::int(*extent)).collect();
         let letter = ["A", "B", "C", "D"][func.buffers.len()];
-        let buffer = Buffer { name: name(letter), dtype: *dtype, shape, strides: None, order: None, scope: Scope::Global };
+        let buffer =
+            Buffer { name: name(letter), dtype: *dtype, shape, strides: None, order: None, scope: Scope::Global };
         let id = func.add_buffer(buffer);
         func.params.push(Param::Buffer(id));
     }

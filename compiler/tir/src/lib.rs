@@ -22,6 +22,6 @@ pub use count::{Count, count};
 pub use dim::{of_dim, to_dim};
 pub use empty_reduction::{begin_empty_reductions, begin_empty_reductions_of};
 pub use expr::{BinaryOp, CompareOp, Expr, Intrinsic, UnaryOp};
-pub use permute::permuted;
 pub use func::{Buffer, BufferId, Param, PrimFunc, Scope, Var, VarId};
+pub use permute::permuted;
 pub use stmt::{Block, Iter, IterKind, LoopKind, Site, Stmt};

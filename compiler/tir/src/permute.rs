@@ -9,7 +9,8 @@ use crate::stmt::Stmt;
 /// the function computes the same of buffers whose elements lie so. An order has each axis of its buffer once, and the buffer no
 /// strides; others are left as they are.
 pub fn permuted(func: &PrimFunc, order_of: &dyn Fn(BufferId) -> Option<Vec<usize>>) -> PrimFunc {
-    let orders: Vec<Option<Vec<usize>>> = func.buffers.iter().enumerate().map(|(at, buffer)| fitting(buffer, order_of(BufferId(at as u32)))).collect();
+    let orders: Vec<Option<Vec<usize>>> =
+        func.buffers.iter().enumerate().map(|(at, buffer)| fitting(buffer, order_of(BufferId(at as u32)))).collect();
     let order = |buffer: BufferId| orders.get(buffer.0 as usize).and_then(Option::as_ref);
     let mut result = func.clone();
     for (buffer, order) in result.buffers.iter_mut().zip(&orders) {

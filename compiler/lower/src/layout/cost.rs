@@ -17,7 +17,9 @@
 
 use rx_base::DType;
 use rx_schedule::scope::Scope;
-use rx_schedule::{Affine, FactorElement, Loop, Nest, ProductNest, Role, Weighed, order_sums, without_casts};
+use rx_schedule::{
+    Affine, FactorElement, Loop, Nest, ProductNest, Role, Weighed, by_phases, order_sums, without_casts,
+};
 use rx_tir::{Expr, IterKind, PrimFunc, Stmt, VarId};
 
 /// What an extent that is not known is taken for.
@@ -34,10 +36,12 @@ pub(super) fn apart(func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>) ->
 }
 
 fn of_nest(nest: &Nest, func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>) -> f64 {
-    let mut func = func.clone();
-    match ProductNest::of(nest, &mut func) {
-        Ok(found) if is_tiled(&found, together) => of_product(found, &func, together),
-        _ => of_map(nest, &func),
+    let mut own = func.clone();
+    // A transposed convolution is a product for each phase of its outputs.
+    let phased = by_phases(nest, &mut own, false).map_or_else(|| nest.clone(), |phased| phased.nest);
+    match ProductNest::of(&phased, &mut own) {
+        Ok(found) if is_tiled(&found, together) => of_product(found, &own, together),
+        _ => of_map(nest, func),
     }
 }
 
@@ -45,7 +49,11 @@ fn of_nest(nest: &Nest, func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>
 pub(super) fn is_tiled(found: &ProductNest, together: &dyn Fn(DType) -> Option<i64>) -> bool {
     let has = |wanted: Role| found.product.loops.iter().any(|(_, _, role)| *role == wanted);
     let [left, right] = [&found.product.left, &found.product.right].map(|factor| without_casts(factor).dtype());
-    left.bytes() == right.bytes() && together(left).is_some() && together(right).is_some() && has(Role::M) && has(Role::N)
+    left.bytes() == right.bytes()
+        && together(left).is_some()
+        && together(right).is_some()
+        && has(Role::M)
+        && has(Role::N)
 }
 
 fn of_product(mut found: ProductNest, func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>) -> f64 {
@@ -67,7 +75,8 @@ fn of_product(mut found: ProductNest, func: &PrimFunc, together: &dyn Fn(DType) 
     let chunks = factors.each_ref().map(|factor| together(without_casts(factor).dtype()).unwrap_or(1));
     let free = [of(Role::M), of(Role::N)];
     let count = |axis: &[(VarId, Expr)]| axis.iter().fold(1i64, |all, (_, extent)| all.saturating_mul(size(extent)));
-    let weighed = [0, 1].map(|at| Weighed { element: elements[at].as_ref(), count: count(&free[at]), chunk: chunks[at] });
+    let weighed =
+        [0, 1].map(|at| Weighed { element: elements[at].as_ref(), count: count(&free[at]), chunk: chunks[at] });
     let sums = order_sums(&of(Role::K), weighed);
     let mut bytes = 0.0;
     for at in [0, 1] {

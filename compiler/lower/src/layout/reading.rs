@@ -134,9 +134,8 @@ fn channels(found: &mut ProductNest) -> Option<Channels> {
         }
         let reduction = &found.product.reduction;
         let target = (reduction.buffer, reduction.indices.clone());
-        let by_output = target.1.iter().position(|index| {
-            uses_role(found, index, outputs) && !uses_role(found, index, pixels)
-        });
+        let by_output =
+            target.1.iter().position(|index| uses_role(found, index, outputs) && !uses_role(found, index, pixels));
         let target = by_output.filter(|_| target.1.len() >= 3).map(|axis| (target.0, axis));
         Some(Channels { data: (data.0, axis), weight: (weight.0, of_weight), target })
     };

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_ir::StructInfo;
-use rx_tir::permute::reordered;
 use rx_tir::KernelBuilder;
+use rx_tir::permute::reordered;
 
 /// For each register that comes from outside and is wanted in another order, the register of a tensor that is it, made by a call
 /// where the register is known. The call's procedure is run once for the same tensor ([`Procedure::once`]): from the second call
