@@ -226,7 +226,8 @@ fn concatenations_and_resizes_of_a_network_that_goes_down_and_up() {
             &[&[1, 8, 10, 10], &[16, 8, 3, 3], &[24, 16, 3, 3], &[24, 16, 2, 2], &[8, 32, 3, 3]],
         );
         assert!(count(&found, LAST) >= 6, "{found:#?}");
-        assert_eq!(count(&found, "in_order"), 2, "a weight of two convolutions is put in order once: {found:#?}");
+        assert_eq!(count(&found, "in_order"), 3, "a weight of two convolutions is put in order once: {found:#?}");
+        assert_eq!(count(&found, "in_order.out [1, 2, 3, 0]"), 1, "that of a transposed one: {found:#?}");
     }
 }
 
@@ -370,3 +371,103 @@ fn other_devices_have_the_programs_they_had() {
     let of_device = text.program_for(Some(Simulated::default().preferences())).expect("a program");
     assert_eq!(scripts(plain), scripts(of_device));
 }
+
+/// Numbers by xorshift, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, count: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % count as u64).unwrap_or(0)
+    }
+}
+
+/// A network of convolutions and what stands between them, drawn: parameters and body.
+fn network(random: &mut Random) -> (Vec<(String, Vec<i64>)>, Vec<String>) {
+    let (height, width) = (random.below(6) as i64 + 3, random.below(6) as i64 + 3);
+    let mut params = vec![("x".to_owned(), vec![1 + random.below(2) as i64, 8, height, width])];
+    let mut body = Vec::new();
+    // Tensors of one height and width, with their channels.
+    let mut known: Vec<(String, i64)> = vec![("x".to_owned(), 8)];
+    for at in 0..7 {
+        let (from, channels) = known[known.len() - 1 - random.below(known.len().min(3))].clone();
+        let own = format!("v{at}");
+        let mut of = channels;
+        let like = known.iter().filter(|(other, count)| *count == channels && *other != from).map(|(other, _)| other);
+        let like: Vec<String> = like.cloned().collect();
+        let mut weight = |shape: Vec<i64>| {
+            let name = format!("w{}", params.len());
+            params.push((name.clone(), shape));
+            name
+        };
+        let value = match random.below(10) {
+            0..=3 => {
+                of = 8 * (1 + random.below(3) as i64);
+                let (taps, dilation) = [(1, 1), (3, 1), (3, 2)][random.below(3)];
+                let weight = weight(vec![of, channels, taps, taps]);
+                let padding = taps / 2 * dilation;
+                format!(
+                    "R.nn.conv2d({from}, {weight}, padding=({padding}, {padding}), dilation=({dilation}, {dilation}))"
+                )
+            }
+            4 => {
+                let weight = weight(vec![channels, 1, 3, 3]);
+                format!("R.nn.conv2d({from}, {weight}, padding=(1, 1), groups={channels})")
+            }
+            5 => format!("R.nn.max_pool2d({from}, (3, 3), padding=(1, 1))"),
+            6 if !like.is_empty() => format!("R.add({from}, {})", like[random.below(like.len())]),
+            7 => {
+                let (other, more) = known[random.below(known.len())].clone();
+                of = channels + more;
+                format!("R.concat(({from}, {other}), axis=1)")
+            }
+            8 => format!("R.nn.avg_pool2d({from}, (3, 3), padding=(1, 1))"),
+            _ => format!("R.nn.relu({from})"),
+        };
+        body.push(format!("{own} = {value}"));
+        known.push((own, of));
+    }
+    let (last, middle) = (&known[known.len() - 1].0, &known[known.len() - 1 - random.below(3)].0);
+    body.push(if random.below(2) == 0 {
+        format!("return {last}")
+    } else {
+        format!("return ({last}, R.mean({middle}, (2, 3)))")
+    });
+    (params, body)
+}
+
+#[test]
+fn random_networks_compute_the_same_however_their_tensors_lie() {
+    if let Err(missing) = rx_cuda::simulator::compiler() {
+        println!("skipped: {missing}");
+        return;
+    }
+    let (mut random, mut moved) = (Random(0x9e37_79b9_7f4a_7c15), 0);
+    for _ in 0..NETWORKS {
+        let (params, body) = network(&mut random);
+        let shapes: Vec<Vec<i64>> = params.iter().map(|(_, shape)| shape.clone()).collect();
+        let typed: Vec<(String, String)> = params
+            .iter()
+            .map(|(name, shape)| {
+                (name.clone(), format!("({})", shape.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")))
+            })
+            .collect();
+        let typed: Vec<(&str, &str)> = typed.iter().map(|(name, shape)| (name.as_str(), shape.as_str())).collect();
+        let body: Vec<&str> = body.iter().map(String::as_str).collect();
+        let text = Text::module(&function("float16", 1, &typed, &body));
+        let arguments = drawn("float16", &shapes);
+        let expected = text.run(false, Interpreter::default(), &arguments).result;
+        let expected = expected.unwrap_or_else(|error| panic!("{error}")).tensors();
+        let device = Simulated::default();
+        let program = text.program_for(Some(device.preferences())).unwrap_or_else(|problems| panic!("{problems:#?}"));
+        moved += usize::from(!orders(&program).is_empty());
+        let run = text.run(true, device, &arguments).result.unwrap_or_else(|error| panic!("{error}\n{body:#?}"));
+        same(&run.tensors(), &expected);
+    }
+    assert!(moved * 4 > NETWORKS, "{moved} of {NETWORKS} networks have tensors that lie otherwise");
+}
+
+/// How many networks are drawn.
+const NETWORKS: usize = 12;

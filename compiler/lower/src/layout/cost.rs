@@ -15,18 +15,21 @@
 //! What a convolution gains is on the left, what kernels at a group's border lose, whose other tensors lie as they are written, on
 //! the right. What is not known is taken for [`UNKNOWN`] on both sides. That weights are put in order once is not counted.
 
+use super::reading::stores;
 use rx_base::DType;
-use rx_schedule::scope::Scope;
 use rx_schedule::{
     Affine, FactorElement, Loop, Nest, ProductNest, Role, Weighed, by_phases, order_sums, without_casts,
 };
-use rx_tir::{Expr, IterKind, PrimFunc, Stmt, VarId};
+use rx_tir::{BufferId, Expr, IterKind, PrimFunc, VarId};
 
 /// What an extent that is not known is taken for.
 const UNKNOWN: i64 = 64;
 
 /// Elements between neighbouring threads that still share most of what is read at once.
 const NEAR: i64 = 4;
+
+/// A sum of more elements is made by threads that share it.
+const LONG: i64 = 128;
 
 /// The bytes that a function reads apart. `together`: how many elements of a dtype tensor cores have at once, where they have any.
 pub(super) fn apart(func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>) -> f64 {
@@ -94,24 +97,23 @@ fn of_product(mut found: ProductNest, func: &PrimFunc, together: &dyn Fn(DType) 
 
 /// The bytes that are read apart where neighbouring threads have neighbours of the result.
 fn of_map(nest: &Nest, func: &PrimFunc) -> f64 {
-    let Stmt::Store { buffer, indices, value, .. } = &nest.body else { return 0.0 };
+    stores(&nest.body).into_iter().map(|(buffer, indices, value)| of_store(nest, func, (buffer, indices), value)).sum()
+}
+
+fn of_store(nest: &Nest, func: &PrimFunc, (buffer, indices): (BufferId, &[Expr]), value: &Expr) -> f64 {
     let step = |at: &Affine, one: &Loop| at.stride(one.var).as_constant();
-    let Some(target) = Affine::of(func, &nest.loops, *buffer, indices) else { return 0.0 };
+    let Some(target) = Affine::of(func, &nest.loops, buffer, indices) else { return 0.0 };
     let lane = nest.loops.iter().rev().find(|one| step(&target, one) == Some(1));
-    let mut scope = Scope::new(func);
-    for one in &nest.loops {
-        scope.enter_loop(one.var, func.var(one.var).dtype, &Expr::int(0), &one.extent);
-    }
+    let reduced = || nest.loops.iter().filter(|one| one.kind == IterKind::Reduce);
+    // Windows have few elements: neighbours there are not what threads have.
+    let is_long = reduced().map(|one| size(&one.extent)).fold(1i64, i64::saturating_mul) > LONG;
     let mut bytes = 0.0;
     value.walk(&mut |part| {
         let Expr::Load { buffer, indices, dtype } = part else { return };
         let Some(at) = Affine::of(func, &nest.loops, *buffer, indices) else { return };
         let along_lane = lane.is_none_or(|lane| step(&at, lane).is_some_and(|step| step.abs() <= NEAR));
-        let reduced = nest.loops.iter().filter(|one| one.kind == IterKind::Reduce);
-        let along_sum = reduced.clone().any(|one| step(&at, one) == Some(1) && step(&target, one) == Some(0));
-        // Windows have few of them: neighbours there are not what threads have.
-        let is_long = reduced.map(|one| size(&one.extent)).fold(1i64, i64::saturating_mul) > 128;
-        if !along_lane && !(along_sum && is_long) {
+        let along_sum = is_long && reduced().any(|one| step(&at, one) == Some(1) && step(&target, one) == Some(0));
+        if !along_lane && !along_sum {
             bytes += dtype.bytes() as f64 * rounds(&nest.loops, part);
         }
     });

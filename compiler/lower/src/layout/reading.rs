@@ -65,30 +65,48 @@ impl Reading {
         }
         let mut statements = Vec::new();
         rx_schedule::nests::top_level(&func.body, &mut Vec::new(), &mut statements);
-        let nests = statements.iter().map(|stmt| NestReading::of(&Nest::of(stmt, func)?, func, together));
+        let nests = statements.iter().map(|stmt| Some(NestReading::of(&Nest::of(stmt, func)?, func, together)));
         Some(Reading { nests: nests.collect::<Option<_>>()? })
     }
 }
 
+/// What the body of a nest stores, in order: where and which value.
+pub(super) fn stores(body: &Stmt) -> Vec<(BufferId, &[Expr], &Expr)> {
+    let mut found: Vec<(BufferId, &[Expr], &Expr)> = Vec::new();
+    body.walk(&mut |stmt| {
+        if let Stmt::Store { buffer, indices, value, .. } = stmt {
+            found.push((*buffer, indices, value));
+        }
+    });
+    found
+}
+
 impl NestReading {
-    fn of(nest: &Nest, func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>) -> Option<NestReading> {
-        let Stmt::Store { buffer, indices, value, .. } = &nest.body else { return None };
+    fn of(nest: &Nest, func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>) -> NestReading {
         let loops: Vec<VarId> = nest.loops.iter().map(|one| one.var).collect();
         let mut scope = Scope::new(func);
         for one in &nest.loops {
             scope.enter_loop(one.var, func.var(one.var).dtype, &Expr::int(0), &one.extent);
         }
-        let mut accesses = vec![Access::of(&mut scope, &loops, *buffer, indices)];
-        value.walk(&mut |part| {
-            if let Expr::Load { buffer, indices, .. } = part {
-                accesses.push(Access::of(&mut scope, &loops, *buffer, indices));
-            }
-        });
+        let mut accesses = Vec::new();
+        let mut read = |expr: &Expr| {
+            expr.walk(&mut |part| {
+                if let Expr::Load { buffer, indices, .. } = part {
+                    accesses.push((*buffer, indices.clone()));
+                }
+            });
+        };
+        nest.body.walk(&mut |stmt| stmt.expressions().into_iter().for_each(&mut read));
+        for (buffer, indices, _) in stores(&nest.body) {
+            accesses.push((buffer, indices.to_vec()));
+        }
+        let access = |(buffer, indices): (BufferId, Vec<Expr>)| Access::of(&mut scope, &loops, buffer, &indices);
+        let accesses = accesses.into_iter().map(access).collect();
         let mut own = func.clone();
         let product = ProductNest::of(nest, &mut own).ok().filter(|found| is_tiled(found, together));
         let product = product.and_then(|mut found| channels(&mut found));
         let is_reduction = nest.init.is_some() || nest.reduction().is_some();
-        Some(NestReading { accesses, product, is_reduction })
+        NestReading { accesses, product, is_reduction }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Kernels whose tensors lie in another order.
 
 use super::Order;
+use super::reading::stores;
 use crate::program::{KernelId, Program};
 use rustc_hash::FxHashMap;
 use rx_schedule::Nest;
@@ -67,10 +68,7 @@ struct Around {
 /// loops depend on each other.
 fn in_order(stmt: &Stmt, func: &PrimFunc, orders: &Orders) -> Option<Stmt> {
     let nest = Nest::of(stmt, func)?;
-    let Stmt::Store { buffer, indices, .. } = &nest.body else { return None };
-    if !orders.contains_key(buffer) {
-        return None;
-    }
+    let (_, indices, _) = stores(&nest.body).into_iter().find(|(buffer, ..)| orders.contains_key(buffer))?;
     let mut around = Vec::new();
     let mut inner = stmt;
     while let Stmt::For { var, start, extent, kind, body } = inner {
