@@ -471,3 +471,31 @@ fn random_networks_compute_the_same_however_their_tensors_lie() {
 
 /// How many networks are drawn.
 const NETWORKS: usize = 12;
+
+/// How factors of a program's products are brought: 16 bytes at once, and element by element.
+fn factors(program: &Program) -> [usize; 2] {
+    let (source, _) = rx_runtime::cuda::source(program, &Target::default()).unwrap_or_else(|error| panic!("{error}"));
+    let notes: Vec<&str> = source.choices.iter().map(|choice| choice.note.as_str()).collect();
+    ["16 bytes at a time", "element by element"].map(|how| notes.iter().map(|note| note.matches(how).count()).sum())
+}
+
+/// `RX_MODELS` names the folder of models. `cargo test --test channels_last -- --nocapture factors_of_models` prints the table.
+#[test]
+fn factors_of_models_in_bfloat16_are_brought_16_bytes_at_once() {
+    let Some(folder) = std::env::var_os("RX_MODELS").map(std::path::PathBuf::from) else {
+        println!("skipped: RX_MODELS names no folder of models");
+        return;
+    };
+    println!("factors brought 16 bytes at once and element by element, as written -> channels last");
+    for name in ["resnet50", "resnet18_dynbatch", "mobilenet_v2", "efficientnet_b0", "densenet121", "unet"] {
+        let Ok(text) = std::fs::read_to_string(folder.join(format!("{name}.rx"))) else { continue };
+        let text = Text::new(&text.replace("\"float32\"", "\"bfloat16\""));
+        let program = |preferences: &dyn rx_lower::Preferences| {
+            text.program_for(Some(preferences)).unwrap_or_else(|problems| panic!("{name}: {problems:#?}"))
+        };
+        let plain = factors(&program(&NoPreferences));
+        let last = factors(&program(Simulated::default().preferences()));
+        println!("{name:18} {:4} {:4} -> {:4} {:4}", plain[0], plain[1], last[0], last[1]);
+        assert!(last[1] * 4 <= plain[1], "{name}: {plain:?}, channels last {last:?}");
+    }
+}

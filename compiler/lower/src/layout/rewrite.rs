@@ -83,7 +83,7 @@ fn in_order(stmt: &Stmt, func: &PrimFunc, orders: &Orders) -> Option<Stmt> {
     }
     let is_spatial = |var: VarId| nest.loops.iter().any(|one| one.var == var && one.kind == IterKind::Spatial);
     let place = |one: &Around| indices.iter().position(|index| index.uses(one.var));
-    let (mut spatial, rest): (Vec<(usize, Around)>, Vec<(usize, Around)>) =
+    let (mut spatial, rest): (Vec<_>, Vec<_>) =
         around.into_iter().enumerate().partition(|(_, one)| is_spatial(one.var));
     let places: Vec<usize> = spatial.iter().map(|(at, _)| *at).collect();
     // What no index mentions goes outermost.
