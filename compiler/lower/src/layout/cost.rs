@@ -85,7 +85,12 @@ fn of_product(mut found: ProductNest, func: &PrimFunc, together: &dyn Fn(DType) 
     for at in [0, 1] {
         let in_chunks = elements[at].as_ref().is_some_and(|element| {
             let mut rows = free[at].clone();
-            rows.sort_by_key(|(var, _)| element.is_contiguous(*var));
+            // What is contiguous in the result is walked first, where that is a loop of the factor.
+            let first = |one: &Affine, rows: &[(VarId, Expr)]| {
+                rows.iter().map(|(var, _)| *var).find(|var| one.stride(*var).as_constant() == Some(1))
+            };
+            let inner = first(&found.product.target, &rows).or_else(|| first(&element.at, &rows));
+            rows.sort_by_key(|(var, _)| Some(*var) == inner);
             element.is_in_chunks(&sums, chunks[at]) || element.is_in_chunks(&rows, chunks[at])
         });
         if !in_chunks {

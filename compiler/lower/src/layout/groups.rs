@@ -116,8 +116,11 @@ impl<'p> Spread<'p> {
                     }
                 }
                 Part::Target => {
-                    if let Some(target) = channels.target {
-                        self.visit(number, target, false);
+                    let target = channels.target.and_then(|target| self.visit(number, target, false));
+                    // A weight whose outputs stand behind its channels is read along them, which then are no neighbours.
+                    if target.is_some() && channels.weight.1 == 0 {
+                        let weight = self.visit(number, channels.weight, true);
+                        self.join(target, weight);
                     }
                 }
             }
