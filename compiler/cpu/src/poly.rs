@@ -162,7 +162,8 @@ mod tests {
         let [i, j, n] = ["i", "j", "n"].map(|text| func.add_var(name(text), DType::INT64));
         let var = |var| Expr::Var { var, dtype: DType::INT64 };
         let shape = vec![Expr::int(4), var(n)];
-        let buffer = Buffer { name: name("A"), dtype: DType::FLOAT32, shape, strides: None, scope: Scope::Global };
+        let buffer =
+            Buffer { name: name("A"), dtype: DType::FLOAT32, shape, strides: None, order: None, scope: Scope::Global };
         let buffer = func.add_buffer(buffer);
         let indices = [var(i) + Expr::int(1), var(j) * Expr::int(2) + Expr::int(3)];
         let Some(element) = Poly::element(&func, buffer, &indices) else { panic!("no overflow") };

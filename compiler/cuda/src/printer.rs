@@ -532,6 +532,12 @@ impl<'m> Kernel<'m> {
         if !origins.is_empty() {
             let _ = writeln!(text, "// for {}", one_line(&origins));
         }
+        let used: FxHashSet<BufferId> = statements.iter().flat_map(|stmt| buffers_of(stmt)).collect();
+        for (at, buffer) in self.func.buffers.iter().enumerate() {
+            if let Some(note) = buffer.order_note().filter(|_| used.contains(&BufferId(at as u32))) {
+                let _ = writeln!(text, "// {}", one_line(&[format!("{} {note}", buffer.name)]));
+            }
+        }
         let note = [note.to_owned()];
         let _ = match note[0].is_empty() {
             true => writeln!(text, "// schedule {rule}"),

@@ -22,6 +22,7 @@ use crate::printer::Kernel;
 use crate::source::LaunchShape;
 use crate::statements::Statement;
 use rustc_hash::FxHashSet;
+use rx_base::DType;
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
 use std::fmt;
 
@@ -123,6 +124,19 @@ impl Default for Target {
     /// The oldest architecture that is promised, and all rules.
     fn default() -> Target {
         Target { arch: OLDEST_ARCH, rules: RuleOrder::default(), tf32: false, units: UNITS }
+    }
+}
+
+impl Target {
+    /// How many channels of a convolution's data are read at once where they are neighbours in memory: those of 16 bytes, where
+    /// tensor cores multiply elements of this type. Elsewhere threads multiply, and read any layout as well.
+    pub fn channels_together(&self, dtype: DType) -> Option<i64> {
+        match dtype {
+            DType::FLOAT16 | DType::BFLOAT16 => Some(8),
+            DType::FLOAT32 if self.tf32 => Some(4),
+            DType::INT8 | DType::UINT8 => Some(16),
+            _ => None,
+        }
     }
 }
 

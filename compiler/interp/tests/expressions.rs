@@ -18,7 +18,8 @@ fn dtype(name: &str) -> DType {
 fn value(expr: Expr) -> Scalar {
     let mut func = PrimFunc::new(name("value"));
     let dtype = expr.dtype();
-    let buffer = Buffer { name: name("out"), dtype, shape: Vec::new(), strides: None, scope: Scope::Global };
+    let buffer =
+        Buffer { name: name("out"), dtype, shape: Vec::new(), strides: None, order: None, scope: Scope::Global };
     let buffer = func.add_buffer(buffer);
     func.params.push(Param::Buffer(buffer));
     func.body = Stmt::Store { buffer, indices: Vec::new(), value: expr, site: Site::default() };

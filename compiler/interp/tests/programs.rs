@@ -22,7 +22,8 @@ fn function(buffers: &[(&[i64], DType)]) -> PrimFunc {
     for (shape, dtype) in buffers {
         let shape = shape.iter().map(|extent| Expr::int(*extent)).collect();
         let letter = ["A", "B", "C", "D"][func.buffers.len()];
-        let buffer = Buffer { name: name(letter), dtype: *dtype, shape, strides: None, scope: Scope::Global };
+        let buffer =
+            Buffer { name: name(letter), dtype: *dtype, shape, strides: None, order: None, scope: Scope::Global };
         let id = func.add_buffer(buffer);
         func.params.push(Param::Buffer(id));
     }
@@ -195,6 +196,7 @@ fn what_a_block_allocates_is_undefined_at_its_start() {
         dtype: DType::FLOAT32,
         shape: vec![Expr::int(1)],
         strides: None,
+        order: None,
         scope: Scope::Local,
     };
     let temporary = func.add_buffer(temporary);
@@ -284,6 +286,7 @@ fn allocations_that_do_not_fit_are_errors() {
         dtype: DType::FLOAT32,
         shape: vec![Expr::int(1 << 60), Expr::int(8)],
         strides: None,
+        order: None,
         scope: Scope::Global,
     };
     let huge = func.add_buffer(huge);

@@ -39,7 +39,7 @@ const MAX_READERS: usize = 4;
 /// Joins the kernels of every procedure and leaves out what nothing reads.
 pub fn fuse(program: &mut Program, preferences: &dyn Preferences) {
     for at in 0..program.procedures.len() {
-        let mut procedure = std::mem::replace(&mut program.procedures[at], empty());
+        let mut procedure = std::mem::replace(&mut program.procedures[at], Procedure::empty());
         dead::remove(&mut procedure, program);
         procedure.code = with_views(procedure.code, &mut FxHashMap::default(), program);
         dead::remove(&mut procedure, program);
@@ -51,20 +51,6 @@ pub fn fuse(program: &mut Program, preferences: &dyn Preferences) {
         program.procedures[at] = procedure;
     }
     drop_unused(program);
-}
-
-fn empty() -> Procedure {
-    Procedure {
-        name: Default::default(),
-        params: Vec::new(),
-        num_input: None,
-        once: false,
-        captured: 0,
-        registers: 0,
-        code: Vec::new(),
-        result: Register(0),
-        storages: Vec::new(),
-    }
 }
 
 /// How often each register is read.
@@ -350,7 +336,7 @@ fn is_injective(func: &PrimFunc) -> bool {
 }
 
 /// Numbers kernels anew, without those that nothing runs.
-fn drop_unused(program: &mut Program) {
+pub(crate) fn drop_unused(program: &mut Program) {
     let mut new_ids: Vec<Option<KernelId>> = vec![None; program.kernels.len()];
     let mut kept: Vec<Kernel> = Vec::new();
     let mut procedures = std::mem::take(&mut program.procedures);
@@ -384,7 +370,7 @@ fn for_each_kernel(code: &mut [Instruction], visit: &mut dyn FnMut(&mut KernelId
 }
 
 /// Adds a kernel.
-fn add_kernel(program: &mut Program, func: PrimFunc, inputs: usize) -> KernelId {
+pub(crate) fn add_kernel(program: &mut Program, func: PrimFunc, inputs: usize) -> KernelId {
     program.kernels.push(Kernel { func: Arc::new(func), inputs });
     KernelId(program.kernels.len() as u32 - 1)
 }

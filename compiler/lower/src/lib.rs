@@ -6,6 +6,7 @@
 
 pub mod dynamic;
 pub mod fuse;
+mod layout;
 mod lower;
 mod optimize;
 pub mod plan;

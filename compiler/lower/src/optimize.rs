@@ -12,6 +12,7 @@ pub fn optimize(program: &mut Program, preferences: &dyn Preferences) {
     for kernel in &mut program.kernels {
         kernel.func = Arc::new(small(&kernel.func));
     }
+    crate::layout::assign(program, preferences);
 }
 
 /// The program that is one prim_func and nothing that calls it, to be looked at: unproved indices are marked, and the

@@ -310,6 +310,23 @@ impl Program {
     }
 }
 
+impl Procedure {
+    /// A procedure without instructions.
+    pub(crate) fn empty() -> Procedure {
+        Procedure {
+            name: Default::default(),
+            params: Vec::new(),
+            num_input: None,
+            once: false,
+            captured: 0,
+            registers: 0,
+            code: Vec::new(),
+            result: Register(0),
+            storages: Vec::new(),
+        }
+    }
+}
+
 impl Operation {
     /// Calls `visit` on every register it reads, those of its branches included.
     pub fn for_each_read(&self, visit: &mut dyn FnMut(Register)) {

@@ -37,7 +37,8 @@ impl Rewrite for Guarding<'_> {
     }
 
     fn indices(&mut self, scope: &mut Scope, buffer: BufferId, indices: Vec<Expr>, site: Site) -> Vec<Expr> {
-        let shape = &self.func.buffer(buffer).shape;
+        let indexed = self.func.buffer(buffer);
+        let shape = &indexed.shape;
         let guard = |(axis, (index, extent)): (usize, (Expr, &Expr))| {
             if matches!(index, Expr::Checked { .. }) {
                 return index;
@@ -48,7 +49,7 @@ impl Rewrite for Guarding<'_> {
             }
             self.count.checked += 1;
             let (index, extent) = (Box::new(index), Box::new(extent.clone()));
-            Expr::Checked { index, extent, buffer, axis: axis as u32, site }
+            Expr::Checked { index, extent, buffer, axis: indexed.axis_of_tensor(axis) as u32, site }
         };
         indices.into_iter().zip(shape).enumerate().map(guard).collect()
     }

@@ -8,6 +8,7 @@
 pub mod accumulate;
 mod arithmetic;
 pub mod compose;
+pub mod factor;
 pub mod gemm;
 pub mod guards;
 pub mod independent;
@@ -30,6 +31,7 @@ mod window;
 
 pub use accumulate::{Loop, Nest, Reduction, explicit_loops};
 pub use compose::composed;
+pub use factor::{FactorElement, Weighed, order_sums, without_casts};
 pub use gemm::{BatchAxis, Gemm, Matrix, Scheduled, Step};
 pub use guards::{GuardCount, guards};
 pub use independent::are_independent;

@@ -67,7 +67,7 @@ fn in_steps(func: PrimFunc) -> Scheduled {
 }
 
 /// The statements in order, out of the blocks that only hold buffers around them.
-pub(crate) fn top_level(stmt: &Stmt, temporaries: &mut Vec<BufferId>, into: &mut Vec<Stmt>) {
+pub fn top_level(stmt: &Stmt, temporaries: &mut Vec<BufferId>, into: &mut Vec<Stmt>) {
     match stmt {
         Stmt::Seq(statements) => {
             for statement in statements {

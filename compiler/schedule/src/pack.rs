@@ -130,6 +130,7 @@ pub(crate) fn pack_stmt(scope: &Scope, func: &mut PrimFunc, packing: &Packing<'_
         dtype: packing.dtype,
         shape,
         strides: None,
+        order: None,
         scope: Memory::Global,
     });
     let value = substitute(packing.expr, &|var| {

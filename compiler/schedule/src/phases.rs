@@ -261,7 +261,7 @@ fn guard_factors(nest: &mut Nest, func: &PrimFunc, new: Vec<Expr>) -> Option<()>
 fn in_range(nest: &Nest, func: &PrimFunc, factor: Expr) -> Expr {
     let mut func = func.clone();
     let (name, dtype, shape) = (func.name, factor.dtype(), vec![Expr::int(1)]);
-    let one = func.add_buffer(Buffer { name, dtype, shape, strides: None, scope: rx_tir::Scope::Global });
+    let one = func.add_buffer(Buffer { name, dtype, shape, strides: None, order: None, scope: rx_tir::Scope::Global });
     let site = Site { origin: None, operator: func.name };
     let store = Stmt::Store { buffer: one, indices: vec![Expr::int(0)], value: factor.clone(), site };
     let around = |body, one: &Loop| Stmt::for_loop(one.var, one.extent.clone(), body);

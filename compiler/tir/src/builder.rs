@@ -60,7 +60,14 @@ impl KernelBuilder {
     /// Adds a buffer that becomes a parameter later, by [`KernelBuilder::push_param`].
     pub fn buffer(&mut self, buffer: &str, shape: &[Dim], dtype: DType) -> BufferId {
         let shape = shape.iter().map(|dim| self.dim(dim)).collect();
-        self.func.add_buffer(Buffer { name: name(buffer), dtype, shape, strides: None, scope: Scope::Global })
+        self.func.add_buffer(Buffer {
+            name: name(buffer),
+            dtype,
+            shape,
+            strides: None,
+            order: None,
+            scope: Scope::Global,
+        })
     }
 
     /// Adds a scalar parameter, behind the buffers: a call passes the symbol of its name.

@@ -96,7 +96,7 @@ pub enum Expr {
         extent: Box<Expr>,
         /// The buffer that is indexed.
         buffer: BufferId,
-        /// Which of its axes.
+        /// Which of its axes, by the order they have in the program's tensor.
         axis: u32,
         /// What to name when it is out of range.
         site: Site,

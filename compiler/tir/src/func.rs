@@ -67,8 +67,24 @@ pub struct Buffer {
     pub shape: Vec<Expr>,
     /// Elements between neighbours, per dim; none means row-major and dense.
     pub strides: Option<Vec<Expr>>,
+    /// Where its axes stand in another order than those of the tensor it is in the program: which of them each is. A device may
+    /// have it so; texts say it in comments, and checks name the tensor's axes.
+    pub order: Option<Vec<usize>>,
     /// Where it lives.
     pub scope: Scope,
+}
+
+impl Buffer {
+    /// Which axis of the tensor in the program one of its axes is.
+    pub fn axis_of_tensor(&self, axis: usize) -> usize {
+        self.order.as_ref().and_then(|order| order.get(axis).copied()).unwrap_or(axis)
+    }
+
+    /// What a text says of the order of its axes, where that is not the tensor's.
+    pub fn order_note(&self) -> Option<String> {
+        let axes: Vec<String> = self.order.as_ref()?.iter().map(usize::to_string).collect();
+        Some(format!("lies in memory by axes {} of the tensor", axes.join(", ")))
+    }
 }
 
 /// Where a buffer lives on a device; on the CPU all are memory.

@@ -138,6 +138,9 @@ impl<'f> Printer<'f> {
         if !header.attributes.is_empty() {
             self.line(&format!("T.func_attr({})", header.attributes));
         }
+        for buffer in func.buffer_params() {
+            self.say_order(buffer);
+        }
         match &func.body {
             // The block that holds the function's buffers is not written, as in TVM.
             Stmt::Block(root) if is_root(root) && !matches!(&root.body, Stmt::Block(inner) if is_root(inner)) => {
@@ -148,6 +151,13 @@ impl<'f> Printer<'f> {
             body => self.body(body),
         }
         self.indent -= 1;
+    }
+
+    /// A comment where a buffer's axes are not in the tensor's order.
+    fn say_order(&mut self, buffer: BufferId) {
+        if let Some(note) = self.func.buffer(buffer).order_note() {
+            self.line(&format!("# {} {note}", self.buffer(buffer)));
+        }
     }
 
     fn mentions_symbols(&self, buffer: BufferId) -> bool {
@@ -186,6 +196,7 @@ impl<'f> Printer<'f> {
             let declared = self.declaration(*buffer, &[]);
             let line = format!("{} = T.sblock_alloc_buffer({declared})", self.define_buffer(*buffer));
             self.line(&line);
+            self.say_order(*buffer);
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) struct Declaration {
 impl Declaration {
     /// A buffer of the IR.
     pub(super) fn into_buffer(self, name: Name) -> Buffer {
-        Buffer { name, dtype: self.dtype, shape: self.shape, strides: self.strides, scope: self.scope }
+        Buffer { name, dtype: self.dtype, shape: self.shape, strides: self.strides, order: None, scope: self.scope }
     }
 }
 
@@ -346,7 +346,8 @@ impl Reader<'_> {
     /// A variable that is stored to: a local buffer of one element, as in TVM.
     pub(super) fn cell(&mut self, name: Name, dtype: DType) -> BufferId {
         let shape = vec![Expr::Int { value: 1, dtype: DType::INT32 }];
-        let buffer = self.func.add_buffer(Buffer { name, dtype, shape, strides: None, scope: Scope::Local });
+        let buffer =
+            self.func.add_buffer(Buffer { name, dtype, shape, strides: None, order: None, scope: Scope::Local });
         self.keep(buffer);
         buffer
     }

@@ -41,7 +41,14 @@ impl Hand {
     }
 
     fn local(&mut self, buffer: &str, shape: &[Expr], dtype: DType, scope: Scope) -> BufferId {
-        self.func.add_buffer(Buffer { name: name(buffer), dtype, shape: shape.to_vec(), strides: None, scope })
+        self.func.add_buffer(Buffer {
+            name: name(buffer),
+            dtype,
+            shape: shape.to_vec(),
+            strides: None,
+            order: None,
+            scope,
+        })
     }
 
     fn param(&mut self, buffer: &str, shape: &[Expr], dtype: DType) -> BufferId {

@@ -87,6 +87,10 @@ impl Preferences for Cuda {
     fn makes_one(&self, func: &PrimFunc) -> bool {
         makes_one(func, &self.target)
     }
+
+    fn channels_together(&self, dtype: DType) -> Option<i64> {
+        self.target.channels_together(dtype)
+    }
 }
 
 impl Backend for Cuda {

@@ -46,6 +46,10 @@ impl Preferences for Simulated {
     fn makes_one(&self, func: &PrimFunc) -> bool {
         makes_one(func, &self.target)
     }
+
+    fn channels_together(&self, dtype: DType) -> Option<i64> {
+        self.target.channels_together(dtype)
+    }
 }
 
 impl Backend for Simulated {

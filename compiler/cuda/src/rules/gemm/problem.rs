@@ -4,12 +4,11 @@ use super::hopper::view::View;
 use super::narrow::Twins;
 use super::reach::Reach;
 use super::source::Source;
+use super::tiles::UNKNOWN;
 use crate::rules::epilogue::Epilogue;
 use crate::rules::{Declined, Task};
 use rx_base::DType;
-use rx_base::dtype::TypeCode;
-use rx_schedule::place::is_multiple;
-use rx_schedule::{Affine, Product, ProductNest, Role};
+use rx_schedule::{Affine, FactorElement, Product, ProductNest, Role, Weighed, order_sums, without_casts};
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 
 /// `C[batch, m, n] = Σ_k A[batch, m, k] · B[batch, k, n]`, and what follows.
@@ -108,45 +107,30 @@ pub(crate) struct Factor {
     pub(crate) reach: Option<Reach>,
 }
 
-/// An element that is a factor where a condition holds; elsewhere the factor is 0.
+/// A factor that is one element of memory, or 0.
 pub(crate) struct Element {
     pub(crate) buffer: BufferId,
-    indices: Vec<Expr>,
-    condition: Option<Expr>,
+    pub(crate) at: Affine,
+    found: FactorElement,
     /// The indices and the condition as they are printed.
     pub(crate) read: Vec<Expr>,
     pub(crate) counts: Option<Expr>,
-    pub(crate) at: Affine,
 }
 
 impl Element {
     /// Whether it counts under a condition.
     pub(crate) fn is_chosen(&self) -> bool {
-        self.condition.is_some()
+        self.found.condition.is_some()
     }
 
     /// Whether the loop's values are neighbours in memory.
     pub(crate) fn is_contiguous(&self, var: VarId) -> bool {
-        self.at.stride(var).as_constant() == Some(1)
+        self.found.is_contiguous(var)
     }
 
-    /// Whether `count` values of an axis, from a multiple of it, are neighbours in memory that begin at a multiple of it, and
-    /// count all or none. Loops that are walked as one in memory are one here.
+    /// Whether `count` values of an axis are read at once ([`FactorElement::is_in_chunks`]).
     pub(crate) fn is_in_chunks(&self, axis: &Axis, count: i64) -> bool {
-        let (mut span, mut within) = (1, Vec::new());
-        for (var, extent) in axis.loops.iter().rev() {
-            let depends = self.condition.as_ref().is_some_and(|condition| condition.uses(*var));
-            let Some(extent) = extent.as_int().filter(|extent| *extent > 0 && !depends) else { return false };
-            if self.at.stride(*var).as_constant() != Some(span) {
-                return false;
-            }
-            (span, within) = (span.saturating_mul(extent), [within, vec![*var]].concat());
-            if span % count == 0 {
-                return is_multiple(&self.at.base, count)
-                    && self.at.strides.iter().all(|(var, stride)| within.contains(var) || is_multiple(stride, count));
-            }
-        }
-        false
+        self.found.is_in_chunks(&axis.loops, count)
     }
 }
 
@@ -191,13 +175,13 @@ impl Problem {
         let target = &found.product.target;
         n.make_last(|var| target.stride(var).as_constant() == Some(1));
         m.make_last(|var| contiguous(&a, var));
-        k.make_last(|var| contiguous(&a, var));
-        k.make_last(|var| contiguous(&b, var));
+        k.loops = order_sums(&k.loops, [a.weighed(&m), b.weighed(&n)]);
         a.view = View::of(&a, [&m, &k, &batch], &func, &mut found.scope);
         b.view = View::of(&b, [&n, &k, &batch], &func, &mut found.scope);
         for (factor, free) in [(&mut a, &m), (&mut b, &n)] {
             factor.reach = factor.element.as_ref().and_then(|element| {
-                let of = (element.buffer, element.indices.as_slice(), element.condition.as_ref());
+                let found_at = &element.found;
+                let of = (found_at.buffer, found_at.indices.as_slice(), found_at.condition.as_ref());
                 Reach::of(&mut found, &func, of, (free, &k))
             });
             factor.narrow_indices(&twins);
@@ -241,29 +225,22 @@ impl Problem {
 
 impl Factor {
     fn of(value: Expr, found: &mut ProductNest, func: &PrimFunc) -> Factor {
-        let mut narrow = value.clone();
-        while let Expr::Cast { dtype, value } = &narrow {
-            if !is_exact(value.dtype(), *dtype) {
-                break;
-            }
-            narrow = (**value).clone();
-        }
-        let (load, condition) = match &narrow {
-            Expr::Select { condition, then, otherwise } if is_zero(otherwise) => (&**then, Some(condition)),
-            other => (other, None),
-        };
-        let element = match load {
-            Expr::Load { buffer, indices, .. } => located(found, func, (*buffer, indices)).map(|at| Element {
-                buffer: *buffer,
-                indices: indices.clone(),
-                condition: condition.map(|condition| (**condition).clone()),
-                read: indices.clone(),
-                counts: None,
-                at,
-            }),
-            _ => None,
-        };
+        let narrow = without_casts(&value).clone();
+        let element = FactorElement::of(&narrow, found, func).map(|found| Element {
+            buffer: found.buffer,
+            at: found.at.clone(),
+            read: found.indices.clone(),
+            found,
+            counts: None,
+        });
         Factor { value, narrow, element, view: Err(String::new()), reach: None }
+    }
+
+    /// As the order of sums weighs it.
+    fn weighed(&self, free: &Axis) -> Weighed<'_> {
+        let bytes = self.narrow.dtype().bytes().cast_signed().clamp(1, 16);
+        let element = self.element.as_ref().map(|element| &element.found);
+        Weighed { element, count: free.constant().unwrap_or(UNKNOWN), chunk: 16 / bytes }
     }
 
     fn narrow_indices(&mut self, twins: &Twins) {
@@ -273,15 +250,10 @@ impl Factor {
             reach.narrow(twins);
         }
         if let Some(element) = &mut self.element {
-            element.read = element.indices.iter().map(|index| twins.index(index)).collect();
-            element.counts = element.condition.as_ref().map(|condition| twins.narrowed(condition));
+            element.read = element.found.indices.iter().map(|index| twins.index(index)).collect();
+            element.counts = element.found.condition.as_ref().map(|condition| twins.narrowed(condition));
         }
     }
-}
-
-/// Where an element stands; of each product of a batch where only that is evenly spaced, as of phases.
-fn located(found: &mut ProductNest, func: &PrimFunc, (buffer, indices): (BufferId, &[Expr])) -> Option<Affine> {
-    found.affine(func, buffer, indices).or_else(|| found.affine_in_batch(func, buffer, indices))
 }
 
 /// Makes the factor of the loop whose values are nearest to each other in the result the right one.
@@ -293,25 +265,5 @@ fn orient(product: &mut Product) {
         && rows < columns
     {
         product.turn();
-    }
-}
-
-fn is_zero(expr: &Expr) -> bool {
-    match expr {
-        Expr::Float { value, .. } => *value == 0.0 && value.is_sign_positive(),
-        Expr::Int { value, .. } => *value == 0,
-        _ => false,
-    }
-}
-
-/// Whether every value of a dtype is one of another.
-fn is_exact(from: DType, to: DType) -> bool {
-    use TypeCode::{BFloat, Float, Int, UInt};
-    match (from.code, to.code) {
-        (Int, Int) | (UInt, UInt) => from.bits <= to.bits,
-        (UInt, Int) => from.bits < to.bits,
-        (Float, Float) => from.bits <= to.bits,
-        (BFloat, Float) => to.bits >= 32,
-        (a, b) => a == b && from.bits == to.bits,
     }
 }

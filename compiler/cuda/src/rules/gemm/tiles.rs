@@ -82,7 +82,7 @@ fn is_byte(dtype: DType) -> bool {
 }
 
 /// What an extent that is not known is taken for.
-const UNKNOWN: i64 = 512;
+pub(super) const UNKNOWN: i64 = 512;
 
 /// Fewer summed values than this are not worth a part of their own.
 const LEAST_PART: i64 = 256;

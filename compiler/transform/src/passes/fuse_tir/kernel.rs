@@ -88,7 +88,7 @@ impl Maker {
             StructInfo::Tensor(tensor) => {
                 let (dims, dtype) = (tensor.shape.dims()?.to_vec(), tensor.dtype?);
                 let shape = self.dims(&dims);
-                let buffer = Buffer { name: param, dtype, shape, strides: None, scope: Scope::Global };
+                let buffer = Buffer { name: param, dtype, shape, strides: None, order: None, scope: Scope::Global };
                 let buffer = self.func.add_buffer(buffer);
                 self.func.params.push(Param::Buffer(buffer));
                 self.buffers.insert(param, vec![buffer]);
@@ -207,7 +207,7 @@ impl Maker {
             number += 1;
             own = format!("{own}_{number}");
         }
-        let buffer = self.func.add_buffer(Buffer { name: name(&own), dtype, shape, strides: None, scope });
+        let buffer = self.func.add_buffer(Buffer { name: name(&own), dtype, shape, strides: None, order: None, scope });
         self.made.push(buffer);
         Some(buffer)
     }

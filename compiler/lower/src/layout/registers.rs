@@ -1,0 +1,200 @@
+//! Which tensors of a procedure may lie in memory otherwise than they are written.
+
+use super::reading::Reading;
+use crate::program::{Instruction, KernelId, Operation, Procedure, Program, Register, Scalar};
+use rx_base::Dim;
+use rx_tir::{BufferId, PrimFunc};
+
+/// A kernel instruction, by its place among those of its procedure, branches included.
+pub(super) struct Use {
+    /// Its kernel.
+    pub(super) kernel: KernelId,
+    /// What is passed for each buffer, inputs first.
+    pub(super) buffers: Vec<(Register, BufferId)>,
+}
+
+impl Use {
+    /// The buffers that a register is passed for.
+    pub(super) fn buffers_of(&self, register: Register) -> impl Iterator<Item = BufferId> + '_ {
+        self.buffers.iter().filter(move |(own, _)| *own == register).map(|(_, buffer)| *buffer)
+    }
+
+    /// What is passed for a buffer.
+    pub(super) fn register_of(&self, buffer: BufferId) -> Option<Register> {
+        self.buffers.iter().find(|(_, own)| *own == buffer).map(|(register, _)| *register)
+    }
+}
+
+/// What is known of a procedure's registers.
+pub(super) struct Registers {
+    /// Its kernel instructions in order.
+    pub(super) uses: Vec<Use>,
+    /// Whether a kernel makes it, and only kernels see it that may be rewritten.
+    inner: Vec<bool>,
+    /// Whether it is the same in every call: a weight, a constant, what a procedure keeps. Only kernels that may be rewritten read it.
+    steady: Vec<Steady>,
+    /// The extents of what kernels make, and of what is steady and only read as one shape that is known.
+    shapes: Vec<Option<Vec<Dim>>>,
+}
+
+/// Whether a register's value changes from call to call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Steady {
+    /// It may.
+    No,
+    /// It may, but where it is used as weights are, it is one: nobody said how many parameters are inputs.
+    Maybe,
+    /// It does not.
+    Yes,
+}
+
+impl Registers {
+    /// What is known of the registers of `procedure`, whose kernels have these readings. Of the entry, parameters may be weights.
+    pub(super) fn of(
+        procedure: &Procedure,
+        program: &Program,
+        readings: &[Option<Reading>],
+        is_entry: bool,
+    ) -> Registers {
+        let count = procedure.registers as usize;
+        let mut found = Found {
+            program,
+            readings,
+            uses: Vec::new(),
+            made: vec![false; count],
+            pinned: vec![false; count],
+            fixed: vec![false; count],
+            steady: vec![Steady::No; count],
+            shapes: vec![None; count],
+        };
+        if is_entry {
+            for (at, steady) in found.steady.iter_mut().enumerate().take(procedure.params.len()) {
+                *steady = match procedure.num_input {
+                    None => Steady::Maybe,
+                    Some(inputs) if i64::try_from(at).is_ok_and(|at| at >= inputs) => Steady::Yes,
+                    Some(_) => Steady::No,
+                };
+            }
+        }
+        found.pin(procedure.result);
+        found.code(&procedure.code, is_entry);
+        let Found { uses, made, pinned, fixed, steady, shapes, .. } = found;
+        let inner = (0..count).map(|at| made[at] && !pinned[at] && !fixed[at]).collect();
+        let steady = (0..count).map(|at| if fixed[at] { Steady::No } else { steady[at] }).collect();
+        Registers { uses, inner, steady, shapes }
+    }
+
+    /// Whether it is a tensor between kernels that may lie in any order.
+    pub(super) fn is_inner(&self, register: Register) -> bool {
+        self.inner.get(register.0 as usize).copied().unwrap_or(false)
+    }
+
+    /// Whether it is the same in every call.
+    pub(super) fn steady(&self, register: Register) -> Steady {
+        self.steady.get(register.0 as usize).copied().unwrap_or(Steady::No)
+    }
+
+    /// Its extents, where they are known.
+    pub(super) fn shape(&self, register: Register) -> Option<&[Dim]> {
+        self.shapes.get(register.0 as usize)?.as_deref()
+    }
+}
+
+struct Found<'p> {
+    program: &'p Program,
+    readings: &'p [Option<Reading>],
+    uses: Vec<Use>,
+    made: Vec<bool>,
+    /// Read by what is no kernel.
+    pinned: Vec<bool>,
+    /// Read or made by a kernel that is not rewritten.
+    fixed: Vec<bool>,
+    steady: Vec<Steady>,
+    shapes: Vec<Option<Vec<Dim>>>,
+}
+
+impl Found<'_> {
+    fn pin(&mut self, register: Register) {
+        self.pinned[register.0 as usize] = true;
+    }
+
+    fn steady_of(&self, registers: &[Register]) -> Steady {
+        registers.iter().map(|one| self.steady[one.0 as usize]).min().unwrap_or(Steady::Yes)
+    }
+
+    fn code(&mut self, code: &[Instruction], is_outermost: bool) {
+        for instruction in code {
+            match &instruction.operation {
+                Operation::Kernel { kernel, inputs, outputs, scalars } => {
+                    let registers = inputs.iter().copied().chain(outputs.iter().map(|output| output.to));
+                    let func = &self.program.kernel(*kernel).func;
+                    let buffers: Vec<_> = registers.zip(func.buffer_params()).collect();
+                    for output in outputs {
+                        self.made[output.to.0 as usize] = true;
+                        self.shapes[output.to.0 as usize] = Some(output.shape.clone());
+                    }
+                    self.read_shapes(inputs, func);
+                    if self.readings.get(kernel.0 as usize).is_none_or(Option::is_none) {
+                        buffers.iter().for_each(|(register, _)| self.fixed[register.0 as usize] = true);
+                    }
+                    for scalar in scalars {
+                        if let Scalar::Register(register) = scalar {
+                            self.pin(*register);
+                        }
+                    }
+                    self.uses.push(Use { kernel: *kernel, buffers });
+                }
+                Operation::If { arms, otherwise, .. } => {
+                    for (condition, register, branch) in arms {
+                        self.code(condition, false);
+                        self.pin(*register);
+                        self.code(&branch.code, false);
+                        self.pin(branch.result);
+                    }
+                    self.code(&otherwise.code, false);
+                    self.pin(otherwise.result);
+                }
+                operation => {
+                    operation.for_each_read(&mut |register| self.pin(register));
+                    if is_outermost {
+                        self.keeps(operation);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Notes the extents of what comes from outside, as a kernel has them.
+    fn read_shapes(&mut self, inputs: &[Register], func: &PrimFunc) {
+        for (register, buffer) in inputs.iter().zip(func.buffer_params()) {
+            let at = register.0 as usize;
+            if self.steady[at] == Steady::No || self.made[at] {
+                continue;
+            }
+            let extents = func.buffer(buffer).shape.iter().map(|extent| extent.as_int().map(Dim::constant));
+            let extents: Option<Vec<Dim>> = extents.collect();
+            match &self.shapes[at] {
+                None => self.shapes[at] = extents.clone(),
+                Some(known) if Some(known) == extents.as_ref() => {}
+                Some(_) => self.steady[at] = Steady::No,
+            }
+            if extents.is_none() {
+                self.steady[at] = Steady::No;
+            }
+        }
+    }
+
+    /// Notes where what an operation makes is the same value in every call.
+    fn keeps(&mut self, operation: &Operation) {
+        let (to, steady) = match operation {
+            Operation::Constant { to, .. } => (*to, Steady::Yes),
+            Operation::Copy { to, from } | Operation::Field { to, from, .. } => (*to, self.steady_of(&[*from])),
+            Operation::Tuple { to, fields } => (*to, self.steady_of(fields)),
+            Operation::Call { to, procedure, arguments } if self.program.procedure(*procedure).once => {
+                (*to, self.steady_of(arguments))
+            }
+            _ => return,
+        };
+        self.steady[to.0 as usize] = steady;
+    }
+}

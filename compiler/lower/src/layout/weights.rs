@@ -1,0 +1,93 @@
+//! Weights in another order: put so once, by a procedure that keeps its result.
+
+use super::Order;
+use super::registers::Registers;
+use crate::program::{Instruction, Operation, Output, Procedure, ProcedureId, Program, Register};
+use rustc_hash::FxHashMap;
+use rx_base::name::name;
+use rx_base::{DType, Dim};
+use rx_ir::StructInfo;
+use rx_tir::KernelBuilder;
+use rx_tir::permute::reordered;
+
+/// For each register that comes from outside and is wanted in another order, the register of a tensor that is it, made by a call
+/// where the register is known. The call's procedure is run once for the same tensor ([`Procedure::once`]): from the second call
+/// on it costs nothing but the memory, which is as much as the tensor's.
+pub(super) fn copies(
+    procedure: &mut Procedure,
+    registers: &Registers,
+    orders: &FxHashMap<Register, Order>,
+    program: &mut Program,
+) -> FxHashMap<Register, Register> {
+    let mut wanted: Vec<(Register, &Order)> =
+        orders.iter().filter(|(register, _)| !registers.is_inner(**register)).map(|(a, b)| (*a, b)).collect();
+    wanted.sort_unstable();
+    let mut copies = FxHashMap::default();
+    for (register, order) in wanted {
+        let Some((shape, dtype)) = tensor(register, registers, program) else { continue };
+        let called = putting(procedure, register, (shape, dtype), order, program);
+        let to = Register(procedure.registers);
+        procedure.registers += 1;
+        let operation = Operation::Call { to, procedure: called, arguments: vec![register] };
+        let behind = defined_at(procedure, register);
+        procedure.code.insert(behind, Instruction { origin: None, operation });
+        copies.insert(register, to);
+    }
+    copies
+}
+
+/// The extents and the dtype of what kernels read.
+fn tensor(register: Register, registers: &Registers, program: &Program) -> Option<(Vec<Dim>, DType)> {
+    let one = registers.uses.iter().find_map(|one| Some((one.kernel, one.buffers_of(register).next()?)));
+    let (kernel, buffer) = one?;
+    Some((registers.shape(register)?.to_vec(), program.kernel(kernel).func.buffer(buffer).dtype))
+}
+
+/// The place behind the instruction that makes a register; the front for a parameter.
+fn defined_at(procedure: &Procedure, register: Register) -> usize {
+    let makes = |instruction: &Instruction| match &instruction.operation {
+        Operation::Constant { to, .. }
+        | Operation::Copy { to, .. }
+        | Operation::Field { to, .. }
+        | Operation::Call { to, .. } => *to == register,
+        _ => false,
+    };
+    procedure.code.iter().position(makes).map_or(0, |at| at + 1)
+}
+
+/// The procedure that puts a tensor in order.
+fn putting(
+    of: &Procedure,
+    register: Register,
+    (dims, dtype): (Vec<Dim>, DType),
+    order: &Order,
+    program: &mut Program,
+) -> ProcedureId {
+    let param = of.params.get(register.0 as usize).map_or_else(|| name("constant"), |(param, _)| *param);
+    let own = name(&format!("{param}_in_order"));
+    let mut builder = KernelBuilder::new(name("in_order"));
+    let from = builder.param(&param, &dims, dtype);
+    let to = builder.param("out", &reordered(&dims, order), dtype);
+    builder.compute(to, |builder, axes| {
+        let mut indices = axes.to_vec();
+        for (axis, at) in axes.iter().zip(order) {
+            indices[*at] = axis.clone();
+        }
+        builder.load(from, &indices)
+    });
+    let mut func = rx_schedule::simplify(&builder.finish());
+    func.buffers[to.0 as usize].order = Some(order.clone());
+    let kernel = crate::fuse::add_kernel(program, func, 1);
+    let output = Output { to: Register(1), shape: reordered(&dims, order), dtype, storage: None };
+    let operation = Operation::Kernel { kernel, inputs: vec![Register(0)], outputs: vec![output], scalars: Vec::new() };
+    program.procedures.push(Procedure {
+        name: own,
+        params: vec![(param, StructInfo::tensor(dims, Some(dtype)))],
+        once: true,
+        registers: 2,
+        code: vec![Instruction { origin: None, operation }],
+        result: Register(1),
+        ..Procedure::empty()
+    });
+    ProcedureId(program.procedures.len() as u32 - 1)
+}
