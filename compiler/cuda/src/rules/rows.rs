@@ -3,16 +3,18 @@
 //! again behind that.
 //!
 //! A short row has some lanes of a warp, a longer one a block. Where the host learns the length at the call only, there is a
-//! kernel for either, and one of them has no blocks.
+//! kernel for either, for rows of groups of neighbours and for others (`stages/vectors`), and one of them has blocks.
 
 mod layout;
 pub(super) mod split;
 
 use super::stages::gather::{Form, gather};
 use super::stages::lanes::{Held, Lanes};
+use super::stages::vectors::Way;
 use super::stages::{Item, Kind, Stages};
 use super::{Declined, KernelBody, Rule, Schedule, Task};
 use layout::{Layout, RowsKernel};
+use rx_schedule::Multiples;
 use rx_tir::{Expr, VarId};
 use std::rc::Rc;
 
@@ -40,8 +42,15 @@ const MOST_KEPT: (i64, i64) = (64, 32);
 /// Threads of a block that has several rows.
 const SHARED_BLOCK: i64 = 128;
 
-/// Elements of a thread where the length of a row is not known.
-const USUAL_KEPT: i64 = 16;
+/// Elements of a thread where the length of a row is not known: a warp then keeps all rows that it is for, and a block rows of
+/// 8192.
+const USUAL_KEPT: i64 = 32;
+
+/// Threads for a long row of a length that is not known.
+const LONG_BLOCK: i64 = 256;
+
+/// Elements of a thread of a block for a row of a known length.
+const OF_THREAD: i64 = 16;
 
 fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (stages, taken) = gather(task, Form::Rows, usize::MAX)?;
@@ -52,31 +61,39 @@ fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
     let items = stages.items();
     let held = Held::of(&stages, &items);
     let stages = Rc::new(stages);
-    let width = stages.vector_width(false);
+    let ways = stages.ways(stages.rows.is_empty());
     let length = stages.row_length();
-    let kernel = |layout, lanes, condition| RowsKernel::new(&stages, layout, lanes, condition);
-    let note;
-    let kernels: Vec<Box<dyn KernelBody>> = match length.as_int() {
-        Some(length) => {
-            let (layout, lanes) = of_length(length.max(1), width, &held);
-            note = describe(&layout, &lanes, &held);
-            vec![Box::new(kernel(layout, lanes, None))]
+    let mut kernels: Vec<Box<dyn KernelBody>> = Vec::new();
+    let mut notes = Vec::new();
+    for way in &ways {
+        if let Some(length) = length.as_int() {
+            let (layout, lanes) = of_length(&stages, length.max(1), way, &held);
+            notes.push(describe(&layout, &lanes, &held) + &way.when());
+            kernels.push(Box::new(RowsKernel::new(&stages, layout, lanes, way.condition.clone())));
+            continue;
         }
-        None => {
-            let chunks = if held.registers == 0 { 0 } else { (USUAL_KEPT / width / held.registers.max(1)).max(1) };
-            let lanes =
-                |threads| Lanes { lane: "lane", threads, width, chunks, has_rest: true, is_exact: false, split: None };
-            let short = length.clone().lt(Expr::int(MOST_IN_WARP + 1));
-            let (warps, block) = (Layout::Warps { lanes: 32 }, Layout::Block { threads: 256 });
-            note = format!(
-                "a warp for each row of up to {MOST_IN_WARP} elements, 256 threads for each longer one, {width} elements at once"
-            );
-            vec![
-                Box::new(kernel(warps, lanes(32), Some(short.clone()))),
-                Box::new(kernel(block, lanes(256), Some(!short))),
-            ]
+        notes.push(format!("{} elements at once{}", way.width(), way.when()));
+        let chunks = if held.registers == 0 { 0 } else { (USUAL_KEPT / way.width() / held.registers.max(1)).max(1) };
+        let short = length.clone().lt(Expr::int(MOST_IN_WARP + 1));
+        for (layout, threads, is_own, longest) in [
+            (Layout::Warps { lanes: 32 }, 32, short.clone(), Some(MOST_IN_WARP)),
+            (Layout::Block { threads: LONG_BLOCK }, LONG_BLOCK, !short, None),
+        ] {
+            let has_rest = longest.is_none_or(|longest| chunks * threads * way.width() < longest);
+            let lanes = Lanes { chunks, has_rest, ..Lanes::together(&stages, way, threads) };
+            let condition = match &way.condition {
+                Some(condition) => condition.clone().and(is_own),
+                None => is_own,
+            };
+            kernels.push(Box::new(RowsKernel::new(&stages, layout, lanes, Some(condition))));
         }
-    };
+    }
+    let mut note = notes.join(", else ");
+    if length.as_int().is_none() {
+        note = format!(
+            "a warp for each row of up to {MOST_IN_WARP} elements, {LONG_BLOCK} threads for each longer one, {note}"
+        );
+    }
     Ok(Schedule { taken, kernels, scratch: Vec::new(), note })
 }
 
@@ -86,7 +103,8 @@ fn groups_of(count: i64, size: i64) -> i64 {
 }
 
 /// The threads for rows of a known length.
-fn of_length(length: i64, width: i64, held: &Held) -> (Layout, Lanes) {
+fn of_length(stages: &Stages, length: i64, way: &Way, held: &Held) -> (Layout, Lanes) {
+    let width = way.width();
     let groups = groups_of(length, width);
     let (layout, threads) = match length <= MOST_IN_WARP {
         true => {
@@ -96,7 +114,7 @@ fn of_length(length: i64, width: i64, held: &Held) -> (Layout, Lanes) {
         false => {
             // Wide values and several of them need more registers than threads of the largest block have.
             let most = if held.registers > 1 { 512 } else { 1024 };
-            let threads = (length / USUAL_KEPT).clamp(128, most).cast_unsigned().next_power_of_two().cast_signed();
+            let threads = (length / OF_THREAD).clamp(128, most).cast_unsigned().next_power_of_two().cast_signed();
             (Layout::Block { threads }, threads)
         }
     };
@@ -107,7 +125,7 @@ fn of_length(length: i64, width: i64, held: &Held) -> (Layout, Lanes) {
         registers => all.min((most / width / registers.max(1)).max(1)),
     };
     let is_exact = chunks == all && length == all * threads * width;
-    (layout, Lanes { lane: "lane", threads, width, chunks, has_rest: chunks < all, is_exact, split: None })
+    (layout, Lanes { chunks, has_rest: chunks < all, is_exact, ..Lanes::together(stages, way, threads) })
 }
 
 fn describe(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
@@ -154,13 +172,13 @@ fn across(stages: &Stages, held: &Held) -> (Layout, Lanes) {
     let chunks = match (held.registers, length) {
         (0, _) => 0,
         (registers, Some(length)) => groups_of(length.max(1), parts).min((MOST_KEPT.1 / registers.max(1)).max(1)),
-        (registers, None) => (USUAL_KEPT / registers.max(1)).max(1),
+        (registers, None) => (OF_THREAD / registers.max(1)).max(1),
     };
     let has_rest = length.is_none_or(|length| chunks * parts < length);
     let is_exact = length == Some(chunks * parts);
     (
         Layout::Across { parts },
-        Lanes { lane: "part", threads: parts, width: 1, chunks, has_rest, is_exact, split: None },
+        Lanes { lane: "part", threads: parts, chunks, has_rest, is_exact, ..Lanes::single(Multiples::of(1)) },
     )
 }
 

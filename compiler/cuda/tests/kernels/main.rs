@@ -21,6 +21,7 @@ mod script;
 mod simulated;
 mod sorts;
 mod templates;
+mod vectors;
 mod windows;
 mod written;
 

@@ -45,12 +45,12 @@ fn known(extents: &[i64]) -> Vec<Dim> {
 }
 
 /// As many symbols as there are extents.
-fn symbols(extents: &[i64]) -> Vec<Dim> {
+pub fn symbols(extents: &[i64]) -> Vec<Dim> {
     (0..extents.len()).map(|at| Dim::symbol(name(&format!("n{at}")))).collect()
 }
 
 /// Softmax along an axis.
-fn softmax(shape: &[Dim], axis: usize, dtype: DType) -> PrimFunc {
+pub fn softmax(shape: &[Dim], axis: usize, dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("softmax"));
     let (x, out) = (builder.param("x", shape, dtype), builder.param("out", shape, dtype));
     let mut kept = shape.to_vec();
@@ -121,16 +121,17 @@ fn softmaxes() -> Vec<Ruled> {
 }
 
 /// `(x - mean) / sqrt(variance + 1e-5) * gamma + beta`, computed in `float32`; the mean is a result, too.
-fn layer_norm(rows: &Dim, length: i64, dtype: DType) -> PrimFunc {
+pub fn layer_norm(rows: &Dim, length: &Dim, dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("layer_norm"));
-    let shape = [rows.clone(), Dim::from(length)];
+    let shape = [rows.clone(), length.clone()];
     let x = builder.param("x", &shape, dtype);
     let [gamma, beta] = ["gamma", "beta"].map(|name| builder.param(name, &shape[1..], dtype));
     let (out, mean) = (builder.param("out", &shape, dtype), builder.param("mean", &shape[..1], F32));
     let [sum, squares] = ["sum", "squares"].map(|name| builder.temporary(name, &shape[..1], F32));
-    let (rows, columns) = ([builder.dim(rows)], [Expr::int(length)]);
+    let (rows, columns) = ([builder.dim(rows)], [builder.dim(length)]);
+    let length = columns[0].clone();
     let wide = |builder: &KernelBuilder, of: BufferId, at: &[Expr]| builder.load(of, at).cast(F32);
-    let count = || Expr::number(length as f64, F32);
+    let count = move || length.clone().cast(F32);
     let join = |at: &[Expr], k: &[Expr]| vec![at[0].clone(), k[0].clone()];
     builder.reduce(sum, &rows, &columns, Expr::number(0.0, F32), BinaryOp::Add, |builder, at, k| {
         (at.to_vec(), wide(builder, x, &join(at, k)))
@@ -154,15 +155,18 @@ fn norms() -> Vec<Ruled> {
     for (length, dtype) in [(64, F32), (768, F32), (2048, F32), (4096, F16), (96, F16), (50, DType::BFLOAT16)] {
         let shape = [3, length];
         let shapes: [&[i64]; 5] = [&shape, &[length], &[length], &shape, &[3]];
-        let func = layer_norm(&Dim::symbol(name("rows")), length, dtype);
+        let func = layer_norm(&Dim::symbol(name("rows")), &Dim::from(length), dtype);
         let case = Case::new(&format!("layer norm of {length} {dtype}"), func, &shapes);
         all.push(ruled(case.within(tolerance(dtype).max(1e-4)), &["rows"]));
     }
     all
 }
 
+/// The first of some axes, and the one behind the last.
+pub type Axes = (usize, usize);
+
 /// A reduction of the axes from `from` to `to`, and a value computed of it.
-fn reduction(shape: &[Dim], (from, to): (usize, usize), dtype: DType, op: BinaryOp, init: Expr) -> PrimFunc {
+pub fn reduction(shape: &[Dim], (from, to): Axes, dtype: DType, op: BinaryOp, init: Expr) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("reduction"));
     let x = builder.param("x", shape, dtype);
     let kept: Vec<Dim> = [&shape[..from], &shape[to..]].concat();
@@ -235,7 +239,7 @@ fn across() -> Vec<Ruled> {
 }
 
 /// `out = f(x, bias)`, where the bias has the axes from `from` to `to`.
-fn biased(shape: &[Dim], (from, to): (usize, usize), dtype: DType) -> PrimFunc {
+pub fn biased(shape: &[Dim], (from, to): (usize, usize), dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("biased"));
     let x = builder.param("x", shape, dtype);
     let bias = builder.param("bias", &shape[from..to], dtype);

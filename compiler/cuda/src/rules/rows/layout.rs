@@ -2,6 +2,7 @@
 
 use super::super::stages::lanes::{Held, Lanes};
 use super::super::stages::print::Printer;
+use super::super::stages::vectors::when;
 use super::super::stages::{Item, Stage, Stages};
 use super::{KernelBody, SHARED_BLOCK, reductions};
 use crate::printer::Kernel;
@@ -138,11 +139,7 @@ impl KernelBody for RowsKernel {
     }
 
     fn shape(&self) -> LaunchShape {
-        let blocks = self.layout.blocks(self.stages.row_count());
-        let blocks = match &self.condition {
-            Some(condition) => Expr::select(condition.clone(), blocks, Expr::int(0)),
-            None => blocks,
-        };
+        let blocks = when(&self.condition, self.layout.blocks(self.stages.row_count()));
         LaunchShape { grid: [blocks, Expr::int(1), Expr::int(1)], block: self.layout.block(), shared_bytes: 0 }
     }
 

@@ -197,11 +197,15 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         for at in stages {
             self.begin(&self.stages.stages[*at])?;
         }
-        let Lanes { lane, threads, width, chunks, has_rest, is_exact, split } = self.lanes.clone();
+        let Lanes { lane, threads, width, chunks, has_rest, has_tail, is_exact, split, .. } = self.lanes.clone();
         self.name(Use::Value(false))?;
         let length = self.kernel.operand(&self.stages.row_length(), RELATION + 1)?;
         let (index, times) = (self.index, if width > 1 { format!(" * {width}") } else { String::new() });
         let scaled = |sum: String| if width > 1 { format!("({sum}){times}") } else { sum };
+        let is_whole = |k: &str| match has_tail {
+            true => format!("{k} + {width} <= {length}"),
+            false => format!("{k} < {length}"),
+        };
         if chunks > 0 {
             let k = self.kernel.fresh_name("k");
             let first = match chunks {
@@ -214,7 +218,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
             }
             self.kernel.line(&format!("const {index} {k} = {first};"));
             if !is_exact {
-                self.kernel.open(&format!("if ({k} < {length}) {{"));
+                self.kernel.open(&format!("if ({}) {{", is_whole(&k)));
             }
             self.body(stages, &k, Some(if chunks > 1 { "chunk" } else { "0" }), width)?;
             if !is_exact {
@@ -241,8 +245,17 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
             if chunks == 0 && threads > 1 {
                 self.kernel.line("#pragma unroll 4");
             }
-            self.kernel.open(&format!("for ({index} {k} = {first}; {k} < {length}; {k} += {step}) {{"));
+            self.kernel.open(&format!("for ({index} {k} = {first}; {}; {k} += {step}) {{", is_whole(&k)));
             self.body(stages, &k, None, width)?;
+            self.kernel.close();
+        }
+        if has_tail {
+            self.kernel.line("// What is behind the last whole group, one by one.");
+            let k = self.kernel.fresh_name("k");
+            let first = format!("{length} / {width} * {width} + {lane}");
+            let guard = split.as_ref().map_or(String::new(), |(block, _)| format!("{block} == 0 && "));
+            self.kernel.open(&format!("for ({index} {k} = {first}; {guard}{k} < {length}; {k} += {threads}) {{"));
+            self.body(stages, &k, None, 1)?;
             self.kernel.close();
         }
         if chunks > 0 {
@@ -268,6 +281,18 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         let axes: Vec<_> = self.stages.columns.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
         self.columns = self.axes(&axes, k)?;
         self.body_here(stages, chunk, width)
+    }
+
+    /// Fills the arrays of what the stages read of the `width` elements from the one that `k` names.
+    pub(in crate::rules) fn bring(&mut self, stages: &[usize], k: &str, chunk: &str, width: i64) -> Result<(), String> {
+        let axes: Vec<_> = self.stages.columns.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
+        self.columns = self.axes(&axes, k)?;
+        for at in 0..self.stages.reads.len() {
+            if self.read_arrays.contains_key(&at) && stages.iter().any(|stage| self.uses_read(*stage, at)) {
+                self.read(at, Some(chunk), width)?;
+            }
+        }
+        self.name(Use::Place)
     }
 
     /// Axes of the columns that are named by other numbers than one that counts them all.
@@ -318,7 +343,11 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         for at in stages {
             let stage = &self.stages.stages[*at];
             let Target { element, dtype, is_stored, .. } = &stage.target;
-            if is_vector && *is_stored && matches!(stage.kind, Kind::Element) && element.is_vector(last, width) {
+            if is_vector
+                && *is_stored
+                && matches!(stage.kind, Kind::Element)
+                && element.is_vector(last, &self.lanes.multiples)
+            {
                 let vector = self.vector_type(*dtype, width)?;
                 let name = self.kernel.fresh_name(&format!("{}_part", self.stages.func.var(stage.var).name));
                 self.kernel.line(&format!("{vector} {name};"));
@@ -405,7 +434,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
             let place = self.place(read)?;
             let constant = if array.is_some() { "" } else { "const " };
             self.kernel.line(&format!("{constant}{declared}{name} = {place};"));
-        } else if last.is_some_and(|last| read.element.is_vector(last, width)) {
+        } else if last.is_some_and(|last| read.element.is_vector(last, &self.lanes.multiples)) {
             self.name_place(&read.element, false)?;
             let place = self.pointer(read.element.buffer, &read.index)?;
             let constant = if array.is_some() { "" } else { "const " };
