@@ -49,6 +49,9 @@ const USUAL_KEPT: i64 = 32;
 /// Threads for a long row of a length that is not known.
 const LONG_BLOCK: i64 = 256;
 
+/// Threads that keep a multiprocessor busy where each has several reads on their way.
+const THREADS_OF_UNIT: i64 = 512;
+
 /// Elements of a thread of a block for a row of a known length.
 const OF_THREAD: i64 = 16;
 
@@ -134,7 +137,7 @@ fn describe(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
         Layout::Warps { lanes: 1 } => "a thread".to_owned(),
         Layout::Warps { lanes } => format!("{lanes} lanes"),
         Layout::Block { threads } => format!("{threads} threads"),
-        Layout::Across { parts } => format!("{parts} threads"),
+        Layout::Across { parts, .. } => format!("{parts} threads"),
     };
     let kept = match (held.registers, has_rest) {
         (0, _) => "read once",
@@ -154,31 +157,73 @@ fn take_columns(task: &Task<'_>) -> Result<Schedule, Declined> {
         return Err(Declined::because("the elements of a row stand together in memory"));
     }
     let held = Held::of(&stages, &stages.items());
-    let (layout, lanes) = across(&stages, &held);
-    let note = format!("neighbouring threads for neighbouring rows, {}", describe(&layout, &lanes, &held));
-    let kernel = RowsKernel::new(&Rc::new(stages), layout, lanes, None);
-    Ok(Schedule { note, ..Schedule::single(taken, kernel) })
+    let stages = Rc::new(stages);
+    let mut notes = Vec::new();
+    let mut kernels: Vec<Box<dyn KernelBody>> = Vec::new();
+    for way in ways_of_rows(&stages, i64::from(task.target.units)) {
+        let (layout, lanes) = across(&stages, &held, &way);
+        notes.push(describe_across(&layout, &lanes, &held) + &way.when());
+        kernels.push(Box::new(RowsKernel::new(&stages, layout, lanes, way.condition)));
+    }
+    let note = format!("neighbouring threads for neighbouring rows, {}", notes.join(", else "));
+    Ok(Schedule { taken, kernels, scratch: Vec::new(), note })
+}
+
+fn describe_across(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
+    // What it says of elements at once is said of rows here.
+    let threads = describe(layout, &Lanes { width: 1, ..lanes.clone() }, held);
+    match lanes.width {
+        1 => threads,
+        wide => format!("{wide} each, {threads}"),
+    }
+}
+
+/// The ways for rows whose neighbours stand together: of so many rows that a thread with several leaves all of the device busy.
+fn ways_of_rows(stages: &Stages, units: i64) -> Vec<Way> {
+    let plain = Way { multiples: Multiples::of(1), condition: None };
+    let Some(last) = stages.rows.last() else { return vec![plain] };
+    let ways = stages.ways_along(last, false);
+    let (rows, length) = (stages.row_count().as_int(), stages.row_length().as_int());
+    // A row's elements are many threads' work, too, but for few of them.
+    let parts = length.map_or(8, |length| (length / 4).clamp(1, 32));
+    let is_enough = |way: &Way| rows.is_none_or(|rows| rows / way.width() * parts >= units * THREADS_OF_UNIT);
+    match ways.iter().all(is_enough) {
+        true => ways,
+        false => vec![plain],
+    }
 }
 
 /// The threads for rows whose neighbours stand together.
-fn across(stages: &Stages, held: &Held) -> (Layout, Lanes) {
+fn across(stages: &Stages, held: &Held, way: &Way) -> (Layout, Lanes) {
+    let wide = way.width();
     let length = stages.row_length().as_int();
-    let few_rows = stages.row_count().as_int().is_some_and(|rows| rows < 32 * 264);
-    let most = if few_rows { 32 } else { 8 };
+    let few_rows = stages.row_count().as_int().is_some_and(|rows| rows < 32 * 264 * wide);
+    // The parts of a block's rows meet in shared memory.
+    let most = if few_rows && wide == 1 { 32 } else { 8 };
     let parts = match length {
         Some(length) => (length / 4).clamp(1, most).cast_unsigned().next_power_of_two().cast_signed().min(most),
         None => 8,
     };
     let chunks = match (held.registers, length) {
         (0, _) => 0,
-        (registers, Some(length)) => groups_of(length.max(1), parts).min((MOST_KEPT.1 / registers.max(1)).max(1)),
-        (registers, None) => (OF_THREAD / registers.max(1)).max(1),
+        (registers, Some(length)) => {
+            groups_of(length.max(1), parts).min((MOST_KEPT.1 / wide / registers.max(1)).max(1))
+        }
+        (registers, None) => (OF_THREAD / wide / registers.max(1)).max(1),
     };
     let has_rest = length.is_none_or(|length| chunks * parts < length);
     let is_exact = length == Some(chunks * parts);
     (
-        Layout::Across { parts },
-        Lanes { lane: "part", threads: parts, chunks, has_rest, is_exact, ..Lanes::single(Multiples::of(1)) },
+        Layout::Across { parts, wide },
+        Lanes {
+            lane: "part",
+            threads: parts,
+            chunks,
+            has_rest,
+            is_exact,
+            is_of_rows: true,
+            ..Lanes::single(way.multiples.clone())
+        },
     )
 }
 

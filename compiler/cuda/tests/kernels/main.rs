@@ -16,6 +16,7 @@ mod operators;
 mod products;
 mod rows;
 mod scans;
+mod scatters;
 mod scheduled;
 mod script;
 mod simulated;

@@ -108,7 +108,7 @@ fn softmaxes() -> Vec<Ruled> {
     let func = softmax(&known(&[1, 32760]), 1, DType::FLOAT64);
     let case = Case::new("softmax of 32760 float64", func, &[&[1, 32760], &[1, 32760]]);
     all.push(ruled(case.within(1e-10), &["rows"]));
-    for (shape, axis) in [([2i64, 37, 5, 7], 1), ([3, 4, 2, 33], 0), ([2, 100, 1, 40], 1)] {
+    for (shape, axis) in [([2i64, 37, 5, 7], 1), ([3, 4, 2, 33], 0), ([2, 100, 1, 40], 1), ([2, 9, 3, 136], 1)] {
         let func = softmax(&known(&shape), axis, F32);
         let case = Case::new(&format!("softmax of {shape:?} along {axis}"), func, &[&shape, &shape]);
         all.push(ruled(case.within(1e-5), &["columns"]));
@@ -234,6 +234,13 @@ fn across() -> Vec<Ruled> {
         reduced(&[700, 40], (0, 1), F32, SUM, true, "reduction"),
         reduced(&[40, 700], (0, 1), F32, SUM, true, "columns"),
         reduced(&[40, 70], (0, 1), F32, SUM, false, "columns"),
+        // Neighbouring rows side by side in a thread.
+        reduced(&[128, 20_000], (0, 1), F16, SUM, true, "columns"),
+        reduced(&[24, 72], (0, 1), DType::BFLOAT16, SUM, false, "columns"),
+        reduced(&[3, 17, 64], (1, 2), DType::INT8, (BinaryOp::Max, -3.0), false, "columns"),
+        reduced(&[5, 64], (0, 1), F32, (BinaryOp::Add, 7.0), false, "columns"),
+        reduced(&[0, 64], (0, 1), F32, SUM, false, "columns"),
+        reduced(&[700, 64], (0, 1), F16, SUM, true, "reduction"),
         reduced(&[3, 17, 33], (1, 2), DType::INT8, SUM, true, "columns"),
     ]
 }

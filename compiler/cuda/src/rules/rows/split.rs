@@ -4,7 +4,7 @@
 use super::super::stages::gather::{Form, gather};
 use super::super::stages::lanes::{Held, Lanes};
 use super::super::stages::print::Printer;
-use super::super::stages::vectors::when;
+use super::super::stages::vectors::{Way, when};
 use super::super::stages::{Item, Kind, MANY_BLOCKS, Stages};
 use super::layout::{Layout, WORDS};
 use super::{Declined, KernelBody, Rule, Schedule, Task, across, check, is_one_reduction, reductions, stands_apart};
@@ -12,6 +12,7 @@ use crate::printer::Kernel;
 use crate::rules::Scratch;
 use crate::source::LaunchShape;
 use rx_base::DType;
+use rx_schedule::Multiples;
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
 use std::rc::Rc;
 
@@ -42,9 +43,13 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let rows = stages.row_count().as_int().ok_or_else(|| Declined::because("the number of rows is not known"))?;
     let (layout, ways, least) = match is_apart {
         true => {
-            let (_, lanes) = across(&stages, &held);
+            let plain = Way { multiples: Multiples::of(1), condition: None };
+            // Rows are so few that there are blocks of their parts, too: as many parts as there are fewer blocks.
+            let way = stages.rows.last().and_then(|last| stages.ways_along(last, false).pop()).unwrap_or(plain);
+            let (_, lanes) = across(&stages, &held, &way);
             let parts = 8;
-            (Layout::Across { parts }, vec![(Lanes { threads: parts, ..lanes }, None)], LEAST_PART / 32)
+            let layout = Layout::Across { parts, wide: way.width() };
+            (layout, vec![(Lanes { threads: parts, ..lanes }, None)], LEAST_PART / 32)
         }
         false => {
             let ways = stages.ways(stages.rows.is_empty());
@@ -88,9 +93,9 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
             step,
         })
     };
-    let join = ways.first().map(|(lanes, _)| kernel(lanes.clone(), None, Step::Join));
+    let join = kernel(Lanes::single(Multiples::of(1)), None, Step::Join);
     let parts_of = ways.into_iter().map(|(lanes, condition)| kernel(lanes, condition, Step::Parts));
-    let kernels: Vec<Box<dyn KernelBody>> = parts_of.chain(join).collect();
+    let kernels: Vec<Box<dyn KernelBody>> = parts_of.chain([join]).collect();
     Ok(Schedule { taken, kernels, scratch, note })
 }
 
@@ -206,8 +211,12 @@ impl KernelBody for SplitKernel {
             printer.columns_loop(&self.first)?;
             for (stage, parts) in reductions(&self.stages, &self.first).zip(&scratch) {
                 layout.join(&mut printer, stage)?;
-                let own = printer.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
-                printer.kernel.line(&format!("if ({leader}) {parts}[{}] = {own};", place("blockIdx.y")));
+                printer.each_row(|printer| {
+                    let own = printer.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
+                    let row = if printer.side() > 1 { " + v" } else { "" };
+                    printer.kernel.line(&format!("if ({leader}) {parts}[{}{row}] = {own};", place("blockIdx.y")));
+                    Ok(())
+                })?;
             }
             return Ok(());
         }

@@ -14,6 +14,8 @@ pub(in crate::rules) struct Lanes {
     pub(in crate::rules) threads: i64,
     /// Elements that a thread has side by side.
     pub(in crate::rules) width: i64,
+    /// Whether these are of as many rows, the last axis of which they follow; else they are of one.
+    pub(in crate::rules) is_of_rows: bool,
     /// What is known of multiples of so many.
     pub(in crate::rules) multiples: Multiples,
     /// Groups of them whose values stay in registers.
@@ -41,6 +43,7 @@ impl Lanes {
             lane: "0",
             threads: 1,
             width: multiples.number(),
+            is_of_rows: false,
             multiples,
             chunks: 0,
             has_rest: true,

@@ -114,11 +114,66 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         Ok(names)
     }
 
+    /// The axis that elements are side by side along.
+    fn along(&self) -> Option<VarId> {
+        match self.lanes.is_of_rows {
+            true => self.stages.rows.last().map(|axis| axis.var),
+            false => self.columns.last().map(|(var, _)| *var),
+        }
+    }
+
+    /// How many rows a thread has side by side.
+    pub(in crate::rules) fn side(&self) -> i64 {
+        if self.lanes.is_of_rows { self.lanes.width } else { 1 }
+    }
+
+    /// What is said of a row's value, for each row that a thread has.
+    pub(in crate::rules) fn each_row(
+        &mut self,
+        mut print: impl FnMut(&mut Self) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let side = self.side();
+        if side < 2 {
+            return print(self);
+        }
+        self.kernel.line("#pragma unroll");
+        self.kernel.open(&format!("for (int v = 0; v < {side}; ++v) {{"));
+        print(self)?;
+        self.kernel.close();
+        Ok(())
+    }
+
+    /// Declares a value of each row that a thread has; gives what it is called inside [`Printer::each_row`].
+    fn of_row(&mut self, ctype: &str, wanted: &str) -> String {
+        let name = self.kernel.fresh_name(wanted);
+        match self.side() {
+            1 => name,
+            side => {
+                self.kernel.line(&format!("{ctype} {name}[{side}];"));
+                format!("{name}[v]")
+            }
+        }
+    }
+
+    /// How such a value is given: with its declaration, if that is still to come.
+    fn given(&self, ctype: &str, name: &str) -> String {
+        if self.side() > 1 { name.to_owned() } else { format!("{ctype} {name}") }
+    }
+
+    /// A value of the row is one of a vector.
+    fn name_row_value(&mut self) -> Result<(), String> {
+        self.name(Use::Value(self.side() > 1))
+    }
+
+    fn name_row_place(&mut self) -> Result<(), String> {
+        self.name(if self.side() > 1 { Use::PlaceInVector } else { Use::Place })
+    }
+
     /// Names the variables of the axes for a use.
     fn name(&mut self, what: Use) -> Result<(), String> {
-        let last = self.columns.len().saturating_sub(1);
-        let rows = self.rows.iter().map(|one| (one, false));
-        let columns = self.columns.iter().enumerate().map(|(at, one)| (one, at == last));
+        let along = self.along();
+        let rows = self.rows.iter().map(|one| (one, Some(one.0) == along));
+        let columns = self.columns.iter().map(|one| (one, Some(one.0) == along));
         let mut texts = Vec::new();
         for ((var, name), is_last) in rows.chain(columns) {
             let ctype = self.kernel.ctype(self.stages.func.var(*var).dtype)?;
@@ -154,16 +209,21 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         for read in self.stages.reads.iter().filter(|read| !read.is_of_columns) {
             let of_row = |stage: &Stage| matches!(stage.kind, Kind::Row) && stage.value.uses(read.var);
             let ctype = self.kernel.ctype(read.dtype)?;
-            self.name_place(&read.element, false)?;
-            let mut value = self.element(read, "")?;
-            if is_empty && !self.stages.stages.iter().any(of_row) {
-                self.name(Use::Value(false))?;
-                let condition = self.kernel.operand(&length, RELATION + 1)?;
-                value = format!("{condition} > 0 ? {value} : ({ctype})0");
-            }
             let wanted = format!("{}_value", self.stages.func.var(read.var).name);
-            let name = self.kernel.fresh_name(&wanted);
-            self.kernel.line(&format!("const {ctype} {name} = {value};"));
+            let name = self.of_row(ctype, &wanted);
+            let is_guarded = is_empty && !self.stages.stages.iter().any(of_row);
+            self.each_row(|this| {
+                this.name_place(&read.element, this.side() > 1)?;
+                let mut value = this.element(read, "")?;
+                if is_guarded {
+                    this.name_row_value()?;
+                    let condition = this.kernel.operand(&length, RELATION + 1)?;
+                    value = format!("{condition} > 0 ? {value} : ({ctype})0");
+                }
+                let given = this.given(&format!("const {ctype}"), &name);
+                this.kernel.line(&format!("{given} = {value};"));
+                Ok(())
+            })?;
             self.kernel.name_value(read.var, &name);
         }
         Ok(())
@@ -200,8 +260,10 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         let Lanes { lane, threads, width, chunks, has_rest, has_tail, is_exact, split, .. } = self.lanes.clone();
         self.name(Use::Value(false))?;
         let length = self.kernel.operand(&self.stages.row_length(), RELATION + 1)?;
-        let (index, times) = (self.index, if width > 1 { format!(" * {width}") } else { String::new() });
-        let scaled = |sum: String| if width > 1 { format!("({sum}){times}") } else { sum };
+        // Elements of a row that are side by side.
+        let own = if self.lanes.is_of_rows { 1 } else { width };
+        let (index, times) = (self.index, if own > 1 { format!(" * {own}") } else { String::new() });
+        let scaled = |sum: String| if own > 1 { format!("({sum}){times}") } else { sum };
         let is_whole = |k: &str| match has_tail {
             true => format!("{k} + {width} <= {length}"),
             false => format!("{k} < {length}"),
@@ -236,10 +298,10 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
                         0 => lane.to_owned(),
                         chunks => format!("{} + {lane}", chunks * threads),
                     }),
-                    (threads * width).to_string(),
+                    (threads * own).to_string(),
                 ),
                 Some((block, blocks)) => {
-                    (scaled(format!("{block} * {threads} + {lane}")), format!("{blocks} * {}", threads * width))
+                    (scaled(format!("{block} * {threads} + {lane}")), format!("{blocks} * {}", threads * own))
                 }
             };
             if chunks == 0 && threads > 1 {
@@ -337,9 +399,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
             }
         }
         let mut parts: FxHashMap<usize, String> = FxHashMap::default();
-        let Some(last) = self.stages.columns.last().map(|axis| axis.var) else {
-            return Err("a row without columns".to_owned());
-        };
+        let last = self.along().ok_or("a row without columns")?;
         for at in stages {
             let stage = &self.stages.stages[*at];
             let Target { element, dtype, is_stored, .. } = &stage.target;
@@ -427,7 +487,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
             return Ok(value);
         }
         let vector = self.vector_type(read.dtype, width)?;
-        let last = stages.columns.last().map(|axis| axis.var);
+        let last = self.along();
         let declared = if array.is_some() { String::new() } else { format!("{vector} ") };
         if width == 1 {
             self.name_place(&read.element, false)?;

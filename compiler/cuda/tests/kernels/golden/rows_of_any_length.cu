@@ -24,13 +24,6 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel(
             }
         }
     }
-    for (long long k_1 = (256 + lane) * 4; k_1 < n1; k_1 += 128) {
-        const rx_vector<4, float> x_part = *(const rx_vector<4, float>*)(x + row * n1 + k_1);
-        #pragma unroll
-        for (int v = 0; v < 4; ++v) {
-            largest_value = rx_max(largest_value, x_part.at[v]);
-        }
-    }
     #pragma unroll
     for (int by = 16; by > 0; by /= 2) {
         const float other = __shfl_xor_sync(0xffffffffu, largest_value, by);
@@ -39,21 +32,13 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel(
     float sum_value = 0.0f;
     #pragma unroll
     for (int chunk = 0; chunk < 8; ++chunk) {
-        const long long k_2 = (chunk * 32 + lane) * 4;
-        if (k_2 < n1) {
+        const long long k_1 = (chunk * 32 + lane) * 4;
+        if (k_1 < n1) {
             #pragma unroll
             for (int v = 0; v < 4; ++v) {
                 exp_row[chunk * 4 + v] = expf(x_row[chunk].at[v] - largest_value);
                 sum_value += exp_row[chunk * 4 + v];
             }
-        }
-    }
-    for (long long k_3 = (256 + lane) * 4; k_3 < n1; k_3 += 128) {
-        const rx_vector<4, float> x_part_1 = *(const rx_vector<4, float>*)(x + row * n1 + k_3);
-        #pragma unroll
-        for (int v = 0; v < 4; ++v) {
-            const float exp_value = expf(x_part_1.at[v] - largest_value);
-            sum_value += exp_value;
         }
     }
     #pragma unroll
@@ -63,25 +48,15 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel(
     }
     #pragma unroll
     for (int chunk = 0; chunk < 8; ++chunk) {
-        const long long k_4 = (chunk * 32 + lane) * 4;
-        if (k_4 < n1) {
+        const long long k_2 = (chunk * 32 + lane) * 4;
+        if (k_2 < n1) {
             rx_vector<4, float> out_part;
             #pragma unroll
             for (int v = 0; v < 4; ++v) {
                 out_part.at[v] = exp_row[chunk * 4 + v] / sum_value;
             }
-            if (is_row) *(rx_vector<4, float>*)(out + row * n1 + k_4) = out_part;
+            if (is_row) *(rx_vector<4, float>*)(out + row * n1 + k_2) = out_part;
         }
-    }
-    for (long long k_5 = (256 + lane) * 4; k_5 < n1; k_5 += 128) {
-        const rx_vector<4, float> x_part_2 = *(const rx_vector<4, float>*)(x + row * n1 + k_5);
-        rx_vector<4, float> out_part_1;
-        #pragma unroll
-        for (int v = 0; v < 4; ++v) {
-            const float exp_value_1 = expf(x_part_2.at[v] - largest_value);
-            out_part_1.at[v] = exp_value_1 / sum_value;
-        }
-        if (is_row) *(rx_vector<4, float>*)(out + row * n1 + k_5) = out_part_1;
     }
 }
 
@@ -205,10 +180,6 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel_2(
             largest_value = rx_max(largest_value, x_row[chunk]);
         }
     }
-    for (long long k_1 = 1024 + lane; k_1 < n1; k_1 += 32) {
-        const float x_part = x[row * n1 + k_1];
-        largest_value = rx_max(largest_value, x_part);
-    }
     #pragma unroll
     for (int by = 16; by > 0; by /= 2) {
         const float other = __shfl_xor_sync(0xffffffffu, largest_value, by);
@@ -217,16 +188,11 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel_2(
     float sum_value = 0.0f;
     #pragma unroll
     for (int chunk = 0; chunk < 32; ++chunk) {
-        const long long k_2 = chunk * 32 + lane;
-        if (k_2 < n1) {
+        const long long k_1 = chunk * 32 + lane;
+        if (k_1 < n1) {
             exp_row[chunk] = expf(x_row[chunk] - largest_value);
             sum_value += exp_row[chunk];
         }
-    }
-    for (long long k_3 = 1024 + lane; k_3 < n1; k_3 += 32) {
-        const float x_part_1 = x[row * n1 + k_3];
-        const float exp_value = expf(x_part_1 - largest_value);
-        sum_value += exp_value;
     }
     #pragma unroll
     for (int by = 16; by > 0; by /= 2) {
@@ -235,15 +201,10 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel_2(
     }
     #pragma unroll
     for (int chunk = 0; chunk < 32; ++chunk) {
-        const long long k_4 = chunk * 32 + lane;
-        if (k_4 < n1) {
-            if (is_row) out[row * n1 + k_4] = exp_row[chunk] / sum_value;
+        const long long k_2 = chunk * 32 + lane;
+        if (k_2 < n1) {
+            if (is_row) out[row * n1 + k_2] = exp_row[chunk] / sum_value;
         }
-    }
-    for (long long k_5 = 1024 + lane; k_5 < n1; k_5 += 32) {
-        const float x_part_2 = x[row * n1 + k_5];
-        const float exp_value_1 = expf(x_part_2 - largest_value);
-        if (is_row) out[row * n1 + k_5] = exp_value_1 / sum_value;
     }
 }
 
