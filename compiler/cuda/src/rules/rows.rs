@@ -209,7 +209,8 @@ fn across(stages: &Stages, held: &Held, way: &Way) -> (Layout, Lanes) {
         (registers, Some(length)) => {
             groups_of(length.max(1), parts).min((MOST_KEPT.1 / wide / registers.max(1)).max(1))
         }
-        (registers, None) => (OF_THREAD / wide / registers.max(1)).max(1),
+        // Sums of several rows need registers, too.
+        (registers, None) => (OF_THREAD / if wide > 1 { 2 * wide } else { 1 } / registers.max(1)).max(1),
     };
     let has_rest = length.is_none_or(|length| chunks * parts < length);
     let is_exact = length == Some(chunks * parts);
