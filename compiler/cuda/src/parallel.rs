@@ -96,8 +96,9 @@ fn by_declaration(
 
 /// What a statement reads and writes, in terms of the loops around it.
 #[derive(Default)]
-struct Accesses {
-    stores: Vec<(BufferId, Vec<Expr>)>,
+pub(crate) struct Accesses {
+    /// Elements that are stored, without the checks of their indices.
+    pub(crate) stores: Vec<(BufferId, Vec<Expr>)>,
     loads: Vec<(BufferId, Vec<Expr>)>,
     /// Buffers it writes that live longer than it does.
     written: Vec<BufferId>,
@@ -107,7 +108,7 @@ struct Accesses {
 }
 
 impl Accesses {
-    fn of(body: &Stmt) -> Accesses {
+    pub(crate) fn of(body: &Stmt) -> Accesses {
         let mut accesses = Accesses::default();
         accesses.statement(body);
         let written: FxHashSet<BufferId> = accesses.stores.iter().map(|(buffer, _)| *buffer).collect();

@@ -12,6 +12,7 @@ mod gemm;
 mod gemv;
 mod rows;
 mod scan;
+mod scatter;
 mod sort;
 mod stages;
 mod threads;
@@ -50,6 +51,7 @@ pub const RULES: &[Rule] = &[
     scan::RULE,
     transpose::RULE,
     elementwise::RULE,
+    scatter::RULE,
     fallback::RULE,
 ];
 

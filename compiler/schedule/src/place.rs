@@ -1,6 +1,7 @@
 //! Elements by their number in memory, as sums over loops; and neighbouring loops that every access walks as one.
 
 use crate::accumulate::{Loop, mentions};
+use crate::multiples::Multiples;
 use crate::roles::{has_access, linear};
 use crate::scope::Scope;
 use rustc_hash::FxHashMap;
@@ -91,14 +92,18 @@ impl Element {
         Ok(Element { opaque: opaque.collect::<Result<_, E>>()?, ..self.clone() })
     }
 
-    /// Whether neighbours along the loop are neighbours in memory, and every group of `width` of them, counted from 0,
-    /// begins at a multiple of `width`.
-    pub fn is_vector(&self, along: VarId, width: i64) -> bool {
-        self.stride(along).as_constant() == Some(1)
-            && !self.is_opaque(along)
-            && is_multiple(&self.base, width)
-            && self.opaque.iter().all(|(_, stride)| is_multiple(stride, width))
-            && self.strides.iter().all(|(var, stride)| *var == along || is_multiple(stride, width))
+    /// Whether neighbours along the loop are neighbours in memory, and every group of as many as `multiples` are of, counted
+    /// from 0, begins at a multiple.
+    pub fn is_vector(&self, along: VarId, multiples: &Multiples) -> bool {
+        self.alignment(along).is_some_and(|mut all| all.all(|dim| multiples.has(dim)))
+    }
+
+    /// Where neighbours along the loop are neighbours in memory, what must be multiples of a number so that groups of so many
+    /// begin at multiples.
+    pub fn alignment(&self, along: VarId) -> Option<impl Iterator<Item = &Dim>> {
+        let strides = self.strides.iter().filter(move |(var, _)| **var != along).map(|(_, stride)| stride);
+        let all = [&self.base].into_iter().chain(self.opaque.iter().map(|(_, stride)| stride)).chain(strides);
+        (self.stride(along).as_constant() == Some(1) && !self.is_opaque(along)).then_some(all)
     }
 
     /// Whether `outer` and `inner`, `extent` values of it, are walked as one loop by the name of `inner`.
@@ -137,7 +142,7 @@ impl Element {
 
 /// Whether every value of a symbolic integer is a multiple of a constant.
 pub fn is_multiple(dim: &Dim, of: i64) -> bool {
-    dim.constant_part() % of == 0 && dim.terms().iter().all(|(_, coefficient)| coefficient % of == 0)
+    Multiples::of(of).has(dim)
 }
 
 /// Joins neighbouring loops, outermost first, that all elements walk as one: the inner one's variable then counts both.

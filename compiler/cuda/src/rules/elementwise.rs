@@ -1,19 +1,22 @@
 //! Values of elements alone: maps, broadcasts, selects, casts, gathers, several results. A thread computes neighbours of the
-//! result, as many as 16 bytes hold, and reads and writes them at once where they are neighbours there, too. Axes that all
-//! accesses walk as one are one, so most maps need no division.
+//! result, as many as 16 bytes hold, and reads and writes them at once where they are neighbours there, too; where the call
+//! says whether they are, there are two kernels (`stages/vectors`). Axes that all accesses walk as one are one, so most maps
+//! need no division. Of little data for each element a thread has several groups, and reads for all of them first.
 //!
 //! Maps that come one after the other and touch nothing of each other's, as the parts of a concatenation, are one launch.
 
+use super::stages::Stages;
 use super::stages::gather::{Form, gather};
 use super::stages::lanes::{Held, Lanes};
 use super::stages::print::Printer;
-use super::stages::{Item, Stages};
+use super::stages::vectors::{Way, when};
 use super::{Declined, KernelBody, Rule, Schedule, Task};
 use crate::printer::Kernel;
 use crate::printer::expr::RELATION;
 use crate::source::{BLOCK_SIZE, LaunchShape};
 use rx_schedule::{Nest, are_independent};
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use std::rc::Rc;
 
 /// The rule.
 pub(super) const RULE: Rule = Rule {
@@ -24,6 +27,19 @@ pub(super) const RULE: Rule = Rule {
 
 /// The most maps of one launch.
 const MOST_PARTS: usize = 32;
+
+/// Bytes that a thread asks for before it uses any: with 2048 threads more than a multiprocessor of an H100 or H200 must have
+/// on their way to keep its memory busy (the latency of some 600 ns times 1/132 of 4 TB/s, 20 KB or more of it).
+const BYTES_AT_ONCE: i64 = 64;
+
+/// The most groups of neighbours that a thread has.
+const MOST_GROUPS: i64 = 4;
+
+/// The most where the call says how many there are: they may be few.
+const USUAL_GROUPS: i64 = 2;
+
+/// Threads that a multiprocessor has at once.
+const THREADS_OF_UNIT: i64 = 2048;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (first, mut taken) = Part::of(task)?;
@@ -37,7 +53,17 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         1 => note,
         count => format!("{note}; {count} independent maps are one launch, each with blocks of its own"),
     };
-    Ok(Schedule { note, ..Schedule::single(taken, MapKernel { parts }) })
+    let parts = Rc::new(parts);
+    let kernel = |is_plain, condition| -> Box<dyn KernelBody> {
+        Box::new(MapKernel { parts: Rc::clone(&parts), is_plain, condition })
+    };
+    // All parts go their widest ways, or none does that depends on the call.
+    let conditions = parts.iter().filter_map(|part| part.ways.first()?.condition.clone());
+    let kernels = match conditions.reduce(|all, one| all.and(one)) {
+        Some(condition) => vec![kernel(false, Some(condition.clone())), kernel(true, Some(!condition))],
+        None => vec![kernel(true, None)],
+    };
+    Ok(Schedule { taken, kernels, scratch: Vec::new(), note })
 }
 
 /// The map behind the first `taken` statements, where it may run beside them and no rule before this one is for it.
@@ -60,15 +86,17 @@ fn beside(task: &Task<'_>, parts: &[Part], taken: usize) -> Option<(Part, usize)
 /// Maps over the same elements, and how many neighbours of the result a thread computes.
 struct Part {
     stages: Stages,
-    width: i64,
+    ways: Vec<Way>,
+    /// Multiprocessors that are to be busy.
+    units: i64,
 }
 
 impl Part {
     /// What the front of a task is, and of how many statements.
     fn of(task: &Task<'_>) -> Result<(Part, usize), Declined> {
         let (stages, taken) = gather(task, Form::Elements, usize::MAX)?;
-        let width = stages.vector_width(true);
-        Ok((Part { stages, width }, taken))
+        let ways = stages.ways(true);
+        Ok((Part { stages, ways, units: i64::from(task.target.units.max(1)) }, taken))
     }
 
     fn note(&self) -> String {
@@ -76,65 +104,127 @@ impl Part {
             1 => "one index".to_owned(),
             axes => format!("{axes} axes"),
         };
-        match self.width {
-            1 => format!("a thread per element, {axes}"),
-            width => format!("{width} elements per thread, {axes}"),
+        let how = |way: &Way| {
+            let groups = match self.groups(way) {
+                1 => String::new(),
+                groups => format!("{groups} times "),
+            };
+            match way.width() {
+                1 if groups.is_empty() => "a thread per element".to_owned(),
+                1 => format!("{groups}an element per thread"),
+                width => format!("{groups}{width} elements per thread{}", way.when()),
+            }
+        };
+        let ways: Vec<String> = self.ways.iter().map(how).collect();
+        format!("{}, {axes}", ways.join(", else "))
+    }
+
+    /// Groups of neighbours of a thread: all that is read for them is asked for before any of it is used.
+    fn groups(&self, way: &Way) -> i64 {
+        let reads = self.stages.reads.iter().filter(|read| read.is_of_columns);
+        let bytes: i64 = reads.map(|read| read.dtype.bytes().cast_signed() * way.width()).sum();
+        if bytes == 0 {
+            return 1;
         }
+        let most = match self.stages.row_length().as_int() {
+            Some(length) => (length / way.width() / (self.units * THREADS_OF_UNIT)).min(MOST_GROUPS),
+            None => USUAL_GROUPS,
+        };
+        1 << (BYTES_AT_ONCE / bytes).min(most).max(1).ilog2()
     }
 
     fn nests(&self, func: &PrimFunc) -> Option<Vec<Nest>> {
         self.stages.statements.iter().map(|stmt| Nest::of(stmt, func)).collect()
     }
 
-    /// Whether the last group of elements may be less than a vector.
-    fn has_tail(&self) -> bool {
-        self.width > 1 && !rx_schedule::place::is_multiple(&self.stages.row_dim(), self.width)
+    /// The way of a kernel.
+    fn way(&self, is_plain: bool) -> Option<&Way> {
+        if is_plain { self.ways.last() } else { self.ways.first() }
     }
 
     /// The blocks it needs.
-    fn blocks(&self) -> Expr {
-        let width = Expr::int(self.width);
-        let threads = (self.stages.row_length() + Expr::int(self.width - 1)).floor_div(width);
+    fn blocks(&self, is_plain: bool) -> Expr {
+        let own = self.way(is_plain).map_or(1, |way| way.width() * self.groups(way));
+        let threads = (self.stages.row_length() + Expr::int(own - 1)).floor_div(Expr::int(own));
         let [blocks, ..] = LaunchShape::threads(threads).grid;
         blocks
     }
 
     /// Prints what the thread of block `block` of the part does.
-    fn print(&self, kernel: &mut Kernel<'_>, block: &str) -> Result<(), String> {
-        let lanes =
-            Lanes { lane: "0", threads: 1, width: self.width, chunks: 0, has_rest: true, is_exact: false, split: None };
+    fn print(&self, kernel: &mut Kernel<'_>, block: &str, is_plain: bool) -> Result<(), String> {
+        let way = self.way(is_plain).ok_or("no way to go")?;
+        let (width, groups) = (way.width(), self.groups(way));
         let all: Vec<usize> = (0..self.stages.stages.len()).collect();
-        let held = Held::of(&self.stages, &[Item::Loop(all.clone())]);
+        let chunks = if groups > 1 { groups } else { 0 };
+        let lanes = Lanes { chunks, ..Lanes::single(way.multiples.clone()) };
         let mut printer = Printer::new(kernel, &self.stages, lanes, None);
         let index = printer.index();
         printer.row_axes("0")?;
         let total = printer.kernel.operand(&self.stages.row_length(), RELATION + 1)?;
-        let times = if self.width > 1 { format!(" * {}", self.width) } else { String::new() };
-        let own = format!("({index}){block} * {BLOCK_SIZE} + threadIdx.x");
-        let own = if self.width > 1 { format!("({own}){times}") } else { own };
+        let own = format!("({index}){block} * {} + threadIdx.x", i64::from(BLOCK_SIZE) * groups);
+        let own = if width > 1 { format!("({own}) * {width}") } else { own };
         printer.kernel.line(&format!("const {index} i = {own};"));
         printer.kernel.line(&format!("if (i >= {total}) return;"));
         printer.row_reads()?;
-        printer.arrays(&held)?;
-        if !self.has_tail() {
-            return printer.body(&all, "i", None, self.width);
+        let has_tail = width > 1 && !way.multiples.has(&self.stages.row_dim());
+        if groups == 1 {
+            return group(&mut printer, (&all, None), ("i", &total), (width, has_tail));
         }
-        printer.kernel.open(&format!("if (i + {} <= {total}) {{", self.width));
-        printer.body(&all, "i", None, self.width)?;
-        printer.kernel.close();
-        printer.kernel.open("else {");
-        let k = printer.kernel.fresh_name("k");
-        printer.kernel.open(&format!("for ({index} {k} = i; {k} < {total}; ++{k}) {{"));
-        printer.body(&all, &k, None, 1)?;
-        printer.kernel.close();
-        printer.kernel.close();
-        Ok(())
+        let reads = (0..self.stages.reads.len()).filter(|at| self.stages.reads[*at].is_of_columns).collect();
+        printer.arrays(&Held { reads, stages: Vec::new(), registers: 0 })?;
+        let step = i64::from(BLOCK_SIZE) * width;
+        let each = |printer: &mut Printer<'_, '_, '_>, is_there: bool| -> Result<(), String> {
+            let k = printer.kernel.fresh_name("k");
+            printer.kernel.line("#pragma unroll");
+            printer.kernel.open(&format!("for (int chunk = 0; chunk < {groups}; ++chunk) {{"));
+            printer.kernel.line(&format!("const {index} {k} = i + chunk * {step};"));
+            let end =
+                if has_tail && !is_there { format!("{k} + {width} <= {total}") } else { format!("{k} < {total}") };
+            printer.kernel.open(&format!("if ({end}) {{"));
+            match is_there {
+                false => printer.bring(&all, &k, "chunk", width)?,
+                true => group(printer, (&all, Some("chunk")), (&k, &total), (width, has_tail))?,
+            }
+            printer.kernel.close();
+            printer.kernel.close();
+            Ok(())
+        };
+        printer.kernel.line("// All that is read is on its way before any of it is used.");
+        each(&mut printer, false)?;
+        printer.fill(&all);
+        each(&mut printer, true)
     }
+}
+
+/// Prints what is done for the group of elements from `k`.
+fn group(
+    printer: &mut Printer<'_, '_, '_>,
+    (stages, chunk): (&[usize], Option<&str>),
+    (k, total): (&str, &str),
+    (width, has_tail): (i64, bool),
+) -> Result<(), String> {
+    if !has_tail {
+        return printer.body(stages, k, chunk, width);
+    }
+    printer.kernel.open(&format!("if ({k} + {width} <= {total}) {{"));
+    printer.body(stages, k, chunk, width)?;
+    printer.kernel.close();
+    printer.kernel.open("else {");
+    let (index, one) = (printer.index(), printer.kernel.fresh_name("k"));
+    printer.kernel.open(&format!("for ({index} {one} = {k}; {one} < {total}; ++{one}) {{"));
+    printer.body(stages, &one, None, 1)?;
+    printer.kernel.close();
+    printer.kernel.close();
+    Ok(())
 }
 
 /// Parts that run beside each other.
 struct MapKernel {
-    parts: Vec<Part>,
+    parts: Rc<Vec<Part>>,
+    /// Whether they go the ways that are open to all calls.
+    is_plain: bool,
+    /// Where it does not hold, another kernel does it.
+    condition: Option<Expr>,
 }
 
 impl KernelBody for MapKernel {
@@ -144,8 +234,13 @@ impl KernelBody for MapKernel {
     }
 
     fn shape(&self) -> LaunchShape {
-        let blocks = self.parts.iter().map(Part::blocks).reduce(|all, more| all + more).unwrap_or(Expr::int(0));
-        LaunchShape { grid: [blocks, Expr::int(1), Expr::int(1)], block: [BLOCK_SIZE, 1, 1], shared_bytes: 0 }
+        let blocks = self.parts.iter().map(|part| part.blocks(self.is_plain));
+        let blocks = blocks.reduce(|all, more| all + more).unwrap_or(Expr::int(0));
+        LaunchShape {
+            grid: [when(&self.condition, blocks), Expr::int(1), Expr::int(1)],
+            block: [BLOCK_SIZE, 1, 1],
+            shared_bytes: 0,
+        }
     }
 
     fn statements(&self) -> Vec<&Stmt> {
@@ -161,24 +256,24 @@ impl KernelBody for MapKernel {
     }
 
     fn own_names(&self) -> &'static [&'static str] {
-        &["i", "v"]
+        &["i", "v", "chunk"]
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
         let [parts @ .., last] = &self.parts[..] else { return Err("no map".to_owned()) };
         if parts.is_empty() {
-            return last.print(kernel, "blockIdx.x");
+            return last.print(kernel, "blockIdx.x", self.is_plain);
         }
         let block = kernel.fresh_name("block");
         kernel.line(&format!("int {block} = blockIdx.x;"));
         for part in parts {
-            let blocks = kernel.operand(&part.blocks(), RELATION + 1)?;
+            let blocks = kernel.operand(&part.blocks(self.is_plain), RELATION + 1)?;
             kernel.open(&format!("if ({block} < {blocks}) {{"));
-            part.print(kernel, &block)?;
+            part.print(kernel, &block, self.is_plain)?;
             kernel.line("return;");
             kernel.close();
             kernel.line(&format!("{block} -= {blocks};"));
         }
-        last.print(kernel, &block)
+        last.print(kernel, &block, self.is_plain)
     }
 }

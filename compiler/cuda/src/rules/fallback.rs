@@ -9,7 +9,7 @@ use crate::printer::Kernel;
 use crate::source::LaunchShape;
 use rustc_hash::FxHashSet;
 use rx_base::DType;
-use rx_tir::{Expr, Stmt, VarId};
+use rx_tir::{Expr, LoopKind, Stmt, VarId};
 
 /// The rule.
 pub(super) const RULE: Rule = Rule { name: "fallback", summary: "One thread per element; takes everything.", take };
@@ -17,31 +17,42 @@ pub(super) const RULE: Rule = Rule { name: "fallback", summary: "One thread per 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let first = task.statements.first().ok_or_else(|| Declined::because("there is no statement"))?;
     let uniform: FxHashSet<VarId> = task.func.scalar_params().chain(task.func.symbols.iter().copied()).collect();
-    let mut loops = Vec::new();
-    let mut kinds = Vec::new();
-    let mut body = &first.stmt;
-    while let Stmt::For { var, start, extent, kind, body: inner } = body {
-        loops.push(Loop { var: *var, start: start.clone(), extent: extent.clone() });
-        kinds.push(*kind);
-        body = inner;
-    }
-    let chosen = parallel_loops(&loops, body, &|var| uniform.contains(&var));
-    let mut body = body.clone();
-    let mut threads = Vec::new();
-    for ((one, kind), is_thread) in loops.into_iter().zip(kinds).zip(chosen).rev() {
-        match is_thread {
-            true => threads.push(one),
-            false => {
-                body = Stmt::For { var: one.var, start: one.start, extent: one.extent, kind, body: Box::new(body) }
-            }
-        }
-    }
-    threads.reverse();
+    let (loops, body) = loops_of(&first.stmt);
+    let all: Vec<Loop> = loops.iter().map(|(one, _)| one.clone()).collect();
+    let chosen = parallel_loops(&all, body, &|var| uniform.contains(&var));
+    let (threads, serial): (Vec<_>, Vec<_>) = loops.into_iter().zip(chosen).partition(|(_, is_thread)| *is_thread);
+    let threads: Vec<Loop> = threads.into_iter().map(|((one, _), _)| one).collect();
+    let mut body = with_loops(serial.into_iter().map(|(one, _)| one), body.clone());
     if let Some(guard) = &first.guard {
         body = Stmt::If { condition: guard.clone(), then: Box::new(body), otherwise: None };
     }
     let note = if threads.is_empty() { "one thread" } else { "one thread per element" };
     Ok(Schedule { note: note.to_owned(), ..Schedule::single(1, PlainKernel { threads, body }) })
+}
+
+/// The loops around a statement, outermost first, and what is in them.
+pub(super) fn loops_of(stmt: &Stmt) -> (Vec<(Loop, LoopKind)>, &Stmt) {
+    let mut loops = Vec::new();
+    let mut body = stmt;
+    while let Stmt::For { var, start, extent, kind, body: inner } = body {
+        loops.push((Loop { var: *var, start: start.clone(), extent: extent.clone() }, *kind));
+        body = inner;
+    }
+    (loops, body)
+}
+
+/// A statement in loops, outermost first.
+pub(super) fn with_loops(
+    loops: impl IntoIterator<Item = (Loop, LoopKind), IntoIter: DoubleEndedIterator>,
+    stmt: Stmt,
+) -> Stmt {
+    loops.into_iter().rev().fold(stmt, |body, (Loop { var, start, extent }, kind)| Stmt::For {
+        var,
+        start,
+        extent,
+        kind,
+        body: Box::new(body),
+    })
 }
 
 /// A nest, and which of its loops are threads.

@@ -3,16 +3,18 @@
 //! again behind that.
 //!
 //! A short row has some lanes of a warp, a longer one a block. Where the host learns the length at the call only, there is a
-//! kernel for either, and one of them has no blocks.
+//! kernel for either, for rows of groups of neighbours and for others (`stages/vectors`), and one of them has blocks.
 
 mod layout;
 pub(super) mod split;
 
 use super::stages::gather::{Form, gather};
 use super::stages::lanes::{Held, Lanes};
+use super::stages::vectors::Way;
 use super::stages::{Item, Kind, Stages};
 use super::{Declined, KernelBody, Rule, Schedule, Task};
 use layout::{Layout, RowsKernel};
+use rx_schedule::Multiples;
 use rx_tir::{Expr, VarId};
 use std::rc::Rc;
 
@@ -40,8 +42,18 @@ const MOST_KEPT: (i64, i64) = (64, 32);
 /// Threads of a block that has several rows.
 const SHARED_BLOCK: i64 = 128;
 
-/// Elements of a thread where the length of a row is not known.
-const USUAL_KEPT: i64 = 16;
+/// Elements of a thread where the length of a row is not known: a warp then keeps all rows that it is for, and a block rows of
+/// 8192.
+const USUAL_KEPT: i64 = 32;
+
+/// Threads for a long row of a length that is not known.
+const LONG_BLOCK: i64 = 256;
+
+/// Threads that keep a multiprocessor busy where each has several reads on their way.
+const THREADS_OF_UNIT: i64 = 512;
+
+/// Elements of a thread of a block for a row of a known length.
+const OF_THREAD: i64 = 16;
 
 fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (stages, taken) = gather(task, Form::Rows, usize::MAX)?;
@@ -52,31 +64,39 @@ fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
     let items = stages.items();
     let held = Held::of(&stages, &items);
     let stages = Rc::new(stages);
-    let width = stages.vector_width(false);
+    let ways = stages.ways(stages.rows.is_empty());
     let length = stages.row_length();
-    let kernel = |layout, lanes, condition| RowsKernel::new(&stages, layout, lanes, condition);
-    let note;
-    let kernels: Vec<Box<dyn KernelBody>> = match length.as_int() {
-        Some(length) => {
-            let (layout, lanes) = of_length(length.max(1), width, &held);
-            note = describe(&layout, &lanes, &held);
-            vec![Box::new(kernel(layout, lanes, None))]
+    let mut kernels: Vec<Box<dyn KernelBody>> = Vec::new();
+    let mut notes = Vec::new();
+    for way in &ways {
+        if let Some(length) = length.as_int() {
+            let (layout, lanes) = of_length(&stages, length.max(1), way, &held);
+            notes.push(describe(&layout, &lanes, &held) + &way.when());
+            kernels.push(Box::new(RowsKernel::new(&stages, layout, lanes, way.condition.clone())));
+            continue;
         }
-        None => {
-            let chunks = if held.registers == 0 { 0 } else { (USUAL_KEPT / width / held.registers.max(1)).max(1) };
-            let lanes =
-                |threads| Lanes { lane: "lane", threads, width, chunks, has_rest: true, is_exact: false, split: None };
-            let short = length.clone().lt(Expr::int(MOST_IN_WARP + 1));
-            let (warps, block) = (Layout::Warps { lanes: 32 }, Layout::Block { threads: 256 });
-            note = format!(
-                "a warp for each row of up to {MOST_IN_WARP} elements, 256 threads for each longer one, {width} elements at once"
-            );
-            vec![
-                Box::new(kernel(warps, lanes(32), Some(short.clone()))),
-                Box::new(kernel(block, lanes(256), Some(!short))),
-            ]
+        notes.push(format!("{} elements at once{}", way.width(), way.when()));
+        let chunks = if held.registers == 0 { 0 } else { (USUAL_KEPT / way.width() / held.registers.max(1)).max(1) };
+        let short = length.clone().lt(Expr::int(MOST_IN_WARP + 1));
+        for (layout, threads, is_own, longest) in [
+            (Layout::Warps { lanes: 32 }, 32, short.clone(), Some(MOST_IN_WARP)),
+            (Layout::Block { threads: LONG_BLOCK }, LONG_BLOCK, !short, None),
+        ] {
+            let has_rest = longest.is_none_or(|longest| chunks * threads * way.width() < longest);
+            let lanes = Lanes { chunks, has_rest, ..Lanes::together(&stages, way, threads) };
+            let condition = match &way.condition {
+                Some(condition) => condition.clone().and(is_own),
+                None => is_own,
+            };
+            kernels.push(Box::new(RowsKernel::new(&stages, layout, lanes, Some(condition))));
         }
-    };
+    }
+    let mut note = notes.join(", else ");
+    if length.as_int().is_none() {
+        note = format!(
+            "a warp for each row of up to {MOST_IN_WARP} elements, {LONG_BLOCK} threads for each longer one, {note}"
+        );
+    }
     Ok(Schedule { taken, kernels, scratch: Vec::new(), note })
 }
 
@@ -86,7 +106,8 @@ fn groups_of(count: i64, size: i64) -> i64 {
 }
 
 /// The threads for rows of a known length.
-fn of_length(length: i64, width: i64, held: &Held) -> (Layout, Lanes) {
+fn of_length(stages: &Stages, length: i64, way: &Way, held: &Held) -> (Layout, Lanes) {
+    let width = way.width();
     let groups = groups_of(length, width);
     let (layout, threads) = match length <= MOST_IN_WARP {
         true => {
@@ -96,7 +117,7 @@ fn of_length(length: i64, width: i64, held: &Held) -> (Layout, Lanes) {
         false => {
             // Wide values and several of them need more registers than threads of the largest block have.
             let most = if held.registers > 1 { 512 } else { 1024 };
-            let threads = (length / USUAL_KEPT).clamp(128, most).cast_unsigned().next_power_of_two().cast_signed();
+            let threads = (length / OF_THREAD).clamp(128, most).cast_unsigned().next_power_of_two().cast_signed();
             (Layout::Block { threads }, threads)
         }
     };
@@ -107,7 +128,7 @@ fn of_length(length: i64, width: i64, held: &Held) -> (Layout, Lanes) {
         registers => all.min((most / width / registers.max(1)).max(1)),
     };
     let is_exact = chunks == all && length == all * threads * width;
-    (layout, Lanes { lane: "lane", threads, width, chunks, has_rest: chunks < all, is_exact, split: None })
+    (layout, Lanes { chunks, has_rest: chunks < all, is_exact, ..Lanes::together(stages, way, threads) })
 }
 
 fn describe(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
@@ -116,7 +137,7 @@ fn describe(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
         Layout::Warps { lanes: 1 } => "a thread".to_owned(),
         Layout::Warps { lanes } => format!("{lanes} lanes"),
         Layout::Block { threads } => format!("{threads} threads"),
-        Layout::Across { parts } => format!("{parts} threads"),
+        Layout::Across { parts, .. } => format!("{parts} threads"),
     };
     let kept = match (held.registers, has_rest) {
         (0, _) => "read once",
@@ -136,31 +157,74 @@ fn take_columns(task: &Task<'_>) -> Result<Schedule, Declined> {
         return Err(Declined::because("the elements of a row stand together in memory"));
     }
     let held = Held::of(&stages, &stages.items());
-    let (layout, lanes) = across(&stages, &held);
-    let note = format!("neighbouring threads for neighbouring rows, {}", describe(&layout, &lanes, &held));
-    let kernel = RowsKernel::new(&Rc::new(stages), layout, lanes, None);
-    Ok(Schedule { note, ..Schedule::single(taken, kernel) })
+    let stages = Rc::new(stages);
+    let mut notes = Vec::new();
+    let mut kernels: Vec<Box<dyn KernelBody>> = Vec::new();
+    for way in ways_of_rows(&stages, i64::from(task.target.units)) {
+        let (layout, lanes) = across(&stages, &held, &way);
+        notes.push(describe_across(&layout, &lanes, &held) + &way.when());
+        kernels.push(Box::new(RowsKernel::new(&stages, layout, lanes, way.condition)));
+    }
+    let note = format!("neighbouring threads for neighbouring rows, {}", notes.join(", else "));
+    Ok(Schedule { taken, kernels, scratch: Vec::new(), note })
+}
+
+fn describe_across(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
+    // What it says of elements at once is said of rows here.
+    let threads = describe(layout, &Lanes { width: 1, ..lanes.clone() }, held);
+    match lanes.width {
+        1 => threads,
+        wide => format!("{wide} each, {threads}"),
+    }
+}
+
+/// The ways for rows whose neighbours stand together: of so many rows that a thread with several leaves all of the device busy.
+fn ways_of_rows(stages: &Stages, units: i64) -> Vec<Way> {
+    let plain = Way { multiples: Multiples::of(1), condition: None };
+    let Some(last) = stages.rows.last() else { return vec![plain] };
+    let ways = stages.ways_along(last, false);
+    let (rows, length) = (stages.row_count().as_int(), stages.row_length().as_int());
+    // A row's elements are many threads' work, too, but for few of them.
+    let parts = length.map_or(8, |length| (length / 4).clamp(1, 32));
+    let is_enough = |way: &Way| rows.is_none_or(|rows| rows / way.width() * parts >= units * THREADS_OF_UNIT);
+    match ways.iter().all(is_enough) {
+        true => ways,
+        false => vec![plain],
+    }
 }
 
 /// The threads for rows whose neighbours stand together.
-fn across(stages: &Stages, held: &Held) -> (Layout, Lanes) {
+fn across(stages: &Stages, held: &Held, way: &Way) -> (Layout, Lanes) {
+    let wide = way.width();
     let length = stages.row_length().as_int();
-    let few_rows = stages.row_count().as_int().is_some_and(|rows| rows < 32 * 264);
-    let most = if few_rows { 32 } else { 8 };
+    let few_rows = stages.row_count().as_int().is_some_and(|rows| rows < 32 * 264 * wide);
+    // The parts of a block's rows meet in shared memory.
+    let most = if few_rows && wide == 1 { 32 } else { 8 };
     let parts = match length {
         Some(length) => (length / 4).clamp(1, most).cast_unsigned().next_power_of_two().cast_signed().min(most),
         None => 8,
     };
     let chunks = match (held.registers, length) {
         (0, _) => 0,
-        (registers, Some(length)) => groups_of(length.max(1), parts).min((MOST_KEPT.1 / registers.max(1)).max(1)),
-        (registers, None) => (USUAL_KEPT / registers.max(1)).max(1),
+        (registers, Some(length)) => {
+            groups_of(length.max(1), parts).min((MOST_KEPT.1 / wide / registers.max(1)).max(1))
+        }
+        // Sums of several rows need registers, too.
+        (registers, None) => (OF_THREAD / if wide > 1 { 2 * wide } else { 1 } / registers.max(1)).max(1),
     };
     let has_rest = length.is_none_or(|length| chunks * parts < length);
     let is_exact = length == Some(chunks * parts);
     (
-        Layout::Across { parts },
-        Lanes { lane: "part", threads: parts, width: 1, chunks, has_rest, is_exact, split: None },
+        Layout::Across { parts, wide },
+        Lanes {
+            lane: "part",
+            threads: parts,
+            chunks,
+            has_rest,
+            is_exact,
+            is_of_rows: true,
+            ..Lanes::single(way.multiples.clone())
+        },
     )
 }
 

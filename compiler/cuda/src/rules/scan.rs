@@ -8,9 +8,11 @@ mod kernel;
 
 use super::stages::gather::{Form, gather};
 use super::stages::print::scan::Scanners;
+use super::stages::vectors::Way;
 use super::stages::{Kind, Stages};
 use super::{Declined, KernelBody, Rule, Schedule, Scratch, Task};
 use kernel::{Layout, ScanKernel, Step};
+use rx_schedule::Multiples;
 use rx_tir::Expr;
 use std::rc::Rc;
 
@@ -46,18 +48,33 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (stages, taken) = gather(task, Form::Scan, usize::MAX)?;
     let scan = stages.stages.iter().position(|stage| matches!(stage.kind, Kind::Scan { .. }));
     let scan = scan.ok_or_else(|| Declined::because("nothing is scanned"))?;
-    let plans = plans(&stages, scan);
-    let note = plans.iter().map(|plan| plan.describe()).collect::<Vec<_>>().join("; ");
+    let ways = match is_apart(&stages, scan) {
+        true => vec![Way { multiples: Multiples::of(1), condition: None }],
+        false => stages.ways(false),
+    };
+    let mut plans_of_ways = Vec::new();
+    let mut notes = Vec::new();
+    for way in &ways {
+        let plans = plans(&stages, scan, way);
+        let note = plans.iter().map(|plan| plan.describe()).collect::<Vec<_>>().join("; ");
+        notes.push(note + &way.when());
+        plans_of_ways.extend(plans.into_iter().map(|plan| (plan, way.condition.clone())));
+    }
+    let note = notes.join(", else ");
     let stages = Rc::new(stages);
     let mut kernels: Vec<Box<dyn KernelBody>> = Vec::new();
     let mut scratch = Vec::new();
-    for Plan { layout, scanners, condition, parts } in plans {
+    for (Plan { layout, scanners, condition, parts }, way) in plans_of_ways {
+        let both = match (&condition, way) {
+            (Some(condition), Some(way)) => Some(condition.clone().and(way)),
+            (condition, way) => condition.clone().or(way),
+        };
         let kernel = |step| ScanKernel {
             stages: Rc::clone(&stages),
             scan,
             layout: layout.clone(),
             scanners: scanners.clone(),
-            condition: condition.clone(),
+            condition: both.clone(),
             step,
         };
         let Some(parts) = parts else {
@@ -71,7 +88,10 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
             Some(condition) => Expr::select(condition.clone(), bytes, Expr::int(0)),
             None => bytes,
         };
-        scratch.push(Scratch { name: "parts", bytes });
+        // Of all ways one is gone, and each has as many parts.
+        if scratch.is_empty() {
+            scratch.push(Scratch { name: "parts", bytes });
+        }
         kernels.push(Box::new(kernel(Step::Parts(parts.clone()))));
         kernels.push(Box::new(kernel(Step::Scan(parts))));
     }
@@ -103,7 +123,7 @@ impl Plan {
 }
 
 /// The plans for the lengths and numbers of rows that a call may have.
-fn plans(stages: &Stages, scan: usize) -> Vec<Plan> {
+fn plans(stages: &Stages, scan: usize, way: &Way) -> Vec<Plan> {
     let is_apart = is_apart(stages, scan);
     let words = if stages.stages[scan].target.dtype.bits > 32 { 2 } else { 1 };
     let values = VALUES / words;
@@ -112,7 +132,7 @@ fn plans(stages: &Stages, scan: usize) -> Vec<Plan> {
     let whole = |(layout, scanners): (Layout, Scanners), condition| Plan { layout, scanners, condition, parts: None };
     let (blocks, usual) = match is_apart {
         true => ((stages.row_count() + Expr::int(31)).floor_div(Expr::int(32)), across(stages, values)),
-        false => (stages.row_count(), block(stages, values)),
+        false => (stages.row_count(), block(stages, values, way)),
     };
     // Neither is known to be otherwise.
     let is_long = length.as_int().is_none_or(|length| length >= long);
@@ -139,11 +159,11 @@ fn plans(stages: &Stages, scan: usize) -> Vec<Plan> {
     };
     match length.as_int() {
         _ if is_apart => plans.push(whole(usual, others)),
-        Some(length) if length <= MOST_IN_WARP => plans.push(whole(warps(stages, Some(length), values), others)),
+        Some(length) if length <= MOST_IN_WARP => plans.push(whole(warps(Some(length), values, way), others)),
         Some(_) => plans.push(whole(usual, others)),
         None => {
             let short = length.lt(Expr::int(MOST_IN_WARP + 1));
-            plans.push(whole(warps(stages, None, values), Some(both(short.clone()))));
+            plans.push(whole(warps(None, values, way), Some(both(short.clone()))));
             plans.push(whole(usual, Some(both(!short))));
         }
     }
@@ -157,8 +177,8 @@ fn is_apart(stages: &Stages, scan: usize) -> bool {
     enough && element.stride(row.var).as_constant() == Some(1)
 }
 
-fn warps(stages: &Stages, length: Option<i64>, values: i64) -> (Layout, Scanners) {
-    let width = stages.vector_width(false);
+fn warps(length: Option<i64>, values: i64, way: &Way) -> (Layout, Scanners) {
+    let (width, multiples) = (way.width(), way.multiples.clone());
     let (lanes, chunks) = match length {
         Some(length) => {
             let groups = length.max(1).cast_unsigned().div_ceil(width.cast_unsigned());
@@ -167,17 +187,17 @@ fn warps(stages: &Stages, length: Option<i64>, values: i64) -> (Layout, Scanners
         }
         None => (32, (values / 2 / width).max(1)),
     };
-    (Layout::Warps { lanes }, Scanners { lanes, groups: 1, chunks, width, side: None })
+    (Layout::Warps { lanes }, Scanners { lanes, groups: 1, chunks, width, multiples, side: None })
 }
 
-fn block(stages: &Stages, values: i64) -> (Layout, Scanners) {
-    let width = stages.vector_width(false);
+fn block(stages: &Stages, values: i64, way: &Way) -> (Layout, Scanners) {
+    let (width, multiples) = (way.width(), way.multiples.clone());
     let threads = match stages.row_length().as_int() {
         Some(length) => (length / VALUES).clamp(128, 512).cast_unsigned().next_power_of_two().cast_signed(),
         None => 256,
     };
     let chunks = (values / width).max(1);
-    (Layout::Block { threads }, Scanners { lanes: 32, groups: threads / 32, chunks, width, side: None })
+    (Layout::Block { threads }, Scanners { lanes: 32, groups: threads / 32, chunks, width, multiples, side: None })
 }
 
 fn across(stages: &Stages, values: i64) -> (Layout, Scanners) {
@@ -188,5 +208,8 @@ fn across(stages: &Stages, values: i64) -> (Layout, Scanners) {
         _ => 8,
     };
     let side = (parts > 1).then_some((32, "threadIdx.x"));
-    (Layout::Across { parts }, Scanners { lanes: 1, groups: parts, chunks: values / 2, width: 1, side })
+    (
+        Layout::Across { parts },
+        Scanners { lanes: 1, groups: parts, chunks: values / 2, width: 1, multiples: Multiples::of(1), side },
+    )
 }

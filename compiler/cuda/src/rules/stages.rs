@@ -8,10 +8,12 @@
 pub(super) mod gather;
 pub(super) mod lanes;
 pub(super) mod print;
+pub(super) mod vectors;
 
 use super::Task;
 use rx_base::{DType, Dim};
 use rx_schedule::Element;
+use rx_schedule::scope::Scope;
 use rx_tir::{BinaryOp, BufferId, Expr, PrimFunc, Stmt, VarId};
 
 /// A loop that stages share, from 0.
@@ -94,6 +96,8 @@ pub(super) struct Stages {
     pub(super) statements: Vec<Stmt>,
     /// Buffers that are not in memory.
     pub(super) kept: Vec<BufferId>,
+    /// What is known of the function's symbols, for writing down extents.
+    pub(super) scope: Scope,
     /// Whether all places are within 32 bits.
     pub(super) is_small: bool,
 }
@@ -152,30 +156,6 @@ impl Stages {
                     && uses(stage, self.stages[between].var)
                     && self.needs(between, other)
             })
-    }
-
-    /// The width in elements of accesses along the last column axis: the one that gives 16 bytes of the narrowest element
-    /// that can be read or written so. 1 where there is none, or where groups of so many would cross an end of the axis.
-    /// `has_tail`: the end of the axis is dealt with apart.
-    pub(super) fn vector_width(&self, has_tail: bool) -> i64 {
-        let Some(last) = self.columns.last() else { return 1 };
-        let reads = self.reads.iter().map(|read| (&read.element, read.dtype));
-        let targets = self.stages.iter().filter(|stage| stage.target.is_stored && matches!(stage.kind, Kind::Element));
-        let targets = targets.map(|stage| (&stage.target.element, stage.target.dtype));
-        let mut narrowest: Option<i64> = None;
-        for (element, dtype) in reads.chain(targets) {
-            if element.is_vector(last.var, 1) {
-                let bytes = dtype.bytes().cast_signed();
-                narrowest = Some(narrowest.map_or(bytes, |known| known.min(bytes)));
-            }
-        }
-        let Some(bytes) = narrowest else { return 1 };
-        let mut width = (16 / bytes.max(1)).clamp(1, 8);
-        let in_tail = has_tail && self.columns.len() == 1;
-        while width > 1 && !in_tail && !rx_schedule::place::is_multiple(&last.dim, width) {
-            width /= 2;
-        }
-        width
     }
 }
 

@@ -10,6 +10,7 @@ use super::{Declined, KernelBody, Rule, Schedule, Task};
 use crate::printer::expr::{PRODUCT, RELATION};
 use crate::printer::{Kernel, types};
 use crate::source::LaunchShape;
+use rx_schedule::Multiples;
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 
 /// The rule.
@@ -113,8 +114,7 @@ impl KernelBody for TransposeKernel {
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
-        let lanes = Lanes { lane: "0", threads: 1, width: 1, chunks: 0, has_rest: true, is_exact: false, split: None };
-        let mut printer = Printer::new(kernel, &self.stages, lanes, None);
+        let mut printer = Printer::new(kernel, &self.stages, Lanes::single(Multiples::of(1)), None);
         let index = printer.index();
         printer.row_axes("0")?;
         let names = [self.from, self.along].map(|at| {

@@ -20,8 +20,9 @@ impl Table {
                 // The reason of the rule that would fit best comes last.
                 let reason = choice.declined.last().map_or(String::new(), |(rule, why)| format!("{rule}: {why}"));
                 let fits = |(rule, why): &&(&str, String)| *rule != "threads" && why != "nothing is reduced";
-                let reason = match choice.declined.iter().find(fits) {
-                    Some((rule, why)) if reason.ends_with("it is a reduction") => format!("{rule}: {why}"),
+                let of_rows = choice.declined.iter().find(|(rule, why)| *rule == "rows" && why != "nothing is reduced");
+                let reason = match of_rows.or(choice.declined.iter().find(fits)) {
+                    Some((rule, why)) if reason.ends_with("more than store elements") => format!("{rule}: {why}"),
                     _ => reason,
                 };
                 *self.declined.entry(reason).or_default() += 1;

@@ -16,11 +16,13 @@ mod operators;
 mod products;
 mod rows;
 mod scans;
+mod scatters;
 mod scheduled;
 mod script;
 mod simulated;
 mod sorts;
 mod templates;
+mod vectors;
 mod windows;
 mod written;
 

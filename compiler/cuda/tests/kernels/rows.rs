@@ -45,12 +45,12 @@ fn known(extents: &[i64]) -> Vec<Dim> {
 }
 
 /// As many symbols as there are extents.
-fn symbols(extents: &[i64]) -> Vec<Dim> {
+pub fn symbols(extents: &[i64]) -> Vec<Dim> {
     (0..extents.len()).map(|at| Dim::symbol(name(&format!("n{at}")))).collect()
 }
 
 /// Softmax along an axis.
-fn softmax(shape: &[Dim], axis: usize, dtype: DType) -> PrimFunc {
+pub fn softmax(shape: &[Dim], axis: usize, dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("softmax"));
     let (x, out) = (builder.param("x", shape, dtype), builder.param("out", shape, dtype));
     let mut kept = shape.to_vec();
@@ -108,7 +108,7 @@ fn softmaxes() -> Vec<Ruled> {
     let func = softmax(&known(&[1, 32760]), 1, DType::FLOAT64);
     let case = Case::new("softmax of 32760 float64", func, &[&[1, 32760], &[1, 32760]]);
     all.push(ruled(case.within(1e-10), &["rows"]));
-    for (shape, axis) in [([2i64, 37, 5, 7], 1), ([3, 4, 2, 33], 0), ([2, 100, 1, 40], 1)] {
+    for (shape, axis) in [([2i64, 37, 5, 7], 1), ([3, 4, 2, 33], 0), ([2, 100, 1, 40], 1), ([2, 9, 3, 136], 1)] {
         let func = softmax(&known(&shape), axis, F32);
         let case = Case::new(&format!("softmax of {shape:?} along {axis}"), func, &[&shape, &shape]);
         all.push(ruled(case.within(1e-5), &["columns"]));
@@ -121,16 +121,17 @@ fn softmaxes() -> Vec<Ruled> {
 }
 
 /// `(x - mean) / sqrt(variance + 1e-5) * gamma + beta`, computed in `float32`; the mean is a result, too.
-fn layer_norm(rows: &Dim, length: i64, dtype: DType) -> PrimFunc {
+pub fn layer_norm(rows: &Dim, length: &Dim, dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("layer_norm"));
-    let shape = [rows.clone(), Dim::from(length)];
+    let shape = [rows.clone(), length.clone()];
     let x = builder.param("x", &shape, dtype);
     let [gamma, beta] = ["gamma", "beta"].map(|name| builder.param(name, &shape[1..], dtype));
     let (out, mean) = (builder.param("out", &shape, dtype), builder.param("mean", &shape[..1], F32));
     let [sum, squares] = ["sum", "squares"].map(|name| builder.temporary(name, &shape[..1], F32));
-    let (rows, columns) = ([builder.dim(rows)], [Expr::int(length)]);
+    let (rows, columns) = ([builder.dim(rows)], [builder.dim(length)]);
+    let length = columns[0].clone();
     let wide = |builder: &KernelBuilder, of: BufferId, at: &[Expr]| builder.load(of, at).cast(F32);
-    let count = || Expr::number(length as f64, F32);
+    let count = move || length.clone().cast(F32);
     let join = |at: &[Expr], k: &[Expr]| vec![at[0].clone(), k[0].clone()];
     builder.reduce(sum, &rows, &columns, Expr::number(0.0, F32), BinaryOp::Add, |builder, at, k| {
         (at.to_vec(), wide(builder, x, &join(at, k)))
@@ -154,15 +155,18 @@ fn norms() -> Vec<Ruled> {
     for (length, dtype) in [(64, F32), (768, F32), (2048, F32), (4096, F16), (96, F16), (50, DType::BFLOAT16)] {
         let shape = [3, length];
         let shapes: [&[i64]; 5] = [&shape, &[length], &[length], &shape, &[3]];
-        let func = layer_norm(&Dim::symbol(name("rows")), length, dtype);
+        let func = layer_norm(&Dim::symbol(name("rows")), &Dim::from(length), dtype);
         let case = Case::new(&format!("layer norm of {length} {dtype}"), func, &shapes);
         all.push(ruled(case.within(tolerance(dtype).max(1e-4)), &["rows"]));
     }
     all
 }
 
+/// The first of some axes, and the one behind the last.
+pub type Axes = (usize, usize);
+
 /// A reduction of the axes from `from` to `to`, and a value computed of it.
-fn reduction(shape: &[Dim], (from, to): (usize, usize), dtype: DType, op: BinaryOp, init: Expr) -> PrimFunc {
+pub fn reduction(shape: &[Dim], (from, to): Axes, dtype: DType, op: BinaryOp, init: Expr) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("reduction"));
     let x = builder.param("x", shape, dtype);
     let kept: Vec<Dim> = [&shape[..from], &shape[to..]].concat();
@@ -230,12 +234,19 @@ fn across() -> Vec<Ruled> {
         reduced(&[700, 40], (0, 1), F32, SUM, true, "reduction"),
         reduced(&[40, 700], (0, 1), F32, SUM, true, "columns"),
         reduced(&[40, 70], (0, 1), F32, SUM, false, "columns"),
+        // Neighbouring rows side by side in a thread.
+        reduced(&[128, 20_000], (0, 1), F16, SUM, true, "columns"),
+        reduced(&[24, 72], (0, 1), DType::BFLOAT16, SUM, false, "columns"),
+        reduced(&[3, 17, 64], (1, 2), DType::INT8, (BinaryOp::Max, -3.0), false, "columns"),
+        reduced(&[5, 64], (0, 1), F32, (BinaryOp::Add, 7.0), false, "columns"),
+        reduced(&[0, 64], (0, 1), F32, SUM, false, "columns"),
+        reduced(&[700, 64], (0, 1), F16, SUM, true, "reduction"),
         reduced(&[3, 17, 33], (1, 2), DType::INT8, SUM, true, "columns"),
     ]
 }
 
 /// `out = f(x, bias)`, where the bias has the axes from `from` to `to`.
-fn biased(shape: &[Dim], (from, to): (usize, usize), dtype: DType) -> PrimFunc {
+pub fn biased(shape: &[Dim], (from, to): (usize, usize), dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("biased"));
     let x = builder.param("x", shape, dtype);
     let bias = builder.param("bias", &shape[from..to], dtype);

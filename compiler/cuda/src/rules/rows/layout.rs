@@ -2,6 +2,7 @@
 
 use super::super::stages::lanes::{Held, Lanes};
 use super::super::stages::print::Printer;
+use super::super::stages::vectors::when;
 use super::super::stages::{Item, Stage, Stages};
 use super::{KernelBody, SHARED_BLOCK, reductions};
 use crate::printer::Kernel;
@@ -17,14 +18,15 @@ pub(super) enum Layout {
     Warps { lanes: i64 },
     /// A block.
     Block { threads: i64 },
-    /// The threads of a block whose numbers on axis x are the same, `parts` of them; 32 rows are side by side on axis x.
-    Across { parts: i64 },
+    /// The threads of a block whose numbers on axis x are the same, `parts` of them; on axis x, 32 threads have `wide` rows each
+    /// side by side.
+    Across { parts: i64, wide: i64 },
 }
 
 /// The names that [`Layout`] and [`Printer`] print.
 pub(super) const WORDS: &[&str] = &["lane", "part", "at", "is_row", "row", "chunk", "v", "by"];
 
-/// Rows of a block of [`Layout::Across`].
+/// Threads side by side of [`Layout::Across`].
 const SIDE_BY_SIDE: i64 = 32;
 
 impl Layout {
@@ -33,7 +35,7 @@ impl Layout {
         match self {
             Layout::Warps { lanes } => SHARED_BLOCK / lanes,
             Layout::Block { .. } => 1,
-            Layout::Across { .. } => SIDE_BY_SIDE,
+            Layout::Across { wide, .. } => SIDE_BY_SIDE * wide,
         }
     }
 
@@ -42,7 +44,7 @@ impl Layout {
         match self {
             Layout::Warps { .. } => [SHARED_BLOCK as u32, 1, 1],
             Layout::Block { threads } => [*threads as u32, 1, 1],
-            Layout::Across { parts } => [SIDE_BY_SIDE as u32, *parts as u32, 1],
+            Layout::Across { parts, .. } => [SIDE_BY_SIDE as u32, *parts as u32, 1],
         }
     }
 
@@ -68,7 +70,7 @@ impl Layout {
             Layout::Warps { lanes: 1 } => "is_row",
             Layout::Warps { .. } => "lane == 0 && is_row",
             Layout::Block { .. } => "lane == 0",
-            Layout::Across { parts: 1 } => "is_row",
+            Layout::Across { parts: 1, .. } => "is_row",
             Layout::Across { .. } => "part == 0 && is_row",
         }
     }
@@ -91,16 +93,18 @@ impl Layout {
                 printer.kernel.line(&format!("const {index} row = blockIdx.x;"));
                 return printer.row_axes("row");
             }
-            Layout::Across { .. } => {
+            Layout::Across { wide, .. } => {
                 printer.kernel.line("const int part = threadIdx.y;");
-                format!("({index})blockIdx.x * {SIDE_BY_SIDE} + threadIdx.x")
+                let own = format!("({index})blockIdx.x * {SIDE_BY_SIDE} + threadIdx.x");
+                if *wide > 1 { format!("({own}) * {wide}") } else { own }
             }
         };
         let count = printer.kernel.operand(rows, RELATION + 1)?;
         printer.kernel.line(&format!("const {index} at = {at};"));
         // Threads of no row go along with the last one, so that none is missing where they meet.
         printer.kernel.line(&format!("const bool is_row = at < {count};"));
-        printer.kernel.line(&format!("const {index} row = is_row ? at : {count} - 1;"));
+        let last = if let Layout::Across { wide, .. } = self { *wide } else { 1 };
+        printer.kernel.line(&format!("const {index} row = is_row ? at : {count} - {last};"));
         printer.row_axes("row")
     }
 
@@ -112,7 +116,7 @@ impl Layout {
                 printer.join_lanes(stage, 32)?;
                 printer.join_groups(stage, ("lane / 32", threads / 32), ("lane % 32 == 0", 1))
             }
-            Layout::Across { parts } => printer.join_groups(stage, ("part", *parts), ("threadIdx.x", SIDE_BY_SIDE)),
+            Layout::Across { parts, .. } => printer.join_groups(stage, ("part", *parts), ("threadIdx.x", SIDE_BY_SIDE)),
         }
     }
 }
@@ -138,11 +142,7 @@ impl KernelBody for RowsKernel {
     }
 
     fn shape(&self) -> LaunchShape {
-        let blocks = self.layout.blocks(self.stages.row_count());
-        let blocks = match &self.condition {
-            Some(condition) => Expr::select(condition.clone(), blocks, Expr::int(0)),
-            None => blocks,
-        };
+        let blocks = when(&self.condition, self.layout.blocks(self.stages.row_count()));
         LaunchShape { grid: [blocks, Expr::int(1), Expr::int(1)], block: self.layout.block(), shared_bytes: 0 }
     }
 

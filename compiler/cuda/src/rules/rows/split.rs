@@ -4,6 +4,7 @@
 use super::super::stages::gather::{Form, gather};
 use super::super::stages::lanes::{Held, Lanes};
 use super::super::stages::print::Printer;
+use super::super::stages::vectors::{Way, when};
 use super::super::stages::{Item, Kind, MANY_BLOCKS, Stages};
 use super::layout::{Layout, WORDS};
 use super::{Declined, KernelBody, Rule, Schedule, Task, across, check, is_one_reduction, reductions, stands_apart};
@@ -11,6 +12,7 @@ use crate::printer::Kernel;
 use crate::rules::Scratch;
 use crate::source::LaunchShape;
 use rx_base::DType;
+use rx_schedule::Multiples;
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
 use std::rc::Rc;
 
@@ -39,21 +41,22 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let held = Held::of(&stages, &items);
     let is_apart = stands_apart(&stages);
     let rows = stages.row_count().as_int().ok_or_else(|| Declined::because("the number of rows is not known"))?;
-    let (layout, mut lanes, least) = match is_apart {
+    let (layout, ways, least) = match is_apart {
         true => {
-            let (_, lanes) = across(&stages, &held);
+            let plain = Way { multiples: Multiples::of(1), condition: None };
+            // Rows are so few that there are blocks of their parts, too: as many parts as there are fewer blocks.
+            let way = stages.rows.last().and_then(|last| stages.ways_along(last, false).pop()).unwrap_or(plain);
+            let (_, lanes) = across(&stages, &held, &way);
             let parts = 8;
-            (Layout::Across { parts }, Lanes { threads: parts, ..lanes }, LEAST_PART / 32)
+            let layout = Layout::Across { parts, wide: way.width() };
+            (layout, vec![(Lanes { threads: parts, ..lanes }, None)], LEAST_PART / 32)
         }
         false => {
-            let width = stages.vector_width(false);
-            let lanes =
-                Lanes { lane: "lane", threads: 256, width, chunks: 0, has_rest: true, is_exact: false, split: None };
-            (Layout::Block { threads: 256 }, lanes, LEAST_PART)
+            let ways = stages.ways(stages.rows.is_empty());
+            let lanes = ways.iter().map(|way| (Lanes::together(&stages, way, 256), way.condition.clone()));
+            (Layout::Block { threads: 256 }, lanes.collect(), LEAST_PART)
         }
     };
-    lanes.split = Some(("(int)blockIdx.y".to_owned(), "(int)gridDim.y".to_owned()));
-    lanes.chunks = 0;
     let blocks = layout.blocks(Expr::int(rows)).as_int().unwrap_or(rows);
     if blocks >= ENOUGH_BLOCKS {
         return Err(Declined::because("there are rows enough for blocks of their own"));
@@ -77,16 +80,22 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         Scratch { name: "parts", bytes: parts.clone() * Expr::int(rows.max(1)) * Expr::int(bytes) }
     });
     let scratch: Vec<Scratch> = scratch.collect();
-    let shared = |step| SplitKernel {
-        stages: Rc::clone(&stages),
-        first: first.clone(),
-        layout: layout.clone(),
-        lanes: lanes.clone(),
-        parts: parts.clone(),
-        rows,
-        step,
+    let split = Some(("(int)blockIdx.y".to_owned(), "(int)gridDim.y".to_owned()));
+    let kernel = |lanes: Lanes, condition, step| -> Box<dyn KernelBody> {
+        Box::new(SplitKernel {
+            stages: Rc::clone(&stages),
+            first: first.clone(),
+            layout: layout.clone(),
+            lanes: Lanes { split: split.clone(), chunks: 0, has_rest: true, is_exact: false, ..lanes },
+            parts: parts.clone(),
+            rows,
+            condition,
+            step,
+        })
     };
-    let kernels: Vec<Box<dyn KernelBody>> = vec![Box::new(shared(Step::Parts)), Box::new(shared(Step::Join))];
+    let join = kernel(Lanes::single(Multiples::of(1)), None, Step::Join);
+    let parts_of = ways.into_iter().map(|(lanes, condition)| kernel(lanes, condition, Step::Parts));
+    let kernels: Vec<Box<dyn KernelBody>> = parts_of.chain([join]).collect();
     Ok(Schedule { taken, kernels, scratch, note })
 }
 
@@ -130,6 +139,8 @@ struct SplitKernel {
     lanes: Lanes,
     parts: Expr,
     rows: i64,
+    /// Where it does not hold, another kernel does it.
+    condition: Option<Expr>,
     step: Step,
 }
 
@@ -152,7 +163,7 @@ impl KernelBody for SplitKernel {
         let rows = Expr::int(self.rows);
         match self.step {
             Step::Parts => LaunchShape {
-                grid: [self.layout.blocks(rows), self.parts.clone(), Expr::int(1)],
+                grid: [when(&self.condition, self.layout.blocks(rows)), self.parts.clone(), Expr::int(1)],
                 block: self.layout.block(),
                 shared_bytes: 0,
             },
@@ -200,8 +211,12 @@ impl KernelBody for SplitKernel {
             printer.columns_loop(&self.first)?;
             for (stage, parts) in reductions(&self.stages, &self.first).zip(&scratch) {
                 layout.join(&mut printer, stage)?;
-                let own = printer.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
-                printer.kernel.line(&format!("if ({leader}) {parts}[{}] = {own};", place("blockIdx.y")));
+                printer.each_row(|printer| {
+                    let own = printer.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
+                    let row = if printer.side() > 1 { " + v" } else { "" };
+                    printer.kernel.line(&format!("if ({leader}) {parts}[{}{row}] = {own};", place("blockIdx.y")));
+                    Ok(())
+                })?;
             }
             return Ok(());
         }

@@ -3,6 +3,7 @@
 use super::super::stages::lanes::{Held, Lanes};
 use super::super::stages::print::Printer;
 use super::super::stages::print::scan::{Scan, Scanners};
+use super::super::stages::vectors::when;
 use super::super::stages::{Item, Stages};
 use crate::printer::Kernel;
 use crate::printer::expr::RELATION;
@@ -200,10 +201,7 @@ impl KernelBody for ScanKernel {
             1 => rows,
             side => (rows + Expr::int(side - 1)).floor_div(Expr::int(side)),
         };
-        let blocks = match &self.condition {
-            Some(condition) => Expr::select(condition.clone(), blocks, Expr::int(0)),
-            None => blocks,
-        };
+        let blocks = when(&self.condition, blocks);
         let parts = match &self.step {
             Step::Whole => Expr::int(1),
             Step::Parts(parts) | Step::Scan(parts) => parts.clone(),
@@ -233,7 +231,9 @@ impl KernelBody for ScanKernel {
         };
         let threads = lanes * groups;
         let is_exact = self.is_one_round();
-        let of = Lanes { lane: "lane", threads, width, chunks, has_rest: !is_exact, is_exact, split: None };
+        let multiples = self.scanners.multiples.clone();
+        let of =
+            Lanes { lane: "lane", threads, width, chunks, has_rest: !is_exact, is_exact, ..Lanes::single(multiples) };
         let mut printer = Printer::new(kernel, &self.stages, of, self.layout.guard());
         let parts = match &self.step {
             Step::Whole => None,

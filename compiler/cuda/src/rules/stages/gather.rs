@@ -452,8 +452,8 @@ impl<'f> Builder<'f> {
         let fits = |count: Option<i64>| count.is_some_and(|count| count <= i64::from(i32::MAX) / 2);
         let is_small = fits(all) && buffers.iter().all(|id| fits(counts(*id)));
         let statements = task.statements.iter().take(taken).map(|one| one.stmt.clone()).collect();
-        let Builder { func, stages, reads, .. } = self;
-        Ok(Stages { func, rows, columns, stages, reads, statements, kept, is_small })
+        let Builder { func, scope, stages, reads, .. } = self;
+        Ok(Stages { func, rows, columns, stages, reads, statements, kept, scope, is_small })
     }
 
     fn axes(&mut self, from: usize, to: usize) -> Vec<(VarId, Dim)> {

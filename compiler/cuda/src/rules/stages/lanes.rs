@@ -1,6 +1,8 @@
 //! How the elements of a row are shared among its threads, and what they keep of it.
 
+use super::vectors::Way;
 use super::{Item, Kind, Stages};
+use rx_schedule::Multiples;
 use rx_tir::VarId;
 
 /// How the elements of a row are shared among threads.
@@ -12,14 +14,44 @@ pub(in crate::rules) struct Lanes {
     pub(in crate::rules) threads: i64,
     /// Elements that a thread has side by side.
     pub(in crate::rules) width: i64,
+    /// Whether these are of as many rows, the last axis of which they follow; else they are of one.
+    pub(in crate::rules) is_of_rows: bool,
+    /// What is known of multiples of so many.
+    pub(in crate::rules) multiples: Multiples,
     /// Groups of them whose values stay in registers.
     pub(in crate::rules) chunks: i64,
     /// Whether there may be more.
     pub(in crate::rules) has_rest: bool,
+    /// Whether the row's end may cut a group: what is behind the last whole one is done one by one.
+    pub(in crate::rules) has_tail: bool,
     /// Whether the chunks are all of the row, and no thread has fewer.
     pub(in crate::rules) is_exact: bool,
     /// Where a row is split among blocks: the block's number and how many there are.
     pub(in crate::rules) split: Option<(String, String)>,
+}
+
+impl Lanes {
+    /// Those of so many threads for a row, which they go along together.
+    pub(in crate::rules) fn together(stages: &Stages, way: &Way, threads: i64) -> Lanes {
+        let has_tail = way.width() > 1 && stages.rows.is_empty() && !way.multiples.has(&stages.row_dim());
+        Lanes { lane: "lane", threads, has_tail, ..Lanes::single(way.multiples.clone()) }
+    }
+
+    /// Those of one thread for each group of elements, which has nothing to do with any other.
+    pub(in crate::rules) fn single(multiples: Multiples) -> Lanes {
+        Lanes {
+            lane: "0",
+            threads: 1,
+            width: multiples.number(),
+            is_of_rows: false,
+            multiples,
+            chunks: 0,
+            has_rest: true,
+            has_tail: false,
+            is_exact: false,
+            split: None,
+        }
+    }
 }
 
 /// What a kernel's loops keep in registers from one to another.

@@ -5,9 +5,11 @@
 //! computed again.
 
 mod join;
+mod names;
 pub(in crate::rules) mod scan;
 
 pub(in crate::rules) use join::begin;
+use names::Use;
 
 use super::lanes::{Held, Lanes};
 use super::{Kind, Read, Stage, Stages, Target};
@@ -15,7 +17,6 @@ use crate::printer::expr::{Bound, PRODUCT, RELATION, SUM};
 use crate::printer::{Kernel, types};
 use rustc_hash::FxHashMap;
 use rx_base::DType;
-use rx_schedule::Element;
 use rx_tir::{BinaryOp, BufferId, Expr, VarId};
 
 /// Prints stages.
@@ -36,17 +37,6 @@ pub(in crate::rules) struct Printer<'k, 'm, 's> {
     filled: Vec<usize>,
     /// Elements that lie elsewhere: what is read for a read, by number, in its storage type.
     preset: FxHashMap<usize, String>,
-}
-
-/// What a variable's text is for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
-    /// The place of the first element of a vector.
-    Place,
-    /// The place of an element of a vector.
-    PlaceInVector,
-    /// The value of a loop's variable at an element; `bool`: of a vector.
-    Value(bool),
 }
 
 impl<'k, 'm, 's> Printer<'k, 'm, 's> {
@@ -84,68 +74,6 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         self.index
     }
 
-    /// Names the axes of the row whose number `row` is the name of.
-    pub(in crate::rules) fn row_axes(&mut self, row: &str) -> Result<(), String> {
-        let axes: Vec<_> = self.stages.rows.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
-        self.rows = self.axes(&axes, row)?;
-        self.name(Use::Place)
-    }
-
-    /// Names axes by a number that counts them all.
-    fn axes(&mut self, axes: &[(VarId, Expr)], number: &str) -> Result<Vec<(VarId, String)>, String> {
-        if let [(var, _)] = axes {
-            return Ok(vec![(*var, number.to_owned())]);
-        }
-        let mut names = Vec::with_capacity(axes.len());
-        for (at, (var, extent)) in axes.iter().enumerate() {
-            let below = axes[at + 1..].iter().fold(Expr::int(1), |all, (_, extent)| all * extent.clone());
-            let mut value = number.to_owned();
-            if below.as_int() != Some(1) {
-                value = format!("{value} / {}", self.kernel.operand(&below, PRODUCT + 1)?);
-            }
-            if at > 0 {
-                value = format!("{value} % {}", self.kernel.operand(extent, PRODUCT + 1)?);
-            }
-            let wanted = self.stages.func.var(*var).name;
-            let name = self.kernel.fresh_name(&wanted);
-            self.kernel.line(&format!("const {} {name} = {value};", self.index));
-            names.push((*var, name));
-        }
-        Ok(names)
-    }
-
-    /// Names the variables of the axes for a use.
-    fn name(&mut self, what: Use) -> Result<(), String> {
-        let last = self.columns.len().saturating_sub(1);
-        let rows = self.rows.iter().map(|one| (one, false));
-        let columns = self.columns.iter().enumerate().map(|(at, one)| (one, at == last));
-        let mut texts = Vec::new();
-        for ((var, name), is_last) in rows.chain(columns) {
-            let ctype = self.kernel.ctype(self.stages.func.var(*var).dtype)?;
-            let wide = if self.index == ctype { name.clone() } else { format!("({ctype}){name}") };
-            let text = match (what, is_last) {
-                (Use::PlaceInVector, true) => format!("({name} + v)"),
-                (Use::Value(true), true) => format!("({wide} + v)"),
-                (Use::Value(_), _) if wide != *name => format!("({wide})"),
-                _ => name.clone(),
-            };
-            texts.push((*var, text));
-        }
-        for (var, text) in texts {
-            self.kernel.name_var(var, &text, true);
-        }
-        Ok(())
-    }
-
-    /// Names the variables of the axes for the place of an element. An index that is computed of data is of its own dtype.
-    fn name_place(&mut self, element: &Element, in_vector: bool) -> Result<(), String> {
-        self.name(match (element.is_sum(), in_vector) {
-            (true, false) => Use::Place,
-            (true, true) => Use::PlaceInVector,
-            (false, in_vector) => Use::Value(in_vector),
-        })
-    }
-
     /// Reads what is the same for all elements of the row. `is_empty`: the row may have none, so that there is nothing to
     /// read.
     pub(in crate::rules) fn row_reads(&mut self) -> Result<(), String> {
@@ -154,16 +82,21 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         for read in self.stages.reads.iter().filter(|read| !read.is_of_columns) {
             let of_row = |stage: &Stage| matches!(stage.kind, Kind::Row) && stage.value.uses(read.var);
             let ctype = self.kernel.ctype(read.dtype)?;
-            self.name_place(&read.element, false)?;
-            let mut value = self.element(read, "")?;
-            if is_empty && !self.stages.stages.iter().any(of_row) {
-                self.name(Use::Value(false))?;
-                let condition = self.kernel.operand(&length, RELATION + 1)?;
-                value = format!("{condition} > 0 ? {value} : ({ctype})0");
-            }
             let wanted = format!("{}_value", self.stages.func.var(read.var).name);
-            let name = self.kernel.fresh_name(&wanted);
-            self.kernel.line(&format!("const {ctype} {name} = {value};"));
+            let name = self.of_row(ctype, &wanted);
+            let is_guarded = is_empty && !self.stages.stages.iter().any(of_row);
+            self.each_row(|this| {
+                this.name_place(&read.element, this.side() > 1)?;
+                let mut value = this.element(read, "")?;
+                if is_guarded {
+                    this.name_row_value()?;
+                    let condition = this.kernel.operand(&length, RELATION + 1)?;
+                    value = format!("{condition} > 0 ? {value} : ({ctype})0");
+                }
+                let given = this.given(&format!("const {ctype}"), &name);
+                this.kernel.line(&format!("{given} = {value};"));
+                Ok(())
+            })?;
             self.kernel.name_value(read.var, &name);
         }
         Ok(())
@@ -197,11 +130,17 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         for at in stages {
             self.begin(&self.stages.stages[*at])?;
         }
-        let Lanes { lane, threads, width, chunks, has_rest, is_exact, split } = self.lanes.clone();
+        let Lanes { lane, threads, width, chunks, has_rest, has_tail, is_exact, split, .. } = self.lanes.clone();
         self.name(Use::Value(false))?;
         let length = self.kernel.operand(&self.stages.row_length(), RELATION + 1)?;
-        let (index, times) = (self.index, if width > 1 { format!(" * {width}") } else { String::new() });
-        let scaled = |sum: String| if width > 1 { format!("({sum}){times}") } else { sum };
+        // Elements of a row that are side by side.
+        let own = if self.lanes.is_of_rows { 1 } else { width };
+        let (index, times) = (self.index, if own > 1 { format!(" * {own}") } else { String::new() });
+        let scaled = |sum: String| if own > 1 { format!("({sum}){times}") } else { sum };
+        let is_whole = |k: &str| match has_tail {
+            true => format!("{k} + {width} <= {length}"),
+            false => format!("{k} < {length}"),
+        };
         if chunks > 0 {
             let k = self.kernel.fresh_name("k");
             let first = match chunks {
@@ -214,7 +153,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
             }
             self.kernel.line(&format!("const {index} {k} = {first};"));
             if !is_exact {
-                self.kernel.open(&format!("if ({k} < {length}) {{"));
+                self.kernel.open(&format!("if ({}) {{", is_whole(&k)));
             }
             self.body(stages, &k, Some(if chunks > 1 { "chunk" } else { "0" }), width)?;
             if !is_exact {
@@ -232,17 +171,26 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
                         0 => lane.to_owned(),
                         chunks => format!("{} + {lane}", chunks * threads),
                     }),
-                    (threads * width).to_string(),
+                    (threads * own).to_string(),
                 ),
                 Some((block, blocks)) => {
-                    (scaled(format!("{block} * {threads} + {lane}")), format!("{blocks} * {}", threads * width))
+                    (scaled(format!("{block} * {threads} + {lane}")), format!("{blocks} * {}", threads * own))
                 }
             };
             if chunks == 0 && threads > 1 {
                 self.kernel.line("#pragma unroll 4");
             }
-            self.kernel.open(&format!("for ({index} {k} = {first}; {k} < {length}; {k} += {step}) {{"));
+            self.kernel.open(&format!("for ({index} {k} = {first}; {}; {k} += {step}) {{", is_whole(&k)));
             self.body(stages, &k, None, width)?;
+            self.kernel.close();
+        }
+        if has_tail {
+            self.kernel.line("// What is behind the last whole group, one by one.");
+            let k = self.kernel.fresh_name("k");
+            let first = format!("{length} / {width} * {width} + {lane}");
+            let guard = split.as_ref().map_or(String::new(), |(block, _)| format!("{block} == 0 && "));
+            self.kernel.open(&format!("for ({index} {k} = {first}; {guard}{k} < {length}; {k} += {threads}) {{"));
+            self.body(stages, &k, None, 1)?;
             self.kernel.close();
         }
         if chunks > 0 {
@@ -268,6 +216,18 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         let axes: Vec<_> = self.stages.columns.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
         self.columns = self.axes(&axes, k)?;
         self.body_here(stages, chunk, width)
+    }
+
+    /// Fills the arrays of what the stages read of the `width` elements from the one that `k` names.
+    pub(in crate::rules) fn bring(&mut self, stages: &[usize], k: &str, chunk: &str, width: i64) -> Result<(), String> {
+        let axes: Vec<_> = self.stages.columns.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
+        self.columns = self.axes(&axes, k)?;
+        for at in 0..self.stages.reads.len() {
+            if self.read_arrays.contains_key(&at) && stages.iter().any(|stage| self.uses_read(*stage, at)) {
+                self.read(at, Some(chunk), width)?;
+            }
+        }
+        self.name(Use::Place)
     }
 
     /// Axes of the columns that are named by other numbers than one that counts them all.
@@ -312,13 +272,15 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
             }
         }
         let mut parts: FxHashMap<usize, String> = FxHashMap::default();
-        let Some(last) = self.stages.columns.last().map(|axis| axis.var) else {
-            return Err("a row without columns".to_owned());
-        };
+        let last = self.along().ok_or("a row without columns")?;
         for at in stages {
             let stage = &self.stages.stages[*at];
             let Target { element, dtype, is_stored, .. } = &stage.target;
-            if is_vector && *is_stored && matches!(stage.kind, Kind::Element) && element.is_vector(last, width) {
+            if is_vector
+                && *is_stored
+                && matches!(stage.kind, Kind::Element)
+                && element.is_vector(last, &self.lanes.multiples)
+            {
                 let vector = self.vector_type(*dtype, width)?;
                 let name = self.kernel.fresh_name(&format!("{}_part", self.stages.func.var(stage.var).name));
                 self.kernel.line(&format!("{vector} {name};"));
@@ -398,14 +360,14 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
             return Ok(value);
         }
         let vector = self.vector_type(read.dtype, width)?;
-        let last = stages.columns.last().map(|axis| axis.var);
+        let last = self.along();
         let declared = if array.is_some() { String::new() } else { format!("{vector} ") };
         if width == 1 {
             self.name_place(&read.element, false)?;
             let place = self.place(read)?;
             let constant = if array.is_some() { "" } else { "const " };
             self.kernel.line(&format!("{constant}{declared}{name} = {place};"));
-        } else if last.is_some_and(|last| read.element.is_vector(last, width)) {
+        } else if last.is_some_and(|last| read.element.is_vector(last, &self.lanes.multiples)) {
             self.name_place(&read.element, false)?;
             let place = self.pointer(read.element.buffer, &read.index)?;
             let constant = if array.is_some() { "" } else { "const " };

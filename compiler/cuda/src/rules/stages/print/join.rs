@@ -1,6 +1,6 @@
 //! Reductions as text: what a thread's part begins with, how parts come together, and values of the row.
 
-use super::{Printer, Use};
+use super::Printer;
 use crate::printer::types;
 use crate::rules::stages::gather::identity;
 use crate::rules::stages::{Kind, Stage};
@@ -13,10 +13,14 @@ impl Printer<'_, '_, '_> {
         let Kind::Reduction { combine, init } = &stage.kind else { return Ok(()) };
         let ctype = self.kernel.ctype(stage.target.dtype)?;
         let begin = begin(*combine, init, stage.target.dtype).ok_or("a reduction in an order of its own")?;
-        self.name(Use::Value(false))?;
-        let begin = self.kernel.assigned(&begin, stage.target.dtype)?;
-        let name = self.kernel.fresh_name(&format!("{}_value", self.stages.func.var(stage.var).name));
-        self.kernel.line(&format!("{ctype} {name} = {begin};"));
+        let name = self.of_row(ctype, &format!("{}_value", self.stages.func.var(stage.var).name));
+        self.each_row(|this| {
+            this.name_row_value()?;
+            let begin = this.kernel.assigned(&begin, stage.target.dtype)?;
+            let given = this.given(ctype, &name);
+            this.kernel.line(&format!("{given} = {begin};"));
+            Ok(())
+        })?;
         self.kernel.name_value(stage.var, &name);
         Ok(())
     }
@@ -73,9 +77,13 @@ impl Printer<'_, '_, '_> {
         let ctype = self.kernel.ctype(stage.target.dtype)?;
         let own = self.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
         let shared = self.kernel.fresh_name(&format!("{}_parts", self.stages.func.var(stage.var).name));
+        let (side, of_side) = if self.side() > 1 { (format!("[{}]", self.side()), "[v]") } else { (String::new(), "") };
         if places > 1 {
-            self.kernel.line(&format!("__shared__ {ctype} {shared}[{count}][{places}];"));
-            self.kernel.line(&format!("{shared}[{group}][{place}] = {own};"));
+            self.kernel.line(&format!("__shared__ {ctype} {shared}[{count}]{side}[{places}];"));
+            self.each_row(|this| {
+                this.kernel.line(&format!("{shared}[{group}]{of_side}[{place}] = {own};"));
+                Ok(())
+            })?;
         } else {
             self.kernel.line(&format!("__shared__ {ctype} {shared}[{count}];"));
             self.kernel.line(&format!("if ({place}) {shared}[{group}] = {own};"));
@@ -83,53 +91,64 @@ impl Printer<'_, '_, '_> {
         self.kernel.line("__syncthreads();");
         let element = |at: &str| match places {
             1 => format!("{shared}[{at}]"),
-            _ => format!("{shared}[{at}][{place}]"),
+            _ => format!("{shared}[{at}]{of_side}[{place}]"),
         };
-        self.kernel.line(&format!("{own} = {};", element("0")));
-        self.kernel.line("#pragma unroll");
-        self.kernel.open(&format!("for (int at = 1; at < {count}; ++at) {{"));
-        self.kernel.name_value(stage.other, &element("at"));
-        self.combine(stage, *combine, &self.stages.func.var_expr(stage.other))?;
-        self.kernel.close();
-        Ok(())
+        self.each_row(|this| {
+            this.kernel.line(&format!("{own} = {};", element("0")));
+            this.kernel.line("#pragma unroll");
+            this.kernel.open(&format!("for (int at = 1; at < {count}; ++at) {{"));
+            this.kernel.name_value(stage.other, &element("at"));
+            this.combine(stage, *combine, &this.stages.func.var_expr(stage.other))?;
+            this.kernel.close();
+            Ok(())
+        })
     }
 
     /// Brings in the init where the parts began with something else, rounds, and stores where `leader` holds.
     pub(in crate::rules) fn finish(&mut self, stage: &Stage, leader: &str) -> Result<(), String> {
         let Kind::Reduction { combine, init } = &stage.kind else { return Ok(()) };
         let dtype = stage.target.dtype;
-        self.name(Use::Value(false))?;
-        if begin(*combine, init, dtype).as_ref() != Some(init) {
-            self.combine(stage, *combine, init)?;
+        let is_more = begin(*combine, init, dtype).as_ref() != Some(init);
+        if !is_more && types::helper(dtype).is_none() && !stage.target.is_stored {
+            return Ok(());
         }
-        let own = self.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
-        if types::helper(dtype).is_some() {
-            self.kernel.need_storage(dtype);
-            self.kernel.line(&format!("{own} = {};", types::rounded(dtype, &own)));
-        }
-        self.store_of_row(stage, leader)
+        self.each_row(|this| {
+            this.name_row_value()?;
+            if is_more {
+                this.combine(stage, *combine, init)?;
+            }
+            let own = this.kernel.operand(&this.stages.func.var_expr(stage.var), 0)?;
+            if types::helper(dtype).is_some() {
+                this.kernel.need_storage(dtype);
+                this.kernel.line(&format!("{own} = {};", types::rounded(dtype, &own)));
+            }
+            this.store_of_row(stage, leader)
+        })
     }
 
     /// A value of the row from others.
     pub(in crate::rules) fn row_stage(&mut self, at: usize, leader: &str) -> Result<(), String> {
         let stage = &self.stages.stages[at];
         let ctype = self.kernel.ctype(stage.target.dtype)?;
-        self.name(Use::Value(false))?;
-        let value = self.kernel.assigned(&stage.value, stage.target.dtype)?;
-        let name = self.kernel.fresh_name(&format!("{}_value", self.stages.func.var(stage.var).name));
-        self.kernel.line(&format!("const {ctype} {name} = {value};"));
-        self.kernel.name_value(stage.var, &name);
-        self.store_of_row(stage, leader)
+        let name = self.of_row(ctype, &format!("{}_value", self.stages.func.var(stage.var).name));
+        self.each_row(|this| {
+            this.name_row_value()?;
+            let value = this.kernel.assigned(&stage.value, stage.target.dtype)?;
+            let given = this.given(&format!("const {ctype}"), &name);
+            this.kernel.line(&format!("{given} = {value};"));
+            this.kernel.name_value(stage.var, &name);
+            this.store_of_row(stage, leader)
+        })
     }
 
     fn store_of_row(&mut self, stage: &Stage, leader: &str) -> Result<(), String> {
         if !stage.target.is_stored {
             return Ok(());
         }
-        self.name(Use::Value(false))?;
+        self.name_row_value()?;
         let value = self.kernel.stored(&self.stages.func.var_expr(stage.var), stage.target.dtype)?;
         self.kernel.need_storage(stage.target.dtype);
-        self.name(Use::Place)?;
+        self.name_row_place()?;
         let place = self.target(stage)?;
         self.kernel.line(&format!("if ({leader}) {place} = {value};"));
         Ok(())

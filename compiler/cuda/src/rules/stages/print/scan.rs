@@ -8,6 +8,7 @@ use super::{Printer, Use};
 use crate::printer::types;
 use crate::rules::stages::gather::neutral;
 use crate::rules::stages::{Kind, Stage};
+use rx_schedule::Multiples;
 use rx_tir::{BinaryOp, Expr};
 
 /// Which threads scan a row together.
@@ -21,6 +22,8 @@ pub(in crate::rules) struct Scanners {
     pub(in crate::rules) chunks: i64,
     /// Elements of a thread in a chunk.
     pub(in crate::rules) width: i64,
+    /// What is known of multiples of so many.
+    pub(in crate::rules) multiples: Multiples,
     /// Rows side by side in the block that go through shared memory, and the name of the own one's number.
     pub(in crate::rules) side: Option<(i64, &'static str)>,
 }

@@ -1,0 +1,136 @@
+//! What variables are called in the text: axes of rows and columns, and values of the rows that a thread has side by side.
+
+use super::Printer;
+use crate::printer::expr::PRODUCT;
+use rx_schedule::Element;
+use rx_tir::{Expr, VarId};
+
+/// What a variable's text is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// The place of the first element of a vector.
+    Place,
+    /// The place of an element of a vector.
+    PlaceInVector,
+    /// The value of a loop's variable at an element; `bool`: of a vector.
+    Value(bool),
+}
+
+impl Printer<'_, '_, '_> {
+    /// Names the axes of the row whose number `row` is the name of.
+    pub(in crate::rules) fn row_axes(&mut self, row: &str) -> Result<(), String> {
+        let axes: Vec<_> = self.stages.rows.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
+        self.rows = self.axes(&axes, row)?;
+        self.name(Use::Place)
+    }
+
+    /// Names axes by a number that counts them all.
+    pub(super) fn axes(&mut self, axes: &[(VarId, Expr)], number: &str) -> Result<Vec<(VarId, String)>, String> {
+        if let [(var, _)] = axes {
+            return Ok(vec![(*var, number.to_owned())]);
+        }
+        let mut names = Vec::with_capacity(axes.len());
+        for (at, (var, extent)) in axes.iter().enumerate() {
+            let below = axes[at + 1..].iter().fold(Expr::int(1), |all, (_, extent)| all * extent.clone());
+            let mut value = number.to_owned();
+            if below.as_int() != Some(1) {
+                value = format!("{value} / {}", self.kernel.operand(&below, PRODUCT + 1)?);
+            }
+            if at > 0 {
+                value = format!("{value} % {}", self.kernel.operand(extent, PRODUCT + 1)?);
+            }
+            let wanted = self.stages.func.var(*var).name;
+            let name = self.kernel.fresh_name(&wanted);
+            self.kernel.line(&format!("const {} {name} = {value};", self.index));
+            names.push((*var, name));
+        }
+        Ok(names)
+    }
+
+    /// The axis that elements are side by side along.
+    pub(super) fn along(&self) -> Option<VarId> {
+        match self.lanes.is_of_rows {
+            true => self.stages.rows.last().map(|axis| axis.var),
+            false => self.columns.last().map(|(var, _)| *var),
+        }
+    }
+
+    /// How many rows a thread has side by side.
+    pub(in crate::rules) fn side(&self) -> i64 {
+        if self.lanes.is_of_rows { self.lanes.width } else { 1 }
+    }
+
+    /// What is said of a row's value, for each row that a thread has.
+    pub(in crate::rules) fn each_row(
+        &mut self,
+        mut print: impl FnMut(&mut Self) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let side = self.side();
+        if side < 2 {
+            return print(self);
+        }
+        self.kernel.line("#pragma unroll");
+        self.kernel.open(&format!("for (int v = 0; v < {side}; ++v) {{"));
+        print(self)?;
+        self.kernel.close();
+        Ok(())
+    }
+
+    /// Declares a value of each row that a thread has; gives what it is called inside [`Printer::each_row`].
+    pub(super) fn of_row(&mut self, ctype: &str, wanted: &str) -> String {
+        let name = self.kernel.fresh_name(wanted);
+        match self.side() {
+            1 => name,
+            side => {
+                self.kernel.line(&format!("{ctype} {name}[{side}];"));
+                format!("{name}[v]")
+            }
+        }
+    }
+
+    /// How such a value is given: with its declaration, if that is still to come.
+    pub(super) fn given(&self, ctype: &str, name: &str) -> String {
+        if self.side() > 1 { name.to_owned() } else { format!("{ctype} {name}") }
+    }
+
+    /// A value of the row is one of a vector.
+    pub(super) fn name_row_value(&mut self) -> Result<(), String> {
+        self.name(Use::Value(self.side() > 1))
+    }
+
+    pub(super) fn name_row_place(&mut self) -> Result<(), String> {
+        self.name(if self.side() > 1 { Use::PlaceInVector } else { Use::Place })
+    }
+
+    /// Names the variables of the axes for a use.
+    pub(super) fn name(&mut self, what: Use) -> Result<(), String> {
+        let along = self.along();
+        let rows = self.rows.iter().map(|one| (one, Some(one.0) == along));
+        let columns = self.columns.iter().map(|one| (one, Some(one.0) == along));
+        let mut texts = Vec::new();
+        for ((var, name), is_last) in rows.chain(columns) {
+            let ctype = self.kernel.ctype(self.stages.func.var(*var).dtype)?;
+            let wide = if self.index == ctype { name.clone() } else { format!("({ctype}){name}") };
+            let text = match (what, is_last) {
+                (Use::PlaceInVector, true) => format!("({name} + v)"),
+                (Use::Value(true), true) => format!("({wide} + v)"),
+                (Use::Value(_), _) if wide != *name => format!("({wide})"),
+                _ => name.clone(),
+            };
+            texts.push((*var, text));
+        }
+        for (var, text) in texts {
+            self.kernel.name_var(var, &text, true);
+        }
+        Ok(())
+    }
+
+    /// Names the variables of the axes for the place of an element. An index that is computed of data is of its own dtype.
+    pub(super) fn name_place(&mut self, element: &Element, in_vector: bool) -> Result<(), String> {
+        self.name(match (element.is_sum(), in_vector) {
+            (true, false) => Use::Place,
+            (true, true) => Use::PlaceInVector,
+            (false, in_vector) => Use::Value(in_vector),
+        })
+    }
+}

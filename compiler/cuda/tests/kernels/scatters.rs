@@ -1,0 +1,126 @@
+//! Stores to places that data say: several to one place, in the loops' order.
+
+use crate::case::Case;
+use rx_base::name::name;
+use rx_base::{DType, Dim};
+use rx_cuda::images::resources::of as resources;
+use rx_cuda::nvrtc::{Output, compile};
+use rx_tensor::Scalar;
+use rx_tir::{Expr, IterKind, KernelBuilder, PrimFunc};
+
+const F32: DType = DType::FLOAT32;
+
+/// What becomes of an element and an update.
+#[derive(Clone, Copy, Debug)]
+enum Update {
+    Last,
+    Sum,
+    Largest,
+}
+
+/// `out[numbers[i], j] (=, +=, max=) updates[i, j]`, where `out` has 7 rows.
+fn scattered(count: &Dim, columns: Option<i64>, dtype: DType, update: Update) -> PrimFunc {
+    let mut builder = KernelBuilder::new(name("scattered"));
+    let more: Vec<Dim> = columns.into_iter().map(Dim::from).collect();
+    let shape = |first: Dim| [vec![first], more.clone()].concat();
+    let numbers = builder.param("numbers", std::slice::from_ref(count), DType::INT64);
+    let updates = builder.param("updates", &shape(count.clone()), dtype);
+    let out = builder.param("out", &shape(Dim::from(7)), dtype);
+    let first = (builder.dim(count), IterKind::Ordered);
+    let rest = columns.map(|columns| (Expr::int(columns), IterKind::Spatial));
+    let domain: Vec<(Expr, IterKind)> = [first].into_iter().chain(rest).collect();
+    builder.block("scattered", &domain, |builder, at| {
+        let mut place = vec![builder.load(numbers, &at[..1])];
+        place.extend_from_slice(&at[1..]);
+        let (old, new) = (builder.load(out, &place), builder.load(updates, at));
+        let value = match update {
+            Update::Last => new,
+            Update::Sum => old + new,
+            Update::Largest => old.max(new),
+        };
+        (None, builder.store(out, place, value))
+    });
+    rx_schedule::guards(&builder.finish()).0
+}
+
+/// A case with numbers from 0 to 6, most of them several times.
+fn case(count: i64, columns: Option<i64>, dtype: DType, update: Update, is_known: bool) -> Case {
+    let dim = if is_known { Dim::from(count) } else { Dim::symbol(name("n")) };
+    let shape = |first: i64| [vec![first], columns.into_iter().collect()].concat();
+    let said =
+        format!("{update:?} of {count} {dtype}, columns {columns:?}, {}", if is_known { "known" } else { "called" });
+    let func = scattered(&dim, columns, dtype, update);
+    let mut case = Case::new(&said, func, &[&[count], &shape(count), &shape(7)]);
+    for at in 0..case.arguments[0].len() {
+        case.arguments[0].set(at, Scalar::Int((at as i64 * 5 + at as i64 / 3) % 7));
+    }
+    case
+}
+
+fn cases() -> Vec<Case> {
+    let mut all = Vec::new();
+    for update in [Update::Last, Update::Sum, Update::Largest] {
+        for dtype in [F32, DType::FLOAT16, DType::INT64] {
+            all.push(case(100, None, dtype, update, true));
+        }
+        for count in [0, 1, 33, 100] {
+            all.push(case(count, None, F32, update, false));
+            all.push(case(count, Some(40), F32, update, false));
+        }
+        all.push(case(50, Some(33), F32, update, true));
+    }
+    all
+}
+
+#[test]
+fn each_is_taken_by_the_rule() {
+    for case in cases() {
+        let source = crate::source(std::slice::from_ref(&case));
+        let taken: Vec<&str> = source.choices.iter().map(|choice| choice.rule).collect();
+        assert_eq!(taken, ["scatter"], "{}: {:?}", case.name, source.choices);
+    }
+}
+
+#[test]
+fn each_place_gets_its_updates_in_order() {
+    // Sums are compared to the bit: they are made in the loops' order.
+    crate::simulated::agree(&cases());
+}
+
+#[test]
+fn a_place_out_of_range_is_said() {
+    let mut case = case(40, None, F32, Update::Sum, true);
+    case.arguments[0].set(17, Scalar::Int(7));
+    crate::simulated::agree(&[case]);
+}
+
+#[test]
+fn each_compiles_and_keeps_its_values_in_registers() {
+    if !crate::nvrtc::is_found() {
+        return;
+    }
+    let source = crate::source(&cases());
+    for arch in [80, 90] {
+        let cubin = compile(&source.text, arch, Output::Cubin).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
+        let found = resources(&cubin);
+        assert!(found.values().all(|kernel| kernel.local_bytes == 0), "{found:?}");
+    }
+}
+
+#[test]
+fn what_reads_elsewhere_and_what_goes_to_one_place_is_declined() {
+    // Each element of the one before it that data say.
+    let mut builder = KernelBuilder::new(name("chained"));
+    let numbers = builder.param("numbers", &[Dim::from(64)], DType::INT64);
+    let out = builder.param("out", &[Dim::from(64)], F32);
+    builder.block("chained", &[(Expr::int(64), IterKind::Ordered)], |builder, at| {
+        let number = builder.load(numbers, at);
+        let value = builder.load(out, at) + builder.load(out, std::slice::from_ref(&number));
+        (None, builder.store(out, vec![number], value))
+    });
+    let case = Case::new("chained", rx_schedule::guards(&builder.finish()).0, &[&[64], &[64]]);
+    let source = crate::source(&[case]);
+    let reasons = &source.choices[0].declined;
+    assert_eq!(source.choices[0].rule, "fallback");
+    assert!(reasons.contains(&("scatter", "it reads other elements than the one it stores".to_owned())), "{reasons:?}");
+}

@@ -1,0 +1,124 @@
+//! What is a multiple of a number: for any values of its symbols, or where some integers are asked for at run time.
+
+use rx_base::Dim;
+use rx_base::symbolic::Atom;
+
+/// Multiples of a number, and integers that are taken for such.
+#[derive(Clone, Debug)]
+pub struct Multiples {
+    of: i64,
+    given: Vec<(Dim, Rest)>,
+}
+
+/// What an integer is, but for a multiple: terms and a constant.
+#[derive(Clone, Debug, PartialEq)]
+struct Rest {
+    terms: Vec<(Vec<(Atom, u32)>, i64)>,
+    constant: i64,
+}
+
+impl Multiples {
+    /// Multiples of a positive number, for any values of symbols.
+    pub fn of(number: i64) -> Multiples {
+        Multiples { of: number.max(1), given: Vec::new() }
+    }
+
+    /// The number.
+    pub fn number(&self) -> i64 {
+        self.of
+    }
+
+    /// Integers that must be multiples where what [`Multiples::has`] says is relied on.
+    pub fn given(&self) -> impl Iterator<Item = &Dim> {
+        self.given.iter().map(|(dim, _)| dim)
+    }
+
+    /// Whether the integer is one.
+    pub fn has(&self, dim: &Dim) -> bool {
+        let rest = self.rest(dim);
+        !dim.is_error() && rest.constant == 0 && rest.terms.is_empty()
+    }
+
+    /// Takes the integer for one. False, and nothing is taken, where it is none if the others are.
+    pub fn assume(&mut self, dim: &Dim) -> bool {
+        let rest = self.rest(dim);
+        if dim.is_error() || rest.terms.is_empty() {
+            return !dim.is_error() && rest.constant == 0;
+        }
+        self.given.push((dim.clone(), rest));
+        true
+    }
+
+    fn rest(&self, dim: &Dim) -> Rest {
+        let is_left = |(product, coefficient): &&(Vec<(Atom, u32)>, i64)| {
+            coefficient % self.of != 0 && !self.given.iter().any(|(_, given)| given.divides(product, *coefficient))
+        };
+        let of = |coefficient: i64| coefficient.rem_euclid(self.of);
+        let terms = dim.terms().iter().filter(is_left).map(|(product, factor)| (product.clone(), of(*factor)));
+        let rest = Rest { terms: terms.collect(), constant: of(dim.constant_part()) };
+        match self.given.iter().any(|(_, given)| *given == rest) {
+            true => Rest { terms: Vec::new(), constant: 0 },
+            false => rest,
+        }
+    }
+}
+
+impl Rest {
+    /// Whether it is one term that divides another.
+    fn divides(&self, product: &[(Atom, u32)], coefficient: i64) -> bool {
+        let [(own, factor)] = &self.terms[..] else { return false };
+        let has = |(atom, exponent): &(Atom, u32)| product.iter().any(|(one, often)| one == atom && often >= exponent);
+        self.constant == 0 && coefficient % factor == 0 && own.iter().all(has)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Multiples;
+    use rx_base::Dim;
+    use rx_base::name::name;
+
+    fn symbol(text: &str) -> Dim {
+        Dim::symbol(name(text))
+    }
+
+    #[test]
+    fn what_is_a_multiple_for_any_values_needs_nothing_given() {
+        let (n, m) = (symbol("n"), symbol("m"));
+        let eights = Multiples::of(8);
+        assert!(eights.has(&Dim::constant(64)) && !eights.has(&Dim::constant(12)));
+        assert!(eights.has(&(&(&n * &Dim::constant(8)) + &Dim::constant(16))));
+        assert!(eights.has(&(&n.floor_div(&Dim::constant(8)) * &Dim::constant(8))));
+        assert!(!eights.has(&(&n * &m)) && !eights.has(&Dim::ERROR));
+        assert!(Multiples::of(1).has(&n));
+    }
+
+    #[test]
+    fn what_is_given_makes_its_products_multiples() {
+        let (n, m) = (symbol("n"), symbol("m"));
+        let mut eights = Multiples::of(8);
+        assert!(eights.assume(&n));
+        assert!(eights.has(&n) && eights.has(&(&n * &m)) && eights.has(&(&(&n * &n) + &Dim::constant(8))));
+        assert!(!eights.has(&m) && !eights.has(&(&n + &m)));
+        // One more than a multiple is none.
+        assert!(!eights.assume(&(&n + &Dim::constant(1))));
+        assert_eq!(eights.given().count(), 1);
+    }
+
+    #[test]
+    fn a_factor_that_is_given_counts() {
+        let (n, m) = (symbol("n"), symbol("m"));
+        let mut eights = Multiples::of(8);
+        assert!(eights.assume(&(&n * &Dim::constant(4))));
+        assert!(eights.has(&(&(&n * &m) * &Dim::constant(4))) && !eights.has(&(&n * &Dim::constant(2))));
+    }
+
+    #[test]
+    fn a_sum_that_is_given_is_known_again() {
+        let (n, m) = (symbol("n"), symbol("m"));
+        let mut fours = Multiples::of(4);
+        let sum = &n + &m;
+        assert!(fours.assume(&sum));
+        assert!(fours.has(&(&sum + &Dim::constant(4))) && !fours.has(&n));
+    }
+}
