@@ -16,7 +16,7 @@ pub enum Device {
     /// The CPU, and what the user should know of why it is no other.
     Cpu(Option<String>),
     /// CUDA, simulated.
-    Simulated(Simulated),
+    Simulated(Box<Simulated>),
     /// CUDA.
     Cuda(Box<Cuda>),
 }
@@ -36,7 +36,7 @@ impl Device {
             args::Device::Cpu => Device::Cpu(None),
             args::Device::CudaSim => {
                 let device = Simulated::of(args.target());
-                Device::Simulated(if args.sanitize { device.strict() } else { device })
+                Device::Simulated(Box::new(if args.sanitize { device.strict() } else { device }))
             }
             args::Device::Cuda => with_choices(Cuda::probe().map_err(|error| Failure::usage(error.to_string()))?),
             args::Device::Auto => match found() {
@@ -50,8 +50,8 @@ impl Device {
     pub fn to_print_for(session: &Session, args: &Args, is_cuda: bool) -> Device {
         match session.choices.device {
             args::Device::Interp => Device::Interp,
-            args::Device::Cuda | args::Device::CudaSim => Device::Simulated(Simulated::of(args.target())),
-            _ if is_cuda => Device::Simulated(Simulated::of(args.target())),
+            args::Device::Cuda | args::Device::CudaSim => Device::Simulated(Box::new(Simulated::of(args.target()))),
+            _ if is_cuda => Device::Simulated(Box::new(Simulated::of(args.target()))),
             args::Device::Cpu | args::Device::Auto => Device::Cpu(None),
         }
     }
@@ -61,7 +61,7 @@ impl Device {
         match self {
             Device::Interp => Device::Interp,
             Device::Cpu(_) => Device::Cpu(None),
-            Device::Simulated(device) => Device::Simulated(device.another()),
+            Device::Simulated(device) => Device::Simulated(Box::new(device.another())),
             Device::Cuda(device) => Device::Cuda(Box::new(device.another())),
         }
     }

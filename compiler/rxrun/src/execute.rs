@@ -91,7 +91,7 @@ impl<'a> Job<'a> {
     fn on_device(self, device: Device, task: Task<'_>, report: &mut Report) -> Result<bool, Failure> {
         match device {
             Device::Interp => self.on(rx_runtime::interp::Interpreter::default(), "the interpreter", task, report),
-            Device::Simulated(device) => self.on(device, "simulated CUDA", task, report),
+            Device::Simulated(device) => self.on(*device, "simulated CUDA", task, report),
             Device::Cuda(device) => {
                 let name = device.name().to_owned();
                 self.on(*device, &name, task, report)

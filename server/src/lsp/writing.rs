@@ -44,14 +44,8 @@ pub fn taken(capabilities: &ClientCapabilities) -> Writing {
 /// Says what is offered.
 pub fn offer(capabilities: &mut proto::ServerCapabilities, profile: &Profile) {
     let writing = &profile.writing;
-    let kinds = [
-        "quickfix",
-        actions::RUN,
-        actions::FIX_ALL,
-        actions::ANNOTATE,
-        actions::ANNOTATE_FUNCTION,
-        actions::RAW_ENTRY,
-    ];
+    let kinds =
+        ["quickfix", actions::RUN, actions::FIX_ALL, actions::ANNOTATE, actions::ANNOTATE_FUNCTION, actions::RAW_ENTRY];
     let kinds = kinds.map(|kind| proto::CodeActionKind::from(kind.to_owned())).to_vec();
     capabilities.code_action_provider = Some(match writing.actions {
         true => proto::CodeActionProviderCapability::Options(proto::CodeActionOptions {
