@@ -1,5 +1,6 @@
 //! By NVRTC, for the oldest and the newest architecture that is promised.
 
+use crate::case::Case;
 use rx_cuda::CudaSource;
 use rx_cuda::images::{self, Kept, resources};
 use rx_cuda::nvrtc::{NvrtcError, Output, compile, probe};
@@ -68,6 +69,25 @@ pub fn keeps_in_registers(source: &CudaSource) {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Panics where a kernel of some cases does not compile, or has values in memory of its threads, not in registers; says what each needs.
+pub fn have_no_stack(cases: &[Case]) {
+    if !is_found() {
+        return;
+    }
+    let source = crate::source(cases);
+    for arch in [80, 90] {
+        let cubin = compile(&source.text, arch, Output::Cubin).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
+        let needs: BTreeMap<_, _> = resources::of(&cubin).into_iter().collect();
+        for (function, case) in source.functions.iter().zip(cases) {
+            for kernel in &function.kernels {
+                let found = needs.get(&kernel.name).unwrap_or_else(|| panic!("{}", kernel.name));
+                println!("sm_{arch} {:60} {:28} {found:?}", case.name, kernel.name);
+                assert_eq!(found.local_bytes, 0, "{}: {}", case.name, kernel.name);
+            }
+        }
+    }
 }
 
 #[test]

@@ -3,8 +3,6 @@
 use crate::case::Case;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
-use rx_cuda::images::resources::of as resources;
-use rx_cuda::nvrtc::{Output, compile};
 use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, KernelBuilder, PrimFunc};
 
 const F16: DType = DType::FLOAT16;
@@ -350,27 +348,8 @@ fn each_agrees_with_the_interpreter_in_every_order() {
 
 #[test]
 fn each_compiles_and_keeps_its_values_in_registers() {
-    if !crate::nvrtc::is_found() {
-        return;
-    }
     let cases: Vec<Case> = cases().into_iter().map(|one| one.case).collect();
-    let source = crate::source(&cases);
-    for arch in [80, 90] {
-        let cubin = compile(&source.text, arch, Output::Cubin).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
-        let kernels = resources(&cubin);
-        for (function, case) in source.functions.iter().zip(&cases) {
-            for kernel in &function.kernels {
-                let found = kernels.get(&kernel.name).unwrap_or_else(|| panic!("{}", kernel.name));
-                println!(
-                    "sm_{arch} {:55} {:28} {} threads {found:?}",
-                    case.name,
-                    kernel.name,
-                    kernel.shape.block_threads()
-                );
-                assert_eq!(found.local_bytes, 0, "{}: {}", case.name, kernel.name);
-            }
-        }
-    }
+    crate::nvrtc::have_no_stack(&cases);
 }
 
 #[test]

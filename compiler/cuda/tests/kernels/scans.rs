@@ -4,8 +4,6 @@ use crate::case::Case;
 use crate::script::function;
 use rx_base::DType;
 use rx_base::name::name;
-use rx_cuda::images::resources::of as resources;
-use rx_cuda::nvrtc::{Output, compile};
 use rx_tensor::{Scalar, Tensor};
 use rx_tir::{BinaryOp, Expr, IterKind, KernelBuilder, PrimFunc};
 
@@ -219,22 +217,7 @@ fn what_must_stay_in_order_is_declined() {
 
 #[test]
 fn each_compiles_and_keeps_its_values_in_registers() {
-    if !crate::nvrtc::is_found() {
-        return;
-    }
-    let cases = cases();
-    let source = crate::source(&cases);
-    for arch in [80, 90] {
-        let cubin = compile(&source.text, arch, Output::Cubin).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
-        let kernels = resources(&cubin);
-        for (function, case) in source.functions.iter().zip(&cases) {
-            for kernel in &function.kernels {
-                let found = kernels.get(&kernel.name).unwrap_or_else(|| panic!("{}", kernel.name));
-                println!("sm_{arch} {:60} {:20} {found:?}", case.name, kernel.name);
-                assert_eq!(found.local_bytes, 0, "{}: {}", case.name, kernel.name);
-            }
-        }
-    }
+    crate::nvrtc::have_no_stack(&cases());
 }
 
 #[test]

@@ -3,8 +3,6 @@
 use crate::case::Case;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
-use rx_cuda::images::resources::of as resources;
-use rx_cuda::nvrtc::{Output, compile};
 use rx_tensor::Scalar;
 use rx_tir::{Expr, IterKind, KernelBuilder, PrimFunc};
 
@@ -96,15 +94,7 @@ fn a_place_out_of_range_is_said() {
 
 #[test]
 fn each_compiles_and_keeps_its_values_in_registers() {
-    if !crate::nvrtc::is_found() {
-        return;
-    }
-    let source = crate::source(&cases());
-    for arch in [80, 90] {
-        let cubin = compile(&source.text, arch, Output::Cubin).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
-        let found = resources(&cubin);
-        assert!(found.values().all(|kernel| kernel.local_bytes == 0), "{found:?}");
-    }
+    crate::nvrtc::have_no_stack(&cases());
 }
 
 #[test]
