@@ -106,17 +106,7 @@ impl Lowerer<'_> {
     }
 
     fn reserve(&mut self, function: Name) -> ProcedureId {
-        self.program.procedures.push(Procedure {
-            name: function,
-            params: Vec::new(),
-            num_input: None,
-            once: false,
-            captured: 0,
-            registers: 0,
-            code: Vec::new(),
-            result: Register(0),
-            storages: Vec::new(),
-        });
+        self.program.procedures.push(Procedure { name: function, ..Procedure::empty() });
         ProcedureId(self.program.procedures.len() as u32 - 1)
     }
 
