@@ -63,17 +63,15 @@ struct PlainKernel {
     body: Stmt,
 }
 
-impl PlainKernel {
-    /// How many threads there are.
-    fn count(&self) -> Option<Expr> {
-        let extent = |one: &Loop| one.extent.clone().cast(DType::INT64).max(Expr::int(0));
-        self.threads.iter().map(extent).reduce(|product, extent| product * extent)
-    }
+/// How many threads loops give whose iterations are threads; `None` where there are no loops.
+pub(super) fn thread_count(loops: &[Loop]) -> Option<Expr> {
+    let extent = |one: &Loop| one.extent.clone().cast(DType::INT64).max(Expr::int(0));
+    loops.iter().map(extent).reduce(|product, extent| product * extent)
 }
 
 impl KernelBody for PlainKernel {
     fn shape(&self) -> LaunchShape {
-        self.count().map_or_else(LaunchShape::single, LaunchShape::threads)
+        thread_count(&self.threads).map_or_else(LaunchShape::single, LaunchShape::threads)
     }
 
     fn statements(&self) -> Vec<&Stmt> {
@@ -85,7 +83,7 @@ impl KernelBody for PlainKernel {
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
-        kernel.has_threads(self.count());
+        kernel.has_threads(thread_count(&self.threads));
         if !self.threads.is_empty() {
             kernel.thread_index(&self.threads)?;
         }

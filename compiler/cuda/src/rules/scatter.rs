@@ -3,7 +3,7 @@
 //! iterations and does those whose place is its own. What it does is in the loops' order for every place, so results are those
 //! of the loops to the bit, sums too. All threads of a warp read the same indices; no thread waits for a store of another.
 
-use super::fallback::{loops_of, with_loops};
+use super::fallback::{loops_of, thread_count, with_loops};
 use super::{Declined, KernelBody, Rule, Schedule, Task};
 use crate::injective::Loop;
 use crate::parallel::{Accesses, parallel_loops};
@@ -182,20 +182,13 @@ struct ScatterKernel {
     body: Stmt,
 }
 
-impl ScatterKernel {
-    fn count(&self) -> Option<Expr> {
-        let extent = |one: &Loop| one.extent.clone().cast(DType::INT64).max(Expr::int(0));
-        self.threads.iter().map(extent).reduce(|product, extent| product * extent)
-    }
-}
-
 impl KernelBody for ScatterKernel {
     fn func(&self) -> Option<&PrimFunc> {
         Some(&self.func)
     }
 
     fn shape(&self) -> LaunchShape {
-        let count = self.count().unwrap_or(Expr::int(1));
+        let count = thread_count(&self.threads).unwrap_or(Expr::int(1));
         let blocks = (count + Expr::int(BLOCK - 1)).floor_div(Expr::int(BLOCK));
         LaunchShape { grid: [blocks, Expr::int(1), Expr::int(1)], block: [BLOCK as u32, 1, 1], shared_bytes: 0 }
     }
@@ -209,7 +202,7 @@ impl KernelBody for ScatterKernel {
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
-        kernel.has_threads(self.count());
+        kernel.has_threads(thread_count(&self.threads));
         kernel.thread_index(&self.threads)?;
         kernel.stmt(&self.body)
     }
