@@ -3,8 +3,9 @@
 //! [`prim_func`] reads both spellings of TVMScript. What is read keeps the text's operations one by one, constants
 //! unfolded, so that printing and reading again gives the same function. Dtypes follow TVM's rules: a Python integer is an
 //! `int32`, mixed operands are promoted and the casts are written out. Views (`T.match_buffer` of a region, `T.decl_buffer`
-//! over another buffer's data) do not exist in the IR: their accesses become accesses of the buffer behind them. Regions
-//! (`T.reads`, `T.writes`), attributes and annotations say nothing about values and are left out.
+//! over another buffer's data) do not exist in the IR: their accesses become accesses of the buffer behind them. Neither do
+//! threads that wait for each other: they become loops ([`rx_tir::spmd`]). Regions (`T.reads`, `T.writes`), attributes and
+//! annotations say nothing about values and are left out.
 
 mod arith;
 mod assign;
@@ -12,6 +13,7 @@ mod axis;
 mod block;
 mod buffers;
 mod call;
+mod collective;
 mod constant;
 mod expr;
 mod lanes;
@@ -89,6 +91,11 @@ struct Reader<'a> {
     frames: Vec<block::Frame>,
     /// Buffers allocated in the bodies around, innermost last.
     allocations: Vec<Vec<BufferId>>,
+    /// What threads do together, by the variables that stand for it, and where it is written.
+    collectives: rx_tir::spmd::Collectives,
+    collective_places: FxHashMap<VarId, ItemPlace>,
+    /// What reductions over threads do here.
+    reducer: Option<collective::Reducer>,
     /// The lanes of the vector store that is read.
     lanes: Option<lanes::Lanes>,
     depth: usize,
@@ -111,6 +118,9 @@ impl<'a> Reader<'a> {
             handles: NameMap::default(),
             frames: Vec::new(),
             allocations: Vec::new(),
+            collectives: FxHashMap::default(),
+            collective_places: FxHashMap::default(),
+            reducer: None,
             lanes: None,
             depth: 0,
             record: None,
@@ -195,6 +205,17 @@ impl<'a> Reader<'a> {
     fn finish(mut self, cursor: Cursor<'_>, tokens: TokenRange, body: Stmt) -> Outcome<PrimFunc> {
         self.func.body = body;
         self.func.symbols = std::mem::take(&mut self.symbols);
+        if !self.collectives.is_empty() {
+            self.func = match rx_tir::spmd::as_loops(&self.func, &self.collectives) {
+                Ok(func) => func,
+                Err(problem) => {
+                    let place = self.collective_places.get(&problem.at).cloned();
+                    let place = place.unwrap_or_else(|| self.place(cursor, tokens));
+                    let message = format!("rx does not run this function: {}", problem.reason);
+                    return Err(Box::new(Diagnostic::new(Code::NoLowering, place, message)));
+                }
+            };
+        }
         let func = rx_tir::renumber::renumber(&self.func);
         let told = |symbol: VarId| {
             func.buffer_params().any(|buffer| {

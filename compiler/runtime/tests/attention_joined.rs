@@ -218,6 +218,25 @@ fn a_causal_mask_made_of_places_is_asked_in_the_kernel() {
 }
 
 #[test]
+fn masks_of_unsigned_places_go_round_below_zero() {
+    let places = [
+        "i = R.expand_dims(R.arange(0, 160, 1, dtype=\"int64\"), axis=[-1])",
+        "j = R.expand_dims(R.arange(0, 160, 1, dtype=\"int64\"), axis=[-2])",
+    ];
+    let masks = [
+        // A window behind each row, by one comparison.
+        "c = R.less(R.astype(R.subtract(i, j), \"uint64\"), R.const(40, \"uint64\"))",
+        // Always true.
+        "c = R.greater_equal(R.subtract(R.astype(i, \"uint64\"), R.astype(j, \"uint64\")), R.const(0, \"uint64\"))",
+    ];
+    let weights = ["t = R.where(c, s, R.const(\"-inf\", \"float32\"))", "w = R.nn.softmax(t, axis=-1)"];
+    for mask in masks {
+        let between: Vec<&str> = places.into_iter().chain([mask]).chain(weights).collect();
+        plain("float32", [160, 160], None, &between).agrees(F32);
+    }
+}
+
+#[test]
 fn heads_share_keys_that_were_repeated_for_them() {
     let body = [
         "n = T.int64()",

@@ -268,6 +268,15 @@ fn accepts(wanted: DType, have: DType) -> bool {
     wanted == have || (wanted == DType::BFLOAT16 && have == DType::UINT16)
 }
 
+/// A file's array as a tensor of `wanted`, where it has the bits of one; nothing where it is another array.
+///
+/// # Errors
+/// Where there is no memory for it.
+pub(crate) fn of_bits(array: &Tensor, wanted: DType) -> Result<Option<Tensor>, rx_tensor::TensorError> {
+    let is_bits = wanted != array.dtype() && accepts(wanted, array.dtype());
+    is_bits.then(|| Tensor::from_bytes(wanted, array.shape(), array.bytes())).transpose()
+}
+
 /// The array with the parameter's dtype, where that has the same bits.
 fn converted(array: Tensor, ty: &StructInfo) -> Result<Tensor, Failure> {
     let wanted = ty.as_tensor().and_then(|tensor| tensor.dtype);

@@ -262,11 +262,13 @@ fn is_var(index: &Expr, var: VarId) -> bool {
     }
 }
 
-/// Whether values may be combined in any grouping: exactly of integers, of floats but for rounding. Of the smaller and the
-/// larger of floats a NaN is forgotten by what comes after it, so their order counts.
+/// Whether values may be combined in any grouping: exactly of integers, sums of floats but for rounding. Factors behind a 0 may be
+/// infinite among themselves, which in order they never are; of the smaller and the larger of floats a NaN is forgotten by what
+/// comes after it. There the order counts.
 fn is_associative(combine: BinaryOp, dtype: DType) -> bool {
     match combine {
-        BinaryOp::Add | BinaryOp::Mul | BinaryOp::And | BinaryOp::Or => true,
+        BinaryOp::Add | BinaryOp::And | BinaryOp::Or => true,
+        BinaryOp::Mul => !dtype.is_float(),
         BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => !dtype.is_float(),
         BinaryOp::Min | BinaryOp::Max => dtype.is_int(),
         _ => false,

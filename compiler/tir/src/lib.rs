@@ -14,6 +14,7 @@ pub mod permute;
 pub mod print;
 pub mod renumber;
 pub mod rewrite;
+pub mod spmd;
 pub mod stmt;
 
 pub use bind::{BindError, bind_symbols, evaluate_index};

@@ -69,8 +69,11 @@ impl Reader<'_> {
                 reader.opened(node, rest, bound.map(|bound| (bound, value)), Some(binder))
             }),
             ("attr" | "hint", _) => {
+                let reducer = self.reducer.clone();
                 self.attribute_statement(cursor, &item.context, "attr", arguments)?;
-                self.with(node, rest)
+                let body = self.with(node, rest);
+                self.reducer = reducer;
+                body
             }
             ("Let" | "let" | "LetStmt", Some(value)) => {
                 let value = self.scalar_of(cursor, value)?;

@@ -66,7 +66,9 @@ impl Reader<'_> {
     /// A body, and the buffers allocated in it.
     pub(super) fn owning_body(&mut self, nodes: &[Node<'_>]) -> Outcome<(Stmt, Vec<BufferId>)> {
         self.allocations.push(Vec::new());
+        let reducer = self.reducer.clone();
         let body = self.sequence(nodes);
+        self.reducer = reducer;
         let allocations = self.allocations.pop().unwrap_or_default();
         Ok((body?, allocations))
     }
@@ -223,6 +225,8 @@ impl Reader<'_> {
                 | "hint" | "func_ret" | "static_assert",
                 _,
             ) => self.attribute_statement(cursor, expr, member, arguments),
+            ("tvm_storage_sync", _) => self.storage_sync(cursor, expr.tokens, arguments),
+            ("tvm_thread_allreduce", _) => self.thread_all_reduce(cursor, expr.tokens, arguments),
             ("where", Some(predicate)) => {
                 let predicate = self.truth_of(cursor, predicate)?;
                 self.note(|_| Event::Assume { condition: predicate.clone(), holds: true });
@@ -233,10 +237,12 @@ impl Reader<'_> {
                 Ok(Step::NOTHING)
             }
             ("evaluate", Some(value)) => {
-                if let ExprKind::Call { callee, arguments } = &value.kind
-                    && self.tir_member(cursor, callee) == Some("assume")
-                {
-                    return self.attribute_statement(cursor, value, "assume", arguments);
+                if let ExprKind::Call { callee, arguments } = &value.kind {
+                    match self.tir_member(cursor, callee) {
+                        Some("assume") => return self.attribute_statement(cursor, value, "assume", arguments),
+                        Some("tvm_storage_sync" | "tvm_thread_allreduce") => return self.bare(cursor, value),
+                        _ => {}
+                    }
                 }
                 match self.value(cursor, value)? {
                     // A name for memory, which nothing is done with.
@@ -272,7 +278,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `T.attr(node, key, value)` changes nothing, except that a thread's extent or a reduction over threads would.
+    /// `T.attr(node, key, value)` changes nothing, except that a thread's extent would, and what a reduction over threads does.
     pub(super) fn attribute_statement(
         &mut self,
         cursor: Cursor<'_>,
@@ -290,6 +296,7 @@ impl Reader<'_> {
             Some(key @ ("thread_extent" | "virtual_thread")) if member == "attr" => {
                 self.unsupported(cursor, expr.tokens, &format!("the attribute \"{key}\"; write `T.launch_thread`"))
             }
+            Some("reduce_scope") if member == "attr" => self.reduce_scope(cursor, &arguments[0].value),
             _ => Ok(Step::NOTHING),
         }
     }

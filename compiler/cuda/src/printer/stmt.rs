@@ -50,25 +50,9 @@ impl Kernel<'_> {
                 Ok(())
             }
             Stmt::While { condition, body } => {
-                let site: Site = self.site;
-                let number = self.sites.number(self.number, site, Check::Rounds);
-                self.need(self.failure());
-                self.uses_error = true;
-                let condition = self.operand(condition, 0)?;
-                self.line("{");
-                self.indent += 1;
-                self.line(&format!("long long rx_left = {MOST_ROUNDS}LL;"));
-                self.line(&format!("while ({condition}) {{"));
-                self.indent += 1;
-                match self.is_cooperative {
-                    true => self.line(&format!("if (--rx_left < 0) {{ rx_note(rx_error, {number}, 0, 0); break; }}")),
-                    false => self.line(&format!("if (--rx_left < 0) rx_fail(rx_error, {number}, 0, 0);")),
-                }
+                self.open_while(condition)?;
                 self.stmt(body)?;
-                self.indent -= 1;
-                self.line("}");
-                self.indent -= 1;
-                self.line("}");
+                self.close_while();
                 Ok(())
             }
             Stmt::Assert { condition, message, site } => {
@@ -107,6 +91,28 @@ impl Kernel<'_> {
         Ok(())
     }
 
+    /// The head of a loop that a condition ends, or the number of rounds that none may have.
+    pub(crate) fn open_while(&mut self, condition: &Expr) -> Result<(), String> {
+        let site: Site = self.site;
+        let number = self.sites.number(self.number, site, Check::Rounds);
+        self.need(self.failure());
+        self.uses_error = true;
+        let condition = self.operand(condition, 0)?;
+        self.open("{");
+        self.line(&format!("long long rx_left = {MOST_ROUNDS}LL;"));
+        self.open(&format!("while ({condition}) {{"));
+        match self.is_cooperative {
+            true => self.line(&format!("if (--rx_left < 0) {{ rx_note(rx_error, {number}, 0, 0); break; }}")),
+            false => self.line(&format!("if (--rx_left < 0) rx_fail(rx_error, {number}, 0, 0);")),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn close_while(&mut self) {
+        self.close();
+        self.close();
+    }
+
     /// The head of a loop. What the body might change is evaluated once, before.
     pub(crate) fn open_loop(&mut self, var: VarId, start: &Expr, extent: &Expr) -> Result<(), String> {
         let dtype = self.func.var(var).dtype;
@@ -139,7 +145,7 @@ impl Kernel<'_> {
     }
 
     /// A variable that holds a value from here on.
-    fn constant(&mut self, var: VarId, value: &Expr) -> Result<(), String> {
+    pub(crate) fn constant(&mut self, var: VarId, value: &Expr) -> Result<(), String> {
         let dtype = self.func.var(var).dtype;
         let ctype = self.ctype(dtype)?;
         let natural = self.is_natural(value);

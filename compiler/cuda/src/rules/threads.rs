@@ -12,6 +12,7 @@ mod kernel;
 mod races;
 mod together;
 mod tree;
+mod uniform;
 
 use super::{Declined, Rule, Schedule, Task};
 use crate::parallel::is_known;
@@ -66,7 +67,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         axis.var = func.add_var(name(&axis.tag.replace('.', "_")), DType::INT64);
     }
     let statements: Vec<Stmt> = task.statements.iter().take(taken).map(|one| one.stmt.clone()).collect();
-    let mut tree = tree::of(&mut func, &launch, &statements)?;
+    let alike = uniform::Uniform::of(&func, &statements);
+    let mut tree = tree::of(&mut func, &launch, &alike, &statements)?;
     let mut buffers = compact::compact(&mut func, &launch, task.temporaries, &mut tree)?;
     for buffer in &buffers {
         let is_outside = task.is_used_behind(taken, buffer.id) || func.buffer_params().any(|one| one == buffer.id);
@@ -79,7 +81,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         return Err(Declined::because("its shared buffers are larger than the memory of a block"));
     }
     buffers.sort_by_key(|buffer| buffer.id);
-    let tree = barriers::place(&func, &launch, tree)?;
+    let tree = barriers::place(&func, &launch, &alike, tree)?;
     let note = format!("{} threads of a block, {shared} bytes of its shared buffers", launch.threads());
     let kernel = ThreadsKernel { func, launch, tree, buffers, statements };
     Ok(Schedule { note, ..Schedule::single(taken, kernel) })
@@ -180,6 +182,23 @@ pub(super) enum Node {
         var: VarId,
         start: Expr,
         extent: Expr,
+        body: Box<Node>,
+    },
+    /// What all threads do alike, or none of them.
+    If {
+        condition: Expr,
+        then: Box<Node>,
+        otherwise: Option<Box<Node>>,
+    },
+    /// A loop that all threads leave alike.
+    While {
+        condition: Expr,
+        body: Box<Node>,
+    },
+    /// A name for what is the same for all threads.
+    Let {
+        var: VarId,
+        value: Expr,
         body: Box<Node>,
     },
     /// What a thread does by itself.

@@ -45,7 +45,10 @@ fn one_mistake_with_its_place() {
         ("A[0, 0] = T.Cast(\"float32\", T.exp10(T.int32(3)))", "rx does not run `T.exp10` of int32"),
         ("A[h * 1.5, 0] = 0", "an index or extent of dtype float32"),
         ("return h", "rx does not run a prim_func's return value"),
-        ("T.tvm_storage_sync(\"shared\")", "rx does not run `T.tvm_storage_sync`"),
+        (
+            "T.tvm_storage_sync(\"global\", T.bool(False), -1)",
+            "rx does not run `T.tvm_storage_sync` of the scope \"global\", where all blocks wait for each other at `T.tvm_storage_sync(",
+        ),
         ("B = T.alloc_buffer((4,), \"flaot32\")", "this is no dtype at `\"flaot32\"`"),
         ("A[0, 0:4] = A[0, 1:5]", "rx does not run a vector of the buffer that it is stored to"),
         ("v = T.axis.spatial(4, h)", "axes belong to a block"),

@@ -6,6 +6,7 @@
 use super::problem::Problem;
 use super::reading::{is_minus_infinity, is_zero};
 use rx_base::DType;
+use rx_base::dtype::TypeCode;
 use rx_tir::expr::{BinaryOp, CompareOp, UnaryOp};
 use rx_tir::rewrite::substitute;
 use rx_tir::{Expr, VarId};
@@ -55,6 +56,10 @@ impl Bounds {
             (Expr::Compare { op, left, right }, _) if left.dtype().is_int() => {
                 if let Some((inner, holds)) = truth(*op, left, right) {
                     return self.learn(inner, holds == seen, key);
+                }
+                // What is taken from the other side would go round below 0.
+                if left.dtype().code != TypeCode::Int {
+                    return false;
                 }
                 (if seen { *op } else { op.negated() }, left, right)
             }
@@ -137,7 +142,11 @@ fn factor(expr: &Expr, var: VarId) -> Option<i64> {
     match expr {
         Expr::Var { var: of, .. } => Some(i64::from(*of == var)),
         expr if !expr.uses(var) => Some(0),
-        Expr::Cast { value, dtype } if dtype.is_int() && dtype.bits >= value.dtype().bits => factor(value, var),
+        Expr::Cast { value, dtype } => {
+            let is_signed = |of: DType| of.code == TypeCode::Int;
+            let keeps = is_signed(*dtype) && is_signed(value.dtype()) && dtype.bits >= value.dtype().bits;
+            if keeps { factor(value, var) } else { None }
+        }
         Expr::Binary { op: BinaryOp::Add, left, right } => Some(factor(left, var)? + factor(right, var)?),
         Expr::Binary { op: BinaryOp::Sub, left, right } => Some(factor(left, var)? - factor(right, var)?),
         _ => None,

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_schedule::Nest;
 use rx_schedule::scope::Scope;
+use rx_tensor::Element;
 use rx_tir::expr::BinaryOp;
 use rx_tir::rewrite::{map_expr, map_stmt, substitute};
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
@@ -204,7 +205,10 @@ pub(super) fn unrounded(expr: &Expr) -> Expr {
 /// A factor without the constants it is multiplied with, and those: they are as good behind the sum of products.
 pub(super) fn unscaled(factor: &Expr) -> (Expr, f64) {
     let constant = |expr: &Expr| match expr {
-        Expr::Float { value, .. } if value.is_finite() && *value != 0.0 => Some(*value),
+        Expr::Float { value, dtype } => {
+            let rounded = Element::of(*dtype)?.round(*value);
+            (rounded.is_finite() && rounded != 0.0).then_some(rounded)
+        }
         _ => None,
     };
     match factor {

@@ -1,19 +1,20 @@
 //! Where threads must wait for each other: between an access of one to memory that others see and a later access of another,
 //! unless both only read (TVM: `thread_storage_sync`). In a loop the end is before the beginning.
 
+use super::uniform::Uniform;
 use super::{Launch, Node};
 use crate::rules::Declined;
 use rustc_hash::FxHashSet;
 use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt};
 
 /// The tree with barriers.
-pub(super) fn place(func: &PrimFunc, launch: &Launch, tree: Node) -> Result<Node, Declined> {
+pub(super) fn place(func: &PrimFunc, launch: &Launch, alike: &Uniform, tree: Node) -> Result<Node, Declined> {
     let mut seen = Effects::default();
     gather(&tree, &mut seen);
     // What is only read, or only written, needs no order.
     let is_seen = |id: &BufferId| func.buffer(*id).scope != Scope::Local && seen.read.contains(id);
     let ordered: FxHashSet<BufferId> = seen.written.iter().filter(|id| is_seen(id)).copied().collect();
-    let placer = Placer { launch, ordered };
+    let placer = Placer { launch, alike, ordered };
     let tree = placer.node(tree, &mut Effects::default())?;
     Ok(tree)
 }
@@ -68,6 +69,14 @@ fn gather(node: &Node, into: &mut Effects) {
             [start, extent].into_iter().for_each(|expr| into.expr(expr));
             gather(body, into);
         }
+        Node::If { condition, then, otherwise } => {
+            into.expr(condition);
+            [Some(then), otherwise.as_ref()].into_iter().flatten().for_each(|side| gather(side, into));
+        }
+        Node::While { condition: expr, body } | Node::Let { value: expr, body, .. } => {
+            into.expr(expr);
+            gather(body, into);
+        }
         Node::Leaf(stmt) => into.stmt(stmt),
         Node::Reduce(together) => {
             into.expr(&together.reduction.value);
@@ -86,6 +95,7 @@ fn gather(node: &Node, into: &mut Effects) {
 
 struct Placer<'l> {
     launch: &'l Launch,
+    alike: &'l Uniform,
     ordered: FxHashSet<BufferId>,
 }
 
@@ -97,31 +107,42 @@ impl Placer<'_> {
                 Ok(Node::Seq(placed.collect::<Result<_, _>>()?))
             }
             Node::For { var, start, extent, body } => {
-                let mut all = Effects::default();
-                gather(&body, &mut all);
-                // One barrier in front of the loop instead of one in each round.
-                let in_front = before.meets(&all.retain(&self.ordered));
-                if in_front {
-                    *before = Effects::default();
-                }
-                let mut around = before.clone();
-                self.node((*body).clone(), &mut around)?;
-                around.add(before);
-                let mut inside = around;
-                let body = Box::new(self.node(*body, &mut inside)?);
-                let mut differs = false;
-                for expr in [&start, &extent] {
-                    expr.walk(&mut |part| differs |= matches!(part, Expr::Load { .. } | Expr::Checked { .. }));
-                    differs |= self.launch.is_of_threads(expr);
-                }
+                let in_front = self.in_front(&[&start, &extent], Some(&body), before);
+                let body = Box::new(self.round(*body, before)?);
+                let differs = [&start, &extent].into_iter().any(|expr| !self.alike.holds_of(self.launch, expr));
                 if differs && waits(&body) {
                     return Err(Declined::because(
                         "threads wait for each other in a loop that they do not do equally often",
                     ));
                 }
-                before.add(&inside);
-                let node = Node::For { var, start, extent, body };
-                Ok(if in_front { Node::Seq(vec![Node::Barrier, node]) } else { node })
+                Ok(behind(in_front, Node::For { var, start, extent, body }))
+            }
+            Node::While { condition, body } => {
+                let in_front = self.in_front(&[&condition], Some(&body), before);
+                let mut asked = Effects::default();
+                asked.expr(&condition);
+                let asked = asked.retain(&self.ordered);
+                // The condition is asked again behind the body, and the body runs behind it.
+                let around = match asked.read.is_empty() {
+                    true => *body,
+                    false => Node::Seq(vec![Node::Barrier, *body, Node::Barrier]),
+                };
+                let body = Box::new(self.round(around, before)?);
+                before.add(&asked);
+                Ok(behind(in_front, Node::While { condition, body }))
+            }
+            Node::If { condition, then, otherwise } => {
+                let in_front = self.in_front(&[&condition], None, before);
+                let mut other = before.clone();
+                let then = Box::new(self.node(*then, before)?);
+                let otherwise = otherwise.map(|side| self.node(*side, &mut other)).transpose()?.map(Box::new);
+                before.add(&other);
+                Ok(behind(in_front, Node::If { condition, then, otherwise }))
+            }
+            Node::Let { var, value, body } => {
+                let in_front = self.in_front(&[&value], None, before);
+                let body = Box::new(self.node(*body, before)?);
+                Ok(behind(in_front, Node::Let { var, value, body }))
             }
             Node::Barrier => {
                 *before = Effects::default();
@@ -136,17 +157,51 @@ impl Placer<'_> {
                     *before = Effects::default();
                 }
                 before.add(&own);
-                Ok(if needs { Node::Seq(vec![Node::Barrier, node]) } else { node })
+                Ok(behind(needs, node))
             }
         }
     }
+}
+
+impl Placer<'_> {
+    /// Whether threads wait in front of a statement that reads `asked` and, of a loop, does `body`: one barrier there instead of
+    /// one in each round.
+    fn in_front(&self, asked: &[&Expr], body: Option<&Node>, before: &mut Effects) -> bool {
+        let mut all = Effects::default();
+        asked.iter().for_each(|expr| all.expr(expr));
+        let mut own = all.clone();
+        body.into_iter().for_each(|body| gather(body, &mut all));
+        own = own.retain(&self.ordered);
+        let meets = before.meets(&all.retain(&self.ordered));
+        if meets {
+            *before = Effects::default();
+        }
+        before.add(&own);
+        meets
+    }
+
+    /// What a round of a loop does, behind itself as well as behind what stands in front of the loop.
+    fn round(&self, body: Node, before: &mut Effects) -> Result<Node, Declined> {
+        let mut around = before.clone();
+        self.node(body.clone(), &mut around)?;
+        around.add(before);
+        let mut inside = around;
+        let body = self.node(body, &mut inside)?;
+        before.add(&inside);
+        Ok(body)
+    }
+}
+
+fn behind(barrier: bool, node: Node) -> Node {
+    if barrier { Node::Seq(vec![Node::Barrier, node]) } else { node }
 }
 
 /// Whether threads wait for each other in it.
 fn waits(node: &Node) -> bool {
     match node {
         Node::Seq(nodes) => nodes.iter().any(waits),
-        Node::For { body, .. } => waits(body),
+        Node::For { body, .. } | Node::While { body, .. } | Node::Let { body, .. } => waits(body),
+        Node::If { then, otherwise, .. } => waits(then) || otherwise.as_deref().is_some_and(waits),
         Node::Leaf(_) => false,
         Node::Reduce(_) | Node::Barrier => true,
     }

@@ -19,7 +19,7 @@ pub(super) struct Own {
 
 /// Loops of up to so many iterations that choose elements of a thread's buffer are written out, so that it may lie in
 /// registers.
-const UNROLLED: i64 = 16;
+pub(super) const UNROLLED: i64 = 16;
 
 /// Bytes of a thread's buffer, at most.
 const LOCAL_BYTES: i64 = 16 << 10;
@@ -38,7 +38,7 @@ pub(super) fn compact(
     temporaries: &[BufferId],
     tree: &mut Node,
 ) -> Result<Vec<Own>, Declined> {
-    let mut accesses = Accesses { all: Vec::new(), loops: Vec::new() };
+    let mut accesses = Accesses { all: Vec::new(), named: Vec::new(), loops: Vec::new() };
     accesses.node(tree);
     let mut known = Known::new(&with_body(func, Stmt::nothing()));
     for axis in &launch.axes {
@@ -60,7 +60,13 @@ pub(super) fn compact(
             }
         }
         let own: Vec<&Access> = accesses.all.iter().filter(|access| access.buffer == id).collect();
-        let region = region(func, launch, &mut known, &own, scope == Scope::Shared)?;
+        let is_named =
+            |access: &Access| access.indices.iter().any(|index| accesses.named.iter().any(|named| index.uses(*named)));
+        let region = match own.iter().any(|access| is_named(access)) {
+            // What a name stands for is not followed.
+            true => whole(func, id),
+            false => region(func, launch, &mut known, &own, scope == Scope::Shared).or_else(|_| whole(func, id)),
+        }?;
         let elements = region.iter().try_fold(1i64, |all, (_, extent)| all.checked_mul(*extent));
         let bytes = elements.and_then(|all| all.checked_mul(func.buffer(id).dtype.bytes().cast_signed()));
         let bytes = bytes.filter(|bytes| scope == Scope::Shared || *bytes <= LOCAL_BYTES);
@@ -74,6 +80,13 @@ pub(super) fn compact(
     let local: Vec<BufferId> = owned.iter().filter(|one| !one.is_shared).map(|one| one.id).collect();
     unroll(tree, &local);
     Ok(owned)
+}
+
+/// All of a buffer.
+fn whole(func: &PrimFunc, id: BufferId) -> Result<Vec<(Dim, i64)>, Declined> {
+    let extents = func.buffer(id).shape.iter().map(|extent| Some((Dim::constant(0), extent.as_int()?.max(0))));
+    let unknown = || Declined::because("how much a block touches of a buffer of its own is not known");
+    extents.collect::<Option<_>>().ok_or_else(unknown)
 }
 
 /// For each axis of a buffer where what is touched begins, and how long it is.
@@ -174,6 +187,8 @@ fn span(known: &mut Known, index: &Expr, moving: &FxHashMap<VarId, Option<i64>>)
 
 struct Accesses {
     all: Vec<Access>,
+    /// Names for values.
+    named: Vec<VarId>,
     loops: Vec<(VarId, Expr)>,
 }
 
@@ -186,6 +201,19 @@ impl Accesses {
                 self.loops.push((*var, if start.as_int() == Some(0) { extent.clone() } else { start.clone() }));
                 self.node(body);
                 self.loops.pop();
+            }
+            Node::If { condition, then, otherwise } => {
+                self.expr(condition);
+                [Some(then), otherwise.as_ref()].into_iter().flatten().for_each(|side| self.node(side));
+            }
+            Node::While { condition: expr, body } => {
+                self.expr(expr);
+                self.node(body);
+            }
+            Node::Let { var, value, body } => {
+                self.expr(value);
+                self.named.push(*var);
+                self.node(body);
             }
             Node::Leaf(stmt) => self.stmt(stmt),
             Node::Reduce(together) => {
@@ -208,6 +236,9 @@ impl Accesses {
         stmt.expressions().into_iter().for_each(|expr| self.expr(expr));
         if let Stmt::Store { buffer, indices, .. } = stmt {
             self.access(*buffer, indices);
+        }
+        if let Stmt::Let { var, .. } = stmt {
+            self.named.push(*var);
         }
         let depth = self.loops.len();
         if let Stmt::For { var, start, extent, .. } = stmt {
@@ -242,6 +273,10 @@ impl Accesses {
                     enter(*var, start, extent);
                     each(body, enter);
                 }
+                Node::If { then, otherwise, .. } => {
+                    [Some(then), otherwise.as_ref()].into_iter().flatten().for_each(|side| each(side, enter));
+                }
+                Node::While { body, .. } | Node::Let { body, .. } => each(body, enter),
                 Node::Leaf(stmt) => stmt.walk(&mut |part| {
                     if let Stmt::For { var, start, extent, .. } = part {
                         enter(*var, start, extent);
@@ -267,7 +302,18 @@ impl Moving {
     fn node(&mut self, node: &mut Node) {
         match node {
             Node::Seq(nodes) => nodes.iter_mut().for_each(|node| self.node(node)),
-            Node::For { body, .. } => self.node(body),
+            Node::For { start, extent, body, .. } => {
+                [start, extent].into_iter().for_each(|expr| *expr = self.expr(expr));
+                self.node(body);
+            }
+            Node::If { condition, then, otherwise } => {
+                *condition = self.expr(condition);
+                [Some(then), otherwise.as_mut()].into_iter().flatten().for_each(|side| self.node(side));
+            }
+            Node::While { condition: expr, body } | Node::Let { value: expr, body, .. } => {
+                *expr = self.expr(expr);
+                self.node(body);
+            }
             Node::Leaf(stmt) => *stmt = self.stmt(stmt),
             Node::Reduce(together) => {
                 let reduction = &mut together.reduction;
@@ -323,7 +369,10 @@ impl Moving {
 fn unroll(node: &mut Node, local: &[BufferId]) {
     match node {
         Node::Seq(nodes) => nodes.iter_mut().for_each(|node| unroll(node, local)),
-        Node::For { body, .. } => unroll(body, local),
+        Node::For { body, .. } | Node::While { body, .. } | Node::Let { body, .. } => unroll(body, local),
+        Node::If { then, otherwise, .. } => {
+            [Some(then), otherwise.as_mut()].into_iter().flatten().for_each(|side| unroll(side, local));
+        }
         Node::Leaf(stmt) => *stmt = unrolled(stmt, local),
         Node::Reduce(_) | Node::Barrier => {}
     }
@@ -338,6 +387,25 @@ fn unrolled(stmt: &Stmt, local: &[BufferId]) -> Stmt {
             Stmt::For { var, start, extent, kind: LoopKind::Unrolled, body }
         }
         other => other,
+    }
+}
+
+/// Whether a loop's variable chooses elements of these buffers.
+pub(super) fn node_chooses(node: &Node, var: VarId, local: &[BufferId]) -> bool {
+    match node {
+        Node::Seq(nodes) => nodes.iter().any(|node| node_chooses(node, var, local)),
+        Node::For { body, .. } | Node::While { body, .. } | Node::Let { body, .. } => node_chooses(body, var, local),
+        Node::If { then, otherwise, .. } => {
+            [Some(then), otherwise.as_ref()].into_iter().flatten().any(|side| node_chooses(side, var, local))
+        }
+        Node::Leaf(stmt) => chooses(stmt, var, local),
+        Node::Reduce(together) => {
+            let reduction = &together.reduction;
+            let value = Stmt::Evaluate(reduction.value.clone());
+            chooses(&value, var, local)
+                || (local.contains(&reduction.buffer) && reduction.indices.iter().any(|index| index.uses(var)))
+        }
+        Node::Barrier => false,
     }
 }
 

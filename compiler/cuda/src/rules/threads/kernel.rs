@@ -1,12 +1,12 @@
 //! The kernel of a function that says what its threads are.
 
-use super::compact::Own;
+use super::compact::{self, Own};
 use super::{Launch, Node, Together, place_of};
 use crate::printer::{Kernel, types};
 use crate::rules::KernelBody;
 use crate::rules::stages::print::begin;
 use crate::source::LaunchShape;
-use rx_tir::{BufferId, Expr, IterKind, PrimFunc, Stmt};
+use rx_tir::{BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
 
 pub(super) struct ThreadsKernel {
     pub(super) func: PrimFunc,
@@ -69,10 +69,35 @@ impl ThreadsKernel {
         match node {
             Node::Seq(nodes) => nodes.iter().try_for_each(|node| self.node(kernel, node)),
             Node::For { var, start, extent, body } => {
+                if self.is_unrolled(*var, extent, body) {
+                    kernel.line("#pragma unroll");
+                }
                 kernel.open_loop(*var, start, extent)?;
                 self.node(kernel, body)?;
                 kernel.close();
                 Ok(())
+            }
+            Node::If { condition, then, otherwise } => {
+                let condition = kernel.operand(condition, 0)?;
+                kernel.open(&format!("if ({condition}) {{"));
+                self.node(kernel, then)?;
+                if let Some(otherwise) = otherwise {
+                    kernel.outdent();
+                    kernel.open("} else {");
+                    self.node(kernel, otherwise)?;
+                }
+                kernel.close();
+                Ok(())
+            }
+            Node::While { condition, body } => {
+                kernel.open_while(condition)?;
+                self.node(kernel, body)?;
+                kernel.close_while();
+                Ok(())
+            }
+            Node::Let { var, value, body } => {
+                kernel.constant(*var, value)?;
+                self.node(kernel, body)
             }
             Node::Leaf(stmt) => kernel.stmt(stmt),
             Node::Reduce(together) => self.together(kernel, together),
@@ -81,6 +106,12 @@ impl ThreadsKernel {
                 Ok(())
             }
         }
+    }
+
+    /// Whether a loop in which threads wait chooses elements that lie in a thread's registers where it is written out.
+    fn is_unrolled(&self, var: VarId, extent: &Expr, body: &Node) -> bool {
+        let local: Vec<BufferId> = self.buffers.iter().filter(|own| !own.is_shared).map(|own| own.id).collect();
+        extent.as_int().is_some_and(|extent| extent <= compact::UNROLLED) && compact::node_chooses(body, var, &local)
     }
 
     fn together(&self, kernel: &mut Kernel<'_>, of: &Together) -> Result<(), String> {

@@ -11,9 +11,9 @@ struct Memory {
     /// The place of the own one, and the first of those that are combined with it.
     own: String,
     first: String,
-    /// How many are combined, and how far they are apart.
+    /// How many are combined, and how far the one counted `at` lies behind the first.
     count: i64,
-    step: i64,
+    distance: String,
     /// How many there are in all.
     all: i64,
 }
@@ -36,27 +36,27 @@ fn place(parts: &[(&str, i64, i64)]) -> String {
 
 impl ThreadsKernel {
     /// The way that the axes allow.
-    fn way(&self, over: &[VarId]) -> Result<Way, String> {
+    fn way(&self, over: &[VarId]) -> Way {
         let [x, y, z] = self.launch.sizes();
         let all = x * y * z;
         let reduces = |end: &str| self.launch.lanes().any(|axis| axis.tag.ends_with(end) && over.contains(&axis.var));
         let (tx, ty, tz) = (("threadIdx.x", x, 1), ("threadIdx.y", y, x), ("threadIdx.z", z, x * y));
         let own = place(&[tx, ty, tz]);
         let memory = |first: &[(&str, i64, i64)], count, step| {
-            let memory = Memory { own: own.clone(), first: place(first), count, step, all };
-            Ok(Way { lanes: 1, memory: (count > 1).then_some(memory) })
+            let distance = if step == 1 { "at".to_owned() } else { format!("at * {step}") };
+            let memory = Memory { own: own.clone(), first: place(first), count, distance, all };
+            Way { lanes: 1, memory: (count > 1).then_some(memory) }
         };
         match [reduces("x") && x > 1, reduces("y") && y > 1, reduces("z") && z > 1] {
-            [false, false, false] => Ok(Way { lanes: 1, memory: None }),
-            [true, false, false] if all % 32 == 0 && x <= 32 && x.count_ones() == 1 => {
-                Ok(Way { lanes: x, memory: None })
-            }
+            [false, false, false] => Way { lanes: 1, memory: None },
+            [true, false, false] if all % 32 == 0 && x <= 32 && x.count_ones() == 1 => Way { lanes: x, memory: None },
             [true, false, false] if x % 32 == 0 => {
                 let warps = x / 32;
                 let rows = [("threadIdx.y", y, warps), ("threadIdx.z", z, y * warps)];
                 let own = place(&[("threadIdx.x / 32", x, 1), rows[0], rows[1]]);
-                let memory = Memory { own, first: place(&rows), count: warps, step: 1, all: warps * y * z };
-                Ok(Way { lanes: 32, memory: (warps > 1).then_some(memory) })
+                let distance = "at".to_owned();
+                let memory = Memory { own, first: place(&rows), count: warps, distance, all: warps * y * z };
+                Way { lanes: 32, memory: (warps > 1).then_some(memory) }
             }
             [true, false, false] => memory(&[ty, tz], x, 1),
             [false, true, false] => memory(&[tx, tz], y, x),
@@ -64,7 +64,11 @@ impl ThreadsKernel {
             [true, true, false] => memory(&[tz], x * y, 1),
             [false, true, true] => memory(&[tx], y * z, x),
             [true, true, true] => memory(&[], all, 1),
-            [true, false, true] => Err("a sum over axes x and z of threads".to_owned()),
+            [true, false, true] => {
+                let distance = format!("at % {x} + at / {x} * {}", x * y);
+                let memory = Memory { own: own.clone(), first: place(&[ty]), count: x * z, distance, all };
+                Way { lanes: 1, memory: Some(memory) }
+            }
         }
     }
 
@@ -75,7 +79,7 @@ impl ThreadsKernel {
         of: &Together,
         (name, ctype): (&str, &str),
     ) -> Result<(), String> {
-        let Way { lanes, memory } = self.way(&of.over)?;
+        let Way { lanes, memory } = self.way(&of.over);
         if lanes > 1 {
             let (to, from) = match ctype {
                 "bool" | "signed char" | "unsigned char" | "short" | "unsigned short" => {
@@ -91,15 +95,14 @@ impl ThreadsKernel {
             self.combine(kernel, of, name, &other)?;
             kernel.close();
         }
-        let Some(Memory { own, first, count, step, all }) = memory else { return Ok(()) };
+        let Some(Memory { own, first, count, distance, all }) = memory else { return Ok(()) };
         let parts = kernel.fresh_name(&format!("{name}_parts"));
         let leader = if lanes > 1 { "if (threadIdx.x % 32 == 0) " } else { "" };
         kernel.line(&format!("__shared__ {ctype} {parts}[{all}];"));
         kernel.line(&format!("{leader}{parts}[{own}] = {name};"));
         kernel.line("__syncthreads();");
         kernel.line(&format!("{name} = {parts}[{first}];"));
-        let times = if step == 1 { "at".to_owned() } else { format!("at * {step}") };
-        let other = if first == "0" { times } else { format!("{first} + {times}") };
+        let other = if first == "0" { distance } else { format!("{first} + {distance}") };
         kernel.open(&format!("for (int at = 1; at < {count}; ++at) {{"));
         self.combine(kernel, of, name, &format!("{parts}[{other}]"))?;
         kernel.close();

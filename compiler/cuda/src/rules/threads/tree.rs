@@ -1,5 +1,6 @@
 //! A function's statements as a kernel's: loops over threads are gone, and blocks are plain statements.
 
+use super::uniform::Uniform;
 use super::{Launch, Node, Together, with_body};
 use crate::rules::Declined;
 use rx_base::name::name;
@@ -8,8 +9,8 @@ use rx_tir::rewrite::{map_stmt, substitute};
 use rx_tir::{BinaryOp, Block, BufferId, Expr, IterKind, LoopKind, PrimFunc, Scope, Stmt, VarId};
 
 /// The tree of statements one after the other.
-pub(super) fn of(func: &mut PrimFunc, launch: &Launch, statements: &[Stmt]) -> Result<Node, Declined> {
-    let mut builder = Builder { func, launch };
+pub(super) fn of(func: &mut PrimFunc, launch: &Launch, alike: &Uniform, statements: &[Stmt]) -> Result<Node, Declined> {
+    let mut builder = Builder { func, launch, alike };
     let place = Place { bound: Vec::new(), guards: Vec::new() };
     let nodes = statements.iter().map(|stmt| builder.node(stmt, &place));
     Ok(Node::Seq(nodes.collect::<Result<_, _>>()?))
@@ -18,6 +19,7 @@ pub(super) fn of(func: &mut PrimFunc, launch: &Launch, statements: &[Stmt]) -> R
 struct Builder<'f> {
     func: &'f mut PrimFunc,
     launch: &'f Launch,
+    alike: &'f Uniform,
 }
 
 /// Where in a function a statement stands.
@@ -66,8 +68,12 @@ impl Builder<'_> {
             Stmt::If { condition, then, otherwise } if is_compound(stmt) => {
                 self.choice(condition, then, otherwise, place)
             }
-            Stmt::Let { body, .. } | Stmt::While { body, .. } if is_compound(body) => {
-                Err(Declined::because("loops over threads stand in a statement that has no words"))
+            Stmt::Let { var, value, body } if binds_threads(body) => self.named(*var, value, body, place),
+            Stmt::While { condition, body } if binds_threads(body) => {
+                if !place.guards.is_empty() || !self.alike.holds_of(self.launch, condition) {
+                    return Err(Declined::because("threads wait for each other in a loop that each leaves by itself"));
+                }
+                Ok(Node::While { condition: condition.clone(), body: Box::new(self.node(body, place)?) })
             }
             leaf => self.leaf(leaf, place),
         }
@@ -102,6 +108,11 @@ impl Builder<'_> {
         otherwise: &Option<Box<Stmt>>,
         place: &Place,
     ) -> Result<Node, Declined> {
+        if self.alike.holds_of(self.launch, condition) && place.guards.is_empty() {
+            let then = Box::new(self.node(then, place)?);
+            let otherwise = otherwise.as_deref().map(|side| self.node(side, place)).transpose()?.map(Box::new);
+            return Ok(Node::If { condition: condition.clone(), then, otherwise });
+        }
         if reads(condition) {
             return Err(Declined::because("a condition read from memory stands around loops over threads"));
         }
@@ -113,6 +124,19 @@ impl Builder<'_> {
             sides.push(self.node(side, &place)?);
         }
         Ok(Node::Seq(sides))
+    }
+
+    /// `var = value` in statements with loops over threads.
+    fn named(&mut self, var: VarId, value: &Expr, body: &Stmt, place: &Place) -> Result<Node, Declined> {
+        if self.alike.holds_of(self.launch, value) {
+            let body = Box::new(self.node(body, place)?);
+            return Ok(Node::Let { var, value: value.clone(), body });
+        }
+        if reads(value) {
+            return Err(Declined::because("a name for a thread's value stands around loops over threads"));
+        }
+        let body = map_stmt(body, &mut |expr| substitute(expr, &|one| (one == var).then(|| value.clone())));
+        self.node(&body, place)
     }
 
     /// A statement without loops over threads in it.
@@ -236,6 +260,13 @@ fn is_compound(stmt: &Stmt) -> bool {
             _ => false,
         }
     });
+    found
+}
+
+/// Whether loops over threads stand in a statement.
+fn binds_threads(stmt: &Stmt) -> bool {
+    let mut found = false;
+    stmt.walk(&mut |part| found |= matches!(part, Stmt::For { kind: LoopKind::ThreadBinding(_), .. }));
     found
 }
 

@@ -1,0 +1,562 @@
+//! The body split where threads wait: loops over all threads, and between them what is done once per block.
+
+use super::varying::{Axes, Varying};
+use super::{Axis, Collective, Collectives, Outcome, Problem, collective_of, is_thread};
+use crate::expr::Expr;
+use crate::func::{Buffer, BufferId, PrimFunc, Scope, VarId};
+use crate::rewrite::{map_expr, map_stmt, substitute};
+use crate::stmt::{Block, Iter, IterKind, LoopKind, Site, Stmt};
+use rustc_hash::{FxHashMap, FxHashSet};
+use rx_base::name::name;
+use rx_base::{DType, Name};
+
+/// Values of so many parts are written where their names are used; what is larger keeps its name.
+const SMALL: usize = 64;
+
+/// The body as loops.
+pub(super) fn split(func: &mut PrimFunc, axes: &[Axis], varying: &Varying, collectives: &Collectives) -> Outcome<Stmt> {
+    let body = func.body.clone();
+    let (values, own, func_name) = (FxHashMap::default(), FxHashSet::default(), func.name);
+    let mut splitter =
+        Splitter { func, axes, varying, collectives, values, own, hoisted: Vec::new(), operator: func_name };
+    splitter.find_own(&body);
+    splitter.give_each_thread_its_own();
+    let parts = splitter.parts(&body)?;
+    Ok(splitter.assembled(parts))
+}
+
+/// A part of a body.
+pub(super) enum Part {
+    /// Done once per block.
+    Once(Stmt),
+    /// Done by each thread, in terms of the axes' variables.
+    Each(Stmt),
+    /// Threads wait here.
+    Wait,
+}
+
+/// What stands in a statement.
+#[derive(Clone, Copy, Debug, Default)]
+struct Content {
+    /// The first thing that threads do together.
+    together: Option<VarId>,
+    /// Something all threads would do alike.
+    once: bool,
+    /// Something each thread does.
+    each: bool,
+    /// A loop over threads.
+    threads: bool,
+}
+
+impl Content {
+    /// Whether neither a block nor a thread does all of it.
+    fn is_mixed(&self) -> bool {
+        self.together.is_some() || (self.once && (self.each || self.threads))
+    }
+}
+
+pub(super) struct Splitter<'f> {
+    pub(super) func: &'f mut PrimFunc,
+    pub(super) axes: &'f [Axis],
+    pub(super) varying: &'f Varying,
+    collectives: &'f Collectives,
+    /// What variables stand for that have no binder any more.
+    pub(super) values: FxHashMap<VarId, Expr>,
+    /// Buffers of threads that outlive a loop over threads: their first indices say whose.
+    own: FxHashSet<BufferId>,
+    /// Buffers of a block that were found inside of what a thread does.
+    hoisted: Vec<BufferId>,
+    /// The block around.
+    operator: Name,
+}
+
+impl Splitter<'_> {
+    fn content(&self, stmt: &Stmt) -> Content {
+        let mut content = Content::default();
+        stmt.walk(&mut |part| {
+            if let Some((at, _)) = collective_of(part, self.collectives) {
+                content.together = content.together.or(Some(at));
+                return;
+            }
+            match part {
+                Stmt::Store { buffer, .. } => {
+                    let is_alike = self.varying.is_local(*buffer) && self.varying.buffer(*buffer) == 0;
+                    content.once |= is_alike;
+                    content.each |= !is_alike;
+                }
+                Stmt::Assert { condition: value, .. } | Stmt::Evaluate(value) => {
+                    content.each |= self.varying.expr(value) != 0;
+                }
+                Stmt::For { kind: LoopKind::ThreadBinding(tag), .. } => content.threads |= is_thread(tag),
+                _ => {}
+            }
+        });
+        content
+    }
+
+    /// Finds the buffers of threads that are allocated outside of what a thread does at once.
+    fn find_own(&mut self, stmt: &Stmt) {
+        if !self.content(stmt).is_mixed() {
+            return;
+        }
+        if let Stmt::Block(block) = stmt {
+            let differs = |buffer: &&BufferId| self.varying.buffer(**buffer) != 0;
+            let own: Vec<BufferId> = block.allocations.iter().filter(differs).copied().collect();
+            self.own.extend(own);
+        }
+        stmt.children().into_iter().for_each(|child| self.find_own(child));
+    }
+
+    fn give_each_thread_its_own(&mut self) {
+        let extents: Vec<Expr> = self.many().map(|axis| int(axis.extent)).collect();
+        for id in &self.own {
+            // INVARIANT: allocations are indices of the table.
+            let buffer = &mut self.func.buffers[id.0 as usize];
+            buffer.shape = extents.iter().cloned().chain(buffer.shape.drain(..)).collect();
+            // How a thread's own memory is laid out nobody sees.
+            buffer.strides = None;
+        }
+    }
+
+    /// The axes of more than one thread.
+    pub(super) fn many(&self) -> impl Iterator<Item = &Axis> {
+        self.axes.iter().filter(|axis| axis.extent > 1)
+    }
+
+    /// A thread's indices.
+    pub(super) fn thread(&self) -> Vec<Expr> {
+        self.many().map(|axis| self.func.var_expr(axis.var)).collect()
+    }
+
+    /// An expression of the text in terms of the axes' variables.
+    pub(super) fn expr(&self, expr: &Expr) -> Expr {
+        map_expr(expr, &mut |part| match part {
+            Expr::Var { var, dtype } => self.values.get(&var).cloned().unwrap_or(Expr::Var { var, dtype }),
+            Expr::Load { buffer, dtype, indices } if self.own.contains(&buffer) => {
+                Expr::Load { buffer, dtype, indices: [self.thread(), indices].concat() }
+            }
+            other => other,
+        })
+    }
+
+    /// The element of the text's buffer that is meant.
+    pub(super) fn element(&self, buffer: BufferId, indices: &[Expr]) -> Vec<Expr> {
+        let indices = indices.iter().map(|index| self.expr(index));
+        match self.own.contains(&buffer) {
+            true => self.thread().into_iter().chain(indices).collect(),
+            false => indices.collect(),
+        }
+    }
+
+    /// A new buffer.
+    pub(super) fn new_buffer(&mut self, name: Name, dtype: DType, shape: Vec<Expr>, scope: Scope) -> BufferId {
+        self.func.add_buffer(Buffer { name, dtype, shape, strides: None, order: None, scope })
+    }
+
+    /// The parts of a statement, in order.
+    fn parts(&mut self, stmt: &Stmt) -> Outcome<Vec<Part>> {
+        let content = self.content(stmt);
+        if !content.is_mixed() {
+            return Ok(vec![match content.each || content.threads {
+                true => self.by_each(stmt)?,
+                false => Part::Once(map_stmt(stmt, &mut |expr| self.expr(expr))),
+            }]);
+        }
+        let at = content.together.unwrap_or(VarId(0));
+        match stmt {
+            Stmt::Seq(parts) => {
+                let parts = parts.iter().map(|part| self.parts(part));
+                Ok(parts.collect::<Outcome<Vec<_>>>()?.into_iter().flatten().collect())
+            }
+            Stmt::For { var, extent, kind: LoopKind::ThreadBinding(tag), body, .. } if is_thread(tag) => {
+                if Varying::left_out(self.axes, tag, extent) != 0 {
+                    return Err(apart(at));
+                }
+                self.bind_thread(*var, tag);
+                self.parts(body)
+            }
+            Stmt::For { var, start, extent, kind, body } => {
+                self.alike([start, extent], at)?;
+                let (start, extent) = (self.expr(start), self.expr(extent));
+                let body = Box::new(self.inner(body)?);
+                Ok(vec![Part::Once(Stmt::For { var: *var, start, extent, kind: *kind, body })])
+            }
+            Stmt::If { condition, then, otherwise } => {
+                self.alike([condition], at)?;
+                let condition = self.expr(condition);
+                let then = Box::new(self.inner(then)?);
+                let otherwise = otherwise.as_ref().map(|part| self.inner(part)).transpose()?.map(Box::new);
+                Ok(vec![Part::Once(Stmt::If { condition, then, otherwise })])
+            }
+            Stmt::While { condition, body } => {
+                self.alike([condition], at)?;
+                let condition = self.expr(condition);
+                Ok(vec![Part::Once(Stmt::While { condition, body: Box::new(self.inner(body)?) })])
+            }
+            Stmt::Let { var, value, body } => self.named(*var, value, body),
+            Stmt::Block(block) => self.block(block, at),
+            Stmt::Store { .. } | Stmt::Assert { .. } | Stmt::Evaluate(_) => match collective_of(stmt, self.collectives)
+            {
+                Some((_, Collective::Wait)) => Ok(vec![Part::Wait]),
+                Some((at, Collective::AllReduce(reduction))) => self.all_reduce(at, reduction),
+                None => Ok(vec![self.by_each(stmt)?]),
+            },
+        }
+    }
+
+    /// The parts of what stands inside a loop or condition, as one statement.
+    fn inner(&mut self, stmt: &Stmt) -> Outcome<Stmt> {
+        let parts = self.parts(stmt)?;
+        Ok(self.assembled(parts))
+    }
+
+    /// All threads have the same here, or not all of them would come to where they wait.
+    fn alike<const N: usize>(&self, exprs: [&Expr; N], at: VarId) -> Outcome<()> {
+        if self.varying.exprs(exprs) == 0 { Ok(()) } else { Err(apart(at)) }
+    }
+
+    fn bind_thread(&mut self, var: VarId, tag: &str) {
+        if let Some(axis) = self.axes.iter().find(|axis| *axis.tag == *tag) {
+            let value = self.func.var_expr(axis.var).cast(self.func.var(var).dtype);
+            self.values.insert(var, value);
+        }
+    }
+
+    /// `var = value` in the statements of `body`.
+    fn named(&mut self, var: VarId, value: &Expr, body: &Stmt) -> Outcome<Vec<Part>> {
+        let differs = self.varying.expr(value) != 0;
+        let value = self.expr(value);
+        if is_small(&value) {
+            self.values.insert(var, value);
+            return self.parts(body);
+        }
+        if !differs {
+            let body = Box::new(self.inner(body)?);
+            return Ok(vec![Part::Once(Stmt::Let { var, value, body })]);
+        }
+        // What is read may be another value later, so each thread keeps what it was.
+        let extents = self.many().map(|axis| int(axis.extent)).collect();
+        let buffer = self.new_buffer(self.func.var(var).name, value.dtype(), extents, Scope::Local);
+        let kept = self.func.load(buffer, self.thread());
+        self.values.insert(var, kept);
+        let site = Site { origin: None, operator: self.operator };
+        let store = Stmt::Store { buffer, indices: self.thread(), value, site };
+        let mut parts = vec![Part::Each(store)];
+        parts.extend(self.parts(body)?);
+        Ok(vec![Part::Once(self.with_buffers(vec![buffer], parts))])
+    }
+
+    /// Parts in a block without a name that buffers live in.
+    pub(super) fn with_buffers(&mut self, allocations: Vec<BufferId>, parts: Vec<Part>) -> Stmt {
+        let body = self.assembled(parts);
+        holding(name(""), allocations, body)
+    }
+
+    fn block(&mut self, block: &Block, at: VarId) -> Outcome<Vec<Part>> {
+        // Axes of the block stay, those of its threads become the loops'.
+        let mut iters = Vec::new();
+        for iter in &block.iters {
+            let binding = self.expr(&iter.binding);
+            if self.varying.expr(&iter.binding) == 0 {
+                let (start, extent) = (self.expr(&iter.start), self.expr(&iter.extent));
+                iters.push(Iter { var: iter.var, kind: iter.kind, start, extent, binding });
+            } else {
+                self.values.insert(iter.var, binding.cast(self.func.var(iter.var).dtype));
+            }
+        }
+        if let Some(predicate) = &block.predicate {
+            self.alike([predicate], at)?;
+        }
+        let around = self.operator;
+        if !block.name.is_empty() {
+            self.operator = block.name;
+        }
+        let mut parts = Vec::new();
+        if let Some(init) = &block.init {
+            let reduced = block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
+            let first = reduced.map(|iter| iter.binding.clone().eq(iter.start.clone())).reduce(Expr::and);
+            let init = match first {
+                Some(condition) => Stmt::If { condition, then: Box::new(init.clone()), otherwise: None },
+                None => init.clone(),
+            };
+            parts.extend(self.parts(&init)?);
+        }
+        parts.extend(self.parts(&block.body)?);
+        self.operator = around;
+        let predicate = block.predicate.as_ref().map(|predicate| self.expr(predicate));
+        // Its name is what mistakes in it are told by.
+        let (name, allocations, body) = (block.name, block.allocations.clone(), self.assembled(parts));
+        let made = Block { name, iters, predicate, allocations, init: None, body };
+        Ok(vec![Part::Once(Stmt::Block(Box::new(made)))])
+    }
+
+    /// What each thread does by itself.
+    fn by_each(&mut self, stmt: &Stmt) -> Outcome<Part> {
+        let done = self.alone(stmt, 0)?;
+        let hoisted = std::mem::take(&mut self.hoisted);
+        Ok(match hoisted.is_empty() {
+            true => Part::Each(done),
+            false => Part::Once(self.with_buffers(hoisted, vec![Part::Each(done)])),
+        })
+    }
+
+    /// A statement without loops over threads, in which one of the threads that would store to one element does. `control`:
+    /// along which axes threads differ in doing it.
+    fn alone(&mut self, stmt: &Stmt, control: Axes) -> Outcome<Stmt> {
+        Ok(match stmt {
+            Stmt::Seq(parts) => {
+                in_order(parts.iter().map(|part| self.alone(part, control)).collect::<Outcome<Vec<_>>>()?)
+            }
+            Stmt::For { var, extent, kind: LoopKind::ThreadBinding(tag), body, .. } if is_thread(tag) => {
+                self.bind_thread(*var, tag);
+                let left_out = Varying::left_out(self.axes, tag, extent);
+                let body = self.alone(body, control | left_out)?;
+                match left_out {
+                    0 => body,
+                    _ => {
+                        let condition = self.expr(&self.func.var_expr(*var)).lt(extent.clone());
+                        Stmt::If { condition, then: Box::new(body), otherwise: None }
+                    }
+                }
+            }
+            Stmt::For { var, start, extent, kind, body } => {
+                let inside = control | self.varying.exprs([start, extent]);
+                let (start, extent) = (self.expr(start), self.expr(extent));
+                Stmt::For { var: *var, start, extent, kind: *kind, body: Box::new(self.alone(body, inside)?) }
+            }
+            Stmt::If { condition, then, otherwise } => {
+                let inside = control | self.varying.expr(condition);
+                let condition = self.expr(condition);
+                let then = Box::new(self.alone(then, inside)?);
+                let otherwise = otherwise.as_ref().map(|part| self.alone(part, inside)).transpose()?.map(Box::new);
+                Stmt::If { condition, then, otherwise }
+            }
+            Stmt::While { condition, body } => {
+                let inside = control | self.varying.expr(condition);
+                Stmt::While { condition: self.expr(condition), body: Box::new(self.alone(body, inside)?) }
+            }
+            Stmt::Let { var, value, body } => {
+                let value = self.expr(value);
+                if is_small(&value) {
+                    self.values.insert(*var, value);
+                    return self.alone(body, control);
+                }
+                Stmt::Let { var: *var, value, body: Box::new(self.alone(body, control)?) }
+            }
+            Stmt::Block(block) => self.block_alone(block, control)?,
+            Stmt::Store { buffer, indices, .. } => {
+                let told = control | self.varying.exprs(indices);
+                let store = self.store(stmt, *buffer);
+                let missing = self.varying.all & !told;
+                match self.varying.is_local(*buffer) || missing == 0 {
+                    true => store,
+                    false => self.by_first(missing, store),
+                }
+            }
+            Stmt::Assert { .. } | Stmt::Evaluate(_) => map_stmt(stmt, &mut |expr| self.expr(expr)),
+        })
+    }
+
+    fn store(&self, stmt: &Stmt, of: BufferId) -> Stmt {
+        match stmt {
+            Stmt::Store { indices, value, site, .. } => {
+                let (indices, value) = (self.element(of, indices), self.expr(value));
+                Stmt::Store { buffer: of, indices, value, site: *site }
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// A statement of the first thread along some axes.
+    fn by_first(&self, along: Axes, stmt: Stmt) -> Stmt {
+        let of = self.axes.iter().enumerate().filter(|(at, _)| along & (1 << at) != 0);
+        let first = of.map(|(_, axis)| self.func.var_expr(axis.var).eq(int(0))).reduce(Expr::and);
+        match first {
+            Some(condition) => Stmt::If { condition, then: Box::new(stmt), otherwise: None },
+            None => stmt,
+        }
+    }
+
+    fn block_alone(&mut self, block: &Block, control: Axes) -> Outcome<Stmt> {
+        let crosses = |kind: IterKind, binding: &Expr| kind == IterKind::Reduce && self.varying.expr(binding) != 0;
+        if block.iters.iter().any(|iter| crosses(iter.kind, &iter.binding)) {
+            let at = self.collectives.keys().min().copied().unwrap_or(VarId(0));
+            return Err(Problem {
+                at,
+                reason: "a block sums up over threads that also wait for each other by themselves",
+            });
+        }
+        let inside = control | self.varying.exprs(&block.predicate);
+        let mut made = block.clone();
+        match block.init {
+            Some(_) => made.iters.iter_mut().for_each(|iter| {
+                for expr in [&mut iter.start, &mut iter.extent, &mut iter.binding] {
+                    *expr = self.expr(expr);
+                }
+            }),
+            // They say nothing else than what they are bound to.
+            None => {
+                for iter in made.iters.drain(..) {
+                    let value = self.expr(&iter.binding).cast(self.func.var(iter.var).dtype);
+                    self.values.insert(iter.var, value);
+                }
+            }
+        }
+        made.predicate = block.predicate.as_ref().map(|predicate| self.expr(predicate));
+        let (shared, own) = block.allocations.iter().partition(|id| !self.varying.is_local(**id));
+        made.allocations = own;
+        self.hoisted.extend::<Vec<BufferId>>(shared);
+        made.init = block.init.as_ref().map(|init| self.alone(init, inside)).transpose()?;
+        made.body = self.alone(&block.body, inside)?;
+        Ok(Stmt::Block(Box::new(made)))
+    }
+
+    /// The parts as one statement: what threads do between two waits in one loop over them, unless one of them may see what
+    /// another stores; TVM makes threads wait there, too.
+    fn assembled(&mut self, parts: Vec<Part>) -> Stmt {
+        let mut made = Vec::new();
+        let mut group: Vec<Stmt> = Vec::new();
+        let mut seen = Effects::default();
+        for part in parts {
+            let joins = match &part {
+                Part::Each(stmt) => !seen.meets(&Effects::of(stmt, self.func)),
+                _ => false,
+            };
+            if !joins {
+                made.extend(self.over_threads(&mut group));
+                seen = Effects::default();
+            }
+            match part {
+                Part::Once(stmt) => made.push(stmt),
+                Part::Each(stmt) => {
+                    seen.add(Effects::of(&stmt, self.func));
+                    group.push(stmt);
+                }
+                Part::Wait => {}
+            }
+        }
+        made.extend(self.over_threads(&mut group));
+        in_order(made)
+    }
+
+    /// A loop over all threads, with variables of its own.
+    fn over_threads(&mut self, group: &mut Vec<Stmt>) -> Option<Stmt> {
+        if group.is_empty() {
+            return None;
+        }
+        let body = in_order(group.drain(..).collect());
+        let fresh: Vec<(VarId, VarId)> = self
+            .axes
+            .iter()
+            .map(|axis| (axis.var, self.func.add_var(self.func.var(axis.var).name, DType::INT32)))
+            .collect();
+        let mut has_axes = false;
+        body.walk(&mut |part| has_axes |= matches!(part, Stmt::Block(block) if !block.iters.is_empty()));
+        let inner: Vec<VarId> = match has_axes {
+            // Blocks see axes of blocks around them, not loops.
+            true => fresh.iter().map(|(of, _)| self.func.add_var(self.func.var(*of).name, DType::INT32)).collect(),
+            false => fresh.iter().map(|(_, own)| *own).collect(),
+        };
+        let value = |var: VarId| {
+            let at = fresh.iter().position(|(of, _)| *of == var)?;
+            Some(self.func.var_expr(inner[at])) // INVARIANT: as many as fresh ones.
+        };
+        let mut body = map_stmt(&body, &mut |expr| substitute(expr, &value));
+        if has_axes {
+            let iters = self.axes.iter().zip(&fresh).zip(&inner).map(|((axis, (_, of_loop)), var)| Iter {
+                var: *var,
+                kind: IterKind::Spatial,
+                start: int(0),
+                extent: int(axis.extent),
+                binding: self.func.var_expr(*of_loop),
+            });
+            let (name, iters, allocations) = (name(""), iters.collect(), Vec::new());
+            body = Stmt::Block(Box::new(Block { name, iters, predicate: None, allocations, init: None, body }));
+        }
+        let around = |body, (axis, (_, var)): (&Axis, &(VarId, VarId))| bound(*var, axis, body);
+        Some(self.axes.iter().zip(&fresh).rev().fold(body, around))
+    }
+}
+
+/// The statements in order, names holding for all behind them, as they are read.
+fn in_order(statements: Vec<Stmt>) -> Stmt {
+    let mut flat = match Stmt::seq(statements) {
+        Stmt::Seq(flat) => flat,
+        one => return one,
+    };
+    let is_name = |stmt: &Stmt| matches!(stmt, Stmt::Let { .. });
+    if let Some(at) = flat.iter().position(is_name).filter(|at| at + 1 < flat.len()) {
+        let rest = flat.split_off(at + 1);
+        if let Some(Stmt::Let { var, value, body }) = flat.pop() {
+            let body = Box::new(in_order(std::iter::once(*body).chain(rest).collect()));
+            flat.push(Stmt::Let { var, value, body });
+        }
+    }
+    Stmt::seq(flat)
+}
+
+/// A loop bound to an axis.
+pub(super) fn bound(var: VarId, axis: &Axis, body: Stmt) -> Stmt {
+    let kind = LoopKind::ThreadBinding(axis.tag);
+    Stmt::For { var, start: int(0), extent: int(axis.extent), kind, body: Box::new(body) }
+}
+
+/// A block that does nothing but hold buffers.
+fn holding(name: Name, allocations: Vec<BufferId>, body: Stmt) -> Stmt {
+    Stmt::Block(Box::new(Block { name, iters: Vec::new(), predicate: None, allocations, init: None, body }))
+}
+
+pub(super) fn int(value: i64) -> Expr {
+    Expr::Int { value, dtype: DType::INT32 }
+}
+
+fn apart(at: VarId) -> Problem {
+    Problem { at, reason: "the threads of a block wait for each other where not all of them come" }
+}
+
+/// Whether a value may stand wherever its name does: it reads nothing that may change, and is not large.
+fn is_small(value: &Expr) -> bool {
+    let (mut parts, mut reads) = (0, false);
+    value.walk(&mut |part| {
+        parts += 1;
+        reads |= matches!(part, Expr::Load { .. });
+    });
+    !reads && parts <= SMALL
+}
+
+/// Memory of several threads that was read and written.
+#[derive(Default)]
+struct Effects {
+    read: FxHashSet<BufferId>,
+    written: FxHashSet<BufferId>,
+}
+
+impl Effects {
+    fn of(stmt: &Stmt, func: &PrimFunc) -> Effects {
+        let mut effects = Effects::default();
+        let is_seen = |id: &BufferId| func.buffer(*id).scope != Scope::Local;
+        stmt.walk(&mut |part| {
+            if let Stmt::Store { buffer, .. } = part {
+                effects.written.extend(Some(*buffer).filter(is_seen));
+            }
+            for expr in part.expressions() {
+                expr.walk(&mut |part| {
+                    if let Expr::Load { buffer, .. } = part {
+                        effects.read.extend(Some(*buffer).filter(is_seen));
+                    }
+                });
+            }
+        });
+        effects
+    }
+
+    fn meets(&self, later: &Effects) -> bool {
+        later.read.iter().any(|id| self.written.contains(id))
+            || later.written.iter().any(|id| self.read.contains(id) || self.written.contains(id))
+    }
+
+    fn add(&mut self, other: Effects) {
+        self.read.extend(other.read);
+        self.written.extend(other.written);
+    }
+}

@@ -1,0 +1,134 @@
+//! What differs between the threads of a block.
+
+use super::{Axis, Collective, Collectives, collective_of, is_thread};
+use crate::expr::Expr;
+use crate::func::{BufferId, PrimFunc, Scope, VarId};
+use crate::stmt::{LoopKind, Stmt};
+use rustc_hash::FxHashMap;
+
+/// A set of thread axes, a bit for each.
+pub(super) type Axes = u8;
+
+/// Along which axes variables, and what threads have in their buffers, differ.
+pub(super) struct Varying {
+    vars: FxHashMap<VarId, Axes>,
+    buffers: FxHashMap<BufferId, Axes>,
+    /// All axes with more than one thread.
+    pub(super) all: Axes,
+    locals: Vec<bool>,
+}
+
+/// Finds it: a thread's buffer differs where a store to it does, or whether it is done.
+pub(super) fn of(func: &PrimFunc, axes: &[Axis], collectives: &Collectives) -> Varying {
+    let mut vars = FxHashMap::default();
+    let mut all = 0;
+    for (at, axis) in axes.iter().enumerate().filter(|(_, axis)| axis.extent > 1) {
+        all |= 1 << at;
+        vars.insert(axis.var, 1 << at);
+    }
+    let locals = func.buffers.iter().map(|buffer| buffer.scope == Scope::Local).collect();
+    let varying = Varying { vars, buffers: FxHashMap::default(), all, locals };
+    let mut search = Search { varying, axes, collectives, is_new: true };
+    while search.is_new {
+        search.is_new = false;
+        search.stmt(&func.body, 0);
+    }
+    search.varying
+}
+
+impl Varying {
+    /// Along which axes a value differs; what threads share is read alike by all, at one index.
+    pub(super) fn expr(&self, expr: &Expr) -> Axes {
+        let mut found = 0;
+        expr.walk(&mut |part| match part {
+            Expr::Var { var, .. } => found |= self.vars.get(var).copied().unwrap_or(0),
+            Expr::Load { buffer, .. } => found |= self.buffer(*buffer),
+            _ => {}
+        });
+        found
+    }
+
+    pub(super) fn exprs<'e>(&self, exprs: impl IntoIterator<Item = &'e Expr>) -> Axes {
+        exprs.into_iter().fold(0, |found, expr| found | self.expr(expr))
+    }
+
+    /// Along which axes threads have something else in a buffer.
+    pub(super) fn buffer(&self, buffer: BufferId) -> Axes {
+        self.buffers.get(&buffer).copied().unwrap_or(0)
+    }
+
+    /// Whether each thread has a buffer of this name.
+    pub(super) fn is_local(&self, buffer: BufferId) -> bool {
+        self.locals.get(buffer.0 as usize).copied().unwrap_or(false)
+    }
+
+    /// The axis that a loop over threads is bound to, where it is shorter than that: not all of them run it.
+    pub(super) fn left_out(axes: &[Axis], tag: &str, extent: &Expr) -> Axes {
+        let shorter = |axis: &Axis| *axis.tag == *tag && extent.as_int().is_some_and(|own| own < axis.extent);
+        axes.iter().position(shorter).map_or(0, |at| 1 << at)
+    }
+}
+
+struct Search<'f> {
+    varying: Varying,
+    axes: &'f [Axis],
+    collectives: &'f Collectives,
+    /// Whether the last round found anything.
+    is_new: bool,
+}
+
+impl Search<'_> {
+    fn var(&mut self, var: VarId, axes: Axes) {
+        let known = self.varying.vars.entry(var).or_default();
+        self.is_new |= axes & !*known != 0;
+        *known |= axes;
+    }
+
+    fn buffer(&mut self, buffer: BufferId, axes: Axes) {
+        if self.varying.is_local(buffer) {
+            let known = self.varying.buffers.entry(buffer).or_default();
+            self.is_new |= axes & !*known != 0;
+            *known |= axes;
+        }
+    }
+
+    /// A statement that the threads differ in doing along the axes `control`.
+    fn stmt(&mut self, stmt: &Stmt, control: Axes) {
+        if let Some((_, Collective::AllReduce(reduction))) = collective_of(stmt, self.collectives) {
+            reduction.targets.iter().for_each(|(buffer, _)| self.buffer(*buffer, self.varying.all));
+            return;
+        }
+        let mut inside = control;
+        match stmt {
+            Stmt::For { var, extent, kind: LoopKind::ThreadBinding(tag), .. } if is_thread(tag) => {
+                let axis = self.axes.iter().find(|axis| axis.tag == *tag);
+                let of_axis = axis.map_or(0, |axis| self.varying.vars.get(&axis.var).copied().unwrap_or(0));
+                self.var(*var, of_axis);
+                inside |= Varying::left_out(self.axes, tag, extent);
+            }
+            Stmt::For { var, start, extent, .. } => {
+                let own = self.varying.exprs([start, extent]);
+                self.var(*var, own);
+                inside |= own;
+            }
+            Stmt::Block(block) => {
+                for iter in &block.iters {
+                    let own = self.varying.expr(&iter.binding);
+                    self.var(iter.var, own);
+                }
+                inside |= self.varying.exprs(&block.predicate);
+            }
+            Stmt::Let { var, value, .. } => {
+                let own = self.varying.expr(value);
+                self.var(*var, own);
+            }
+            Stmt::If { condition, .. } | Stmt::While { condition, .. } => inside |= self.varying.expr(condition),
+            Stmt::Store { buffer, indices, value, .. } => {
+                let own = self.varying.exprs(indices.iter().chain([value]));
+                self.buffer(*buffer, control | own);
+            }
+            Stmt::Seq(_) | Stmt::Assert { .. } | Stmt::Evaluate(_) => {}
+        }
+        stmt.children().into_iter().for_each(|child| self.stmt(child, inside));
+    }
+}
