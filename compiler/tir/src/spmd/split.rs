@@ -444,7 +444,7 @@ impl Splitter<'_> {
         if group.is_empty() {
             return None;
         }
-        let body = in_order(group.drain(..).collect());
+        let body = in_order(std::mem::take(group));
         let fresh: Vec<(VarId, VarId)> = self
             .axes
             .iter()

@@ -38,10 +38,11 @@ impl Uniform {
                 inside |= stmt.expressions().into_iter().any(|expr| !self.reads_alike(expr));
             }
             Stmt::Block(block) => inside |= block.predicate.iter().any(|condition| !self.reads_alike(condition)),
-            Stmt::Store { buffer, .. } if self.alike.contains(buffer) => {
-                if in_threads || stmt.expressions().into_iter().any(|expr| !self.reads_alike(expr)) {
-                    differing.push(*buffer);
-                }
+            Stmt::Store { buffer, .. }
+                if self.alike.contains(buffer)
+                    && (in_threads || stmt.expressions().into_iter().any(|expr| !self.reads_alike(expr))) =>
+            {
+                differing.push(*buffer);
             }
             _ => {}
         }
