@@ -6,21 +6,25 @@
 //! edit that changes no exported type stops right there. Nothing observable depends on the memo.
 
 mod advice;
+mod diagnostics;
 mod index;
+mod memo;
 
-use crate::elaborate::{BlockState, Export, SegmentResult, SharedTypes, elaborate, suggest};
-use crate::entry::{Entry, ItemPart, Outer, Place};
+pub use memo::FunctionMemo;
+
+use crate::elaborate::{BlockState, Export, SegmentResult, elaborate};
+use crate::entry::{Entry, ItemPart, Outer};
 use crate::file_context::{FUNCTION_CONTEXT, FileContext};
 use crate::signature::Header;
-use advice::{missing_return, span_of};
-use index::{Definitions, Mask};
+use index::{Mask, Names};
+use memo::State;
 use rx_base::name::{NameMap, name};
-use rx_base::{Code, Diagnostic, Fix, Name, Span};
+use rx_base::{Diagnostic, Name, Span};
 use rx_ir::{IndexSites, Signature, StructInfo, Summary};
 use rx_syntax::Segment;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A place in terms of a function's segments, or a part of another item.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -52,52 +56,6 @@ pub trait Items {
     fn signature(&self, name: Name) -> Option<Arc<Signature>>;
     /// What is known of the values of the function `name`.
     fn summary(&self, name: Name) -> Option<Arc<Summary>>;
-}
-
-/// The last run of a function, kept to make the next one cheap.
-#[derive(Debug, Default)]
-pub struct FunctionMemo(Mutex<Option<Box<State>>>);
-
-/// INVARIANT: `segments`, `results`, `starts` and `masks` have one entry per segment; code below indexes them by numbers of
-/// segments.
-#[derive(Debug)]
-struct State {
-    file: Arc<FileContext>,
-    segments: Vec<Arc<Segment>>,
-    results: Vec<Arc<SegmentResult>>,
-    /// The block state each segment was elaborated in.
-    starts: Vec<BlockState>,
-    /// For each segment, a filter of the names it asked for.
-    masks: Vec<Mask>,
-    definitions: Definitions,
-    globals: NameMap<Option<Arc<Signature>>>,
-    summaries: NameMap<Option<Arc<Summary>>>,
-    with_diagnostics: BTreeSet<u32>,
-    with_requirements: BTreeSet<u32>,
-    index_sites: IndexSites,
-    types: SharedTypes,
-}
-
-impl FunctionMemo {
-    fn take(&self) -> Option<Box<State>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    fn put(&self, state: Box<State>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
-    }
-
-    /// The items the last run asked for.
-    fn globals(&self) -> Vec<Name> {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.as_ref().map(|state| state.globals.keys().copied().collect()).unwrap_or_default()
-    }
-
-    /// The functions of whose values the last run asked.
-    fn summaries(&self) -> Vec<Name> {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.as_ref().map(|state| state.summaries.keys().copied().collect()).unwrap_or_default()
-    }
 }
 
 /// Checks a Relax function: `segments` of which the first is the header, elaborated in `header`.
@@ -132,8 +90,7 @@ struct Run<'a> {
     /// Segments whose text changed: `[first, last)`.
     dirty: std::ops::Range<usize>,
     /// Names whose meaning after some segment differs from the last run's.
-    changed: NameMap<()>,
-    changed_mask: Mask,
+    changed: Names,
     globals_changed: bool,
 }
 
@@ -147,10 +104,15 @@ impl<'a> Run<'a> {
         answers: Answers,
     ) -> Run<'a> {
         let usable = old.filter(|old| Arc::ptr_eq(&old.file, file) || old.file == *file);
-        let mut run = match usable {
-            Some(state) => Run::resume(state, segments, items),
-            None => Run::cold(segments, header, file, items),
+        let (state, dirty, gone) = match usable {
+            Some(mut state) => {
+                let (dirty, gone) = state.replace_segments(segments);
+                (state, dirty, gone)
+            }
+            None => (Box::new(State::new(segments, header, file)), 1..segments.len(), Vec::new()),
         };
+        let mut run = Run { state, items, dirty, changed: Names::default(), globals_changed: false };
+        gone.into_iter().for_each(|name| run.changed.add(name));
         for (name, now) in answers.globals {
             let before = run.state.globals.get(&name).cloned().flatten();
             if before != now {
@@ -172,96 +134,7 @@ impl<'a> Run<'a> {
     /// Notes that an item answers otherwise than in the last run.
     fn item_changed(&mut self, name: Name) {
         self.globals_changed = true;
-        self.changed.insert(name, ());
-        self.changed_mask.add(name);
-    }
-
-    fn cold(segments: &[Arc<Segment>], header: &Header, file: &Arc<FileContext>, items: &'a dyn Items) -> Run<'a> {
-        let empty = Arc::new(empty_result());
-        let mut results = vec![empty; segments.len()];
-        let mut definitions = Definitions::default();
-        // A line binds one name at most, nearly always.
-        let lines: usize = segments.iter().skip(1).map(|segment| segment.line_count() as usize).sum();
-        definitions.reserve(header.result.exports.len() + lines);
-        if let Some(first) = results.first_mut() {
-            *first = header.result.clone();
-            definitions.insert(0, &header.result.exports);
-        }
-        let state = State {
-            file: file.clone(),
-            segments: segments.to_vec(),
-            results,
-            starts: vec![BlockState::default(); segments.len()],
-            masks: vec![Mask::default(); segments.len()],
-            definitions,
-            globals: NameMap::default(),
-            summaries: NameMap::default(),
-            with_diagnostics: BTreeSet::new(),
-            with_requirements: BTreeSet::new(),
-            index_sites: header.result.index_sites,
-            types: SharedTypes::clone(&header.types),
-        };
-        Run {
-            state: Box::new(state),
-            items,
-            dirty: 1..segments.len(),
-            changed: NameMap::default(),
-            changed_mask: Mask::default(),
-            globals_changed: false,
-        }
-    }
-
-    fn resume(mut state: Box<State>, segments: &[Arc<Segment>], items: &'a dyn Items) -> Run<'a> {
-        let (before, after) = (state.segments.len(), segments.len());
-        let prefix = state.segments.iter().zip(segments).take_while(|(a, b)| Arc::ptr_eq(a, b)).count();
-        let most = before.min(after) - prefix;
-        let suffix = state
-            .segments
-            .iter()
-            .rev()
-            .zip(segments.iter().rev())
-            .take(most)
-            .take_while(|(a, b)| Arc::ptr_eq(a, b))
-            .count();
-        let dirty = prefix..after - suffix;
-        let mut changed = NameMap::default();
-        let mut changed_mask = Mask::default();
-        if before == after {
-            for (slot, segment) in state.segments[dirty.clone()].iter_mut().zip(&segments[dirty.clone()]) {
-                *slot = segment.clone();
-            }
-        } else {
-            // Indices shift: what the replaced segments exported is compared by what replaces it, name by name.
-            for result in &state.results[prefix..before - suffix] {
-                for export in &result.exports {
-                    changed.insert(export.name, ());
-                    changed_mask.add(export.name);
-                }
-            }
-            let empty = Arc::new(empty_result());
-            let replaced = prefix..before - suffix;
-            let fresh = dirty.len();
-            state.segments = segments.to_vec();
-            state.results.splice(replaced.clone(), std::iter::repeat_n(empty, fresh));
-            state.starts.splice(replaced.clone(), std::iter::repeat_n(BlockState::default(), fresh));
-            state.masks.splice(replaced, std::iter::repeat_n(Mask::default(), fresh));
-            state.definitions = Definitions::default();
-            state.with_diagnostics.clear();
-            state.with_requirements.clear();
-            state.index_sites = IndexSites::default();
-            for (at, result) in state.results.iter().enumerate() {
-                let at = u32::try_from(at).unwrap_or(u32::MAX);
-                state.definitions.insert(at, &result.exports);
-                if !result.diagnostics.is_empty() {
-                    state.with_diagnostics.insert(at);
-                }
-                if !result.requirements.is_empty() {
-                    state.with_requirements.insert(at);
-                }
-                state.index_sites += result.index_sites;
-            }
-        }
-        Run { state, items, dirty, changed, changed_mask, globals_changed: false }
+        self.changed.add(name);
     }
 
     /// Puts the header's result in place of the last run's.
@@ -283,8 +156,7 @@ impl<'a> Run<'a> {
         let old = std::mem::replace(&mut self.state.results[at], result.clone());
         if old.exports != result.exports {
             for export in changed_exports(&old.exports, &result.exports) {
-                self.changed.insert(export, ());
-                self.changed_mask.add(export);
+                self.changed.add(export);
             }
             self.state.definitions.remove(index, &old.exports);
             self.state.definitions.insert(index, &result.exports);
@@ -319,12 +191,12 @@ impl<'a> Run<'a> {
 
     /// Whether a recorded answer of segment `at` is another now.
     fn asks_for_changed(&self, at: usize) -> bool {
-        if !self.state.masks[at].meets(&self.changed_mask) {
+        if !self.changed.meet(&self.state.masks[at]) {
             return false;
         }
         let result = &self.state.results[at];
         let index = u32::try_from(at).unwrap_or(u32::MAX);
-        let changed = |name: &Name| self.changed.contains_key(name);
+        let changed = |name: &Name| self.changed.contains(*name);
         result.imports.iter().any(|(name, was)| {
             changed(name) && self.state.definitions.lookup(*name, index, &self.state.results) != was.as_ref()
         }) || result
@@ -366,40 +238,6 @@ impl<'a> Run<'a> {
 
     fn finish(self, header: &Header) -> (Box<State>, FunctionCheck) {
         let state = self.state;
-        let mut diagnostics = Vec::new();
-        for at in &state.with_diagnostics {
-            let Some(result) = state.results.get(*at as usize) else { continue };
-            for diagnostic in &result.diagnostics {
-                let translate = |place: &Place| state.place(*at, place);
-                let primary = translate(&diagnostic.primary).unwrap_or(ItemPlace::Segment(*at, Span::default()));
-                let mut placed = diagnostic.map_places(primary.clone(), translate);
-                if let (Code::UndefinedName | Code::UndefinedSymbolicVar, Place::Here(span)) =
-                    (diagnostic.code, &diagnostic.primary)
-                    && let Some(wrong) = result.unresolved.iter().find(|unresolved| unresolved.span == *span)
-                {
-                    let all = |meant: &str| -> Vec<_> {
-                        let uses = state.uses(wrong, *at);
-                        // In quotes it is no token of its own.
-                        let uses = if uses.contains(&primary) { uses } else { vec![primary.clone()] };
-                        uses.into_iter().map(|place| (place, meant.to_owned())).collect()
-                    };
-                    if let Some(near) = state.nearest(wrong, *at) {
-                        placed = suggest(placed, near, all(near));
-                    } else if let Some(meant) = state.meant(wrong, *at) {
-                        let title = format!("use `{meant}`");
-                        placed = placed.with_fix(Fix { title, edits: all(&meant), safe: false });
-                    }
-                }
-                if *at == 0 {
-                    placed = state.with_return_type(placed, span_of(diagnostic));
-                }
-                diagnostics.push(placed);
-            }
-        }
-        let ended = state.results.last().is_none_or(|last| last.end.returned);
-        if !ended && matches!(&*header.signature, Signature::Relax(_)) {
-            diagnostics.push(missing_return(&state));
-        }
         let declared = match &*header.signature {
             Signature::Relax(signature) => signature.ret.clone(),
             _ => None,
@@ -407,37 +245,12 @@ impl<'a> Run<'a> {
         let returned = declared.or_else(|| state.results.iter().rev().find_map(|result| result.returned.clone()));
         let check = FunctionCheck {
             segments: state.results.as_slice().into(),
-            diagnostics: diagnostics.into(),
+            diagnostics: state.diagnostics(header).into(),
             returned,
             index_sites: state.index_sites,
             summary: state.summary(),
         };
         (state, check)
-    }
-}
-
-impl State {
-    /// What callers are told of the function's values.
-    fn summary(&self) -> Option<Arc<Summary>> {
-        /// Accesses beyond are not told of.
-        const MOST: usize = 64;
-        let results = self.with_requirements.iter().filter_map(|at| self.results.get(*at as usize));
-        let requirements: Vec<_> = results.flat_map(|result| result.requirements.iter().cloned()).take(MOST).collect();
-        // As for the type, the last value returned counts.
-        let returning = self.results.iter().rev().find(|result| result.returned.is_some());
-        let result = returning.and_then(|result| result.returned_values.clone());
-        (!requirements.is_empty() || result.is_some()).then(|| Arc::new(Summary { requirements, result }))
-    }
-
-    fn place(&self, at: u32, place: &Place) -> Option<ItemPlace> {
-        match place {
-            Place::Here(span) => Some(ItemPlace::Segment(at, *span)),
-            Place::Definition(name) => {
-                let (segment, span) = self.definitions.place(*name, at, &self.results)?;
-                Some(ItemPlace::Segment(segment, span))
-            }
-            Place::Item(name, part) => Some(ItemPlace::Item(*name, *part)),
-        }
     }
 }
 
@@ -450,25 +263,6 @@ fn changed_exports(old: &[Export], new: &[Export]) -> Vec<Name> {
     let gone_or_other = old.iter().filter(|(name, entry)| new.get(*name) != Some(*entry)).map(|(name, _)| *name);
     let fresh = new.keys().filter(|name| !old.contains_key(*name)).copied();
     gone_or_other.chain(fresh).collect()
-}
-
-fn empty_result() -> SegmentResult {
-    SegmentResult {
-        imports: Vec::new(),
-        globals: Vec::new(),
-        summaries: Vec::new(),
-        exports: Vec::new(),
-        end: BlockState::default(),
-        diagnostics: Vec::new(),
-        rows: Vec::new(),
-        returned: None,
-        return_text: None,
-        returned_values: None,
-        requirements: Vec::new(),
-        index_sites: IndexSites::default(),
-        unresolved: Vec::new(),
-        statements: 0,
-    }
 }
 
 /// The world outside one segment: earlier segments of the function, items of the module.
@@ -507,117 +301,4 @@ pub fn function_context_name() -> Name {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{FunctionMemo, ItemPlace, Items, check_function};
-    use crate::FileContext;
-    use crate::signature::relax_header;
-    use rx_base::{Diagnostic, Name, Span};
-    use rx_ir::{Signature, Summary};
-    use rx_syntax::Segment;
-    use std::sync::Arc;
-
-    /// No other item.
-    struct Alone;
-
-    impl Items for Alone {
-        fn signature(&self, _name: Name) -> Option<Arc<Signature>> {
-            None
-        }
-
-        fn summary(&self, _name: Name) -> Option<Arc<Summary>> {
-            None
-        }
-    }
-
-    const HEADER: &str = "@R.function(pure=False)
-def main(x: R.Tensor((\"n\", 4), \"float32\"), c: R.Tensor((), \"bool\")) -> R.Tensor((\"n\", 5), \"float32\"):
-";
-
-    /// The body in parts that may be segments of their own. Each says something of an earlier one: a label at a definition,
-    /// a name that is meant, a bound.
-    const BODY: [&str; 21] = [
-        "    a = t1\n",
-        "    b1 = R.nn.relu(x)\n",
-        "    b2: R.Tensor((\"m * 2\", 4), \"float32\") = R.nn.relu(x)\n",
-        "    b3 = R.matmul(b2, b2)\n",
-        "    R.func_attr({\"tir_var_upper_bound\": {\"n\": 8}})\n",
-        "    if c:\n        R.func_attr({\"tir_var_lower_bound\": {\"n\": 2}})\n        d = x\n    else:\n        d = x\n",
-        "    @R.function\n    def f(y: R.Tensor((2,))):\n        R.func_attr({\"tir_var_upper_bound\": {\"n\": 1}})\n        return y\n",
-        "    e = R.strided_slice(x, [0], [0], [n * 0 + 2])\n",
-        "    with R.dataflow():\n",
-        "        lv = R.permute_dims(x)\n",
-        "        gv = R.permute_dims(lv)\n",
-        "        R.output(gv)\n",
-        "    g = R.matmul(gv, gv)\n",
-        "    h = lv\n",
-        "    i = gvx\n",
-        "    s0 = R.match_cast(t0, R.Tensor((\"p\", 4), \"float32\"))\n",
-        "    s1 = R.match_cast(s0, R.Tensor((n, 4), \"float32\"))\n",
-        "    R.assert_op(n == 8)\n",
-        "    s2: R.Tensor((9, 4), \"float32\") = s0\n",
-        "    j = x.q + R.zeros((\"k - x.w\", 2), \"float32\")\n",
-        "    return b1\n",
-    ];
-
-    /// A header that is indented less than the body, whose lines go on below.
-    const ASTRAY: [&str; 4] = [
-        "            a = R.nn.relu(x)\n        if c: else:\n",
-        "            b = R.nn.relu(a)\n",
-        "            d = R.nn.relu(b)\n",
-        "            return d\n",
-    ];
-
-    /// What is said of the function when its segments have `width` parts of `body`, with places in the whole text.
-    fn check(body: &[&str], width: usize) -> Vec<Diagnostic<Span>> {
-        let mut texts = vec![HEADER.to_owned()];
-        texts.extend(body.chunks(width).map(|parts| parts.concat()));
-        let segments: Vec<_> = texts.iter().map(|text| Arc::new(Segment::new(text.as_str().into()))).collect();
-        let file = Arc::new(FileContext::default());
-        let header = relax_header(&segments[0], &file);
-        let check = check_function(&segments, &header, &file, &Alone, &FunctionMemo::default());
-        let place = |place: &ItemPlace| match place {
-            ItemPlace::Segment(at, span) => {
-                let before: usize = texts.iter().take(*at as usize).map(String::len).sum();
-                Some(span.shift(before as u32))
-            }
-            ItemPlace::Item(..) => None,
-        };
-        let placed = |diagnostic: &Diagnostic<ItemPlace>| {
-            diagnostic.map_places(place(&diagnostic.primary).unwrap_or_default(), place)
-        };
-        check.diagnostics.iter().map(placed).collect()
-    }
-
-    #[test]
-    fn where_segments_are_cut_changes_nothing() {
-        for body in [&BODY[..], &ASTRAY] {
-            let whole = check(body, body.len());
-            assert!(!whole.is_empty());
-            for width in 1..body.len() {
-                assert_eq!(check(body, width), whole, "segments of {width} parts");
-            }
-        }
-    }
-
-    #[test]
-    fn labels_and_suggestions_look_at_what_precedes() {
-        let text = HEADER.to_owned() + &BODY.concat();
-        let found = check(&BODY, 1);
-        let label = |message: &str| {
-            let diagnostic = found.iter().find(|diagnostic| diagnostic.message.contains(message));
-            diagnostic.map_or(Vec::new(), |diagnostic| {
-                diagnostic.labels.iter().map(|label| &text[label.place.range()]).collect()
-            })
-        };
-        assert_eq!(label("declared to return"), ["R.Tensor((\"n\", 5), \"float32\")", "b1"]);
-        let help = |message: &str| {
-            found
-                .iter()
-                .filter(|diagnostic| diagnostic.message.contains(message))
-                .flat_map(|found| &found.help)
-                .collect()
-        };
-        let meant: Vec<&String> = help("`gvx` is not defined");
-        assert_eq!(meant, ["did you mean `gv`?"]);
-    }
-}
+mod tests;

@@ -1,9 +1,10 @@
 //! What may have been meant: names for those nothing defines, types and values to return. Seen from the whole function, so that
 //! no suggestion depends on where its segments are cut.
 
-use super::{ItemPlace, State};
+use super::ItemPlace;
+use super::memo::State;
 use crate::elaborate::{Export, Role, Unresolved};
-use crate::entry::{Entry, Place};
+use crate::entry::Entry;
 use crate::reconcile::reconcile;
 use rx_base::edit_distance::nearest;
 use rx_base::symbolic::Bounds;
@@ -157,14 +158,6 @@ fn after_body(state: &State) -> Option<(ItemPlace, u32)> {
     let line = rest.find(['\n', '\r']).unwrap_or(rest.len());
     let place = Span::empty(last + u32::try_from(line).ok()?);
     Some((ItemPlace::Segment(u32::try_from(at).ok()?, place), indent))
-}
-
-/// The place of a diagnostic in its own segment.
-pub(super) fn span_of(diagnostic: &Diagnostic<Place>) -> Span {
-    match diagnostic.primary {
-        Place::Here(span) => span,
-        _ => Span::default(),
-    }
 }
 
 /// Whether a name stands for an integer.

@@ -79,7 +79,34 @@ impl Mask {
         }
     }
 
-    pub(super) fn meets(&self, other: &Mask) -> bool {
+    fn meets(&self, other: &Mask) -> bool {
         self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+}
+
+/// Names, with their filter.
+#[derive(Default)]
+pub(super) struct Names {
+    names: NameMap<()>,
+    mask: Mask,
+}
+
+impl Names {
+    pub(super) fn add(&mut self, name: Name) {
+        self.names.insert(name, ());
+        self.mask.add(name);
+    }
+
+    pub(super) fn contains(&self, name: Name) -> bool {
+        self.names.contains_key(&name)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Whether one of them may be among the names of a filter.
+    pub(super) fn meet(&self, mask: &Mask) -> bool {
+        self.mask.meets(mask)
     }
 }

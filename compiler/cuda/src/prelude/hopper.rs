@@ -93,8 +93,8 @@ const F16: [Helper; 2] = products!(
     "\"+f\"",
     ["%64, %65, 1, 1, 1, %66, %67", "%128, %129, 1, 1, 1, %130, %131"],
     "2",
-    "[](unsigned x) { return rx_f16_to_float(rx_f16{(unsigned short)x}); }",
-    "[](unsigned x) { return rx_f16_to_float(rx_f16{(unsigned short)x}); }",
+    read!(f16),
+    read!(f16),
     &["rx_wgmma", "rx_f16"]
 );
 const BF16: [Helper; 2] = products!(
@@ -107,8 +107,8 @@ const BF16: [Helper; 2] = products!(
     "\"+f\"",
     ["%64, %65, 1, 1, 1, %66, %67", "%128, %129, 1, 1, 1, %130, %131"],
     "2",
-    "[](unsigned x) { return rx_bf16_to_float(rx_bf16{(unsigned short)x}); }",
-    "[](unsigned x) { return rx_bf16_to_float(rx_bf16{(unsigned short)x}); }",
+    read!(bf16),
+    read!(bf16),
     &["rx_wgmma", "rx_bf16"]
 );
 const TF32: [Helper; 2] = products!(
@@ -135,8 +135,8 @@ const S8_S8: [Helper; 2] = products!(
     "\"+r\"",
     ["%64, %65, 1", "%128, %129, 1"],
     "1",
-    "[](unsigned x) { return (int)(signed char)x; }",
-    "[](unsigned x) { return (int)(signed char)x; }",
+    read!(s8),
+    read!(s8),
     &["rx_wgmma"]
 );
 const S8_U8: [Helper; 2] = products!(
@@ -149,8 +149,8 @@ const S8_U8: [Helper; 2] = products!(
     "\"+r\"",
     ["%64, %65, 1", "%128, %129, 1"],
     "1",
-    "[](unsigned x) { return (int)(signed char)x; }",
-    "[](unsigned x) { return (int)(x & 0xffu); }",
+    read!(s8),
+    read!(u8),
     &["rx_wgmma"]
 );
 const U8_S8: [Helper; 2] = products!(
@@ -163,8 +163,8 @@ const U8_S8: [Helper; 2] = products!(
     "\"+r\"",
     ["%64, %65, 1", "%128, %129, 1"],
     "1",
-    "[](unsigned x) { return (int)(x & 0xffu); }",
-    "[](unsigned x) { return (int)(signed char)x; }",
+    read!(u8),
+    read!(s8),
     &["rx_wgmma"]
 );
 const U8_U8: [Helper; 2] = products!(
@@ -177,8 +177,8 @@ const U8_U8: [Helper; 2] = products!(
     "\"+r\"",
     ["%64, %65, 1", "%128, %129, 1"],
     "1",
-    "[](unsigned x) { return (int)(x & 0xffu); }",
-    "[](unsigned x) { return (int)(x & 0xffu); }",
+    read!(u8),
+    read!(u8),
     &["rx_wgmma"]
 );
 

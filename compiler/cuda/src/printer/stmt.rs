@@ -1,6 +1,7 @@
 //! Statements.
 
-use super::{BufferText, Kernel, bytes_of, expr, types};
+use super::functions::bytes_of;
+use super::{BufferText, Kernel, expr, types};
 use crate::accumulate::{Reduction, reduction};
 use crate::source::{Argument, Check, MOST_ROUNDS, Temporary};
 use crate::statements::is_renaming;

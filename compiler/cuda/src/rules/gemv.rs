@@ -206,9 +206,6 @@ impl FewRows {
             false => (format!("lane * {wide}"), 32 * wide),
         };
         let (index, sum0, sum_end) = (words.index, &words.sum0, &words.sum_end);
-        if self.is_vector {
-            kernel.need("rx_pack");
-        }
         kernel.open(&format!("if ({row0} < {end}) {{"));
         kernel.line("#pragma unroll 4");
         kernel.open(&format!("for ({index} {sum0} = {start}; {sum0} < {sum_end}; {sum0} += {step}) {{"));
@@ -216,37 +213,20 @@ impl FewRows {
         if let Some(helper) = types::helper(self.matrix().narrow.dtype()) {
             kernel.need(helper);
         }
-        let used = |var: rx_tir::VarId| self.matrix().value.uses(var);
+        let pack = format!("rx_pack<{storage}, {wide}>");
         if self.is_vector {
-            kernel.line(&format!("rx_pack<{storage}, {wide}> matrix = {{}};"));
+            kernel.need("rx_pack");
+            kernel.line(&format!("{pack} matrix = {{}};"));
             kernel.open("{");
-            kernel.line(&format!("const {index} {row} = {row0}, {sum} = {sum0};"));
-            words.decode(kernel, self.rows(), row, &used)?;
-            words.decode(kernel, &problem.k, sum, &used)?;
-            let element = self.matrix().element.as_ref().ok_or("a factor that is no element")?;
-            let place = kernel.place(element.buffer, &element.read)?;
-            let condition = match &element.counts {
-                None => String::new(),
-                Some(condition) => format!("if ({}) ", kernel.operand(condition, 0)?),
-            };
-            kernel.line(&format!("{condition}matrix = *(const rx_pack<{storage}, {wide}>*)&{place};"));
+            read_pack(kernel, words, problem, (self.matrix(), self.rows()), (row, row0), ("matrix", &pack))?;
             kernel.close();
         }
         let few = if self.rows_are_few { &words.row } else { &words.column };
         if self.in_packs {
-            kernel.line(&format!("rx_pack<{storage}, {wide}> vectors[{}] = {{}};", self.count()));
+            kernel.line(&format!("{pack} vectors[{}] = {{}};", self.count()));
             kernel.line("#pragma unroll");
             kernel.open(&format!("for (int f = 0; f < {}; ++f) {{", self.count()));
-            kernel.line(&format!("const {index} {few} = f, {sum} = {sum0};"));
-            words.decode(kernel, self.few(), few, &|var| self.vectors().value.uses(var))?;
-            words.decode(kernel, &problem.k, sum, &|var| self.vectors().value.uses(var))?;
-            let element = self.vectors().element.as_ref().ok_or("a factor that is no element")?;
-            let place = kernel.place(element.buffer, &element.read)?;
-            let condition = match &element.counts {
-                None => String::new(),
-                Some(condition) => format!("if ({}) ", kernel.operand(condition, 0)?),
-            };
-            kernel.line(&format!("{condition}vectors[f] = *(const rx_pack<{storage}, {wide}>*)&{place};"));
+            read_pack(kernel, words, problem, (self.vectors(), self.few()), (few, "f"), ("vectors[f]", &pack))?;
             kernel.close();
         }
         kernel.line("#pragma unroll");
@@ -265,10 +245,9 @@ impl FewRows {
             Some(guard) => kernel.open(&format!("if ({guard}) {{")),
             None => kernel.open("{"),
         }
-        words
-            .decode(kernel, self.rows(), row, &|var| self.matrix().value.uses(var) || self.vectors().value.uses(var))?;
-        words
-            .decode(kernel, &problem.k, sum, &|var| self.matrix().value.uses(var) || self.vectors().value.uses(var))?;
+        let used = |var: rx_tir::VarId| [self.matrix(), self.vectors()].iter().any(|factor| factor.value.uses(var));
+        words.decode(kernel, self.rows(), row, &used)?;
+        words.decode(kernel, &problem.k, sum, &used)?;
         let (ctype, _) = sum_type(problem.dtype)?;
         let wrap = |text: String| if matches!(ctype, "float" | "double") { text } else { format!("({ctype}){text}") };
         let value = match self.is_vector {
@@ -338,4 +317,28 @@ impl FewRows {
         (0..4).for_each(|_| kernel.close());
         Ok(())
     }
+}
+
+/// Reads a factor's neighbours, from the element of this line and of the sum's next value, as one.
+fn read_pack(
+    kernel: &mut Kernel<'_>,
+    words: &Words,
+    problem: &Problem,
+    (factor, axis): (&Factor, &Axis),
+    (line, number): (&str, &str),
+    (to, pack): (&str, &str),
+) -> Result<(), String> {
+    let (index, sum, sum0) = (words.index, &words.sum_index, &words.sum0);
+    let used = |var: rx_tir::VarId| factor.value.uses(var);
+    kernel.line(&format!("const {index} {line} = {number}, {sum} = {sum0};"));
+    words.decode(kernel, axis, line, &used)?;
+    words.decode(kernel, &problem.k, sum, &used)?;
+    let element = factor.element.as_ref().ok_or("a factor that is no element")?;
+    let place = kernel.place(element.buffer, &element.read)?;
+    let condition = match &element.counts {
+        None => String::new(),
+        Some(condition) => format!("if ({}) ", kernel.operand(condition, 0)?),
+    };
+    kernel.line(&format!("{condition}{to} = *(const {pack}*)&{place};"));
+    Ok(())
 }

@@ -4,6 +4,7 @@ use crate::case::Case;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_cuda::nvrtc::{Output, compile};
+use rx_cuda::rules::Target;
 use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, KernelBuilder};
 
 const F32: DType = DType::FLOAT32;
@@ -318,12 +319,7 @@ fn what_is_no_attention_is_left_with_a_reason() {
 
 #[test]
 fn the_rule_takes_attention_whole() {
-    let cases = cases();
-    let source = crate::source(&cases);
-    for (at, case) in cases.iter().enumerate() {
-        let choices: Vec<_> = source.choices.iter().filter(|one| one.function == at).collect();
-        assert!(matches!(choices[..], [one] if one.rule == "attention"), "{}: {choices:#?}", case.name);
-    }
+    crate::are_taken_by("attention", &cases(), &Target::default());
 }
 
 #[test]

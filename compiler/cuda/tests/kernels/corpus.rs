@@ -3,8 +3,9 @@
 
 use crate::case::{Case, Failure};
 use crate::compiled::on_cpu;
+use crate::script;
 use rustc_hash::FxHashSet;
-use rx_analysis::{FileContext, tir};
+use rx_analysis::tir;
 use rx_base::DType;
 use rx_cuda::module;
 use rx_cuda::rules::Target;
@@ -39,14 +40,7 @@ struct Found {
 /// The prim_funcs of a text.
 fn prim_funcs(place: &str, text: &str, kind: FileKind) -> Vec<Found> {
     let document = Document::new(text, kind);
-    let mut context = FileContext::default();
-    for item in document.items() {
-        match item.kind {
-            ItemKind::Function(_) => context.items.extend(item.name),
-            ItemKind::Foreign | ItemKind::Metadata => {}
-            _ => item.segments.iter().for_each(|segment| context.read(segment)),
-        }
-    }
+    let context = script::context(&document);
     let functions = document.items().iter().filter(|item| item.kind == ItemKind::Function(FunctionKind::Prim));
     let read = functions.filter_map(|item| Some((item.name?, tir::prim_func(&item.segments, &context, item.name?))));
     let found = read.map(|(name, func)| Found {

@@ -86,7 +86,7 @@ fn kernels_agree_on_a_device() {
 #[test]
 fn products_agree_on_a_device() {
     let Some(arch) = device().map(|device| device.arch()) else { return };
-    agree_for("products", crate::products::cases(), &Target { arch, ..crate::products::small_device() });
+    agree_for("products", crate::products::cases(), &Target { arch, ..crate::small_device() });
     if arch == 90 {
         agree_for("sm_90a", crate::hopper::cases(), &crate::hopper::hopper(1));
     }

@@ -29,6 +29,7 @@ mod windows;
 mod written;
 
 use case::Case;
+use rx_cuda::rules::Target;
 
 /// Functions made for these tests.
 fn made() -> Vec<Case> {
@@ -39,11 +40,26 @@ fn made() -> Vec<Case> {
 
 /// Prints the functions of some cases as one text.
 fn source(cases: &[Case]) -> rx_cuda::CudaSource {
-    source_for(cases, &rx_cuda::rules::Target::default())
+    source_for(cases, &Target::default())
 }
 
 /// The same for a target.
-fn source_for(cases: &[Case], target: &rx_cuda::rules::Target) -> rx_cuda::CudaSource {
+fn source_for(cases: &[Case], target: &Target) -> rx_cuda::CudaSource {
     let funcs: Vec<_> = cases.iter().map(|case| &case.func).collect();
     rx_cuda::module(&funcs, target).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A device with one multiprocessor, so that every problem is large enough for the largest tiles, and a thread has as many outputs as
+/// it may.
+fn small_device() -> Target {
+    Target { units: 1, ..Target::default() }
+}
+
+/// Panics where anything but one schedule of this rule takes all of a case.
+fn are_taken_by(rule: &str, cases: &[Case], target: &Target) {
+    let source = source_for(cases, target);
+    for (at, case) in cases.iter().enumerate() {
+        let choices: Vec<_> = source.choices.iter().filter(|one| one.function == at).collect();
+        assert!(matches!(choices[..], [one] if one.rule == rule), "{}: {choices:#?}", case.name);
+    }
 }

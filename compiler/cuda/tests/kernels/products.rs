@@ -1,6 +1,7 @@
 //! Matrix products: every template, ragged and even, with what may stand in factors and behind sums.
 
 use crate::case::Case;
+use crate::small_device;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_cuda::rules::Target;
@@ -256,11 +257,6 @@ impl Dequantised {
     }
 }
 
-/// A device with one multiprocessor, so that every problem is large enough for the largest tiles.
-pub fn small_device() -> Target {
-    Target { units: 1, ..Target::default() }
-}
-
 #[test]
 fn products_agree_with_the_interpreter_in_every_order() {
     crate::simulated::agree(&cases());
@@ -288,17 +284,8 @@ fn narrow_products_agree_with_the_interpreter_in_every_order() {
     crate::simulated::agree(&narrow_cases());
 }
 
-/// The rules that take a case's statements.
-fn rules(cases: &[Case], wanted: &str) {
-    let source = crate::source(cases);
-    for (at, case) in cases.iter().enumerate() {
-        let choices: Vec<_> = source.choices.iter().filter(|one| one.function == at).collect();
-        assert!(choices.len() == 1 && choices[0].rule == wanted, "{}: {choices:?}", case.name);
-    }
-}
-
 #[test]
 fn the_rules_take_products_with_what_follows() {
-    rules(&cases(), "gemm");
-    rules(&narrow_cases(), "gemv");
+    crate::are_taken_by("gemm", &cases(), &Target::default());
+    crate::are_taken_by("gemv", &narrow_cases(), &Target::default());
 }

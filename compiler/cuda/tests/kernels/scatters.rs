@@ -3,6 +3,7 @@
 use crate::case::Case;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
+use rx_cuda::rules::Target;
 use rx_tensor::Scalar;
 use rx_tir::{Expr, IterKind, KernelBuilder, PrimFunc};
 
@@ -72,11 +73,7 @@ fn cases() -> Vec<Case> {
 
 #[test]
 fn each_is_taken_by_the_rule() {
-    for case in cases() {
-        let source = crate::source(std::slice::from_ref(&case));
-        let taken: Vec<&str> = source.choices.iter().map(|choice| choice.rule).collect();
-        assert_eq!(taken, ["scatter"], "{}: {:?}", case.name, source.choices);
-    }
+    crate::are_taken_by("scatter", &cases(), &Target::default());
 }
 
 #[test]

@@ -15,6 +15,16 @@ pub fn read(text: &str) -> Vec<PrimFunc> {
 /// The prim_funcs of a text that says what it imports.
 pub fn read_module(text: &str) -> Vec<PrimFunc> {
     let document = Document::new(text, FileKind::Python);
+    let context = context(&document);
+    let functions = document.items().iter().filter(|item| item.kind == ItemKind::Function(FunctionKind::Prim));
+    let read = functions.filter_map(|item| Some(tir::prim_func(&item.segments, &context, item.name?)));
+    read.map(|func| func.unwrap_or_else(|said| panic!("{:?}\n{text}", said.first().map(|first| &first.message))))
+        .map(|func| rx_schedule::guards(&rx_schedule::simplify(&func)).0)
+        .collect()
+}
+
+/// What the functions of a file may name.
+pub fn context(document: &Document) -> FileContext {
     let mut context = FileContext::default();
     for item in document.items() {
         match item.kind {
@@ -23,11 +33,7 @@ pub fn read_module(text: &str) -> Vec<PrimFunc> {
             _ => item.segments.iter().for_each(|segment| context.read(segment)),
         }
     }
-    let functions = document.items().iter().filter(|item| item.kind == ItemKind::Function(FunctionKind::Prim));
-    let read = functions.filter_map(|item| Some(tir::prim_func(&item.segments, &context, item.name?)));
-    read.map(|func| func.unwrap_or_else(|said| panic!("{:?}\n{text}", said.first().map(|first| &first.message))))
-        .map(|func| rx_schedule::guards(&rx_schedule::simplify(&func)).0)
-        .collect()
+    context
 }
 
 /// The one prim_func that a body makes.

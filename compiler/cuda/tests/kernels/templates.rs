@@ -1,7 +1,8 @@
 //! The templates of products: what each needs of a device, and how its text reads.
 
 use crate::case::Case;
-use crate::products::{Behind, Product, product, small_device};
+use crate::products::{Behind, Product, product};
+use crate::small_device;
 use rx_base::DType;
 use rx_cuda::images::resources::of as resources;
 use rx_cuda::nvrtc::{Output, compile, probe};

@@ -1,6 +1,7 @@
 //! Windows that slide: depthwise and narrow convolutions, poolings, of one to three axes, in both layouts.
 
 use crate::case::Case;
+use crate::small_device;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_tir::builder::in_range;
@@ -305,11 +306,6 @@ pub fn templates() -> Vec<(&'static str, Case)> {
     ]
 }
 
-/// A device with one multiprocessor, so that a thread has as many outputs as it may.
-fn small_device() -> rx_cuda::rules::Target {
-    crate::products::small_device()
-}
-
 #[test]
 fn windows_agree_with_the_interpreter_in_every_order() {
     crate::simulated::agree(&cases());
@@ -322,12 +318,7 @@ fn windows_of_many_outputs_per_thread_agree_with_the_interpreter_in_every_order(
 
 #[test]
 fn the_rule_takes_windows_with_what_follows() {
-    let cases = cases();
-    let source = crate::source_for(&cases, &small_device());
-    for (at, case) in cases.iter().enumerate() {
-        let choices: Vec<_> = source.choices.iter().filter(|one| one.function == at).collect();
-        assert!(choices.len() == 1 && choices[0].rule == "window", "{}: {choices:?}", case.name);
-    }
+    crate::are_taken_by("window", &cases(), &small_device());
 }
 
 #[test]

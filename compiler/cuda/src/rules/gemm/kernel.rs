@@ -116,7 +116,7 @@ impl KernelBody for TiledProduct {
         let part = names.part;
         self.declare(kernel, &words, &operands)?;
         let Tiling { k: depth, stages, .. } = self.tiling;
-        let (sum0, index) = (words.sum0.clone(), words.index);
+        let index = words.index;
         let (first, tiles) = match (&part, self.tiles_of_part()) {
             (Some(part), Some(tiles)) => (format!("{part} * {}", tiles * depth), tiles.to_string()),
             _ => {
@@ -142,21 +142,9 @@ impl KernelBody for TiledProduct {
         }
         kernel.line("__syncthreads();");
         kernel.close();
-        kernel.line("// The next tile goes where the one before this was multiplied.");
-        for operand in &operands {
-            let at = usize::from(operand.side == 'b');
-            let (to, tile) = (&words.to[at], &words.tiles[at]);
-            let element = operand.element;
-            kernel.line(&format!("{element}* {to} = {tile} + coming % {stages} * {};", operand.elements()));
-        }
         let first = if part.is_some() { format!("{first} + ") } else { String::new() };
-        kernel.line(&format!("const {index} {sum0} = {first}coming * {depth};"));
-        kernel.open(&format!("if (coming < {tiles}) {{"));
-        for operand in &operands {
-            kernel.line(&format!("// {}.", operand.comment()));
-            operand.load(kernel, &words)?;
-        }
-        kernel.close();
+        kernel.line("// The next tile goes where the one before this was multiplied.");
+        self.bring(kernel, &words, &operands, (&first, &tiles))?;
         if has_copies {
             kernel.line("rx_copies_end();");
         }
@@ -254,6 +242,32 @@ impl TiledProduct {
                 .line(&format!("const {index} {end} = ({part} + 1) * ({index}){length} < {all} ? ({part} + 1) * ({index}){length} : {all};"));
             words.sum_end = end.clone();
         }
+        Ok(())
+    }
+
+    /// Brings the tiles of the number `coming`, or asks for them, where there are as many; `first` is what stands in front of their
+    /// place in the sum.
+    fn bring(
+        &self,
+        kernel: &mut Kernel<'_>,
+        words: &Words,
+        operands: &[Operand<'_>; 2],
+        (first, tiles): (&str, &str),
+    ) -> Result<(), String> {
+        let Tiling { k: depth, stages, .. } = self.tiling;
+        for operand in operands {
+            let at = usize::from(operand.side == 'b');
+            let (to, tile) = (&words.to[at], &words.tiles[at]);
+            let element = operand.element;
+            kernel.line(&format!("{element}* {to} = {tile} + coming % {stages} * {};", operand.elements()));
+        }
+        kernel.line(&format!("const {} {} = {first}coming * {depth};", words.index, words.sum0));
+        kernel.open(&format!("if (coming < {tiles}) {{"));
+        for operand in operands {
+            kernel.line(&format!("// {}.", operand.comment()));
+            operand.load(kernel, words)?;
+        }
+        kernel.close();
         Ok(())
     }
 

@@ -57,6 +57,17 @@ pub(crate) enum Initial {
     Kept,
 }
 
+impl Initial {
+    fn of(init: Option<&Expr>) -> Initial {
+        match init {
+            None => Initial::Kept,
+            Some(Expr::Float { value, .. }) if *value == 0.0 => Initial::Zero,
+            Some(Expr::Int { value: 0, .. }) => Initial::Zero,
+            Some(value) => Initial::Value(value.clone()),
+        }
+    }
+}
+
 /// Loops that together are one index, row-major.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Axis {
@@ -145,25 +156,7 @@ impl Problem {
         if dtype.is_bool() {
             return Err(Declined::because("a sum of truth values is no matrix product"));
         }
-        let mut axes: [Axis; 4] = Default::default();
-        let mut known = Vec::new();
-        for (var, extent, role) in &found.product.loops {
-            let expr = found
-                .scope
-                .expr(extent, DType::INT64)
-                .ok_or_else(|| Declined::because("an extent cannot be written down"))?;
-            known.push((*var, expr, *role));
-        }
-        for (var, extent, role) in known {
-            let axis = match role {
-                Role::Batch => &mut axes[0],
-                Role::M => &mut axes[1],
-                Role::N => &mut axes[2],
-                Role::K => &mut axes[3],
-            };
-            axis.loops.push((var, extent));
-        }
-        let [batch, mut m, mut n, mut k] = axes;
+        let [batch, mut m, mut n, mut k] = axes(&mut found)?;
         let left = found.product.left.clone();
         let right = found.product.right.clone();
         let loops = [&batch, &m, &n, &k].into_iter().flat_map(|axis| &axis.loops);
@@ -186,12 +179,7 @@ impl Problem {
             });
             factor.narrow_indices(&twins);
         }
-        let initial = match &reduction.init {
-            None => Initial::Kept,
-            Some(Expr::Float { value, .. }) if *value == 0.0 => Initial::Zero,
-            Some(Expr::Int { value: 0, .. }) => Initial::Zero,
-            Some(value) => Initial::Value(value.clone()),
-        };
+        let initial = Initial::of(reduction.init.as_ref());
         let target = (reduction.buffer, reduction.indices.as_slice());
         let mut epilogue = Epilogue::of(task, &func, front, target, &elements);
         epilogue.locate(&mut |buffer, indices| found.affine(&func, buffer, indices));
@@ -221,6 +209,23 @@ impl Problem {
     pub(crate) fn is_empty_side(&self) -> bool {
         self.m.loops.is_empty() || self.n.loops.is_empty()
     }
+}
+
+/// Batch, rows, columns and sums of a product as it was found.
+fn axes(found: &mut ProductNest) -> Result<[Axis; 4], Declined> {
+    let mut axes: [Axis; 4] = Default::default();
+    for (var, extent, role) in &found.product.loops {
+        let extent = found.scope.expr(extent, DType::INT64);
+        let extent = extent.ok_or_else(|| Declined::because("an extent cannot be written down"))?;
+        let axis = match role {
+            Role::Batch => &mut axes[0],
+            Role::M => &mut axes[1],
+            Role::N => &mut axes[2],
+            Role::K => &mut axes[3],
+        };
+        axis.loops.push((*var, extent));
+    }
+    Ok(axes)
 }
 
 impl Factor {

@@ -51,8 +51,7 @@ pub(super) fn multiply(
     [a, b]: &[Operand<'_>; 2],
 ) -> Result<(), String> {
     let share = share(tiling)?;
-    let Share { kind, rows, columns, row, column } = &share;
-    let (of_rows, of_columns) = (rows / ROWS, columns / COLUMNS);
+    let (of_rows, of_columns) = (share.rows / ROWS, share.columns / COLUMNS);
     kernel.line(&format!("const {}* from_a = {} + slot * {};", a.element, words.tiles[0], a.elements()));
     kernel.line(&format!("const {}* from_b = {} + slot * {};", b.element, words.tiles[1], b.elements()));
     if let Unit::Warps { means: Means::Group, .. } = tiling.unit {
@@ -63,8 +62,40 @@ pub(super) fn multiply(
     kernel.line("#pragma unroll");
     kernel.open(&format!("for (int k = 0; k < {}; ++k) {{", tiling.k / (2 * a.chunk)));
     kernel.line(&format!("unsigned of_a[{of_rows}][4], of_b[{of_columns}][2];"));
+    read_rows(kernel, a, &share);
+    read_columns(kernel, b, &share);
+    if share.kind == Fragment::Tf32 {
+        round(kernel, of_rows, of_columns);
+    }
     kernel.line("#pragma unroll");
     kernel.open(&format!("for (int i = 0; i < {of_rows}; ++i) {{"));
+    kernel.line("#pragma unroll");
+    let mma = helper(share.kind);
+    kernel.need(mma);
+    kernel.line(&format!("for (int j = 0; j < {of_columns}; ++j) {mma}({}[i][j], of_a[i], of_b[j]);", words.sums));
+    kernel.close();
+    kernel.close();
+    Ok(())
+}
+
+/// The product of one fragment.
+fn helper(kind: Fragment) -> &'static str {
+    match kind {
+        Fragment::F16 => "rx_mma_f16",
+        Fragment::Bf16 => "rx_mma_bf16",
+        Fragment::Tf32 => "rx_mma_tf32",
+        Fragment::I8 { a_signed: true, b_signed: true } => "rx_mma_s8_s8",
+        Fragment::I8 { a_signed: true, b_signed: false } => "rx_mma_s8_u8",
+        Fragment::I8 { a_signed: false, b_signed: true } => "rx_mma_u8_s8",
+        Fragment::I8 { a_signed: false, b_signed: false } => "rx_mma_u8_u8",
+    }
+}
+
+/// Reads the warp's fragments of rows into `of_a`.
+fn read_rows(kernel: &mut Kernel<'_>, a: &Operand<'_>, share: &Share) {
+    let row = &share.row;
+    kernel.line("#pragma unroll");
+    kernel.open(&format!("for (int i = 0; i < {}; ++i) {{", share.rows / ROWS));
     let (helper, line, at) = match a.along {
         Along::Sum => ("rx_ldmatrix", format!("{row} + i * 16 + lane % 16"), "k * 2 + lane / 16".to_owned()),
         Along::Free => (
@@ -76,8 +107,13 @@ pub(super) fn multiply(
     kernel.line(&format!("const int line = {line}, chunk = {at};"));
     kernel.line(&format!("{helper}(of_a[i], &from_a[{}]);", a.place("line", "chunk")));
     kernel.close();
+}
+
+/// Reads the warp's fragments of columns into `of_b`, two at a time.
+fn read_columns(kernel: &mut Kernel<'_>, b: &Operand<'_>, share: &Share) {
+    let column = &share.column;
     kernel.line("#pragma unroll");
-    kernel.open(&format!("for (int j = 0; j < {}; ++j) {{", of_columns / 2));
+    kernel.open(&format!("for (int j = 0; j < {}; ++j) {{", share.columns / COLUMNS / 2));
     kernel.line("unsigned both[4];");
     let (helper, line, at) = match b.along {
         Along::Sum => {
@@ -92,37 +128,17 @@ pub(super) fn multiply(
     kernel.line("of_b[2 * j][0] = both[0], of_b[2 * j][1] = both[1];");
     kernel.line("of_b[2 * j + 1][0] = both[2], of_b[2 * j + 1][1] = both[3];");
     kernel.close();
-    if *kind == Fragment::Tf32 {
-        kernel.need("rx_to_tf32");
-        kernel.line("// The multiplication would cut what is more than 10 bits of fraction off.");
+}
+
+/// Rounds what was read to tf32.
+fn round(kernel: &mut Kernel<'_>, of_rows: i64, of_columns: i64) {
+    kernel.need("rx_to_tf32");
+    kernel.line("// The multiplication would cut what is more than 10 bits of fraction off.");
+    for (side, i, count, each) in [('a', 'i', of_rows * 4, 4), ('b', 'j', of_columns * 2, 2)] {
+        let one = format!("of_{side}[{i} / {each}][{i} % {each}]");
         kernel.line("#pragma unroll");
-        kernel.line(&format!(
-            "for (int i = 0; i < {}; ++i) of_a[i / 4][i % 4] = rx_to_tf32(of_a[i / 4][i % 4]);",
-            of_rows * 4
-        ));
-        kernel.line("#pragma unroll");
-        kernel.line(&format!(
-            "for (int j = 0; j < {}; ++j) of_b[j / 2][j % 2] = rx_to_tf32(of_b[j / 2][j % 2]);",
-            of_columns * 2
-        ));
+        kernel.line(&format!("for (int {i} = 0; {i} < {count}; ++{i}) {one} = rx_to_tf32({one});"));
     }
-    kernel.line("#pragma unroll");
-    kernel.open(&format!("for (int i = 0; i < {of_rows}; ++i) {{"));
-    kernel.line("#pragma unroll");
-    let mma = match kind {
-        Fragment::F16 => "rx_mma_f16",
-        Fragment::Bf16 => "rx_mma_bf16",
-        Fragment::Tf32 => "rx_mma_tf32",
-        Fragment::I8 { a_signed: true, b_signed: true } => "rx_mma_s8_s8",
-        Fragment::I8 { a_signed: true, b_signed: false } => "rx_mma_s8_u8",
-        Fragment::I8 { a_signed: false, b_signed: true } => "rx_mma_u8_s8",
-        Fragment::I8 { a_signed: false, b_signed: false } => "rx_mma_u8_u8",
-    };
-    kernel.need(mma);
-    kernel.line(&format!("for (int j = 0; j < {of_columns}; ++j) {mma}({}[i][j], of_a[i], of_b[j]);", words.sums));
-    kernel.close();
-    kernel.close();
-    Ok(())
 }
 
 /// Prints what is done with each of a thread's elements.

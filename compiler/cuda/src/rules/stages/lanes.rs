@@ -52,6 +52,27 @@ impl Lanes {
             split: None,
         }
     }
+
+    /// Elements of one row that a thread has side by side.
+    pub(in crate::rules) fn neighbours(&self) -> i64 {
+        if self.is_of_rows { 1 } else { self.width }
+    }
+
+    /// The first element of the group of this number, which is a sum.
+    pub(in crate::rules) fn first(&self, group: String) -> String {
+        match self.neighbours() {
+            1 => group,
+            own => format!("({group}) * {own}"),
+        }
+    }
+
+    /// What must hold for a whole group to begin at `k` of a row of this length.
+    pub(in crate::rules) fn is_whole(&self, k: &str, length: &str) -> String {
+        match self.has_tail {
+            true => format!("{k} + {} <= {length}", self.width),
+            false => format!("{k} < {length}"),
+        }
+    }
 }
 
 /// What a kernel's loops keep in registers from one to another.

@@ -4,6 +4,7 @@
 //! of several loops need stays in registers for the first chunks ([`Lanes::chunks`]); of elements behind those it is read and
 //! computed again.
 
+mod columns;
 mod join;
 mod names;
 pub(in crate::rules) mod scan;
@@ -121,82 +122,6 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
             let name = self.kernel.fresh_name(&format!("{}_row", self.stages.func.var(stage.var).name));
             self.kernel.line(&format!("{ctype} {name}[{}];", chunks * width));
             self.stage_arrays.insert(*at, name);
-        }
-        Ok(())
-    }
-
-    /// The loop over columns for some stages. Reductions among them are left as each thread's part.
-    pub(in crate::rules) fn columns_loop(&mut self, stages: &[usize]) -> Result<(), String> {
-        for at in stages {
-            self.begin(&self.stages.stages[*at])?;
-        }
-        let Lanes { lane, threads, width, chunks, has_rest, has_tail, is_exact, split, .. } = self.lanes.clone();
-        self.name(Use::Value(false))?;
-        let length = self.kernel.operand(&self.stages.row_length(), RELATION + 1)?;
-        // Elements of a row that are side by side.
-        let own = if self.lanes.is_of_rows { 1 } else { width };
-        let (index, times) = (self.index, if own > 1 { format!(" * {own}") } else { String::new() });
-        let scaled = |sum: String| if own > 1 { format!("({sum}){times}") } else { sum };
-        let is_whole = |k: &str| match has_tail {
-            true => format!("{k} + {width} <= {length}"),
-            false => format!("{k} < {length}"),
-        };
-        if chunks > 0 {
-            let k = self.kernel.fresh_name("k");
-            let first = match chunks {
-                1 => scaled(lane.to_owned()),
-                _ => scaled(format!("chunk * {threads} + {lane}")),
-            };
-            if chunks > 1 {
-                self.kernel.line("#pragma unroll");
-                self.kernel.open(&format!("for (int chunk = 0; chunk < {chunks}; ++chunk) {{"));
-            }
-            self.kernel.line(&format!("const {index} {k} = {first};"));
-            if !is_exact {
-                self.kernel.open(&format!("if ({}) {{", is_whole(&k)));
-            }
-            self.body(stages, &k, Some(if chunks > 1 { "chunk" } else { "0" }), width)?;
-            if !is_exact {
-                self.kernel.close();
-            }
-            if chunks > 1 {
-                self.kernel.close();
-            }
-        }
-        if chunks == 0 || has_rest {
-            let k = self.kernel.fresh_name("k");
-            let (first, step) = match &split {
-                None => (
-                    scaled(match chunks {
-                        0 => lane.to_owned(),
-                        chunks => format!("{} + {lane}", chunks * threads),
-                    }),
-                    (threads * own).to_string(),
-                ),
-                Some((block, blocks)) => {
-                    (scaled(format!("{block} * {threads} + {lane}")), format!("{blocks} * {}", threads * own))
-                }
-            };
-            if chunks == 0 && threads > 1 {
-                self.kernel.line("#pragma unroll 4");
-            }
-            self.kernel.open(&format!("for ({index} {k} = {first}; {}; {k} += {step}) {{", is_whole(&k)));
-            self.body(stages, &k, None, width)?;
-            self.kernel.close();
-        }
-        if has_tail {
-            self.kernel.line("// What is behind the last whole group, one by one.");
-            let k = self.kernel.fresh_name("k");
-            let first = format!("{length} / {width} * {width} + {lane}");
-            let guard = split.as_ref().map_or(String::new(), |(block, _)| format!("{block} == 0 && "));
-            self.kernel.open(&format!("for ({index} {k} = {first}; {guard}{k} < {length}; {k} += {threads}) {{"));
-            self.body(stages, &k, None, 1)?;
-            self.kernel.close();
-        }
-        if chunks > 0 {
-            let used = |at: &usize| stages.iter().any(|one| self.uses_read(*one, *at));
-            let new: Vec<usize> = self.read_arrays.keys().copied().filter(used).collect();
-            self.filled.extend(new);
         }
         Ok(())
     }

@@ -1,0 +1,81 @@
+//! The mistakes of a function: those of its segments, with places in the whole function and with what may have been meant.
+
+use super::ItemPlace;
+use super::advice::missing_return;
+use super::memo::State;
+use crate::elaborate::{SegmentResult, Unresolved, suggest};
+use crate::entry::Place;
+use crate::signature::Header;
+use rx_base::{Code, Diagnostic, Fix, Span};
+use rx_ir::Signature;
+
+impl State {
+    /// What is wrong with the function, in order of position; a missing `return` last.
+    pub(super) fn diagnostics(&self, header: &Header) -> Vec<Diagnostic<ItemPlace>> {
+        let mut diagnostics = Vec::new();
+        for at in &self.with_diagnostics {
+            let Some(result) = self.results.get(*at as usize) else { continue };
+            diagnostics.extend(result.diagnostics.iter().map(|diagnostic| self.placed(diagnostic, result, *at)));
+        }
+        let ended = self.results.last().is_none_or(|last| last.end.returned);
+        if !ended && matches!(&*header.signature, Signature::Relax(_)) {
+            diagnostics.push(missing_return(self));
+        }
+        diagnostics
+    }
+
+    /// A mistake of segment `at`.
+    fn placed(&self, diagnostic: &Diagnostic<Place>, result: &SegmentResult, at: u32) -> Diagnostic<ItemPlace> {
+        let translate = |place: &Place| self.place(at, place);
+        let primary = translate(&diagnostic.primary).unwrap_or(ItemPlace::Segment(at, Span::default()));
+        let mut placed = diagnostic.map_places(primary, translate);
+        if let (Code::UndefinedName | Code::UndefinedSymbolicVar, Place::Here(span)) =
+            (diagnostic.code, &diagnostic.primary)
+            && let Some(wrong) = result.unresolved.iter().find(|unresolved| unresolved.span == *span)
+        {
+            placed = self.with_meant(placed, wrong, at);
+        }
+        match at {
+            0 => self.with_return_type(placed, span_of(diagnostic)),
+            _ => placed,
+        }
+    }
+
+    /// With the fix that writes what may be meant wherever the name stands.
+    fn with_meant(&self, diagnostic: Diagnostic<ItemPlace>, wrong: &Unresolved, at: u32) -> Diagnostic<ItemPlace> {
+        let primary = diagnostic.primary.clone();
+        let all = |meant: &str| -> Vec<_> {
+            let uses = self.uses(wrong, at);
+            // In quotes it is no token of its own.
+            let uses = if uses.contains(&primary) { uses } else { vec![primary.clone()] };
+            uses.into_iter().map(|place| (place, meant.to_owned())).collect()
+        };
+        if let Some(near) = self.nearest(wrong, at) {
+            suggest(diagnostic, near, all(near))
+        } else if let Some(meant) = self.meant(wrong, at) {
+            let title = format!("use `{meant}`");
+            diagnostic.with_fix(Fix { title, edits: all(&meant), safe: false })
+        } else {
+            diagnostic
+        }
+    }
+
+    fn place(&self, at: u32, place: &Place) -> Option<ItemPlace> {
+        match place {
+            Place::Here(span) => Some(ItemPlace::Segment(at, *span)),
+            Place::Definition(name) => {
+                let (segment, span) = self.definitions.place(*name, at, &self.results)?;
+                Some(ItemPlace::Segment(segment, span))
+            }
+            Place::Item(name, part) => Some(ItemPlace::Item(*name, *part)),
+        }
+    }
+}
+
+/// The place of a diagnostic in its own segment.
+fn span_of(diagnostic: &Diagnostic<Place>) -> Span {
+    match diagnostic.primary {
+        Place::Here(span) => span,
+        _ => Span::default(),
+    }
+}

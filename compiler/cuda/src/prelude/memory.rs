@@ -1,0 +1,65 @@
+//! Elements that are read and written together, and shared memory.
+
+use super::Helper;
+
+pub(super) const HELPERS: &[Helper] = &[
+    Helper {
+        name: "RX_SHARED",
+        needs: &[],
+        text: "\
+// Shared memory whose size the launch decides.
+#ifndef RX_SHARED
+#define RX_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
+#endif
+",
+    },
+    Helper {
+        name: "rx_vector",
+        needs: &[],
+        text: "\
+// Neighbours in memory that are read and written at once.
+template <int N, typename T>
+struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) rx_vector { T at[N]; };
+",
+    },
+    Helper {
+        name: "rx_pack",
+        needs: &[],
+        text: "\
+// Elements that are read and written together.
+template <typename T, int N>
+struct alignas(sizeof(T) * N) rx_pack { T at[N]; };
+",
+    },
+    Helper {
+        name: "rx_copy16",
+        needs: &[],
+        text: "\
+// 16 bytes on their way to shared memory past the registers; zeros where there is nothing to copy. What is asked for before
+// an end is a group; it has arrived when no more than so many groups behind it are left.
+static __device__ __forceinline__ void rx_copy16(void* shared, const void* from) {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\"
+        :: \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(from), \"r\"(from ? 16 : 0) : \"memory\");
+#else
+    rx_cpu_copy16(shared, from);
+#endif
+}
+static __device__ __forceinline__ void rx_copies_end() {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"cp.async.commit_group;\" ::: \"memory\");
+#else
+    rx_cpu_copies_end();
+#endif
+}
+template <int LEFT>
+static __device__ __forceinline__ void rx_copies_arrive() {
+#ifdef __CUDA_ARCH__
+    asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(LEFT) : \"memory\");
+#else
+    rx_cpu_copies_arrive(LEFT);
+#endif
+}
+",
+    },
+];
