@@ -38,6 +38,16 @@ def functions():
     yield "columns", [tensor("x", (n, 72))], lambda x: op.sum(x, axis=[0])
     yield "transpose", [tensor("x", (n, 70), "float16")], op.permute_dims
     yield "map", [tensor("x", (n, 33))], lambda x: op.exp(op.nn.relu(x))
+    # On tensor cores.
+    half, byte = [tensor("x", (n, 128), "float16")], [tensor("x", (n, 128), "int8")]
+    weight = tensor("w", (192, 128), "float16")
+    yield "half", [*half, tensor("w", (128, 192), "float16")], op.matmul
+    yield "half_to_single", [*half, weight], lambda x, w: op.matmul(x, op.permute_dims(w), out_dtype="float32")
+    bias = tensor("b", (192,), "float16")
+    yield "half_bias", [*half, weight, bias], lambda x, w, b: op.nn.silu(op.add(op.matmul(x, op.permute_dims(w)), b))
+    batch = [tensor("x", (2, n, 128), "float16"), tensor("w", (2, 128, 192), "float16")]
+    yield "half_batch", batch, op.matmul
+    yield "bytes", [*byte, tensor("w", (192, 128), "int8")], lambda x, w: op.matmul(x, op.permute_dims(w), "int32")
 
 
 def module(name, params, compute):
@@ -47,8 +57,9 @@ def module(name, params, compute):
             value = builder.emit(compute(*params))
             out = builder.emit_output(value)
         builder.emit_func_output(out)
-    passes = [relax.transform.LegalizeOps(), relax.transform.AnnotateTIROpPattern(), relax.transform.FuseOps()]
-    return tvm.transform.Sequential([*passes, relax.transform.FuseTIR()])(builder.get())
+    passes = [relax.transform.FuseTransposeMatmul(), relax.transform.LegalizeOps()]
+    passes += [relax.transform.AnnotateTIROpPattern(), relax.transform.FuseOps(), relax.transform.FuseTIR()]
+    return tvm.transform.Sequential(passes)(builder.get())
 
 
 def scheduled(plain):

@@ -16,6 +16,7 @@ mod call;
 mod collective;
 mod constant;
 mod expr;
+mod fragment;
 mod lanes;
 mod loops;
 mod signature;
@@ -96,6 +97,8 @@ struct Reader<'a> {
     collective_places: FxHashMap<VarId, ItemPlace>,
     /// What reductions over threads do here.
     reducer: Option<collective::Reducer>,
+    /// Of buffers of tensor cores' fragments: what these are multiplied in.
+    fragments: FxHashMap<BufferId, fragment::Shape>,
     /// The lanes of the vector store that is read.
     lanes: Option<lanes::Lanes>,
     depth: usize,
@@ -121,6 +124,7 @@ impl<'a> Reader<'a> {
             collectives: FxHashMap::default(),
             collective_places: FxHashMap::default(),
             reducer: None,
+            fragments: FxHashMap::default(),
             lanes: None,
             depth: 0,
             record: None,

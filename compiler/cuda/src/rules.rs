@@ -148,6 +148,9 @@ pub const UNITS: u32 = 132;
 /// The oldest architecture that is promised: `sm_80`.
 pub const OLDEST_ARCH: u32 = 80;
 
+/// Bytes of shared memory a block may have on every device that is promised (compute capability 8.0: 163 KiB).
+const MOST_SHARED: u32 = 163 << 10;
+
 /// The statements of a function that no kernel does yet.
 pub(crate) struct Task<'f> {
     pub(crate) func: &'f PrimFunc,

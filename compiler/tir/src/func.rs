@@ -96,6 +96,40 @@ pub enum Scope {
     Shared,
     /// Of one thread: registers, where it is small.
     Local,
+    /// Of a warp, whose threads use it together: what a tensor core takes.
+    Fragment(Fragment),
+}
+
+impl Scope {
+    /// Whether a buffer is a thread's own, or its warp's: what other threads do not see.
+    pub fn is_private(self) -> bool {
+        matches!(self, Scope::Local | Scope::Fragment(_))
+    }
+}
+
+/// A place in the product `accumulator += matrix_a · matrix_b` of a warp (TVM's scopes `wmma.*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fragment {
+    /// The left factor.
+    MatrixA,
+    /// The right factor.
+    MatrixB,
+    /// The sum.
+    Accumulator,
+}
+
+impl Fragment {
+    /// All places, in order.
+    pub const ALL: [Fragment; 3] = [Fragment::MatrixA, Fragment::MatrixB, Fragment::Accumulator];
+
+    /// TVM's name of the scope.
+    pub const fn scope(self) -> &'static str {
+        match self {
+            Fragment::MatrixA => "wmma.matrix_a",
+            Fragment::MatrixB => "wmma.matrix_b",
+            Fragment::Accumulator => "wmma.accumulator",
+        }
+    }
 }
 
 impl PrimFunc {

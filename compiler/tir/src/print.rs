@@ -184,6 +184,7 @@ impl<'f> Printer<'f> {
             Scope::Global => "",
             Scope::Shared => "shared",
             Scope::Local => "local",
+            Scope::Fragment(of) => of.scope(),
         };
         if !scope.is_empty() {
             text += &format!(", scope=\"{scope}\"");

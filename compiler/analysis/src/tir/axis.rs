@@ -123,7 +123,9 @@ impl Reader<'_> {
         let (start, extent, binding) = parts;
         let iter =
             Iter { var, kind, start: start.cast(dtype), extent: extent.cast(dtype), binding: binding.cast(dtype) };
-        self.bind(axis, Value::Expr(self.func.var_expr(var)));
+        let value = self.func.var_expr(var);
+        self.enter_axis(&iter.binding, &value);
+        self.bind(axis, Value::Expr(value));
         self.note(|reader| {
             let place = reader.place(cursor, target);
             Event::Axis(Box::new(TracedAxis { iter: iter.clone(), name: axis, place }))

@@ -5,7 +5,7 @@ use super::{Outcome, Reader};
 use rx_base::{Code, DType, Name};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
-use rx_tir::{Buffer, BufferId, Expr, Scope};
+use rx_tir::{Buffer, BufferId, Expr, Fragment, Scope};
 use std::rc::Rc;
 
 /// What `T.Buffer(…)` and its siblings say.
@@ -142,6 +142,12 @@ impl Reader<'_> {
             "" | "global" | "global.vtcm" => Ok(Scope::Global),
             "shared" | "shared.dyn" => Ok(Scope::Shared),
             "local" => Ok(Scope::Local),
+            other if other.starts_with("wmma.") => {
+                match Fragment::ALL.into_iter().find(|fragment| fragment.scope() == other) {
+                    Some(fragment) => Ok(Scope::Fragment(fragment)),
+                    None => self.unsupported(cursor, tree.tokens, &format!("the storage scope \"{other}\"")),
+                }
+            }
             other => self.unsupported(cursor, tree.tokens, &format!("the storage scope \"{other}\"")),
         }
     }

@@ -164,6 +164,8 @@ impl Reader<'_> {
         Ok(match (&of, cursor.text(name)) {
             (Value::Buffer(view), "data") => Value::Pointer(view.clone()),
             (Value::Buffer(view), "shape") => integers(&view.shape),
+            (Value::Buffer(view), "elem_offset") => Value::Expr(view.offset()),
+            (Value::Buffer(view), "strides") => integers(&view.strides()),
             (Value::Buffer(view), "dtype") => Value::DType(view.dtype),
             (Value::Expr(expr), "dtype") => Value::DType(expr.dtype()),
             (Value::Cell(buffer), "buffer") => Value::Buffer(Rc::new(View::of_buffer(&self.func, *buffer))),

@@ -63,6 +63,7 @@ impl Reader<'_> {
         };
         let (extent, kind) = (range.extent, range.kind);
         self.note_loop((bound, self.place(cursor, target)), var, (&start, &extent, kind), &value);
+        self.enter_threads(kind, &extent, &value);
         self.bind(bound, Value::Expr(value));
         (var, start, extent, kind)
     }
@@ -203,6 +204,7 @@ impl Reader<'_> {
         let value = self.func.var_expr(var);
         let kind = LoopKind::ThreadBinding(axis);
         self.note_loop((bound, self.place(cursor, tokens)), var, (&start, &extent, kind), &value);
+        self.enter_threads(kind, &extent, &value);
         self.ranges.insert(var, (start, extent.clone()));
         let value = Value::Expr(value);
         // The axis itself is called by the name it was declared under.

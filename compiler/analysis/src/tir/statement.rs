@@ -227,6 +227,9 @@ impl Reader<'_> {
             ) => self.attribute_statement(cursor, expr, member, arguments),
             ("tvm_storage_sync", _) => self.storage_sync(cursor, expr.tokens, arguments),
             ("tvm_thread_allreduce", _) => self.thread_all_reduce(cursor, expr.tokens, arguments),
+            ("tvm_fill_fragment" | "tvm_load_matrix_sync" | "tvm_store_matrix_sync" | "tvm_mma_sync", _) => {
+                self.warp_matrix(cursor, expr.tokens, member, arguments)
+            }
             ("where", Some(predicate)) => {
                 let predicate = self.truth_of(cursor, predicate)?;
                 self.note(|_| Event::Assume { condition: predicate.clone(), holds: true });
@@ -240,7 +243,14 @@ impl Reader<'_> {
                 if let ExprKind::Call { callee, arguments } = &value.kind {
                     match self.tir_member(cursor, callee) {
                         Some("assume") => return self.attribute_statement(cursor, value, "assume", arguments),
-                        Some("tvm_storage_sync" | "tvm_thread_allreduce") => return self.bare(cursor, value),
+                        Some(
+                            "tvm_storage_sync"
+                            | "tvm_thread_allreduce"
+                            | "tvm_fill_fragment"
+                            | "tvm_load_matrix_sync"
+                            | "tvm_store_matrix_sync"
+                            | "tvm_mma_sync",
+                        ) => return self.bare(cursor, value),
                         _ => {}
                     }
                 }

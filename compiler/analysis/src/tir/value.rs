@@ -81,6 +81,38 @@ impl View {
         View { shape: declared.shape.clone(), dtype: declared.dtype, source: Source::Buffer(buffer) }
     }
 
+    /// Elements of the memory behind it in front of its first (`A.elem_offset`).
+    pub(super) fn offset(&self) -> Expr {
+        match &self.source {
+            Source::Buffer(_) => Expr::int(0),
+            Source::Region { of, mins } => of.position(mins.clone()),
+            Source::Flat { offset, .. } => offset.clone().unwrap_or(Expr::int(0)),
+        }
+    }
+
+    /// Elements of the memory behind it in front of that at `indices`, as many as its dims.
+    pub(super) fn position(&self, indices: Vec<Expr>) -> Expr {
+        match &self.source {
+            Source::Region { of, mins } => of.position(in_region(mins, indices)),
+            Source::Buffer(_) | Source::Flat { .. } => row_major(indices, &self.shape),
+        }
+    }
+
+    /// Elements between neighbours along each of its dims (`A.strides`).
+    pub(super) fn strides(&self) -> Vec<Expr> {
+        match &self.source {
+            Source::Region { of, .. } => of.strides().split_off(of.shape.len().saturating_sub(self.shape.len())),
+            Source::Flat { strides: Some(strides), .. } => strides.clone(),
+            Source::Buffer(_) | Source::Flat { .. } => {
+                let mut strides = vec![Expr::int(1); self.shape.len()];
+                for at in (1..strides.len()).rev() {
+                    strides[at - 1] = product(strides[at].clone(), self.shape[at].clone());
+                }
+                strides
+            }
+        }
+    }
+
     /// The element of the buffer behind it that is its own at `indices`, as many as its dims.
     pub(super) fn element(&self, indices: Vec<Expr>) -> (BufferId, Vec<Expr>) {
         match &self.source {

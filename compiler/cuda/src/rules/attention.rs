@@ -23,7 +23,7 @@ mod threads;
 mod tiles;
 mod warps;
 
-use super::{Declined, KernelBody, Rule, Schedule, Scratch, Task};
+use super::{Declined, KernelBody, MOST_SHARED, Rule, Schedule, Scratch, Task};
 use join::Join;
 use kernel::Attend;
 use problem::Problem;
@@ -40,7 +40,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let problem = Rc::new(Problem::of(task)?);
     let tiling = tiles::choose(&problem, task.target)?;
     let attend = Attend::new(Rc::clone(&problem), tiling).map_err(Declined)?;
-    if attend.shape().shared_bytes > tiles::MOST_SHARED {
+    if attend.shape().shared_bytes > MOST_SHARED {
         return Err(Declined::because("its tiles are too large for shared memory"));
     }
     let note = format!("{}; {}", tiling.note(), attend.note());

@@ -4,10 +4,12 @@
 //! As in TVM, loops bound to one axis are one thread index, threads behind a loop's extent leave it out, buffers of the scopes
 //! `local` and `shared` are no larger than what a thread or a block touches of them, barriers stand between accesses of
 //! different threads to one buffer, and a reduction over an axis that is bound to threads is made by those threads together.
+//! Fragments of tensor cores are in the registers of a warp.
 //! (TVM: `unify_thread_binding`, `compact_buffer_region`, `thread_storage_sync`, `lower_cross_thread_reduction`.)
 
 mod barriers;
 mod compact;
+mod fragments;
 mod kernel;
 mod races;
 mod together;
@@ -31,7 +33,7 @@ pub(super) const RULE: Rule = Rule {
 /// Threads of a block, at most.
 const MOST_THREADS: i64 = 1024;
 
-/// Bytes of a block's shared memory with a size in the text, at most.
+/// Bytes of a block's shared memory with a size in the text, at most; a launch says how large more of it is.
 const SHARED_BYTES: i64 = 48 << 10;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -76,12 +78,13 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
             return Err(Declined::because("what lies in a block's memory is wanted by others"));
         }
     }
-    let shared: i64 = buffers.iter().filter(|buffer| buffer.is_shared).map(|buffer| buffer.bytes).sum();
-    if shared > SHARED_BYTES {
+    buffers.sort_by_key(|buffer| buffer.id);
+    let shared = compact::shared_bytes(&buffers);
+    if shared > i64::from(super::MOST_SHARED) {
         return Err(Declined::because("its shared buffers are larger than the memory of a block"));
     }
-    buffers.sort_by_key(|buffer| buffer.id);
     let tree = barriers::place(&func, &launch, &alike, tree)?;
+    let shared: i64 = buffers.iter().filter(|buffer| buffer.is_shared).map(|buffer| buffer.bytes).sum();
     let note = format!("{} threads of a block, {shared} bytes of its shared buffers", launch.threads());
     let kernel = ThreadsKernel { func, launch, tree, buffers, statements };
     Ok(Schedule { note, ..Schedule::single(taken, kernel) })
@@ -205,6 +208,8 @@ pub(super) enum Node {
     Leaf(Stmt),
     /// What threads do together.
     Reduce(Box<Together>),
+    /// What the threads of a warp do together with fragments.
+    Warp(Box<fragments::Warp>),
     /// All threads of a block wait for each other.
     Barrier,
 }

@@ -23,6 +23,7 @@ mod script;
 mod simulated;
 mod sorts;
 mod templates;
+mod tensor_cores;
 mod together;
 mod vectors;
 mod windows;

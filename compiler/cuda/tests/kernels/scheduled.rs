@@ -16,6 +16,11 @@ const FILES: &[(&str, &str, &[i64])] = &[
     ("columns", include_str!("scheduled/columns.py"), &[1, 40]),
     ("transpose", include_str!("scheduled/transpose.py"), &[1, 33]),
     ("map", include_str!("scheduled/map.py"), &[1, 40]),
+    ("half", include_str!("scheduled/half.py"), &[1, 37, 130]),
+    ("half to single", include_str!("scheduled/half_to_single.py"), &[64]),
+    ("half with bias", include_str!("scheduled/half_bias.py"), &[37]),
+    ("half by batch", include_str!("scheduled/half_batch.py"), &[37]),
+    ("bytes", include_str!("scheduled/bytes.py"), &[37]),
 ];
 
 /// A function with arguments, its symbol being `n`.

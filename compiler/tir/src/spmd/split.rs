@@ -2,6 +2,7 @@
 
 use super::varying::{Axes, Varying};
 use super::{Axis, Collective, Collectives, Outcome, Problem, collective_of, is_thread};
+use crate::effects::Effects;
 use crate::expr::Expr;
 use crate::func::{Buffer, BufferId, PrimFunc, Scope, VarId};
 use crate::rewrite::{map_expr, map_stmt, substitute};
@@ -234,16 +235,20 @@ impl Splitter<'_> {
             let body = Box::new(self.inner(body)?);
             return Ok(vec![Part::Once(Stmt::Let { var, value, body })]);
         }
-        // What is read may be another value later, so each thread keeps what it was.
+        let (buffer, store) = self.kept(var, value);
+        let mut parts = vec![Part::Each(store)];
+        parts.extend(self.parts(body)?);
+        Ok(vec![Part::Once(self.with_buffers(vec![buffer], parts))])
+    }
+
+    /// What is read may be another value later, so each thread keeps what it was: where, and the store.
+    fn kept(&mut self, var: VarId, value: Expr) -> (BufferId, Stmt) {
         let extents = self.many().map(|axis| int(axis.extent)).collect();
         let buffer = self.new_buffer(self.func.var(var).name, value.dtype(), extents, Scope::Local);
         let kept = self.func.load(buffer, self.thread());
         self.values.insert(var, kept);
         let site = Site { origin: None, operator: self.operator };
-        let store = Stmt::Store { buffer, indices: self.thread(), value, site };
-        let mut parts = vec![Part::Each(store)];
-        parts.extend(self.parts(body)?);
-        Ok(vec![Part::Once(self.with_buffers(vec![buffer], parts))])
+        (buffer, Stmt::Store { buffer, indices: self.thread(), value, site })
     }
 
     /// Parts in a block without a name that buffers live in.
@@ -255,13 +260,21 @@ impl Splitter<'_> {
     fn block(&mut self, block: &Block, at: VarId) -> Outcome<Vec<Part>> {
         // Axes of the block stay, those of its threads become the loops'.
         let mut iters = Vec::new();
+        let (mut keeping, mut stores) = (Vec::new(), Vec::new());
         for iter in &block.iters {
             let binding = self.expr(&iter.binding);
             if self.varying.expr(&iter.binding) == 0 {
                 let (start, extent) = (self.expr(&iter.start), self.expr(&iter.extent));
                 iters.push(Iter { var: iter.var, kind: iter.kind, start, extent, binding });
+                continue;
+            }
+            let binding = binding.cast(self.func.var(iter.var).dtype);
+            if is_small(&binding) {
+                self.values.insert(iter.var, binding);
             } else {
-                self.values.insert(iter.var, binding.cast(self.func.var(iter.var).dtype));
+                let (buffer, store) = self.kept(iter.var, binding);
+                keeping.push(buffer);
+                stores.push(Part::Each(store));
             }
         }
         if let Some(predicate) = &block.predicate {
@@ -286,8 +299,12 @@ impl Splitter<'_> {
         let predicate = block.predicate.as_ref().map(|predicate| self.expr(predicate));
         // Its name is what mistakes in it are told by.
         let (name, allocations, body) = (block.name, block.allocations.clone(), self.assembled(parts));
-        let made = Block { name, iters, predicate, allocations, init: None, body };
-        Ok(vec![Part::Once(Stmt::Block(Box::new(made)))])
+        let made = Part::Once(Stmt::Block(Box::new(Block { name, iters, predicate, allocations, init: None, body })));
+        if keeping.is_empty() {
+            return Ok(vec![made]);
+        }
+        stores.push(made);
+        Ok(vec![Part::Once(self.with_buffers(keeping, stores))])
     }
 
     /// What each thread does by itself.
@@ -388,6 +405,7 @@ impl Splitter<'_> {
         }
         let inside = control | self.varying.exprs(&block.predicate);
         let mut made = block.clone();
+        let mut named = Vec::new();
         match block.init {
             Some(_) => made.iters.iter_mut().for_each(|iter| {
                 for expr in [&mut iter.start, &mut iter.extent, &mut iter.binding] {
@@ -398,7 +416,10 @@ impl Splitter<'_> {
             None => {
                 for iter in made.iters.drain(..) {
                     let value = self.expr(&iter.binding).cast(self.func.var(iter.var).dtype);
-                    self.values.insert(iter.var, value);
+                    match is_small(&value) {
+                        true => drop(self.values.insert(iter.var, value)),
+                        false => named.push((iter.var, value)),
+                    }
                 }
             }
         }
@@ -408,7 +429,9 @@ impl Splitter<'_> {
         self.hoisted.extend::<Vec<BufferId>>(shared);
         made.init = block.init.as_ref().map(|init| self.alone(init, inside)).transpose()?;
         made.body = self.alone(&block.body, inside)?;
-        Ok(Stmt::Block(Box::new(made)))
+        let made = Stmt::Block(Box::new(made));
+        let around = |body, (var, value)| Stmt::Let { var, value, body: Box::new(body) };
+        Ok(named.into_iter().rev().fold(made, around))
     }
 
     /// The parts as one statement: what threads do between two waits in one loop over them, unless one of them may see what
@@ -419,7 +442,7 @@ impl Splitter<'_> {
         let mut seen = Effects::default();
         for part in parts {
             let joins = match &part {
-                Part::Each(stmt) => !seen.meets(&Effects::of(stmt, self.func)),
+                Part::Each(stmt) => !seen.meets(&self.seen_by_others(stmt)),
                 _ => false,
             };
             if !joins {
@@ -429,7 +452,7 @@ impl Splitter<'_> {
             match part {
                 Part::Once(stmt) => made.push(stmt),
                 Part::Each(stmt) => {
-                    seen.add(Effects::of(&stmt, self.func));
+                    seen.add(&self.seen_by_others(&stmt));
                     group.push(stmt);
                 }
                 Part::Wait => {}
@@ -437,6 +460,11 @@ impl Splitter<'_> {
         }
         made.extend(self.over_threads(&mut group));
         in_order(made)
+    }
+
+    /// Memory of several threads that a statement reads and writes.
+    fn seen_by_others(&self, stmt: &Stmt) -> Effects {
+        Effects::of(stmt).of_only(|id| !self.func.buffer(id).scope.is_private())
     }
 
     /// A loop over all threads, with variables of its own.
@@ -522,41 +550,4 @@ fn is_small(value: &Expr) -> bool {
         reads |= matches!(part, Expr::Load { .. });
     });
     !reads && parts <= SMALL
-}
-
-/// Memory of several threads that was read and written.
-#[derive(Default)]
-struct Effects {
-    read: FxHashSet<BufferId>,
-    written: FxHashSet<BufferId>,
-}
-
-impl Effects {
-    fn of(stmt: &Stmt, func: &PrimFunc) -> Effects {
-        let mut effects = Effects::default();
-        let is_seen = |id: &BufferId| func.buffer(*id).scope != Scope::Local;
-        stmt.walk(&mut |part| {
-            if let Stmt::Store { buffer, .. } = part {
-                effects.written.extend(Some(*buffer).filter(is_seen));
-            }
-            for expr in part.expressions() {
-                expr.walk(&mut |part| {
-                    if let Expr::Load { buffer, .. } = part {
-                        effects.read.extend(Some(*buffer).filter(is_seen));
-                    }
-                });
-            }
-        });
-        effects
-    }
-
-    fn meets(&self, later: &Effects) -> bool {
-        later.read.iter().any(|id| self.written.contains(id))
-            || later.written.iter().any(|id| self.read.contains(id) || self.written.contains(id))
-    }
-
-    fn add(&mut self, other: Effects) {
-        self.read.extend(other.read);
-        self.written.extend(other.written);
-    }
 }

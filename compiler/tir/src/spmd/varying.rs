@@ -2,7 +2,7 @@
 
 use super::{Axis, Collective, Collectives, collective_of, is_thread};
 use crate::expr::Expr;
-use crate::func::{BufferId, PrimFunc, Scope, VarId};
+use crate::func::{BufferId, PrimFunc, VarId};
 use crate::stmt::{LoopKind, Stmt};
 use rustc_hash::FxHashMap;
 
@@ -26,7 +26,7 @@ pub(super) fn of(func: &PrimFunc, axes: &[Axis], collectives: &Collectives) -> V
         all |= 1 << at;
         vars.insert(axis.var, 1 << at);
     }
-    let locals = func.buffers.iter().map(|buffer| buffer.scope == Scope::Local).collect();
+    let locals = func.buffers.iter().map(|buffer| buffer.scope.is_private()).collect();
     let varying = Varying { vars, buffers: FxHashMap::default(), all, locals };
     let mut search = Search { varying, axes, collectives, is_new: true };
     while search.is_new {

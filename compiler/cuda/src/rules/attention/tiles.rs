@@ -11,9 +11,6 @@ const FEW_ROWS: i64 = 16;
 /// Keys of a part, where blocks share the keys of a row: enough that a block's partial result is small beside what it reads.
 const PART: i64 = 256;
 
-/// Bytes of shared memory a block may have on every device that is promised (compute capability 8.0: 163 KiB).
-pub(super) const MOST_SHARED: u32 = 163 << 10;
-
 /// How a block is laid out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiling {

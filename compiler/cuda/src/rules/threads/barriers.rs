@@ -5,60 +5,18 @@ use super::uniform::Uniform;
 use super::{Launch, Node};
 use crate::rules::Declined;
 use rustc_hash::FxHashSet;
-use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt};
+use rx_tir::{BufferId, Effects, Expr, PrimFunc};
 
 /// The tree with barriers.
 pub(super) fn place(func: &PrimFunc, launch: &Launch, alike: &Uniform, tree: Node) -> Result<Node, Declined> {
     let mut seen = Effects::default();
     gather(&tree, &mut seen);
     // What is only read, or only written, needs no order.
-    let is_seen = |id: &BufferId| func.buffer(*id).scope != Scope::Local && seen.read.contains(id);
+    let is_seen = |id: &BufferId| !func.buffer(*id).scope.is_private() && seen.read.contains(id);
     let ordered: FxHashSet<BufferId> = seen.written.iter().filter(|id| is_seen(id)).copied().collect();
     let placer = Placer { launch, alike, ordered };
     let tree = placer.node(tree, &mut Effects::default())?;
     Ok(tree)
-}
-
-/// Buffers that were read and written since the last barrier.
-#[derive(Clone, Debug, Default)]
-struct Effects {
-    read: FxHashSet<BufferId>,
-    written: FxHashSet<BufferId>,
-}
-
-impl Effects {
-    fn meets(&self, later: &Effects) -> bool {
-        later.read.iter().any(|id| self.written.contains(id))
-            || later.written.iter().any(|id| self.read.contains(id) || self.written.contains(id))
-    }
-
-    fn add(&mut self, other: &Effects) {
-        self.read.extend(&other.read);
-        self.written.extend(&other.written);
-    }
-
-    fn expr(&mut self, expr: &Expr) {
-        expr.walk(&mut |part| {
-            if let Expr::Load { buffer, .. } = part {
-                self.read.insert(*buffer);
-            }
-        });
-    }
-
-    fn stmt(&mut self, stmt: &Stmt) {
-        stmt.walk(&mut |part| {
-            if let Stmt::Store { buffer, .. } = part {
-                self.written.insert(*buffer);
-            }
-            part.expressions().into_iter().for_each(|expr| self.expr(expr));
-        });
-    }
-
-    fn retain(mut self, ordered: &FxHashSet<BufferId>) -> Effects {
-        self.read.retain(|id| ordered.contains(id));
-        self.written.retain(|id| ordered.contains(id));
-        self
-    }
 }
 
 /// What a tree reads and writes.
@@ -78,6 +36,10 @@ fn gather(node: &Node, into: &mut Effects) {
             gather(body, into);
         }
         Node::Leaf(stmt) => into.stmt(stmt),
+        Node::Warp(warp) => {
+            into.stmt(&warp.stmt);
+            warp.condition.iter().for_each(|condition| into.expr(condition));
+        }
         Node::Reduce(together) => {
             into.expr(&together.reduction.value);
             together
@@ -93,6 +55,7 @@ fn gather(node: &Node, into: &mut Effects) {
     }
 }
 
+/// Walks along a tree with what was read and written since the last barrier.
 struct Placer<'l> {
     launch: &'l Launch,
     alike: &'l Uniform,
@@ -100,6 +63,10 @@ struct Placer<'l> {
 }
 
 impl Placer<'_> {
+    fn of_ordered(&self, effects: Effects) -> Effects {
+        effects.of_only(|id| self.ordered.contains(&id))
+    }
+
     fn node(&self, node: Node, before: &mut Effects) -> Result<Node, Declined> {
         match node {
             Node::Seq(nodes) => {
@@ -121,7 +88,7 @@ impl Placer<'_> {
                 let in_front = self.in_front(&[&condition], Some(&body), before);
                 let mut asked = Effects::default();
                 asked.expr(&condition);
-                let asked = asked.retain(&self.ordered);
+                let asked = self.of_ordered(asked);
                 // The condition is asked again behind the body, and the body runs behind it.
                 let around = match asked.read.is_empty() {
                     true => *body,
@@ -148,10 +115,10 @@ impl Placer<'_> {
                 *before = Effects::default();
                 Ok(Node::Barrier)
             }
-            Node::Leaf(_) | Node::Reduce(_) => {
+            Node::Leaf(_) | Node::Warp(_) | Node::Reduce(_) => {
                 let mut own = Effects::default();
                 gather(&node, &mut own);
-                let own = own.retain(&self.ordered);
+                let own = self.of_ordered(own);
                 let needs = before.meets(&own);
                 if needs {
                     *before = Effects::default();
@@ -171,8 +138,8 @@ impl Placer<'_> {
         asked.iter().for_each(|expr| all.expr(expr));
         let mut own = all.clone();
         body.into_iter().for_each(|body| gather(body, &mut all));
-        own = own.retain(&self.ordered);
-        let meets = before.meets(&all.retain(&self.ordered));
+        own = self.of_ordered(own);
+        let meets = before.meets(&self.of_ordered(all));
         if meets {
             *before = Effects::default();
         }
@@ -202,7 +169,7 @@ fn waits(node: &Node) -> bool {
         Node::Seq(nodes) => nodes.iter().any(waits),
         Node::For { body, .. } | Node::While { body, .. } | Node::Let { body, .. } => waits(body),
         Node::If { then, otherwise, .. } => waits(then) || otherwise.as_deref().is_some_and(waits),
-        Node::Leaf(_) => false,
+        Node::Leaf(_) | Node::Warp(_) => false,
         Node::Reduce(_) | Node::Barrier => true,
     }
 }

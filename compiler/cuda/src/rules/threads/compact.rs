@@ -1,7 +1,7 @@
 //! Buffers of the scopes `local` and `shared`, as large as what a thread or a block touches of them between entering the loops
 //! that all its accesses have in common and leaving them (TVM: `compact_buffer_region`).
 
-use super::{Launch, Node, with_body};
+use super::{Launch, Node, fragments, with_body};
 use crate::rules::Declined;
 use rustc_hash::FxHashMap;
 use rx_base::{DType, Dim};
@@ -15,6 +15,25 @@ pub(super) struct Own {
     pub(super) id: BufferId,
     pub(super) is_shared: bool,
     pub(super) bytes: i64,
+}
+
+/// Where in a block's memory buffers begin that lie there one behind the other, and the bytes of all.
+pub(super) fn offsets(buffers: &[Own]) -> (Vec<i64>, i64) {
+    let mut all = 0i64;
+    let mut offsets = Vec::with_capacity(buffers.len());
+    for own in buffers {
+        offsets.push(all);
+        if own.is_shared {
+            // Vectors of 16 bytes may be read of it.
+            all = all.saturating_add(own.bytes).saturating_add(15) / 16 * 16;
+        }
+    }
+    (offsets, all)
+}
+
+/// Bytes of a block's memory.
+pub(super) fn shared_bytes(buffers: &[Own]) -> i64 {
+    offsets(buffers).1
 }
 
 /// Loops of up to so many iterations that choose elements of a thread's buffer are written out, so that it may lie in
@@ -50,6 +69,8 @@ pub(super) fn compact(
     buffers.dedup();
     buffers.retain(|id| !func.buffer_params().any(|one| one == *id));
     let mut owned = Vec::new();
+    let mut for_fragments = Vec::new();
+    fragments::sources(func, tree, &mut for_fragments);
     let mut bases: FxHashMap<BufferId, Vec<Dim>> = FxHashMap::default();
     for id in buffers {
         let scope = func.buffer(id).scope;
@@ -67,16 +88,27 @@ pub(super) fn compact(
             true => whole(func, id),
             false => region(func, launch, &mut known, &own, scope == Scope::Shared).or_else(|_| whole(func, id)),
         }?;
-        let elements = region.iter().try_fold(1i64, |all, (_, extent)| all.checked_mul(*extent));
+        let mut shape: Vec<i64> = region.iter().map(|(_, extent)| *extent).collect();
+        if for_fragments.contains(&id) {
+            let padding = fragments::padding(func, id, &shape);
+            shape.last_mut().into_iter().for_each(|columns| *columns = columns.saturating_add(padding));
+        }
+        let elements = shape.iter().try_fold(1i64, |all, extent| all.checked_mul(*extent));
         let bytes = elements.and_then(|all| all.checked_mul(func.buffer(id).dtype.bytes().cast_signed()));
-        let bytes = bytes.filter(|bytes| scope == Scope::Shared || *bytes <= LOCAL_BYTES);
+        let most = match scope {
+            Scope::Shared => i64::MAX,
+            Scope::Fragment(_) => LOCAL_BYTES * fragments::WARP,
+            _ => LOCAL_BYTES,
+        };
+        let bytes = bytes.filter(|bytes| *bytes <= most);
         let bytes = bytes.ok_or_else(|| Declined::because("a thread's buffer is larger than its memory"))?;
         owned.push(Own { id, is_shared: scope == Scope::Shared, bytes });
-        func.buffers[id.0 as usize].shape = region.iter().map(|(_, extent)| Expr::int(*extent)).collect();
+        func.buffers[id.0 as usize].shape = shape.into_iter().map(Expr::int).collect();
         bases.insert(id, region.into_iter().map(|(base, _)| base).collect());
     }
     let mut moving = Moving { known, bases };
     moving.node(tree);
+    fragments::resolve(func, &mut moving.known, tree)?;
     let local: Vec<BufferId> = owned.iter().filter(|one| !one.is_shared).map(|one| one.id).collect();
     unroll(tree, &local);
     Ok(owned)
@@ -216,6 +248,10 @@ impl Accesses {
                 self.node(body);
             }
             Node::Leaf(stmt) => self.stmt(stmt),
+            Node::Warp(warp) => {
+                warp.condition.iter().for_each(|condition| self.expr(condition));
+                self.stmt(&warp.stmt);
+            }
             Node::Reduce(together) => {
                 let depth = self.loops.len();
                 self.loops.extend(together.nest.loops.iter().map(|one| (one.var, one.extent.clone())));
@@ -264,6 +300,13 @@ impl Accesses {
 
     /// Makes all loops known.
     fn enter(&self, func: &PrimFunc, known: &mut Known, node: &Node) {
+        fn of_loops(stmt: &Stmt, enter: &mut dyn FnMut(VarId, &Expr, &Expr)) {
+            stmt.walk(&mut |part| {
+                if let Stmt::For { var, start, extent, .. } = part {
+                    enter(*var, start, extent);
+                }
+            });
+        }
         let mut enter =
             |var: VarId, start: &Expr, extent: &Expr| known.enter_loop(var, func.var(var).dtype, start, extent);
         fn each(node: &Node, enter: &mut dyn FnMut(VarId, &Expr, &Expr)) {
@@ -277,11 +320,8 @@ impl Accesses {
                     [Some(then), otherwise.as_ref()].into_iter().flatten().for_each(|side| each(side, enter));
                 }
                 Node::While { body, .. } | Node::Let { body, .. } => each(body, enter),
-                Node::Leaf(stmt) => stmt.walk(&mut |part| {
-                    if let Stmt::For { var, start, extent, .. } = part {
-                        enter(*var, start, extent);
-                    }
-                }),
+                Node::Leaf(stmt) => of_loops(stmt, enter),
+                Node::Warp(warp) => of_loops(&warp.stmt, enter),
                 Node::Reduce(together) => {
                     together.nest.loops.iter().for_each(|one| enter(one.var, &Expr::int(0), &one.extent));
                 }
@@ -315,6 +355,10 @@ impl Moving {
                 self.node(body);
             }
             Node::Leaf(stmt) => *stmt = self.stmt(stmt),
+            Node::Warp(warp) => {
+                warp.stmt = self.stmt(&warp.stmt);
+                warp.condition = warp.condition.as_ref().map(|condition| self.expr(condition));
+            }
             Node::Reduce(together) => {
                 let reduction = &mut together.reduction;
                 reduction.value = self.expr(&reduction.value);
@@ -374,7 +418,7 @@ fn unroll(node: &mut Node, local: &[BufferId]) {
             [Some(then), otherwise.as_mut()].into_iter().flatten().for_each(|side| unroll(side, local));
         }
         Node::Leaf(stmt) => *stmt = unrolled(stmt, local),
-        Node::Reduce(_) | Node::Barrier => {}
+        Node::Reduce(_) | Node::Warp(_) | Node::Barrier => {}
     }
 }
 
@@ -399,6 +443,7 @@ pub(super) fn node_chooses(node: &Node, var: VarId, local: &[BufferId]) -> bool 
             [Some(then), otherwise.as_ref()].into_iter().flatten().any(|side| node_chooses(side, var, local))
         }
         Node::Leaf(stmt) => chooses(stmt, var, local),
+        Node::Warp(warp) => chooses(&warp.stmt, var, local),
         Node::Reduce(together) => {
             let reduction = &together.reduction;
             let value = Stmt::Evaluate(reduction.value.clone());

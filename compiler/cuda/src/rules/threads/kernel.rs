@@ -1,12 +1,13 @@
 //! The kernel of a function that says what its threads are.
 
 use super::compact::{self, Own};
-use super::{Launch, Node, Together, place_of};
+use super::{Launch, Node, Together, fragments, place_of};
 use crate::printer::{Kernel, types};
 use crate::rules::KernelBody;
 use crate::rules::stages::print::begin;
 use crate::source::LaunchShape;
-use rx_tir::{BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
+use rustc_hash::FxHashMap;
+use rx_tir::{BufferId, Expr, IterKind, PrimFunc, Scope, Stmt, VarId};
 
 pub(super) struct ThreadsKernel {
     pub(super) func: PrimFunc,
@@ -28,7 +29,8 @@ impl KernelBody for ThreadsKernel {
                 grid[at] = axis.extent.clone();
             }
         }
-        LaunchShape { grid, block: self.launch.sizes().map(|size| size as u32), shared_bytes: 0 }
+        let shared_bytes = if self.is_dynamic() { compact::shared_bytes(&self.buffers) as u32 } else { 0 };
+        LaunchShape { grid, block: self.launch.sizes().map(|size| size as u32), shared_bytes }
     }
 
     fn statements(&self) -> Vec<&Stmt> {
@@ -40,7 +42,7 @@ impl KernelBody for ThreadsKernel {
     }
 
     fn own_names(&self) -> &'static [&'static str] {
-        &["by", "at"]
+        &["by", "at", "e", "lane"]
     }
 
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String> {
@@ -49,58 +51,90 @@ impl KernelBody for ThreadsKernel {
             kernel.name_var(axis.var, &name, true);
             kernel.line(&format!("const long long {name} = {};", axis.tag));
         }
-        for own in &self.buffers {
+        let mut names = FxHashMap::default();
+        let (offsets, _) = compact::offsets(&self.buffers);
+        let memory = self.is_dynamic().then(|| {
+            kernel.need("RX_SHARED");
+            let memory = kernel.fresh_name("shared");
+            kernel.line(&format!("RX_SHARED({memory});"));
+            memory
+        });
+        for (own, offset) in self.buffers.iter().zip(offsets) {
             let buffer = self.func.buffer(own.id);
             let storage = types::storage(buffer.dtype).ok_or_else(|| format!("a buffer of dtype {}", buffer.dtype))?;
             kernel.need_storage(buffer.dtype);
             let name = kernel.fresh_name(&buffer.name);
             let elements = (own.bytes / buffer.dtype.bytes().cast_signed().max(1)).max(1);
-            // Vectors of 16 bytes may be read of it.
-            let scope = if own.is_shared { "__shared__ __align__(16) " } else { "" };
-            kernel.line(&format!("{scope}{storage} {name}[{elements}];"));
+            if let Scope::Fragment(_) = buffer.scope {
+                let line = self.fragments(&names).declaration(own.id, &name, elements);
+                kernel.line(&line);
+                names.insert(own.id, name);
+                continue;
+            }
+            kernel.line(&match (&memory, own.is_shared) {
+                (Some(memory), true) => format!("{storage}* const {name} = ({storage}*)({memory} + {offset});"),
+                (None, true) => format!("__shared__ __align__(16) {storage} {name}[{elements}];"),
+                (_, false) => format!("{storage} {name}[{elements}];"),
+            });
             kernel.name_buffer(own.id, &name, &buffer.shape);
         }
-        self.node(kernel, &self.tree)
+        if !names.is_empty() {
+            kernel.line("const int lane = threadIdx.x % 32;");
+        }
+        self.node(kernel, &self.tree, &names)
     }
 }
 
+/// What fragments' buffers are called.
+type Names = FxHashMap<BufferId, String>;
+
 impl ThreadsKernel {
-    fn node(&self, kernel: &mut Kernel<'_>, node: &Node) -> Result<(), String> {
+    /// Whether the launch says how much memory a block has.
+    fn is_dynamic(&self) -> bool {
+        compact::shared_bytes(&self.buffers) > super::SHARED_BYTES
+    }
+
+    fn fragments<'k>(&'k self, names: &'k Names) -> fragments::Printer<'k> {
+        fragments::Printer { func: &self.func, names }
+    }
+
+    fn node(&self, kernel: &mut Kernel<'_>, node: &Node, names: &Names) -> Result<(), String> {
         match node {
-            Node::Seq(nodes) => nodes.iter().try_for_each(|node| self.node(kernel, node)),
+            Node::Seq(nodes) => nodes.iter().try_for_each(|node| self.node(kernel, node, names)),
             Node::For { var, start, extent, body } => {
                 if self.is_unrolled(*var, extent, body) {
                     kernel.line("#pragma unroll");
                 }
                 kernel.open_loop(*var, start, extent)?;
-                self.node(kernel, body)?;
+                self.node(kernel, body, names)?;
                 kernel.close();
                 Ok(())
             }
             Node::If { condition, then, otherwise } => {
                 let condition = kernel.operand(condition, 0)?;
                 kernel.open(&format!("if ({condition}) {{"));
-                self.node(kernel, then)?;
+                self.node(kernel, then, names)?;
                 if let Some(otherwise) = otherwise {
                     kernel.outdent();
                     kernel.open("} else {");
-                    self.node(kernel, otherwise)?;
+                    self.node(kernel, otherwise, names)?;
                 }
                 kernel.close();
                 Ok(())
             }
             Node::While { condition, body } => {
                 kernel.open_while(condition)?;
-                self.node(kernel, body)?;
+                self.node(kernel, body, names)?;
                 kernel.close_while();
                 Ok(())
             }
             Node::Let { var, value, body } => {
                 kernel.constant(*var, value)?;
-                self.node(kernel, body)
+                self.node(kernel, body, names)
             }
             Node::Leaf(stmt) => kernel.stmt(stmt),
             Node::Reduce(together) => self.together(kernel, together),
+            Node::Warp(warp) => self.fragments(names).warp(kernel, warp),
             Node::Barrier => {
                 kernel.line("__syncthreads();");
                 Ok(())

@@ -20,7 +20,7 @@ pub(super) fn check(
             continue;
         }
         let is_own = |id: BufferId| match func.buffer(id).scope {
-            Scope::Local => true,
+            Scope::Local | Scope::Fragment(_) => true,
             Scope::Shared => axis.tag.starts_with("blockIdx"),
             Scope::Global => false,
         };

@@ -1,7 +1,7 @@
 //! A function's statements as a kernel's: loops over threads are gone, and blocks are plain statements.
 
 use super::uniform::Uniform;
-use super::{Launch, Node, Together, with_body};
+use super::{Launch, Node, Together, fragments, with_body};
 use crate::rules::Declined;
 use rx_base::name::name;
 use rx_schedule::{Nest, explicit_loops};
@@ -33,7 +33,10 @@ struct Place {
 
 impl Builder<'_> {
     fn node(&mut self, stmt: &Stmt, place: &Place) -> Result<Node, Declined> {
-        if !is_compound(stmt)
+        if fragments::is_step(self.func, stmt) {
+            return self.warp(stmt, place);
+        }
+        if !self.is_compound(stmt)
             && let Some(together) = self.together(stmt, place)?
         {
             return Ok(Node::Reduce(Box::new(together)));
@@ -51,25 +54,21 @@ impl Builder<'_> {
                 place.guards.extend(block.predicate.clone());
                 self.node(&block.body, &place)
             }
-            Stmt::Block(block) if is_compound(&block.body) => {
-                if block.init.is_some() {
-                    return Err(Declined::because("a block with a first value holds loops over threads"));
+            Stmt::Block(block) if self.is_compound(stmt) => self.block(block, place),
+            Stmt::For { var, start, extent, body, .. } if self.is_compound(body) || self.meets_itself(stmt) => {
+                if fragments::are_used(self.func, body)
+                    && ![start, extent].into_iter().all(|expr| self.is_of_warps(expr))
+                {
+                    return Err(Declined::because("threads of one warp would not all use a fragment"));
                 }
-                let value = |var: VarId| binding(block, var);
-                let mut place = place.clone();
-                place.guards.extend(block.predicate.as_ref().map(|predicate| substitute(predicate, &value)));
-                let body = map_stmt(&block.body, &mut |expr| substitute(expr, &value));
-                self.node(&body, &place)
-            }
-            Stmt::For { var, start, extent, body, .. } if is_compound(body) || self.meets_itself(stmt) => {
                 let body = Box::new(self.node(body, place)?);
                 Ok(Node::For { var: *var, start: start.clone(), extent: extent.clone(), body })
             }
-            Stmt::If { condition, then, otherwise } if is_compound(stmt) => {
+            Stmt::If { condition, then, otherwise } if self.is_compound(stmt) => {
                 self.choice(condition, then, otherwise, place)
             }
-            Stmt::Let { var, value, body } if binds_threads(body) => self.named(*var, value, body, place),
-            Stmt::While { condition, body } if binds_threads(body) => {
+            Stmt::Let { var, value, body } if self.binds_threads(body) => self.named(*var, value, body, place),
+            Stmt::While { condition, body } if self.binds_threads(body) => {
                 if !place.guards.is_empty() || !self.alike.holds_of(self.launch, condition) {
                     return Err(Declined::because("threads wait for each other in a loop that each leaves by itself"));
                 }
@@ -77,6 +76,60 @@ impl Builder<'_> {
             }
             leaf => self.leaf(leaf, place),
         }
+    }
+
+    /// What a warp does at once.
+    fn warp(&self, stmt: &Stmt, place: &Place) -> Result<Node, Declined> {
+        let lanes = fragments::lanes(self.launch)?;
+        let mut of_warps = place.clone();
+        of_warps.bound.push(lanes.var);
+        let first = self.first_of_others(&stores_of(stmt), &of_warps)?;
+        fragments::warp((self.func, self.launch), (&place.bound, &place.guards), stmt, first)
+    }
+
+    /// A block that is more than what one thread does.
+    fn block(&mut self, block: &Block, place: &Place) -> Result<Node, Declined> {
+        let value = |var: VarId| binding(block, var);
+        let mut place = place.clone();
+        place.guards.extend(block.predicate.as_ref().map(|predicate| substitute(predicate, &value)));
+        let mut body = block.body.clone();
+        if let Some(init) = &block.init {
+            let reduced = || block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
+            if reduced().any(|iter| self.launch.is_of_threads(&iter.binding)) {
+                return Err(Declined::because("threads sum up in a form that has no words"));
+            }
+            let first = all(reduced().map(|iter| iter.binding.clone().eq(iter.start.clone())).collect());
+            let init = match first {
+                Some(condition) => Stmt::If { condition, then: Box::new(init.clone()), otherwise: None },
+                None => init.clone(),
+            };
+            body = Stmt::seq([init, body]);
+        }
+        let body = map_stmt(&body, &mut |expr| substitute(expr, &value));
+        self.node(&body, &place)
+    }
+
+    /// Whether a statement is more than what one thread does by itself between two barriers.
+    fn is_compound(&self, stmt: &Stmt) -> bool {
+        is_compound(stmt) || fragments::are_used(self.func, stmt)
+    }
+
+    /// Whether what several threads do together stands in a statement.
+    fn binds_threads(&self, stmt: &Stmt) -> bool {
+        binds_threads(stmt) || fragments::are_used(self.func, stmt)
+    }
+
+    /// Whether all threads of a warp have the same value.
+    fn is_of_warps(&self, expr: &Expr) -> bool {
+        let mut is_alike = true;
+        expr.walk(&mut |part| {
+            is_alike &= match part {
+                Expr::Var { var, .. } => !self.launch.axis("threadIdx.x").is_some_and(|axis| axis.var == *var),
+                Expr::Load { buffer, .. } => !self.func.buffer(*buffer).scope.is_private(),
+                _ => true,
+            }
+        });
+        is_alike
     }
 
     /// What a loop over threads or blocks does.
@@ -165,7 +218,7 @@ impl Builder<'_> {
 
     /// What holds of one of the threads that no loop around a statement tells apart, where it stores what others see.
     fn first_of_others(&self, stored: &[BufferId], place: &Place) -> Result<Option<Expr>, Declined> {
-        let is_local = |id: &BufferId| self.func.buffer(*id).scope == Scope::Local;
+        let is_local = |id: &BufferId| self.func.buffer(*id).scope.is_private();
         let local = stored.iter().filter(|id| is_local(id)).count();
         let others = self.launch.lanes().filter(|axis| !place.bound.contains(&axis.var));
         let first = all(others.map(|axis| self.func.var_expr(axis.var).eq(Expr::int(0))).collect());
@@ -216,7 +269,7 @@ impl Builder<'_> {
         let is_of_row = |guard: &Expr| !over.iter().chain(&reduced).any(|var| guard.uses(*var));
         let of_row: Vec<Expr> = of_elements.iter().filter(|guard| is_of_row(guard)).cloned().collect();
         let mut stores = of_row;
-        if self.func.buffer(reduction.buffer).scope != Scope::Local {
+        if !self.func.buffer(reduction.buffer).scope.is_private() {
             // One thread of those that have the result.
             let first = |var: VarId| self.func.var_expr(var).eq(Expr::int(0));
             stores.extend(over.iter().map(|var| first(*var)));
@@ -250,7 +303,7 @@ fn binding(block: &Block, var: VarId) -> Option<Expr> {
     block.iters.iter().find(|iter| iter.var == var).map(|iter| iter.binding.clone())
 }
 
-/// Whether a statement is more than what one thread does by itself between two barriers.
+/// Whether a statement holds loops over threads, or several statements between which these may have to wait.
 fn is_compound(stmt: &Stmt) -> bool {
     let mut found = false;
     stmt.walk(&mut |part| {

@@ -3,7 +3,7 @@
 
 use super::Launch;
 use rustc_hash::FxHashSet;
-use rx_tir::{BufferId, Expr, LoopKind, PrimFunc, Scope, Stmt};
+use rx_tir::{BufferId, Expr, LoopKind, PrimFunc, Stmt};
 
 /// The buffers of threads in which all have the same: nothing is stored to them in loops over threads, nor anything that differs.
 pub(super) struct Uniform {
@@ -15,7 +15,7 @@ pub(super) struct Uniform {
 impl Uniform {
     pub(super) fn of(func: &PrimFunc, statements: &[Stmt]) -> Uniform {
         let ids = (0..func.buffers.len() as u32).map(BufferId);
-        let local: FxHashSet<BufferId> = ids.filter(|id| func.buffer(*id).scope == Scope::Local).collect();
+        let local: FxHashSet<BufferId> = ids.filter(|id| func.buffer(*id).scope.is_private()).collect();
         let mut uniform = Uniform { alike: local.clone(), local };
         // What differs makes differ what it is stored to.
         loop {

@@ -1,0 +1,388 @@
+//! Matrices of tensor cores: fragments that the threads of a warp fill, load, multiply and store together (TVM:
+//! `tvm_fill_fragment`, `tvm_load_matrix_sync`, `tvm_mma_sync`, `tvm_store_matrix_sync`; CUDA C++ Programming Guide, "Warp Matrix
+//! Functions").
+//!
+//! They become the loops that they stand for, over the elements of fragments' buffers: what a warp does at once is done once, by
+//! the first of its threads where loops over them stand around it. Where in a fragment an element lies nobody can ask, so it is
+//! where the text declares it.
+
+use super::statement::Step;
+use super::value::{Source, Value, View};
+use super::{Outcome, Reader};
+use rx_base::name::name;
+use rx_base::{Code, DType};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
+use rx_tir::{BufferId, Expr, Fragment, LoopKind, Scope, Stmt, VarId};
+use std::rc::Rc;
+
+/// Threads of a warp.
+const WARP: i64 = 32;
+
+/// What threads in a warp are called among names.
+const LANE: &str = "threadIdx.x";
+
+/// What a fragment is multiplied in: `accumulator[m, n] += matrix_a[m, k] · matrix_b[k, n]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    m: i64,
+    n: i64,
+    k: i64,
+}
+
+impl Shape {
+    /// Rows and columns of a place in the product.
+    fn of(self, place: Fragment) -> (i64, i64) {
+        match place {
+            Fragment::MatrixA => (self.m, self.k),
+            Fragment::MatrixB => (self.k, self.n),
+            Fragment::Accumulator => (self.m, self.n),
+        }
+    }
+}
+
+/// A matrix: a view whose last two dims are its rows and columns.
+struct Matrix {
+    view: Rc<View>,
+    /// Of the view, columns come before rows.
+    is_transposed: bool,
+}
+
+impl Matrix {
+    fn new(view: Rc<View>, is_transposed: bool) -> Matrix {
+        Matrix { view, is_transposed }
+    }
+
+    /// The buffer's element at a row and a column.
+    fn element(&self, row: &Expr, column: &Expr) -> (BufferId, Vec<Expr>) {
+        let in_front = self.view.shape.len().saturating_sub(2);
+        let zeros = (0..in_front).map(|_| row.dtype()).map(|dtype| Expr::Int { value: 0, dtype });
+        let [first, second] = if self.is_transposed { [column, row] } else { [row, column] };
+        self.view.element(zeros.chain([first.clone(), second.clone()]).collect())
+    }
+}
+
+impl Reader<'_> {
+    /// A call of a warp, by its name in `T`.
+    pub(super) fn warp_matrix(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        member: &str,
+        arguments: &[Argument],
+    ) -> Outcome<Step> {
+        if self.is_tracing() {
+            // What threads do together the checks do not follow.
+            return self.unsupported(cursor, tokens, &format!("`T.{member}` in a check"));
+        }
+        let trees: Vec<&Tree> = arguments.iter().map(|argument| &argument.value).collect();
+        let done = match (member, &trees[..]) {
+            ("tvm_fill_fragment", [data, m, n, k, index, value]) => {
+                let shape = self.fragment_shape(cursor, [m, n, k])?;
+                self.fill_fragment(cursor, shape, (data, index), value)
+            }
+            ("tvm_load_matrix_sync", [data, m, n, k, index, pointer, stride, order]) => {
+                let shape = self.fragment_shape(cursor, [m, n, k])?;
+                self.move_fragment(cursor, shape, (data, index), (pointer, stride, order), true)
+            }
+            ("tvm_store_matrix_sync", [data, m, n, k, index, pointer, stride, order]) => {
+                let shape = self.fragment_shape(cursor, [m, n, k])?;
+                self.move_fragment(cursor, shape, (data, index), (pointer, stride, order), false)
+            }
+            ("tvm_mma_sync", [d, of_d, a, of_a, b, of_b, c, of_c]) => {
+                self.multiply_fragments(cursor, tokens, [(d, of_d), (a, of_a), (b, of_b), (c, of_c)])
+            }
+            _ => {
+                let wanted = match member {
+                    "tvm_fill_fragment" => "a fragment, m, n, k, its number and a value",
+                    "tvm_mma_sync" => "four fragments with their numbers",
+                    _ => "a fragment, m, n, k, its number, a pointer, a stride and an order",
+                };
+                let message = format!("`T.{member}` takes {wanted}");
+                return self.mistake(cursor, tokens, Code::MissingArgument, message);
+            }
+        }?;
+        Ok(Step::Done(self.by_first_lane(done)))
+    }
+
+    /// A loop over the threads of an axis begins: those of warps are known by name where fragments are used.
+    pub(super) fn enter_threads(&mut self, kind: LoopKind, extent: &Expr, value: &Expr) {
+        if matches!(kind, LoopKind::ThreadBinding(tag) if *tag == *LANE) && extent.as_int() != Some(1) {
+            self.bind(name(LANE), Value::Expr(value.clone()));
+        }
+    }
+
+    /// An axis of a block stands for the threads of warps where it is bound to them.
+    pub(super) fn enter_axis(&mut self, binding: &Expr, value: &Expr) {
+        if matches!(self.lookup(name(LANE)), Some(Value::Expr(lane)) if lane == binding) {
+            self.bind(name(LANE), Value::Expr(value.clone()));
+        }
+    }
+
+    /// What a warp does once, where its threads are told apart.
+    fn by_first_lane(&self, done: Stmt) -> Stmt {
+        let Some(Value::Expr(lane)) = self.lookup(name(LANE)) else { return done };
+        let number = |value| Expr::Int { value, dtype: lane.dtype() };
+        let condition = lane.clone().floor_mod(number(WARP)).eq(number(0));
+        Stmt::If { condition, then: Box::new(done), otherwise: None }
+    }
+
+    fn fragment_shape(&mut self, cursor: Cursor<'_>, trees: [&Tree; 3]) -> Outcome<Shape> {
+        let mut known = [0; 3];
+        for (extent, tree) in known.iter_mut().zip(trees) {
+            let value = self.integer_of(cursor, tree)?.as_int().filter(|value| (1..=256).contains(value));
+            let Some(value) = value else {
+                return self.unsupported(cursor, tree.tokens, "fragments whose size is no number up to 256");
+            };
+            *extent = value;
+        }
+        let [m, n, k] = known;
+        Ok(Shape { m, n, k })
+    }
+
+    /// The fragment of a number, or that where the view begins whose offset the number is made of; its place and dtype.
+    fn fragment(
+        &mut self,
+        cursor: Cursor<'_>,
+        (data, index): (&Tree, &Tree),
+        shape: Shape,
+    ) -> Outcome<(Matrix, Fragment, DType)> {
+        let view = self.memory_of(cursor, data)?;
+        let root = view.root();
+        let Scope::Fragment(place) = self.func.buffer(root).scope else {
+            let message = "this is no fragment: its memory is of none of the scopes `wmma.*`";
+            return self.mistake(cursor, data.tokens, Code::ArgumentType, message);
+        };
+        self.fragments.insert(root, shape);
+        let (rows, columns) = shape.of(place);
+        let dtype = view.dtype;
+        // `C.elem_offset // C.strides[0] // 16 * …`: in whatever order fragments are counted.
+        if matches!(view.source, Source::Region { .. }) && cursor.source(index.tokens).contains(".elem_offset") {
+            let dims: Vec<Option<i64>> = view.shape.iter().rev().take(2).map(Expr::as_int).collect();
+            return match dims[..] {
+                [Some(last), Some(before)] if (before, last) == (rows, columns) => {
+                    Ok((Matrix::new(view, false), place, dtype))
+                }
+                [Some(last), Some(before)] if (last, before) == (rows, columns) => {
+                    Ok((Matrix::new(view, true), place, dtype))
+                }
+                _ => {
+                    let message = format!("a fragment of {rows} x {columns} elements, of a view of another shape");
+                    self.mistake(cursor, data.tokens, Code::ShapeMismatch, message)
+                }
+            };
+        }
+        let number = self.integer_of(cursor, index)?;
+        let whole = Rc::new(View::of_buffer(&self.func, root));
+        let matrix = match tile(&whole, &number, (rows, columns)) {
+            Some(tile) => tile,
+            // One after the other.
+            None => flat(&whole, scaled(&number, rows * columns), int(columns, number.dtype()), dtype),
+        };
+        Ok((Matrix::new(Rc::new(matrix), false), place, dtype))
+    }
+
+    fn memory_of(&mut self, cursor: Cursor<'_>, data: &Tree) -> Outcome<Rc<View>> {
+        match self.value(cursor, data)? {
+            Value::Buffer(view) | Value::Pointer(view) => Ok(view),
+            Value::Cell(cell) => Ok(Rc::new(View::of_buffer(&self.func, cell))),
+            other => {
+                let what = format!("a matrix in {}", super::constant::describe(&other));
+                self.unsupported(cursor, data.tokens, &what)
+            }
+        }
+    }
+
+    fn fill_fragment(&mut self, cursor: Cursor<'_>, shape: Shape, of: (&Tree, &Tree), value: &Tree) -> Outcome<Stmt> {
+        let (matrix, place, dtype) = self.fragment(cursor, of, shape)?;
+        let value = self.scalar_of(cursor, value)?.cast(dtype);
+        let (rows, columns) = shape.of(place);
+        let [i, j] = self.counters(["i", "j"]);
+        let store = self.store_at(matrix.element(&self.func.var_expr(i), &self.func.var_expr(j)), value);
+        Ok(nest([(i, rows), (j, columns)], store))
+    }
+
+    /// Between a fragment and a matrix in memory, whose rows, or whose columns, lie `stride` elements apart.
+    fn move_fragment(
+        &mut self,
+        cursor: Cursor<'_>,
+        shape: Shape,
+        of: (&Tree, &Tree),
+        (pointer, stride, order): (&Tree, &Tree, &Tree),
+        is_load: bool,
+    ) -> Outcome<Stmt> {
+        let by_columns = match cursor.string_value(order).as_deref() {
+            Some("row_major") => false,
+            Some("col_major") => true,
+            _ => {
+                let message = "the order of a matrix is \"row_major\" or \"col_major\"";
+                return self.mistake(cursor, order.tokens, Code::AttrBadValue, message);
+            }
+        };
+        let (fragment, place, dtype) = self.fragment(cursor, of, shape)?;
+        let memory = self.matrix_at(cursor, pointer, stride)?;
+        if memory.dtype != dtype {
+            let message = format!("memory of {} beside a fragment of {dtype}", memory.dtype);
+            return self.mistake(cursor, pointer.tokens, Code::DtypeMismatch, message);
+        }
+        let memory = Matrix::new(memory, by_columns);
+        let (rows, columns) = shape.of(place);
+        let [i, j] = self.counters(["i", "j"]);
+        let (row, column) = (self.func.var_expr(i), self.func.var_expr(j));
+        let (to, from) = if is_load { (&fragment, &memory) } else { (&memory, &fragment) };
+        let (buffer, indices) = from.element(&row, &column);
+        let value = self.func.load(buffer, indices);
+        let store = self.store_at(to.element(&row, &column), value);
+        Ok(nest([(i, rows), (j, columns)], store))
+    }
+
+    fn multiply_fragments(&mut self, cursor: Cursor<'_>, tokens: TokenRange, of: [(&Tree, &Tree); 4]) -> Outcome<Stmt> {
+        // What filled or loaded it says the shape.
+        let mut shape = None;
+        for (data, _) in of {
+            let root = self.memory_of(cursor, data)?.root();
+            shape = shape.or_else(|| self.fragments.get(&root).copied());
+        }
+        let Some(shape) = shape else {
+            let message = "the shape of these fragments is not said: none is filled or loaded in front";
+            return self.mistake(cursor, tokens, Code::MisplacedStatement, message);
+        };
+        let mut matrices = Vec::with_capacity(of.len());
+        let places = [Fragment::Accumulator, Fragment::MatrixA, Fragment::MatrixB, Fragment::Accumulator];
+        for (one, wanted) in of.into_iter().zip(places) {
+            let (matrix, place, dtype) = self.fragment(cursor, one, shape)?;
+            if place != wanted {
+                let message = format!("a fragment of `{}` where one of `{}` is", place.scope(), wanted.scope());
+                return self.mistake(cursor, one.0.tokens, Code::ArgumentType, message);
+            }
+            matrices.push((matrix, dtype));
+        }
+        let [(d, sum), (a, _), (b, _), (c, _)] = &matrices[..] else { return Ok(Stmt::nothing()) };
+        let vars = self.counters(["i", "j", "k"]);
+        let [i, j, k] = vars.map(|var| self.func.var_expr(var));
+        let load = |(buffer, indices)| self.func.load(buffer, indices).cast(*sum);
+        let product = load(a.element(&i, &k)) * load(b.element(&k, &j));
+        let (to, before) = (d.element(&i, &j), c.element(&i, &j));
+        let added = self.store_at(to.clone(), load(to.clone()) + product);
+        let [of_i, of_j, of_k] = vars;
+        let multiply = nest([(of_i, shape.m), (of_j, shape.n), (of_k, shape.k)], added);
+        if to == before {
+            return Ok(multiply);
+        }
+        let begin = nest([(of_i, shape.m), (of_j, shape.n)], self.store_at(to, load(before)));
+        Ok(Stmt::seq([begin, multiply]))
+    }
+
+    /// The matrix that a pointer and the distance of its lines say.
+    fn matrix_at(&mut self, cursor: Cursor<'_>, pointer: &Tree, stride: &Tree) -> Outcome<Rc<View>> {
+        let (view, offset) = match &pointer.kind {
+            ExprKind::Call { callee, arguments } => {
+                let arguments: Vec<&Tree> = arguments.iter().map(|argument| &argument.value).collect();
+                match (self.tir_member(cursor, callee), &callee.kind, &arguments[..]) {
+                    (Some("tvm_access_ptr"), _, [_, data, offset, ..]) => {
+                        (self.memory_of(cursor, data)?, Some(*offset))
+                    }
+                    (Some("address_of"), _, [of]) => return self.matrix_from(cursor, of, stride),
+                    (None, ExprKind::Attribute { value, name }, _) if cursor.text(*name) == "access_ptr" => {
+                        (self.memory_of(cursor, value)?, None)
+                    }
+                    _ => return self.unsupported(cursor, pointer.tokens, "a matrix at this pointer"),
+                }
+            }
+            _ => (self.memory_of(cursor, pointer)?, None),
+        };
+        let starts = offset.is_none_or(|offset| cursor.source(offset.tokens).ends_with(".elem_offset"));
+        if starts && view.shape.len() >= 2 && cursor.source(stride.tokens).contains(".strides[") {
+            return Ok(view);
+        }
+        let begin = match offset {
+            Some(offset) => self.integer_of(cursor, offset)?,
+            None => view.offset(),
+        };
+        let stride = self.integer_of(cursor, stride)?;
+        let whole = self.whole(cursor, pointer.tokens, view)?;
+        Ok(Rc::new(flat(&whole, begin, stride, whole.dtype)))
+    }
+
+    /// The memory of a view, from where it begins: what pointers count in.
+    fn whole(&self, cursor: Cursor<'_>, tokens: TokenRange, view: Rc<View>) -> Outcome<Rc<View>> {
+        let is_dense = match &view.source {
+            Source::Flat { strides, .. } => strides.is_none(),
+            Source::Buffer(_) | Source::Region { .. } => self.func.buffer(view.root()).strides.is_none(),
+        };
+        match (is_dense, &view.source) {
+            (false, _) => self.unsupported(cursor, tokens, "a matrix in a buffer that is not dense"),
+            (true, Source::Region { .. }) => Ok(Rc::new(View::of_buffer(&self.func, view.root()))),
+            (true, _) => Ok(view),
+        }
+    }
+
+    /// The matrix whose first element is `A[…]`.
+    fn matrix_from(&mut self, cursor: Cursor<'_>, first: &Tree, stride: &Tree) -> Outcome<Rc<View>> {
+        let ExprKind::Subscript { value, index } = &first.kind else {
+            return self.unsupported(cursor, first.tokens, "the address of this");
+        };
+        let view = self.memory_of(cursor, value)?;
+        let indices = self.indices(cursor, first.tokens, &view, index)?;
+        let begin = view.position(super::expr::exprs(indices));
+        let stride = self.integer_of(cursor, stride)?;
+        let whole = self.whole(cursor, first.tokens, view)?;
+        Ok(Rc::new(flat(&whole, begin, stride, whole.dtype)))
+    }
+
+    fn counters<const N: usize>(&mut self, names: [&str; N]) -> [VarId; N] {
+        names.map(|label| self.func.add_var(name(label), DType::INT32))
+    }
+
+    fn store_at(&self, (buffer, indices): (BufferId, Vec<Expr>), value: Expr) -> Stmt {
+        Stmt::Store { buffer, indices, value, site: self.site() }
+    }
+}
+
+/// The fragment of a number in a matrix that fragments divide: they are counted along its rows.
+fn tile(whole: &Rc<View>, number: &Expr, (rows, columns): (i64, i64)) -> Option<View> {
+    let [in_front @ .., of_rows, of_columns] = &whole.shape[..] else { return None };
+    let (of_rows, of_columns) = (of_rows.as_int()?, of_columns.as_int()?);
+    let is_one = in_front.iter().all(|extent| extent.as_int() == Some(1));
+    if !is_one || of_rows % rows != 0 || of_columns % columns != 0 || of_columns == 0 {
+        return None;
+    }
+    let dtype = number.dtype();
+    let along = of_columns / columns;
+    let (row, column) = match number.as_int() {
+        Some(number) => (int(number.div_euclid(along), dtype), int(number.rem_euclid(along), dtype)),
+        None => (number.clone().floor_div(int(along, dtype)), number.clone().floor_mod(int(along, dtype))),
+    };
+    let zeros = in_front.iter().map(|_| int(0, dtype));
+    let mins = zeros.chain([scaled(&row, rows), scaled(&column, columns)]).collect();
+    let shape = vec![int(rows, DType::INT32), int(columns, DType::INT32)];
+    Some(View { shape, dtype: whole.dtype, source: Source::Region { of: whole.clone(), mins } })
+}
+
+/// A matrix in memory that is counted row by row; what is behind its last line nobody asks.
+fn flat(of: &Rc<View>, offset: Expr, stride: Expr, dtype: DType) -> View {
+    let strides = Some(vec![stride, int(1, DType::INT32)]);
+    let shape = vec![int(0, DType::INT32), int(0, DType::INT32)];
+    View { shape, dtype, source: Source::Flat { of: of.clone(), offset: Some(offset), strides } }
+}
+
+fn int(value: i64, dtype: DType) -> Expr {
+    Expr::Int { value, dtype }
+}
+
+fn scaled(number: &Expr, by: i64) -> Expr {
+    match number.as_int() {
+        Some(value) => int(value.saturating_mul(by), number.dtype()),
+        None => number.clone() * int(by, number.dtype()),
+    }
+}
+
+fn nest<const N: usize>(loops: [(VarId, i64); N], body: Stmt) -> Stmt {
+    loops.into_iter().rev().fold(body, |body, (var, extent)| Stmt::For {
+        var,
+        start: int(0, DType::INT32),
+        extent: int(extent, DType::INT32),
+        kind: LoopKind::Serial,
+        body: Box::new(body),
+    })
+}

@@ -1,0 +1,153 @@
+//! What warps do with fragments, as text: lane `l` holds of each what `mma.sync` says.
+
+use super::{Counters, ELEMENTS, Part, Step, Warp, place_of};
+use crate::printer::Kernel;
+use rustc_hash::FxHashMap;
+use rx_base::DType;
+use rx_tir::{BufferId, Expr, Fragment, PrimFunc};
+
+/// Prints what warps do.
+pub(in crate::rules::threads) struct Printer<'k> {
+    pub(in crate::rules::threads) func: &'k PrimFunc,
+    /// What fragments are called.
+    pub(in crate::rules::threads) names: &'k FxHashMap<BufferId, String>,
+}
+
+impl Printer<'_> {
+    /// Declares a buffer's fragments: of factors the registers that a product takes, of sums the elements.
+    pub(in crate::rules::threads) fn declaration(&self, id: BufferId, name: &str, elements: i64) -> String {
+        let ctype = match (place_of(self.func, id), self.func.buffer(id).dtype) {
+            (Some(Fragment::Accumulator), DType::INT32) => "int",
+            (Some(Fragment::Accumulator), _) => "float",
+            _ => return format!("unsigned {name}[{}][4];", elements / ELEMENTS),
+        };
+        format!("{ctype} {name}[{}][8];", elements / ELEMENTS)
+    }
+
+    pub(in crate::rules::threads) fn warp(&self, kernel: &mut Kernel<'_>, warp: &Warp) -> Result<(), String> {
+        let step = warp.step.as_ref().ok_or("fragments that nothing is known of")?;
+        if let Some(condition) = &warp.condition {
+            let condition = kernel.operand(condition, 0)?;
+            kernel.open(&format!("if ({condition}) {{"));
+        }
+        match step {
+            Step::Set { to, counters, value, reads } => self.set(kernel, to, *counters, (value, reads))?,
+            Step::Lines { to, counters, buffer, indices, by_columns } => {
+                self.lines(kernel, to, *counters, (*buffer, indices, *by_columns))?;
+            }
+            Step::Store { reads, counters, store } => {
+                self.open_elements(kernel, *counters, 8, Self::OF_SUM);
+                self.hold(kernel, reads)?;
+                kernel.stmt(store)?;
+                kernel.close();
+            }
+            Step::Multiply { sum, a, b, helper } => {
+                kernel.need(helper);
+                let (sum, a, b) = (self.part(kernel, sum)?, self.part(kernel, a)?, self.part(kernel, b)?);
+                kernel.line(&format!("{helper}({sum}, {a}, {b});"));
+                kernel.line(&format!("{helper}({sum} + 4, {a}, {b} + 2);"));
+            }
+        }
+        if warp.condition.is_some() {
+            kernel.close();
+        }
+        Ok(())
+    }
+
+    /// Row and column of a thread's element `e` of a sum.
+    const OF_SUM: [&'static str; 2] = ["lane / 4 + e / 2 % 2 * 8", "lane % 4 * 2 + e % 2 + e / 4 * 8"];
+
+    fn part(&self, kernel: &mut Kernel<'_>, part: &Part) -> Result<String, String> {
+        let name = self.names.get(&part.buffer).ok_or("fragments without a name")?;
+        let number = kernel.operand(&part.number, 0)?;
+        Ok(format!("{name}[{number}]"))
+    }
+
+    /// Sums that are read are those of the element.
+    fn hold(&self, kernel: &mut Kernel<'_>, reads: &[Part]) -> Result<(), String> {
+        for part in reads {
+            let text = format!("{}[e]", self.part(kernel, part)?);
+            kernel.hold(part.buffer, &text);
+        }
+        Ok(())
+    }
+
+    /// Opens a loop over a thread's elements.
+    fn open_elements(&self, kernel: &mut Kernel<'_>, counters: Counters, count: i64, at: [&str; 2]) {
+        kernel.line("#pragma unroll");
+        kernel.open(&format!("for (int e = 0; e < {count}; ++e) {{"));
+        self.counters(kernel, counters, at);
+    }
+
+    fn counters(&self, kernel: &mut Kernel<'_>, counters: Counters, at: [&str; 2]) {
+        let names = counters.map(|var| {
+            let name = kernel.bind(var);
+            kernel.name_var(var, &name, true);
+            name
+        });
+        kernel.line(&format!("const int {} = {}, {} = {};", names[0], at[0], names[1], at[1]));
+    }
+
+    fn set(
+        &self,
+        kernel: &mut Kernel<'_>,
+        to: &Part,
+        counters: Counters,
+        (value, reads): (&Expr, &[Part]),
+    ) -> Result<(), String> {
+        let target = self.part(kernel, to)?;
+        let dtype = self.func.buffer(to.buffer).dtype;
+        if to.place == Fragment::Accumulator {
+            self.open_elements(kernel, counters, 8, Self::OF_SUM);
+            self.hold(kernel, reads)?;
+            let text = kernel.assigned(value, dtype)?;
+            kernel.line(&format!("{target}[e] = {text};"));
+            kernel.close();
+            return Ok(());
+        }
+        kernel.need_storage(dtype);
+        // A register has so many elements; those of 8 bits fill every other of them, for 16 of the sum where an instruction takes 32.
+        let in_register = 4 / dtype.bytes().cast_signed().max(1);
+        let (count, register, at) = match (to.place, in_register) {
+            (Fragment::MatrixA, 2) => (8, "e / 2", ["lane / 4 + e / 2 % 2 * 8", "lane % 4 * 2 + e % 2 + e / 4 * 8"]),
+            (_, 2) => (8, "e / 2", ["lane % 4 * 2 + e % 2 + e / 2 % 2 * 8", "lane / 4 + e / 4 * 8"]),
+            (Fragment::MatrixA, _) => (8, "e / 4", ["lane / 4 + e / 4 * 8", "lane % 4 * 4 + e % 4"]),
+            (_, _) => (8, "e / 4 * 2", ["lane % 4 * 4 + e % 4", "lane / 4 + e / 4 * 8"]),
+        };
+        kernel.line(&format!("{target}[0] = {target}[1] = {target}[2] = {target}[3] = 0u;"));
+        self.open_elements(kernel, counters, count, at);
+        let text = kernel.stored(value, dtype)?;
+        let bits = match in_register {
+            2 => format!("(unsigned){text}.bits"),
+            _ => format!("(unsigned)(unsigned char)({text})"),
+        };
+        let shift = 32 / in_register;
+        kernel.line(&format!("{target}[{register}] |= {bits} << e % {in_register} * {shift};"));
+        kernel.close();
+        Ok(())
+    }
+
+    fn lines(
+        &self,
+        kernel: &mut Kernel<'_>,
+        to: &Part,
+        counters: Counters,
+        (buffer, indices, by_columns): (BufferId, &[Expr], bool),
+    ) -> Result<(), String> {
+        let target = self.part(kernel, to)?;
+        let eight = "lane / 16 * 8 + lane % 8";
+        let (helper, at) = match (to.place == Fragment::MatrixA, by_columns) {
+            (true, false) => ("rx_ldmatrix", ["lane % 16", "lane / 16 * 8"]),
+            (true, true) => ("rx_ldmatrix_transposed", ["lane / 8 % 2 * 8", eight]),
+            (false, true) => ("rx_ldmatrix", ["lane / 8 % 2 * 8", eight]),
+            (false, false) => ("rx_ldmatrix_transposed", ["lane % 16", "lane / 16 * 8"]),
+        };
+        kernel.need("rx_ldmatrix");
+        kernel.open("{");
+        self.counters(kernel, counters, at);
+        let line = kernel.place(buffer, indices)?;
+        kernel.line(&format!("{helper}({target}, &{line});"));
+        kernel.close();
+        Ok(())
+    }
+}
