@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 import tvm
-from tvm import relax, tirx
+from tvm import relax, te, tirx
 from tvm.s_tir import dlight as dl
 
 TARGET = {
@@ -62,17 +62,46 @@ def module(name, params, compute):
     return tvm.transform.Sequential(passes)(builder.get())
 
 
+def quantized(rows):
+    """A product with weights of 4 bits, eight in a word, 32 of one scale, as MLC-LLM has them."""
+    columns, length, eighth = (tirx.const(extent, "int64") for extent in (192, 256, 32))
+    x = te.placeholder((rows, length), "float16", "x")
+    words = te.placeholder((columns, eighth), "uint32", "words")
+    scales = te.placeholder((columns, tirx.const(8, "int64")), "float16", "scales")
+
+    def weight(i, k):
+        shift = tirx.Cast("uint32", k % 8 * 4)
+        bits = tirx.bitwise_and(tirx.shift_right(words[i, k // 8], shift), tirx.const(15, "uint32"))
+        return (bits.astype("float16") - tirx.const(7, "float16")) * scales[i, k // 32]
+
+    weights = te.compute((columns, length), weight, "dequantize")
+    k = te.reduce_axis((tirx.const(0, "int64"), length), "k")
+
+    def product(i, j):
+        return te.sum(x[i, k].astype("float32") * weights[j, k].astype("float32"), axis=k)
+
+    out = te.compute((rows, columns), product, "NT_matmul")
+    return tvm.IRModule({"main": te.create_prim_func([x, words, scales, out])})
+
+
 def scheduled(plain):
     rules = [dl.gpu.Matmul(), dl.gpu.GEMV(), dl.gpu.Reduction(), dl.gpu.GeneralReduction(), dl.gpu.Transpose()]
     return dl.ApplyDefaultSchedule(*rules, dl.gpu.Fallback())(plain)
 
 
-def main(folder):
+def modules():
+    """Each twice, since schedules change what they are given."""
     for name, params, compute in functions():
-        plain = module(name, params, compute)
+        yield name, module(name, params, compute), module(name, params, compute)
+    rows = tirx.Var("n", "int64")
+    for name, count in [("gemv_of_4_bits", tirx.const(1, "int64")), ("half_of_4_bits", rows)]:
+        yield name, quantized(count), quantized(count)
+
+
+def main(folder):
+    for name, plain, other in modules():
         with tvm.target.Target(TARGET):
-            # Of its own, since schedules change what they are given.
-            fast = scheduled(module(name, params, compute))
+            fast = scheduled(other)
         both = {}
         for label, mod in [("plain", plain), ("scheduled", fast)]:
             (func,) = [func for func in mod.functions.values() if isinstance(func, tirx.PrimFunc)]

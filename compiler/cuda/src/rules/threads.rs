@@ -7,6 +7,7 @@
 //! Fragments of tensor cores are in the registers of a warp.
 //! (TVM: `unify_thread_binding`, `compact_buffer_region`, `thread_storage_sync`, `lower_cross_thread_reduction`.)
 
+mod apart;
 mod barriers;
 mod compact;
 mod fragments;
@@ -83,7 +84,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     if shared > i64::from(super::MOST_SHARED) {
         return Err(Declined::because("its shared buffers are larger than the memory of a block"));
     }
-    let tree = barriers::place(&func, &launch, &alike, tree)?;
+    let tree = barriers::place((&func, &launch, &alike), &buffers, tree)?;
     let shared: i64 = buffers.iter().filter(|buffer| buffer.is_shared).map(|buffer| buffer.bytes).sum();
     let note = format!("{} threads of a block, {shared} bytes of its shared buffers", launch.threads());
     let kernel = ThreadsKernel { func, launch, tree, buffers, statements };

@@ -16,6 +16,8 @@ const FILES: &[(&str, &str, &[i64])] = &[
     ("columns", include_str!("scheduled/columns.py"), &[1, 40]),
     ("transpose", include_str!("scheduled/transpose.py"), &[1, 33]),
     ("map", include_str!("scheduled/map.py"), &[1, 40]),
+    ("gemv of 4 bits", include_str!("scheduled/gemv_of_4_bits.py"), &[1]),
+    ("half of 4 bits", include_str!("scheduled/half_of_4_bits.py"), &[70]),
     ("half", include_str!("scheduled/half.py"), &[1, 37, 130]),
     ("half to single", include_str!("scheduled/half_to_single.py"), &[64]),
     ("half with bias", include_str!("scheduled/half_bias.py"), &[37]),

@@ -1,6 +1,7 @@
 //! Where threads must wait for each other: between an access of one to memory that others see and a later access of another,
 //! unless both only read (TVM: `thread_storage_sync`). In a loop the end is before the beginning.
 
+use super::compact::Own;
 use super::uniform::Uniform;
 use super::{Launch, Node};
 use crate::rules::Declined;
@@ -8,13 +9,18 @@ use rustc_hash::FxHashSet;
 use rx_tir::{BufferId, Effects, Expr, PrimFunc};
 
 /// The tree with barriers.
-pub(super) fn place(func: &PrimFunc, launch: &Launch, alike: &Uniform, tree: Node) -> Result<Node, Declined> {
+pub(super) fn place(
+    (func, launch, alike): (&PrimFunc, &Launch, &Uniform),
+    buffers: &[Own],
+    tree: Node,
+) -> Result<Node, Declined> {
     let mut seen = Effects::default();
     gather(&tree, &mut seen);
     // What is only read, or only written, needs no order.
     let is_seen = |id: &BufferId| !func.buffer(*id).scope.is_private() && seen.read.contains(id);
     let ordered: FxHashSet<BufferId> = seen.written.iter().filter(|id| is_seen(id)).copied().collect();
-    let placer = Placer { launch, alike, ordered };
+    let apart = buffers.iter().filter(|own| own.is_written_apart).map(|own| own.id).collect();
+    let placer = Placer { launch, alike, ordered, apart };
     let tree = placer.node(tree, &mut Effects::default())?;
     Ok(tree)
 }
@@ -60,9 +66,19 @@ struct Placer<'l> {
     launch: &'l Launch,
     alike: &'l Uniform,
     ordered: FxHashSet<BufferId>,
+    /// Those whose writes need no order among themselves.
+    apart: FxHashSet<BufferId>,
 }
 
 impl Placer<'_> {
+    /// Whether threads wait between what was done before and what is done now.
+    fn meets(&self, before: &Effects, now: &Effects) -> bool {
+        let again = |id: &&BufferId| before.written.contains(id) && !self.apart.contains(id);
+        now.read.iter().any(|id| before.written.contains(id))
+            || now.written.iter().any(|id| before.read.contains(id))
+            || now.written.iter().any(|id| again(&id))
+    }
+
     fn of_ordered(&self, effects: Effects) -> Effects {
         effects.of_only(|id| self.ordered.contains(&id))
     }
@@ -119,7 +135,7 @@ impl Placer<'_> {
                 let mut own = Effects::default();
                 gather(&node, &mut own);
                 let own = self.of_ordered(own);
-                let needs = before.meets(&own);
+                let needs = self.meets(before, &own);
                 if needs {
                     *before = Effects::default();
                 }
@@ -139,7 +155,7 @@ impl Placer<'_> {
         let mut own = all.clone();
         body.into_iter().for_each(|body| gather(body, &mut all));
         own = self.of_ordered(own);
-        let meets = before.meets(&self.of_ordered(all));
+        let meets = self.meets(before, &self.of_ordered(all));
         if meets {
             *before = Effects::default();
         }

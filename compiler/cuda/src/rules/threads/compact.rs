@@ -1,10 +1,11 @@
 //! Buffers of the scopes `local` and `shared`, as large as what a thread or a block touches of them between entering the loops
 //! that all its accesses have in common and leaving them (TVM: `compact_buffer_region`).
 
-use super::{Launch, Node, fragments, with_body};
+use super::{Launch, Node, apart, fragments, with_body};
 use crate::rules::Declined;
 use rustc_hash::FxHashMap;
 use rx_base::{DType, Dim};
+use rx_schedule::place::is_multiple;
 use rx_schedule::scope::Scope as Known;
 use rx_tir::rewrite::{map_expr, map_stmt_shallow};
 use rx_tir::{BinaryOp, BufferId, Expr, LoopKind, PrimFunc, Scope, Stmt, VarId};
@@ -14,6 +15,8 @@ use rx_tir::{BinaryOp, BufferId, Expr, LoopKind, PrimFunc, Scope, Stmt, VarId};
 pub(super) struct Own {
     pub(super) id: BufferId,
     pub(super) is_shared: bool,
+    /// Each element has one thread that writes it.
+    pub(super) is_written_apart: bool,
     pub(super) bytes: i64,
 }
 
@@ -89,6 +92,8 @@ pub(super) fn compact(
             false => region(func, launch, &mut known, &own, scope == Scope::Shared).or_else(|_| whole(func, id)),
         }?;
         let mut shape: Vec<i64> = region.iter().map(|(_, extent)| *extent).collect();
+        let is_shared = scope == Scope::Shared;
+        let is_written_apart = is_shared && apart::is_written_apart(func, launch, &mut known, tree, (id, &shape));
         if for_fragments.contains(&id) {
             let padding = fragments::padding(func, id, &shape);
             shape.last_mut().into_iter().for_each(|columns| *columns = columns.saturating_add(padding));
@@ -102,7 +107,7 @@ pub(super) fn compact(
         };
         let bytes = bytes.filter(|bytes| *bytes <= most);
         let bytes = bytes.ok_or_else(|| Declined::because("a thread's buffer is larger than its memory"))?;
-        owned.push(Own { id, is_shared: scope == Scope::Shared, bytes });
+        owned.push(Own { id, is_shared, is_written_apart, bytes });
         func.buffers[id.0 as usize].shape = shape.into_iter().map(Expr::int).collect();
         bases.insert(id, region.into_iter().map(|(base, _)| base).collect());
     }
@@ -142,7 +147,10 @@ fn region(
             moving.extend(launch.lanes().map(|axis| (axis.var, axis.extent.as_int())));
         }
         for (at, index) in access.indices.iter().enumerate() {
-            let (base, low, high) = span(known, index, &moving).ok_or_else(unknown)?;
+            let simple = known.dim(index);
+            let simple = known.expr(&simple, index.dtype());
+            let simple = simple.and_then(|simple| span(known, &simple, &moving));
+            let (base, low, high) = simple.or_else(|| span(known, index, &moving)).ok_or_else(unknown)?;
             match region.get_mut(at) {
                 None => region.push((base, low, high)),
                 Some((of, least, most)) => {
@@ -205,10 +213,17 @@ fn span(known: &mut Known, index: &Expr, moving: &FxHashMap<VarId, Option<i64>>)
         Expr::Binary { op: op @ (BinaryOp::FloorDiv | BinaryOp::FloorMod), left, right } => {
             let by = right.as_int().filter(|by| *by > 0)?;
             let (base, low, high) = span(known, left, moving)?;
-            let base = base.as_constant()?;
-            let (low, high) = (low.checked_add(base)?, high.checked_add(base)?);
+            // Multiples of the divisor come out of a division, and vanish in its remainder.
+            let rest = base.constant_part();
+            let multiple = &base - &Dim::constant(rest);
+            if multiple.is_error() || !is_multiple(&multiple, by) {
+                return None;
+            }
+            let (low, high) = (low.checked_add(rest)?, high.checked_add(rest)?);
             match op {
-                BinaryOp::FloorDiv => Some((none, low.div_euclid(by), high.div_euclid(by))),
+                BinaryOp::FloorDiv => {
+                    Some((multiple.floor_div(&Dim::constant(by)), low.div_euclid(by), high.div_euclid(by)))
+                }
                 _ if low.div_euclid(by) == high.div_euclid(by) => Some((none, low.rem_euclid(by), high.rem_euclid(by))),
                 _ => Some((none, 0, by - 1)),
             }

@@ -6,7 +6,7 @@ use crate::rules::Declined;
 use rx_base::name::name;
 use rx_schedule::{Nest, explicit_loops};
 use rx_tir::rewrite::{map_stmt, substitute};
-use rx_tir::{BinaryOp, Block, BufferId, Expr, IterKind, LoopKind, PrimFunc, Scope, Stmt, VarId};
+use rx_tir::{BinaryOp, Block, BufferId, Effects, Expr, IterKind, LoopKind, PrimFunc, Scope, Stmt, VarId};
 
 /// The tree of statements one after the other.
 pub(super) fn of(func: &mut PrimFunc, launch: &Launch, alike: &Uniform, statements: &[Stmt]) -> Result<Node, Declined> {
@@ -64,6 +64,7 @@ impl Builder<'_> {
                 let body = Box::new(self.node(body, place)?);
                 Ok(Node::For { var: *var, start: start.clone(), extent: extent.clone(), body })
             }
+            Stmt::If { condition, .. } if reads(condition) && self.is_of_each(stmt) => self.leaf(stmt, place),
             Stmt::If { condition, then, otherwise } if self.is_compound(stmt) => {
                 self.choice(condition, then, otherwise, place)
             }
@@ -117,6 +118,15 @@ impl Builder<'_> {
     /// Whether what several threads do together stands in a statement.
     fn binds_threads(&self, stmt: &Stmt) -> bool {
         binds_threads(stmt) || fragments::are_used(self.func, stmt)
+    }
+
+    /// Whether a thread can do all of a statement by itself, one part after the other: nothing in it reads what others may write.
+    fn is_of_each(&self, stmt: &Stmt) -> bool {
+        let effects = Effects::of(stmt).of_only(|id| !self.func.buffer(id).scope.is_private());
+        let is_shared = |id: &BufferId| self.func.buffer(*id).scope == Scope::Shared;
+        !self.binds_threads(stmt)
+            && effects.read.is_disjoint(&effects.written)
+            && !effects.written.iter().any(is_shared)
     }
 
     /// Whether all threads of a warp have the same value.
