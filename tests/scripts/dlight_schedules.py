@@ -39,15 +39,15 @@ def functions():
     yield "transpose", [tensor("x", (n, 70), "float16")], op.permute_dims
     yield "map", [tensor("x", (n, 33))], lambda x: op.exp(op.nn.relu(x))
     # On tensor cores.
-    half, byte = [tensor("x", (n, 128), "float16")], [tensor("x", (n, 128), "int8")]
-    weight = tensor("w", (192, 128), "float16")
-    yield "half", [*half, tensor("w", (128, 192), "float16")], op.matmul
+    half, byte = [tensor("x", (n, 80), "float16")], [tensor("x", (n, 80), "int8")]
+    weight = tensor("w", (128, 80), "float16")
+    yield "half", [*half, tensor("w", (80, 128), "float16")], op.matmul
     yield "half_to_single", [*half, weight], lambda x, w: op.matmul(x, op.permute_dims(w), out_dtype="float32")
-    bias = tensor("b", (192,), "float16")
+    bias = tensor("b", (128,), "float16")
     yield "half_bias", [*half, weight, bias], lambda x, w, b: op.nn.silu(op.add(op.matmul(x, op.permute_dims(w)), b))
-    batch = [tensor("x", (2, n, 128), "float16"), tensor("w", (2, 128, 192), "float16")]
+    batch = [tensor("x", (2, n, 80), "float16"), tensor("w", (2, 80, 128), "float16")]
     yield "half_batch", batch, op.matmul
-    yield "bytes", [*byte, tensor("w", (192, 128), "int8")], lambda x, w: op.matmul(x, op.permute_dims(w), "int32")
+    yield "bytes", [*byte, tensor("w", (128, 80), "int8")], lambda x, w: op.matmul(x, op.permute_dims(w), "int32")
 
 
 def module(name, params, compute):
@@ -64,10 +64,10 @@ def module(name, params, compute):
 
 def quantized(rows):
     """A product with weights of 4 bits, eight in a word, 32 of one scale, as MLC-LLM has them."""
-    columns, length, eighth = (tirx.const(extent, "int64") for extent in (192, 256, 32))
+    columns, length, eighth = (tirx.const(extent, "int64") for extent in (128, 96, 12))
     x = te.placeholder((rows, length), "float16", "x")
     words = te.placeholder((columns, eighth), "uint32", "words")
-    scales = te.placeholder((columns, tirx.const(8, "int64")), "float16", "scales")
+    scales = te.placeholder((columns, tirx.const(3, "int64")), "float16", "scales")
 
     def weight(i, k):
         shift = tirx.Cast("uint32", k % 8 * 4)

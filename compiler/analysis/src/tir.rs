@@ -209,6 +209,7 @@ impl<'a> Reader<'a> {
     fn finish(mut self, cursor: Cursor<'_>, tokens: TokenRange, body: Stmt) -> Outcome<PrimFunc> {
         self.func.body = body;
         self.func.symbols = std::mem::take(&mut self.symbols);
+        rx_tir::spmd::imply_waits(&mut self.func, &mut self.collectives);
         if !self.collectives.is_empty() {
             self.func = match rx_tir::spmd::as_loops(&self.func, &self.collectives) {
                 Ok(func) => func,

@@ -11,8 +11,11 @@
 //! Stone and Hwu, "MCUDA", 2008. What threads must not do: TVM `thread_storage_sync`, `verify_gpu_code`.)
 
 mod all_reduce;
+mod implied;
 mod split;
 mod varying;
+
+pub use implied::imply_waits;
 
 use crate::expr::Expr;
 use crate::func::{BufferId, PrimFunc, VarId};

@@ -63,11 +63,15 @@ impl Reader<'_> {
                 }
                 Ok(Stmt::nothing())
             }
-            ("launch_thread", _) => self.noted(|reader| {
-                let (binder, value) =
-                    reader.launch_thread(cursor, tokens, bound.unwrap_or(name("thread")), arguments)?;
-                reader.opened(node, rest, bound.map(|bound| (bound, value)), Some(binder))
-            }),
+            ("launch_thread", _) => {
+                let read = |reader: &mut Self| {
+                    let (binder, value) =
+                        reader.launch_thread(cursor, tokens, bound.unwrap_or(name("thread")), arguments)?;
+                    reader.opened(node, rest, bound.map(|bound| (bound, value)), Some(binder))
+                };
+                // Behind it the axis may be launched again.
+                self.noted(|reader| reader.scoped(read))
+            }
             ("attr" | "hint", _) => {
                 let reducer = self.reducer.clone();
                 self.attribute_statement(cursor, &item.context, "attr", arguments)?;

@@ -12,10 +12,12 @@ mod barriers;
 mod compact;
 mod fragments;
 mod kernel;
+mod points;
 mod races;
 mod together;
 mod tree;
 mod uniform;
+mod vectors;
 
 use super::{Declined, Rule, Schedule, Task};
 use crate::parallel::is_known;
@@ -207,6 +209,8 @@ pub(super) enum Node {
     },
     /// What a thread does by itself.
     Leaf(Stmt),
+    /// What a thread copies at once.
+    Copy(Box<vectors::Copy>),
     /// What threads do together.
     Reduce(Box<Together>),
     /// What the threads of a warp do together with fragments.

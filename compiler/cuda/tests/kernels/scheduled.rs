@@ -269,3 +269,15 @@ fn the_text_of_a_scheduled_function_reads_like_this() {
     let text = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));
     crate::templates::is_written("threads", text);
 }
+
+#[test]
+fn vectors_are_copied_at_once() {
+    let half = include_str!("scheduled/half.py");
+    let func = script::read_module(half).into_iter().find(|func| *func.name == *"scheduled").expect("the function");
+    let text = crate::source(&[case("half", func, 37)]).text;
+    let copies = text.matches("= *(const rx_pack<rx_f16, 4>*)&").count();
+    // A tile's rows; columns of the other factor lie apart, and places of the result are checked.
+    assert_eq!(copies, 1, "{text}");
+    // One wait in front of a tile and one behind it, one in front of the result.
+    assert_eq!(text.matches("__syncthreads();").count(), 3, "{text}");
+}

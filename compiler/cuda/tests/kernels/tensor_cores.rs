@@ -92,6 +92,35 @@ for i, j in T.grid(16, 16):
         rule: "threads",
     },
     Pair {
+        title: "an axis of threads that is launched again and again beside them",
+        params: &[("a", &[32, 16], "float16"), ("b", &[16, 16], "float16"), ("out", &[32, 16], "float32")],
+        many: "\
+ty = T.launch_thread(\"threadIdx.y\", 2)
+tx = T.env_thread(\"threadIdx.x\")
+sa = T.alloc_shared((512,), \"float16\")
+sb = T.alloc_shared((256,), \"float16\")
+fa = T.alloc_buffer((256,), \"float16\", scope=\"wmma.matrix_a\")
+fb = T.alloc_buffer((256,), \"float16\", scope=\"wmma.matrix_b\")
+fc = T.alloc_buffer((256,), scope=\"wmma.accumulator\")
+T.tvm_fill_fragment(fc.data, 16, 16, 16, 0, T.float32(0))
+for r in range(8):
+    with T.launch_thread(tx, 32):
+        sa[ty * 256 + r * 32 + tx] = a[ty * 16 + r * 2 + tx // 16, tx % 16]
+with T.launch_thread(tx, 32):
+    for v in T.vectorized(4):
+        sb[ty * 128 + tx * 4 + v] = b[ty * 8 + tx // 4, tx % 4 * 4 + v]
+T.tvm_load_matrix_sync(fa.data, 16, 16, 16, 0, T.tvm_access_ptr(T.type_annotation(\"float16\"), sa.data, ty * 256, 256, 1), 16, \"row_major\")
+T.tvm_load_matrix_sync(fb.data, 16, 16, 16, 0, T.tvm_access_ptr(T.type_annotation(\"float16\"), sb.data, 0, 256, 1), 16, \"row_major\")
+T.tvm_mma_sync(fc.data, 0, fa.data, 0, fb.data, 0, fc.data, 0)
+T.tvm_store_matrix_sync(fc.data, 16, 16, 16, 0, T.tvm_access_ptr(T.type_annotation(\"float32\"), out.data, ty * 256, 256, 2), 16, \"row_major\")",
+        one: "\
+for i, j in T.grid(32, 16):
+    out[i, j] = T.float32(0)
+    for k in range(16):
+        out[i, j] = out[i, j] + T.Cast(\"float32\", a[i, k]) * T.Cast(\"float32\", b[k, j])",
+        rule: "threads",
+    },
+    Pair {
         title: "sums that are loaded, and kept beside the new ones",
         params: &[("a", &[16, 16], "int8"), ("b", &[16, 16], "int8"), ("out", &[2, 16, 16], "int32")],
         many: "\

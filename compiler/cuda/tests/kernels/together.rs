@@ -29,6 +29,23 @@ for b, t in T.grid(3, 64):
     out[b, t] = x[b, 63 - t]",
     },
     Pair {
+        title: "waits that are not written: in front of what others wrote, and of the next round",
+        shapes: &[&[3, 32], &[3, 32]],
+        many: "\
+b = T.launch_thread(\"blockIdx.x\", 3)
+t = T.launch_thread(\"threadIdx.x\", 32)
+sh = T.alloc_shared((32,))
+sum_of = T.alloc_local((1,))
+sum_of[0] = T.float32(0)
+for k in range(3):
+    sh[t] = x[b, t] * T.Cast(\"float32\", k + 1)
+    sum_of[0] = sum_of[0] + sh[31 - t]
+out[b, t] = sum_of[0]",
+        one: "\
+for b, t in T.grid(3, 32):
+    out[b, t] = x[b, 31 - t] + x[b, 31 - t] * T.float32(2) + x[b, 31 - t] * T.float32(3)",
+    },
+    Pair {
         title: "a scan in rounds, each thread keeping what it read before others write",
         shapes: &[&[3, 64], &[3, 64]],
         many: "\

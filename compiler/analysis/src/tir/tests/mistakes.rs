@@ -74,3 +74,45 @@ fn depth_is_bounded() {
     nested += &format!("{}A[0, 0] = 1", " ".repeat(200));
     assert_eq!(mistake(&nested), "none");
 }
+
+#[test]
+fn fragments_are_said_wholly() {
+    let declared = "\
+fa = T.alloc_buffer((16, 16), \"float16\", scope=\"wmma.matrix_a\")
+fc = T.alloc_buffer((16, 16), scope=\"wmma.accumulator\")
+sh = T.alloc_buffer((16, 16), scope=\"shared\")";
+    for (body, expected) in [
+        (
+            "T.tvm_fill_fragment(fc.data, 16, 16, 16, 0)",
+            "`T.tvm_fill_fragment` takes a fragment, m, n, k, its number and a value",
+        ),
+        (
+            "T.tvm_fill_fragment(sh.data, 16, 16, 16, 0, 0.0)",
+            "this is no fragment: its memory is of none of the scopes `wmma.*` at `sh.data`",
+        ),
+        (
+            "T.tvm_fill_fragment(fc.data, h, 16, 16, 0, 0.0)",
+            "rx does not run fragments whose size is no number up to 256 at `h`",
+        ),
+        (
+            "T.tvm_mma_sync(fc.data, 0, fa.data, 0, fa.data, 0, fc.data, 0)",
+            "the shape of these fragments is not said: none is filled or loaded in front",
+        ),
+        (
+            "T.tvm_fill_fragment(fc.data, 16, 16, 16, 0, 0.0)\nT.tvm_mma_sync(fc.data, 0, fa.data, 0, fa.data, 0, fc.data, 0)",
+            "a fragment of `wmma.matrix_a` where one of `wmma.matrix_b` is at `fa.data`",
+        ),
+        (
+            "T.tvm_load_matrix_sync(fa.data, 16, 16, 16, 0, sh.data, 16, \"row_major\")",
+            "memory of float32 beside a fragment of float16 at `sh.data`",
+        ),
+        (
+            "T.tvm_store_matrix_sync(fc.data, 16, 16, 16, 0, sh.data, 16, \"rows\")",
+            "the order of a matrix is \"row_major\" or \"col_major\" at `\"rows\"`",
+        ),
+        ("fd = T.alloc_buffer((16,), scope=\"wmma.matrix_d\")", "rx does not run the storage scope \"wmma.matrix_d\""),
+    ] {
+        let found = mistake(&format!("{declared}\n{body}"));
+        assert!(found.starts_with(expected), "{body}: {found}");
+    }
+}

@@ -1,19 +1,22 @@
 //! Shared buffers in which each element has one thread that writes it: their writes need no order among themselves.
 
+use super::points::{self, Loop};
 use super::{Launch, Node};
-use crate::injective::{Loop, determined};
+use rustc_hash::FxHashMap;
 use rx_base::{DType, Dim};
 use rx_schedule::scope::Scope as Known;
+use rx_tir::rewrite::substitute;
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 
-/// Whether no two threads of a block write one element of a buffer of this shape: one statement writes it, whose index tells
-/// threads and the loops that it is made of apart. A loop that it is not made of has each thread write its own elements again.
+/// Whether no two threads of a block write one element of a buffer, of which this region is used: one statement writes it, and of all that it
+/// writes in loops that its index is made of, no element belongs to two threads. Other loops have each thread write its own
+/// elements again.
 pub(super) fn is_written_apart(
     func: &PrimFunc,
     launch: &Launch,
     known: &mut Known,
     tree: &Node,
-    (id, shape): (BufferId, &[i64]),
+    (id, region): (BufferId, &[(Dim, i64)]),
 ) -> bool {
     let mut writers = Writers { of: id, found: Vec::new(), loops: Vec::new(), is_other: false };
     writers.node(tree);
@@ -21,31 +24,35 @@ pub(super) fn is_written_apart(
     if writers.is_other {
         return false;
     }
+    // The threads of a warp share what it writes by rows and columns.
+    let mut threads = Loop::threads(launch);
+    if writer.is_warp
+        && let Some(lanes) = launch.axis("threadIdx.x")
+    {
+        threads.retain(|one| one.var != lanes.var);
+    }
     let mut position = Dim::constant(0);
-    for (index, extent) in writer.indices.iter().zip(shape) {
-        position = &(&position * &Dim::constant(*extent)) + &known.dim(index);
+    for (index, (begin, extent)) in writer.indices.iter().zip(region) {
+        position = &(&position * &Dim::constant(*extent)) + &(&known.dim(index) - begin);
     }
     let Some(position) = known.expr(&position, DType::INT64) else { return false };
-    // The threads of a warp share what it writes by rows and columns.
-    let lanes = launch.lanes().filter(|axis| axis.extent.as_int() != Some(1));
-    let lanes = lanes.filter(|axis| !(writer.is_warp && *axis.tag == *"threadIdx.x"));
-    let threads = lanes.map(|axis| Loop { var: axis.var, start: Expr::int(0), extent: axis.extent.clone() });
-    let inner = writer.loops.iter().filter(|one| position.uses(one.var)).cloned();
-    let all: Vec<Loop> = threads.chain(inner).collect();
-    let is_uniform = |var: VarId| {
-        launch.blocks().any(|axis| axis.var == var)
-            || func.scalar_params().any(|one| one == var)
-            || func.symbols.contains(&var)
+    let is_used = |one: &&Loop| position.uses(one.var);
+    let inner = writer.loops.iter().filter(is_used).cloned();
+    let all: Vec<Loop> = threads.iter().cloned().chain(inner).collect();
+    let zero = |var: VarId| {
+        let is_moving = all.iter().any(|one| one.var == var);
+        is_moving.then(|| Expr::Int { value: 0, dtype: func.var(var).dtype })
     };
-    let mut is_known = true;
-    position.walk(&mut |part| {
-        is_known &= match part {
-            Expr::Var { var, .. } => is_uniform(*var) || all.iter().any(|one| one.var == *var),
-            Expr::Load { .. } | Expr::Call { .. } => false,
-            _ => true,
-        }
-    });
-    is_known && determined(&[position], &all.iter().collect::<Vec<_>>()).into_iter().all(|is_told| is_told)
+    // What all threads have alike is no part of the distance.
+    let distance = &known.dim(&position) - &known.dim(&substitute(&position, &zero));
+    let Some(distance) = known.expr(&distance, DType::INT64) else { return false };
+    let rounds = all.iter().skip(threads.len()).map(|one| one.extent.unwrap_or(1).max(1));
+    let inner = rounds.fold(1i64, i64::saturating_mul);
+    let mut owners: FxHashMap<i64, i64> = FxHashMap::default();
+    points::all(&distance, &all, &mut |number, element| {
+        let owner = number / inner;
+        *owners.entry(element).or_insert(owner) == owner
+    })
 }
 
 /// A store, and the loops around it.
@@ -68,7 +75,7 @@ impl Writers {
         match node {
             Node::Seq(nodes) => nodes.iter().for_each(|node| self.node(node)),
             Node::For { var, start, extent, body } => {
-                self.loops.push(Loop { var: *var, start: start.clone(), extent: extent.clone() });
+                self.loops.push(Loop::new(*var, start, extent));
                 self.node(body);
                 self.loops.pop();
             }
@@ -79,7 +86,7 @@ impl Writers {
             Node::Leaf(stmt) => self.stmt(stmt, false),
             Node::Warp(warp) => self.stmt(&warp.stmt, true),
             Node::Reduce(together) => self.is_other |= together.reduction.buffer == self.of,
-            Node::Barrier => {}
+            Node::Copy(_) | Node::Barrier => {}
         }
     }
 
@@ -90,7 +97,7 @@ impl Writers {
                 self.found.push(Writer { indices: indices.clone(), loops: self.loops.clone(), is_warp });
             }
             Stmt::For { var, start, extent, .. } => {
-                self.loops.push(Loop { var: *var, start: start.clone(), extent: extent.clone() });
+                self.loops.push(Loop::new(*var, start, extent));
             }
             _ => {}
         }

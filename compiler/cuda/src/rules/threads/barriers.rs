@@ -42,6 +42,7 @@ fn gather(node: &Node, into: &mut Effects) {
             gather(body, into);
         }
         Node::Leaf(stmt) => into.stmt(stmt),
+        Node::Copy(copy) => copy.effects(into),
         Node::Warp(warp) => {
             into.stmt(&warp.stmt);
             warp.condition.iter().for_each(|condition| into.expr(condition));
@@ -131,7 +132,7 @@ impl Placer<'_> {
                 *before = Effects::default();
                 Ok(Node::Barrier)
             }
-            Node::Leaf(_) | Node::Warp(_) | Node::Reduce(_) => {
+            Node::Leaf(_) | Node::Copy(_) | Node::Warp(_) | Node::Reduce(_) => {
                 let mut own = Effects::default();
                 gather(&node, &mut own);
                 let own = self.of_ordered(own);
@@ -185,7 +186,7 @@ fn waits(node: &Node) -> bool {
         Node::Seq(nodes) => nodes.iter().any(waits),
         Node::For { body, .. } | Node::While { body, .. } | Node::Let { body, .. } => waits(body),
         Node::If { then, otherwise, .. } => waits(then) || otherwise.as_deref().is_some_and(waits),
-        Node::Leaf(_) | Node::Warp(_) => false,
+        Node::Leaf(_) | Node::Copy(_) | Node::Warp(_) => false,
         Node::Reduce(_) | Node::Barrier => true,
     }
 }

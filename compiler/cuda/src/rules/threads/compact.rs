@@ -1,7 +1,7 @@
 //! Buffers of the scopes `local` and `shared`, as large as what a thread or a block touches of them between entering the loops
 //! that all its accesses have in common and leaving them (TVM: `compact_buffer_region`).
 
-use super::{Launch, Node, apart, fragments, with_body};
+use super::{Launch, Node, apart, fragments, vectors, with_body};
 use crate::rules::Declined;
 use rustc_hash::FxHashMap;
 use rx_base::{DType, Dim};
@@ -93,7 +93,7 @@ pub(super) fn compact(
         }?;
         let mut shape: Vec<i64> = region.iter().map(|(_, extent)| *extent).collect();
         let is_shared = scope == Scope::Shared;
-        let is_written_apart = is_shared && apart::is_written_apart(func, launch, &mut known, tree, (id, &shape));
+        let is_written_apart = is_shared && apart::is_written_apart(func, launch, &mut known, tree, (id, &region));
         if for_fragments.contains(&id) {
             let padding = fragments::padding(func, id, &shape);
             shape.last_mut().into_iter().for_each(|columns| *columns = columns.saturating_add(padding));
@@ -114,6 +114,7 @@ pub(super) fn compact(
     let mut moving = Moving { known, bases };
     moving.node(tree);
     fragments::resolve(func, &mut moving.known, tree)?;
+    vectors::find(func, launch, &mut moving.known, tree);
     let local: Vec<BufferId> = owned.iter().filter(|one| !one.is_shared).map(|one| one.id).collect();
     unroll(tree, &local);
     Ok(owned)
@@ -279,7 +280,7 @@ impl Accesses {
                 self.access(together.reduction.buffer, &together.reduction.indices);
                 self.loops.truncate(depth);
             }
-            Node::Barrier => {}
+            Node::Copy(_) | Node::Barrier => {}
         }
     }
 
@@ -340,7 +341,7 @@ impl Accesses {
                 Node::Reduce(together) => {
                     together.nest.loops.iter().for_each(|one| enter(one.var, &Expr::int(0), &one.extent));
                 }
-                Node::Barrier => {}
+                Node::Copy(_) | Node::Barrier => {}
             }
         }
         each(node, &mut enter);
@@ -383,7 +384,7 @@ impl Moving {
                     *condition = condition.as_ref().map(|condition| self.expr(condition));
                 }
             }
-            Node::Barrier => {}
+            Node::Copy(_) | Node::Barrier => {}
         }
     }
 
@@ -433,7 +434,7 @@ fn unroll(node: &mut Node, local: &[BufferId]) {
             [Some(then), otherwise.as_mut()].into_iter().flatten().for_each(|side| unroll(side, local));
         }
         Node::Leaf(stmt) => *stmt = unrolled(stmt, local),
-        Node::Reduce(_) | Node::Warp(_) | Node::Barrier => {}
+        Node::Reduce(_) | Node::Copy(_) | Node::Warp(_) | Node::Barrier => {}
     }
 }
 
@@ -465,7 +466,7 @@ pub(super) fn node_chooses(node: &Node, var: VarId, local: &[BufferId]) -> bool 
             chooses(&value, var, local)
                 || (local.contains(&reduction.buffer) && reduction.indices.iter().any(|index| index.uses(var)))
         }
-        Node::Barrier => false,
+        Node::Copy(_) | Node::Barrier => false,
     }
 }
 

@@ -150,7 +150,7 @@ pub(super) fn resolve(func: &PrimFunc, known: &mut Known, node: &mut Node) -> Re
         Node::Leaf(stmt) if are_used(func, stmt) => {
             Err(Declined::because("fragments are used in a form that tensor cores have no instruction for"))
         }
-        Node::Leaf(_) | Node::Reduce(_) | Node::Barrier => Ok(()),
+        Node::Leaf(_) | Node::Copy(_) | Node::Reduce(_) | Node::Barrier => Ok(()),
     }
 }
 
@@ -350,7 +350,7 @@ impl Reading<'_> {
 
 /// An index where the counters are 0.
 fn at_first(index: &Expr, counters: Counters) -> Expr {
-    substitute(index, &|var| counters.contains(&var).then(|| Expr::Int { value: 0, dtype: DType::INT32 }))
+    substitute(index, &|var| counters.contains(&var).then_some(Expr::Int { value: 0, dtype: DType::INT32 }))
 }
 
 /// Elements that lines of a shared buffer are made longer by, so that eight lines of 16 bytes lie in all banks of the memory:
@@ -374,6 +374,6 @@ pub(super) fn sources(func: &PrimFunc, node: &Node, into: &mut Vec<BufferId>) {
         Node::Warp(warp) => {
             into.extend(Effects::of(&warp.stmt).read.into_iter().filter(|id| func.buffer(*id).scope == Scope::Shared));
         }
-        Node::Leaf(_) | Node::Reduce(_) | Node::Barrier => {}
+        Node::Leaf(_) | Node::Copy(_) | Node::Reduce(_) | Node::Barrier => {}
     }
 }

@@ -133,6 +133,7 @@ impl ThreadsKernel {
                 self.node(kernel, body, names)
             }
             Node::Leaf(stmt) => kernel.stmt(stmt),
+            Node::Copy(copy) => copy.print(kernel, &self.func),
             Node::Reduce(together) => self.together(kernel, together),
             Node::Warp(warp) => self.fragments(names).warp(kernel, warp),
             Node::Barrier => {

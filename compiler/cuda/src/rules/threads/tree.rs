@@ -134,7 +134,7 @@ impl Builder<'_> {
         let mut is_alike = true;
         expr.walk(&mut |part| {
             is_alike &= match part {
-                Expr::Var { var, .. } => !self.launch.axis("threadIdx.x").is_some_and(|axis| axis.var == *var),
+                Expr::Var { var, .. } => self.launch.axis("threadIdx.x").is_none_or(|axis| axis.var != *var),
                 Expr::Load { buffer, .. } => !self.func.buffer(*buffer).scope.is_private(),
                 _ => true,
             }
@@ -206,7 +206,7 @@ impl Builder<'_> {
     fn leaf(&mut self, stmt: &Stmt, place: &Place) -> Result<Node, Declined> {
         let begun = with_conditions(stmt, &mut Vec::new());
         let plain = explicit_loops(&with_body(self.func, begun)).body;
-        let plain = without_blocks(&plain);
+        let plain = with_vectors(without_blocks(&plain), &vectors_of(stmt));
         let mut crossing = false;
         stmt.walk(&mut |part| {
             if let Stmt::Block(block) = part {
@@ -409,5 +409,26 @@ fn without_blocks(stmt: &Stmt) -> Stmt {
             }
         }
         other => rx_tir::rewrite::map_children(other.clone(), &mut without_blocks),
+    }
+}
+
+/// The loops over lanes of vectors in a statement.
+fn vectors_of(stmt: &Stmt) -> Vec<VarId> {
+    let mut lanes = Vec::new();
+    stmt.walk(&mut |part| {
+        if let Stmt::For { var, kind: LoopKind::Vectorized, .. } = part {
+            lanes.push(*var);
+        }
+    });
+    lanes
+}
+
+/// The statement, in which these loops are over lanes of vectors.
+fn with_vectors(stmt: Stmt, lanes: &[VarId]) -> Stmt {
+    match rx_tir::rewrite::map_children(stmt, &mut |child| with_vectors(child.clone(), lanes)) {
+        Stmt::For { var, start, extent, kind: LoopKind::Serial, body } if lanes.contains(&var) => {
+            Stmt::For { var, start, extent, kind: LoopKind::Vectorized, body }
+        }
+        other => other,
     }
 }

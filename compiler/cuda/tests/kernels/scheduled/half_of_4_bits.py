@@ -7,22 +7,22 @@ n = TypeVar("n")
 @I.ir_module
 class Module:
     @T.prim_func(s_tir=True)
-    def plain(x: T.Buffer((n, T.int64(256)), "float16"), words: T.Buffer((T.int64(192), T.int64(32)), "uint32"), scales: T.Buffer((T.int64(192), T.int64(8)), "float16"), NT_matmul: T.Buffer((n, T.int64(192)), "float32")):
+    def plain(x: T.Buffer((n, T.int64(96)), "float16"), words: T.Buffer((T.int64(128), T.int64(12)), "uint32"), scales: T.Buffer((T.int64(128), T.int64(3)), "float16"), NT_matmul: T.Buffer((n, T.int64(128)), "float32")):
         T.func_attr({"tirx.noalias": True})
         # with T.sblock("root"):
-        dequantize = T.sblock_alloc_buffer((T.int64(192), T.int64(256)), "float16")
-        for i, k in T.grid(T.int64(192), T.int64(256)):
+        dequantize = T.sblock_alloc_buffer((T.int64(128), T.int64(96)), "float16")
+        for i, k in T.grid(T.int64(128), T.int64(96)):
             with T.sblock("dequantize"):
-                v_i = T.axis.spatial(T.int64(192), i)
-                v_k = T.axis.spatial(T.int64(256), k)
+                v_i = T.axis.spatial(T.int64(128), i)
+                v_k = T.axis.spatial(T.int64(96), k)
                 T.reads(words[v_i, v_k // T.int64(8)], scales[v_i, v_k // T.int64(32)])
                 T.writes(dequantize[v_i, v_k])
                 dequantize[v_i, v_k] = (T.Cast("float16", words[v_i, v_k // T.int64(8)] >> T.Cast("uint32", v_k % T.int64(8) * T.int64(4)) & T.uint32(15)) - T.float16(7.0)) * scales[v_i, v_k // T.int64(32)]
-        for i, j, k in T.grid(n, T.int64(192), T.int64(256)):
+        for i, j, k in T.grid(n, T.int64(128), T.int64(96)):
             with T.sblock("NT_matmul"):
                 v_i = T.axis.spatial(n, i)
-                v_j = T.axis.spatial(T.int64(192), j)
-                v_k = T.axis.reduce(T.int64(256), k)
+                v_j = T.axis.spatial(T.int64(128), j)
+                v_k = T.axis.reduce(T.int64(96), k)
                 T.reads(x[v_i, v_k], dequantize[v_j, v_k])
                 T.writes(NT_matmul[v_i, v_j])
                 with T.init():
@@ -30,24 +30,24 @@ class Module:
                 NT_matmul[v_i, v_j] = NT_matmul[v_i, v_j] + T.Cast("float32", x[v_i, v_k]) * T.Cast("float32", dequantize[v_j, v_k])
 
     @T.prim_func(s_tir=True)
-    def scheduled(x: T.Buffer((n, T.int64(256)), "float16"), words: T.Buffer((T.int64(192), T.int64(32)), "uint32"), scales: T.Buffer((T.int64(192), T.int64(8)), "float16"), NT_matmul: T.Buffer((n, T.int64(192)), "float32")):
+    def scheduled(x: T.Buffer((n, T.int64(96)), "float16"), words: T.Buffer((T.int64(128), T.int64(12)), "uint32"), scales: T.Buffer((T.int64(128), T.int64(3)), "float16"), NT_matmul: T.Buffer((n, T.int64(128)), "float32")):
         T.func_attr({"tirx.is_scheduled": True, "tirx.noalias": True})
         # with T.sblock("root"):
-        x_reindex_pad_shared_dyn = T.sblock_alloc_buffer((T.int64(1), (n + T.int64(127)) // T.int64(128) * T.int64(128), T.int64(256)), "float16", scope="shared.dyn")
-        dequantize_reindex_pad_shared_dyn = T.sblock_alloc_buffer((T.int64(1), T.int64(256), T.int64(256)), "float16", scope="shared.dyn")
-        x_reindex_pad_shared_dyn_wmma_matrix_a = T.sblock_alloc_buffer((T.int64(1), (n + T.int64(127)) // T.int64(128) * T.int64(128), T.int64(256)), "float16", scope="wmma.matrix_a")
-        dequantize_reindex_pad_shared_dyn_wmma_matrix_b = T.sblock_alloc_buffer((T.int64(1), T.int64(256), T.int64(256)), "float16", scope="wmma.matrix_b")
-        NT_matmul_reindex_pad_shared_dyn = T.sblock_alloc_buffer((T.int64(1), (n + T.int64(127)) // T.int64(128) * T.int64(128), T.int64(256)), scope="shared.dyn")
-        NT_matmul_reindex_pad_shared_dyn_wmma_accumulator = T.sblock_alloc_buffer((T.int64(1), (n + T.int64(127)) // T.int64(128) * T.int64(128), T.int64(256)), scope="wmma.accumulator")
+        x_reindex_pad_shared_dyn = T.sblock_alloc_buffer((T.int64(1), (n + T.int64(127)) // T.int64(128) * T.int64(128), T.int64(128)), "float16", scope="shared.dyn")
+        dequantize_reindex_pad_shared_dyn = T.sblock_alloc_buffer((T.int64(1), T.int64(128), T.int64(128)), "float16", scope="shared.dyn")
+        x_reindex_pad_shared_dyn_wmma_matrix_a = T.sblock_alloc_buffer((T.int64(1), (n + T.int64(127)) // T.int64(128) * T.int64(128), T.int64(128)), "float16", scope="wmma.matrix_a")
+        dequantize_reindex_pad_shared_dyn_wmma_matrix_b = T.sblock_alloc_buffer((T.int64(1), T.int64(128), T.int64(128)), "float16", scope="wmma.matrix_b")
+        NT_matmul_reindex_pad_shared_dyn = T.sblock_alloc_buffer((T.int64(1), (n + T.int64(127)) // T.int64(128) * T.int64(128), T.int64(128)), scope="shared.dyn")
+        NT_matmul_reindex_pad_shared_dyn_wmma_accumulator = T.sblock_alloc_buffer((T.int64(1), (n + T.int64(127)) // T.int64(128) * T.int64(128), T.int64(128)), scope="wmma.accumulator")
         for ax0 in T.thread_binding(T.int64(1), thread="blockIdx.z"):
             for ax1_0_0_ax2_0_0_fused in T.thread_binding((n + T.int64(127)) // T.int64(128), thread="blockIdx.x"):
-                for ax1_0_1_ax2_0_1_fused in T.thread_binding(T.int64(2), thread="blockIdx.y"):
+                for ax1_0_1_ax2_0_1_fused in T.thread_binding(T.int64(1), thread="blockIdx.y"):
                     for ax2_0_2_ax1_0_2_fused in T.thread_binding(T.int64(16), thread="threadIdx.y"):
                         for ax1_0_3_init, ax2_0_3_init in T.grid(T.int64(2), T.int64(2)):
                             with T.sblock("NT_matmul_o_init"):
                                 v0_o = T.axis.spatial(T.int64(1), ax0)
                                 v1_o = T.axis.spatial((n + T.int64(127)) // T.int64(128) * T.int64(8), ax1_0_0_ax2_0_0_fused * T.int64(8) + ax2_0_2_ax1_0_2_fused % T.int64(4) * T.int64(2) + ax1_0_3_init)
-                                v2_o = T.axis.spatial(T.int64(16), ax1_0_1_ax2_0_1_fused * T.int64(8) + ax2_0_2_ax1_0_2_fused // T.int64(4) * T.int64(2) + ax2_0_3_init)
+                                v2_o = T.axis.spatial(T.int64(8), ax2_0_2_ax1_0_2_fused // T.int64(4) * T.int64(2) + ax2_0_3_init)
                                 T.reads()
                                 T.writes(NT_matmul_reindex_pad_shared_dyn_wmma_accumulator[T.int64(0), v1_o * T.int64(16):v1_o * T.int64(16) + T.int64(16), v2_o * T.int64(16):v2_o * T.int64(16) + T.int64(16)])
                                 with T.sblock("NT_matmul_init_o"):
@@ -57,7 +57,7 @@ class Module:
                                     T.writes(NT_matmul_reindex_pad_shared_dyn_wmma_accumulator[T.int64(0), v1_o * T.int64(16):v1_o * T.int64(16) + T.int64(16), v2_o * T.int64(16):v2_o * T.int64(16) + T.int64(16)])
                                     C = T.match_buffer(NT_matmul_reindex_pad_shared_dyn_wmma_accumulator[T.int64(0), v1_o * T.int64(16):v1_o * T.int64(16) + T.int64(16), v2_o * T.int64(16):v2_o * T.int64(16) + T.int64(16)], (T.int64(16), T.int64(16)), strides=("d1", "d0"), scope="wmma.accumulator", offset_factor=16)
                                     T.tvm_fill_fragment(C.data, 16, 16, 16, C.elem_offset // C.strides[0] // T.int64(16) * (C.strides[0] // T.int64(16)) + C.elem_offset % C.strides[0] // T.int64(16), T.float32(0.0))
-                        for ax3_0_0 in T.serial(T.int64(4), annotations={"software_pipeline_order": [0, 3, 1, 4, 5, 2, 6], "software_pipeline_stage": [0, 0, 0, 0, 0, 1, 1]}):
+                        for ax3_0_0 in T.serial(T.int64(2), annotations={"software_pipeline_order": [0, 3, 1, 4, 5, 2, 6], "software_pipeline_stage": [0, 0, 0, 0, 0, 1, 1]}):
                             for ax0_ax1_fused_0 in range(T.int64(4)):
                                 for ax0_ax1_fused_1 in T.thread_binding(T.int64(16), thread="threadIdx.y"):
                                     for ax0_ax1_fused_2 in T.thread_binding(T.int64(32), thread="threadIdx.x"):
@@ -65,30 +65,30 @@ class Module:
                                             with T.sblock("x_reindex_pad_shared.dyn"):
                                                 v0 = T.axis.spatial(T.int64(1), T.int64(0))
                                                 v1 = T.axis.spatial((n + T.int64(127)) // T.int64(128) * T.int64(128), ax1_0_0_ax2_0_0_fused * T.int64(128) + (ax0_ax1_fused_0 * T.int64(2048) + ax0_ax1_fused_1 * T.int64(128) + ax0_ax1_fused_2 * T.int64(4) + ax0_ax1_fused_3) // T.int64(64))
-                                                v2 = T.axis.spatial(T.int64(256), ax3_0_0 * T.int64(64) + (ax0_ax1_fused_0 * T.int64(2048) + ax0_ax1_fused_1 * T.int64(128) + ax0_ax1_fused_2 * T.int64(4) + ax0_ax1_fused_3) % T.int64(64))
+                                                v2 = T.axis.spatial(T.int64(128), ax3_0_0 * T.int64(64) + (ax0_ax1_fused_0 * T.int64(2048) + ax0_ax1_fused_1 * T.int64(128) + ax0_ax1_fused_2 * T.int64(4) + ax0_ax1_fused_3) % T.int64(64))
                                                 T.reads(x[v1, v2])
                                                 T.writes(x_reindex_pad_shared_dyn[v0, v1, v2])
                                                 T.sblock_attr({"buffer_dim_align": [[0, 1, 16, 8]], "double_buffer_scope": 0, "tirx.manifest_shared_memory_local_stage": 1})
-                                                x_reindex_pad_shared_dyn[v0, v1, v2] = T.if_then_else(v1 < n, x[v1, v2], T.float16(0.0))
+                                                x_reindex_pad_shared_dyn[v0, v1, v2] = T.if_then_else(v1 < n and v2 < T.int64(96), x[v1, v2], T.float16(0.0))
                             for ax0_ax1_fused_0 in range(T.int64(4)):
                                 for ax0_ax1_fused_1 in T.thread_binding(T.int64(16), thread="threadIdx.y"):
                                     for ax0_ax1_fused_2 in T.thread_binding(T.int64(32), thread="threadIdx.x"):
                                         for ax0_ax1_fused_3 in T.vectorized(T.int64(4)):
                                             with T.sblock("dequantize_reindex_pad_shared.dyn"):
                                                 v0 = T.axis.spatial(T.int64(1), T.int64(0))
-                                                v1 = T.axis.spatial(T.int64(256), ax1_0_1_ax2_0_1_fused * T.int64(128) + (ax0_ax1_fused_0 * T.int64(2048) + ax0_ax1_fused_1 * T.int64(128) + ax0_ax1_fused_2 * T.int64(4) + ax0_ax1_fused_3) // T.int64(64))
-                                                v2 = T.axis.spatial(T.int64(256), ax3_0_0 * T.int64(64) + (ax0_ax1_fused_0 * T.int64(2048) + ax0_ax1_fused_1 * T.int64(128) + ax0_ax1_fused_2 * T.int64(4) + ax0_ax1_fused_3) % T.int64(64))
+                                                v1 = T.axis.spatial(T.int64(128), (ax0_ax1_fused_0 * T.int64(2048) + ax0_ax1_fused_1 * T.int64(128) + ax0_ax1_fused_2 * T.int64(4) + ax0_ax1_fused_3) // T.int64(64))
+                                                v2 = T.axis.spatial(T.int64(128), ax3_0_0 * T.int64(64) + (ax0_ax1_fused_0 * T.int64(2048) + ax0_ax1_fused_1 * T.int64(128) + ax0_ax1_fused_2 * T.int64(4) + ax0_ax1_fused_3) % T.int64(64))
                                                 T.reads(words[v1, v2 // T.int64(8)], scales[v1, v2 // T.int64(32)])
                                                 T.writes(dequantize_reindex_pad_shared_dyn[v0, v1, v2])
                                                 T.sblock_attr({"buffer_dim_align": [[0, 1, 16, 8]], "double_buffer_scope": 0, "tirx.manifest_shared_memory_local_stage": 1})
-                                                dequantize_reindex_pad_shared_dyn[v0, v1, v2] = T.if_then_else(v1 < T.int64(192), (T.Cast("float16", words[v1, v2 // T.int64(8)] >> T.Cast("uint32", v2 % T.int64(8) * T.int64(4)) & T.uint32(15)) - T.float16(7.0)) * scales[v1, v2 // T.int64(32)], T.float16(0.0))
+                                                dequantize_reindex_pad_shared_dyn[v0, v1, v2] = T.if_then_else(v2 < T.int64(96), (T.Cast("float16", words[v1, v2 // T.int64(8)] >> T.Cast("uint32", v2 % T.int64(8) * T.int64(4)) & T.uint32(15)) - T.float16(7.0)) * scales[v1, v2 // T.int64(32)], T.float16(0.0))
                             for ax3_0_1 in T.serial(T.int64(4), annotations={"software_pipeline_order": [0, 1, 2], "software_pipeline_stage": [0, 0, 1]}):
                                 for ax0_0 in T.unroll(T.int64(2)):
                                     for ax1_0 in T.unroll(T.int64(1)):
                                         with T.sblock("x_reindex_pad_shared.dyn_wmma.matrix_a_o"):
                                             v0_o = T.axis.spatial(T.int64(1), T.int64(0))
                                             v1_o = T.axis.spatial(T.int64(8) * ((n + T.int64(127)) // T.int64(128)), ax1_0_0_ax2_0_0_fused * T.int64(8) + ax2_0_2_ax1_0_2_fused % T.int64(4) * T.int64(2) + ax0_0)
-                                            v2_o = T.axis.spatial(T.int64(16), ax3_0_0 * T.int64(4) + ax3_0_1 + ax1_0)
+                                            v2_o = T.axis.spatial(T.int64(8), ax3_0_0 * T.int64(4) + ax3_0_1 + ax1_0)
                                             T.reads(x_reindex_pad_shared_dyn[v0_o, v1_o * T.int64(16):v1_o * T.int64(16) + T.int64(16), v2_o * T.int64(16):v2_o * T.int64(16) + T.int64(16)])
                                             T.writes(x_reindex_pad_shared_dyn_wmma_matrix_a[v0_o, v1_o * T.int64(16):v1_o * T.int64(16) + T.int64(16), v2_o * T.int64(16):v2_o * T.int64(16) + T.int64(16)])
                                             A = T.match_buffer(x_reindex_pad_shared_dyn[v0_o, v1_o * T.int64(16):v1_o * T.int64(16) + T.int64(16), v2_o * T.int64(16):v2_o * T.int64(16) + T.int64(16)], (T.int64(16), T.int64(16)), "float16", strides=("s1", "s0"), scope="shared.dyn", offset_factor=16)
@@ -98,8 +98,8 @@ class Module:
                                     for ax1_0 in T.unroll(T.int64(1)):
                                         with T.sblock("dequantize_reindex_pad_shared.dyn_wmma.matrix_b_o"):
                                             v0_o = T.axis.spatial(T.int64(1), T.int64(0))
-                                            v1_o = T.axis.spatial(T.int64(16), ax1_0_1_ax2_0_1_fused * T.int64(8) + ax2_0_2_ax1_0_2_fused // T.int64(4) * T.int64(2) + ax0_0)
-                                            v2_o = T.axis.spatial(T.int64(16), ax3_0_0 * T.int64(4) + ax3_0_1 + ax1_0)
+                                            v1_o = T.axis.spatial(T.int64(8), ax2_0_2_ax1_0_2_fused // T.int64(4) * T.int64(2) + ax0_0)
+                                            v2_o = T.axis.spatial(T.int64(8), ax3_0_0 * T.int64(4) + ax3_0_1 + ax1_0)
                                             T.reads(dequantize_reindex_pad_shared_dyn[v0_o, v1_o * T.int64(16):v1_o * T.int64(16) + T.int64(16), v2_o * T.int64(16):v2_o * T.int64(16) + T.int64(16)])
                                             T.writes(dequantize_reindex_pad_shared_dyn_wmma_matrix_b[v0_o, v1_o * T.int64(16):v1_o * T.int64(16) + T.int64(16), v2_o * T.int64(16):v2_o * T.int64(16) + T.int64(16)])
                                             A = T.match_buffer(dequantize_reindex_pad_shared_dyn[v0_o, v1_o * T.int64(16):v1_o * T.int64(16) + T.int64(16), v2_o * T.int64(16):v2_o * T.int64(16) + T.int64(16)], (T.int64(16), T.int64(16)), "float16", strides=("s1", "s0"), scope="shared.dyn", offset_factor=16)
@@ -109,8 +109,8 @@ class Module:
                                     with T.sblock("NT_matmul_o_update"):
                                         v0_o = T.axis.spatial(T.int64(1), ax0)
                                         v1_o = T.axis.spatial((n + T.int64(127)) // T.int64(128) * T.int64(8), ax1_0_0_ax2_0_0_fused * T.int64(8) + ax2_0_2_ax1_0_2_fused % T.int64(4) * T.int64(2) + ax1_0_3)
-                                        v2_o = T.axis.spatial(T.int64(16), ax1_0_1_ax2_0_1_fused * T.int64(8) + ax2_0_2_ax1_0_2_fused // T.int64(4) * T.int64(2) + ax2_0_3)
-                                        v3_o = T.axis.reduce(T.int64(16), ax3_0_0 * T.int64(4) + ax3_0_1)
+                                        v2_o = T.axis.spatial(T.int64(8), ax2_0_2_ax1_0_2_fused // T.int64(4) * T.int64(2) + ax2_0_3)
+                                        v3_o = T.axis.reduce(T.int64(8), ax3_0_0 * T.int64(4) + ax3_0_1)
                                         T.reads(NT_matmul_reindex_pad_shared_dyn_wmma_accumulator[T.int64(0), v1_o * T.int64(16):v1_o * T.int64(16) + T.int64(16), v2_o * T.int64(16):v2_o * T.int64(16) + T.int64(16)], x_reindex_pad_shared_dyn_wmma_matrix_a[T.int64(0), v1_o * T.int64(16):v1_o * T.int64(16) + T.int64(16), v3_o * T.int64(16):v3_o * T.int64(16) + T.int64(16)], dequantize_reindex_pad_shared_dyn_wmma_matrix_b[T.int64(0), v2_o * T.int64(16):v2_o * T.int64(16) + T.int64(16), v3_o * T.int64(16):v3_o * T.int64(16) + T.int64(16)])
                                         T.writes(NT_matmul_reindex_pad_shared_dyn_wmma_accumulator[T.int64(0), v1_o * T.int64(16):v1_o * T.int64(16) + T.int64(16), v2_o * T.int64(16):v2_o * T.int64(16) + T.int64(16)])
                                         with T.sblock("NT_matmul_o"):
@@ -127,7 +127,7 @@ class Module:
                             with T.sblock("NT_matmul_reindex_pad_shared.dyn_wmma.accumulator_o"):
                                 v0_o = T.axis.spatial(T.int64(1), T.int64(0))
                                 v1_o = T.axis.spatial(T.int64(8) * ((n + T.int64(127)) // T.int64(128)), ax1_0_0_ax2_0_0_fused * T.int64(8) + ax2_0_2_ax1_0_2_fused % T.int64(4) * T.int64(2) + ax0_0)
-                                v2_o = T.axis.spatial(T.int64(16), ax1_0_1_ax2_0_1_fused * T.int64(8) + ax2_0_2_ax1_0_2_fused // T.int64(4) * T.int64(2) + ax1_0)
+                                v2_o = T.axis.spatial(T.int64(8), ax2_0_2_ax1_0_2_fused // T.int64(4) * T.int64(2) + ax1_0)
                                 T.reads(NT_matmul_reindex_pad_shared_dyn_wmma_accumulator[v0_o, v1_o * T.int64(16):v1_o * T.int64(16) + T.int64(16), v2_o * T.int64(16):v2_o * T.int64(16) + T.int64(16)])
                                 T.writes(NT_matmul_reindex_pad_shared_dyn[v0_o, v1_o * T.int64(16):v1_o * T.int64(16) + T.int64(16), v2_o * T.int64(16):v2_o * T.int64(16) + T.int64(16)])
                                 A = T.match_buffer(NT_matmul_reindex_pad_shared_dyn_wmma_accumulator[v0_o, v1_o * T.int64(16):v1_o * T.int64(16) + T.int64(16), v2_o * T.int64(16):v2_o * T.int64(16) + T.int64(16)], (T.int64(16), T.int64(16)), strides=("d1", "d0"), scope="wmma.accumulator", offset_factor=16)
@@ -139,8 +139,8 @@ class Module:
                                     with T.sblock("NT_matmul_reindex_pad_shared.dyn"):
                                         v0 = T.axis.spatial(T.int64(1), T.int64(0))
                                         v1 = T.axis.spatial((n + T.int64(127)) // T.int64(128) * T.int64(128), ax1_0_0_ax2_0_0_fused * T.int64(128) + ax2_0_2_ax1_0_2_fused % T.int64(4) * T.int64(32) + (ax0_ax1_fused_0 * T.int64(128) + ax0_ax1_fused_1 * T.int64(4) + ax0_ax1_fused_2) // T.int64(32))
-                                        v2 = T.axis.spatial(T.int64(256), ax1_0_1_ax2_0_1_fused * T.int64(128) + ax2_0_2_ax1_0_2_fused // T.int64(4) * T.int64(32) + (ax0_ax1_fused_0 * T.int64(128) + ax0_ax1_fused_1 * T.int64(4) + ax0_ax1_fused_2) % T.int64(32))
-                                        T.where(ax1_0_0_ax2_0_0_fused * T.int64(128) + ax2_0_2_ax1_0_2_fused % T.int64(4) * T.int64(32) + ((ax0_ax1_fused_0 * T.int64(32) + ax0_ax1_fused_1) * T.int64(4) + ax0_ax1_fused_2) // T.int64(32) < n and ax1_0_1_ax2_0_1_fused * T.int64(128) + ax2_0_2_ax1_0_2_fused // T.int64(4) * T.int64(32) + ((ax0_ax1_fused_0 * T.int64(32) + ax0_ax1_fused_1) * T.int64(4) + ax0_ax1_fused_2) % T.int64(32) < T.int64(192))
+                                        v2 = T.axis.spatial(T.int64(128), ax2_0_2_ax1_0_2_fused // T.int64(4) * T.int64(32) + (ax0_ax1_fused_0 * T.int64(128) + ax0_ax1_fused_1 * T.int64(4) + ax0_ax1_fused_2) % T.int64(32))
+                                        T.where(ax1_0_0_ax2_0_0_fused * T.int64(128) + ax2_0_2_ax1_0_2_fused % T.int64(4) * T.int64(32) + ((ax0_ax1_fused_0 * T.int64(32) + ax0_ax1_fused_1) * T.int64(4) + ax0_ax1_fused_2) // T.int64(32) < n)
                                         T.reads(NT_matmul_reindex_pad_shared_dyn[v0, v1, v2])
                                         T.writes(NT_matmul[v1, v2])
                                         T.sblock_attr({"buffer_dim_align": [[0, 1, 16, 4]]})

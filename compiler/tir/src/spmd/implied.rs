@@ -1,0 +1,229 @@
+//! Bodies that read as what one thread does though no wait says so: a thread reads of a block's memory what others wrote. TVM
+//! makes threads wait there (`thread_storage_sync`); one thread after the other would read what is not there yet.
+
+use super::{Collective, Collectives, is_thread};
+use crate::dim::to_dim;
+use crate::effects::Effects;
+use crate::expr::Expr;
+use crate::func::{BufferId, PrimFunc, Scope, VarId};
+use crate::rewrite::{map_children, substitute};
+use crate::stmt::{LoopKind, Stmt};
+use rustc_hash::{FxHashMap, FxHashSet};
+use rx_base::name::name;
+use rx_base::{DType, Dim};
+
+/// Threads of a warp.
+const WARP: i64 = 32;
+
+/// Adds the waits that a body without any needs.
+pub fn imply_waits(func: &mut PrimFunc, collectives: &mut Collectives) {
+    if !collectives.is_empty() {
+        return;
+    }
+    let mut accesses = Accesses { func, values: FxHashMap::default(), threads: Vec::new(), all: Vec::new() };
+    accesses.stmt(&func.body);
+    let crossed = accesses.crossed();
+    if crossed.is_empty() {
+        return;
+    }
+    let body = std::mem::replace(&mut func.body, Stmt::nothing());
+    let lanes = most_lanes(&body);
+    let mut placer = Placer { func, collectives, crossed, lanes };
+    let body = placer.stmt(body, false);
+    func.body = body;
+}
+
+/// An access to a block's memory, in terms of loops' variables.
+struct Access {
+    buffer: BufferId,
+    is_store: bool,
+    indices: Vec<Expr>,
+    /// The loops over threads around it.
+    threads: Vec<VarId>,
+}
+
+struct Accesses<'f> {
+    func: &'f PrimFunc,
+    /// What axes of blocks and names stand for.
+    values: FxHashMap<VarId, Expr>,
+    threads: Vec<VarId>,
+    all: Vec<Access>,
+}
+
+impl Accesses<'_> {
+    fn stmt(&mut self, stmt: &Stmt) {
+        stmt.expressions().into_iter().for_each(|expr| self.loads(expr));
+        let depth = self.threads.len();
+        match stmt {
+            Stmt::For { var, extent, kind: LoopKind::ThreadBinding(tag), .. }
+                if is_thread(tag) && extent.as_int() != Some(1) =>
+            {
+                self.threads.push(*var);
+            }
+            Stmt::Block(block) => {
+                for iter in &block.iters {
+                    let value = self.expr(&iter.binding);
+                    self.values.insert(iter.var, value);
+                }
+            }
+            Stmt::Let { var, value, .. } => {
+                let value = self.expr(value);
+                self.values.insert(*var, value);
+            }
+            Stmt::Store { buffer, indices, .. } => self.access(*buffer, indices, true),
+            _ => {}
+        }
+        stmt.children().into_iter().for_each(|child| self.stmt(child));
+        self.threads.truncate(depth);
+    }
+
+    fn expr(&self, expr: &Expr) -> Expr {
+        substitute(expr, &|var| self.values.get(&var).cloned())
+    }
+
+    fn loads(&mut self, expr: &Expr) {
+        expr.walk(&mut |part| {
+            if let Expr::Load { buffer, indices, .. } = part {
+                self.access(*buffer, indices, false);
+            }
+        });
+    }
+
+    fn access(&mut self, buffer: BufferId, indices: &[Expr], is_store: bool) {
+        if self.func.buffer(buffer).scope == Scope::Shared {
+            let indices = indices.iter().map(|index| self.expr(index)).collect();
+            self.all.push(Access { buffer, is_store, indices, threads: self.threads.clone() });
+        }
+    }
+
+    /// The buffers of which a thread reads another part than it writes, both in one loop over threads.
+    fn crossed(&self) -> FxHashSet<BufferId> {
+        let mut crossed = FxHashSet::default();
+        for store in self.all.iter().filter(|access| access.is_store) {
+            let loads = self.all.iter().filter(|access| !access.is_store && access.buffer == store.buffer);
+            for load in loads {
+                let common = store.threads.iter().zip(&load.threads).take_while(|(a, b)| a == b).map(|(a, _)| *a);
+                if common.into_iter().any(|thread| self.is_crossed(store, load, thread)) {
+                    crossed.insert(store.buffer);
+                }
+            }
+        }
+        crossed
+    }
+
+    /// Whether what the threads of a loop write moves from thread to thread otherwise than what they read.
+    fn is_crossed(&self, store: &Access, load: &Access, thread: VarId) -> bool {
+        let steps = |access: &Access| access.indices.iter().map(|index| self.step(index, thread)).collect::<Vec<_>>();
+        store.indices.iter().any(|index| index.uses(thread)) && {
+            let (store, load) = (steps(store), steps(load));
+            store.iter().zip(&load).any(|steps| !matches!(steps, (Some(a), Some(b)) if a == b))
+        }
+    }
+
+    /// How far the next thread's index is; `None` where that differs.
+    fn step(&self, index: &Expr, thread: VarId) -> Option<Dim> {
+        if !index.uses(thread) {
+            return Some(Dim::constant(0));
+        }
+        let one = |dtype| Expr::Int { value: 1, dtype };
+        let next = substitute(index, &|var| {
+            let itself = self.func.var_expr(var);
+            (var == thread).then(|| itself.clone() + one(itself.dtype()))
+        });
+        let symbol = |var: VarId| Some(Dim::symbol(name(&format!("v{}", var.0))));
+        Some(&to_dim(&next, &symbol)? - &to_dim(index, &symbol)?)
+    }
+}
+
+/// The most threads that loops over `threadIdx.x` have.
+fn most_lanes(body: &Stmt) -> Option<(rx_base::Name, i64)> {
+    let mut found: Option<(rx_base::Name, i64)> = None;
+    body.walk(&mut |stmt| {
+        if let Stmt::For { extent, kind: LoopKind::ThreadBinding(tag), .. } = stmt
+            && **tag == *"threadIdx.x"
+            && let Some(extent) = extent.as_int()
+        {
+            let most = found.map_or(extent, |(_, known)| known.max(extent));
+            found = Some((*tag, most));
+        }
+    });
+    found.filter(|(_, extent)| *extent > 1)
+}
+
+struct Placer<'f> {
+    func: &'f mut PrimFunc,
+    collectives: &'f mut Collectives,
+    crossed: FxHashSet<BufferId>,
+    lanes: Option<(rx_base::Name, i64)>,
+}
+
+impl Placer<'_> {
+    /// `in_lanes`: a loop over `threadIdx.x` stands around it.
+    fn stmt(&mut self, stmt: Stmt, in_lanes: bool) -> Stmt {
+        if !in_lanes && self.is_of_warps(&stmt) {
+            return self.by_first_lane(stmt);
+        }
+        match stmt {
+            Stmt::Seq(parts) => self.in_order(parts, in_lanes),
+            Stmt::For { var, start, extent, kind, body } => {
+                let is_lanes = matches!(kind, LoopKind::ThreadBinding(tag) if *tag == *"threadIdx.x");
+                let is_threads = matches!(kind, LoopKind::ThreadBinding(_));
+                let mut inner = self.stmt(*body, in_lanes || is_lanes);
+                let effects = self.effects(&inner);
+                // The next round writes what this one reads.
+                if !is_threads && effects.read.intersection(&effects.written).next().is_some() {
+                    inner = Stmt::seq([inner, self.wait()]);
+                }
+                Stmt::For { var, start, extent, kind, body: Box::new(inner) }
+            }
+            other => map_children(other, &mut |child| self.stmt(child.clone(), in_lanes)),
+        }
+    }
+
+    fn in_order(&mut self, parts: Vec<Stmt>, in_lanes: bool) -> Stmt {
+        let mut made = Vec::with_capacity(parts.len());
+        let mut before = Effects::default();
+        for part in parts {
+            let own = self.effects(&part);
+            let is_read = own.read.iter().any(|id| before.written.contains(id));
+            if is_read || own.written.iter().any(|id| before.read.contains(id)) {
+                made.push(self.wait());
+                before = Effects::default();
+            }
+            before.add(&own);
+            made.push(self.stmt(part, in_lanes));
+        }
+        Stmt::seq(made)
+    }
+
+    fn effects(&self, stmt: &Stmt) -> Effects {
+        Effects::of(stmt).of_only(|id| self.crossed.contains(&id))
+    }
+
+    fn wait(&mut self) -> Stmt {
+        let var = self.func.add_var(name("wait"), DType::BOOL);
+        self.collectives.insert(var, Collective::Wait);
+        Stmt::Evaluate(self.func.var_expr(var))
+    }
+
+    /// Whether a statement is a loop nest over elements of fragments, which a warp does at once.
+    fn is_of_warps(&self, stmt: &Stmt) -> bool {
+        let mut inner = stmt;
+        while let Stmt::For { body, kind: LoopKind::Serial, .. } = inner {
+            inner = body;
+        }
+        let is_fragment = |id: &BufferId| matches!(self.func.buffer(*id).scope, Scope::Fragment(_));
+        let effects = Effects::of(inner);
+        matches!(inner, Stmt::Store { .. }) && effects.read.iter().chain(&effects.written).any(is_fragment)
+    }
+
+    /// The first thread of each warp does it.
+    fn by_first_lane(&mut self, stmt: Stmt) -> Stmt {
+        let Some((tag, extent)) = self.lanes else { return stmt };
+        let int = |value| Expr::Int { value, dtype: DType::INT32 };
+        let var = self.func.add_var(name("lane"), DType::INT32);
+        let condition = self.func.var_expr(var).floor_mod(int(WARP)).eq(int(0));
+        let body = Box::new(Stmt::If { condition, then: Box::new(stmt), otherwise: None });
+        Stmt::For { var, start: int(0), extent: int(extent), kind: LoopKind::ThreadBinding(tag), body }
+    }
+}
