@@ -10,7 +10,7 @@ use crate::rewrite::{map_children, substitute};
 use crate::stmt::{LoopKind, Stmt};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::name::name;
-use rx_base::{DType, Dim};
+use rx_base::{DType, Dim, Name};
 
 /// Threads of a warp.
 const WARP: i64 = 32;
@@ -136,8 +136,8 @@ impl Accesses<'_> {
 }
 
 /// The most threads that loops over `threadIdx.x` have.
-fn most_lanes(body: &Stmt) -> Option<(rx_base::Name, i64)> {
-    let mut found: Option<(rx_base::Name, i64)> = None;
+fn most_lanes(body: &Stmt) -> Option<(Name, i64)> {
+    let mut found: Option<(Name, i64)> = None;
     body.walk(&mut |stmt| {
         if let Stmt::For { extent, kind: LoopKind::ThreadBinding(tag), .. } = stmt
             && **tag == *"threadIdx.x"
@@ -154,7 +154,7 @@ struct Placer<'f> {
     func: &'f mut PrimFunc,
     collectives: &'f mut Collectives,
     crossed: FxHashSet<BufferId>,
-    lanes: Option<(rx_base::Name, i64)>,
+    lanes: Option<(Name, i64)>,
 }
 
 impl Placer<'_> {
@@ -168,15 +168,24 @@ impl Placer<'_> {
             Stmt::For { var, start, extent, kind, body } => {
                 let is_lanes = matches!(kind, LoopKind::ThreadBinding(tag) if *tag == *"threadIdx.x");
                 let is_threads = matches!(kind, LoopKind::ThreadBinding(_));
-                let mut inner = self.stmt(*body, in_lanes || is_lanes);
-                let effects = self.effects(&inner);
-                // The next round writes what this one reads.
-                if !is_threads && effects.read.intersection(&effects.written).next().is_some() {
-                    inner = Stmt::seq([inner, self.wait()]);
-                }
+                let inner = self.stmt(*body, in_lanes || is_lanes);
+                let inner = if is_threads { inner } else { self.round(inner) };
                 Stmt::For { var, start, extent, kind, body: Box::new(inner) }
             }
+            Stmt::While { condition, body } => {
+                let inner = self.stmt(*body, in_lanes);
+                Stmt::While { condition, body: Box::new(self.round(inner)) }
+            }
             other => map_children(other, &mut |child| self.stmt(child.clone(), in_lanes)),
+        }
+    }
+
+    /// What is done in each round of a loop: the next one may write what this one reads.
+    fn round(&mut self, body: Stmt) -> Stmt {
+        let effects = self.effects(&body);
+        match effects.read.is_disjoint(&effects.written) {
+            true => body,
+            false => Stmt::seq([body, self.wait()]),
         }
     }
 

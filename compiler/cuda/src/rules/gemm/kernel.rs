@@ -21,7 +21,7 @@ const GROUP: i64 = 8;
 pub(crate) struct TiledProduct {
     pub(crate) problem: Rc<Problem>,
     pub(crate) tiling: Tiling,
-    /// How many parts the sum is cut into, each for blocks of its own; more than one are added by [`PartSums`].
+    /// How many parts the sum is cut into, each for blocks of its own; more than one are added by [`super::parts::PartSums`].
     pub(crate) parts: i64,
     pub(crate) shared_bytes: u32,
 }
