@@ -219,6 +219,28 @@ pub(super) enum Node {
     Barrier,
 }
 
+impl Node {
+    /// The nodes right in it.
+    pub(super) fn children(&self) -> Vec<&Node> {
+        match self {
+            Node::Seq(nodes) => nodes.iter().collect(),
+            Node::For { body, .. } | Node::While { body, .. } | Node::Let { body, .. } => vec![body],
+            Node::If { then, otherwise, .. } => std::iter::once(&**then).chain(otherwise.as_deref()).collect(),
+            Node::Leaf(_) | Node::Copy(_) | Node::Reduce(_) | Node::Warp(_) | Node::Barrier => Vec::new(),
+        }
+    }
+
+    /// The same, to be changed.
+    pub(super) fn children_mut(&mut self) -> Vec<&mut Node> {
+        match self {
+            Node::Seq(nodes) => nodes.iter_mut().collect(),
+            Node::For { body, .. } | Node::While { body, .. } | Node::Let { body, .. } => vec![body],
+            Node::If { then, otherwise, .. } => std::iter::once(&mut **then).chain(otherwise.as_deref_mut()).collect(),
+            Node::Leaf(_) | Node::Copy(_) | Node::Reduce(_) | Node::Warp(_) | Node::Barrier => Vec::new(),
+        }
+    }
+}
+
 /// A reduction over axes that are bound to threads.
 #[derive(Clone, Debug)]
 pub(super) struct Together {

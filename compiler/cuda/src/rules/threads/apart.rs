@@ -72,22 +72,16 @@ struct Writers {
 
 impl Writers {
     fn node(&mut self, node: &Node) {
+        let depth = self.loops.len();
         match node {
-            Node::Seq(nodes) => nodes.iter().for_each(|node| self.node(node)),
-            Node::For { var, start, extent, body } => {
-                self.loops.push(Loop::new(*var, start, extent));
-                self.node(body);
-                self.loops.pop();
-            }
-            Node::If { then, otherwise, .. } => {
-                [Some(then), otherwise.as_ref()].into_iter().flatten().for_each(|side| self.node(side));
-            }
-            Node::While { body, .. } | Node::Let { body, .. } => self.node(body),
+            Node::For { var, start, extent, .. } => self.loops.push(Loop::new(*var, start, extent)),
             Node::Leaf(stmt) => self.stmt(stmt, false),
             Node::Warp(warp) => self.stmt(&warp.stmt, true),
             Node::Reduce(together) => self.is_other |= together.reduction.buffer == self.of,
-            Node::Copy(_) | Node::Barrier => {}
+            _ => {}
         }
+        node.children().into_iter().for_each(|child| self.node(child));
+        self.loops.truncate(depth);
     }
 
     fn stmt(&mut self, stmt: &Stmt, is_warp: bool) {

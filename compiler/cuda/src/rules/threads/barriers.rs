@@ -182,11 +182,5 @@ fn behind(barrier: bool, node: Node) -> Node {
 
 /// Whether threads wait for each other in it.
 fn waits(node: &Node) -> bool {
-    match node {
-        Node::Seq(nodes) => nodes.iter().any(waits),
-        Node::For { body, .. } | Node::While { body, .. } | Node::Let { body, .. } => waits(body),
-        Node::If { then, otherwise, .. } => waits(then) || otherwise.as_deref().is_some_and(waits),
-        Node::Leaf(_) | Node::Copy(_) | Node::Warp(_) => false,
-        Node::Reduce(_) | Node::Barrier => true,
-    }
+    matches!(node, Node::Reduce(_) | Node::Barrier) || node.children().into_iter().any(waits)
 }

@@ -327,22 +327,15 @@ impl Accesses {
             |var: VarId, start: &Expr, extent: &Expr| known.enter_loop(var, func.var(var).dtype, start, extent);
         fn each(node: &Node, enter: &mut dyn FnMut(VarId, &Expr, &Expr)) {
             match node {
-                Node::Seq(nodes) => nodes.iter().for_each(|node| each(node, enter)),
-                Node::For { var, start, extent, body } => {
-                    enter(*var, start, extent);
-                    each(body, enter);
-                }
-                Node::If { then, otherwise, .. } => {
-                    [Some(then), otherwise.as_ref()].into_iter().flatten().for_each(|side| each(side, enter));
-                }
-                Node::While { body, .. } | Node::Let { body, .. } => each(body, enter),
+                Node::For { var, start, extent, .. } => enter(*var, start, extent),
                 Node::Leaf(stmt) => of_loops(stmt, enter),
                 Node::Warp(warp) => of_loops(&warp.stmt, enter),
                 Node::Reduce(together) => {
                     together.nest.loops.iter().for_each(|one| enter(one.var, &Expr::int(0), &one.extent));
                 }
-                Node::Copy(_) | Node::Barrier => {}
+                _ => {}
             }
+            node.children().into_iter().for_each(|child| each(child, enter));
         }
         each(node, &mut enter);
     }
@@ -427,15 +420,10 @@ impl Moving {
 
 /// Writes short loops out that choose elements of threads' buffers.
 fn unroll(node: &mut Node, local: &[BufferId]) {
-    match node {
-        Node::Seq(nodes) => nodes.iter_mut().for_each(|node| unroll(node, local)),
-        Node::For { body, .. } | Node::While { body, .. } | Node::Let { body, .. } => unroll(body, local),
-        Node::If { then, otherwise, .. } => {
-            [Some(then), otherwise.as_mut()].into_iter().flatten().for_each(|side| unroll(side, local));
-        }
-        Node::Leaf(stmt) => *stmt = unrolled(stmt, local),
-        Node::Reduce(_) | Node::Copy(_) | Node::Warp(_) | Node::Barrier => {}
+    if let Node::Leaf(stmt) = node {
+        *stmt = unrolled(stmt, local);
     }
+    node.children_mut().into_iter().for_each(|child| unroll(child, local));
 }
 
 fn unrolled(stmt: &Stmt, local: &[BufferId]) -> Stmt {
@@ -453,11 +441,6 @@ fn unrolled(stmt: &Stmt, local: &[BufferId]) -> Stmt {
 /// Whether a loop's variable chooses elements of these buffers.
 pub(super) fn node_chooses(node: &Node, var: VarId, local: &[BufferId]) -> bool {
     match node {
-        Node::Seq(nodes) => nodes.iter().any(|node| node_chooses(node, var, local)),
-        Node::For { body, .. } | Node::While { body, .. } | Node::Let { body, .. } => node_chooses(body, var, local),
-        Node::If { then, otherwise, .. } => {
-            [Some(then), otherwise.as_ref()].into_iter().flatten().any(|side| node_chooses(side, var, local))
-        }
         Node::Leaf(stmt) => chooses(stmt, var, local),
         Node::Warp(warp) => chooses(&warp.stmt, var, local),
         Node::Reduce(together) => {
@@ -466,7 +449,7 @@ pub(super) fn node_chooses(node: &Node, var: VarId, local: &[BufferId]) -> bool 
             chooses(&value, var, local)
                 || (local.contains(&reduction.buffer) && reduction.indices.iter().any(|index| index.uses(var)))
         }
-        Node::Copy(_) | Node::Barrier => false,
+        node => node.children().into_iter().any(|child| node_chooses(child, var, local)),
     }
 }
 

@@ -134,23 +134,15 @@ fn plain(expr: &Expr) -> &Expr {
 
 /// Says of all that warps do in a tree how threads do it.
 pub(super) fn resolve(func: &PrimFunc, known: &mut Known, node: &mut Node) -> Result<(), Declined> {
+    let other = || Declined::because("fragments are used in a form that tensor cores have no instruction for");
     match node {
-        Node::Seq(nodes) => nodes.iter_mut().try_for_each(|node| resolve(func, known, node)),
-        Node::For { body, .. } | Node::While { body, .. } | Node::Let { body, .. } => resolve(func, known, body),
-        Node::If { then, otherwise, .. } => {
-            resolve(func, known, then)?;
-            otherwise.as_deref_mut().map_or(Ok(()), |side| resolve(func, known, side))
-        }
         Node::Warp(warp) => {
             let step = Reading { func, known }.step(&warp.stmt);
-            let other = || Declined::because("fragments are used in a form that tensor cores have no instruction for");
             warp.step = Some(step.ok_or_else(other)?);
             Ok(())
         }
-        Node::Leaf(stmt) if are_used(func, stmt) => {
-            Err(Declined::because("fragments are used in a form that tensor cores have no instruction for"))
-        }
-        Node::Leaf(_) | Node::Copy(_) | Node::Reduce(_) | Node::Barrier => Ok(()),
+        Node::Leaf(stmt) if are_used(func, stmt) => Err(other()),
+        node => node.children_mut().into_iter().try_for_each(|child| resolve(func, known, child)),
     }
 }
 
@@ -365,15 +357,8 @@ pub(super) fn padding(func: &PrimFunc, id: BufferId, shape: &[i64]) -> i64 {
 
 /// Shared buffers that fragments are read from.
 pub(super) fn sources(func: &PrimFunc, node: &Node, into: &mut Vec<BufferId>) {
-    match node {
-        Node::Seq(nodes) => nodes.iter().for_each(|node| sources(func, node, into)),
-        Node::For { body, .. } | Node::While { body, .. } | Node::Let { body, .. } => sources(func, body, into),
-        Node::If { then, otherwise, .. } => {
-            [Some(then), otherwise.as_ref()].into_iter().flatten().for_each(|side| sources(func, side, into));
-        }
-        Node::Warp(warp) => {
-            into.extend(Effects::of(&warp.stmt).read.into_iter().filter(|id| func.buffer(*id).scope == Scope::Shared));
-        }
-        Node::Leaf(_) | Node::Copy(_) | Node::Reduce(_) | Node::Barrier => {}
+    if let Node::Warp(warp) = node {
+        into.extend(Effects::of(&warp.stmt).read.into_iter().filter(|id| func.buffer(*id).scope == Scope::Shared));
     }
+    node.children().into_iter().for_each(|child| sources(func, child, into));
 }

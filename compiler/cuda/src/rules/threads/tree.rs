@@ -294,18 +294,8 @@ impl Builder<'_> {
 
     /// Whether a loop reads what another of its iterations writes to memory that threads share.
     fn meets_itself(&self, stmt: &Stmt) -> bool {
-        let (mut stored, mut loaded) = (stores_of(stmt), Vec::new());
-        stored.retain(|id| self.func.buffer(*id).scope == Scope::Shared);
-        stmt.walk(&mut |part| {
-            for expr in part.expressions() {
-                expr.walk(&mut |part| {
-                    if let Expr::Load { buffer, .. } = part {
-                        loaded.push(*buffer);
-                    }
-                });
-            }
-        });
-        stored.iter().any(|id| loaded.contains(id))
+        let effects = Effects::of(stmt).of_only(|id| self.func.buffer(id).scope == Scope::Shared);
+        !effects.read.is_disjoint(&effects.written)
     }
 }
 

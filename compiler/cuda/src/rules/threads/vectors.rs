@@ -82,24 +82,17 @@ struct Search<'s> {
 
 impl Search<'_> {
     fn node(&mut self, node: &mut Node) {
-        match node {
-            Node::Seq(nodes) => nodes.iter_mut().for_each(|node| self.node(node)),
-            Node::For { var, start, extent, body } => {
-                self.loops.push(Loop::new(*var, start, extent));
-                self.node(body);
-                self.loops.pop();
-            }
-            Node::If { then, otherwise, .. } => {
-                [Some(then), otherwise.as_mut()].into_iter().flatten().for_each(|side| self.node(side));
-            }
-            Node::While { body, .. } | Node::Let { body, .. } => self.node(body),
-            Node::Leaf(stmt) => {
-                if let Some(copy) = self.copy(stmt) {
-                    *node = Node::Copy(Box::new(copy));
-                }
-            }
-            Node::Copy(_) | Node::Warp(_) | Node::Reduce(_) | Node::Barrier => {}
+        if let Node::Leaf(stmt) = node
+            && let Some(copy) = self.copy(stmt)
+        {
+            *node = Node::Copy(Box::new(copy));
         }
+        let depth = self.loops.len();
+        if let Node::For { var, start, extent, .. } = node {
+            self.loops.push(Loop::new(*var, start, extent));
+        }
+        node.children_mut().into_iter().for_each(|child| self.node(child));
+        self.loops.truncate(depth);
     }
 
     fn copy(&mut self, stmt: &Stmt) -> Option<Copy> {
