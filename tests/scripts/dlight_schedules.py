@@ -35,6 +35,9 @@ def functions():
     yield "rms_norm", [tensor("x", (n, 200)), tensor("g", (200,))], lambda x, g: op.nn.rms_norm(x, g, axes=[-1])
     yield "softmax", [tensor("x", (n, 300))], op.nn.softmax
     yield "rows", [tensor("x", (6, n))], lambda x: op.max(x, axis=[1])
+    yield "argmax", [tensor("x", (n, 300))], lambda x: op.argmax(x, axis=1)
+    image = [tensor("x", (n, 32, 8, 8)), tensor("g", (32,)), tensor("b", (32,))]
+    yield "group_norm", image, lambda x, g, b: op.nn.group_norm(x, g, b, 8, 1, [2, 3])
     yield "columns", [tensor("x", (n, 72))], lambda x: op.sum(x, axis=[0])
     yield "transpose", [tensor("x", (n, 70), "float16")], op.permute_dims
     yield "map", [tensor("x", (n, 33))], lambda x: op.exp(op.nn.relu(x))

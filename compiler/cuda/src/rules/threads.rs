@@ -24,7 +24,7 @@ use crate::parallel::is_known;
 use kernel::ThreadsKernel;
 use rx_base::name::name;
 use rx_base::{DType, Name};
-use rx_tir::{Expr, LoopKind, PrimFunc, Stmt, VarId};
+use rx_tir::{BufferId, Expr, LoopKind, PrimFunc, Site, Stmt, VarId};
 
 /// The rule.
 pub(super) const RULE: Rule = Rule {
@@ -241,19 +241,37 @@ impl Node {
     }
 }
 
-/// A reduction over axes that are bound to threads.
+/// A reduction over axes that are bound to threads, of one value or of several at once.
 #[derive(Clone, Debug)]
 pub(super) struct Together {
-    pub(super) nest: rx_schedule::Nest,
-    pub(super) reduction: rx_schedule::Reduction,
+    /// Loops inside of what threads do together.
+    pub(super) loops: Vec<rx_schedule::Loop>,
+    pub(super) reduced: Vec<Reduced>,
     /// The axes.
     pub(super) over: Vec<VarId>,
     /// Threads and iterations where it does not hold bring nothing.
     pub(super) counts: Option<Expr>,
     /// Threads where it does not hold store nothing.
     pub(super) stores: Option<Expr>,
+}
+
+/// An element that is reduced.
+#[derive(Clone, Debug)]
+pub(super) struct Reduced {
+    pub(super) buffer: BufferId,
+    pub(super) indices: Vec<Expr>,
+    pub(super) init: Expr,
+    /// What each thread begins with.
+    pub(super) begin: Expr,
+    /// What an iteration brings.
+    pub(super) element: Expr,
+    /// What a thread has.
     pub(super) partial: VarId,
+    /// What comes to it.
     pub(super) other: VarId,
+    /// What both come to, of all that are reduced at once.
+    pub(super) combined: Expr,
+    pub(super) site: Site,
 }
 
 /// A function of these variables and buffers, to analyse a statement in.

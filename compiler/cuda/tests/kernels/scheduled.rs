@@ -13,6 +13,8 @@ const FILES: &[(&str, &str, &[i64])] = &[
     ("rms_norm", include_str!("scheduled/rms_norm.py"), &[1, 5]),
     ("softmax", include_str!("scheduled/softmax.py"), &[1, 5]),
     ("rows", include_str!("scheduled/rows.py"), &[1, 9, 600]),
+    ("argmax", include_str!("scheduled/argmax.py"), &[1, 5]),
+    ("group_norm", include_str!("scheduled/group_norm.py"), &[1, 3]),
     ("columns", include_str!("scheduled/columns.py"), &[1, 40]),
     ("transpose", include_str!("scheduled/transpose.py"), &[1, 33]),
     ("map", include_str!("scheduled/map.py"), &[1, 40]),

@@ -42,6 +42,28 @@ struct Access {
     threads: Vec<VarId>,
 }
 
+/// How far apart two neighbouring threads' indices are, on each axis; `None` where that differs.
+type Steps = Vec<Option<Dim>>;
+
+/// How what a loop's threads write of a buffer moves from thread to thread, and what they read.
+#[derive(Default)]
+struct Moves {
+    stores: FxHashSet<Steps>,
+    loads: FxHashSet<Steps>,
+}
+
+impl Moves {
+    /// Whether a store moves otherwise than a load.
+    fn are_crossed(&self) -> bool {
+        let mut all = self.stores.union(&self.loads);
+        let is_alike = match (all.next(), all.next()) {
+            (Some(only), None) => only.iter().all(Option::is_some),
+            _ => false,
+        };
+        !self.stores.is_empty() && !self.loads.is_empty() && !is_alike
+    }
+}
+
 struct Accesses<'f> {
     func: &'f PrimFunc,
     /// What axes of blocks and names stand for.
@@ -96,28 +118,21 @@ impl Accesses<'_> {
         }
     }
 
-    /// The buffers of which a thread reads another part than it writes, both in one loop over threads.
+    /// The buffers of which a thread reads another part than it writes, both in one loop over threads: what the loop's threads
+    /// write moves from thread to thread otherwise than what they read.
     fn crossed(&self) -> FxHashSet<BufferId> {
-        let mut crossed = FxHashSet::default();
-        for store in self.all.iter().filter(|access| access.is_store) {
-            let loads = self.all.iter().filter(|access| !access.is_store && access.buffer == store.buffer);
-            for load in loads {
-                let common = store.threads.iter().zip(&load.threads).take_while(|(a, b)| a == b).map(|(a, _)| *a);
-                if common.into_iter().any(|thread| self.is_crossed(store, load, thread)) {
-                    crossed.insert(store.buffer);
+        let mut moves: FxHashMap<(BufferId, VarId), Moves> = FxHashMap::default();
+        for access in &self.all {
+            for thread in &access.threads {
+                if access.is_store && !access.indices.iter().any(|index| index.uses(*thread)) {
+                    continue;
                 }
+                let steps: Steps = access.indices.iter().map(|index| self.step(index, *thread)).collect();
+                let moves = moves.entry((access.buffer, *thread)).or_default();
+                if access.is_store { &mut moves.stores } else { &mut moves.loads }.insert(steps);
             }
         }
-        crossed
-    }
-
-    /// Whether what the threads of a loop write moves from thread to thread otherwise than what they read.
-    fn is_crossed(&self, store: &Access, load: &Access, thread: VarId) -> bool {
-        let steps = |access: &Access| access.indices.iter().map(|index| self.step(index, thread)).collect::<Vec<_>>();
-        store.indices.iter().any(|index| index.uses(thread)) && {
-            let (store, load) = (steps(store), steps(load));
-            store.iter().zip(&load).any(|steps| !matches!(steps, (Some(a), Some(b)) if a == b))
-        }
+        moves.into_iter().filter(|(_, moves)| moves.are_crossed()).map(|((buffer, _), _)| buffer).collect()
     }
 
     /// How far the next thread's index is; `None` where that differs.

@@ -77,7 +77,9 @@ impl Writers {
             Node::For { var, start, extent, .. } => self.loops.push(Loop::new(*var, start, extent)),
             Node::Leaf(stmt) => self.stmt(stmt, false),
             Node::Warp(warp) => self.stmt(&warp.stmt, true),
-            Node::Reduce(together) => self.is_other |= together.reduction.buffer == self.of,
+            Node::Reduce(together) => {
+                self.is_other |= together.reduced.iter().any(|one| one.buffer == self.of);
+            }
             _ => {}
         }
         node.children().into_iter().for_each(|child| self.node(child));

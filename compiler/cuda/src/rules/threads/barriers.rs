@@ -48,15 +48,11 @@ fn gather(node: &Node, into: &mut Effects) {
             warp.condition.iter().for_each(|condition| into.expr(condition));
         }
         Node::Reduce(together) => {
-            into.expr(&together.reduction.value);
-            together
-                .reduction
-                .init
-                .iter()
-                .chain(&together.counts)
-                .chain(&together.stores)
-                .for_each(|expr| into.expr(expr));
-            into.written.insert(together.reduction.buffer);
+            together.counts.iter().chain(&together.stores).for_each(|expr| into.expr(expr));
+            for one in &together.reduced {
+                [&one.element, &one.init].into_iter().chain(&one.indices).for_each(|expr| into.expr(expr));
+                into.written.insert(one.buffer);
+            }
         }
         Node::Barrier => {}
     }

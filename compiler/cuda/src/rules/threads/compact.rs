@@ -270,14 +270,17 @@ impl Accesses {
             }
             Node::Reduce(together) => {
                 let depth = self.loops.len();
-                self.loops.extend(together.nest.loops.iter().map(|one| (one.var, one.extent.clone())));
-                self.expr(&together.reduction.value);
+                self.loops.extend(together.loops.iter().map(|one| (one.var, one.extent.clone())));
+                together.reduced.iter().for_each(|one| self.expr(&one.element));
                 together.counts.iter().for_each(|condition| self.expr(condition));
                 self.loops.truncate(depth);
-                let outer = together.nest.loops.iter().filter(|one| one.kind == rx_tir::IterKind::Spatial);
+                let outer = together.loops.iter().filter(|one| one.kind == rx_tir::IterKind::Spatial);
                 self.loops.extend(outer.map(|one| (one.var, one.extent.clone())));
-                together.stores.iter().chain(&together.reduction.init).for_each(|expr| self.expr(expr));
-                self.access(together.reduction.buffer, &together.reduction.indices);
+                together.stores.iter().for_each(|expr| self.expr(expr));
+                for one in &together.reduced {
+                    self.expr(&one.init);
+                    self.access(one.buffer, &one.indices);
+                }
                 self.loops.truncate(depth);
             }
             Node::Copy(_) | Node::Barrier => {}
@@ -331,7 +334,7 @@ impl Accesses {
                 Node::Leaf(stmt) => of_loops(stmt, enter),
                 Node::Warp(warp) => of_loops(&warp.stmt, enter),
                 Node::Reduce(together) => {
-                    together.nest.loops.iter().for_each(|one| enter(one.var, &Expr::int(0), &one.extent));
+                    together.loops.iter().for_each(|one| enter(one.var, &Expr::int(0), &one.extent));
                 }
                 _ => {}
             }
@@ -369,10 +372,12 @@ impl Moving {
                 warp.condition = warp.condition.as_ref().map(|condition| self.expr(condition));
             }
             Node::Reduce(together) => {
-                let reduction = &mut together.reduction;
-                reduction.value = self.expr(&reduction.value);
-                reduction.init = reduction.init.as_ref().map(|init| self.expr(init));
-                reduction.indices = self.indices(reduction.buffer, &reduction.indices);
+                for one in &mut together.reduced {
+                    for expr in [&mut one.element, &mut one.init, &mut one.begin] {
+                        *expr = self.expr(expr);
+                    }
+                    one.indices = self.indices(one.buffer, &one.indices);
+                }
                 for condition in [&mut together.counts, &mut together.stores] {
                     *condition = condition.as_ref().map(|condition| self.expr(condition));
                 }
@@ -443,12 +448,10 @@ pub(super) fn node_chooses(node: &Node, var: VarId, local: &[BufferId]) -> bool 
     match node {
         Node::Leaf(stmt) => chooses(stmt, var, local),
         Node::Warp(warp) => chooses(&warp.stmt, var, local),
-        Node::Reduce(together) => {
-            let reduction = &together.reduction;
-            let value = Stmt::Evaluate(reduction.value.clone());
-            chooses(&value, var, local)
-                || (local.contains(&reduction.buffer) && reduction.indices.iter().any(|index| index.uses(var)))
-        }
+        Node::Reduce(together) => together.reduced.iter().any(|one| {
+            chooses(&Stmt::Evaluate(one.element.clone()), var, local)
+                || (local.contains(&one.buffer) && one.indices.iter().any(|index| index.uses(var)))
+        }),
         node => node.children().into_iter().any(|child| node_chooses(child, var, local)),
     }
 }

@@ -1,13 +1,12 @@
 //! The kernel of a function that says what its threads are.
 
 use super::compact::{self, Own};
-use super::{Launch, Node, Together, fragments, place_of};
+use super::{Launch, Node, fragments, place_of};
 use crate::printer::{Kernel, types};
 use crate::rules::KernelBody;
-use crate::rules::stages::print::begin;
 use crate::source::LaunchShape;
 use rustc_hash::FxHashMap;
-use rx_tir::{BufferId, Expr, IterKind, PrimFunc, Scope, Stmt, VarId};
+use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt, VarId};
 
 pub(super) struct ThreadsKernel {
     pub(super) func: PrimFunc,
@@ -148,61 +147,4 @@ impl ThreadsKernel {
         let local: Vec<BufferId> = self.buffers.iter().filter(|own| !own.is_shared).map(|own| own.id).collect();
         extent.as_int().is_some_and(|extent| extent <= compact::UNROLLED) && compact::node_chooses(body, var, &local)
     }
-
-    fn together(&self, kernel: &mut Kernel<'_>, of: &Together) -> Result<(), String> {
-        let Together { nest, reduction, partial, .. } = of;
-        let (inner, outer): (Vec<_>, Vec<_>) = nest.loops.iter().partition(|one| one.kind == IterKind::Reduce);
-        for one in &outer {
-            kernel.open_loop(one.var, &zero(&one.extent), &one.extent)?;
-        }
-        let dtype = self.func.buffer(reduction.buffer).dtype;
-        let init = reduction.init.clone().ok_or("a reduction without a first value")?;
-        let none = begin(reduction.combine, &init, dtype).ok_or("a reduction in an order of its own")?;
-        let ctype = kernel.ctype(dtype)?;
-        let text = kernel.assigned(&none, dtype)?;
-        let name = kernel.bind(*partial);
-        kernel.name_value(*partial, &name);
-        kernel.line(&format!("{ctype} {name} = {text};"));
-        for one in &inner {
-            kernel.open_loop(one.var, &zero(&one.extent), &one.extent)?;
-        }
-        if let Some(condition) = &of.counts {
-            let condition = kernel.operand(condition, 0)?;
-            kernel.open(&format!("if ({condition}) {{"));
-        }
-        let sum = self.both(of, &reduction.value);
-        let sum = kernel.operand(&sum, 0)?;
-        kernel.line(&format!("{name} = {sum};"));
-        if of.counts.is_some() {
-            kernel.close();
-        }
-        inner.iter().for_each(|_| kernel.close());
-        self.bring_together(kernel, of, (&name, ctype))?;
-        if none != init {
-            let with_init = self.both(of, &init);
-            let with_init = kernel.operand(&with_init, 0)?;
-            kernel.line(&format!("{name} = {with_init};"));
-        }
-        let store = Stmt::Store {
-            buffer: reduction.buffer,
-            indices: reduction.indices.clone(),
-            value: self.func.var_expr(*partial),
-            site: reduction.site,
-        };
-        kernel.stmt(&match &of.stores {
-            Some(condition) => Stmt::If { condition: condition.clone(), then: Box::new(store), otherwise: None },
-            None => store,
-        })?;
-        outer.iter().for_each(|_| kernel.close());
-        Ok(())
-    }
-
-    pub(super) fn both(&self, of: &Together, value: &Expr) -> Expr {
-        let partial = Box::new(self.func.var_expr(of.partial));
-        Expr::Binary { op: of.reduction.combine, left: partial, right: Box::new(value.clone()) }
-    }
-}
-
-fn zero(extent: &Expr) -> Expr {
-    Expr::Int { value: 0, dtype: extent.dtype() }
 }

@@ -1,10 +1,18 @@
 //! Values of threads brought together: by shuffles where they are neighbours in a warp, else through shared memory. All of the
 //! threads have the result, and the order in which values are combined is the same in every run.
 
-use super::Together;
 use super::kernel::ThreadsKernel;
+use super::{Reduced, Together};
 use crate::printer::Kernel;
-use rx_tir::VarId;
+use rx_tir::rewrite::substitute;
+use rx_tir::{Expr, IterKind, Stmt, VarId};
+
+/// What a thread has of an element that is reduced.
+struct Value<'t> {
+    of: &'t Reduced,
+    name: String,
+    ctype: &'static str,
+}
 
 /// Where the values lie that are combined through shared memory.
 struct Memory {
@@ -72,50 +80,163 @@ impl ThreadsKernel {
         }
     }
 
-    /// All threads have, under a name, the value of all those that differ in the reduction's axes only.
-    pub(super) fn bring_together(
-        &self,
-        kernel: &mut Kernel<'_>,
-        of: &Together,
-        (name, ctype): (&str, &str),
-    ) -> Result<(), String> {
-        let Way { lanes, memory } = self.way(&of.over);
-        if lanes > 1 {
-            let (to, from) = match ctype {
-                "bool" | "signed char" | "unsigned char" | "short" | "unsigned short" => {
-                    ("(int)", format!("({ctype})"))
-                }
-                _ => ("", String::new()),
-            };
-            kernel.line("#pragma unroll");
-            kernel.open(&format!("for (int by = {}; by > 0; by /= 2) {{", lanes / 2));
-            let other = kernel.fresh_name("other");
-            let value = format!("{from}__shfl_xor_sync(0xffffffffu, {to}{name}, by)");
-            kernel.line(&format!("const {ctype} {other} = {value};"));
-            self.combine(kernel, of, name, &other)?;
+    /// What the threads reduce together, in all of the loops that are not reduced over.
+    pub(super) fn together(&self, kernel: &mut Kernel<'_>, of: &Together) -> Result<(), String> {
+        let (inner, outer): (Vec<_>, Vec<_>) = of.loops.iter().partition(|one| one.kind == IterKind::Reduce);
+        for one in &outer {
+            kernel.open_loop(one.var, &zero(&one.extent), &one.extent)?;
+        }
+        let mut values = Vec::with_capacity(of.reduced.len());
+        for one in &of.reduced {
+            let dtype = self.func.buffer(one.buffer).dtype;
+            let ctype = kernel.ctype(dtype)?;
+            let text = kernel.assigned(&one.begin, dtype)?;
+            let name = kernel.bind(one.partial);
+            kernel.name_value(one.partial, &name);
+            kernel.line(&format!("{ctype} {name} = {text};"));
+            values.push(Value { of: one, name, ctype });
+        }
+        for one in &inner {
+            kernel.open_loop(one.var, &zero(&one.extent), &one.extent)?;
+        }
+        if let Some(condition) = &of.counts {
+            let condition = kernel.operand(condition, 0)?;
+            kernel.open(&format!("if ({condition}) {{"));
+        }
+        self.take_elements(kernel, &values)?;
+        if of.counts.is_some() {
             kernel.close();
         }
+        inner.iter().for_each(|_| kernel.close());
+        self.bring_together(kernel, of, &values)?;
+        for value in values.iter().filter(|value| value.of.begin != value.of.init) {
+            let with_init = self.with(value, &value.of.init);
+            let with_init = kernel.operand(&with_init, 0)?;
+            kernel.line(&format!("{} = {with_init};", value.name));
+        }
+        let store = |one: &Reduced| Stmt::Store {
+            buffer: one.buffer,
+            indices: one.indices.clone(),
+            value: self.func.var_expr(one.partial),
+            site: one.site,
+        };
+        let stores = Stmt::seq(of.reduced.iter().map(store));
+        kernel.stmt(&match &of.stores {
+            Some(condition) => Stmt::If { condition: condition.clone(), then: Box::new(stores), otherwise: None },
+            None => stores,
+        })?;
+        outer.iter().for_each(|_| kernel.close());
+        Ok(())
+    }
+
+    /// What one value and another come to; of several reduced at once, of one whose operation asks for no other.
+    fn with(&self, value: &Value<'_>, other: &Expr) -> Expr {
+        substitute(&value.of.combined, &|var| (var == value.of.other).then(|| other.clone()))
+    }
+
+    /// What an iteration brings comes to what the thread has.
+    fn take_elements(&self, kernel: &mut Kernel<'_>, values: &[Value<'_>]) -> Result<(), String> {
+        if let [value] = values {
+            let sum = self.with(value, &value.of.element);
+            let sum = kernel.operand(&sum, 0)?;
+            kernel.line(&format!("{} = {sum};", value.name));
+            return Ok(());
+        }
+        for value in values {
+            let element = kernel.operand(&value.of.element, 0)?;
+            let other = kernel.bind(value.of.other);
+            kernel.line(&format!("const {} {other} = {element};", value.ctype));
+            kernel.name_value(value.of.other, &other);
+        }
+        self.combine(kernel, values)
+    }
+
+    /// All threads have the values of all those that differ in the reduction's axes only.
+    fn bring_together(&self, kernel: &mut Kernel<'_>, of: &Together, values: &[Value<'_>]) -> Result<(), String> {
+        let Way { lanes, memory } = self.way(&of.over);
+        if lanes > 1 {
+            self.shuffle(kernel, lanes, values)?;
+        }
         let Some(Memory { own, first, count, distance, all }) = memory else { return Ok(()) };
-        let parts = kernel.fresh_name(&format!("{name}_parts"));
         let leader = if lanes > 1 { "if (threadIdx.x % 32 == 0) " } else { "" };
-        kernel.line(&format!("__shared__ {ctype} {parts}[{all}];"));
-        kernel.line(&format!("{leader}{parts}[{own}] = {name};"));
+        let parts: Vec<String> =
+            values.iter().map(|value| kernel.fresh_name(&format!("{}_parts", value.name))).collect();
+        for (Value { name, ctype, .. }, parts) in values.iter().zip(&parts) {
+            kernel.line(&format!("__shared__ {ctype} {parts}[{all}];"));
+            kernel.line(&format!("{leader}{parts}[{own}] = {name};"));
+        }
         kernel.line("__syncthreads();");
-        kernel.line(&format!("{name} = {parts}[{first}];"));
         let other = if first == "0" { distance } else { format!("{first} + {distance}") };
+        for (Value { name, .. }, parts) in values.iter().zip(&parts) {
+            kernel.line(&format!("{name} = {parts}[{first}];"));
+        }
         kernel.open(&format!("for (int at = 1; at < {count}; ++at) {{"));
-        self.combine(kernel, of, name, &format!("{parts}[{other}]"))?;
+        for (value, parts) in values.iter().zip(&parts) {
+            kernel.name_value(value.of.other, &format!("{parts}[{other}]"));
+        }
+        self.combine(kernel, values)?;
         kernel.close();
         // The parts may be written again.
         kernel.line("__syncthreads();");
         Ok(())
     }
 
-    fn combine(&self, kernel: &mut Kernel<'_>, of: &Together, name: &str, other: &str) -> Result<(), String> {
-        kernel.name_value(of.other, other);
-        let sum = self.both(of, &self.func.var_expr(of.other));
-        let sum = kernel.operand(&sum, 0)?;
-        kernel.line(&format!("{name} = {sum};"));
+    /// Brings together what neighbouring lanes have. Of several values at once one side may be chosen where both are equal, so the
+    /// lanes' order is kept, and the first lane tells the others.
+    fn shuffle(&self, kernel: &mut Kernel<'_>, lanes: i64, values: &[Value<'_>]) -> Result<(), String> {
+        let is_ordered = values.len() > 1;
+        let shuffled = |Value { name, ctype, .. }: &Value<'_>, how: &str, arguments: &str| {
+            let (to, from) = match *ctype {
+                "bool" | "signed char" | "unsigned char" | "short" | "unsigned short" => {
+                    ("(int)", format!("({ctype})"))
+                }
+                _ => ("", String::new()),
+            };
+            format!("{from}{how}(0xffffffffu, {to}{name}, {arguments})")
+        };
+        let (how, rounds, arguments) = match is_ordered {
+            false => ("__shfl_xor_sync", format!("int by = {}; by > 0; by /= 2", lanes / 2), "by".to_owned()),
+            true => ("__shfl_down_sync", format!("int by = 1; by < {lanes}; by *= 2"), format!("by, {lanes}")),
+        };
+        kernel.line("#pragma unroll");
+        kernel.open(&format!("for ({rounds}) {{"));
+        for value in values {
+            let other = kernel.fresh_name("other");
+            kernel.line(&format!("const {} {other} = {};", value.ctype, shuffled(value, how, &arguments)));
+            kernel.name_value(value.of.other, &other);
+        }
+        self.combine(kernel, values)?;
+        kernel.close();
+        if is_ordered {
+            for value in values {
+                let first = shuffled(value, "__shfl_sync", &format!("0, {lanes}"));
+                kernel.line(&format!("{} = {first};", value.name));
+            }
+        }
         Ok(())
     }
+
+    /// Values and those that come to them, under the names that these have; all are computed before one is kept.
+    fn combine(&self, kernel: &mut Kernel<'_>, values: &[Value<'_>]) -> Result<(), String> {
+        if let [value] = values {
+            let sum = kernel.operand(&value.of.combined, 0)?;
+            kernel.line(&format!("{} = {sum};", value.name));
+            return Ok(());
+        }
+        let mut combined = Vec::with_capacity(values.len());
+        for value in values {
+            let both = kernel.operand(&value.of.combined, 0)?;
+            let name = kernel.fresh_name(&format!("{}_next", value.name));
+            kernel.line(&format!("const {} {name} = {both};", value.ctype));
+            combined.push(name);
+        }
+        for (value, name) in values.iter().zip(combined) {
+            kernel.line(&format!("{} = {name};", value.name));
+        }
+        Ok(())
+    }
+}
+
+fn zero(extent: &Expr) -> Expr {
+    Expr::Int { value: 0, dtype: extent.dtype() }
 }

@@ -1,10 +1,11 @@
 //! A function's statements as a kernel's: loops over threads are gone, and blocks are plain statements.
 
+mod reduction;
+
 use super::uniform::Uniform;
-use super::{Launch, Node, Together, fragments, with_body};
+use super::{Launch, Node, fragments, with_body};
 use crate::rules::Declined;
-use rx_base::name::name;
-use rx_schedule::{Nest, explicit_loops};
+use rx_schedule::explicit_loops;
 use rx_tir::rewrite::{map_stmt, substitute};
 use rx_tir::{BinaryOp, Block, BufferId, Effects, Expr, IterKind, LoopKind, PrimFunc, Scope, Stmt, VarId};
 
@@ -238,58 +239,6 @@ impl Builder<'_> {
             (0, first) => Ok(first),
             _ => Err(Declined::because("a statement of some threads stores for itself and for others")),
         }
-    }
-
-    /// The statement as a reduction over axes of threads; nothing where it is none.
-    fn together(&mut self, stmt: &Stmt, place: &Place) -> Result<Option<Together>, Declined> {
-        let mut inner = stmt;
-        while let Stmt::For { body, .. } = inner {
-            inner = body;
-        }
-        let Stmt::Block(block) = inner else { return Ok(None) };
-        let of = |kind: IterKind| block.iters.iter().filter(move |iter| iter.kind == kind);
-        let axes = self.launch.lanes().map(|axis| axis.var);
-        let over: Vec<VarId> = axes.filter(|var| of(IterKind::Reduce).any(|iter| iter.binding.uses(*var))).collect();
-        if over.is_empty() {
-            return Ok(None);
-        }
-        let other = || Declined::because("threads sum up in a form that has no words");
-        let nest = Nest::of(stmt, self.func).ok_or_else(other)?;
-        // A loop further out would begin the sum anew.
-        let is_inside = |var: VarId| over.contains(&var) || nest.loops.iter().any(|one| one.var == var);
-        if !of(IterKind::Reduce).all(|iter| uses_only(&iter.binding, &is_inside)) {
-            return Err(other());
-        }
-        if of(IterKind::Spatial).any(|iter| over.iter().any(|var| iter.binding.uses(*var))) {
-            return Err(other());
-        }
-        let reduction = nest.reduction().ok_or_else(other)?;
-        let dtype = self.func.buffer(reduction.buffer).dtype;
-        let is_known = reduction.init.is_some()
-            && crate::rules::stages::gather::identity(reduction.combine, dtype).is_some()
-            && !reduction.indices.iter().any(|index| over.iter().any(|var| index.uses(*var)));
-        let is_mixed = |kind| kind != IterKind::Spatial && kind != IterKind::Reduce;
-        if !is_known || nest.loops.iter().any(|one| is_mixed(one.kind)) {
-            return Err(other());
-        }
-        let mut of_elements = place.guards.clone();
-        nest.predicate.iter().for_each(|predicate| conjuncts(predicate, &mut of_elements));
-        let reduced: Vec<VarId> =
-            nest.loops.iter().filter(|one| one.kind == IterKind::Reduce).map(|one| one.var).collect();
-        let is_of_row = |guard: &Expr| !over.iter().chain(&reduced).any(|var| guard.uses(*var));
-        let of_row: Vec<Expr> = of_elements.iter().filter(|guard| is_of_row(guard)).cloned().collect();
-        let mut stores = of_row;
-        if !self.func.buffer(reduction.buffer).scope.is_private() {
-            // One thread of those that have the result.
-            let first = |var: VarId| self.func.var_expr(var).eq(Expr::int(0));
-            stores.extend(over.iter().map(|var| first(*var)));
-            let mut place = place.clone();
-            place.bound.extend(&over);
-            stores.extend(self.first_of_others(&[reduction.buffer], &place)?);
-        }
-        let partial = self.func.add_var(self.func.buffer(reduction.buffer).name, dtype);
-        let other = self.func.add_var(name("other"), dtype);
-        Ok(Some(Together { nest, reduction, over, counts: all(of_elements), stores: all(stores), partial, other }))
     }
 
     /// Whether a loop reads what another of its iterations writes to memory that threads share.

@@ -1,0 +1,104 @@
+//! Reductions over axes that are bound to threads.
+
+use super::{Builder, Place, all, conjuncts, uses_only};
+use crate::rules::Declined;
+use crate::rules::stages::gather::identity;
+use crate::rules::stages::print::begin;
+use crate::rules::threads::{Reduced, Together};
+use rx_base::name::name;
+use rx_schedule::{JointPart, Nest, Reduction};
+use rx_tir::{BufferId, Expr, IterKind, Stmt, VarId};
+
+fn other() -> Declined {
+    Declined::because("threads sum up in a form that has no words")
+}
+
+impl Builder<'_> {
+    /// The statement as a reduction over axes of threads; nothing where it is none.
+    pub(super) fn together(&mut self, stmt: &Stmt, place: &Place) -> Result<Option<Together>, Declined> {
+        let mut inner = stmt;
+        while let Stmt::For { body, .. } = inner {
+            inner = body;
+        }
+        let Stmt::Block(block) = inner else { return Ok(None) };
+        let of = |kind: IterKind| block.iters.iter().filter(move |iter| iter.kind == kind);
+        let axes = self.launch.lanes().map(|axis| axis.var);
+        let over: Vec<VarId> = axes.filter(|var| of(IterKind::Reduce).any(|iter| iter.binding.uses(*var))).collect();
+        if over.is_empty() {
+            return Ok(None);
+        }
+        let nest = Nest::of(stmt, self.func).ok_or_else(other)?;
+        // A loop further out would begin the sum anew.
+        let is_inside = |var: VarId| over.contains(&var) || nest.loops.iter().any(|one| one.var == var);
+        if !of(IterKind::Reduce).all(|iter| uses_only(&iter.binding, &is_inside)) {
+            return Err(other());
+        }
+        let uses_over = |expr: &Expr| over.iter().any(|var| expr.uses(*var));
+        if of(IterKind::Spatial).any(|iter| uses_over(&iter.binding)) {
+            return Err(other());
+        }
+        let reduced = self.reduced(&nest).ok_or_else(other)?;
+        let is_mixed = |kind| kind != IterKind::Spatial && kind != IterKind::Reduce;
+        if reduced.iter().any(|one| one.indices.iter().any(uses_over))
+            || nest.loops.iter().any(|one| is_mixed(one.kind))
+        {
+            return Err(other());
+        }
+        let mut of_elements = place.guards.clone();
+        nest.predicate.iter().for_each(|predicate| conjuncts(predicate, &mut of_elements));
+        let loops: Vec<VarId> =
+            nest.loops.iter().filter(|one| one.kind == IterKind::Reduce).map(|one| one.var).collect();
+        let is_of_row = |guard: &Expr| !over.iter().chain(&loops).any(|var| guard.uses(*var));
+        let mut stores: Vec<Expr> = of_elements.iter().filter(|guard| is_of_row(guard)).cloned().collect();
+        let buffers: Vec<BufferId> = reduced.iter().map(|one| one.buffer).collect();
+        if !buffers.iter().all(|id| self.func.buffer(*id).scope.is_private()) {
+            // One thread of those that have the result.
+            let first = |var: VarId| self.func.var_expr(var).eq(Expr::int(0));
+            stores.extend(over.iter().map(|var| first(*var)));
+            let mut place = place.clone();
+            place.bound.extend(&over);
+            stores.extend(self.first_of_others(&buffers, &place)?);
+            if buffers.iter().any(|id| self.func.buffer(*id).scope.is_private()) {
+                return Err(Declined::because("threads sum up for themselves and for others at once"));
+            }
+        }
+        let (counts, stores) = (all(of_elements), all(stores));
+        Ok(Some(Together { loops: nest.loops, reduced, over, counts, stores }))
+    }
+
+    /// What a nest reduces; `None` where its first values or what each thread begins with are not known.
+    fn reduced(&mut self, nest: &Nest) -> Option<Vec<Reduced>> {
+        match nest.reduction() {
+            Some(reduction) => Some(vec![self.alone(reduction)?]),
+            None => {
+                let parts = nest.joint_reduction(self.func)?;
+                parts.into_iter().map(|part| self.of_several(part)).collect()
+            }
+        }
+    }
+
+    fn alone(&mut self, of: Reduction) -> Option<Reduced> {
+        let Reduction { buffer, indices, init, combine, value: element, site } = of;
+        let init = init?;
+        let own = self.func.buffer(buffer);
+        let (named, dtype) = (own.name, own.dtype);
+        identity(combine, dtype)?;
+        let begin = begin(combine, &init, dtype)?;
+        let partial = self.func.add_var(named, dtype);
+        let other = self.func.add_var(name("other"), dtype);
+        let sides = [partial, other].map(|var| Box::new(self.func.var_expr(var)));
+        let [left, right] = sides;
+        let combined = Expr::Binary { op: combine, left, right };
+        Some(Reduced { buffer, indices, init, begin, element, partial, other, combined, site })
+    }
+
+    fn of_several(&self, of: JointPart) -> Option<Reduced> {
+        let JointPart { buffer, indices, init, element, left, right, combined, operation, site } = of;
+        let begin = match operation {
+            Some(operation) => begin(operation, &init, self.func.buffer(buffer).dtype)?,
+            // Of equals either is kept.
+            None => init.clone(),
+        };
+        Some(Reduced { buffer, indices, init, begin, element, partial: left, other: right, combined, site })
+    }
+}
