@@ -56,6 +56,9 @@ pub struct Var {
     pub dtype: DType,
 }
 
+/// Threads of a warp, which fragments are of.
+pub const WARP: i64 = 32;
+
 /// A buffer: dense and row-major unless `strides` says otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Buffer {

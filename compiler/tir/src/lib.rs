@@ -25,6 +25,6 @@ pub use dim::{of_dim, to_dim};
 pub use effects::Effects;
 pub use empty_reduction::{begin_empty_reductions, begin_empty_reductions_of};
 pub use expr::{BinaryOp, CompareOp, Expr, Intrinsic, UnaryOp};
-pub use func::{Buffer, BufferId, Fragment, Param, PrimFunc, Scope, Var, VarId};
+pub use func::{Buffer, BufferId, Fragment, Param, PrimFunc, Scope, Var, VarId, WARP};
 pub use permute::permuted;
 pub use stmt::{Block, Iter, IterKind, LoopKind, Site, Stmt};

@@ -13,11 +13,8 @@ use rx_base::name::name;
 use rx_base::{Code, DType};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
-use rx_tir::{BufferId, Expr, Fragment, LoopKind, Scope, Stmt, VarId};
+use rx_tir::{BufferId, Expr, Fragment, LoopKind, Scope, Stmt, VarId, WARP};
 use std::rc::Rc;
-
-/// Threads of a warp.
-const WARP: i64 = 32;
 
 /// What threads in a warp are called among names.
 const LANE: &str = "threadIdx.x";

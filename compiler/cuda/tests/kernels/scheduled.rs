@@ -264,6 +264,37 @@ fn what_threads_cannot_do_is_declined() {
     }
 }
 
+/// What an iteration does to two elements, where what threads have by themselves does not say what all come to.
+#[test]
+fn what_hangs_on_grouping_is_declined() {
+    let params = "x: T.Buffer((64,), \"float32\"), a: T.Buffer((1,), \"float32\"), b: T.Buffer((1,), \"float32\")";
+    for (title, update) in [
+        ("a choice by a running sum", "a[0] = a[0] + x[vk]\nb[0] = T.Select(a[0] > T.float32(3), b[0], x[vk])"),
+        (
+            "a choice by what comes alone",
+            "a[0] = T.max(a[0], x[vk])\nb[0] = T.Select(x[vk] > T.float32(0), x[vk], b[0])",
+        ),
+        ("a value that hangs on what is there", "b[0] = b[0] + a[0]\na[0] = a[0] + x[vk]"),
+        (
+            "one goes round",
+            "p: T.let[T.bool] = a[0] == x[vk]\nq: T.let[T.bool] = b[0] < T.float32(2) * x[vk]\n\
+             a[0] = T.Select(q, a[0], x[vk])\nb[0] = T.Select(p, T.float32(2) * x[vk], b[0])",
+        ),
+    ] {
+        let update = update.replace('\n', "\n            ");
+        let body = format!(
+            "for t in T.thread_binding(32, thread=\"threadIdx.x\"):\n    for k in range(2):\n        with T.sblock(\"two\"):\n            vk = T.axis.reduce(64, k * 32 + t)\n            with T.init():\n                a[0] = T.float32(0)\n                b[0] = T.float32(0)\n            {update}"
+        );
+        let func = script::function(&format!("own({params})"), &body);
+        let case = Case::new(title, func, &[&[64], &[1], &[1]]).within(1e-5);
+        let source = crate::source(std::slice::from_ref(&case));
+        let declined = source.choices[0].declined.iter().find(|(rule, _)| *rule == "threads");
+        let why = "threads sum up in a form that has no words";
+        assert!(declined.is_some_and(|(_, said)| said == why), "{title}: {:?}", source.choices);
+        crate::simulated::agree(&[case]);
+    }
+}
+
 #[test]
 fn the_text_of_a_scheduled_function_reads_like_this() {
     let (case, _) = pairs().into_iter().find(|(case, _)| case.name == "rms_norm of 5").expect("a case");

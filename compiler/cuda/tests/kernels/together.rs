@@ -231,6 +231,109 @@ for b in range(6):
         out[b, 1] = out[b, 1] + x[b, count[0] % 40] + T.Cast(\"float32\", k)
     out[b, 0] = T.Cast(\"float32\", count[0])",
     },
+    Pair {
+        title: "a maximum and where it is, of a block that threads reduce: the first of equals in the order of threads",
+        shapes: &[&[3, 40], &[3, 2]],
+        many: "\
+for b in T.thread_binding(3, thread=\"blockIdx.x\"):
+    with T.sblock(\"of_row\"):
+        best = T.sblock_alloc_buffer((1,), scope=\"shared\")
+        place = T.sblock_alloc_buffer((1,), \"int32\", scope=\"shared\")
+        for t in T.thread_binding(16, thread=\"threadIdx.x\"):
+            for k in range(3):
+                with T.sblock(\"argmax\"):
+                    vb = T.axis.spatial(3, b)
+                    vk = T.axis.reduce(40, k * 16 + t)
+                    T.where(k * 16 + t < 40)
+                    with T.init():
+                        place[0] = -1
+                        best[0] = T.min_value(\"float32\")
+                    if best[0] < x[vb, vk]:
+                        place[0] = vk
+                        best[0] = x[vb, vk]
+        for t in T.thread_binding(1, thread=\"threadIdx.x\"):
+            out[b, 0] = best[0]
+            out[b, 1] = T.Cast(\"float32\", place[0])",
+        one: "\
+place = T.sblock_alloc_buffer((1,), \"int32\")
+for b in range(3):
+    out[b, 0] = x[b, 0]
+    place[0] = 0
+    for t, k in T.grid(16, 3):
+        if k * 16 + t < 40 and out[b, 0] < x[b, (k * 16 + t) % 40]:
+            out[b, 0] = x[b, k * 16 + t]
+            place[0] = k * 16 + t
+    out[b, 1] = T.Cast(\"float32\", place[0])",
+    },
+    Pair {
+        title: "the same of three rows along y, each thread with the result",
+        shapes: &[&[3, 40], &[3, 2]],
+        many: "\
+for b in T.thread_binding(3, thread=\"threadIdx.x\"):
+    with T.sblock(\"of_row\"):
+        best = T.sblock_alloc_buffer((1,), scope=\"local\")
+        place = T.sblock_alloc_buffer((1,), \"int32\", scope=\"local\")
+        for t in T.thread_binding(8, thread=\"threadIdx.y\"):
+            for k in range(5):
+                with T.sblock(\"argmax\"):
+                    vb = T.axis.spatial(3, b)
+                    vk = T.axis.reduce(40, k * 8 + t)
+                    with T.init():
+                        place[0] = -1
+                        best[0] = T.min_value(\"float32\")
+                    at: T.let[T.int32] = T.Select(best[0] >= x[vb, vk], place[0], vk)
+                    most: T.let[T.float32] = T.Select(best[0] >= x[vb, vk], best[0], x[vb, vk])
+                    place[0] = at
+                    best[0] = most
+        for t in T.thread_binding(8, thread=\"threadIdx.y\"):
+            if t == 3:
+                out[b, 0] = best[0]
+                out[b, 1] = T.Cast(\"float32\", place[0])",
+        one: "\
+place = T.sblock_alloc_buffer((1,), \"int32\")
+for b in range(3):
+    out[b, 0] = x[b, 0]
+    place[0] = 0
+    for t, k in T.grid(8, 5):
+        if out[b, 0] < x[b, (k * 8 + t) % 40]:
+            out[b, 0] = x[b, k * 8 + t]
+            place[0] = k * 8 + t
+    out[b, 1] = T.Cast(\"float32\", place[0])",
+    },
+    Pair {
+        title: "a product, a sum that begins at 3, and a maximum, at once, of more threads than a warp has",
+        shapes: &[&[3, 72], &[3, 3]],
+        many: "\
+for b in T.thread_binding(3, thread=\"blockIdx.x\"):
+    with T.sblock(\"three\"):
+        sums = T.sblock_alloc_buffer((3,), scope=\"shared\")
+        products = T.sblock_alloc_buffer((3,), scope=\"shared\")
+        most = T.sblock_alloc_buffer((3,), scope=\"shared\")
+        for t in T.thread_binding(72, thread=\"threadIdx.x\"):
+            with T.sblock(\"reduced\"):
+                vb = T.axis.spatial(3, b)
+                vk = T.axis.reduce(72, t)
+                with T.init():
+                    sums[vb] = T.float32(3)
+                    products[vb] = T.float32(1)
+                    most[vb] = T.float32(0)
+                sums[vb] = sums[vb] + x[vb, vk]
+                products[vb] = (x[vb, vk] * T.float32(0.125) + T.float32(1)) * products[vb]
+                most[vb] = T.max(most[vb], x[vb, vk])
+        for t in T.thread_binding(1, thread=\"threadIdx.x\"):
+            out[b, 0] = sums[b]
+            out[b, 1] = products[b]
+            out[b, 2] = most[b]",
+        one: "\
+for b in range(3):
+    out[b, 0] = T.float32(3)
+    out[b, 1] = T.float32(1)
+    out[b, 2] = T.float32(0)
+    for k in range(72):
+        out[b, 0] = out[b, 0] + x[b, k]
+        out[b, 1] = out[b, 1] * (x[b, k] * T.float32(0.125) + T.float32(1))
+        out[b, 2] = T.max(out[b, 2], x[b, k])",
+    },
 ];
 
 fn cases(pair: &Pair) -> (Case, Case) {

@@ -5,15 +5,12 @@ use super::{Collective, Collectives, is_thread};
 use crate::dim::to_dim;
 use crate::effects::Effects;
 use crate::expr::Expr;
-use crate::func::{BufferId, PrimFunc, Scope, VarId};
+use crate::func::{BufferId, PrimFunc, Scope, VarId, WARP};
 use crate::rewrite::{map_children, substitute};
 use crate::stmt::{LoopKind, Stmt};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::name::name;
 use rx_base::{DType, Dim, Name};
-
-/// Threads of a warp.
-const WARP: i64 = 32;
 
 /// Adds the waits that a body without any needs.
 pub fn imply_waits(func: &mut PrimFunc, collectives: &mut Collectives) {

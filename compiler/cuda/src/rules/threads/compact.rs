@@ -8,7 +8,7 @@ use rx_base::{DType, Dim};
 use rx_schedule::place::is_multiple;
 use rx_schedule::scope::Scope as Known;
 use rx_tir::rewrite::{map_expr, map_stmt_shallow};
-use rx_tir::{BinaryOp, BufferId, Expr, LoopKind, PrimFunc, Scope, Stmt, VarId};
+use rx_tir::{BinaryOp, BufferId, Expr, LoopKind, PrimFunc, Scope, Stmt, VarId, WARP};
 
 /// A buffer of a thread or a block.
 #[derive(Clone, Debug)]
@@ -102,7 +102,7 @@ pub(super) fn compact(
         let bytes = elements.and_then(|all| all.checked_mul(func.buffer(id).dtype.bytes().cast_signed()));
         let most = match scope {
             Scope::Shared => i64::MAX,
-            Scope::Fragment(_) => LOCAL_BYTES * fragments::WARP,
+            Scope::Fragment(_) => LOCAL_BYTES * WARP,
             _ => LOCAL_BYTES,
         };
         let bytes = bytes.filter(|bytes| *bytes <= most);

@@ -12,16 +12,13 @@ use rx_base::{DType, Dim};
 use rx_schedule::place::is_multiple;
 use rx_schedule::scope::Scope as Known;
 use rx_tir::rewrite::substitute;
-use rx_tir::{BinaryOp, BufferId, CompareOp, Effects, Expr, Fragment, PrimFunc, Scope, Stmt, VarId};
+use rx_tir::{BinaryOp, BufferId, CompareOp, Effects, Expr, Fragment, PrimFunc, Scope, Stmt, VarId, WARP};
 
 /// Rows and columns of a fragment, whatever its place in the product is.
 const SIDE: i64 = 16;
 
 /// Its elements.
 const ELEMENTS: i64 = SIDE * SIDE;
-
-/// Threads of a warp.
-pub(super) const WARP: i64 = 32;
 
 /// What a warp does at once.
 #[derive(Clone, Debug)]
