@@ -14,7 +14,7 @@ use rx_tir::stmt::{IterKind, Site, Stmt};
 const MOST_CHOSEN: usize = 3;
 
 /// One of the elements that are reduced at once. What all parts of the reduction have in `left` and in `right` come, combined, to
-/// their `combined`; that is associative.
+/// their `combined`. That is associative, and where a side is chosen `init` may come in any number of times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JointPart {
     /// The buffer.
@@ -250,7 +250,8 @@ fn compares_sides(condition: &Expr, is_pair: &dyn Fn(VarId, VarId) -> bool) -> b
     }
 }
 
-/// Whether it is one how iterations are grouped. Operations are, but for rounding. What is chosen hangs on how an element's
+/// Whether it is one how iterations are grouped, and how often the first values of what is chosen come in: each group begins
+/// with them, and they must not take the place of what equals them. Operations are, but for rounding. What is chosen hangs on how an element's
 /// two sides compare, and three sides have no more than three values: all there are of these are tried.
 fn is_associative(parts: &[JointPart]) -> bool {
     let is_operation = |part: &&JointPart| part.operation.is_some();
@@ -275,7 +276,9 @@ fn is_associative(parts: &[JointPart]) -> bool {
     };
     let both = |a: usize, b: usize| table[a * count + b]; // INVARIANT: results are below `count`, too.
     let triples = (0..count * count * count).map(|at| (at / count / count, at / count % count, at % count));
-    triples.into_iter().all(|(a, b, c)| both(both(a, b), c) == both(a, both(b, c)))
+    let mut pairs = (0..count * count).map(|at| (at / count, at % count));
+    pairs.all(|(a, b)| both(both(a, b), a) == both(a, b))
+        && triples.into_iter().all(|(a, b, c)| both(both(a, b), c) == both(a, both(b, c)))
 }
 
 /// What two sides come to whose elements' values, of 0, 1 and 2, are digits.

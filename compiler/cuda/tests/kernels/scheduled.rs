@@ -274,6 +274,11 @@ fn what_hangs_on_grouping_is_declined() {
             "a choice by what comes alone",
             "a[0] = T.max(a[0], x[vk])\nb[0] = T.Select(x[vk] > T.float32(0), x[vk], b[0])",
         ),
+        // Threads without a larger element would bring the first value, which would come last.
+        (
+            "the last of equals",
+            "b[0] = T.Select(a[0] > x[vk], b[0], x[63 - vk])\na[0] = T.Select(a[0] > x[vk], a[0], x[vk])",
+        ),
         ("a value that hangs on what is there", "b[0] = b[0] + a[0]\na[0] = a[0] + x[vk]"),
         (
             "one goes round",
