@@ -10,7 +10,7 @@ use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::rewrite::{map_expr, substitute};
 use rx_tir::stmt::{IterKind, Site, Stmt};
 
-/// Elements of which several parts of a reduction may hold a choice, at most.
+/// Elements that end up with one of the values they are given, at most: all cases of these are tried.
 const MOST_CHOSEN: usize = 3;
 
 /// One of the elements that are reduced at once. What all parts of the reduction have in `left` and in `right` come, combined, to
@@ -45,12 +45,12 @@ impl Nest {
     /// of what the elements have with what they would get say. (TVM matches such bodies against its registered reducers,
     /// `src/s_tir/schedule/primitive/reduction.cc`.)
     pub fn joint_reduction(&self, func: &mut PrimFunc) -> Option<Vec<JointPart>> {
-        let mut reader = Reader { targets: self.targets(func)? };
+        let reader = Reader { targets: self.targets(func)? };
         let values = reader.targets.iter().map(|target| func.var_expr(target.left)).collect();
         let mut state = State { names: FxHashMap::default(), values };
         reader.stmt(&self.body, &mut state)?;
         let mut parts = Vec::new();
-        for (target, value) in std::mem::take(&mut reader.targets).into_iter().zip(&state.values) {
+        for (target, value) in reader.targets.into_iter().zip(&state.values) {
             parts.push(part(func, target, value)?);
         }
         compare_with_right(func, &mut parts)?;
