@@ -4,7 +4,7 @@
 //! unfolded, so that printing and reading again gives the same function. Dtypes follow TVM's rules: a Python integer is an
 //! `int32`, mixed operands are promoted and the casts are written out. Views (`T.match_buffer` of a region, `T.decl_buffer`
 //! over another buffer's data) do not exist in the IR: their accesses become accesses of the buffer behind them. Neither do
-//! threads that wait for each other: they become loops ([`rx_tir::spmd`]). Regions (`T.reads`, `T.writes`), attributes and
+//! threads that wait for each other, which become loops ([`rx_tir::spmd`]), nor `break` and its like ([`rx_tir::leave`]). Regions (`T.reads`, `T.writes`), attributes and
 //! annotations say nothing about values and are left out.
 
 mod arith;
@@ -18,6 +18,7 @@ mod constant;
 mod expr;
 mod fragment;
 mod lanes;
+mod leave;
 mod loops;
 mod signature;
 mod statement;
@@ -29,10 +30,12 @@ use crate::file_context::{FileContext, Namespace};
 use crate::function::ItemPlace;
 use rustc_hash::FxHashMap;
 use rx_base::name::NameMap;
-use rx_base::{Code, Diagnostic, Name};
+use rx_base::{Code, DType, Diagnostic, Name};
 use rx_ir::Origin;
 use rx_syntax::ast::{Expr as Tree, TokenRange};
 use rx_syntax::{Cursor, Segment, SmallPath};
+use rx_tir::leave::{Leave, without_leaves};
+use rx_tir::marks::{Marks, Problem};
 use rx_tir::{BufferId, Expr, PrimFunc, Site, Stmt, VarId};
 use std::sync::Arc;
 use value::Value;
@@ -92,9 +95,13 @@ struct Reader<'a> {
     frames: Vec<block::Frame>,
     /// Buffers allocated in the bodies around, innermost last.
     allocations: Vec<Vec<BufferId>>,
-    /// What threads do together, by the variables that stand for it, and where it is written.
+    /// What threads do together, and where something is left.
     collectives: rx_tir::spmd::Collectives,
-    collective_places: FxHashMap<VarId, ItemPlace>,
+    leaves: Marks<Leave>,
+    /// Where the marks of either are written.
+    mark_places: FxHashMap<VarId, ItemPlace>,
+    /// How many loops are around.
+    loops: usize,
     /// What reductions over threads do here.
     reducer: Option<collective::Reducer>,
     /// Of buffers of tensor cores' fragments: what these are multiplied in.
@@ -122,7 +129,9 @@ impl<'a> Reader<'a> {
             frames: Vec::new(),
             allocations: Vec::new(),
             collectives: FxHashMap::default(),
-            collective_places: FxHashMap::default(),
+            leaves: FxHashMap::default(),
+            mark_places: FxHashMap::default(),
+            loops: 0,
             reducer: None,
             fragments: FxHashMap::default(),
             lanes: None,
@@ -204,22 +213,34 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// A statement that stands for what the IR has no word for.
+    fn mark(&mut self, cursor: Cursor<'_>, tokens: TokenRange, of: &str) -> (VarId, Stmt) {
+        let var = self.func.add_var(rx_base::name::name(of), DType::BOOL);
+        self.mark_places.insert(var, self.place(cursor, tokens));
+        (var, Stmt::Evaluate(self.func.var_expr(var)))
+    }
+
+    /// Why a function with marks is not run, at the mark.
+    fn not_run(&self, problem: Problem, whole: &ItemPlace) -> Box<Diagnostic<ItemPlace>> {
+        let place = self.mark_places.get(&problem.at).unwrap_or(whole).clone();
+        let message = format!("rx does not run this function: {}", problem.reason);
+        Box::new(Diagnostic::new(Code::NoLowering, place, message))
+    }
+
     /// The function, when parameters and body are read, without what nothing mentions. A variable that no parameter
     /// mentions has no value.
     fn finish(mut self, cursor: Cursor<'_>, tokens: TokenRange, body: Stmt) -> Outcome<PrimFunc> {
         self.func.body = body;
         self.func.symbols = std::mem::take(&mut self.symbols);
+        let whole = self.place(cursor, tokens);
+        if !self.leaves.is_empty() {
+            let made = without_leaves(&self.func, &self.leaves);
+            self.func = made.map_err(|problem| self.not_run(problem, &whole))?;
+        }
         rx_tir::spmd::imply_waits(&mut self.func, &mut self.collectives);
         if !self.collectives.is_empty() {
-            self.func = match rx_tir::spmd::as_loops(&self.func, &self.collectives) {
-                Ok(func) => func,
-                Err(problem) => {
-                    let place = self.collective_places.get(&problem.at).cloned();
-                    let place = place.unwrap_or_else(|| self.place(cursor, tokens));
-                    let message = format!("rx does not run this function: {}", problem.reason);
-                    return Err(Box::new(Diagnostic::new(Code::NoLowering, place, message)));
-                }
-            };
+            let made = rx_tir::spmd::as_loops(&self.func, &self.collectives);
+            self.func = made.map_err(|problem| self.not_run(problem, &whole))?;
         }
         let func = rx_tir::renumber::renumber(&self.func);
         let told = |symbol: VarId| {

@@ -1,7 +1,7 @@
 //! Functions of the loop-level IR, their buffers and variables.
 
 use crate::expr::Expr;
-use crate::stmt::Stmt;
+use crate::stmt::{Site, Stmt};
 use rx_base::{DType, Name};
 use rx_ir::Origin;
 
@@ -188,6 +188,22 @@ impl PrimFunc {
     /// An element of a buffer.
     pub fn load(&self, buffer: BufferId, indices: Vec<Expr>) -> Expr {
         Expr::Load { buffer, dtype: self.buffer(buffer).dtype, indices }
+    }
+
+    /// A variable that is stored to: a local buffer of one element, as in TVM. It still has to be allocated.
+    pub fn add_cell(&mut self, name: Name, dtype: DType) -> BufferId {
+        let shape = vec![Expr::Int { value: 1, dtype: DType::INT32 }];
+        self.add_buffer(Buffer { name, dtype, shape, strides: None, order: None, scope: Scope::Local })
+    }
+
+    /// What a cell holds.
+    pub fn cell(&self, cell: BufferId) -> Expr {
+        self.load(cell, vec![Expr::Int { value: 0, dtype: DType::INT32 }])
+    }
+
+    /// `cell = value`.
+    pub fn set_cell(&self, cell: BufferId, value: Expr, site: Site) -> Stmt {
+        Stmt::Store { buffer: cell, indices: vec![Expr::Int { value: 0, dtype: DType::INT32 }], value, site }
     }
 
     /// Whether the extents of what a call passes tell the variable: one is nothing but it.

@@ -11,6 +11,8 @@ pub mod effects;
 pub mod empty_reduction;
 pub mod expr;
 pub mod func;
+pub mod leave;
+pub mod marks;
 pub mod permute;
 pub mod print;
 pub mod renumber;

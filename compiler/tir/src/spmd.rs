@@ -12,6 +12,7 @@
 
 mod all_reduce;
 mod implied;
+mod reach;
 mod split;
 mod varying;
 
@@ -19,8 +20,8 @@ pub use implied::imply_waits;
 
 use crate::expr::Expr;
 use crate::func::{BufferId, PrimFunc, VarId};
+use crate::marks::{Marks, Outcome, Problem};
 use crate::stmt::{LoopKind, Site, Stmt};
-use rustc_hash::FxHashMap;
 use rx_base::name::name;
 use rx_base::{DType, Name};
 
@@ -54,19 +55,8 @@ pub struct AllReduce {
     pub site: Site,
 }
 
-/// Where in a body threads do what together: `Stmt::Evaluate` of a variable that nothing binds stands for it.
-pub type Collectives = FxHashMap<VarId, Collective>;
-
-/// Why a body is none of threads that run together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The variable that stands for what cannot be done.
-    pub at: VarId,
-    /// What is wrong, as a clause.
-    pub reason: &'static str,
-}
-
-type Outcome<T> = Result<T, Problem>;
+/// Where in a body threads do what together.
+pub type Collectives = Marks<Collective>;
 
 /// An index of threads within a block.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +76,8 @@ pub fn as_loops(func: &PrimFunc, collectives: &Collectives) -> Outcome<PrimFunc>
     let mut made = func.clone();
     let axes = axes_of(&mut made, collectives)?;
     let varying = varying::of(&made, &axes, collectives);
-    made.body = split::split(&mut made, &axes, &varying, collectives)?;
+    let body = split::split(&mut made, &axes, &varying, collectives)?;
+    made.body = reach::with_axes_for_loops(&mut made, &body);
     Ok(made)
 }
 
@@ -120,12 +111,4 @@ fn axes_of(func: &mut PrimFunc, collectives: &Collectives) -> Outcome<Vec<Axis>>
 
 fn is_thread(tag: &str) -> bool {
     matches!(tag, "threadIdx.x" | "threadIdx.y" | "threadIdx.z")
-}
-
-/// The collective that a statement stands for.
-fn collective_of<'c>(stmt: &Stmt, collectives: &'c Collectives) -> Option<(VarId, &'c Collective)> {
-    match stmt {
-        Stmt::Evaluate(Expr::Var { var, .. }) => Some((*var, collectives.get(var)?)),
-        _ => None,
-    }
 }

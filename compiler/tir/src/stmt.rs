@@ -154,6 +154,17 @@ impl Stmt {
         Stmt::Seq(Vec::new())
     }
 
+    /// Whether it is [`Stmt::nothing`].
+    pub fn is_nothing(&self) -> bool {
+        matches!(self, Stmt::Seq(parts) if parts.is_empty())
+    }
+
+    /// A statement in a block of this name that does nothing but hold buffers.
+    pub fn holding(name: Name, allocations: Vec<BufferId>, body: Stmt) -> Stmt {
+        let (iters, predicate, init) = (Vec::new(), None, None);
+        Stmt::Block(Box::new(Block { name, iters, predicate, allocations, init, body }))
+    }
+
     /// The statements in order, flat; one alone is itself.
     pub fn seq(statements: impl IntoIterator<Item = Stmt>) -> Stmt {
         let mut flat = Vec::new();
@@ -171,8 +182,7 @@ impl Stmt {
         if allocations.is_empty() {
             return body;
         }
-        let (iters, predicate, init) = (Vec::new(), None, None);
-        Stmt::Block(Box::new(Block { name: Name::from("root"), iters, predicate, allocations, init, body }))
+        Stmt::holding(Name::from("root"), allocations, body)
     }
 
     /// A loop from 0.

@@ -151,8 +151,7 @@ impl Reader<'_> {
     }
 
     fn cell_store(&self, buffer: BufferId, value: Expr) -> Stmt {
-        let indices = vec![Expr::Int { value: 0, dtype: DType::INT32 }];
-        Stmt::Store { buffer, indices, value, site: self.site() }
+        self.func.set_cell(buffer, value, self.site())
     }
 
     fn store_cell(&mut self, cursor: Cursor<'_>, buffer: BufferId, value: &Tree) -> Outcome<Stmt> {

@@ -349,11 +349,9 @@ impl Reader<'_> {
         self.note(|_| super::trace::Event::Allocate(buffer));
     }
 
-    /// A variable that is stored to: a local buffer of one element, as in TVM.
+    /// A variable that is stored to.
     pub(super) fn cell(&mut self, name: Name, dtype: DType) -> BufferId {
-        let shape = vec![Expr::Int { value: 1, dtype: DType::INT32 }];
-        let buffer =
-            self.func.add_buffer(Buffer { name, dtype, shape, strides: None, order: None, scope: Scope::Local });
+        let buffer = self.func.add_cell(name, dtype);
         self.keep(buffer);
         buffer
     }

@@ -8,7 +8,7 @@ use rx_base::{Code, DType};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
 use rx_tir::spmd::{AllReduce, Collective};
-use rx_tir::{BufferId, Expr, Stmt, VarId};
+use rx_tir::{BufferId, Expr, VarId};
 use std::rc::Rc;
 
 /// `T.comm_reducer(lambda x, y: x + y, [identity])`.
@@ -41,10 +41,9 @@ impl Reader<'_> {
 
     /// A statement that stands for what threads do together.
     fn together(&mut self, cursor: Cursor<'_>, tokens: TokenRange, of: Collective) -> Step {
-        let var = self.func.add_var(name("together"), DType::BOOL);
+        let (var, mark) = self.mark(cursor, tokens, "together");
         self.collectives.insert(var, of);
-        self.collective_places.insert(var, self.place(cursor, tokens));
-        Step::Done(Stmt::Evaluate(self.func.var_expr(var)))
+        Step::Done(mark)
     }
 
     /// `T.attr(T.comm_reducer(…), "reduce_scope", …)`: what the reductions after it do.

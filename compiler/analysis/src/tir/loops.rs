@@ -40,7 +40,9 @@ impl Reader<'_> {
             }
             let before = reader.depth;
             reader.depth += loops.len();
+            reader.loops += 1;
             let body = reader.body(cursor, iter.tokens, &node.children);
+            reader.loops -= 1;
             reader.depth = before;
             let nest = |body, (var, start, extent, kind)| Stmt::For { var, start, extent, kind, body: Box::new(body) };
             Ok(loops.into_iter().rev().fold(body?, nest))

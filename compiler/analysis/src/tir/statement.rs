@@ -1,5 +1,6 @@
 //! Statements in order, and what binds the rest of a body.
 
+use super::leave::left_by;
 use super::trace::Event;
 use super::tree::Node;
 use super::value::Value;
@@ -8,8 +9,8 @@ use rx_base::name::name;
 use rx_base::{Code, Name};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, StatementKind, TokenRange};
-use rx_tir::{BinaryOp as Op, LoopKind};
-use rx_tir::{Block, BufferId, Expr, Stmt, VarId};
+use rx_tir::leave::Leave;
+use rx_tir::{BinaryOp as Op, BufferId, Expr, LoopKind, Stmt, VarId};
 
 /// What binds the statements after it.
 pub(super) enum Binder {
@@ -132,18 +133,20 @@ impl Reader<'_> {
             StatementKind::For { target, iter } => self.for_loop(node, target, iter).map(Step::Done),
             StatementKind::While(test) => {
                 let condition = self.truth_of(cursor, test)?;
+                self.loops += 1;
                 let read = |reader: &mut Self| reader.body(cursor, test.tokens, &node.children);
-                let body = Box::new(self.assuming(Some(&condition), true, read)?);
-                Ok(Step::Done(Stmt::While { condition, body }))
+                let body = self.assuming(Some(&condition), true, read);
+                self.loops -= 1;
+                Ok(Step::Done(Stmt::While { condition, body: Box::new(body?) }))
             }
             StatementKind::If(test) => self.branch(node, test, branches).map(Step::Done),
             StatementKind::With(items) => self.with(node, items).map(Step::Done),
             StatementKind::Assert { test, message } => self.assert(cursor, test, message.as_ref()).map(Step::Done),
             StatementKind::Pass => Ok(Step::NOTHING),
-            StatementKind::Return(None) => self.unsupported(cursor, whole, "`return` in a prim_func"),
+            StatementKind::Return(None) => self.leave(cursor, whole, Leave::Function),
             StatementKind::Return(Some(value)) => self.unsupported(cursor, value.tokens, "a prim_func's return value"),
-            StatementKind::Break => self.unsupported(cursor, whole, "`break`"),
-            StatementKind::Continue => self.unsupported(cursor, whole, "`continue`"),
+            StatementKind::Break => self.leave(cursor, whole, Leave::Loop),
+            StatementKind::Continue => self.leave(cursor, whole, Leave::Round),
             StatementKind::Elif(_) | StatementKind::Else => {
                 self.mistake(cursor, whole, Code::MisplacedStatement, "there is no `if` to this branch")
             }
@@ -218,6 +221,9 @@ impl Reader<'_> {
             return Ok(Step::Done(evaluated(value)));
         };
         let first = arguments.first().map(|argument| &argument.value);
+        if let Some(of) = left_by(member) {
+            return self.leave(cursor, expr.tokens, of);
+        }
         match (member, first) {
             // What says nothing about values.
             (
@@ -251,6 +257,7 @@ impl Reader<'_> {
                             | "tvm_store_matrix_sync"
                             | "tvm_mma_sync",
                         ) => return self.bare(cursor, value),
+                        Some(member) if left_by(member).is_some() => return self.bare(cursor, value),
                         _ => {}
                     }
                 }
@@ -341,14 +348,7 @@ fn block_of(label: Name, allocations: Vec<BufferId>, body: Stmt) -> Stmt {
             block.allocations = all;
             Stmt::Block(block)
         }
-        (false, body) => Stmt::Block(Box::new(Block {
-            name: label,
-            iters: Vec::new(),
-            predicate: None,
-            allocations,
-            init: None,
-            body,
-        })),
+        (false, body) => Stmt::holding(label, allocations, body),
     }
 }
 

@@ -124,14 +124,13 @@ fn prune(stmt: Stmt, loaded: &[bool], removed: &mut bool) -> Stmt {
         return Stmt::nothing();
     }
     let stmt = map_children(stmt, &mut |child| prune(child.clone(), loaded, removed));
-    let is_empty = |stmt: &Stmt| matches!(stmt, Stmt::Seq(statements) if statements.is_empty());
     match stmt {
-        Stmt::Seq(statements) => Stmt::seq(statements.into_iter().filter(|statement| !is_empty(statement))),
-        Stmt::For { ref body, .. } | Stmt::Let { ref body, .. } if is_empty(body) => Stmt::nothing(),
+        Stmt::Seq(statements) => Stmt::seq(statements.into_iter().filter(|statement| !statement.is_nothing())),
+        Stmt::For { ref body, .. } | Stmt::Let { ref body, .. } if body.is_nothing() => Stmt::nothing(),
         Stmt::Block(mut block) => {
-            block.init = block.init.take().filter(|init| !is_empty(init));
+            block.init = block.init.take().filter(|init| !init.is_nothing());
             block.allocations.retain(|buffer| loaded[buffer.0 as usize]);
-            match is_empty(&block.body) && block.init.is_none() {
+            match block.body.is_nothing() && block.init.is_none() {
                 true => Stmt::nothing(),
                 false => Stmt::Block(block),
             }

@@ -1,9 +1,10 @@
 //! Values of threads brought together (TVM `lower_thread_allreduce`).
 
 use super::split::{Part, Splitter, bound, int};
-use super::{AllReduce, Axis, Outcome, Problem};
+use super::{AllReduce, Axis};
 use crate::expr::{BinaryOp, Expr};
-use crate::func::{Scope, VarId};
+use crate::func::{PrimFunc, Scope, VarId};
+use crate::marks::{Outcome, Problem};
 use crate::rewrite::substitute;
 use crate::stmt::{Block, Iter, IterKind, LoopKind, Stmt};
 use rx_base::DType;
@@ -79,7 +80,7 @@ impl Splitter<'_> {
             let buffer = self.new_buffer(name, dtype, extents.clone(), Scope::Shared);
             stores.push(Stmt::Store { buffer, indices: own.clone(), value, site: of.site });
             exchanged.push(buffer);
-            kept.push(self.new_buffer(name, dtype, vec![int(1)], Scope::Local));
+            kept.push(self.func.add_cell(name, dtype));
         }
         let loops: Vec<(Axis, VarId)> = over
             .iter()
@@ -90,22 +91,22 @@ impl Splitter<'_> {
             loops.iter().find(|(axis, _)| axis.var == var).map(|(_, of_loop)| self.func.var_expr(*of_loop))
         };
         let place: Vec<Expr> = own.iter().map(|index| substitute(index, &others)).collect();
-        let keep =
-            |at: usize, value: Expr| Stmt::Store { buffer: kept[at], indices: vec![int(0)], value, site: of.site };
-        let begun = of.identities.iter().enumerate().map(|(at, identity)| keep(at, self.expr(identity)));
+        let keep = |func: &PrimFunc, at: usize, value: Expr| func.set_cell(kept[at], value, of.site);
+        let begun = of.identities.iter().enumerate().map(|(at, identity)| keep(self.func, at, self.expr(identity)));
         let begun: Vec<Stmt> = begun.collect();
         // All are computed before one is kept.
         let [left, right] = &of.operands;
         let operand = |var: VarId| {
             let of = |vars: &[VarId]| vars.iter().position(|one| *one == var);
             of(left)
-                .map(|at| self.func.load(kept[at], vec![int(0)]))
+                .map(|at| self.func.cell(kept[at]))
                 .or_else(|| of(right).map(|at| self.func.load(exchanged[at], place.clone())))
         };
         let combined: Vec<Expr> = of.combined.iter().map(|value| substitute(&self.expr(value), &operand)).collect();
         let named: Vec<(VarId, Expr)> =
             combined.into_iter().map(|value| (self.func.add_var(name, value.dtype()), value)).collect();
-        let round = Stmt::seq(named.iter().enumerate().map(|(at, (var, _))| keep(at, self.func.var_expr(*var))));
+        let round = named.iter().enumerate().map(|(at, (var, _))| keep(self.func, at, self.func.var_expr(*var)));
+        let round = Stmt::seq(round);
         let round = named.iter().rev().fold(round, |body, (var, value)| Stmt::Let {
             var: *var,
             value: value.clone(),
@@ -119,13 +120,12 @@ impl Splitter<'_> {
             body: Box::new(body),
         });
         let results = of.targets.iter().enumerate().map(|(at, (target, indices))| {
-            let value = self.func.load(kept[at], vec![int(0)]);
+            let value = self.func.cell(kept[at]);
             Stmt::Store { buffer: *target, indices: self.element(*target, indices), value, site: of.site }
         });
         let body = Stmt::seq(begun.into_iter().chain([round]).chain(results));
-        let (name, allocations) = (rx_base::name::name(""), kept.clone());
-        let block = Block { name, iters: Vec::new(), predicate: None, allocations, init: None, body };
-        let parts = vec![Part::Each(Stmt::seq(stores)), Part::Wait, Part::Each(Stmt::Block(Box::new(block)))];
+        let block = Stmt::holding(rx_base::name::name(""), kept.clone(), body);
+        let parts = vec![Part::Each(Stmt::seq(stores)), Part::Wait, Part::Each(block)];
         vec![Part::Once(self.with_buffers(exchanged, parts))]
     }
 }

@@ -1,10 +1,11 @@
 //! The body split where threads wait: loops over all threads, and between them what is done once per block.
 
 use super::varying::{Axes, Varying};
-use super::{Axis, Collective, Collectives, Outcome, Problem, collective_of, is_thread};
+use super::{Axis, Collective, Collectives, is_thread};
 use crate::effects::Effects;
 use crate::expr::Expr;
 use crate::func::{Buffer, BufferId, PrimFunc, Scope, VarId};
+use crate::marks::{Outcome, Problem, mark_of};
 use crate::rewrite::{map_expr, map_stmt, substitute};
 use crate::stmt::{Block, Iter, IterKind, LoopKind, Site, Stmt};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -75,7 +76,7 @@ impl Splitter<'_> {
     fn content(&self, stmt: &Stmt) -> Content {
         let mut content = Content::default();
         stmt.walk(&mut |part| {
-            if let Some((at, _)) = collective_of(part, self.collectives) {
+            if let Some((at, _)) = mark_of(part, self.collectives) {
                 content.together = content.together.or(Some(at));
                 return;
             }
@@ -196,8 +197,7 @@ impl Splitter<'_> {
             }
             Stmt::Let { var, value, body } => self.named(*var, value, body),
             Stmt::Block(block) => self.block(block, at),
-            Stmt::Store { .. } | Stmt::Assert { .. } | Stmt::Evaluate(_) => match collective_of(stmt, self.collectives)
-            {
+            Stmt::Store { .. } | Stmt::Assert { .. } | Stmt::Evaluate(_) => match mark_of(stmt, self.collectives) {
                 Some((_, Collective::Wait)) => Ok(vec![Part::Wait]),
                 Some((at, Collective::AllReduce(reduction))) => self.all_reduce(at, reduction),
                 None => Ok(vec![self.by_each(stmt)?]),
@@ -254,7 +254,7 @@ impl Splitter<'_> {
     /// Parts in a block without a name that buffers live in.
     pub(super) fn with_buffers(&mut self, allocations: Vec<BufferId>, parts: Vec<Part>) -> Stmt {
         let body = self.assembled(parts);
-        holding(name(""), allocations, body)
+        Stmt::holding(name(""), allocations, body)
     }
 
     fn block(&mut self, block: &Block, at: VarId) -> Outcome<Vec<Part>> {
@@ -478,29 +478,11 @@ impl Splitter<'_> {
             .iter()
             .map(|axis| (axis.var, self.func.add_var(self.func.var(axis.var).name, DType::INT32)))
             .collect();
-        let mut has_axes = false;
-        body.walk(&mut |part| has_axes |= matches!(part, Stmt::Block(block) if !block.iters.is_empty()));
-        let inner: Vec<VarId> = match has_axes {
-            // Blocks see axes of blocks around them, not loops.
-            true => fresh.iter().map(|(of, _)| self.func.add_var(self.func.var(*of).name, DType::INT32)).collect(),
-            false => fresh.iter().map(|(_, own)| *own).collect(),
-        };
         let value = |var: VarId| {
-            let at = fresh.iter().position(|(of, _)| *of == var)?;
-            Some(self.func.var_expr(inner[at])) // INVARIANT: as many as fresh ones.
+            let (_, own) = fresh.iter().find(|(of, _)| *of == var)?;
+            Some(self.func.var_expr(*own))
         };
-        let mut body = map_stmt(&body, &mut |expr| substitute(expr, &value));
-        if has_axes {
-            let iters = self.axes.iter().zip(&fresh).zip(&inner).map(|((axis, (_, of_loop)), var)| Iter {
-                var: *var,
-                kind: IterKind::Spatial,
-                start: int(0),
-                extent: int(axis.extent),
-                binding: self.func.var_expr(*of_loop),
-            });
-            let (name, iters, allocations) = (name(""), iters.collect(), Vec::new());
-            body = Stmt::Block(Box::new(Block { name, iters, predicate: None, allocations, init: None, body }));
-        }
+        let body = map_stmt(&body, &mut |expr| substitute(expr, &value));
         let around = |body, (axis, (_, var)): (&Axis, &(VarId, VarId))| bound(*var, axis, body);
         Some(self.axes.iter().zip(&fresh).rev().fold(body, around))
     }
@@ -527,11 +509,6 @@ fn in_order(statements: Vec<Stmt>) -> Stmt {
 pub(super) fn bound(var: VarId, axis: &Axis, body: Stmt) -> Stmt {
     let kind = LoopKind::ThreadBinding(axis.tag);
     Stmt::For { var, start: int(0), extent: int(axis.extent), kind, body: Box::new(body) }
-}
-
-/// A block that does nothing but hold buffers.
-fn holding(name: Name, allocations: Vec<BufferId>, body: Stmt) -> Stmt {
-    Stmt::Block(Box::new(Block { name, iters: Vec::new(), predicate: None, allocations, init: None, body }))
 }
 
 pub(super) fn int(value: i64) -> Expr {

@@ -1,8 +1,9 @@
 //! What differs between the threads of a block.
 
-use super::{Axis, Collective, Collectives, collective_of, is_thread};
+use super::{Axis, Collective, Collectives, is_thread};
 use crate::expr::Expr;
 use crate::func::{BufferId, PrimFunc, VarId};
+use crate::marks::mark_of;
 use crate::stmt::{LoopKind, Stmt};
 use rustc_hash::FxHashMap;
 
@@ -94,7 +95,7 @@ impl Search<'_> {
 
     /// A statement that the threads differ in doing along the axes `control`.
     fn stmt(&mut self, stmt: &Stmt, control: Axes) {
-        if let Some((_, Collective::AllReduce(reduction))) = collective_of(stmt, self.collectives) {
+        if let Some((_, Collective::AllReduce(reduction))) = mark_of(stmt, self.collectives) {
             reduction.targets.iter().for_each(|(buffer, _)| self.buffer(*buffer, self.varying.all));
             return;
         }

@@ -7,7 +7,7 @@ use rx_tensor::Tensor;
 use rx_tir::print::script;
 
 /// Runs the prim_func as it is read, and again as it is printed and read; gives the last buffer.
-fn result(text: &str, inputs: &[(&[i64], &[f32])], shape: &[i64]) -> Vec<f32> {
+pub(super) fn result(text: &str, inputs: &[(&[i64], &[f32])], shape: &[i64]) -> Vec<f32> {
     let func = read_all(text, FileKind::Rx).remove(0).expect("it is right");
     let again = read_all(&script(&func), FileKind::Rx).remove(0).expect("what is printed is right");
     let [first, second] = [&func, &again].map(|func| {
@@ -65,4 +65,17 @@ fn variables_views_lanes_and_threads() {
                 k += 1\n        y[tx * 4:tx * 4 + 4] = T.Broadcast(total, 4) + flat[T.Ramp(tx * 4, 1, 4)]\n";
     let found = result(text, &[(&[2, 4], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])], &[8]);
     assert_eq!(found, [11.0, 12.0, 13.0, 14.0, 31.0, 32.0, 33.0, 34.0]);
+}
+
+#[test]
+fn threads_that_reduce_see_the_loops_around_them() {
+    // What is made of it is a block with axes, which names no loop: it has an axis for `i` and for `bx`.
+    let text = "@T.prim_func\ndef f(x: T.Buffer((16,), \"float32\"), y: T.Buffer((4,), \"float32\")):\n    \
+                bx = T.launch_thread(\"blockIdx.x\", 2)\n    tx = T.launch_thread(\"threadIdx.x\", 4)\n    \
+                for i in range(2):\n        total = T.alloc_local((1,))\n        \
+                with T.attr(T.comm_reducer(lambda a, b: a + b, [T.float32(0.0)]), \"reduce_scope\", 0):\n            \
+                T.tvm_thread_allreduce(T.uint32(1), x[bx * 8 + i * 4 + tx], T.bool(True), total.data, tx)\n        \
+                if tx == 0:\n            y[bx * 2 + i] = total[0]\n";
+    let values: Vec<f32> = (0..16u8).map(f32::from).collect();
+    assert_eq!(result(text, &[(&[16], &values)], &[4]), [6.0, 22.0, 38.0, 54.0]);
 }

@@ -1,0 +1,35 @@
+//! What leaves loops and functions before their end.
+
+use super::statement::Step;
+use super::{Outcome, Reader};
+use rx_base::Code;
+use rx_syntax::Cursor;
+use rx_syntax::ast::TokenRange;
+use rx_tir::leave::Leave;
+
+/// What a call of this member of `T` leaves.
+pub(super) fn left_by(member: &str) -> Option<Leave> {
+    match member {
+        "continue_loop" => Some(Leave::Round),
+        "break_loop" => Some(Leave::Loop),
+        "thread_return" => Some(Leave::Function),
+        _ => None,
+    }
+}
+
+impl Reader<'_> {
+    /// `break`, `continue`, `return` and the calls of the same meaning.
+    pub(super) fn leave(&mut self, cursor: Cursor<'_>, tokens: TokenRange, of: Leave) -> Outcome<Step> {
+        let word = cursor.source(tokens);
+        if of != Leave::Function && self.loops == 0 {
+            return self.mistake(cursor, tokens, Code::MisplacedStatement, format!("`{word}` stands in no loop"));
+        }
+        // A trace looks at statements in order and is told otherwise.
+        if self.is_tracing() {
+            return self.unsupported(cursor, tokens, &format!("`{word}`"));
+        }
+        let (var, mark) = self.mark(cursor, tokens, "leave");
+        self.leaves.insert(var, of);
+        Ok(Step::Done(mark))
+    }
+}

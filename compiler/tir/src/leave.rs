@@ -1,0 +1,289 @@
+//! Functions that leave rounds, loops or themselves early, as functions that run to their end.
+//!
+//! What stands behind a statement that may leave is done where nothing was left: a cell says so. A loop of which only rounds are
+//! left keeps its form, with a cell for each round; one that is left itself becomes a `while` over a cell of its own. (`T.continue_loop`
+//! and `T.break_loop` of TVM's `builtin.h`; they belong to the innermost loop, also of a `T.grid`.)
+
+use crate::expr::{CompareOp, Expr};
+use crate::func::{BufferId, PrimFunc, VarId};
+use crate::marks::{Marks, Outcome, Problem, mark_of};
+use crate::rewrite::map_children;
+use crate::stmt::{LoopKind, Site, Stmt};
+use rx_base::DType;
+use rx_base::name::name;
+
+/// What is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// The round of the innermost loop: the next one follows (`T.continue_loop`).
+    Round,
+    /// The innermost loop (`T.break_loop`).
+    Loop,
+    /// The function (`return`).
+    Function,
+}
+
+/// The cell of a loop: a round of it is left.
+const ROUND: i64 = 1;
+/// The cell of a loop or of the function: it is left.
+const WHOLE: i64 = 2;
+
+/// The function without marks.
+///
+/// # Errors
+/// Where a loop is left whose iterations run at once, or a block with axes from inside.
+pub fn without_leaves(func: &PrimFunc, leaves: &Marks<Leave>) -> Outcome<PrimFunc> {
+    let mut made = func.clone();
+    let mut leaver = Leaver { func: &mut made, leaves, around: Vec::new(), function: None };
+    let (body, _) = leaver.stmt(&func.body, Last { of_round: true, of_function: true })?;
+    let function = leaver.function;
+    made.body = match function {
+        Some(cell) => {
+            let begun = state(&made, cell, 0);
+            Stmt::holding(name(""), vec![cell], Stmt::seq([begun, body]))
+        }
+        None => body,
+    };
+    Ok(made)
+}
+
+/// Whether nothing follows a statement, so that leaving there is nothing.
+#[derive(Clone, Copy)]
+struct Last {
+    of_round: bool,
+    of_function: bool,
+}
+
+/// A loop around a statement.
+#[derive(Default)]
+struct Around {
+    cell: Option<BufferId>,
+    leaves_rounds: bool,
+    is_left: bool,
+    /// Its iterations are threads, or blocks of them.
+    is_of_threads: bool,
+    /// The function does nothing behind it.
+    is_last: bool,
+}
+
+impl Around {
+    fn cell_in(&mut self, func: &mut PrimFunc) -> BufferId {
+        *self.cell.get_or_insert_with(|| func.add_cell(name("left"), DType::INT32))
+    }
+}
+
+/// The cells that say whether something was left, where a statement may leave.
+type Cells = Vec<BufferId>;
+
+struct Leaver<'f> {
+    func: &'f mut PrimFunc,
+    leaves: &'f Marks<Leave>,
+    around: Vec<Around>,
+    /// Says whether the function is left.
+    function: Option<BufferId>,
+}
+
+impl Leaver<'_> {
+    /// The statement without marks, and the cells that it may set.
+    fn stmt(&mut self, stmt: &Stmt, last: Last) -> Outcome<(Stmt, Cells)> {
+        if let Some((at, leave)) = mark_of(stmt, self.leaves) {
+            return self.leave(at, *leave, last);
+        }
+        match stmt {
+            Stmt::Seq(parts) => self.sequence(parts, last),
+            Stmt::For { body, .. } | Stmt::While { body, .. } => self.around_body(stmt, body, last),
+            Stmt::Block(block) => {
+                let own = !block.iters.is_empty() || block.predicate.is_some() || block.init.is_some();
+                let inside = if own { Last { of_round: false, of_function: false } } else { last };
+                let (made, cells) = self.children(stmt, inside)?;
+                match own && !cells.is_empty() {
+                    true => Err(self.problem(stmt, "a block with axes is left from inside")),
+                    false => Ok((made, cells)),
+                }
+            }
+            other => self.children(other, last),
+        }
+    }
+
+    fn children(&mut self, stmt: &Stmt, last: Last) -> Outcome<(Stmt, Cells)> {
+        let mut cells = Cells::new();
+        let mut problem = None;
+        let made = map_children(stmt.clone(), &mut |child| match self.stmt(child, last) {
+            Ok((made, set)) => {
+                add(&mut cells, &set);
+                made
+            }
+            Err(found) => {
+                problem.get_or_insert(found);
+                Stmt::nothing()
+            }
+        });
+        problem.map_or(Ok((made, cells)), Err)
+    }
+
+    /// Statements in order: those behind one that may leave are done where it did not.
+    fn sequence(&mut self, parts: &[Stmt], last: Last) -> Outcome<(Stmt, Cells)> {
+        let mut made = Vec::new();
+        let mut cells = Cells::new();
+        let mut guarded = Vec::new();
+        for (at, part) in parts.iter().enumerate() {
+            let is_last = at + 1 == parts.len();
+            let inside = Last { of_round: is_last && last.of_round, of_function: is_last && last.of_function };
+            let is_leave = mark_of(part, self.leaves).is_some();
+            // What would follow is never done.
+            let (part, set) = self.stmt(part, if is_leave { last } else { inside })?;
+            guarded.push(part);
+            if !set.is_empty() || is_last || is_leave {
+                let run = Stmt::seq(std::mem::take(&mut guarded));
+                made.push(self.where_nothing_is_left(&cells, run));
+                add(&mut cells, &set);
+            }
+            if is_leave {
+                break;
+            }
+        }
+        Ok((Stmt::seq(made), cells))
+    }
+
+    fn leave(&mut self, at: VarId, leave: Leave, last: Last) -> Outcome<(Stmt, Cells)> {
+        let nothing = (Stmt::nothing(), Cells::new());
+        if leave == Leave::Function {
+            if last.of_function {
+                return Ok(nothing);
+            }
+            // What returns is a thread, where there are some: it leaves its round of the loop over them.
+            if let Some(threads) = self.around.iter_mut().rev().find(|around| around.is_of_threads) {
+                if !threads.is_last {
+                    return Err(Problem { at, reason: "threads that have returned would come to further statements" });
+                }
+                threads.leaves_rounds = true;
+                let cell = threads.cell_in(self.func);
+                return Ok((state(self.func, cell, WHOLE), vec![cell]));
+            }
+            let cell = *self.function.get_or_insert_with(|| self.func.add_cell(name("left"), DType::INT32));
+            return Ok((state(self.func, cell, WHOLE), vec![cell]));
+        }
+        if leave == Leave::Round && last.of_round {
+            return Ok(nothing);
+        }
+        let Some(around) = self.around.last_mut() else {
+            return Err(Problem { at, reason: "no loop stands around what leaves one" });
+        };
+        around.leaves_rounds |= leave == Leave::Round;
+        around.is_left |= leave == Leave::Loop;
+        let cell = around.cell_in(self.func);
+        let value = if leave == Leave::Round { ROUND } else { WHOLE };
+        Ok((state(self.func, cell, value), vec![cell]))
+    }
+
+    /// A loop, by its statement and its body.
+    fn around_body(&mut self, stmt: &Stmt, body: &Stmt, last: Last) -> Outcome<(Stmt, Cells)> {
+        let is_of_threads = matches!(stmt, Stmt::For { kind: LoopKind::ThreadBinding(_), .. });
+        self.around.push(Around { is_of_threads, is_last: last.of_function, ..Around::default() });
+        let inner = self.stmt(body, Last { of_round: true, of_function: is_of_threads && last.of_function });
+        let around = self.around.pop().unwrap_or_default();
+        let (body, mut cells) = inner?;
+        cells.retain(|cell| around.cell != Some(*cell));
+        let body = match around.cell {
+            Some(cell) if around.leaves_rounds => Stmt::seq([state(self.func, cell, 0), body]),
+            _ => body,
+        };
+        if !around.is_left && cells.is_empty() {
+            let body = match around.cell {
+                Some(cell) => Stmt::holding(name(""), vec![cell], body),
+                None => body,
+            };
+            return Ok((map_children(stmt.clone(), &mut |_| body.clone()), cells));
+        }
+        let left: Cells = around.cell.into_iter().chain(cells.iter().copied()).collect();
+        let made = match stmt {
+            Stmt::While { condition, .. } => {
+                // What a condition reads may be there only while the loop goes on.
+                let condition = self.goes_on(&left).and(condition.clone());
+                Stmt::While { condition, body: Box::new(body) }
+            }
+            Stmt::For { var, start, extent, kind: LoopKind::Serial | LoopKind::Unrolled, .. } => {
+                self.counted((*var, start, extent), &left, body)
+            }
+            _ => return Err(self.problem(stmt, "a loop is left whose iterations run at once")),
+        };
+        let made = match around.cell {
+            Some(cell) => Stmt::holding(name(""), vec![cell], Stmt::seq([state(self.func, cell, 0), made])),
+            None => made,
+        };
+        Ok((made, cells))
+    }
+
+    /// `for var in range(start, start + extent)` that ends where one of the cells says so.
+    fn counted(&mut self, (var, start, extent): (VarId, &Expr, &Expr), left: &Cells, body: Stmt) -> Stmt {
+        let of = *self.func.var(var);
+        let done = self.func.add_cell(of.name, extent.dtype());
+        let rounds = self.func.cell(done);
+        // What a range is does not change while the loop runs.
+        let mut named = Vec::new();
+        let [start, extent] = [start, extent].map(|bound| match bound {
+            Expr::Int { .. } => bound.clone(),
+            _ => {
+                let var = self.func.add_var(of.name, bound.dtype());
+                named.push((var, bound.clone()));
+                self.func.var_expr(var)
+            }
+        });
+        let one = Expr::Int { value: 1, dtype: extent.dtype() };
+        let next = self.func.set_cell(done, rounds.clone() + one, self.site());
+        let value = if start.as_int() == Some(0) { rounds.clone() } else { start + rounds.clone() };
+        let round = Stmt::Let { var, value, body: Box::new(Stmt::seq([body, next])) };
+        let condition = self.goes_on(left).and(rounds.lt(extent.clone()));
+        let zero = Expr::Int { value: 0, dtype: extent.dtype() };
+        let begun = self.func.set_cell(done, zero, self.site());
+        let loops = Stmt::seq([begun, Stmt::While { condition, body: Box::new(round) }]);
+        let named =
+            named.into_iter().rev().fold(loops, |body, (var, value)| Stmt::Let { var, value, body: Box::new(body) });
+        Stmt::holding(name(""), vec![done], named)
+    }
+
+    fn where_nothing_is_left(&self, cells: &Cells, stmt: Stmt) -> Stmt {
+        if stmt.is_nothing() {
+            return stmt;
+        }
+        match self.all(cells, CompareOp::Eq, 0) {
+            Some(condition) => Stmt::If { condition, then: Box::new(stmt), otherwise: None },
+            None => stmt,
+        }
+    }
+
+    /// Whether no loop, and not the function, is left; a round may be.
+    fn goes_on(&self, cells: &Cells) -> Expr {
+        self.all(cells, CompareOp::Ne, WHOLE).unwrap_or(Expr::Int { value: 1, dtype: DType::BOOL })
+    }
+
+    fn all(&self, cells: &Cells, op: CompareOp, state: i64) -> Option<Expr> {
+        let state = Expr::Int { value: state, dtype: DType::INT32 };
+        cells.iter().map(|cell| Expr::compare(op, self.func.cell(*cell), state.clone())).reduce(Expr::and)
+    }
+
+    fn site(&self) -> Site {
+        Site { origin: None, operator: self.func.name }
+    }
+
+    /// Names the first mark in a statement.
+    fn problem(&self, stmt: &Stmt, reason: &'static str) -> Problem {
+        let mut at = None;
+        stmt.walk(&mut |part| at = at.or(mark_of(part, self.leaves).map(|(at, _)| at)));
+        Problem { at: at.unwrap_or(VarId(0)), reason }
+    }
+}
+
+/// Says in a cell what is left.
+fn state(func: &PrimFunc, cell: BufferId, state: i64) -> Stmt {
+    let site = Site { origin: None, operator: func.name };
+    func.set_cell(cell, Expr::Int { value: state, dtype: DType::INT32 }, site)
+}
+
+fn add(cells: &mut Cells, more: &Cells) {
+    for cell in more {
+        if !cells.contains(cell) {
+            cells.push(*cell);
+        }
+    }
+}
