@@ -6,8 +6,8 @@
 
 use crate::expr::{CompareOp, Expr};
 use crate::func::{BufferId, PrimFunc, VarId};
-use crate::marks::{Marks, Outcome, Problem, mark_of};
-use crate::rewrite::map_children;
+use crate::marks::{Marks, Outcome, Problem, first_mark, mark_of};
+use crate::rewrite::{map_children, try_map_children};
 use crate::stmt::{LoopKind, Site, Stmt};
 use rx_base::DType;
 use rx_base::name::name;
@@ -107,18 +107,12 @@ impl Leaver<'_> {
 
     fn children(&mut self, stmt: &Stmt, last: Last) -> Outcome<(Stmt, Cells)> {
         let mut cells = Cells::new();
-        let mut problem = None;
-        let made = map_children(stmt.clone(), &mut |child| match self.stmt(child, last) {
-            Ok((made, set)) => {
-                add(&mut cells, &set);
-                made
-            }
-            Err(found) => {
-                problem.get_or_insert(found);
-                Stmt::nothing()
-            }
-        });
-        problem.map_or(Ok((made, cells)), Err)
+        let made = try_map_children(stmt, &mut |child| {
+            let (made, set) = self.stmt(child, last)?;
+            add(&mut cells, &set);
+            Ok(made)
+        })?;
+        Ok((made, cells))
     }
 
     /// Statements in order: those behind one that may leave are done where it did not.
@@ -268,9 +262,7 @@ impl Leaver<'_> {
 
     /// Names the first mark in a statement.
     fn problem(&self, stmt: &Stmt, reason: &'static str) -> Problem {
-        let mut at = None;
-        stmt.walk(&mut |part| at = at.or(mark_of(part, self.leaves).map(|(at, _)| at)));
-        Problem { at: at.unwrap_or(VarId(0)), reason }
+        Problem { at: first_mark(stmt, self.leaves).unwrap_or(VarId(0)), reason }
     }
 }
 

@@ -27,3 +27,10 @@ pub(crate) fn mark_of<'m, T>(stmt: &Stmt, marks: &'m Marks<T>) -> Option<(VarId,
         _ => None,
     }
 }
+
+/// The first mark in a statement.
+pub(crate) fn first_mark<T>(stmt: &Stmt, marks: &Marks<T>) -> Option<VarId> {
+    let mut found = None;
+    stmt.walk(&mut |part| found = found.or(mark_of(part, marks).map(|(at, _)| at)));
+    found
+}

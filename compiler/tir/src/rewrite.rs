@@ -56,6 +56,22 @@ pub fn map_children(stmt: Stmt, inner: &mut dyn FnMut(&Stmt) -> Stmt) -> Stmt {
     map_stmt_shallow(&stmt, &mut Expr::clone, inner)
 }
 
+/// As [`map_children`], with what can fail.
+///
+/// # Errors
+/// The first failure; the statements behind it are not asked about.
+pub fn try_map_children<E>(stmt: &Stmt, inner: &mut dyn FnMut(&Stmt) -> Result<Stmt, E>) -> Result<Stmt, E> {
+    let mut failure = None;
+    let mapped = map_stmt_shallow(stmt, &mut Expr::clone, &mut |child| match failure {
+        Some(_) => Stmt::nothing(),
+        None => inner(child).unwrap_or_else(|found| {
+            failure = Some(found);
+            Stmt::nothing()
+        }),
+    });
+    failure.map_or(Ok(mapped), Err)
+}
+
 /// Copies `other`'s tables behind `into`'s and gives `other`'s body in terms of them. `buffers` says which of `other`'s
 /// buffers are buffers of `into` already, and `vars` which variables have a value there; the rest are added.
 pub fn import(

@@ -12,6 +12,7 @@
 
 mod all_reduce;
 mod implied;
+mod launches;
 mod reach;
 mod split;
 mod varying;
@@ -20,7 +21,7 @@ pub use implied::imply_waits;
 
 use crate::expr::Expr;
 use crate::func::{BufferId, PrimFunc, VarId};
-use crate::marks::{Marks, Outcome, Problem};
+use crate::marks::{Marks, Outcome, Problem, first_mark};
 use crate::stmt::{LoopKind, Site, Stmt};
 use rx_base::name::name;
 use rx_base::{DType, Name};
@@ -74,16 +75,25 @@ struct Axis {
 /// Where a block's threads are not known by number, or wait where not all of them come.
 pub fn as_loops(func: &PrimFunc, collectives: &Collectives) -> Outcome<PrimFunc> {
     let mut made = func.clone();
-    let axes = axes_of(&mut made, collectives)?;
-    let varying = varying::of(&made, &axes, collectives);
-    let body = split::split(&mut made, &axes, &varying, collectives)?;
+    let body = match launches::are_apart(func, collectives) {
+        true => launches::each(&func.body, collectives, &mut |launch| of_one_launch(&mut made, launch, collectives))?,
+        false => of_one_launch(&mut made, &func.body, collectives)?,
+    };
     made.body = reach::with_axes_for_loops(&mut made, &body);
     Ok(made)
 }
 
+/// What the threads of one launch do, as loops.
+fn of_one_launch(func: &mut PrimFunc, body: &Stmt, collectives: &Collectives) -> Outcome<Stmt> {
+    func.body = body.clone();
+    let axes = axes_of(func, collectives)?;
+    let varying = varying::of(func, &axes, collectives);
+    split::split(func, &axes, &varying, collectives)
+}
+
 /// The thread axes of all loops, each as long as its longest.
 fn axes_of(func: &mut PrimFunc, collectives: &Collectives) -> Outcome<Vec<Axis>> {
-    let at = collectives.keys().min().copied().unwrap_or(VarId(0));
+    let at = first_mark(&func.body, collectives).unwrap_or(VarId(0));
     let mut found: Vec<(Name, i64)> = Vec::new();
     let mut is_known = true;
     func.body.walk(&mut |stmt| {

@@ -1,0 +1,58 @@
+//! Functions of several launches: each has threads of its own, and is done before the next begins.
+
+use super::{Collective, Collectives};
+use crate::effects::Effects;
+use crate::func::{BufferId, PrimFunc, Scope};
+use crate::marks::{Outcome, first_mark, mark_of};
+use crate::rewrite::try_map_children;
+use crate::stmt::{LoopKind, Stmt};
+use rustc_hash::FxHashSet;
+
+/// Whether all that threads do together stands inside of loops over threads or blocks, and what these keep for themselves is
+/// allocated in them.
+pub(super) fn are_apart(func: &PrimFunc, collectives: &Collectives) -> bool {
+    let mut is_apart = true;
+    outermost(&func.body, &mut |stmt| match is_launch(stmt) {
+        true => {
+            let mut own: FxHashSet<BufferId> = FxHashSet::default();
+            let mut effects = Effects::of(stmt);
+            stmt.walk(&mut |part| {
+                if let Stmt::Block(block) = part {
+                    own.extend(&block.allocations);
+                }
+                if let Some((_, Collective::AllReduce(of))) = mark_of(part, collectives) {
+                    of.values.iter().chain([&of.condition]).for_each(|value| effects.expr(value));
+                    effects.written.extend(of.targets.iter().map(|(buffer, _)| *buffer));
+                }
+            });
+            let mut used = effects.read.iter().chain(&effects.written);
+            is_apart &= used.all(|id| own.contains(id) || func.buffer(*id).scope == Scope::Global);
+        }
+        false => is_apart &= mark_of(stmt, collectives).is_none(),
+    });
+    is_apart
+}
+
+/// The body with those launches in which threads do something together as `made` gives them.
+pub(super) fn each(
+    body: &Stmt,
+    collectives: &Collectives,
+    made: &mut dyn FnMut(&Stmt) -> Outcome<Stmt>,
+) -> Outcome<Stmt> {
+    if is_launch(body) {
+        return if first_mark(body, collectives).is_some() { made(body) } else { Ok(body.clone()) };
+    }
+    try_map_children(body, &mut |child| each(child, collectives, made))
+}
+
+fn is_launch(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::For { kind: LoopKind::ThreadBinding(_), .. })
+}
+
+/// Calls `visit` on launches, and on the statements outside of them.
+fn outermost(stmt: &Stmt, visit: &mut impl FnMut(&Stmt)) {
+    visit(stmt);
+    if !is_launch(stmt) {
+        stmt.children().into_iter().for_each(|child| outermost(child, visit));
+    }
+}
