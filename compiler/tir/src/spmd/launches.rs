@@ -45,8 +45,16 @@ pub(super) fn each(
     try_map_children(body, &mut |child| each(child, collectives, made))
 }
 
+/// Whether a statement is one launch, with the memory that is its own.
 fn is_launch(stmt: &Stmt) -> bool {
-    matches!(stmt, Stmt::For { kind: LoopKind::ThreadBinding(_), .. })
+    match stmt {
+        Stmt::For { kind, .. } => matches!(kind, LoopKind::ThreadBinding(_)),
+        Stmt::Block(block) => {
+            let only_holds = block.iters.is_empty() && block.predicate.is_none() && block.init.is_none();
+            only_holds && is_launch(&block.body)
+        }
+        _ => false,
+    }
 }
 
 /// Calls `visit` on launches, and on the statements outside of them.

@@ -79,3 +79,18 @@ fn threads_that_reduce_see_the_loops_around_them() {
     let values: Vec<f32> = (0..16u8).map(f32::from).collect();
     assert_eq!(result(text, &[(&[16], &values)], &[4]), [6.0, 22.0, 38.0, 54.0]);
 }
+
+#[test]
+fn each_launch_has_threads_of_its_own() {
+    // The second is of as many threads as its loop says, which is no number; nobody waits there.
+    let text = "@T.prim_func\ndef f(x: T.Buffer((8,), \"float32\"), y: T.Buffer((8,), \"float32\")):\n    \
+                turned = T.alloc_buffer((8,))\n    with T.attr(0, \"hand_threaded\", 0):\n        \
+                tx = T.launch_thread(\"threadIdx.x\", 4)\n        shared = T.alloc_shared((4,))\n        \
+                for half in range(2):\n            shared[tx] = x[half * 4 + tx]\n            \
+                T.tvm_storage_sync(\"shared\")\n            turned[half * 4 + tx] = shared[3 - tx]\n            \
+                T.tvm_storage_sync(\"shared\")\n    for v in range(2):\n        \
+                tx = T.launch_thread(\"threadIdx.x\", T.min(8, T.shift_left(4, v)))\n        own = T.alloc_local((1,))\n        \
+                if tx < 4:\n            own[0] = turned[v * 4 + tx]\n            y[v * 4 + tx] = own[0]\n";
+    let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+    assert_eq!(result(text, &[(&[8], &values)], &[8]), [4.0, 3.0, 2.0, 1.0, 8.0, 7.0, 6.0, 5.0]);
+}
