@@ -232,6 +232,55 @@ for b in range(6):
     out[b, 0] = T.Cast(\"float32\", count[0])",
     },
     Pair {
+        title: "two launches in a row: the second reads what other blocks of the first wrote, and nobody waits in it",
+        shapes: &[&[3, 64], &[3, 64]],
+        many: "\
+turned = T.alloc_buffer((3, 64))
+with T.attr(0, \"hand_threaded\", 0):
+    b = T.launch_thread(\"blockIdx.x\", 3)
+    t = T.launch_thread(\"threadIdx.x\", 64)
+    sh = T.alloc_shared((64,))
+    sh[t] = x[b, t]
+    T.tvm_storage_sync(\"shared\")
+    turned[b, t] = sh[63 - t]
+with T.attr(0, \"hand_threaded\", 0):
+    t = T.launch_thread(\"threadIdx.x\", 32)
+    b = T.launch_thread(\"blockIdx.x\", 6)
+    own = T.alloc_local((1,))
+    own[0] = turned[2 - b // 2, b % 2 * 32 + t]
+    out[b // 2, b % 2 * 32 + t] = own[0] + x[b // 2, b % 2 * 32 + t]",
+        one: "\
+for b, t in T.grid(3, 64):
+    out[b, t] = x[2 - b, 63 - t] + x[b, t]",
+    },
+    Pair {
+        title: "threads that leave rounds and loops, and return",
+        shapes: &[&[3, 64], &[3, 64]],
+        many: "\
+b = T.launch_thread(\"blockIdx.x\", 3)
+t = T.launch_thread(\"threadIdx.x\", 64)
+own = T.alloc_local((1,))
+own[0] = T.float32(0)
+for k in range(64):
+    if x[b, (t + k) % 64] < T.float32(0):
+        continue
+    own[0] = own[0] + T.float32(1)
+    if own[0] == T.float32(5):
+        break
+out[b, t] = own[0]
+if t % 3 == 0:
+    T.thread_return()
+out[b, t] = out[b, t] + T.float32(100)",
+        one: "\
+for b, t in T.grid(3, 64):
+    out[b, t] = T.float32(0)
+    for k in range(64):
+        if x[b, (t + k) % 64] >= T.float32(0) and out[b, t] < T.float32(5):
+            out[b, t] = out[b, t] + T.float32(1)
+    if t % 3 != 0:
+        out[b, t] = out[b, t] + T.float32(100)",
+    },
+    Pair {
         title: "a maximum and where it is, of a block that threads reduce: the first of equals in the order of threads",
         shapes: &[&[3, 40], &[3, 2]],
         many: "\
