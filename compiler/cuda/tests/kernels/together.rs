@@ -410,7 +410,8 @@ fn each_keeps_its_own_threads() {
     for (many, _) in PAIRS.iter().map(cases) {
         let source = crate::source(std::slice::from_ref(&many));
         let rules: Vec<&str> = source.choices.iter().map(|choice| choice.rule).collect();
-        assert_eq!(rules, ["threads"], "{}: {:?}", many.name, source.choices);
+        let all = !rules.is_empty() && rules.iter().all(|rule| *rule == "threads");
+        assert!(all, "{}: {:?}", many.name, source.choices);
     }
 }
 
