@@ -4,8 +4,8 @@
 //! unfolded, so that printing and reading again gives the same function. Dtypes follow TVM's rules: a Python integer is an
 //! `int32`, mixed operands are promoted and the casts are written out. Views (`T.match_buffer` of a region, `T.decl_buffer`
 //! over another buffer's data) do not exist in the IR: their accesses become accesses of the buffer behind them. Neither do
-//! threads that wait for each other, which become loops ([`rx_tir::spmd`]), nor `break` and its like ([`rx_tir::leave`]). Regions (`T.reads`, `T.writes`), attributes and
-//! annotations say nothing about values and are left out.
+//! threads that wait for each other, which become loops ([`rx_tir::spmd`]), nor `break` and its like ([`rx_tir::leave`]).
+//! Regions (`T.reads`, `T.writes`), attributes and annotations say nothing about values and are left out.
 
 mod arith;
 mod assign;
