@@ -3,15 +3,19 @@ JSON each.
 
 usage: peers.py [SECONDS [SECONDS]]      ends the rows, and the models, after so many; what is left out says so.
 
+A row has two lines, its eager times and its compiled ones: those are asked for when all rows have the first.
+
 Needs torch with a CUDA device; without one it says so and ends with 2. The models' modules are those of tests/bench/networks.py, which need
 torchvision and transformers: one that cannot be made says why.
 """
 
+import itertools
 import json
 import pathlib
 import statistics
 import sys
 import time
+from collections.abc import Iterator
 
 from kernels import ROWS, Row
 
@@ -70,24 +74,37 @@ def measure(row: Row, is_compiled: bool) -> dict:
     return fields
 
 
-def models(seconds: float) -> list[dict]:
+def rows(seconds: float) -> Iterator[dict]:
+    """The times of the rows, first eager ones."""
+    end = time.monotonic() + seconds
+    for is_compiled in (False, True):
+        for row in ROWS:
+            line = {"group": "peers", "case": row.name, "dtype": row.dtype, "torch": torch.__version__}
+            if time.monotonic() > end:
+                yield line | {"left_out": "time"}
+                continue
+            try:
+                yield line | measure(row, is_compiled)
+            except Exception as problem:
+                yield line | {"error": f"{type(problem).__name__}: {problem}"[:200]}
+            torch.cuda.empty_cache()
+
+
+def models(seconds: float) -> Iterator[dict]:
     """The times of whole models at batch 1, in three dtypes."""
     sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "bench"))
     end = time.monotonic() + seconds
-    lines = []
     for name in ("resnet50", "vit_b_16", "bert_base", "gpt2_dyn"):
         for dtype in ("float32", "tf32", "bfloat16"):
             line = {"group": "peers", "case": "gpt2" if name == "gpt2_dyn" else name, "dtype": dtype, "torch": torch.__version__}
-            lines.append(line)
             if time.monotonic() > end:
-                line["left_out"] = "time"
+                yield line | {"left_out": "time"}
                 continue
             try:
-                line |= measure_model(name, dtype)
+                yield line | measure_model(name, dtype)
             except Exception as problem:
-                line["error"] = f"{type(problem).__name__}: {problem}"[:200]
+                yield line | {"error": f"{type(problem).__name__}: {problem}"[:200]}
             torch.cuda.empty_cache()
-    return lines
 
 
 def measure_model(name: str, dtype: str) -> dict:
@@ -112,22 +129,11 @@ def main() -> int:
     if not torch.cuda.is_available():
         print("no CUDA device for torch", file=sys.stderr)
         return 2
-    end = time.monotonic() + float(sys.argv[1] if len(sys.argv) > 1 else 150)
     torch.backends.cudnn.benchmark = True
-    lines = [{"group": "peers", "case": row.name, "dtype": row.dtype, "torch": torch.__version__} for row in ROWS]
-    for is_compiled in (False, True):
-        for row, line in zip(ROWS, lines):
-            if time.monotonic() > end:
-                line.setdefault("left_out", "time")
-                continue
-            try:
-                line |= measure(row, is_compiled)
-            except Exception as problem:
-                line.setdefault("error", f"{type(problem).__name__}: {problem}"[:200])
-            torch.cuda.empty_cache()
-    for line in lines:
-        print(json.dumps(line), flush=True)
-    for line in models(float(sys.argv[2]) if len(sys.argv) > 2 else 120):
+    of_rows = float(sys.argv[1] if len(sys.argv) > 1 else 150)
+    of_models = float(sys.argv[2] if len(sys.argv) > 2 else 120)
+    for line in itertools.chain(rows(of_rows), models(of_models)):
+        # One that is cut off has told what it has.
         print(json.dumps(line), flush=True)
     return 0
 

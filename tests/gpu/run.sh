@@ -3,7 +3,7 @@
 # against its floors and PyTorch, and the models. Writes FOLDER/report.json and FOLDER/report.txt, a table; docs/gpu.md says what is in them.
 #
 # usage: tests/gpu/run.sh [FOLDER]        FOLDER is target/gpu by default
-# RX_NVRTC   the path of NVRTC's library; fetched where it is not set and not found by its name
+# RX_NVRTC   the path of NVRTC's library; where it is not set and not found by its name, torch's is taken, else one is fetched
 # RX_MODELS  a folder of models (*.rx, some beside *.npz); without it the models are left out
 # RX_RXRUN   a built rxrun, RX_KERNEL_TESTS the built test `kernels` of rx-cuda; what is not given is built
 # RX_TORCH   a Python with torch, for its times [default: python3; left out where it has none]
@@ -24,8 +24,10 @@ if ! command -v nvidia-smi >/dev/null || ! nvidia-smi --query-gpu=name,driver_ve
     echo "no CUDA device: nothing was run"
     exit 2
 fi
-if [[ -z ${RX_NVRTC:-} ]] && ! ldconfig -p 2>/dev/null | grep -q libnvrtc.so; then
-    RX_NVRTC=$(tests/scripts/fetch_nvrtc.sh) || exit 2
+# Not by a pipe: grep ends it at the first line it finds, which pipefail takes for a failure.
+if [[ -z ${RX_NVRTC:-} ]] && ! grep -q libnvrtc.so <<<"$(ldconfig -p 2>/dev/null)"; then
+    driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader)
+    RX_NVRTC=$("${RX_TORCH:-python3}" tests/gpu/nvrtc.py "${driver%%.*}" || tests/scripts/fetch_nvrtc.sh) || exit 1
     export RX_NVRTC
 fi
 rxrun=${RX_RXRUN:-}
@@ -37,23 +39,32 @@ fi
 echo "== kernels and operators"
 # One at a time, so that times on the device are of one kernel.
 tests=(cargo test --quiet -p rx-cuda --test kernels --)
-if [[ -n ${RX_KERNEL_TESTS:-} ]]; then tests=("$RX_KERNEL_TESTS"); fi
-RX_GPU_REPORT=$lines timeout 120 "${tests[@]}" --nocapture --test-threads=1 device:: >"$folder/kernels.log" 2>&1 ||
+if [[ -n ${RX_KERNEL_TESTS:-} ]]; then
+    tests=("$RX_KERNEL_TESTS")
+else
+    # The time that is left for running is not for building.
+    cargo test --quiet -p rx-cuda --test kernels --no-run || exit 1
+fi
+RX_GPU_REPORT=$lines RX_CACHE=$folder/cache-tests timeout 140 "${tests[@]}" --nocapture --test-threads=1 device:: >"$folder/kernels.log" 2>&1 ||
     { status=1; tail -n 40 "$folder/kernels.log"; }
 # A test that was skipped has run nothing, which is no success on a machine with a device.
-if grep '^skipped' "$folder/kernels.log"; then status=1; fi
+if grep 'skipped: ' "$folder/kernels.log"; then status=1; fi
+# Who is cut off may leave half a line: the next one's begin behind it.
+echo >>"$lines"
 
 echo "== the kernel table"
 rm -rf "$folder/rows/cache" "$folder/rows/cache-models"
-timeout 110 python3 tests/gpu/measure.py kernels "$rxrun" "$folder/rows" >>"$lines" || status=1
+timeout 120 python3 tests/gpu/measure.py kernels "$rxrun" "$folder/rows" >>"$lines" || status=1
+echo >>"$lines"
 
 if [[ -n ${RX_MODELS:-} ]]; then
     echo "== models"
-    timeout 120 python3 tests/gpu/measure.py models "$rxrun" "$folder/rows" "$RX_MODELS" >>"$lines" || status=1
+    timeout 110 python3 tests/gpu/measure.py models "$rxrun" "$folder/rows" "$RX_MODELS" >>"$lines" || status=1
+    echo >>"$lines"
 fi
 
 echo "== PyTorch"
-timeout 120 "${RX_TORCH:-python3}" tests/gpu/peers.py 60 50 >>"$lines" || echo "no times of PyTorch"
+timeout 100 "${RX_TORCH:-python3}" tests/gpu/peers.py 45 40 >>"$lines" || echo "no times of PyTorch"
 
 python3 tests/gpu/table.py "$lines" "$folder/report.json" | tee "$folder/report.txt"
 [[ ${PIPESTATUS[0]} == 0 ]] || status=1

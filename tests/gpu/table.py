@@ -1,27 +1,82 @@
 """Makes report.json and a table for people of the lines that a run of tests/gpu/run.sh wrote.
 
-usage: table.py LINES.jsonl REPORT.json     prints the table; ends with 1 where a case failed or nothing was run
+usage: table.py LINES.jsonl REPORT.json     prints the table; ends with 1 where a case failed or was not reached, or nothing was run
 """
 
 import datetime
 import json
 import sys
 
+from kernels import ROWS
 
-def shown(value: float | None, digits: int = 1) -> str:
-    """A number of a table; a dash where there is none."""
-    return "-" if value is None else f"{value:.{digits}f}"
+# In a shorter time, of a device that waits for each run, the launch is a part that shows.
+LAUNCH_SHOWS_US = 50.0
+
+
+def read(path: str) -> tuple[list[dict], int]:
+    """The lines, and how many cannot be read: who was cut off may have left half of one."""
+    lines, unreadable = [], 0
+    with open(path, encoding="utf-8", errors="replace") as report:
+        for text in filter(str.strip, report):
+            try:
+                line = json.loads(text)
+            except ValueError:
+                line = None
+            if isinstance(line, dict) and "group" in line:
+                lines.append(line)
+            else:
+                unreadable += 1
+    return lines, unreadable
+
+
+def of_group(lines: list[dict], group: str) -> list[dict]:
+    return [line for line in lines if line["group"] == group]
+
+
+def not_ended(lines: list[dict]) -> list[dict]:
+    """What the device's tests began last, where nothing came of it. `next` is said of what begins, `is_lost` of what ended."""
+    begun = None
+    for line in lines:
+        if "next" in line:
+            begun = line
+        elif "is_lost" in line:
+            begun = None
+    return [begun | {"ok": False, "error": "it began and did not end"}] if begun else []
+
+
+def not_reached(lines: list[dict], groups: dict[str, list[dict]], rows: list[dict]) -> list[str]:
+    """What was to be run and has no line."""
+    known = {
+        "groups": set(groups),
+        "models": {line["case"] for line in groups.get("models", [])},
+        "speed": {f"{line['case']} {line['dtype']}" for line in groups.get("speed", [])},
+    }
+    missing = [case for plan in of_group(lines, "plan") for case in plan["cases"] if case not in known[plan["of"]]]
+    missing += [f"{row['case']} {row['dtype']}" for row in rows if "ok" not in row]
+    return list(dict.fromkeys(missing))
+
+
+def peer_times(lines: list[dict]) -> dict[tuple[str, str], dict]:
+    """By case and dtype; a row has a line for its eager times and one for its compiled ones."""
+    peers: dict[tuple[str, str], dict] = {}
+    for line in of_group(lines, "peers"):
+        key = (line["case"], line["dtype"])
+        peers[key] = line | peers.get(key, {})
+    return peers
 
 
 def joined(lines: list[dict]) -> list[dict]:
-    """The rows of the kernel table with their peers, the bars, and whether they are met."""
-    peers = {(line["case"], line["dtype"]): line for line in lines if line["group"] == "peers"}
+    """The rows of the kernel table, all of them, with their peers, the bars, and whether they are met."""
+    peers = peer_times(lines)
+    measured = {(line["case"], line["dtype"]): line for line in of_group(lines, "table")}
     rows = []
-    for line in (line for line in lines if line["group"] == "table"):
-        peer = peers.get((line["case"], line["dtype"]), {})
+    for row in ROWS:
+        key = (row.name, row.dtype)
+        line, peer = measured.get(key, row.fields), peers.get(key, {})
         times = [time for name, time in peer.items() if name.endswith("_us")]
         best, own = min(times, default=None), line.get("device_us")
         row = dict(line, peer=peer, best_peer_us=best)
+        row["includes_launch"] = own is not None and own < LAUNCH_SHOWS_US
         row["over_floor"] = own / line["floor_us"] if own else None
         row["of_best_peer"] = best / own if own and best else None
         bar, has = (line["of_floor"], row["over_floor"]) if line["of_floor"] else (line["of_peer"], row["of_best_peer"])
@@ -30,18 +85,33 @@ def joined(lines: list[dict]) -> list[dict]:
     return rows
 
 
+def shown(value: float | None, digits: int = 1) -> str:
+    """A number of a table; a dash where there is none."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def group_table(groups: dict[str, list[dict]]) -> None:
+    print(f"{'group':28} {'cases':>6} {'ok':>6} {'kernels ms':>11}")
+    for name, cases in groups.items():
+        milliseconds = sum(case.get("milliseconds") or 0.0 for case in cases)
+        print(f"{name:28} {len(cases):6} {sum(case['ok'] for case in cases):6} {milliseconds:11.3f}")
+
+
 def kernel_table(rows: list[dict]) -> None:
-    print(f"\n{'kernel':44} {'dtype':9} {'µs':>9} {'floor':>9} {'x floor':>8} {'eager':>9} {'compiled':>9} {'of best':>8}  bar")
+    print(f"\n{'kernel':44} {'dtype':9} {'µs':>9}  {'floor':>9} {'x floor':>8} {'eager':>9} {'compiled':>9} {'of best':>8}  bar")
     for row in rows:
         peer = row["peer"]
         eager, compiled = peer.get("eager_us"), peer.get("compiled_graph_us", peer.get("compiled_us"))
         bar = f"<= {row['of_floor']} x floor" if row["of_floor"] else f">= {row['of_peer']} of the best peer"
-        met = {None: "not measured", True: "met", False: "MISSED"}[row["is_met"]]
-        times = [row.get("device_us"), row["floor_us"]]
+        met = {None: "not measured", True: "met", False: "MISSED"}[row["is_met"]] if "ok" in row else "not reached"
+        own = f"{shown(row.get('device_us')):>9}{'*' if row['includes_launch'] else ' '}"
         print(
-            f"{row['case']:44} {row['dtype']:9} {shown(times[0]):>9} {shown(times[1]):>9} {shown(row['over_floor'], 2):>8} "
+            f"{row['case']:44} {row['dtype']:9} {own} {shown(row['floor_us']):>9} {shown(row['over_floor'], 2):>8} "
             f"{shown(eager):>9} {shown(compiled):>9} {shown(row['of_best_peer'], 2):>8}  {bar}: {met}"
         )
+    if any(row["includes_launch"] for row in rows):
+        why = "rx waits for each run; PyTorch's are queued without a wait"
+        print(f"* below {LAUNCH_SHOWS_US:.0f} µs: includes the time of a launch, since {why}")
 
 
 def model_table(lines: list[dict], peers: dict[tuple[str, str], dict]) -> None:
@@ -65,40 +135,39 @@ def model_table(lines: list[dict], peers: dict[tuple[str, str], dict]) -> None:
 
 
 def main() -> int:
-    with open(sys.argv[1], encoding="utf-8") as report:
-        lines = [json.loads(line) for line in report if line.strip()]
+    lines, unreadable = read(sys.argv[1])
     groups: dict[str, list[dict]] = {}
-    for line in lines:
+    for line in [line for line in lines if line["group"] not in ("peers", "plan") and "next" not in line] + not_ended(lines):
         groups.setdefault(line["group"], []).append(line)
-    checked = {name: cases for name, cases in groups.items() if name != "peers"}
-    print(f"{'group':24} {'cases':>6} {'ok':>6} {'kernels ms':>11}")
-    for name, cases in checked.items():
-        milliseconds = sum(case.get("milliseconds", 0.0) for case in cases)
-        print(f"{name:24} {len(cases):6} {sum(case['ok'] for case in cases):6} {milliseconds:11.3f}")
+    group_table(groups)
     rows = joined(lines)
-    if rows:
-        kernel_table(rows)
+    kernel_table(rows)
     if "speed" in groups:
-        model_table(groups["speed"], {(line["case"], line["dtype"]): line for line in groups.get("peers", [])})
-    failed = [case for cases in checked.values() for case in cases if not case["ok"]]
+        model_table(groups["speed"], peer_times(lines))
+    failed = [case for cases in groups.values() for case in cases if not case["ok"]]
     for case in failed:
-        print(f"FAILED {case['group']}: {case['case']}: {case['error']}")
-    if not checked:
+        print(f"FAILED {case['group']}: {case['case']}: {case.get('error')}")
+    missing = not_reached(lines, groups, rows)
+    if missing:
+        print(f"NOT REACHED: {'; '.join(missing)}")
+    if unreadable:
+        print(f"{unreadable} lines cannot be read")
+    if not groups:
         print("nothing was run")
-    device = next((line["device"] for line in lines if line.get("device")), None)
     whole = {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "device": device,
+        "device": next((line["device"] for line in lines if line.get("device")), None),
         "failed": len(failed),
+        "not_reached": missing,
         "missed": [f"{row['case']} {row['dtype']}" for row in rows if row["is_met"] is False],
         "not_measured": [f"{row['case']} {row['dtype']}" for row in rows if row["is_met"] is None],
         "table": rows,
-        **{name: cases for name, cases in groups.items() if name not in ("table", "peers")},
+        **{name: cases for name, cases in groups.items() if name != "table"},
     }
     with open(sys.argv[2], "w", encoding="utf-8") as file:
         json.dump(whole, file, indent=1)
         file.write("\n")
-    return 1 if failed or not checked else 0
+    return 1 if failed or missing or not groups else 0
 
 
 sys.exit(main())

@@ -128,20 +128,12 @@ impl Preparation {
             }
             self.set(iter.var, binding);
         }
-        let init = block.init.as_ref().map(|init| match first.as_int() {
-            Some(0) => Stmt::nothing(),
-            Some(_) => self.stmt(init),
-            None => Stmt::If { condition: first, then: Box::new(self.stmt(init)), otherwise: None },
-        });
+        let init = block.init.as_ref().map(|init| Stmt::when(first, self.stmt(init)));
         let body = self.stmt(&block.body);
         let whole = Stmt::seq(init.into_iter().chain([body]).collect::<Vec<_>>());
         match block.predicate.as_ref().map(|predicate| self.expr(predicate)) {
             None => whole,
-            Some(predicate) => match predicate.as_int() {
-                Some(0) => Stmt::nothing(),
-                Some(_) => whole,
-                None => Stmt::If { condition: predicate, then: Box::new(whole), otherwise: None },
-            },
+            Some(predicate) => Stmt::when(predicate, whole),
         }
     }
 }
@@ -178,20 +170,14 @@ fn hoist(var: VarId, start: Expr, extent: Expr, kind: rx_tir::LoopKind, body: St
             };
             statements.remove(0);
             let rest = Stmt::seq(statements);
-            let first = match others.as_int() {
-                Some(_) => first,
-                None => Stmt::If { condition: others, then: Box::new(first), otherwise: None },
-            };
+            let first = Stmt::when(others, first);
             let runs = match extent.as_int() {
                 Some(_) => Expr::bool(true),
                 None => Expr::compare(CompareOp::Gt, extent.clone(), Expr::Int { value: 0, dtype: extent.dtype() }),
             };
             let looped = Stmt::For { var, start, extent, kind, body: Box::new(rest) };
             let whole = Stmt::seq([first, looped]);
-            match runs.as_int() {
-                Some(_) => whole,
-                None => Stmt::If { condition: runs, then: Box::new(whole), otherwise: None },
-            }
+            Stmt::when(runs, whole)
         }
         body => Stmt::For { var, start, extent, kind, body: Box::new(body) },
     }

@@ -230,6 +230,9 @@ inline uint64_t rx_cpu_mix(uint64_t x) {
     return x ^ x >> 31;
 }
 
+// Copies arrive as late as they may, and in reverse order at once: a device does either.
+inline bool rx_cpu_copies_at_once() { return rx_cpu_order == 1; }
+
 // The number that comes at a place of an order of `count`.
 inline uint64_t rx_cpu_place(uint64_t place, uint64_t count) {
     if (rx_cpu_order == 1) return count - 1 - place;
@@ -337,7 +340,10 @@ static size_t rx_cpu_shared_bytes = 0;
 #define RX_SHARED(name) unsigned char* name = rx_cpu_shared
 
 inline void rx_cpu_launch(void (*kernel)(void**), rx_cpu_index grid, rx_cpu_index block, size_t shared, void** arguments) {
+    if (block.x > 1024 || block.y > 1024 || block.z > 64) rx_cpu_die("a block is longer than a device has threads on an axis");
     unsigned threads = block.x * block.y * block.z;
+    if (threads > 1024) rx_cpu_die("a block has more threads than a device");
+    if (shared > 227 * 1024) rx_cpu_die("a block has more shared memory than a device");
     uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
     if (rx_cpu_fibers.size() < threads) rx_cpu_fibers.resize(threads);
     rx_cpu_kernel = kernel;
@@ -427,11 +433,17 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
 
-// ---- copies to shared memory: each arrives as late as it may
+// ---- copies to shared memory
 
+inline void rx_cpu_copy_arrives(void* to, const void* from) {
+    if (from) memcpy(to, from, 16);
+    else memset(to, 0, 16);
+    rx_cpu_thread_wrote(to);
+}
 inline void rx_cpu_copy16(void* to, const void* from) {
     if (((uintptr_t)to | (uintptr_t)from) % 16) rx_cpu_die("a copy of 16 bytes that does not begin at a multiple of them");
-    rx_cpu_now->copies.push_back({to, from, rx_cpu_now->copy_groups});
+    if (rx_cpu_copies_at_once()) rx_cpu_copy_arrives(to, from);
+    else rx_cpu_now->copies.push_back({to, from, rx_cpu_now->copy_groups});
 }
 inline void rx_cpu_copies_end() { ++rx_cpu_now->copy_groups; }
 inline void rx_cpu_copies_arrive(int left) {
@@ -442,9 +454,7 @@ inline void rx_cpu_copies_arrive(int left) {
             copies[kept++] = copy;
             continue;
         }
-        if (copy.from) memcpy(copy.to, copy.from, 16);
-        else memset(copy.to, 0, 16);
-        rx_cpu_thread_wrote(copy.to);
+        rx_cpu_copy_arrives(copy.to, copy.from);
     }
     copies.resize(kept);
 }

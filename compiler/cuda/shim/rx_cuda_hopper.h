@@ -2,7 +2,8 @@
 // and barriers in shared memory (mbarrier). The end of rx_cuda_cpu.h includes it.
 //
 // Each thing happens as late as it may: a product reads shared memory when its sums are waited for, a copy reads and writes when no thread
-// can go on without it. Sums on their way are NaN. Where a matrix lies is taken from its descriptor bit by bit, as the PTX ISA says.
+// can go on without it. In reverse order a copy is done at once, so that a place that is given back too early shows. Sums on their way are
+// NaN. Where a matrix lies is taken from its descriptor bit by bit, as the PTX ISA says.
 //
 // Errors end the process: a phase that never ends, more arrivals than a barrier counts, copies or products that nobody waited for, products
 // that began without wgmma.fence, and chunks that cp.async brought and no fence.proxy.async showed them.
@@ -67,27 +68,7 @@ struct rx_cpu_tile { unsigned char* to; rx_cpu_tensor_map map; long long at[5]; 
 
 static std::vector<rx_cpu_tile> rx_cpu_tiles;
 
-inline void rx_cpu_bring(void* to, const rx_cpu_tensor_map& map, const void* barrier, std::initializer_list<int> places) {
-    if (places.size() != map.rank) rx_cpu_die("a copy with another number of axes than its tensor has");
-    if ((uintptr_t)to % 128) rx_cpu_die("a tile that does not begin at a multiple of 128 bytes");
-    if ((uintptr_t)map.from % 16) rx_cpu_die("a tensor that does not begin at a multiple of 16 bytes");
-    if (map.tile[0] * map.element_bytes != 128) rx_cpu_die("a tile whose lines have not 128 bytes");
-    for (uint32_t axis = 1; axis < map.rank; ++axis)
-        if (map.strides[axis] % 16) rx_cpu_die("a stride that is no multiple of 16 bytes");
-    if (rx_cpu_barriers_are_new) rx_cpu_die("a copy to a barrier that was initialised and not fenced");
-    rx_cpu_phases_of(barrier);
-    rx_cpu_tile tile = {(unsigned char*)to, map, {}, barrier};
-    size_t axis = 0;
-    for (int place : places) tile.at[axis++] = place;
-    rx_cpu_tiles.push_back(tile);
-}
-
-// One of the copies arrives, if there are any; which is open, as between barriers.
-inline bool rx_cpu_deliver() {
-    if (rx_cpu_tiles.empty()) return false;
-    size_t number = (size_t)rx_cpu_place(0, rx_cpu_tiles.size());
-    rx_cpu_tile tile = rx_cpu_tiles[number];
-    rx_cpu_tiles.erase(rx_cpu_tiles.begin() + (long)number);
+inline void rx_cpu_tile_arrives(const rx_cpu_tile& tile) {
     const rx_cpu_tensor_map& map = tile.map;
     size_t elements = 1, bytes = map.element_bytes;
     for (uint32_t axis = 0; axis < map.rank; ++axis) elements *= map.tile[axis];
@@ -109,6 +90,31 @@ inline bool rx_cpu_deliver() {
     rx_cpu_phases& phases = rx_cpu_phases_of(tile.barrier);
     phases.bytes -= (long long)(elements * bytes);
     rx_cpu_end_phase(phases);
+}
+
+inline void rx_cpu_bring(void* to, const rx_cpu_tensor_map& map, const void* barrier, std::initializer_list<int> places) {
+    if (places.size() != map.rank) rx_cpu_die("a copy with another number of axes than its tensor has");
+    if ((uintptr_t)to % 128) rx_cpu_die("a tile that does not begin at a multiple of 128 bytes");
+    if ((uintptr_t)map.from % 16) rx_cpu_die("a tensor that does not begin at a multiple of 16 bytes");
+    if (map.tile[0] * map.element_bytes != 128) rx_cpu_die("a tile whose lines have not 128 bytes");
+    for (uint32_t axis = 1; axis < map.rank; ++axis)
+        if (map.strides[axis] % 16) rx_cpu_die("a stride that is no multiple of 16 bytes");
+    if (rx_cpu_barriers_are_new) rx_cpu_die("a copy to a barrier that was initialised and not fenced");
+    rx_cpu_phases_of(barrier);
+    rx_cpu_tile tile = {(unsigned char*)to, map, {}, barrier};
+    size_t axis = 0;
+    for (int place : places) tile.at[axis++] = place;
+    if (rx_cpu_copies_at_once()) rx_cpu_tile_arrives(tile);
+    else rx_cpu_tiles.push_back(tile);
+}
+
+// One of the copies arrives, if there are any; which is open, as between barriers.
+inline bool rx_cpu_deliver() {
+    if (rx_cpu_tiles.empty()) return false;
+    size_t number = (size_t)rx_cpu_place(0, rx_cpu_tiles.size());
+    rx_cpu_tile tile = rx_cpu_tiles[number];
+    rx_cpu_tiles.erase(rx_cpu_tiles.begin() + (long)number);
+    rx_cpu_tile_arrives(tile);
     return true;
 }
 

@@ -26,6 +26,7 @@ use crate::source::{ArgumentValue, CudaSource, Launch, TensorMapValue};
 use driver::{Code, Driver, KernelHandle, KernelLaunch, Room, Tensor};
 pub use error::{DeviceError, Launched, MOST_NAMED};
 use live::Live;
+pub(crate) use live::driver_version;
 pub use memory::DeviceBuffer;
 use std::rc::Rc;
 use std::time::Duration;

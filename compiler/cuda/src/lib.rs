@@ -28,7 +28,8 @@ mod statements;
 
 pub use printer::{listing, makes_one, module};
 pub use source::{
-    Argument, ArgumentValue, BLOCK_SIZE, Check, CheckSite, Choice, CudaFunction, CudaSource, Fault, KernelInfo, Launch,
-    LaunchShape, Listing, MOST_BLOCKS, MOST_ROUNDS, Plan, PlanError, Temporary, TensorForm, TensorMap, TensorMapValue,
+    Argument, ArgumentValue, BLOCK_SIZE, Check, CheckSite, Choice, CudaFunction, CudaSource, Fault, HostLoop,
+    KernelInfo, Launch, LaunchShape, Listing, MOST_BLOCKS, MOST_LAUNCHES, MOST_ROUNDS, Plan, PlanError, Temporary,
+    TensorForm, TensorMap, TensorMapValue,
 };
 pub use statements::Unsupported;

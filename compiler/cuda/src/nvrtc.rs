@@ -89,6 +89,10 @@ fn candidates() -> Vec<OsString> {
     match std::env::var_os("RX_NVRTC").filter(|path| !path.is_empty()) {
         Some(path) => vec![path],
         None if cfg!(windows) => ["nvrtc64_130_0.dll", "nvrtc64_120_0.dll"].map(OsString::from).to_vec(),
+        // A driver loads what a compiler not newer than itself made.
+        None if crate::device::driver_version().is_some_and(|(major, _)| major < 13) => {
+            ["libnvrtc.so.12", "libnvrtc.so", "libnvrtc.so.13"].map(OsString::from).to_vec()
+        }
         None => ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"].map(OsString::from).to_vec(),
     }
 }

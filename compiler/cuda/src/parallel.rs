@@ -8,13 +8,15 @@
 use crate::injective::{Loop, determined};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_tir::rewrite::{map_expr, substitute};
-use rx_tir::{Block, BufferId, Expr, IterKind, Stmt, VarId};
+use rx_tir::{Block, BufferId, Expr, IterKind, Stmt, VarId, is_evaluable};
 
 /// Which of `loops`, the loops around `body`, may be threads. `is_uniform` says which variables have one value during the
 /// call.
 pub(crate) fn parallel_loops(loops: &[Loop], body: &Stmt, is_uniform: &dyn Fn(VarId) -> bool) -> Vec<bool> {
-    let launchable: Vec<bool> =
-        loops.iter().map(|one| [&one.start, &one.extent].into_iter().all(|expr| is_known(expr, is_uniform))).collect();
+    let launchable: Vec<bool> = loops
+        .iter()
+        .map(|one| [&one.start, &one.extent].into_iter().all(|expr| is_evaluable(expr, is_uniform)))
+        .collect();
     let accesses = Accesses::of(body);
     let by_slices = by_slices(loops, launchable.clone(), &accesses, is_uniform);
     let by_declaration = match body {
@@ -23,19 +25,6 @@ pub(crate) fn parallel_loops(loops: &[Loop], body: &Stmt, is_uniform: &dyn Fn(Va
     };
     let count = |chosen: &[bool]| chosen.iter().filter(|one| **one).count();
     if count(&by_declaration) > count(&by_slices) { by_declaration } else { by_slices }
-}
-
-/// Whether the host can evaluate it: integers over variables it knows.
-pub(crate) fn is_known(expr: &Expr, is_uniform: &dyn Fn(VarId) -> bool) -> bool {
-    let mut known = true;
-    expr.walk(&mut |part| {
-        known &= match part {
-            Expr::Var { var, dtype } => is_uniform(*var) && (dtype.is_int() || dtype.is_bool()),
-            Expr::Load { .. } | Expr::Call { .. } | Expr::Float { .. } => false,
-            _ => true,
-        }
-    });
-    known
 }
 
 /// Loops that the common indices of every written buffer tell apart. Losing a loop may lose indices that mention it, so
@@ -63,7 +52,7 @@ fn keep_determined(chosen: &mut [bool], loops: &[Loop], expressions: &[Expr], is
     let places: Vec<usize> = (0..loops.len()).filter(|at| chosen[*at]).collect();
     let candidates: Vec<&Loop> = places.iter().map(|at| &loops[*at]).collect();
     let usable = |var: VarId| is_uniform(var) || candidates.iter().any(|candidate| candidate.var == var);
-    let expressions: Vec<Expr> = expressions.iter().filter(|expr| is_known(expr, &usable)).cloned().collect();
+    let expressions: Vec<Expr> = expressions.iter().filter(|expr| is_evaluable(expr, &usable)).cloned().collect();
     for (at, found) in places.iter().zip(determined(&expressions, &candidates)) {
         chosen[*at] = found;
     }

@@ -142,7 +142,8 @@ impl<'m> Kernel<'m> {
         self.text = format!("{comment}{head}\n{inner}}}\n");
         let arguments = self.parameters.iter().map(|(_, argument)| *argument).collect();
         let maps = self.maps.drain(..).map(|(_, map)| map).collect();
-        Ok(KernelInfo { name: name.to_owned(), text: 0..0, shape, arguments, maps })
+        let (name, rounds) = (name.to_owned(), Vec::new());
+        Ok(KernelInfo { name, text: 0..0, rounds, guard: None, shape, arguments, maps })
     }
 
     /// Says how many threads of the plain rule there are: each has a part of its own of buffers too large for it.

@@ -21,7 +21,7 @@ mod window;
 
 use crate::printer::Kernel;
 use crate::source::LaunchShape;
-use crate::statements::Statement;
+use crate::statements::{Statement, Statements};
 use rustc_hash::FxHashSet;
 use rx_base::DType;
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
@@ -140,24 +140,33 @@ impl Target {
             _ => None,
         }
     }
+
+    /// Bytes of shared memory that a block may have: 99 KiB on compute capability 8.6, 8.9 and 12, and where nothing is known; 163 KiB
+    /// on 8.0, and as much is used of newer ones of that kind, which have more (CUDA programming guide, "Compute Capabilities").
+    pub(crate) fn shared_bytes(&self) -> u32 {
+        match self.arch {
+            80 | 87 | 90 | 100 | 103 => 163 << 10,
+            _ => 99 << 10,
+        }
+    }
 }
 
 /// Multiprocessors of a device that nobody asked: those of an H100 or H200.
 pub const UNITS: u32 = 132;
 
+/// Where shared memory whose size a launch says begins: behind what a text declares, at a multiple of these bytes (`RX_SHARED`).
+const SHARED_ALIGNMENT: u32 = 1024;
+
 /// The oldest architecture that is promised: `sm_80`.
 pub const OLDEST_ARCH: u32 = 80;
-
-/// Bytes of shared memory a block may have on every device that is promised (compute capability 8.0: 163 KiB).
-const MOST_SHARED: u32 = 163 << 10;
 
 /// The statements of a function that no kernel does yet.
 pub(crate) struct Task<'f> {
     pub(crate) func: &'f PrimFunc,
     /// The statements, the next first. There is at least one.
     pub(crate) statements: &'f [Statement],
-    /// Buffers that live between the function's statements.
-    pub(crate) temporaries: &'f [BufferId],
+    /// All statements of the function, and the place of the first of these among them.
+    pub(crate) of: (&'f Statements, usize),
     pub(crate) target: &'f Target,
 }
 
@@ -193,12 +202,19 @@ impl Task<'_> {
 
     /// Whether a buffer is one that lives between the function's statements, and nobody outside sees.
     pub(crate) fn is_temporary(&self, buffer: BufferId) -> bool {
-        self.temporaries.contains(&buffer)
+        self.of.0.temporaries.contains(&buffer)
     }
 
-    /// Whether a statement behind the first `taken` ones uses a buffer.
+    /// Whether a statement uses a buffer when the first `taken` ones are done.
     pub(crate) fn is_used_behind(&self, taken: usize, buffer: BufferId) -> bool {
-        self.statements.iter().skip(taken).any(|statement| uses(&statement.stmt, buffer))
+        let (of, at) = self.of;
+        of.use_from(at + taken, buffer) || self.is_temporary(buffer) && of.use_again(at, buffer)
+    }
+
+    /// The same without the first statements.
+    pub(crate) fn behind(&self, taken: usize) -> Option<Task<'_>> {
+        let statements = self.statements.get(taken..).filter(|rest| !rest.is_empty())?;
+        Some(Task { statements, of: (self.of.0, self.of.1 + taken), ..*self })
     }
 }
 
@@ -263,6 +279,11 @@ pub(crate) trait KernelBody {
 
     /// How it is launched.
     fn shape(&self) -> LaunchShape;
+
+    /// Where it does not hold, the host does not launch it.
+    fn guard(&self) -> Option<&Expr> {
+        None
+    }
 
     /// What it does, for its comment and to know which buffers are passed: those that occur here, in the function's order.
     fn statements(&self) -> Vec<&Stmt>;

@@ -17,6 +17,9 @@ pub const MOST_BLOCKS: [u32; 3] = [i32::MAX.cast_unsigned(), 65_535, 65_535];
 /// Rounds that a `while` may take in a thread: a device that never ends cannot be stopped from outside.
 pub const MOST_ROUNDS: i64 = 1 << 32;
 
+/// Launches that one call of a function may make.
+pub const MOST_LAUNCHES: usize = 1 << 16;
+
 /// The CUDA C of some functions.
 #[derive(Clone, Debug)]
 pub struct CudaSource {
@@ -81,6 +84,17 @@ pub struct CudaFunction {
     pub buffers: Vec<(Vec<Expr>, DType)>,
 }
 
+/// A loop that the host runs: kernels are launched in each of its rounds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostLoop {
+    /// What it counts; kernels in it may be passed it.
+    pub var: VarId,
+    /// Its first value, over the function's scalars and symbols and what loops around it count.
+    pub start: Expr,
+    /// How many values; none where it is not positive.
+    pub extent: Expr,
+}
+
 /// A kernel.
 #[derive(Clone, Debug)]
 pub struct KernelInfo {
@@ -88,6 +102,10 @@ pub struct KernelInfo {
     pub name: String,
     /// Its bytes of the source's text.
     pub text: Range<usize>,
+    /// The loops of the host that it is launched in, outermost first.
+    pub rounds: Vec<HostLoop>,
+    /// Where it does not hold, nothing is launched; over what the host knows.
+    pub guard: Option<Expr>,
     /// How many blocks, and of what.
     pub shape: LaunchShape,
     /// What is passed, in order.
@@ -115,8 +133,8 @@ pub struct TensorMap {
 /// How many threads a kernel is launched with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchShape {
-    /// Blocks on axes x, y and z: `int64` over the function's scalars and symbols. Nothing is launched where one is not
-    /// positive.
+    /// Blocks on axes x, y and z: `int64` over the function's scalars and symbols and what the host's loops count. Nothing is
+    /// launched where one is not positive.
     pub grid: [Expr; 3],
     /// Threads of a block on axes x, y and z.
     pub block: [u32; 3],
@@ -166,7 +184,7 @@ pub enum Argument {
 pub struct Temporary {
     /// Its name.
     pub name: String,
-    /// Its bytes, over the function's scalars and symbols.
+    /// Its bytes, over the function's scalars and symbols and what the host's loops count.
     pub bytes: Expr,
 }
 
@@ -309,6 +327,8 @@ pub enum ArgumentValue {
 pub enum PlanError {
     /// An extent of a buffer or the number of blocks has no value, or one that does not fit.
     Extent(String),
+    /// A call would launch kernels more often than [`MOST_LAUNCHES`], or count so many rounds without.
+    Launches(Name),
     /// More blocks than a launch can have on an axis.
     Blocks {
         /// The kernel.
@@ -322,6 +342,7 @@ impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PlanError::Extent(what) => write!(f, "the size of {what} is not known or too large"),
+            PlanError::Launches(function) => write!(f, "a call of {function} takes more than {MOST_LAUNCHES} launches"),
             PlanError::Blocks { kernel, blocks } => write!(f, "{kernel} needs {blocks} blocks, too many to launch"),
         }
     }
@@ -338,11 +359,6 @@ impl CudaFunction {
     pub fn plan(&self, values: &[Option<i64>]) -> Result<Plan, PlanError> {
         let value_of = |var: VarId| values.get(var.0 as usize).copied().flatten();
         let evaluate = |expr: &Expr| evaluate_index(expr, &value_of);
-        let mut temporaries = Vec::with_capacity(self.temporaries.len());
-        for temporary in &self.temporaries {
-            let bytes = evaluate(&temporary.bytes).ok_or_else(|| PlanError::Extent(temporary.name.clone()))?;
-            temporaries.push(bytes.max(0).cast_unsigned());
-        }
         let mut buffers = Vec::with_capacity(self.buffers.len());
         for (at, (shape, dtype)) in self.buffers.iter().enumerate() {
             let bytes = shape
@@ -350,30 +366,115 @@ impl CudaFunction {
                 .try_fold(dtype.bytes(), |bytes, extent| bytes.checked_mul(evaluate(extent)?.max(0).cast_unsigned()));
             buffers.push(bytes.ok_or_else(|| PlanError::Extent(format!("parameter {at} of {}", self.name)))?);
         }
-        let mut launches = Vec::new();
-        for (number, kernel) in self.kernels.iter().enumerate() {
-            let Some(grid) = kernel.grid(&evaluate)? else { continue };
-            let LaunchShape { block, shared_bytes, .. } = kernel.shape;
-            let argument = |argument: &Argument| {
-                Ok(match *argument {
-                    Argument::Buffer(at) => ArgumentValue::Buffer(at),
-                    Argument::Temporary(at) => ArgumentValue::Temporary(at),
-                    Argument::Error => ArgumentValue::Error,
-                    Argument::Scalar(var) => {
-                        let value =
-                            value_of(var).ok_or_else(|| PlanError::Extent(format!("a scalar of {}", self.name)));
-                        ArgumentValue::Scalar(value?)
-                    }
-                })
-            };
-            let arguments = kernel.arguments.iter().map(argument).collect::<Result<_, _>>()?;
-            let maps = kernel.maps.iter().map(|map| map.value(&evaluate));
-            let maps = maps.collect::<Option<Vec<_>>>().ok_or_else(|| PlanError::Extent(kernel.name.clone()))?;
-            launches.push(Launch { kernel: number, grid, block, shared_bytes, arguments, maps });
-        }
+        let (values, temporaries) = (values.to_vec(), vec![0; self.temporaries.len()]);
+        let mut launcher = Launcher { function: self, values, temporaries, rounds: 0, launches: Vec::new() };
+        launcher.kernels(0..self.kernels.len(), 0)?;
+        let Launcher { temporaries, launches, .. } = launcher;
         Ok(Plan { temporaries, buffers, launches })
     }
 }
+
+/// Launches on their way.
+struct Launcher<'f> {
+    function: &'f CudaFunction,
+    /// By variable, those of the host's loops as they count.
+    values: Vec<Option<i64>>,
+    /// The bytes of each temporary: the most that a launch needs.
+    temporaries: Vec<u64>,
+    rounds: usize,
+    launches: Vec<Launch>,
+}
+
+impl Launcher<'_> {
+    fn value_of(&self, var: VarId) -> Option<i64> {
+        self.values.get(var.0 as usize).copied().flatten()
+    }
+
+    fn evaluate(&self, expr: &Expr) -> Option<i64> {
+        evaluate_index(expr, &|var| self.value_of(var))
+    }
+
+    /// Launches kernels in order; so many loops of the host around them run already.
+    fn kernels(&mut self, kernels: Range<usize>, depth: usize) -> Result<(), PlanError> {
+        let function = self.function;
+        let round = |at: usize| function.kernels.get(at).and_then(|kernel| kernel.rounds.get(depth));
+        let mut at = kernels.start;
+        while at < kernels.end {
+            let end = match round(at) {
+                None => at + 1,
+                Some(of) => (at..kernels.end).find(|next| round(*next) != Some(of)).unwrap_or(kernels.end),
+            };
+            match round(at) {
+                None => self.launch(at)?,
+                Some(round) => self.rounds_of(round, at..end, depth)?,
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
+    fn rounds_of(&mut self, round: &HostLoop, kernels: Range<usize>, depth: usize) -> Result<(), PlanError> {
+        let unknown = || PlanError::Extent(format!("a loop of {}", self.function.name));
+        let start = self.evaluate(&round.start).ok_or_else(unknown)?;
+        let extent = self.evaluate(&round.extent).ok_or_else(unknown)?;
+        for value in start..start.checked_add(extent.max(0)).ok_or_else(unknown)? {
+            self.rounds += 1;
+            if self.rounds.max(self.launches.len()) > MOST_LAUNCHES {
+                return Err(PlanError::Launches(self.function.name));
+            }
+            if let Some(slot) = self.values.get_mut(round.var.0 as usize) {
+                *slot = Some(value);
+            }
+            self.kernels(kernels.clone(), depth + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a temporary as large as a launch needs it.
+    fn holds(&mut self, buffer: Argument) -> Result<(), PlanError> {
+        let Argument::Temporary(at) = buffer else { return Ok(()) };
+        let Some(temporary) = self.function.temporaries.get(at) else { return Ok(()) };
+        let bytes = self.evaluate(&temporary.bytes).ok_or_else(|| PlanError::Extent(temporary.name.clone()))?;
+        if let Some(most) = self.temporaries.get_mut(at) {
+            *most = (*most).max(bytes.max(0).cast_unsigned());
+        }
+        Ok(())
+    }
+
+    fn launch(&mut self, number: usize) -> Result<(), PlanError> {
+        let Some(kernel) = self.function.kernels.get(number) else { return Ok(()) };
+        let unknown = || PlanError::Extent(kernel.name.clone());
+        if let Some(guard) = &kernel.guard
+            && self.evaluate(guard).ok_or_else(unknown)? == 0
+        {
+            return Ok(());
+        }
+        let Some(grid) = kernel.grid(&|expr| self.evaluate(expr))? else { return Ok(()) };
+        for buffer in kernel.buffers() {
+            self.holds(buffer)?;
+        }
+        let LaunchShape { block, shared_bytes, .. } = kernel.shape;
+        let argument = |argument: &Argument| {
+            Ok(match *argument {
+                Argument::Buffer(at) => ArgumentValue::Buffer(at),
+                Argument::Temporary(at) => ArgumentValue::Temporary(at),
+                Argument::Error => ArgumentValue::Error,
+                Argument::Scalar(var) => {
+                    let unknown = || PlanError::Extent(format!("a scalar of {}", self.function.name));
+                    ArgumentValue::Scalar(self.value_of(var).ok_or_else(unknown)?)
+                }
+            })
+        };
+        let arguments = kernel.arguments.iter().map(argument).collect::<Result<_, _>>()?;
+        let maps = kernel.maps.iter().map(|map| map.value(&|expr| self.evaluate(expr)));
+        let maps = maps.collect::<Option<Vec<_>>>().ok_or_else(unknown)?;
+        self.launches.push(Launch { kernel: number, grid, block, shared_bytes, arguments, maps });
+        Ok(())
+    }
+}
+
+/// Bytes from one element to the next of an axis of a tensor map that is not its innermost, at least.
+const LEAST_STRIDE: u64 = 16;
 
 impl TensorMap {
     /// With values; `None` where one is not known, or does not fit.
@@ -381,10 +482,15 @@ impl TensorMap {
         let bytes = |expr: &Expr| u64::try_from(evaluate(expr)?).ok();
         // Places on an axis are numbers of 32 bits; an axis without any is never asked for.
         let extent = |expr: &Expr| u64::try_from(i32::try_from(evaluate(expr)?).ok()?.max(1)).ok();
+        let stride = |(at, (_, stride)): (usize, &(Expr, Expr))| {
+            let least = if at == 0 { u64::from(self.element_bytes) } else { LEAST_STRIDE };
+            Some(bytes(stride)?.max(least))
+        };
         let form = TensorForm {
             element_bytes: self.element_bytes,
             extents: self.axes.iter().map(|(one, _)| extent(one)).collect::<Option<_>>()?,
-            strides: self.axes.iter().map(|(_, stride)| bytes(stride)).collect::<Option<_>>()?,
+            // Without elements there are steps of 0 bytes, which no tensor map may have.
+            strides: self.axes.iter().enumerate().map(stride).collect::<Option<_>>()?,
             tile: self.tile.clone(),
         };
         let buffer = match self.buffer {

@@ -195,7 +195,7 @@ impl Nest {
             return None;
         }
         let guarded = |stmt: Stmt| match &self.predicate {
-            Some(condition) => Stmt::If { condition: condition.clone(), then: Box::new(stmt), otherwise: None },
+            Some(condition) => Stmt::when(condition.clone(), stmt),
             None => stmt,
         };
         let by_reduced = self.predicate.as_ref().is_some_and(|condition| mentions(condition, &of_reduced));
@@ -241,25 +241,14 @@ fn explicit_stmt(stmt: &Stmt, func: &PrimFunc) -> Stmt {
 fn explicit_block(block: Block) -> Stmt {
     let value = |var: VarId| block.iters.iter().find(|iter| iter.var == var).map(|iter| iter.binding.clone());
     let replace = |stmt: &Stmt| rx_tir::rewrite::map_stmt(stmt, &mut |expr| substitute(expr, &value));
-    let mut parts = Vec::new();
-    if let Some(init) = &block.init {
-        let reduced = block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
-        let first = reduced.fold(Expr::bool(true), |all, iter| all.and(iter.binding.clone().eq(iter.start.clone())));
-        parts.push(match first.as_int() {
-            Some(_) => replace(init),
-            None => Stmt::If { condition: first, then: Box::new(replace(init)), otherwise: None },
-        });
-    }
-    parts.push(replace(&block.body));
-    let mut body = Stmt::seq(parts);
+    let mut body = Stmt::seq(block.beginning().iter().chain([&block.body]).map(replace));
     if let Some(predicate) = &block.predicate {
-        let condition = substitute(predicate, &value);
-        body = Stmt::If { condition, then: Box::new(body), otherwise: None };
+        body = Stmt::when(substitute(predicate, &value), body);
     }
     if block.allocations.is_empty() {
         return body;
     }
-    Stmt::Block(Box::new(Block { iters: Vec::new(), predicate: None, init: None, body, ..block }))
+    Stmt::holding(block.name, block.allocations, body)
 }
 
 /// Whether the statement holds no blocks and loops.

@@ -74,7 +74,7 @@ pub fn top_level(stmt: &Stmt, temporaries: &mut Vec<BufferId>, into: &mut Vec<St
                 top_level(statement, temporaries, into);
             }
         }
-        Stmt::Block(block) if block.iters.is_empty() && block.predicate.is_none() && block.init.is_none() => {
+        Stmt::Block(block) if block.only_holds() => {
             temporaries.extend(&block.allocations);
             top_level(&block.body, temporaries, into);
         }

@@ -94,7 +94,7 @@ impl Simplifying {
         }
         match block.predicate {
             None => block.body,
-            Some(condition) => Stmt::If { condition, then: Box::new(block.body), otherwise: None },
+            Some(condition) => Stmt::when(condition, block.body),
         }
     }
 }

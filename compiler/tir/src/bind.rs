@@ -1,7 +1,8 @@
 //! Values of a function's scalars and symbols for one call.
 
-use crate::expr::{BinaryOp, Expr};
-use crate::func::{BufferId, PrimFunc, VarId};
+use crate::evaluate::evaluate_index;
+use crate::expr::Expr;
+use crate::func::{BufferId, PrimFunc};
 use std::fmt;
 
 /// Why a call does not fit a function.
@@ -100,58 +101,4 @@ pub fn bind_symbols(func: &PrimFunc, shapes: &[&[i64]], scalars: &[i64]) -> Resu
         }
     }
     Ok(values)
-}
-
-/// The value of an integer expression without loads; `None` where a variable has none, it overflows or divides by zero.
-pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> Option<i64> {
-    let value = |expr: &Expr| evaluate_index(expr, value_of);
-    match expr {
-        Expr::Int { value, .. } => Some(*value),
-        Expr::Var { var, .. } => value_of(*var),
-        Expr::Cast { dtype, value: inner } if dtype.is_int() && inner.dtype().is_int() => value(inner),
-        Expr::Unary { op: crate::UnaryOp::Neg, value: inner } => value(inner)?.checked_neg(),
-        Expr::Unary { op: crate::UnaryOp::Not, value: inner } => Some(i64::from(value(inner)? == 0)),
-        Expr::Binary { op, left, right } => {
-            let (a, b) = (value(left)?, value(right)?);
-            match op {
-                BinaryOp::Add => a.checked_add(b),
-                BinaryOp::Sub => a.checked_sub(b),
-                BinaryOp::Mul => a.checked_mul(b),
-                BinaryOp::FloorDiv => floor_div(a, b),
-                BinaryOp::FloorMod => floor_div(a, b).map(|quotient| a - quotient * b),
-                BinaryOp::TruncDiv | BinaryOp::Div => a.checked_div(b),
-                BinaryOp::TruncMod => a.checked_rem(b),
-                BinaryOp::Min => Some(a.min(b)),
-                BinaryOp::Max => Some(a.max(b)),
-                BinaryOp::And | BinaryOp::BitAnd => Some(a & b),
-                BinaryOp::Or | BinaryOp::BitOr => Some(a | b),
-                BinaryOp::BitXor => Some(a ^ b),
-                BinaryOp::ShiftLeft => u32::try_from(b).ok().and_then(|b| a.checked_shl(b)),
-                BinaryOp::ShiftRight => u32::try_from(b).ok().and_then(|b| a.checked_shr(b)),
-            }
-        }
-        Expr::Compare { left, right, .. } => {
-            let (a, b) = (value(left)?, value(right)?);
-            let dtype = left.dtype();
-            let Expr::Compare { op, .. } = expr else { return None };
-            Expr::compare(*op, Expr::Int { value: a, dtype }, Expr::Int { value: b, dtype }).as_int()
-        }
-        Expr::Select { condition, then, otherwise } => {
-            if value(condition)? != 0 {
-                value(then)
-            } else {
-                value(otherwise)
-            }
-        }
-        Expr::Checked { index, extent, .. } => {
-            let (index, extent) = (value(index)?, value(extent)?);
-            (0..extent).contains(&index).then_some(index)
-        }
-        _ => None,
-    }
-}
-
-fn floor_div(a: i64, b: i64) -> Option<i64> {
-    let quotient = a.checked_div(b)?;
-    Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
 }

@@ -75,11 +75,10 @@ fn begun(loops: &[Loop], block: &Block, func: &mut PrimFunc) -> Option<Stmt> {
     if depends || inner.iter().any(|one| by_inner(&one.extent)) {
         return None;
     }
-    let guard = |condition: Expr, then: Stmt| Stmt::If { condition, then: Box::new(then), otherwise: None };
-    let init = predicate.into_iter().fold(init, |init, predicate| guard(predicate, init));
+    let init = predicate.into_iter().fold(init, |init, predicate| Stmt::when(predicate, init));
     Some(match outer.iter().any(|outer| empty.uses(outer.var)) {
-        true => around(&outer, guard(empty, init), func),
-        false => guard(empty, around(&outer, init, func)),
+        true => around(&outer, Stmt::when(empty, init), func),
+        false => Stmt::when(empty, around(&outer, init, func)),
     })
 }
 

@@ -93,7 +93,7 @@ impl Leaver<'_> {
             Stmt::Seq(parts) => self.sequence(parts, last),
             Stmt::For { body, .. } | Stmt::While { body, .. } => self.around_body(stmt, body, last),
             Stmt::Block(block) => {
-                let own = !block.iters.is_empty() || block.predicate.is_some() || block.init.is_some();
+                let own = !block.only_holds();
                 let inside = if own { Last { of_round: false, of_function: false } } else { last };
                 let (made, cells) = self.children(stmt, inside)?;
                 match own && !cells.is_empty() {
@@ -241,7 +241,7 @@ impl Leaver<'_> {
             return stmt;
         }
         match self.all(cells, CompareOp::Eq, 0) {
-            Some(condition) => Stmt::If { condition, then: Box::new(stmt), otherwise: None },
+            Some(condition) => Stmt::when(condition, stmt),
             None => stmt,
         }
     }

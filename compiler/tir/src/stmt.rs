@@ -142,9 +142,26 @@ pub struct Site {
 }
 
 impl Block {
+    /// Whether it does nothing but hold buffers.
+    pub fn only_holds(&self) -> bool {
+        self.iters.is_empty() && self.predicate.is_none() && self.init.is_none()
+    }
+
     /// Whether it does nothing but hold a function's buffers.
     pub fn is_root(&self) -> bool {
-        self.name == "root" && self.iters.is_empty() && self.predicate.is_none() && self.init.is_none()
+        self.name == "root" && self.only_holds()
+    }
+
+    /// What its `init` does, as a statement in the loops around it: done where all reduction axes are at their first
+    /// values (TVM src/s_tir/transform/lower_init_block.cc); none where it has no `init`.
+    pub fn beginning(&self) -> Option<Stmt> {
+        let init = self.init.clone()?;
+        let reduced = self.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
+        let first = reduced.fold(Expr::bool(true), |first, iter| {
+            let start = iter.start.clone().cast(iter.binding.dtype());
+            if iter.binding == start { first } else { first.and(iter.binding.clone().eq(start)) }
+        });
+        Some(Stmt::when(first, init))
     }
 }
 
@@ -183,6 +200,15 @@ impl Stmt {
             return body;
         }
         Stmt::holding(Name::from("root"), allocations, body)
+    }
+
+    /// A statement that is done where a condition holds.
+    pub fn when(condition: Expr, then: Stmt) -> Stmt {
+        match condition.as_int() {
+            Some(0) => Stmt::nothing(),
+            Some(_) => then,
+            None => Stmt::If { condition, then: Box::new(then), otherwise: None },
+        }
     }
 
     /// A loop from 0.

@@ -121,7 +121,7 @@ impl Reader<'_> {
         let Some(Value::Expr(lane)) = self.lookup(name(LANE)) else { return done };
         let number = |value| Expr::Int { value, dtype: lane.dtype() };
         let condition = lane.clone().floor_mod(number(WARP)).eq(number(0));
-        Stmt::If { condition, then: Box::new(done), otherwise: None }
+        Stmt::when(condition, done)
     }
 
     fn fragment_shape(&mut self, cursor: Cursor<'_>, trees: [&Tree; 3]) -> Outcome<Shape> {

@@ -46,6 +46,10 @@ impl Core {
                 let kernels = self.running.take().into();
                 self.is_lost(DeviceError::Failed { kernels, message: refused.message })
             }
+            Refusal::TooLong => {
+                let kernels = self.running.take().into();
+                self.is_lost(DeviceError::TooLong { kernels, limit: self.limit.get().unwrap_or_default() })
+            }
             Refusal::Memory => DeviceError::Memory { bytes: 0, room: self.driver.room().ok() },
             Refusal::Call => DeviceError::Driver { what, message: refused.message },
         }
@@ -54,6 +58,7 @@ impl Core {
     fn is_lost(&self, error: DeviceError) -> DeviceError {
         self.lost.borrow_mut().get_or_insert_with(|| error.to_string());
         self.queue.borrow_mut().forget();
+        self.driver.give_up();
         error
     }
 
@@ -104,8 +109,9 @@ impl Core {
     fn trim(&self) -> Result<(), DeviceError> {
         self.wait()?;
         self.pool.drain().into_iter().for_each(|at| self.driver.free(at));
-        // Memory goes back in the stream's order.
-        self.wait()
+        // Memory goes back in the stream's order, and then out of the driver's own pool.
+        self.wait()?;
+        self.driver.free_idle().map_err(|refused| self.failed("giving memory back", refused))
     }
 
     pub(super) fn launch(&self, launch: KernelLaunch, of: Launched) -> Result<(), DeviceError> {
@@ -128,7 +134,7 @@ impl Core {
     /// Hands the driver what is held back.
     pub(super) fn flush(&self) -> Result<(), DeviceError> {
         self.works()?;
-        let flushed = self.queue.borrow_mut().flush(&*self.driver);
+        let flushed = self.queue.borrow_mut().flush(&*self.driver, self.limit.get());
         flushed.map_err(|refused| self.failed("launching the kernels", refused))
     }
 
@@ -163,14 +169,17 @@ impl Core {
     pub(super) fn copy_up(&self, bytes: &[u8], to: &DeviceBuffer) -> Result<(), DeviceError> {
         // What is held back may still use the memory that is written.
         self.flush()?;
-        let copied = self.staging.borrow_mut().up(&*self.driver, bytes, to.address());
+        let copied = self.staging.borrow_mut().up(&*self.driver, self.limit.get(), bytes, to.address());
         copied.map_err(|refused| self.failed("copying to the device", refused))
     }
 
     pub(super) fn copy_down(&self, from: &DeviceBuffer, to: &mut [u8]) -> Result<(), DeviceError> {
         // A kernel that does not end is given up here, and not waited for by the copy.
         self.wait()?;
-        let copied = self.staging.borrow_mut().down(&*self.driver, from.address(), to);
+        if to.is_empty() {
+            return Ok(());
+        }
+        let copied = self.staging.borrow_mut().down(&*self.driver, self.limit.get(), from.address(), to);
         copied.map_err(|refused| self.failed("copying from the device", refused))
     }
 

@@ -69,6 +69,8 @@ pub enum Refusal {
     Memory,
     /// A kernel did what no kernel may; every call from here on fails.
     Lost,
+    /// What was waited for did not end in time.
+    TooLong,
     /// Only this call failed.
     Call,
 }
@@ -115,6 +117,17 @@ pub trait Driver: fmt::Debug {
 
     /// Gives memory back, in the stream's order.
     fn free(&self, at: Address);
+
+    /// Gives the system what was given back and nobody needs.
+    ///
+    /// # Errors
+    /// The driver's.
+    fn free_idle(&self) -> Result<(), Refused> {
+        Ok(())
+    }
+
+    /// What runs will not end, or ended badly: nothing is asked of the driver any more, and it waits for nothing when it goes.
+    fn give_up(&self) {}
 
     /// Sets bytes to zero.
     ///
@@ -205,6 +218,19 @@ pub trait Driver: fmt::Debug {
 
     /// Forgets a point.
     fn forget(&self, mark: Mark);
+
+    /// Waits until a point is passed, and forgets it.
+    ///
+    /// # Errors
+    /// What failed before it; [`Refusal::TooLong`] where that takes longer than the limit.
+    fn pass(&self, mark: Mark, limit: Option<Duration>) -> Result<(), Refused> {
+        let waited = self.wait(mark, limit);
+        self.forget(mark);
+        match waited? {
+            true => Ok(()),
+            false => Err(Refused { kind: Refusal::TooLong, message: "a kernel does not end".to_owned() }),
+        }
+    }
 
     /// Launches from here on are not made but become a graph.
     ///

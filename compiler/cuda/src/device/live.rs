@@ -17,7 +17,7 @@ use cudarc::driver::{
     PushKernelArg, result,
 };
 use cudarc::nvrtc::Ptx;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -39,7 +39,24 @@ pub(super) struct Live {
     marks: RefCell<Vec<Option<CudaEvent>>>,
     graphs: RefCell<Vec<Option<CudaGraph>>>,
     pinned: RefCell<Vec<(*mut u8, usize)>>,
+    small: RefCell<Small>,
+    /// What runs will not end: nothing waits for it any more.
+    is_given_up: Cell<bool>,
 }
+
+/// Pinned memory for small copies: the driver may read memory of the host that is not pinned after it returned ("API synchronization
+/// behavior" of the CUDA driver API).
+#[derive(Default)]
+struct Small {
+    memory: Option<Pinned>,
+    /// Behind the last copy from each slot; as many as were used.
+    used: Vec<CudaEvent>,
+    next: usize,
+}
+
+/// Bytes of a slot of [`Small`], and how many there are.
+const SLOT: usize = 64 << 10;
+const SLOTS: usize = 16;
 
 impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -101,13 +118,79 @@ impl Live {
             marks: RefCell::default(),
             graphs: RefCell::default(),
             pinned: RefCell::default(),
+            small: RefCell::default(),
+            is_given_up: Cell::new(false),
         })
+    }
+
+    /// Copies what fits a slot; the slot is free again when the stream has passed the copy.
+    fn copy_up_small(&self, from: &[u8], to: Address) -> Result<(), Refused> {
+        let memory = self.small.borrow().memory;
+        let memory = memory.map_or_else(|| self.pin(SLOT * SLOTS), Ok)?;
+        let (at, _) = self.pinned.borrow().get(memory.0).copied().ok_or_else(unknown)?;
+        let mut small = self.small.borrow_mut();
+        small.memory = Some(memory);
+        let slot = small.next;
+        if let Some(event) = small.used.get(slot) {
+            event.synchronize().map_err(refused)?;
+        }
+        // SAFETY: the slot lies in memory of `SLOTS` of them, has at least as many bytes, and no copy from it goes on; the device's
+        // memory was allocated with at least as many.
+        unsafe {
+            let slot = at.add(slot * SLOT);
+            slot.copy_from_nonoverlapping(from.as_ptr(), from.len());
+            let slot = std::slice::from_raw_parts(slot, from.len());
+            result::memcpy_htod_async(to, slot, self.stream.cu_stream()).map_err(refused)?;
+        }
+        match small.used.get(slot) {
+            Some(event) => event.record(&self.stream).map_err(refused)?,
+            None => small.used.push(self.stream.record_event(None).map_err(refused)?),
+        }
+        small.next = (slot + 1) % SLOTS;
+        Ok(())
+    }
+
+    /// What the driver says of code that it does not load.
+    fn not_loaded(error: DriverError) -> Refused {
+        use CUresult as Code;
+        let mut refused = refused(error);
+        let is_foreign = matches!(
+            error.0,
+            Code::CUDA_ERROR_INVALID_IMAGE
+                | Code::CUDA_ERROR_NO_BINARY_FOR_GPU
+                | Code::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+        );
+        if let (true, Some((major, minor)), Ok(nvrtc)) = (is_foreign, driver_version(), crate::nvrtc::probe()) {
+            let nvrtc = format!("{}.{}", nvrtc.0, nvrtc.1);
+            refused.message = format!(
+                "{}: the driver is of CUDA {major}.{minor}, NVRTC of {nvrtc}; RX_NVRTC names another",
+                refused.message
+            );
+        }
+        refused
     }
 
     fn pinned(&self, pinned: Pinned, bytes: usize) -> Result<*mut u8, Refused> {
         let known = self.pinned.borrow().get(pinned.0).copied();
         known.filter(|(_, size)| bytes <= *size).map(|(at, _)| at).ok_or_else(unknown)
     }
+}
+
+/// The CUDA that the driver is of, major and minor, where there is one. No device is opened.
+pub(crate) fn driver_version() -> Option<(i32, i32)> {
+    catch_unwind(|| {
+        let mut version = 0;
+        // SAFETY: loads the driver's library by its own names; the function writes an integer.
+        let code = unsafe {
+            if !cudarc::driver::sys::is_culib_present() {
+                return None;
+            }
+            cudarc::driver::sys::cuDriverGetVersion(&raw mut version)
+        };
+        code.result().ok().map(|()| (version / 1000, version % 1000 / 10))
+    })
+    .ok()
+    .flatten()
 }
 
 /// The driver's pool keeps memory over the points where the host waits; without this it goes back to the system each time.
@@ -138,6 +221,11 @@ fn refused(error: DriverError) -> Refused {
         | Code::CUDA_ERROR_INVALID_PC
         | Code::CUDA_ERROR_LAUNCH_FAILED
         | Code::CUDA_ERROR_ECC_UNCORRECTABLE
+        | Code::CUDA_ERROR_NVLINK_UNCORRECTABLE
+        | Code::CUDA_ERROR_CONTAINED
+        | Code::CUDA_ERROR_TENSOR_MEMORY_LEAK
+        | Code::CUDA_ERROR_EXTERNAL_DEVICE
+        | Code::CUDA_ERROR_UNKNOWN
         | Code::CUDA_ERROR_CONTEXT_IS_DESTROYED => Refusal::Lost,
         _ => Refusal::Call,
     };
@@ -245,15 +333,34 @@ impl Driver for Live {
         };
     }
 
+    fn free_idle(&self) -> Result<(), Refused> {
+        if !self.context.has_async_alloc() {
+            return Ok(());
+        }
+        // SAFETY: the device is the context's, and the pool its own.
+        let freed = unsafe {
+            result::device::get_default_mem_pool(self.context.cu_device())
+                .and_then(|pool| result::mem_pool::trim_to(pool, 0))
+        };
+        freed.map_err(refused)
+    }
+
+    fn give_up(&self) {
+        self.is_given_up.set(true);
+    }
+
     fn clear(&self, at: Address, bytes: usize) -> Result<(), Refused> {
         // SAFETY: the memory was allocated with at least as many bytes.
         unsafe { result::memset_d8_async(at, 0, bytes, self.stream.cu_stream()) }.map_err(refused)
     }
 
     fn copy_up(&self, from: &[u8], to: Address) -> Result<(), Refused> {
-        // SAFETY: the memory was allocated with at least as many bytes. Of memory that is not pinned the driver has read all when it
-        // returns.
-        unsafe { result::memcpy_htod_async(to, from, self.stream.cu_stream()) }.map_err(refused)
+        if from.len() <= SLOT {
+            return self.copy_up_small(from, to);
+        }
+        // SAFETY: the memory was allocated with at least as many bytes; `from` is borrowed until the stream has passed the copy.
+        let copied = unsafe { result::memcpy_htod_async(to, from, self.stream.cu_stream()) };
+        copied.and(self.stream.synchronize()).map_err(refused)
     }
 
     fn copy_down(&self, from: Address, to: &mut [u8]) -> Result<(), Refused> {
@@ -304,7 +411,7 @@ impl Driver for Live {
     }
 
     fn load(&self, code: &[u8]) -> Result<Code, Refused> {
-        let module = self.context.load_module(Ptx::from_binary(code.to_vec())).map_err(refused)?;
+        let module = self.context.load_module(Ptx::from_binary(code.to_vec())).map_err(Live::not_loaded)?;
         Ok(Code(put(&self.codes, module)))
     }
 
@@ -322,9 +429,8 @@ impl Driver for Live {
     fn kernel(&self, code: Code, name: &str, shared_bytes: u32) -> Result<KernelHandle, Refused> {
         let module = self.codes.borrow().get(code.0).cloned().flatten().ok_or_else(unknown)?;
         let kernel = module.load_function(name).map_err(refused)?;
-        // A kernel may have more shared memory than every device gives unasked only where that is said before.
-        const UNASKED: u32 = 48 << 10;
-        if shared_bytes > UNASKED {
+        // Unasked a kernel has 48 KiB, less what its text declares with a size.
+        if shared_bytes > 0 {
             let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             kernel.set_attribute(most, shared_bytes.cast_signed()).map_err(refused)?;
         }
@@ -417,6 +523,12 @@ impl Driver for Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
+        if self.is_given_up.get() {
+            // All of these would wait for what does not end, or are still used by it.
+            std::mem::forget((self.context.clone(), self.stream.clone(), self.codes.take(), self.kernels.take()));
+            std::mem::forget((self.marks.take(), self.graphs.take(), self.small.take(), self.pinned.take()));
+            return;
+        }
         // What goes on may read pinned memory. A failure leaves nothing to be done.
         let _ = self.stream.synchronize();
         for (at, _) in self.pinned.get_mut().drain(..) {

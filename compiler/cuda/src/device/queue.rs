@@ -6,6 +6,7 @@
 
 use super::driver::{Driver, Graph, KernelLaunch, Mark, Refused};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// How many sequences are known: those that were met last.
 const KNOWN: usize = 32;
@@ -76,7 +77,7 @@ impl Queue {
     }
 
     /// The host waits or copies: all that was asked for goes to the driver, as a graph where it is known.
-    pub(super) fn flush(&mut self, driver: &dyn Driver) -> Result<(), Refused> {
+    pub(super) fn flush(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), Refused> {
         let count = self.asked.len();
         let same = self.candidates.iter().copied();
         let same = same
@@ -84,7 +85,7 @@ impl Queue {
             .find(|one| self.known.get(*one).is_some_and(|one| one.launches.len() == count));
         let done = match same.filter(|_| count > 0) {
             Some(at) => self.replay(driver, at),
-            None => self.send(driver).and_then(|()| self.remember(driver)),
+            None => self.send(driver).and_then(|()| self.remember(driver, limit)),
         };
         self.clear();
         done
@@ -109,7 +110,7 @@ impl Queue {
     }
 
     /// Knows what was asked for from here on. One launch is no faster as a graph.
-    fn remember(&mut self, driver: &dyn Driver) -> Result<(), Refused> {
+    fn remember(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), Refused> {
         if self.is_plain || !(2..=LONGEST).contains(&self.asked.len()) {
             return Ok(());
         }
@@ -117,9 +118,7 @@ impl Queue {
         let oldest = if self.known.len() > KNOWN { self.known.pop_front() } else { None };
         if let Some(graph) = oldest.and_then(|oldest| oldest.graph) {
             // It may still run.
-            let mark = driver.mark()?;
-            driver.wait(mark, None)?;
-            driver.forget(mark);
+            driver.pass(driver.mark()?, limit)?;
             driver.drop_graph(graph);
         }
         Ok(())

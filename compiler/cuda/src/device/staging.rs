@@ -1,6 +1,7 @@
 //! Copies between host and device through pinned memory, in pieces: while the device copies one, the host writes or reads the other.
 
 use super::driver::{Address, Driver, Mark, Pinned, Refused};
+use std::time::Duration;
 
 /// The bytes of a piece.
 const PIECE: usize = 4 << 20;
@@ -25,11 +26,17 @@ struct Piece {
 
 impl Staging {
     /// Copies to the device. The host's bytes may change when it returns.
-    pub(super) fn up(&mut self, driver: &dyn Driver, bytes: &[u8], to: Address) -> Result<(), Refused> {
+    pub(super) fn up(
+        &mut self,
+        driver: &dyn Driver,
+        limit: Option<Duration>,
+        bytes: &[u8],
+        to: Address,
+    ) -> Result<(), Refused> {
         let Some(pieces) = self.pieces(driver, bytes.len()) else { return driver.copy_up(bytes, to) };
         for (at, chunk) in bytes.chunks(PIECE).enumerate() {
             let piece = &mut pieces[at % 2];
-            piece.is_free(driver)?;
+            piece.is_free(driver, limit)?;
             driver.write_pinned(piece.memory, chunk)?;
             driver.copy_up_pinned(piece.memory, chunk.len(), to + (at * PIECE) as u64)?;
             piece.used = Some(driver.mark()?);
@@ -38,12 +45,18 @@ impl Staging {
     }
 
     /// Copies from the device, and waits for it.
-    pub(super) fn down(&mut self, driver: &dyn Driver, from: Address, to: &mut [u8]) -> Result<(), Refused> {
+    pub(super) fn down(
+        &mut self,
+        driver: &dyn Driver,
+        limit: Option<Duration>,
+        from: Address,
+        to: &mut [u8],
+    ) -> Result<(), Refused> {
         let Some(pieces) = self.pieces(driver, to.len()) else { return driver.copy_down(from, to) };
         let total = to.len();
         let begin = |at: usize, piece: &mut Piece| {
             let Some(bytes) = total.checked_sub(at * PIECE).filter(|bytes| *bytes > 0) else { return Ok(()) };
-            piece.is_free(driver)?;
+            piece.is_free(driver, limit)?;
             driver.copy_down_pinned(from + (at * PIECE) as u64, piece.memory, bytes.min(PIECE))?;
             piece.used = Some(driver.mark()?);
             Ok(())
@@ -52,7 +65,7 @@ impl Staging {
         for (at, chunk) in to.chunks_mut(PIECE).enumerate() {
             begin(at + 1, &mut pieces[(at + 1) % 2])?;
             let piece = &mut pieces[at % 2];
-            piece.is_free(driver)?;
+            piece.is_free(driver, limit)?;
             driver.read_pinned(piece.memory, chunk)?;
         }
         Ok(())
@@ -73,12 +86,7 @@ impl Staging {
 
 impl Piece {
     /// Waits until no copy uses it.
-    fn is_free(&mut self, driver: &dyn Driver) -> Result<(), Refused> {
-        if let Some(mark) = self.used.take() {
-            let waited = driver.wait(mark, None);
-            driver.forget(mark);
-            waited?;
-        }
-        Ok(())
+    fn is_free(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), Refused> {
+        self.used.take().map_or(Ok(()), |mark| driver.pass(mark, limit))
     }
 }

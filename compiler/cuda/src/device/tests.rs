@@ -210,6 +210,31 @@ fn kernels_that_do_not_end_are_given_up() {
 }
 
 #[test]
+fn a_copy_does_not_wait_for_a_kernel_that_does_not_end() {
+    let recorder = Recorder::default();
+    let (device, module) = device(&recorder);
+    let (x, y) = (memory(&device, 64), memory(&device, 64));
+    device.limit(Some(Duration::from_secs(7)));
+    recorder.hangs();
+    let values = vec![Some(16); module.source().functions[1].vars.len()];
+    module.launch(1, &[&x, &y], &values).unwrap();
+    // Its third piece goes where the first one is, which the kernel does not let pass.
+    let error = device.upload(&vec![0; 9 << 20]).unwrap_err();
+    assert_eq!(error.to_string(), "kernel `add_1_kernel` did not end in 7 s and is given up");
+    assert!(error.is_lasting() && device.synchronize().is_err());
+}
+
+#[test]
+fn nothing_is_copied_of_a_buffer_without_bytes() {
+    let recorder = Recorder::default();
+    let (device, _) = device(&recorder);
+    let empty = memory(&device, 0);
+    recorder.calls();
+    assert!(device.download(&empty).is_ok_and(|bytes| bytes.is_empty()));
+    assert_eq!(recorder.calls(), ["wait"]);
+}
+
+#[test]
 fn a_recorder_has_no_memory_but_what_was_allocated() {
     let recorder = Recorder::default();
     assert!(recorder.copy_up(&[1], 7).is_err_and(|refused| refused.kind == Refusal::Lost));

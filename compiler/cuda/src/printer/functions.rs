@@ -5,8 +5,8 @@ use crate::accumulate::begun;
 use crate::names::{Names, identifier};
 use crate::prelude;
 use crate::rules::{Declined, Schedule, Target, Task};
-use crate::source::{Argument, Choice, CudaFunction, CudaSource, KernelInfo, Listing, Sites, Temporary};
-use crate::statements::{Unsupported, statements};
+use crate::source::{Argument, Choice, CudaFunction, CudaSource, HostLoop, KernelInfo, Listing, Sites, Temporary};
+use crate::statements::{Statements, Unsupported, statements};
 use rustc_hash::FxHashSet;
 use rx_base::DType;
 use rx_tir::{Buffer, BufferId, Expr, PrimFunc, Stmt};
@@ -37,11 +37,12 @@ pub fn module(funcs: &[&PrimFunc], target: &Target) -> Result<CudaSource, Unsupp
 /// Whether one schedule takes all statements of a function, and what is between them never reaches memory: attention. Where the
 /// keys of few rows are shared by blocks, that is two kernels.
 pub fn makes_one(func: &PrimFunc, target: &Target) -> bool {
-    let func = &begun(func);
-    let parts = statements(func);
+    let func = begun(func);
+    let parts = statements(&func);
+    let func = parts.passing_rounds(&func);
     let mut module = Module::new(target);
-    let mut function = Function::new(func, 0, parts.temporaries.clone());
-    let taken = module.schedule(&mut function, &parts.statements);
+    let mut function = Function::new(&func, 0, parts.temporaries.clone());
+    let taken = module.schedule(&mut function, &parts, 0);
     let passed = function.passed();
     taken == Ok(parts.statements.len())
         && (0..parts.temporaries.len()).all(|at| !passed.contains(&Argument::Temporary(at)))
@@ -135,13 +136,13 @@ impl<'t> Module<'t> {
     }
 
     fn function(&mut self, number: usize, func: &PrimFunc) -> Result<CudaFunction, String> {
-        let func = &begun(func);
-        let parts = statements(func);
-        let mut function = Function::new(func, number, parts.temporaries);
-        let mut left = parts.statements.as_slice();
-        while !left.is_empty() {
-            let taken = self.schedule(&mut function, left)?;
-            left = left.get(taken.max(1)..).unwrap_or_default();
+        let func = begun(func);
+        let parts = statements(&func);
+        let func = parts.passing_rounds(&func);
+        let mut function = Function::new(&func, number, parts.temporaries.clone());
+        let mut at = 0;
+        while at < parts.statements.len() {
+            at += self.schedule(&mut function, &parts, at)?.max(1);
         }
         let passed = function.passed();
         let Function { mut result, temporaries, .. } = function;
@@ -151,28 +152,26 @@ impl<'t> Module<'t> {
         Ok(result)
     }
 
-    /// Has the first rule that takes the statements' front print it; gives how many statements that were.
-    fn schedule(
-        &mut self,
-        function: &mut Function<'_>,
-        left: &[crate::statements::Statement],
-    ) -> Result<usize, String> {
-        let (func, target) = (function.func, self.target);
-        let temporaries = function.temporaries.clone();
-        let task = Task { func, statements: left, temporaries: &temporaries, target };
+    /// Has the first rule that takes the front of the statements from a place on print it; gives how many statements that were.
+    fn schedule(&mut self, function: &mut Function<'_>, parts: &Statements, at: usize) -> Result<usize, String> {
+        let left = parts.together(at);
+        let Some(first) = left.first() else { return Ok(0) };
+        let task = Task { func: function.func, statements: left, of: (parts, at), target: self.target };
         let mut declined = Vec::new();
-        for rule in target.rules.rules() {
+        for rule in self.target.rules.rules() {
             let why = match rule.take(&task) {
-                Ok(schedule) => match self.print(function, rule.name, &schedule) {
+                Ok(schedule) => match self.print(function, rule.name, &schedule, &first.rounds) {
                     Ok(kernels) => {
                         let taken = schedule.taken;
+                        let is_guarded = schedule.kernels.iter().any(|kernel| kernel.guard().is_some());
+                        let note = noted(task.func, (&schedule.note, &first.rounds), is_guarded);
                         let blocks = left.iter().take(taken).flat_map(|one| blocks_of(&one.stmt)).collect();
                         self.choices.push(Choice {
                             function: function.number,
                             blocks,
                             rule: rule.name,
                             kernels,
-                            note: schedule.note,
+                            note,
                             declined,
                         });
                         return Ok(taken);
@@ -192,13 +191,14 @@ impl<'t> Module<'t> {
         function: &mut Function<'_>,
         rule: &'static str,
         schedule: &Schedule,
+        rounds: &[HostLoop],
     ) -> Result<Vec<String>, String> {
         let before = (self.helpers.len(), self.kernels.len());
         let (kernels, temporaries) = (function.result.kernels.len(), function.result.temporaries.len());
         let scratch = schedule.scratch.iter();
         let scratch = scratch.map(|one| Temporary { name: one.name.to_owned(), bytes: one.bytes.clone() });
         function.result.temporaries.extend(scratch);
-        let printed = self.kernels_of(function, rule, schedule, temporaries);
+        let printed = self.kernels_of(function, (rule, schedule, rounds), temporaries);
         if printed.is_err() {
             self.helpers.truncate(before.0);
             self.kernels.truncate(before.1);
@@ -213,8 +213,7 @@ impl<'t> Module<'t> {
     fn kernels_of(
         &mut self,
         function: &mut Function<'_>,
-        rule: &'static str,
-        schedule: &Schedule,
+        (rule, schedule, rounds): (&'static str, &Schedule, &[HostLoop]),
         first_scratch: usize,
     ) -> Result<Vec<String>, String> {
         let mut names = Vec::new();
@@ -227,7 +226,8 @@ impl<'t> Module<'t> {
             kernel.first_of_schedule = first_scratch;
             kernel.first_scratch = function.result.temporaries.len();
             kernel.is_cooperative = body.is_cooperative();
-            let info = kernel.print(&name, rule, &schedule.note, &**body);
+            let note = noted(func, (&schedule.note, rounds), body.guard().is_some());
+            let info = kernel.print(&name, rule, &note, &**body);
             let Kernel { text, scratch, .. } = kernel;
             if info.is_err() {
                 self.kernel_names.forget(&name);
@@ -238,11 +238,20 @@ impl<'t> Module<'t> {
             let text = start..self.kernels.len();
             self.kernels.push('\n');
             function.result.temporaries.extend(scratch);
-            function.result.kernels.push(KernelInfo { text, ..info });
+            let (rounds, guard) = (rounds.to_vec(), body.guard().cloned());
+            function.result.kernels.push(KernelInfo { text, rounds, guard, ..info });
             names.push(name);
         }
         Ok(names)
     }
+}
+
+/// What is said of a schedule, and of when the host launches its kernel.
+fn noted(func: &PrimFunc, (note, rounds): (&str, &[HostLoop]), is_guarded: bool) -> String {
+    let note = Some(note.to_owned()).filter(|note| !note.is_empty());
+    let each = rounds.iter().map(|round| format!("launched for each {} of the host's loop", func.var(round.var).name));
+    let guarded = is_guarded.then(|| "launched where a condition of the host holds".to_owned());
+    note.into_iter().chain(each).chain(guarded).collect::<Vec<_>>().join("; ")
 }
 
 /// The blocks in a statement by their names, each once.

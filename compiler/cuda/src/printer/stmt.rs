@@ -186,6 +186,7 @@ impl Kernel<'_> {
                 },
             );
             match first.as_int() {
+                Some(0) => {}
                 Some(_) => self.stmt(init)?,
                 None => {
                     let first = self.operand(&first, 0)?;
@@ -291,7 +292,7 @@ impl Kernel<'_> {
     fn scratch(&mut self, buffer: &BufferText, storage: &str, bytes: Expr) -> Result<(), String> {
         let is_passed =
             |var: VarId| self.func.scalar_params().any(|one| one == var) || self.func.symbols.contains(&var);
-        if !crate::parallel::is_known(&bytes, &is_passed) {
+        if !rx_tir::is_evaluable(&bytes, &is_passed) {
             return Err(format!("the size of {}, which a loop decides", buffer.name));
         }
         let all = self.names.fresh(&format!("{}_of_threads", buffer.name));

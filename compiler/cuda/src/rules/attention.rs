@@ -23,7 +23,7 @@ mod threads;
 mod tiles;
 mod warps;
 
-use super::{Declined, KernelBody, MOST_SHARED, Rule, Schedule, Scratch, Task};
+use super::{Declined, KernelBody, Rule, Schedule, Scratch, Task};
 use join::Join;
 use kernel::Attend;
 use problem::Problem;
@@ -38,11 +38,15 @@ pub(super) const RULE: Rule = Rule {
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let problem = Rc::new(Problem::of(task)?);
-    let tiling = tiles::choose(&problem, task.target)?;
-    let attend = Attend::new(Rc::clone(&problem), tiling).map_err(Declined)?;
-    if attend.shape().shared_bytes > MOST_SHARED {
-        return Err(Declined::because("its tiles are too large for shared memory"));
-    }
+    let mut tiling = tiles::choose(&problem, task.target)?;
+    let attend = loop {
+        let attend = Attend::new(Rc::clone(&problem), tiling).map_err(Declined)?;
+        if attend.shape().shared_bytes <= task.target.shared_bytes() - attend.declared_bytes() {
+            break attend;
+        }
+        let smaller = tiling.smaller();
+        tiling = smaller.ok_or_else(|| Declined::because("its tiles are too large for shared memory"))?;
+    };
     let note = format!("{}; {}", tiling.note(), attend.note());
     let mut schedule = Schedule { note, ..Schedule::single(problem.statements.len(), attend) };
     if let Some(part) = tiling.part {

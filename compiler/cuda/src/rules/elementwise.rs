@@ -68,9 +68,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
 
 /// The map behind the first `taken` statements, where it may run beside them and no rule before this one is for it.
 fn beside(task: &Task<'_>, parts: &[Part], taken: usize) -> Option<(Part, usize)> {
-    let rest = task.statements.get(taken..).filter(|rest| !rest.is_empty() && parts.len() < MOST_PARTS)?;
     let func = &parts.last()?.stages.func;
-    let task = Task { func, statements: rest, temporaries: task.temporaries, target: task.target };
+    let task = Task { func, ..task.behind(taken).filter(|_| parts.len() < MOST_PARTS)? };
     let before = task.target.rules.rules().take_while(|rule| rule.name != RULE.name);
     if before.into_iter().any(|rule| rule.take(&task).is_ok()) {
         return None;

@@ -24,7 +24,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let threads: Vec<Loop> = threads.into_iter().map(|((one, _), _)| one).collect();
     let mut body = with_loops(serial.into_iter().map(|(one, _)| one), body.clone());
     if let Some(guard) = &first.guard {
-        body = Stmt::If { condition: guard.clone(), then: Box::new(body), otherwise: None };
+        body = Stmt::when(guard.clone(), body);
     }
     let note = if threads.is_empty() { "one thread" } else { "one thread per element" };
     Ok(Schedule { note: note.to_owned(), ..Schedule::single(1, PlainKernel { threads, body }) })

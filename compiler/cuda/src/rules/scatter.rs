@@ -170,7 +170,7 @@ fn owned(stmt: &Stmt, of: &mut Owned<'_>) -> Stmt {
     let number = of.func.var_expr(of.place).floor_mod(Expr::int(of.owners));
     let store = Stmt::Store { buffer: *buffer, indices: places.clone(), value, site: *site };
     let condition = number.eq(of.func.var_expr(of.owner));
-    let then = Stmt::If { condition, then: Box::new(store), otherwise: None };
+    let then = Stmt::when(condition, store);
     Stmt::Let { var: of.place, value: place, body: Box::new(then) }
 }
 

@@ -10,13 +10,12 @@
 mod kernel;
 
 use super::{Declined, KernelBody, Rule, Schedule, Scratch, Task};
-use crate::parallel::is_known;
 use kernel::{Problem, SortKernel, Step};
 use rx_base::DType;
 use rx_schedule::scope::Scope;
 use rx_schedule::{Nest, Ranking};
 use rx_tir::rewrite::{map_expr, map_stmt, substitute};
-use rx_tir::{BufferId, Expr, IterKind, Stmt, VarId};
+use rx_tir::{BufferId, Expr, IterKind, Stmt, VarId, is_evaluable};
 use std::rc::Rc;
 
 /// The rule.
@@ -40,7 +39,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         return Err(Declined::because("it says itself what its threads are"));
     }
     let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
-    let is_known = |extent: &Expr| is_known(extent, &uniform);
+    let is_known = |extent: &Expr| is_evaluable(extent, &uniform);
     if !is_known(&ranking.length) || !ranking.rows.iter().all(|(_, extent)| is_known(extent)) {
         return Err(Declined::because("the length of a loop is computed in the kernel"));
     }

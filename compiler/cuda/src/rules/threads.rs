@@ -20,11 +20,10 @@ mod uniform;
 mod vectors;
 
 use super::{Declined, Rule, Schedule, Task};
-use crate::parallel::is_known;
 use kernel::ThreadsKernel;
 use rx_base::name::name;
 use rx_base::{DType, Name};
-use rx_tir::{BufferId, Expr, LoopKind, PrimFunc, Site, Stmt, VarId};
+use rx_tir::{BinaryOp, BufferId, Expr, LoopKind, PrimFunc, Site, Stmt, VarId, is_evaluable};
 
 /// The rule.
 pub(super) const RULE: Rule = Rule {
@@ -33,8 +32,9 @@ pub(super) const RULE: Rule = Rule {
     take,
 };
 
-/// Threads of a block, at most.
+/// Threads of a block, at most; and those along `threadIdx.z`.
 const MOST_THREADS: i64 = 1024;
+const MOST_THREADS_OF_Z: i64 = 64;
 
 /// Bytes of a block's shared memory with a size in the text, at most; a launch says how large more of it is.
 const SHARED_BYTES: i64 = 48 << 10;
@@ -48,12 +48,9 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     if launch.axes.is_empty() {
         return Err(Declined::because("no loop is bound to a thread"));
     }
-    if first.guard.is_some() {
-        return Err(Declined::because("it is done under a condition"));
-    }
     // Loops over one block may be gone; what follows for the same threads is the same kernel.
     let mut taken = 1;
-    if launch.blocks().next().is_none() {
+    if launch.blocks().next().is_none() && first.guard.is_none() {
         for next in task.statements.iter().skip(1) {
             let mut own = launch.clone();
             let is_like =
@@ -68,13 +65,16 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     if launch.threads() > MOST_THREADS {
         return Err(Declined::because("a block would have more threads than a device has"));
     }
+    if launch.sizes()[2] > MOST_THREADS_OF_Z {
+        return Err(Declined::because("a block would have more threads along z than a device has"));
+    }
     for axis in &mut launch.axes {
         axis.var = func.add_var(name(&axis.tag.replace('.', "_")), DType::INT64);
     }
     let statements: Vec<Stmt> = task.statements.iter().take(taken).map(|one| one.stmt.clone()).collect();
     let alike = uniform::Uniform::of(&func, &statements);
     let mut tree = tree::of(&mut func, &launch, &alike, &statements)?;
-    let mut buffers = compact::compact(&mut func, &launch, task.temporaries, &mut tree)?;
+    let mut buffers = compact::compact(&mut func, &launch, &task.of.0.temporaries, &mut tree)?;
     for buffer in &buffers {
         let is_outside = task.is_used_behind(taken, buffer.id) || func.buffer_params().any(|one| one == buffer.id);
         if is_outside {
@@ -82,14 +82,14 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         }
     }
     buffers.sort_by_key(|buffer| buffer.id);
-    let shared = compact::shared_bytes(&buffers);
-    if shared > i64::from(super::MOST_SHARED) {
-        return Err(Declined::because("its shared buffers are larger than the memory of a block"));
-    }
     let tree = barriers::place((&func, &launch, &alike), &buffers, tree)?;
     let shared: i64 = buffers.iter().filter(|buffer| buffer.is_shared).map(|buffer| buffer.bytes).sum();
     let note = format!("{} threads of a block, {shared} bytes of its shared buffers", launch.threads());
-    let kernel = ThreadsKernel { func, launch, tree, buffers, statements };
+    let kernel = ThreadsKernel { func, launch, tree, buffers, statements, guard: first.guard.clone() };
+    let (all, declared) = kernel.memory();
+    if all > i64::from(task.target.shared_bytes()) || declared > SHARED_BYTES {
+        return Err(Declined::because("its shared buffers are larger than the memory of a block"));
+    }
     Ok(Schedule { note, ..Schedule::single(taken, kernel) })
 }
 
@@ -138,14 +138,18 @@ impl Launch {
             return Err(Declined::because("a loop is bound to a thread of another kind"));
         }
         let known = self.axes.iter_mut().find(|axis| axis.tag == tag);
-        match (is_block, extent.as_int(), known) {
+        match (is_block, most(extent), known) {
             (true, _, Some(known)) if known.extent == *extent => {}
             (true, _, Some(_)) => return Err(Declined::because("loops over blocks have several lengths")),
-            (true, _, None) if is_known(extent, uniform) => {
+            (true, _, None) if is_evaluable(extent, uniform) => {
                 self.axes.push(Axis { tag, var: VarId(0), extent: extent.clone().cast(DType::INT64) });
             }
-            (false, Some(extent), Some(known)) => known.extent = known.extent.clone().max(Expr::int(extent)),
-            (false, Some(extent), None) => self.axes.push(Axis { tag, var: VarId(0), extent: Expr::int(extent) }),
+            (false, Some(_), _) if !is_evaluable(extent, uniform) => {
+                return Err(Declined::because("how many threads there are is computed in the kernel"));
+            }
+            (false, Some(most), Some(known)) => known.extent = known.extent.clone().max(Expr::int(most)),
+            (false, Some(most), None) => self.axes.push(Axis { tag, var: VarId(0), extent: Expr::int(most) }),
+            (false, None, _) => return Err(Declined::because("how many threads a block may have is not said")),
             _ => return Err(Declined::because("how many threads there are is computed in the kernel")),
         }
         Ok(())
@@ -177,6 +181,21 @@ impl Launch {
     /// Whether an expression differs between a block's threads.
     pub(super) fn is_of_threads(&self, expr: &Expr) -> bool {
         self.lanes().any(|axis| expr.uses(axis.var))
+    }
+}
+
+/// What an extent is at most, where it says so: a block has that many threads, of which some leave a loop out.
+fn most(extent: &Expr) -> Option<i64> {
+    match extent {
+        Expr::Int { value, .. } => Some(*value),
+        Expr::Cast { dtype: DType::INT32 | DType::INT64, value } => most(value),
+        Expr::Binary { op: BinaryOp::Min, left, right } => match (most(left), most(right)) {
+            (Some(left), Some(right)) => Some(left.min(right)),
+            (left, right) => left.or(right),
+        },
+        Expr::Binary { op: BinaryOp::Max, left, right } => Some(most(left)?.max(most(right)?)),
+        Expr::Select { then, otherwise, .. } => Some(most(then)?.max(most(otherwise)?)),
+        _ => None,
     }
 }
 

@@ -11,6 +11,8 @@ fn source(body: &str) -> CudaSource {
     let kernel = KernelInfo {
         name: "f".to_owned(),
         text: 0..text.len(),
+        rounds: Vec::new(),
+        guard: None,
         shape,
         arguments: vec![Argument::Buffer(0)],
         maps: Vec::new(),

@@ -322,6 +322,23 @@ fn the_rule_takes_attention_whole() {
     crate::are_taken_by("attention", &cases(), &Target::default());
 }
 
+/// Devices of compute capability 8.6, 8.9 and 12 have 99 KiB for a block, and what the text declares lies before the tiles.
+#[test]
+fn tiles_fit_the_memory_of_smaller_devices() {
+    let long = |seen| Attention { depth: 256, width: 256, batch: 1, heads: 1, key_heads: 1, seen, ..PLAIN };
+    let half = Attention { dtype: F16, ..long(Seen::FromEnd) };
+    let cases = [long(Seen::Everything), long(Seen::FromEnd), half].map(|one| one.case("long rows", [40, 70]));
+    for arch in [86, 89, 120] {
+        let target = Target { arch, units: 1, ..Target::default() };
+        crate::are_taken_by("attention", &cases, &target);
+        let source = crate::source_for(&cases, &target);
+        let kernels = source.functions.iter().flat_map(|function| &function.kernels);
+        let most = kernels.map(|kernel| kernel.shape.shared_bytes).max();
+        assert!(most.is_some_and(|most| most <= 98 << 10), "sm_{arch}: {most:?}");
+    }
+    crate::simulated::agree_for(&cases, &Target { arch: 86, units: 1, ..Target::default() });
+}
+
 #[test]
 fn attention_compiles_for_sm_80_and_sm_90_and_fits_registers() {
     if !crate::nvrtc::is_found() {

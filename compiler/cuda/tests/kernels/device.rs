@@ -1,14 +1,173 @@
-//! On a GPU.
+//! On a GPU: every case, the most telling first.
 //!
-//! With `RX_GPU_REPORT` naming a file, a line of JSON per case is added to it: what ran, and the milliseconds its kernels
-//! needed.
+//! A kernel that faults, or does not end, costs its process the device. So a test opens none: a worker does, which is this binary
+//! started again. It tells on its standard error, in lines of JSON, what it begins and what came of it. Where it says that the device
+//! is lost, or ends in between, another worker goes on behind that case.
+//!
+//! With `RX_GPU_REPORT` naming a file, these lines are added to it as they come: what a worker begins (`next` is where another would
+//! go on), and of each case whether it agrees and the milliseconds its kernels needed.
 
-use crate::case::Case;
+use crate::case::{Case, Failure};
+use crate::hopper::hopper;
+use crate::{attention, compiled, operators, paged, products, rounds, rows, scans, scatters, scheduled, sorts};
+use crate::{tensor_cores, together, vectors, windows};
+use rx_base::DType;
 use rx_cuda::device::{Device, DeviceBuffer, DeviceError, Module};
 use rx_cuda::images::Kept;
 use rx_cuda::rules::Target;
-use serde_json::json;
-use std::io::Write as _;
+use rx_tensor::Tensor;
+use serde_json::{Value, json};
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// The variable that tells a worker where to begin.
+const FROM: &str = "RX_GPU_FROM";
+
+/// How long a kernel may take. The slowest takes some milliseconds.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// How many cases are compiled and loaded together: enough for all cores.
+const TOGETHER: usize = 128;
+
+/// How many workers a test starts: one, and one after each that ended early.
+const MOST_WORKERS: usize = 20;
+
+/// How many of them a group may end, before its other cases are left: kernels that never end would take the others' time.
+const MOST_OF_GROUP: usize = 3;
+
+/// A group and a case of it, by number: where a worker begins.
+#[derive(Clone, Copy, PartialEq)]
+struct Place {
+    group: usize,
+    case: usize,
+}
+
+impl Place {
+    const START: Place = Place { group: 0, case: 0 };
+
+    /// Reads what is displayed: `2:17`.
+    fn read(text: &str) -> Option<Place> {
+        let (group, case) = text.split_once(':')?;
+        Some(Place { group: group.parse().ok()?, case: case.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.group, self.case)
+    }
+}
+
+/// Cases that are printed for one target.
+struct Group {
+    name: &'static str,
+    target: Target,
+    cases: fn() -> Vec<Case>,
+    /// What each should give.
+    expected: fn(&Case) -> Result<Vec<Tensor>, Failure>,
+}
+
+fn group(name: &'static str, target: &Target, cases: fn() -> Vec<Case>) -> Group {
+    Group { name, target: target.clone(), cases, expected: Case::expected }
+}
+
+#[test]
+fn kernels_agree_on_a_device() {
+    agree("kernels_agree_on_a_device", kernels);
+}
+
+#[test]
+fn operators_agree_on_a_device() {
+    agree("operators_agree_on_a_device", of_operators);
+}
+
+fn of_operators(_arch: u32) -> Vec<Group> {
+    let all = || operators::families().into_iter().flat_map(|(_, cases)| cases).collect();
+    vec![group("operators", &Target::default(), all)]
+}
+
+/// Functions made for these tests, for a device of an architecture: first one form of each, then other forms of products and windows.
+fn kernels(arch: u32) -> Vec<Group> {
+    let plain = Target::default();
+    let mut groups = vec![
+        group("kernels", &plain, crate::made),
+        group("rows", &plain, || rows::cases().into_iter().map(|one| one.case).collect()),
+        group("attention", &plain, attention::cases),
+        group("products", &plain, products::cases),
+    ];
+    if arch == 90 {
+        groups.push(group("products on sm_90a", &hopper(1), crate::hopper::cases));
+    }
+    groups.extend([
+        group("products of few rows", &plain, products::narrow_cases),
+        group("windows", &plain, windows::cases),
+        group("scheduled by TVM", &plain, || scheduled::pairs().into_iter().map(|(many, _)| many).collect()),
+        group("scheduled by hand", &plain, || scheduled::written().into_iter().chain(scheduled::sums()).collect()),
+        group("paged attention", &plain, || {
+            paged::pairs().into_iter().map(|(many, _)| many).chain(paged::alone()).collect()
+        }),
+        group("tensor cores", &plain, || tensor_cores::PAIRS.iter().map(|pair| tensor_cores::cases(pair).0).collect()),
+        group("threads together", &plain, || together::PAIRS.iter().map(|pair| together::cases(pair).0).collect()),
+        group("rounds of the host", &plain, rounds::launched),
+        group("scans", &plain, scans::cases),
+        group("sorts", &plain, sorts::cases),
+        Group { expected: by_cpu, ..group("sorts of long rows", &plain, sorts::long) },
+        group("scatters", &plain, scatters::cases),
+        group("lengths of the call", &plain, || vectors::all().iter().flat_map(vectors::Called::cases).collect()),
+    ]);
+    groups.extend(other_forms(arch));
+    groups
+}
+
+/// What other targets make of products and windows.
+fn other_forms(arch: u32) -> Vec<Group> {
+    let small = crate::small_device();
+    let mut groups = Vec::new();
+    if arch == 90 {
+        let tf32 = Target { tf32: true, ..hopper(1) };
+        groups.extend([
+            group("long sums on sm_90a", &hopper(4), crate::hopper::in_parts),
+            group("tf32 on sm_90a", &tf32, || crate::hopper::of_tf32().into_iter().chain(in_tf32()).collect()),
+            group("all products on sm_90a", &hopper(1), products::cases),
+        ]);
+    }
+    groups.extend([
+        group("tf32", &Target { tf32: true, ..Target::default() }, in_tf32),
+        group("products of large tiles", &small, products::cases),
+        group("windows of many outputs", &small, windows::cases),
+    ]);
+    groups
+}
+
+/// Products whose factors tensor cores multiply where the target lets them.
+fn in_tf32() -> Vec<Case> {
+    let is_single = |case: &Case| case.func.buffers.iter().all(|one| one.dtype == DType::FLOAT32);
+    products::cases().into_iter().filter(is_single).map(|case| case.within(1e-2)).collect()
+}
+
+/// What the CPU makes of a case that is too long for the interpreter.
+fn by_cpu(case: &Case) -> Result<Vec<Tensor>, Failure> {
+    let buffers = compiled::on_cpu(case).unwrap_or_else(|error| panic!("{}: {error}", case.name))?;
+    let tensor = |(of, bytes): (&Tensor, Vec<u8>)| {
+        Tensor::from_bytes(of.dtype(), of.shape(), &bytes).unwrap_or_else(|error| panic!("{}: {error}", case.name))
+    };
+    Ok(case.arguments.iter().zip(buffers).map(tensor).collect())
+}
+
+/// The test of this name: by workers, of which this process may be one.
+fn agree(test: &str, groups: fn(u32) -> Vec<Group>) {
+    match std::env::var(FROM) {
+        Ok(from) => work(groups, &from),
+        Err(_) => {
+            if device().is_some() {
+                watch(test);
+            }
+        }
+    }
+}
 
 /// A device, or nothing where there is none or NVRTC is missing.
 fn device() -> Option<Device> {
@@ -25,76 +184,254 @@ fn device() -> Option<Device> {
     }
 }
 
-/// Runs a case, the kernels' milliseconds beside.
-fn run(device: &Device, module: &Module, function: usize, case: &Case) -> (f32, Result<(), String>) {
-    let mut milliseconds = 0.0;
-    let mut outcome = || {
-        let buffers = case.bytes().into_iter().map(|bytes| device.upload(bytes)).collect::<Result<Vec<_>, _>>()?;
-        let passed: Vec<&DeviceBuffer> = buffers.iter().collect();
-        milliseconds = device.milliseconds(|| module.launch(function, &passed, &case.values()))?;
-        module.finish()?;
-        buffers.iter().map(|buffer| device.download(buffer)).collect::<Result<Vec<_>, _>>()
-    };
-    let verdict = match outcome() {
-        Ok(buffers) => case.judge(&Ok(buffers)),
-        Err(DeviceError::Fault(fault)) => case.judge(&Err(fault)),
-        Err(error) => Err(format!("{}: {error}", case.name)),
-    };
-    (milliseconds, verdict)
-}
-
-/// Panics with all cases that do not agree with the interpreter.
-fn agree(group: &str, cases: Vec<Case>) {
-    agree_for(group, cases, &Target::default());
-}
-
-/// The same of what is printed for a target.
-fn agree_for(group: &str, mut cases: Vec<Case>, target: &Target) {
-    let Some(device) = device() else { return };
-    for case in &mut cases {
-        // A device multiplies and adds in one rounding, and its functions are within some units of the last place.
-        case.tolerance = if case.tolerance == 0.0 { 0.0 } else { case.tolerance.max(1e-5) };
-    }
-    let module = device
-        .load(crate::source_for(&cases, target), &Kept::nothing(), &mut |_, _| ())
-        .unwrap_or_else(|error| panic!("{error}"));
-    let mut report = String::new();
-    let mut failures = Vec::new();
-    for (function, case) in cases.iter().enumerate() {
-        let (milliseconds, verdict) = run(&device, &module, function, case);
-        let line = json!({
-            "device": device.name(), "group": group, "case": case.name, "function": case.func.name.as_str(),
-            "milliseconds": milliseconds, "ok": verdict.is_ok(), "error": verdict.as_ref().err(),
+/// Panics with all cases that do not agree, once all were run that can be.
+fn watch(test: &str) {
+    let mut report = Report::open();
+    let mut from = Some(Place::START);
+    let mut ended = Vec::new();
+    for _ in 0..MOST_WORKERS {
+        let Some(place) = from else { break };
+        from = report.worker(test, place).map(|(group, next)| {
+            ended.push(next.group);
+            let of_group = ended.iter().filter(|group| **group == next.group).count();
+            if of_group < MOST_OF_GROUP { next } else { report.leaves(&group, next) }
         });
-        report.push_str(&format!("{line}\n"));
-        failures.extend(verdict.err());
     }
-    if let Some(path) = std::env::var_os("RX_GPU_REPORT") {
-        let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
-        let written = file.and_then(|mut file| file.write_all(report.as_bytes()));
-        written.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    if let Some(place) = from {
+        let error = format!("{MOST_WORKERS} processes ended early; nothing was run from {place} on");
+        report.tell(&result(test, "the rest", &error));
     }
-    assert!(failures.is_empty(), "{} of {} cases:\n{}", failures.len(), cases.len(), failures.join("\n"));
+    let Report { cases, failures, .. } = report;
+    assert!(cases > 0, "nothing was run");
+    assert!(failures.is_empty(), "{} of {cases} cases:\n{}", failures.len(), failures.join("\n"));
 }
 
-#[test]
-fn kernels_agree_on_a_device() {
-    agree("kernels", crate::made());
-    agree("rows", crate::rows::cases().into_iter().map(|one| one.case).collect());
+/// What workers told.
+struct Report {
+    file: Option<File>,
+    cases: usize,
+    failures: Vec<String>,
 }
 
-#[test]
-fn products_agree_on_a_device() {
-    let Some(arch) = device().map(|device| device.arch()) else { return };
-    agree_for("products", crate::products::cases(), &Target { arch, ..crate::small_device() });
-    if arch == 90 {
-        agree_for("sm_90a", crate::hopper::cases(), &crate::hopper::hopper(1));
+impl Report {
+    fn open() -> Report {
+        let file = std::env::var_os("RX_GPU_REPORT").map(|path| {
+            let file = File::options().create(true).append(true).open(&path);
+            file.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        });
+        Report { file, cases: 0, failures: Vec::new() }
+    }
+
+    /// Keeps a line, at once: this process may be ended, too.
+    fn tell(&mut self, line: &Value) {
+        if let Some(file) = &mut self.file {
+            file.write_all(format!("{line}\n").as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+        }
+        if let Some(is_right) = line["ok"].as_bool() {
+            self.cases += 1;
+            if !is_right {
+                let [group, error] = ["group", "error"].map(|field| line[field].as_str().unwrap_or_default());
+                self.failures.push(format!("{group}: {error}"));
+            }
+        }
+    }
+
+    /// Runs a worker to its end, or to that of its device. The group it was at, and where the next one is to go on; nothing where all
+    /// is done, or none can run.
+    fn worker(&mut self, test: &str, from: Place) -> Option<(String, Place)> {
+        let binary = std::env::current_exe().unwrap_or_else(|error| panic!("{error}"));
+        let mut worker = Command::new(binary)
+            .args(["--exact", &format!("device::{test}"), "--nocapture", "--test-threads=1"])
+            .env(FROM, from.to_string())
+            .env("RUST_BACKTRACE", "0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{error}"));
+        let lines = BufReader::new(worker.stderr.take().expect("it is piped")).split(b'\n');
+        let mut heard = Heard::default();
+        for line in lines.map_while(Result::ok) {
+            self.hear(&String::from_utf8_lossy(&line), &mut heard);
+            if heard.is_lost {
+                // As long as the process is there its kernel may run on. That it has ended by itself is no failure.
+                let _ = worker.kill();
+                break;
+            }
+        }
+        let status = worker.wait().unwrap_or_else(|error| panic!("{error}"));
+        if status.success() {
+            return None;
+        }
+        if !heard.is_lost {
+            self.tell(&heard.ended(test, status));
+        }
+        heard.next
+    }
+
+    /// Leaves what is left of a group. Where the next one begins.
+    fn leaves(&mut self, group: &str, place: Place) -> Place {
+        let rest = format!("cases from number {} on", place.case);
+        self.tell(&result(group, &rest, &format!("{rest}: left, since {MOST_OF_GROUP} processes ended in this group")));
+        Place { group: place.group + 1, case: 0 }
+    }
+
+    fn hear(&mut self, line: &str, heard: &mut Heard) {
+        let told: Value = serde_json::from_str(line).unwrap_or_default();
+        if !told.is_object() {
+            println!("{line}");
+            heard.words.push_str(line);
+            heard.words.push(' ');
+            return;
+        }
+        self.tell(&told);
+        heard.words.clear();
+        heard.is_lost = told["is_lost"] == true;
+        if let (Some(group), Some(next)) = (told["group"].as_str(), told["next"].as_str().and_then(Place::read)) {
+            heard.next = Some((group.to_owned(), next));
+            heard.begun = Some(told);
+        } else if told["ok"].is_boolean() {
+            heard.begun = None;
+        }
     }
 }
 
-#[test]
-fn operators_agree_on_a_device() {
-    for (family, cases) in crate::operators::families() {
-        agree(&family, cases);
+/// What is known of a worker.
+#[derive(Default)]
+struct Heard {
+    /// What it began and did not end.
+    begun: Option<Value>,
+    /// The group it was at, and where another goes on.
+    next: Option<(String, Place)>,
+    /// What it said since, in words: why it panicked.
+    words: String,
+    is_lost: bool,
+}
+
+impl Heard {
+    /// What came of what it was at, where the process ended by itself.
+    fn ended(&self, test: &str, status: ExitStatus) -> Value {
+        let begun = self.begun.as_ref();
+        let [group, case] = [("group", test), ("case", "between cases")]
+            .map(|(field, other)| begun.and_then(|begun| begun[field].as_str()).unwrap_or(other));
+        result(group, case, &format!("{case}: the process ended, {status}: {}", self.words.trim_end()))
     }
+}
+
+/// The line of something that did not come to its end.
+fn result(group: &str, case: &str, error: &str) -> Value {
+    json!({ "group": group, "case": case, "ok": false, "error": error, "is_lost": true })
+}
+
+/// Runs the groups from a place on.
+fn work(groups: fn(u32) -> Vec<Group>, from: &str) {
+    let from = Place::read(from).unwrap_or_else(|| panic!("{FROM}={from}"));
+    let Some(device) = device() else { return };
+    device.limit(Some(LIMIT));
+    let groups = groups(device.arch());
+    if from == Place::START {
+        // Of both tests: who is cut off in the first never comes to the second.
+        let all = kernels(device.arch()).into_iter().chain(of_operators(device.arch()));
+        let names: Vec<&str> = all.map(|group| group.name).collect();
+        tell(&json!({ "group": "plan", "of": "groups", "cases": names }));
+    }
+    for (number, group) in groups.iter().enumerate().skip(from.group) {
+        let first = if number == from.group { from.case } else { 0 };
+        group.run(&device, number, first);
+    }
+}
+
+/// Tells who watches.
+fn tell(line: &Value) {
+    let told = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+    told.unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Tells who watches, and ends where nothing runs on the device any more.
+fn tell_result(line: &Value) {
+    tell(line);
+    if line["is_lost"] == true {
+        // Not by a panic: what is dropped by one asks the device, which may not answer.
+        std::process::exit(1);
+    }
+}
+
+impl Group {
+    /// Runs the cases from one on.
+    fn run(&self, device: &Device, number: usize, first: usize) {
+        self.begins("what its cases are", Place { group: number + 1, case: 0 });
+        let mut cases = (self.cases)();
+        for case in &mut cases {
+            // A device multiplies and adds in one rounding, and its functions are within some units of the last place.
+            case.tolerance = if case.tolerance == 0.0 { 0.0 } else { case.tolerance.max(1e-5) };
+        }
+        for (at, some) in cases.chunks(TOGETHER).enumerate() {
+            let (start, end) = (at * TOGETHER, at * TOGETHER + some.len());
+            if first < end {
+                self.run_some(device, number, some, start, first.saturating_sub(start));
+            }
+        }
+    }
+
+    /// Runs cases that are loaded together, the first of which has a number, from one of them on.
+    fn run_some(&self, device: &Device, number: usize, cases: &[Case], start: usize, skipped: usize) {
+        let loading = format!("compiling and loading of {} cases from number {start} on", cases.len());
+        self.begins(&loading, Place { group: number, case: start + cases.len() });
+        // The whole text again, wherever a worker begins: so what another compiled is found.
+        let source = crate::source_for(cases, &self.target);
+        let module = match device.load(source, &Kept::of_user(), &mut |_, _| ()) {
+            Ok(module) => module,
+            Err(error) => {
+                let is_lost = is_lost(device, &error);
+                let error = format!("{loading}: {error}");
+                return tell_result(
+                    &json!({ "group": self.name, "case": loading, "ok": false, "error": error, "is_lost": is_lost }),
+                );
+            }
+        };
+        for (function, case) in cases.iter().enumerate().skip(skipped) {
+            self.begins(&case.name, Place { group: number, case: start + function + 1 });
+            let Outcome { milliseconds, verdict, is_lost } = self.outcome(device, &module, function, case);
+            tell_result(&json!({
+                "device": device.name(), "group": self.name, "case": case.name, "function": case.func.name.as_str(),
+                "milliseconds": milliseconds, "ok": verdict.is_ok(), "error": verdict.as_ref().err(), "is_lost": is_lost,
+            }));
+        }
+    }
+
+    fn begins(&self, case: &str, next: Place) {
+        tell(&json!({ "group": self.name, "case": case, "next": next.to_string() }));
+    }
+
+    fn outcome(&self, device: &Device, module: &Module, function: usize, case: &Case) -> Outcome {
+        let mut milliseconds = 0.0;
+        let mut launched = || {
+            let buffers = case.bytes().into_iter().map(|bytes| device.upload(bytes)).collect::<Result<Vec<_>, _>>()?;
+            let passed: Vec<&DeviceBuffer> = buffers.iter().collect();
+            milliseconds = device.milliseconds(|| module.launch(function, &passed, &case.values()))?;
+            module.finish()?;
+            buffers.iter().map(|buffer| device.download(buffer)).collect::<Result<Vec<_>, _>>()
+        };
+        let (verdict, is_lost) = match launched() {
+            Ok(buffers) => (case.compare_all(Ok(&buffers), &(self.expected)(case)), false),
+            Err(DeviceError::Fault(fault)) => {
+                (case.compare_all(Err(Failure::from(&fault)), &(self.expected)(case)), false)
+            }
+            Err(error) => (Err(format!("{}: {error}", case.name)), is_lost(device, &error)),
+        };
+        Outcome { milliseconds, verdict, is_lost }
+    }
+}
+
+/// What came of a case.
+struct Outcome {
+    milliseconds: f32,
+    verdict: Result<(), String>,
+    is_lost: bool,
+}
+
+/// Whether nothing runs on the device after an error: the driver says the same of all that follows, also of errors that rx does not know as
+/// lasting.
+fn is_lost(device: &Device, error: &DeviceError) -> bool {
+    error.is_lasting() || device.synchronize().is_err()
 }

@@ -135,12 +135,12 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// Products of `float32`.
-fn of_tf32() -> Vec<Case> {
+pub(crate) fn of_tf32() -> Vec<Case> {
     vec![along_sums(product(F32, F32, [125, 250, 100])).case("tf32", [125, 250, 100]).within(1e-2)]
 }
 
 /// Long sums of one tile.
-fn in_parts() -> Vec<Case> {
+pub(crate) fn in_parts() -> Vec<Case> {
     let product = product(BF16, F32, [64, 128, 1000]);
     let of = |behind: Behind| Product { behind, ..product }.case("long sums", [64, 128, 1000]);
     vec![of(Behind::Nothing), of(Behind::BiasAndRelu)]

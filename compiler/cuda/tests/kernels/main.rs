@@ -15,6 +15,7 @@ mod nvrtc;
 mod operators;
 mod paged;
 mod products;
+mod rounds;
 mod rows;
 mod scans;
 mod scatters;

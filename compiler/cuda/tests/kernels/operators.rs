@@ -13,7 +13,7 @@ use rx_ops::{Arg, CallInfo, Compute, Input};
 use rx_tensor::{Scalar, Tensor};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 type Symbols = BTreeMap<String, i64>;
 
@@ -22,7 +22,7 @@ type Data = Vec<(String, Option<usize>, Tensor)>;
 
 /// The cases of each file that have loops.
 pub fn families() -> Vec<(String, Vec<Case>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/operators");
+    let folder = folder();
     let mut paths: Vec<_> = std::fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
@@ -42,6 +42,14 @@ pub fn families() -> Vec<(String, Vec<Case>)> {
         (family, cases)
     };
     paths.iter().map(|path| family(path)).collect()
+}
+
+/// `tests/operators` of the checkout that this was built in; of the one it runs in where the binary was brought elsewhere.
+fn folder() -> PathBuf {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/operators");
+    let here = std::env::current_dir().unwrap_or_default();
+    let found = here.ancestors().map(|above| above.join("tests/operators")).find(|folder| folder.is_dir());
+    found.filter(|_| !built.is_dir()).unwrap_or(built)
 }
 
 /// A case; none of a call that has no loops.

@@ -139,7 +139,7 @@ fn named(text: &str, label: &str) -> PrimFunc {
 }
 
 /// By many threads, and by one.
-fn pairs() -> Vec<(Case, Case)> {
+pub(crate) fn pairs() -> Vec<(Case, Case)> {
     let mut all = Vec::new();
     for (title, text) in PAIRS {
         for batch in batches() {
@@ -155,7 +155,7 @@ fn pairs() -> Vec<(Case, Case)> {
 }
 
 /// The kernels that stand alone.
-fn alone() -> Vec<Case> {
+pub(crate) fn alone() -> Vec<Case> {
     let [batch, _] = batches();
     let shapes: [&[i64]; 5] = [&[2, 37, 4, 32], &[2, 45, 2, 32], &[2, 45, 2, 32], &[2, 37, 4, 32], &[2, 37, 4]];
     let sequence = Case::new("sequence", named(SEQUENCE, "scheduled"), &shapes).within(1e-4);

@@ -56,7 +56,7 @@ fn case(count: i64, columns: Option<i64>, dtype: DType, update: Update, is_known
     case
 }
 
-fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
     for update in [Update::Last, Update::Sum, Update::Largest] {
         for dtype in [F32, DType::FLOAT16, DType::INT64] {

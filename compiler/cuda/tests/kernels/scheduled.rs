@@ -38,7 +38,7 @@ fn case(name: &str, func: PrimFunc, n: i64) -> Case {
 }
 
 /// As TVM schedules them, and plain.
-fn pairs() -> Vec<(Case, Case)> {
+pub(crate) fn pairs() -> Vec<(Case, Case)> {
     let mut all = Vec::new();
     for (name, text, extents) in FILES {
         let funcs = script::read_module(text);
@@ -79,7 +79,7 @@ fn each_compiles_and_keeps_its_values_in_registers() {
 }
 
 /// As people write them: what each shows, its parameters, their shapes and its body.
-fn written() -> Vec<Case> {
+pub(crate) fn written() -> Vec<Case> {
     let of = |title: &str, params: &str, shapes: &[&[i64]], body: &str| {
         Case::new(title, script::function(&format!("own({params})"), body), shapes).within(1e-5)
     };
@@ -161,7 +161,7 @@ for b in T.thread_binding(3, thread=\"blockIdx.x\"):
 }
 
 /// Sums over every choice of axes of threads.
-fn sums() -> Vec<Case> {
+pub(crate) fn sums() -> Vec<Case> {
     let mut all = Vec::new();
     for (sizes, over) in [
         ([8, 1, 4], "x"),
@@ -318,4 +318,64 @@ fn vectors_are_copied_at_once() {
     assert_eq!(copies, 1, "{text}");
     // One wait in front of a tile and one behind it, one in front of the result.
     assert_eq!(text.matches("__syncthreads();").count(), 3, "{text}");
+}
+
+/// What the text declares beside a launch's own shared memory counts, and so does the architecture.
+#[test]
+fn shared_memory_is_what_the_device_has() {
+    let body = |lines: i64| {
+        format!(
+            "\
+sh = T.sblock_alloc_buffer((2, {lines}, 256), scope=\"shared\")
+total = T.sblock_alloc_buffer((2,), scope=\"local\")
+for b in T.thread_binding(2, thread=\"blockIdx.x\"):
+    for k in range({lines}):
+        for t in T.thread_binding(256, thread=\"threadIdx.x\"):
+            with T.sblock(\"load\"):
+                vb, vk, vt = T.axis.remap(\"SSS\", [b, k, t])
+                sh[vb, vk, vt] = x[vb, vt] + T.Cast(\"float32\", vk)
+    for t in T.thread_binding(256, thread=\"threadIdx.x\"):
+        with T.sblock(\"sum\"):
+            vb = T.axis.spatial(2, b)
+            vk = T.axis.reduce(256, t)
+            with T.init():
+                total[vb] = T.float32(0)
+            total[vb] = total[vb] + sh[vb, {lines} - 1, 255 - vk]
+    for t in T.thread_binding(256, thread=\"threadIdx.x\"):
+        with T.sblock(\"out\"):
+            vb, vt = T.axis.remap(\"SS\", [b, t])
+            out[vb, vt] = total[vb] + sh[vb, vt % {lines}, vt]"
+        )
+    };
+    let params = "x: T.Buffer((2, 256), \"float32\"), out: T.Buffer((2, 256), \"float32\")";
+    let case = |lines: i64| {
+        let func = script::function(&format!("own({params})"), &body(lines));
+        Case::new("shared memory", func, &[&[2, 256], &[2, 256]]).within(1e-4)
+    };
+    // 48 KiB without what the sum is brought together through; with it a launch says how much there is.
+    let whole = case(48);
+    let source = crate::source(std::slice::from_ref(&whole));
+    assert_eq!(source.choices[0].rule, "threads", "{:?}", source.choices);
+    assert!(source.functions[0].kernels[0].shape.shared_bytes >= 48 << 10);
+    if crate::nvrtc::is_found() {
+        crate::nvrtc::compiles(&source.text);
+    }
+    crate::simulated::agree(&[whole]);
+    for (arch, is_taken) in [(80, true), (86, false), (89, false), (90, true), (120, false)] {
+        let target = rx_cuda::rules::Target { arch, ..Default::default() };
+        let rule = crate::source_for(&[case(120)], &target).choices[0].rule;
+        assert_eq!(rule == "threads", is_taken, "sm_{arch}: {rule}");
+    }
+}
+
+#[test]
+fn a_block_is_no_longer_than_a_device_has_threads_along_z() {
+    let params = "x: T.Buffer((128,), \"float32\"), out: T.Buffer((128,), \"float32\")";
+    let body = "for t in T.thread_binding(128, thread=\"threadIdx.z\"):\n    out[t] = x[t]";
+    let case = Case::new("z", script::function(&format!("own({params})"), body), &[&[128], &[128]]);
+    let source = crate::source(std::slice::from_ref(&case));
+    let declined = source.choices[0].declined.iter().find(|(rule, _)| *rule == "threads");
+    let why = "a block would have more threads along z than a device has";
+    assert!(declined.is_some_and(|(_, said)| said == why), "{:?}", source.choices);
+    crate::simulated::agree(&[case]);
 }

@@ -157,7 +157,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// Rows longer than shared memory holds; too long for the interpreter's counting.
-fn long() -> Vec<Case> {
+pub(crate) fn long() -> Vec<Case> {
     let few = Sort { is_descending: true, taken: Some(50), ..sort(&[1, 9000], 1) };
     vec![
         sort(&[1, 5000], 1).case(),

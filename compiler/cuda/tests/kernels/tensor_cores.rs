@@ -5,7 +5,7 @@ use crate::case::Case;
 use crate::script;
 
 /// What each shows, its parameters with their shapes, the body on tensor cores, and that of one thread.
-struct Pair {
+pub(crate) struct Pair {
     title: &'static str,
     params: &'static [(&'static str, &'static [i64], &'static str)],
     many: &'static str,
@@ -13,7 +13,7 @@ struct Pair {
     rule: &'static str,
 }
 
-const PAIRS: &[Pair] = &[
+pub(crate) const PAIRS: &[Pair] = &[
     Pair {
         title: "a warp to each tile, bound around all that it does",
         params: &[("a", &[32, 48], "float16"), ("b", &[48, 32], "float16"), ("out", &[32, 32], "float32")],
@@ -164,7 +164,7 @@ for i, j in T.grid(8, 32):
     },
 ];
 
-fn cases(pair: &Pair) -> (Case, Case) {
+pub(crate) fn cases(pair: &Pair) -> (Case, Case) {
     let buffer = |(name, shape, dtype): &(&str, &[i64], &str)| {
         let dims: Vec<String> = shape.iter().map(i64::to_string).collect();
         format!("{name}: T.Buffer(({},), \"{dtype}\")", dims.join(", "))

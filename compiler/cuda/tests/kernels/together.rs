@@ -5,14 +5,14 @@ use crate::case::Case;
 use crate::script;
 
 /// What each shows, the parameters' shapes, the body of many threads, and that of one.
-struct Pair {
+pub(crate) struct Pair {
     title: &'static str,
     shapes: &'static [&'static [i64]],
     many: &'static str,
     one: &'static str,
 }
 
-const PAIRS: &[Pair] = &[
+pub(crate) const PAIRS: &[Pair] = &[
     Pair {
         title: "elements turned round in memory of the block",
         shapes: &[&[3, 64], &[3, 64]],
@@ -385,7 +385,7 @@ for b in range(3):
     },
 ];
 
-fn cases(pair: &Pair) -> (Case, Case) {
+pub(crate) fn cases(pair: &Pair) -> (Case, Case) {
     let buffer = |(name, shape): (&str, &&[i64])| {
         let dims: Vec<String> = shape.iter().map(i64::to_string).collect();
         format!("{name}: T.Buffer(({},), \"float32\")", dims.join(", "))

@@ -18,7 +18,7 @@ const F32: DType = DType::FLOAT32;
 const LENGTHS: [i64; 8] = [0, 1, 7, 8, 9, 64, 1000, 1024];
 
 /// A function, and calls of it.
-struct Called {
+pub(crate) struct Called {
     name: &'static str,
     func: PrimFunc,
     /// The rule that takes it.
@@ -39,7 +39,7 @@ fn called(
     Called { name, func, rule, calls: LENGTHS.iter().map(|length| shapes(*length)).collect(), bytes }
 }
 
-fn all() -> Vec<Called> {
+pub(crate) fn all() -> Vec<Called> {
     let n = || Dim::symbol(name("n"));
     let two = || symbols(&[3, 0]);
     let both = |length: i64| vec![vec![3, length], vec![3, length]];
@@ -109,7 +109,7 @@ fn halves(length: &Dim) -> PrimFunc {
 }
 
 impl Called {
-    fn cases(&self) -> Vec<Case> {
+    pub(crate) fn cases(&self) -> Vec<Case> {
         let case = |shapes: &Vec<Vec<i64>>| {
             let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
             let said = format!("{} {:?}", self.name, shapes.first());

@@ -114,9 +114,7 @@ impl FunctionLowering<'_, '_> {
             Stmt::Seq(statements) => {
                 statements.iter().try_for_each(|statement| self.store_dims(statement, heap, buffer))
             }
-            Stmt::Block(block) if block.iters.is_empty() && block.predicate.is_none() && block.init.is_none() => {
-                self.store_dims(&block.body, heap, buffer)
-            }
+            Stmt::Block(block) if block.only_holds() => self.store_dims(&block.body, heap, buffer),
             Stmt::Store { buffer: to, indices, value, .. } if *to == buffer => {
                 let at = slot_of(indices).ok_or(NOT_DIMS)?;
                 let value = self.dim_of(value, heap, buffer)?;

@@ -5,7 +5,7 @@ use rx_base::name::name;
 use rx_interp::run;
 use rx_schedule::{Gemm, Matrix, Place, Scheduled, Step, Window, WindowAxis};
 use rx_tensor::{Scalar, Tensor};
-use rx_tir::bind::evaluate_index;
+use rx_tir::evaluate_index;
 use rx_tir::expr::{BinaryOp, Expr};
 use rx_tir::func::{BufferId, Param, PrimFunc, VarId};
 use rx_tir::stmt::{Block, Stmt};

@@ -244,7 +244,7 @@ impl Placer<'_> {
         let int = |value| Expr::Int { value, dtype: DType::INT32 };
         let var = self.func.add_var(name("lane"), DType::INT32);
         let condition = self.func.var_expr(var).floor_mod(int(WARP)).eq(int(0));
-        let body = Box::new(Stmt::If { condition, then: Box::new(stmt), otherwise: None });
+        let body = Box::new(Stmt::when(condition, stmt));
         Stmt::For { var, start: int(0), extent: int(extent), kind: LoopKind::ThreadBinding(tag), body }
     }
 }

@@ -49,10 +49,7 @@ pub(super) fn each(
 fn is_launch(stmt: &Stmt) -> bool {
     match stmt {
         Stmt::For { kind, .. } => matches!(kind, LoopKind::ThreadBinding(_)),
-        Stmt::Block(block) => {
-            let only_holds = block.iters.is_empty() && block.predicate.is_none() && block.init.is_none();
-            only_holds && is_launch(&block.body)
-        }
+        Stmt::Block(block) => block.only_holds() && is_launch(&block.body),
         _ => false,
     }
 }

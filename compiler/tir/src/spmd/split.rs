@@ -285,13 +285,7 @@ impl Splitter<'_> {
             self.operator = block.name;
         }
         let mut parts = Vec::new();
-        if let Some(init) = &block.init {
-            let reduced = block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
-            let first = reduced.map(|iter| iter.binding.clone().eq(iter.start.clone())).reduce(Expr::and);
-            let init = match first {
-                Some(condition) => Stmt::If { condition, then: Box::new(init.clone()), otherwise: None },
-                None => init.clone(),
-            };
+        if let Some(init) = block.beginning() {
             parts.extend(self.parts(&init)?);
         }
         parts.extend(self.parts(&block.body)?);
@@ -332,7 +326,7 @@ impl Splitter<'_> {
                     0 => body,
                     _ => {
                         let condition = self.expr(&self.func.var_expr(*var)).lt(extent.clone());
-                        Stmt::If { condition, then: Box::new(body), otherwise: None }
+                        Stmt::when(condition, body)
                     }
                 }
             }
@@ -389,7 +383,7 @@ impl Splitter<'_> {
         let of = self.axes.iter().enumerate().filter(|(at, _)| along & (1 << at) != 0);
         let first = of.map(|(_, axis)| self.func.var_expr(axis.var).eq(int(0))).reduce(Expr::and);
         match first {
-            Some(condition) => Stmt::If { condition, then: Box::new(stmt), otherwise: None },
+            Some(condition) => Stmt::when(condition, stmt),
             None => stmt,
         }
     }

@@ -9,7 +9,7 @@ use super::template::Template;
 use super::tiles::{Tiling, Unit};
 use super::{threads, warps};
 use crate::printer::{Kernel, types};
-use crate::rules::KernelBody;
+use crate::rules::{KernelBody, SHARED_ALIGNMENT};
 use crate::source::LaunchShape;
 use rx_base::DType;
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
@@ -36,6 +36,11 @@ impl Attend {
         let bytes = attend.tiles().iter().map(Tile::bytes).sum::<i64>() + attend.weights_bytes();
         attend.shared_bytes = u32::try_from(bytes).map_err(|error| error.to_string())?;
         Ok(attend)
+    }
+
+    /// Bytes of shared memory that its text declares with a size, up to where its tiles begin.
+    pub(super) fn declared_bytes(&self) -> u32 {
+        if self.bounds.is_empty() { 0 } else { SHARED_ALIGNMENT }
     }
 
     /// The tiles of queries, keys and values.

@@ -63,6 +63,21 @@ impl Tiling {
         (elements + whole - 1) / whole * whole
     }
 
+    /// One that needs less shared memory, where there is one: of fewer rows of each thread or warp, of fewer keys, of fewer threads.
+    pub(super) fn smaller(&self) -> Option<Tiling> {
+        let unit = match self.unit {
+            Unit::Warps { warps, fragments: 2, is_bfloat } => Unit::Warps { warps, fragments: 1, is_bfloat },
+            Unit::Threads { lines, rows, pack } if rows > 1 => Unit::Threads { lines, rows: rows / 2, pack },
+            _ if self.keys > 32 => return Some(Tiling { keys: 32, ..*self }),
+            Unit::Warps { warps, fragments, is_bfloat } if warps > 1 => {
+                Unit::Warps { warps: warps / 2, fragments, is_bfloat }
+            }
+            Unit::Threads { lines, rows, pack } if lines > 2 => Unit::Threads { lines: lines / 2, rows, pack },
+            _ => return None,
+        };
+        Some(Tiling { unit, ..*self })
+    }
+
     /// Its note.
     pub(super) fn note(&self) -> String {
         let (rows, keys) = (self.rows(), self.keys);

@@ -4,14 +4,13 @@ mod unify;
 
 use super::{Axis, Carried, Kind, Read, Stage, Stages, Target, has_threads};
 use crate::accumulate::starts_once;
-use crate::parallel::is_known;
 use crate::rules::{Declined, Task};
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_schedule::place::join;
 use rx_schedule::scope::Scope;
 use rx_schedule::{Element, Loop, Recurrence};
-use rx_tir::{BinaryOp, BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
+use rx_tir::{BinaryOp, BufferId, Expr, IterKind, PrimFunc, Stmt, VarId, is_evaluable};
 use unify::unified;
 
 /// Which stages are wanted.
@@ -141,7 +140,7 @@ fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>, Declined> 
     if nest.predicate.is_some() {
         return Err(Declined::because("a condition stands around its block"));
     }
-    if !nest.loops.iter().all(|one| is_known(&one.extent, &uniform)) {
+    if !nest.loops.iter().all(|one| is_evaluable(&one.extent, &uniform)) {
         return Err(Declined::because("the length of a loop is computed in the kernel"));
     }
     if form == Form::Scan

@@ -3,7 +3,7 @@
 use super::compact::{self, Own};
 use super::{Launch, Node, fragments, place_of};
 use crate::printer::{Kernel, types};
-use crate::rules::KernelBody;
+use crate::rules::{KernelBody, SHARED_ALIGNMENT};
 use crate::source::LaunchShape;
 use rustc_hash::FxHashMap;
 use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt, VarId};
@@ -14,6 +14,8 @@ pub(super) struct ThreadsKernel {
     pub(super) tree: Node,
     pub(super) buffers: Vec<Own>,
     pub(super) statements: Vec<Stmt>,
+    /// Where it does not hold, the host does not launch it.
+    pub(super) guard: Option<Expr>,
 }
 
 impl KernelBody for ThreadsKernel {
@@ -30,6 +32,10 @@ impl KernelBody for ThreadsKernel {
         }
         let shared_bytes = if self.is_dynamic() { compact::shared_bytes(&self.buffers) as u32 } else { 0 };
         LaunchShape { grid, block: self.launch.sizes().map(|size| size as u32), shared_bytes }
+    }
+
+    fn guard(&self) -> Option<&Expr> {
+        self.guard.as_ref()
     }
 
     fn statements(&self) -> Vec<&Stmt> {
@@ -90,7 +96,16 @@ type Names = FxHashMap<BufferId, String>;
 impl ThreadsKernel {
     /// Whether the launch says how much memory a block has.
     fn is_dynamic(&self) -> bool {
-        compact::shared_bytes(&self.buffers) > super::SHARED_BYTES
+        compact::shared_bytes(&self.buffers) + self.parts_bytes() > super::SHARED_BYTES
+    }
+
+    /// Bytes of shared memory that a block has in all, and of those that the text declares with a size.
+    pub(super) fn memory(&self) -> (i64, i64) {
+        let (buffers, parts) = (compact::shared_bytes(&self.buffers), self.parts_bytes());
+        match self.is_dynamic() {
+            true => (buffers + (parts as u64).next_multiple_of(u64::from(SHARED_ALIGNMENT)).cast_signed(), parts),
+            false => (buffers + parts, buffers + parts),
+        }
     }
 
     fn fragments<'k>(&'k self, names: &'k Names) -> fragments::Printer<'k> {

@@ -2,7 +2,7 @@
 //! threads have the result, and the order in which values are combined is the same in every run.
 
 use super::kernel::ThreadsKernel;
-use super::{Reduced, Together};
+use super::{Node, Reduced, Together};
 use crate::printer::Kernel;
 use rx_tir::rewrite::substitute;
 use rx_tir::{Expr, IterKind, Stmt, VarId};
@@ -43,6 +43,20 @@ fn place(parts: &[(&str, i64, i64)]) -> String {
 }
 
 impl ThreadsKernel {
+    /// Bytes of shared memory that values are brought together through.
+    pub(super) fn parts_bytes(&self) -> i64 {
+        self.parts_of(&self.tree)
+    }
+
+    fn parts_of(&self, node: &Node) -> i64 {
+        let inside: i64 = node.children().into_iter().map(|child| self.parts_of(child)).sum();
+        let Node::Reduce(of) = node else { return inside };
+        let parts = self.way(&of.over).memory.map_or(0, |memory| memory.all);
+        // What has fewer bytes in memory is computed in four.
+        let bytes = |one: &Reduced| self.func.buffer(one.buffer).dtype.bytes().max(4).cast_signed();
+        of.reduced.iter().map(|one| parts * bytes(one)).sum()
+    }
+
     /// The way that the axes allow.
     fn way(&self, over: &[VarId]) -> Way {
         let [x, y, z] = self.launch.sizes();
@@ -122,7 +136,7 @@ impl ThreadsKernel {
         };
         let stores = Stmt::seq(of.reduced.iter().map(store));
         kernel.stmt(&match &of.stores {
-            Some(condition) => Stmt::If { condition: condition.clone(), then: Box::new(stores), otherwise: None },
+            Some(condition) => Stmt::when(condition.clone(), stores),
             None => stores,
         })?;
         outer.iter().for_each(|_| kernel.close());

@@ -5,6 +5,7 @@ mod reduction;
 use super::uniform::Uniform;
 use super::{Launch, Node, fragments, with_body};
 use crate::rules::Declined;
+use rx_base::DType;
 use rx_schedule::explicit_loops;
 use rx_tir::rewrite::{map_stmt, substitute};
 use rx_tir::{BinaryOp, Block, BufferId, Effects, Expr, IterKind, LoopKind, PrimFunc, Scope, Stmt, VarId};
@@ -56,6 +57,11 @@ impl Builder<'_> {
                 self.node(&block.body, &place)
             }
             Stmt::Block(block) if self.is_compound(stmt) => self.block(block, place),
+            Stmt::For { body, .. } | Stmt::While { body, .. }
+                if binds_blocks(body) && !self.is_of_each_block(place) =>
+            {
+                Err(Declined::because("blocks would not wait for each other between the rounds of a loop around them"))
+            }
             Stmt::For { var, start, extent, body, .. } if self.is_compound(body) || self.meets_itself(stmt) => {
                 if fragments::are_used(self.func, body)
                     && ![start, extent].into_iter().all(|expr| self.is_of_warps(expr))
@@ -95,20 +101,20 @@ impl Builder<'_> {
         let mut place = place.clone();
         place.guards.extend(block.predicate.as_ref().map(|predicate| substitute(predicate, &value)));
         let mut body = block.body.clone();
-        if let Some(init) = &block.init {
-            let reduced = || block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
-            if reduced().any(|iter| self.launch.is_of_threads(&iter.binding)) {
+        if let Some(init) = block.beginning() {
+            let mut reduced = block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
+            if reduced.any(|iter| self.launch.is_of_threads(&iter.binding)) {
                 return Err(Declined::because("threads sum up in a form that has no words"));
             }
-            let first = all(reduced().map(|iter| iter.binding.clone().eq(iter.start.clone())).collect());
-            let init = match first {
-                Some(condition) => Stmt::If { condition, then: Box::new(init.clone()), otherwise: None },
-                None => init.clone(),
-            };
             body = Stmt::seq([init, body]);
         }
         let body = map_stmt(&body, &mut |expr| substitute(expr, &value));
         self.node(&body, &place)
+    }
+
+    /// Whether loops over all axes of blocks stand around.
+    fn is_of_each_block(&self, place: &Place) -> bool {
+        self.launch.blocks().all(|axis| place.bound.contains(&axis.var))
     }
 
     /// Whether a statement is more than what one thread does by itself between two barriers.
@@ -155,10 +161,14 @@ impl Builder<'_> {
         let value = self.func.var_expr(axis.var);
         let mut place = place.clone();
         place.bound.push(axis.var);
-        if let (Some(own), Some(all)) = (extent.as_int(), axis.extent.as_int())
-            && own < all
-        {
-            place.guards.push(value.clone().lt(Expr::int(own)));
+        let leaves_some_out = match (extent.as_int(), axis.extent.as_int()) {
+            (Some(own), Some(all)) => own < all,
+            (None, Some(_)) => true,
+            // Of blocks there are as many as the loop says.
+            (_, None) => false,
+        };
+        if leaves_some_out {
+            place.guards.push(value.clone().lt(extent.clone().cast(DType::INT64)));
         }
         let value = value.cast(self.func.var(var).dtype);
         let body = map_stmt(body, &mut |expr| substitute(expr, &|one| (one == var).then(|| value.clone())));
@@ -222,7 +232,7 @@ impl Builder<'_> {
         let mut guards = place.guards.clone();
         guards.extend(self.first_of_others(&stores_of(&plain), place)?);
         Ok(Node::Leaf(match all(guards) {
-            Some(condition) => Stmt::If { condition, then: Box::new(plain), otherwise: None },
+            Some(condition) => Stmt::when(condition, plain),
             None => plain,
         }))
     }
@@ -231,6 +241,10 @@ impl Builder<'_> {
     fn first_of_others(&self, stored: &[BufferId], place: &Place) -> Result<Option<Expr>, Declined> {
         let is_local = |id: &BufferId| self.func.buffer(*id).scope.is_private();
         let local = stored.iter().filter(|id| is_local(id)).count();
+        let is_of_all = |id: &BufferId| self.func.buffer(*id).scope == Scope::Global;
+        if stored.iter().any(is_of_all) && !self.is_of_each_block(place) {
+            return Err(Declined::because("a statement of no block stores what all blocks see"));
+        }
         let others = self.launch.lanes().filter(|axis| !place.bound.contains(&axis.var));
         let first = all(others.map(|axis| self.func.var_expr(axis.var).eq(Expr::int(0))).collect());
         match (local, first) {
@@ -272,6 +286,15 @@ fn binds_threads(stmt: &Stmt) -> bool {
     found
 }
 
+/// Whether loops over blocks stand in a statement.
+fn binds_blocks(stmt: &Stmt) -> bool {
+    let mut found = false;
+    stmt.walk(&mut |part| {
+        found |= matches!(part, Stmt::For { kind: LoopKind::ThreadBinding(tag), .. } if tag.starts_with("blockIdx."));
+    });
+    found
+}
+
 /// The statement in which a block whose reduction goes on from a loop outside of it, in `inside` those inside, has a condition
 /// on what it begins with.
 fn with_conditions(stmt: &Stmt, inside: &mut Vec<VarId>) -> Stmt {
@@ -281,15 +304,10 @@ fn with_conditions(stmt: &Stmt, inside: &mut Vec<VarId>) -> Stmt {
     }
     let mut result = rx_tir::rewrite::map_children(stmt.clone(), &mut |child| with_conditions(child, inside));
     if let Stmt::Block(block) = &mut result
-        && let Some(init) = &block.init
+        && let Some(init) = block.beginning()
     {
-        let reduced = || block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
-        if !reduced().all(|iter| uses_only(&iter.binding, &|var| inside.contains(&var))) {
-            let first = reduced().map(|iter| iter.binding.clone().eq(iter.start.clone())).collect();
-            let init = match all(first) {
-                Some(condition) => Stmt::If { condition, then: Box::new(init.clone()), otherwise: None },
-                None => init.clone(),
-            };
+        let mut reduced = block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
+        if !reduced.all(|iter| uses_only(&iter.binding, &|var| inside.contains(&var))) {
             block.body = Stmt::seq([init, block.body.clone()]);
             block.init = None;
         }
@@ -343,7 +361,7 @@ fn without_blocks(stmt: &Stmt) -> Stmt {
         Stmt::Block(block) if block.iters.is_empty() && block.init.is_none() => {
             let body = without_blocks(&block.body);
             match &block.predicate {
-                Some(condition) => Stmt::If { condition: condition.clone(), then: Box::new(body), otherwise: None },
+                Some(condition) => Stmt::when(condition.clone(), body),
                 None => body,
             }
         }

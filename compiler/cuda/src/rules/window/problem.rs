@@ -1,14 +1,13 @@
 //! A reduction over windows, and what of it a thread has.
 
 use super::packs::Packing;
-use crate::parallel::is_known;
 use crate::rules::epilogue::{Epilogue, Front, is_in_chunks};
 use crate::rules::gemm::narrow::Twins;
 use crate::rules::{Declined, Task};
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_schedule::{Loop, Shared, Slide, Sliding};
-use rx_tir::{BinaryOp, Expr, PrimFunc, Stmt, VarId};
+use rx_tir::{BinaryOp, Expr, PrimFunc, Stmt, VarId, is_evaluable};
 
 /// More taps than this are no window.
 const MOST_TAPS: i64 = 128;
@@ -102,7 +101,7 @@ impl Problem {
         let mut func = task.func.clone();
         let mut found = Sliding::of(&nest, &mut func)?;
         let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
-        if !nest.loops.iter().all(|one| is_known(&one.extent, &uniform)) {
+        if !nest.loops.iter().all(|one| is_evaluable(&one.extent, &uniform)) {
             return Err(Declined::because("the length of a loop is computed in the kernel"));
         }
         let dtype = func.buffer(found.reduction.buffer).dtype;

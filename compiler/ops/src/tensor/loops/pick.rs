@@ -168,7 +168,7 @@ pub(crate) fn arg_extremum(lowering: &mut Lowering<'_>) -> Result<(), Unsupporte
         let number_beaten = super::is_nan(candidate.clone()).and(!super::is_nan(best.clone()));
         let better = super::either(Expr::compare(op, candidate, best), number_beaten);
         let store = builder.store(out, axes.to_vec(), place);
-        (None, Stmt::If { condition: better, then: Box::new(store), otherwise: None })
+        (None, Stmt::when(better, store))
     });
     Ok(())
 }

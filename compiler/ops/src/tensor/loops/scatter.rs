@@ -189,7 +189,7 @@ pub(crate) fn take_backward(lowering: &mut Lowering<'_>) -> Result<(), Unsupport
         };
         let share = gradient.at(builder, axes).cast(x.dtype);
         let store = builder.store(out, target.clone(), builder.load(out, &target) + share);
-        (None, Stmt::If { condition: is_taken, then: Box::new(store), otherwise: None })
+        (None, Stmt::when(is_taken, store))
     });
     Ok(())
 }

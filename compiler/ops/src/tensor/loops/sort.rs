@@ -96,7 +96,7 @@ fn write_ranked(
         });
         let body = Stmt::seq(stores);
         match taken {
-            Some(taken) => (None, Stmt::If { condition: rank.lt(taken), then: Box::new(body), otherwise: None }),
+            Some(taken) => (None, Stmt::when(rank.lt(taken), body)),
             None => (None, body),
         }
     });

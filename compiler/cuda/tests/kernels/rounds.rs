@@ -1,0 +1,200 @@
+//! Launches in loops and under conditions of the host, as TVM's sorts and scans for GPUs have them: the host counts, and launches what
+//! stands in each round with the threads that it says.
+
+use crate::case::Case;
+use crate::script;
+use rx_cuda::PlanError;
+
+/// What each shows, the parameters, their shapes, the body with launches, and one without that does the same.
+struct Pair {
+    title: &'static str,
+    params: &'static str,
+    shapes: &'static [&'static [i64]],
+    many: &'static str,
+    one: &'static str,
+}
+
+const PAIRS: &[Pair] = &[
+    Pair {
+        title: "running sums by doubling steps, as many as the logarithm of the length",
+        params: "n: T.int64, x: T.Buffer((3, n), \"float32\"), out: T.Buffer((3, n), \"float32\")",
+        shapes: &[&[3, 50], &[3, 50]],
+        many: "\
+swap = T.sblock_alloc_buffer((3, n))
+for b in T.thread_binding(3, thread=\"blockIdx.x\"):
+    for t in T.thread_binding(T.min(T.int64(1024), n), thread=\"threadIdx.x\"):
+        out[b, t] = x[b, t]
+for s in range(T.Cast(\"int64\", T.ceil(T.log2(T.Cast(\"float32\", n))))):
+    if s % T.int64(2) == T.int64(0):
+        for b in T.thread_binding(3, thread=\"blockIdx.x\"):
+            for t in T.thread_binding(T.min(T.int64(1024), n), thread=\"threadIdx.x\"):
+                left: T.let[T.int64] = t - T.shift_left(T.int64(1), s)
+                swap[b, t] = out[b, t] + T.if_then_else(left >= T.int64(0), out[b, left], T.float32(0))
+    else:
+        for b in T.thread_binding(3, thread=\"blockIdx.x\"):
+            for t in T.thread_binding(T.min(T.int64(1024), n), thread=\"threadIdx.x\"):
+                left: T.let[T.int64] = t - T.shift_left(T.int64(1), s)
+                out[b, t] = swap[b, t] + T.if_then_else(left >= T.int64(0), swap[b, left], T.float32(0))
+if T.Cast(\"int64\", T.ceil(T.log2(T.Cast(\"float32\", n)))) % T.int64(2) == T.int64(1):
+    for b in T.thread_binding(3, thread=\"blockIdx.x\"):
+        for t in T.thread_binding(T.min(T.int64(1024), n), thread=\"threadIdx.x\"):
+            out[b, t] = swap[b, t]",
+        one: "\
+for b, t in T.grid(3, n):
+    out[b, t] = x[b, t] + T.if_then_else(t > T.int64(0), out[b, t - T.int64(1)], T.float32(0))",
+    },
+    Pair {
+        title: "rounds with blocks and threads of their own, and loops in loops",
+        params: "x: T.Buffer((64,), \"float32\"), out: T.Buffer((64,), \"float32\")",
+        shapes: &[&[64], &[64]],
+        many: "\
+for b in T.thread_binding(64, thread=\"blockIdx.x\"):
+    out[b] = x[b]
+for s in range(1, 4):
+    for r in range(s):
+        for b in T.thread_binding(64 // T.shift_left(2, s), thread=\"blockIdx.x\"):
+            for t in T.thread_binding(T.min(T.shift_left(2, s), 1024), thread=\"threadIdx.x\"):
+                at: T.let[T.int32] = b * T.shift_left(2, s) + t
+                out[at] = out[at] * T.Cast(\"float32\", r + 1) + T.Cast(\"float32\", b)",
+        one: "\
+for at in range(64):
+    out[at] = x[at]
+    for s in range(3):
+        for r in range(s + 1):
+            out[at] = out[at] * T.Cast(\"float32\", r + 1) + T.Cast(\"float32\", at // T.shift_left(4, s))",
+    },
+    Pair {
+        title: "memory that a round leaves to the next, memory that each has anew, and none that others see",
+        params: "x: T.Buffer((3, 32), \"float32\"), out: T.Buffer((3, 32), \"float32\")",
+        shapes: &[&[3, 32], &[3, 32]],
+        many: "\
+kept = T.sblock_alloc_buffer((3, 32))
+for b in T.thread_binding(3, thread=\"blockIdx.x\"):
+    for t in T.thread_binding(32, thread=\"threadIdx.x\"):
+        kept[b, t] = x[b, t]
+for s in range(5):
+    with T.sblock(\"round\"):
+        anew = T.sblock_alloc_buffer((3, 32))
+        for b in T.thread_binding(3, thread=\"blockIdx.x\"):
+            for t in T.thread_binding(32, thread=\"threadIdx.x\"):
+                with T.sblock(\"turn\"):
+                    sh = T.sblock_alloc_buffer((32,), scope=\"shared\")
+                    sh[t] = kept[b, t]
+                    T.tvm_storage_sync(\"shared\")
+                    anew[b, t] = sh[31 - t] + T.Cast(\"float32\", s)
+        for b in T.thread_binding(3, thread=\"blockIdx.x\"):
+            for t in T.thread_binding(32, thread=\"threadIdx.x\"):
+                kept[b, t] = anew[b, (t + 1) % 32]
+for b in T.thread_binding(3, thread=\"blockIdx.x\"):
+    for t in T.thread_binding(32, thread=\"threadIdx.x\"):
+        out[b, t] = kept[b, t]",
+        one: "\
+kept = T.sblock_alloc_buffer((3, 32))
+anew = T.sblock_alloc_buffer((3, 32))
+for b, t in T.grid(3, 32):
+    kept[b, t] = x[b, t]
+for s in range(5):
+    for b, t in T.grid(3, 32):
+        anew[b, t] = kept[b, 31 - t] + T.Cast(\"float32\", s)
+    for b, t in T.grid(3, 32):
+        kept[b, t] = anew[b, (t + 1) % 32]
+for b, t in T.grid(3, 32):
+    out[b, t] = kept[b, t]",
+    },
+];
+
+fn cases(pair: &Pair) -> (Case, Case) {
+    let of = |name: &str, body| {
+        Case::new(pair.title, script::function(&format!("{name}({})", pair.params), body), pair.shapes).within(1e-5)
+    };
+    (of("many", pair.many), of("one", pair.one))
+}
+
+pub(crate) fn launched() -> Vec<Case> {
+    PAIRS.iter().map(|pair| cases(pair).0).collect()
+}
+
+#[test]
+fn each_does_what_loops_do() {
+    for (many, one) in PAIRS.iter().map(cases) {
+        let actual = many.expected().unwrap_or_else(|failure| panic!("{}: {failure:?}", many.name));
+        let actual = actual.iter().map(|tensor| tensor.bytes().to_vec()).collect();
+        many.compare_all(Ok(&actual), &one.expected()).unwrap_or_else(|error| panic!("{error}"));
+    }
+    crate::simulated::agree(&launched());
+}
+
+#[test]
+fn each_launch_keeps_its_threads() {
+    for case in launched() {
+        let source = crate::source(std::slice::from_ref(&case));
+        let is_launched = source.choices.iter().all(|choice| choice.rule == "threads");
+        assert!(is_launched, "{}: {:?}", case.name, source.choices);
+        if crate::nvrtc::is_found() {
+            crate::nvrtc::compiles(&source.text);
+        }
+    }
+}
+
+/// By kernel: how many blocks each launch has.
+fn blocks(case: &Case) -> Vec<(usize, u32)> {
+    let source = crate::source(std::slice::from_ref(case));
+    let plan = source.functions[0].plan(&case.values()).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+    plan.launches.iter().map(|launch| (launch.kernel, launch.grid[0])).collect()
+}
+
+#[test]
+fn the_host_counts_and_asks_its_conditions() {
+    let [sums, own, kept] = &launched()[..] else { panic!("three cases") };
+    // Of a length of 50 there are six steps: on even ones one kernel is launched, on odd ones the other; nothing is copied back.
+    assert_eq!(blocks(sums), [(0, 3), (1, 3), (2, 3), (1, 3), (2, 3), (1, 3), (2, 3)]);
+    assert_eq!(blocks(own), [(0, 64), (1, 16), (1, 8), (1, 8), (1, 4), (1, 4), (1, 4)]);
+    let each: Vec<(usize, u32)> = (0..5).flat_map(|_| [(1, 3), (2, 3)]).collect();
+    assert_eq!(blocks(kept), [&[(0, 3)], &each[..], &[(3, 3)]].concat());
+}
+
+#[test]
+fn more_launches_than_can_be_planned_are_an_error() {
+    let params = "n: T.int64, m: T.int64, x: T.Buffer((64,), \"float32\"), out: T.Buffer((64,), \"float32\")";
+    let body = "\
+for s in range(n):
+    for b in T.thread_binding(m, thread=\"blockIdx.x\"):
+        out[b] = x[b]";
+    let case = |n: i64, m: i64| {
+        Case::new("rounds", script::function(&format!("many({params})"), body), &[&[64], &[64]]).scalars(&[n, m])
+    };
+    assert_eq!(blocks(&case(3, 64)).len(), 3);
+    assert_eq!(blocks(&case(-3, 64)).len(), 0);
+    // Rounds that launch nothing are counted, too.
+    for (n, m) in [(1 << 40, 64), (1 << 40, 0), (i64::MAX, 1)] {
+        let case = case(n, m);
+        let source = crate::source(std::slice::from_ref(&case));
+        let planned = source.functions[0].plan(&case.values());
+        assert!(matches!(planned, Err(PlanError::Launches(_))), "{planned:?}");
+    }
+}
+
+/// A loop that does more than launch, or whose rounds the host does not know, is one kernel as before, and right.
+#[test]
+fn what_the_host_does_not_know_is_no_loop_of_its_own() {
+    let launch = |indent: &str| {
+        format!(
+            "{indent}for b in T.thread_binding(3, thread=\"blockIdx.x\"):\n{indent}    for t in T.thread_binding(8, thread=\"threadIdx.x\"):\n{indent}        out[b, t] = out[b, t] + x[b, t]\n"
+        )
+    };
+    for (title, loops) in [
+        (
+            "a number of rounds that is read",
+            format!("for s in range(T.Cast(\"int32\", x[0, 0] * T.float32(0)) + 2):\n{}", launch("    ")),
+        ),
+        ("a store of no thread", format!("for s in range(2):\n    out[0, 0] = T.float32(1)\n{}", launch("    "))),
+    ] {
+        let params = "x: T.Buffer((3, 8), \"float32\"), out: T.Buffer((3, 8), \"float32\")";
+        let body = format!("for b, t in T.grid(3, 8):\n    out[b, t] = T.float32(0)\n{loops}");
+        let case =
+            Case::new(title, script::function(&format!("own({params})"), &body), &[&[3, 8], &[3, 8]]).within(1e-5);
+        let source = crate::source(std::slice::from_ref(&case));
+        assert!(source.functions[0].kernels.iter().all(|kernel| kernel.rounds.is_empty()), "{title}");
+        crate::simulated::agree(&[case]);
+    }
+}

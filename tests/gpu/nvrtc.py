@@ -1,0 +1,24 @@
+"""Prints the path of an NVRTC that a package of this Python brought along, as torch does. Ends with 1 where there is none.
+
+usage: nvrtc.py [DRIVER]      DRIVER is the driver's major version: older ones do not take what NVRTC 13 makes.
+"""
+
+import pathlib
+import sys
+
+# The first driver of CUDA 13.
+FIRST_OF_13 = 580
+
+
+def main() -> int:
+    driver = sys.argv[1] if len(sys.argv) > 1 else ""
+    is_old = driver.isdigit() and int(driver) < FIRST_OF_13
+    for version in ["12"] if is_old else ["12", "13"]:
+        for folder in map(pathlib.Path, sys.path):
+            for library in sorted(folder.glob(f"nvidia/*/lib/libnvrtc.so.{version}")):
+                print(library)
+                return 0
+    return 1
+
+
+sys.exit(main())
