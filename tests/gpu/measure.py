@@ -20,6 +20,10 @@ from variants import variant
 
 REPEAT = 30
 
+# Calls between two waits of the host, of a row and of a model: launching is then not in the device's times, as it is not in those of peers.py.
+CALLS = 20
+CALLS_OF_MODEL = 4
+
 # A kernel of a row or a model takes milliseconds: one that takes longer has hung, and rxrun is to say its name.
 MOST_SECONDS = 5
 
@@ -99,7 +103,7 @@ def measured(told: dict[str, dict]) -> dict:
 def kernels(rxrun: str, folder: pathlib.Path) -> Iterator[dict]:
     """The rows of the kernel table; the first compile of each goes into an empty cache, so that it is the compiler's time."""
     for row, path in zip(ROWS, programs(folder)):
-        command = [rxrun, str(path), "--isolated", "--device", "cuda", "--repeat", str(REPEAT), *exactness(row.dtype)]
+        command = [rxrun, str(path), "--isolated", "--device", "cuda", *exactness(row.dtype), *repeated(CALLS)]
         told, error = events(command, SECONDS + row.elements / DRAWN_PER_SECOND, str(folder / "cache"))
         yield row.fields | {"ok": error is None, "error": error} | measured(told)
 
@@ -119,7 +123,7 @@ def models(rxrun: str, folder: pathlib.Path, where: pathlib.Path) -> Iterator[di
     for name, dims, batch, dtype in whole:
         program = written(folder, where, name, batch, dtype)
         words = [word for dim, value in dims.items() for word in ("--dim", f"{dim}={value}")] + exactness(dtype)
-        command = [rxrun, str(program), "--isolated", *words, "--device", "cuda", "--repeat", str(REPEAT)]
+        command = [rxrun, str(program), "--isolated", *words, "--device", "cuda", *repeated(CALLS_OF_MODEL)]
         cache = str(folder / "cache-models")
         # Many kernels are compiled, and a hundred million weights drawn; of one model, eight thousand million.
         seconds = 90 if name.endswith("_f16") else 2 * SECONDS
@@ -132,6 +136,11 @@ def models(rxrun: str, folder: pathlib.Path, where: pathlib.Path) -> Iterator[di
 def case_of(name: str, dims: dict[str, int], batch: int, _dtype: str) -> str:
     """What a whole model is called in the report."""
     return " ".join([name, *([f"batch {batch}"] if batch > 1 else []), *(f"{dim}={value}" for dim, value in dims.items())])
+
+
+def repeated(calls: int) -> list[str]:
+    """The options that repeat what is measured."""
+    return ["--repeat", str(REPEAT), "--calls", str(calls)]
 
 
 def exactness(dtype: str) -> list[str]:

@@ -9,9 +9,6 @@ import sys
 
 from kernels import ROWS
 
-# In a shorter time, of a device that waits for each run, the launch is a part that shows.
-LAUNCH_SHOWS_US = 50.0
-
 
 def read(path: str) -> tuple[list[dict], int]:
     """The lines, and how many cannot be read: who was cut off may have left half of one."""
@@ -76,7 +73,6 @@ def joined(lines: list[dict]) -> list[dict]:
         times = [time for name, time in peer.items() if name.endswith("_us")]
         best, own = min(times, default=None), line.get("device_us")
         row = dict(line, peer=peer, best_peer_us=best)
-        row["includes_launch"] = own is not None and own < LAUNCH_SHOWS_US
         row["over_floor"] = own / line["floor_us"] if own else None
         row["of_best_peer"] = best / own if own and best else None
         bar, has = (line["of_floor"], row["over_floor"]) if line["of_floor"] else (line["of_peer"], row["of_best_peer"])
@@ -98,20 +94,16 @@ def group_table(groups: dict[str, list[dict]]) -> None:
 
 
 def kernel_table(rows: list[dict]) -> None:
-    print(f"\n{'kernel':44} {'dtype':9} {'µs':>9}  {'floor':>9} {'x floor':>8} {'eager':>9} {'compiled':>9} {'of best':>8}  bar")
+    print(f"\n{'kernel':44} {'dtype':9} {'µs':>9} {'floor':>9} {'x floor':>8} {'eager':>9} {'compiled':>9} {'of best':>8}  bar")
     for row in rows:
         peer = row["peer"]
         eager, compiled = peer.get("eager_us"), peer.get("compiled_graph_us", peer.get("compiled_us"))
         bar = f"<= {row['of_floor']} x floor" if row["of_floor"] else f">= {row['of_peer']} of the best peer"
         met = {None: "not measured", True: "met", False: "MISSED"}[row["is_met"]] if "ok" in row else "not reached"
-        own = f"{shown(row.get('device_us')):>9}{'*' if row['includes_launch'] else ' '}"
         print(
-            f"{row['case']:44} {row['dtype']:9} {own} {shown(row['floor_us']):>9} {shown(row['over_floor'], 2):>8} "
+            f"{row['case']:44} {row['dtype']:9} {shown(row.get('device_us')):>9} {shown(row['floor_us']):>9} {shown(row['over_floor'], 2):>8} "
             f"{shown(eager):>9} {shown(compiled):>9} {shown(row['of_best_peer'], 2):>8}  {bar}: {met}"
         )
-    if any(row["includes_launch"] for row in rows):
-        why = "rx waits for each run; PyTorch's are queued without a wait"
-        print(f"* below {LAUNCH_SHOWS_US:.0f} µs: includes the time of a launch, since {why}")
 
 
 def model_table(lines: list[dict], peers: dict[tuple[str, str], dict]) -> None:

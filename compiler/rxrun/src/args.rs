@@ -86,6 +86,11 @@ pub struct Args {
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
 
+    /// In each run call the function N times, one behind the other; the times are of one call, on average. On a GPU the host waits behind
+    /// the last, so that the times of small functions are the GPU's and not those of launching. Nothing is told on the way.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub calls: u32,
+
     /// End the run with an error after N rounds of loops and calls, all together: a program that would never end does.
     /// Ctrl-C ends it at once.
     #[arg(long, value_name = "N", default_value_t = 1_000_000_000_000)]

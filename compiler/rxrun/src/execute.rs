@@ -130,11 +130,15 @@ impl<'a> Job<'a> {
         let mut result = Value::Unset;
         for at in 1..=self.args.repeat {
             let running = (Running::Run(at, self.args.repeat), None);
+            let (given, calls) = (arguments.clone(), self.args.calls);
             let start = Instant::now();
-            result = progress::run(&mut executor, &self.program, arguments.clone(), self.symbols, running, report)
-                .map_err(failed)?;
-            times.push(start.elapsed());
-            busy.extend(executor.busy());
+            let ran = match calls {
+                1 => progress::run(&mut executor, &self.program, given, self.symbols, running, report),
+                _ => executor.run_calls(given, self.symbols, calls),
+            };
+            result = ran.map_err(failed)?;
+            times.push(start.elapsed() / calls);
+            busy.extend(executor.busy().map(|time| time / calls));
         }
         report.ran(&times, &busy, executor.peak_bytes());
         let outputs = executor.download(&std::mem::replace(&mut result, Value::Unset)).map_err(failed)?.tensors();

@@ -70,6 +70,10 @@ pub fn draw(seed: u64, param: u64, dtype: DType, shape: &[i64], limit: Option<i6
         };
         if let Some(values) = tensor.as_mut_slice::<f32>() {
             values.iter_mut().enumerate().for_each(|(at, to)| *to = value(at));
+        } else if let Some(values) = tensor.as_mut_slice::<half::f16>() {
+            values.iter_mut().enumerate().for_each(|(at, to)| *to = half::f16::from_f32(value(at)));
+        } else if let Some(values) = tensor.as_mut_slice::<half::bf16>() {
+            values.iter_mut().enumerate().for_each(|(at, to)| *to = half::bf16::from_f32(value(at)));
         } else {
             (0..count).for_each(|at| tensor.set(at, Scalar::Float(value(at).into())));
         }
@@ -136,6 +140,17 @@ mod tests {
         assert_eq!(integers("int64", 8, Some(1000)), [132, 756, 806, 976, 551, 930, 676, 220]);
         let flags = draw(u64::MAX, 0, DType::INT32, &[8], None).expect("a tensor");
         assert_eq!(flags.as_slice::<i32>(), Some(&[0, 1, 1, 1, 1, 0, 1, 1][..]));
+    }
+
+    #[test]
+    fn halves_are_the_singles_rounded() {
+        let singles = values(&[3000, 7], 5, 1);
+        for dtype in [DType::FLOAT16, DType::BFLOAT16] {
+            let drawn = draw(5, 1, dtype, &[3000, 7], None).expect("a tensor");
+            let mut rounded = Tensor::zeros(dtype, &[3000, 7]).expect("a tensor");
+            singles.iter().enumerate().for_each(|(at, value)| rounded.set(at, Scalar::Float(f64::from(*value))));
+            assert_eq!(drawn.bytes(), rounded.bytes(), "{dtype}");
+        }
     }
 
     #[test]

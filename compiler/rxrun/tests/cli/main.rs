@@ -520,6 +520,16 @@ fn programs_print_and_assert() {
     let json = run(1.5, &["--format", "json", "--profile"]).stdout();
     let printed: Vec<&str> = json.lines().filter(|line| line.contains("\"printed\"")).collect();
     assert_eq!(printed, [r#"{"event":"printed","text":"rows are [[0.  1.5]]"}"#]);
+    // Of two runs of three calls each there are two times, and six lines; what fails in the first call is all that is said.
+    let json = run(1.5, &["--format", "json", "--repeat", "2", "--calls", "3"]).stdout();
+    let events: Vec<serde_json::Value> = json.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let of = |kind: &str| events.iter().filter(|event| event["event"] == kind).collect::<Vec<_>>();
+    assert_eq!(of("printed").len(), 6, "{json}");
+    assert_eq!(of("ran")[0]["seconds"].as_array().map(Vec::len), Some(2), "{json}");
+    assert_eq!(of("output").len(), 2, "{json}");
+    let failed = run(3.0, &["--calls", "3"]);
+    assert_eq!((failed.0.status.code(), failed.stdout().as_str()), (Some(1), "rows are [[0. 3.]]\n"));
+    run(1.5, &["--calls", "0"]).fails(2, "--calls");
     let wrong = run(3.0, &[]);
     assert_eq!(wrong.0.status.code(), Some(1));
     let said = String::from_utf8_lossy(&wrong.0.stderr).into_owned();
