@@ -178,6 +178,21 @@ impl DType {
         self.code == TypeCode::Bool
     }
 
+    /// The integer of this dtype with the low bits of `value`; those of `uint64` as the same bits, of `bool` whether it is not 0. Of other
+    /// dtypes the value itself.
+    pub fn wrap(self, value: i64) -> i64 {
+        let unused = 64u32.saturating_sub(u32::from(self.bits));
+        match self.code {
+            TypeCode::Bool => i64::from(value != 0),
+            // INVARIANT: a shift of less than 64, as no integer dtype has 0 bits; one that has keeps nothing.
+            TypeCode::Int => value.checked_shl(unused).map_or(0, |high| high >> unused),
+            TypeCode::UInt => {
+                value.cast_unsigned().checked_shl(unused).map_or(0, |high| (high >> unused).cast_signed())
+            }
+            _ => value,
+        }
+    }
+
     /// Bytes of one element in memory, all lanes, rounded up to whole bytes.
     pub fn bytes(self) -> u64 {
         (u64::from(self.bits) * u64::from(self.lanes.unsigned_abs())).div_ceil(8)

@@ -82,7 +82,7 @@ impl Numbers {
         for at in 0..tensor.len() {
             let value = match dtype.is_float() {
                 true => Scalar::Float(self.float()),
-                false => Scalar::Int(rx_tensor::wrap((self.next() << 20 ^ self.next()) as i64, dtype)),
+                false => Scalar::Int(dtype.wrap((self.next() << 20 ^ self.next()) as i64)),
             };
             tensor.set(at, value);
         }

@@ -24,7 +24,7 @@ use crate::source::LaunchShape;
 use crate::statements::{Statement, Statements};
 use rustc_hash::FxHashSet;
 use rx_base::DType;
-use rx_tir::{BufferId, Expr, PrimFunc, Stmt};
+use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt};
 use std::fmt;
 
 /// A way to schedule statements.
@@ -208,7 +208,9 @@ impl Task<'_> {
     /// Whether a statement uses a buffer when the first `taken` ones are done.
     pub(crate) fn is_used_behind(&self, taken: usize, buffer: BufferId) -> bool {
         let (of, at) = self.of;
-        of.use_from(at + taken, buffer) || self.is_temporary(buffer) && of.use_again(at, buffer)
+        // What is a block's or a thread's own is gone with its launch.
+        let stays = self.is_temporary(buffer) && self.func.buffer(buffer).scope == Scope::Global;
+        of.use_from(at + taken, buffer) || stays && of.use_again(at, buffer)
     }
 
     /// The same without the first statements.

@@ -327,6 +327,8 @@ pub enum ArgumentValue {
 pub enum PlanError {
     /// An extent of a buffer or the number of blocks has no value, or one that does not fit.
     Extent(String),
+    /// The condition under which a kernel is launched has no value: it divides by zero, say.
+    Condition(String),
     /// A call would launch kernels more often than [`MOST_LAUNCHES`], or count so many rounds without.
     Launches(Name),
     /// More blocks than a launch can have on an axis.
@@ -342,6 +344,7 @@ impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PlanError::Extent(what) => write!(f, "the size of {what} is not known or too large"),
+            PlanError::Condition(kernel) => write!(f, "the condition under which {kernel} is launched has no value"),
             PlanError::Launches(function) => write!(f, "a call of {function} takes more than {MOST_LAUNCHES} launches"),
             PlanError::Blocks { kernel, blocks } => write!(f, "{kernel} needs {blocks} blocks, too many to launch"),
         }
@@ -367,7 +370,7 @@ impl CudaFunction {
             buffers.push(bytes.ok_or_else(|| PlanError::Extent(format!("parameter {at} of {}", self.name)))?);
         }
         let (values, temporaries) = (values.to_vec(), vec![0; self.temporaries.len()]);
-        let mut launcher = Launcher { function: self, values, temporaries, rounds: 0, launches: Vec::new() };
+        let mut launcher = Launcher { function: self, values, temporaries, idle: 0, launches: Vec::new() };
         launcher.kernels(0..self.kernels.len(), 0)?;
         let Launcher { temporaries, launches, .. } = launcher;
         Ok(Plan { temporaries, buffers, launches })
@@ -381,7 +384,8 @@ struct Launcher<'f> {
     values: Vec<Option<i64>>,
     /// The bytes of each temporary: the most that a launch needs.
     temporaries: Vec<u64>,
-    rounds: usize,
+    /// Rounds of the host that launched nothing.
+    idle: usize,
     launches: Vec<Launch>,
 }
 
@@ -415,17 +419,21 @@ impl Launcher<'_> {
 
     fn rounds_of(&mut self, round: &HostLoop, kernels: Range<usize>, depth: usize) -> Result<(), PlanError> {
         let unknown = || PlanError::Extent(format!("a loop of {}", self.function.name));
-        let start = self.evaluate(&round.start).ok_or_else(unknown)?;
         let extent = self.evaluate(&round.extent).ok_or_else(unknown)?;
-        for value in start..start.checked_add(extent.max(0)).ok_or_else(unknown)? {
-            self.rounds += 1;
-            if self.rounds.max(self.launches.len()) > MOST_LAUNCHES {
-                return Err(PlanError::Launches(self.function.name));
-            }
+        if extent <= 0 {
+            return Ok(());
+        }
+        let start = self.evaluate(&round.start).ok_or_else(unknown)?;
+        for value in start..start.checked_add(extent).ok_or_else(unknown)? {
+            let before = self.launches.len();
             if let Some(slot) = self.values.get_mut(round.var.0 as usize) {
                 *slot = Some(value);
             }
             self.kernels(kernels.clone(), depth + 1)?;
+            self.idle += usize::from(self.launches.len() == before);
+            if self.idle.saturating_add(self.launches.len()) > MOST_LAUNCHES {
+                return Err(PlanError::Launches(self.function.name));
+            }
         }
         Ok(())
     }
@@ -445,7 +453,7 @@ impl Launcher<'_> {
         let Some(kernel) = self.function.kernels.get(number) else { return Ok(()) };
         let unknown = || PlanError::Extent(kernel.name.clone());
         if let Some(guard) = &kernel.guard
-            && self.evaluate(guard).ok_or_else(unknown)? == 0
+            && self.evaluate(guard).ok_or_else(|| PlanError::Condition(kernel.name.clone()))? == 0
         {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! A function as a sequence of statements, which rules make kernels of.
 
 use crate::rules::uses;
-use crate::source::HostLoop;
+use crate::source::{HostLoop, MOST_LAUNCHES};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::{DType, Name};
 use rx_tir::rewrite::{map_children, map_expr, map_stmt, substitute};
@@ -120,14 +120,33 @@ impl Splitter<'_> {
                 }
             }
             Stmt::For { var, start, extent, body, .. } if self.is_of_host(stmt) => {
-                self.rounds.push(HostLoop { var: *var, start: start.clone(), extent: extent.clone() });
-                self.uniform.insert(*var);
-                self.split(body, guard);
-                self.uniform.remove(var);
-                self.rounds.pop();
+                self.count((*var, start, extent), body, guard);
             }
             other => self.add(other, guard),
         }
+    }
+
+    /// Splits what a loop of the host does.
+    fn count(&mut self, (var, start, extent): (VarId, &Expr, &Expr), body: &Stmt, guard: &Expr) {
+        // What is counted is passed as a size, and those are not negative.
+        let is_size = start.as_int().is_some_and(|start| start >= 0);
+        let (start, body) = match is_size {
+            true => (start.clone(), body.clone()),
+            false => {
+                let value = start.clone().cast(self.func.var(var).dtype) + self.func.var_expr(var);
+                let value = |one: VarId| (one == var).then(|| value.clone());
+                let body = map_stmt(body, &mut |expr| substitute(expr, &value));
+                (Expr::Int { value: 0, dtype: start.dtype() }, body)
+            }
+        };
+        // Where the conditions around it do not hold, nobody asks how often.
+        let none = Expr::Int { value: 0, dtype: extent.dtype() };
+        let extent = Expr::select(guard.clone(), extent.clone(), none);
+        self.rounds.push(HostLoop { var, start, extent });
+        self.uniform.insert(var);
+        self.split(&body, guard);
+        self.uniform.remove(&var);
+        self.rounds.pop();
     }
 
     fn add(&mut self, stmt: &Stmt, guard: &Expr) {
@@ -144,7 +163,8 @@ impl Splitter<'_> {
                 is_apart |= tag.starts_with("blockIdx.") || !self.is_known([extent]);
             }
         });
-        !is_launch(stmt) && is_apart && self.launches(stmt, &mut Vec::new())
+        let is_short = i64::try_from(MOST_LAUNCHES).is_ok_and(|most| least_launches(stmt) <= most);
+        !is_launch(stmt) && is_apart && is_short && self.launches(stmt, &mut Vec::new())
     }
 
     /// Whether a statement does nothing but launch threads, as often as the host knows and with memory whose size it knows; in
@@ -180,6 +200,16 @@ impl Splitter<'_> {
 
     fn is_known<'e>(&self, exprs: impl IntoIterator<Item = &'e Expr>) -> bool {
         exprs.into_iter().all(|expr| is_evaluable(expr, &|var| self.uniform.contains(&var)))
+    }
+}
+
+/// How many launches a statement makes, where a loop of unknown length runs once.
+fn least_launches(stmt: &Stmt) -> i64 {
+    let inside = || stmt.children().into_iter().map(least_launches).fold(0, i64::saturating_add);
+    match stmt {
+        _ if is_launch(stmt) => 1,
+        Stmt::For { extent, .. } => inside().saturating_mul(extent.as_int().map_or(1, |extent| extent.max(0))),
+        _ => inside(),
     }
 }
 

@@ -149,18 +149,6 @@ impl Element {
     }
 }
 
-/// The integer modulo a dtype's range, of any number of bits; to `bool` it is `!= 0`. Of other dtypes the value itself.
-pub fn wrap(value: i64, dtype: DType) -> i64 {
-    let unused = 64u32.saturating_sub(u32::from(dtype.bits));
-    match dtype.code {
-        TypeCode::Bool => i64::from(value != 0),
-        // INVARIANT: a shift of less than 64, as no integer dtype has 0 bits; one that has keeps nothing.
-        TypeCode::Int => value.checked_shl(unused).map_or(0, |high| high >> unused),
-        TypeCode::UInt => (value as u64).checked_shl(unused).map_or(0, |high| (high >> unused) as i64),
-        _ => value,
-    }
-}
-
 /// The nearest value of a dtype, ties to even; of a dtype that no tensor can have, the value itself.
 pub fn round(value: f64, dtype: DType) -> f64 {
     Element::of(dtype).map_or(value, |element| element.round(value))
@@ -203,15 +191,15 @@ mod tests {
 
     #[test]
     fn integers_wrap_to_any_width() {
-        assert_eq!(wrap(128, DType::INT8), -128);
-        assert_eq!(wrap(-1, DType::UINT8), 255);
-        assert_eq!(wrap(1 << 40, DType::INT32), 0);
-        assert_eq!(wrap(-1, DType::UINT64), -1);
-        assert_eq!(wrap(2, DType::BOOL), 1);
-        assert_eq!(DType::parse("int4").map(|dtype| wrap(9, dtype)), Some(-7));
+        assert_eq!(DType::INT8.wrap(128), -128);
+        assert_eq!(DType::UINT8.wrap(-1), 255);
+        assert_eq!(DType::INT32.wrap(1 << 40), 0);
+        assert_eq!(DType::UINT64.wrap(-1), -1);
+        assert_eq!(DType::BOOL.wrap(2), 1);
+        assert_eq!(DType::parse("int4").map(|dtype| dtype.wrap(9)), Some(-7));
         for dtype in [DType::INT8, DType::UINT16, DType::INT32, DType::UINT32, DType::INT64, DType::BOOL] {
             for value in [i64::MIN, -40_000, -1, 0, 1, 200, 70_000, i64::MAX] {
-                assert_eq!(Element::of(dtype).map(|element| element.wrap(value)), Some(wrap(value, dtype)));
+                assert_eq!(Element::of(dtype).map(|element| element.wrap(value)), Some(dtype.wrap(value)));
             }
         }
     }

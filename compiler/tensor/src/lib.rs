@@ -16,7 +16,7 @@ pub mod stats;
 mod storage;
 mod tensor;
 
-pub use element::{Element, float_of_int, int_of_float, round, wrap};
+pub use element::{Element, float_of_int, int_of_float, round};
 pub use error::TensorError;
 pub use file::{Arrays, FileError, FileProblem, Progress};
 pub use stats::{Comparison, Stats, compare};

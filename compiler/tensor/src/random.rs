@@ -19,7 +19,7 @@
 //! - Integers with a limit: `v mod limit`, the limit being at least 1 and no more than one above the dtype's largest value.
 //! - Integers without a limit, and `bool`: `v >> 63`, that is 0 or 1.
 
-use crate::element::{Element, wrap};
+use crate::element::Element;
 use crate::error::TensorError;
 use crate::tensor::{Scalar, Tensor};
 use rx_base::DType;
@@ -97,9 +97,9 @@ fn bound(shape: &[i64]) -> f32 {
 /// The limit, cut to what the dtype can hold, at least 1.
 fn largest_limit(dtype: DType, limit: i64) -> u64 {
     let last = limit.saturating_sub(1).max(0);
-    let fits = wrap(last, dtype) == last;
+    let fits = dtype.wrap(last) == last;
     // The largest value of an integer dtype too narrow for the limit, of at most 32 bits.
-    let largest = || (1i64 << (u32::from(dtype.bits) - u32::from(wrap(-1, dtype) == -1))) - 1;
+    let largest = || (1i64 << (u32::from(dtype.bits) - u32::from(dtype.wrap(-1) == -1))) - 1;
     (if fits { last } else { largest() }) as u64 + 1
 }
 

@@ -4,83 +4,82 @@ use crate::expr::{BinaryOp, Expr, Intrinsic, UnaryOp};
 use crate::func::VarId;
 use rx_base::DType;
 
-/// Whether [`evaluate_index`] can find the value of an expression, given those of some variables: no loads, and of floats only what
-/// every device computes alike. It may still overflow or divide by zero.
+/// Whether [`evaluate_index`] can find the value of an expression, given those of some variables: no loads, no `uint64`, and of floats
+/// only what every device computes alike. It may still overflow or divide by zero.
 pub fn is_evaluable(expr: &Expr, has_value: &dyn Fn(VarId) -> bool) -> bool {
     let mut evaluable = true;
     expr.walk(&mut |part| {
+        let dtype = part.dtype();
         evaluable &= match part {
-            Expr::Var { var, dtype } => has_value(*var) && (dtype.is_int() || dtype.is_bool()),
+            Expr::Var { var, .. } => has_value(*var) && (dtype.is_int() || dtype.is_bool()),
             Expr::Load { .. } => false,
-            Expr::Call { function, .. } => whole_number(*function).is_some() && is_exact(part.dtype()),
-            Expr::Float { dtype, .. } => is_exact(*dtype),
-            Expr::Cast { dtype, .. } if dtype.is_float() => is_exact(*dtype),
-            _ => true,
-        }
+            Expr::Call { function, .. } => whole_number(*function).is_some() && is_exact(dtype),
+            Expr::Binary { op, .. } if dtype.is_float() => float_operation(*op).is_some() && is_exact(dtype),
+            _ => !dtype.is_float() || is_exact(dtype),
+        } && dtype != DType::UINT64;
     });
     evaluable
 }
 
-/// The value of an integer expression without loads; `None` where a variable has none, it overflows or divides by zero.
+/// The value of an integer expression without loads, wrapped where its dtype is narrower than 64 bits; `None` where a variable has
+/// none, it overflows in 64 bits or divides by zero. What does not decide (`and`, `or`, a choice) is not evaluated.
 pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> Option<i64> {
     let value = |expr: &Expr| evaluate_index(expr, value_of);
-    match expr {
-        Expr::Int { value, .. } => Some(*value),
-        Expr::Var { var, .. } => value_of(*var),
+    let exact = match expr {
+        Expr::Int { value, .. } => *value,
+        Expr::Var { var, .. } => return value_of(*var),
         Expr::Cast { dtype, value: inner } if inner.dtype().is_float() => {
             let value = evaluate_float(inner, value_of)?;
             match dtype.is_bool() {
-                true => Some(i64::from(value != 0.0)),
+                true => i64::from(value != 0.0),
                 // Beyond these not every whole number is a float.
-                false => (value.abs() < (1_i64 << 53) as f64).then_some(value.trunc() as i64),
+                false => (value.abs() < (1_i64 << 53) as f64).then_some(value.trunc() as i64)?,
             }
         }
-        Expr::Cast { dtype, value: inner } if dtype.is_bool() => Some(i64::from(value(inner)? != 0)),
-        Expr::Cast { dtype, value: inner } if dtype.is_int() => value(inner),
-        Expr::Unary { op: UnaryOp::Neg, value: inner } => value(inner)?.checked_neg(),
-        Expr::Unary { op: UnaryOp::BitNot, value: inner } => Some(!value(inner)?),
-        Expr::Unary { op: UnaryOp::Not, value: inner } => Some(i64::from(value(inner)? == 0)),
-        Expr::Binary { op, left, right } => {
-            let (a, b) = (value(left)?, value(right)?);
-            match op {
-                BinaryOp::Add => a.checked_add(b),
-                BinaryOp::Sub => a.checked_sub(b),
-                BinaryOp::Mul => a.checked_mul(b),
-                BinaryOp::FloorDiv => floor_div(a, b),
-                BinaryOp::FloorMod => floor_div(a, b).map(|quotient| a - quotient * b),
-                BinaryOp::TruncDiv | BinaryOp::Div => a.checked_div(b),
-                BinaryOp::TruncMod => a.checked_rem(b),
-                BinaryOp::Min => Some(a.min(b)),
-                BinaryOp::Max => Some(a.max(b)),
-                BinaryOp::And | BinaryOp::BitAnd => Some(a & b),
-                BinaryOp::Or | BinaryOp::BitOr => Some(a | b),
-                BinaryOp::BitXor => Some(a ^ b),
-                BinaryOp::ShiftLeft => u32::try_from(b).ok().and_then(|b| a.checked_shl(b)),
-                BinaryOp::ShiftRight => u32::try_from(b).ok().and_then(|b| a.checked_shr(b)),
-            }
-        }
+        Expr::Cast { dtype, value: inner } if dtype.is_int() || dtype.is_bool() => value(inner)?,
+        Expr::Unary { op: UnaryOp::Neg, value: inner } => value(inner)?.checked_neg()?,
+        Expr::Unary { op: UnaryOp::BitNot, value: inner } if !inner.dtype().is_bool() => !value(inner)?,
+        Expr::Unary { op: UnaryOp::Not | UnaryOp::BitNot, value: inner } => i64::from(value(inner)? == 0),
+        Expr::Binary { op: BinaryOp::And, left, right } => i64::from(value(left)? != 0 && value(right)? != 0),
+        Expr::Binary { op: BinaryOp::Or, left, right } => i64::from(value(left)? != 0 || value(right)? != 0),
+        Expr::Binary { op, left, right } => integer_operation(*op, value(left)?, value(right)?)?,
         Expr::Compare { op, left, right } if left.dtype().is_float() => {
-            let (a, b) = (evaluate_float(left, value_of)?, evaluate_float(right, value_of)?);
-            Some(i64::from(op.holds(a, b)))
+            i64::from(op.holds(evaluate_float(left, value_of)?, evaluate_float(right, value_of)?))
         }
-        Expr::Compare { left, right, .. } => {
-            let (a, b) = (value(left)?, value(right)?);
-            let dtype = left.dtype();
-            let Expr::Compare { op, .. } = expr else { return None };
-            Expr::compare(*op, Expr::Int { value: a, dtype }, Expr::Int { value: b, dtype }).as_int()
-        }
+        Expr::Compare { left, .. } if left.dtype() == DType::UINT64 => return None,
+        Expr::Compare { op, left, right } => i64::from(op.holds(value(left)?, value(right)?)),
         Expr::Select { condition, then, otherwise } => {
-            if value(condition)? != 0 {
-                value(then)
-            } else {
-                value(otherwise)
-            }
+            return value(if value(condition)? != 0 { then } else { otherwise });
         }
         Expr::Checked { index, extent, .. } => {
             let (index, extent) = (value(index)?, value(extent)?);
-            (0..extent).contains(&index).then_some(index)
+            return (0..extent).contains(&index).then_some(index);
         }
-        _ => None,
+        _ => return None,
+    };
+    Some(expr.dtype().wrap(exact))
+}
+
+/// The operation of two integers before it is wrapped.
+fn integer_operation(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
+    match op {
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Sub => a.checked_sub(b),
+        BinaryOp::Mul => a.checked_mul(b),
+        BinaryOp::FloorDiv => floor_div(a, b),
+        BinaryOp::FloorMod => floor_div(a, b).map(|quotient| a - quotient * b),
+        BinaryOp::TruncDiv | BinaryOp::Div => a.checked_div(b),
+        BinaryOp::TruncMod => a.checked_rem(b),
+        BinaryOp::Min => Some(a.min(b)),
+        BinaryOp::Max => Some(a.max(b)),
+        BinaryOp::And => Some(i64::from(a != 0 && b != 0)),
+        BinaryOp::Or => Some(i64::from(a != 0 || b != 0)),
+        BinaryOp::BitAnd => Some(a & b),
+        BinaryOp::BitOr => Some(a | b),
+        BinaryOp::BitXor => Some(a ^ b),
+        // By the width or more nothing is left but the sign.
+        BinaryOp::ShiftLeft => Some(u32::try_from(b).ok().and_then(|by| a.checked_shl(by)).unwrap_or(0)),
+        BinaryOp::ShiftRight => Some(a >> u32::try_from(b).unwrap_or(63).min(63)),
     }
 }
 
@@ -97,18 +96,7 @@ fn evaluate_float(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> Optio
         Expr::Cast { value: inner, .. } if inner.dtype().is_float() => value(inner)?,
         Expr::Cast { value: inner, .. } => evaluate_index(inner, value_of)? as f64,
         Expr::Unary { op: UnaryOp::Neg, value: inner } => -value(inner)?,
-        Expr::Binary { op, left, right } => {
-            let (a, b) = (value(left)?, value(right)?);
-            match op {
-                BinaryOp::Add => a + b,
-                BinaryOp::Sub => a - b,
-                BinaryOp::Mul => a * b,
-                BinaryOp::Div => a / b,
-                BinaryOp::Min => a.min(b),
-                BinaryOp::Max => a.max(b),
-                _ => return None,
-            }
-        }
+        Expr::Binary { op, left, right } => float_operation(*op)?(value(left)?, value(right)?),
         Expr::Select { condition, then, otherwise } => match evaluate_index(condition, value_of)? {
             0 => value(otherwise)?,
             _ => value(then)?,
@@ -121,6 +109,19 @@ fn evaluate_float(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> Optio
         DType::FLOAT32 => Some(f64::from(exact as f32)),
         _ => None,
     }
+}
+
+/// The operations that every device rounds alike.
+fn float_operation(op: BinaryOp) -> Option<fn(f64, f64) -> f64> {
+    Some(match op {
+        BinaryOp::Add => |a, b| a + b,
+        BinaryOp::Sub => |a, b| a - b,
+        BinaryOp::Mul => |a, b| a * b,
+        BinaryOp::Div => |a, b| a / b,
+        BinaryOp::Min => f64::min,
+        BinaryOp::Max => f64::max,
+        _ => return None,
+    })
 }
 
 /// Whether a host computes in this dtype as devices do.
@@ -143,7 +144,7 @@ fn whole_number(function: Intrinsic) -> Option<fn(f64) -> f64> {
 #[cfg(test)]
 mod tests {
     use super::{evaluate_index, is_evaluable};
-    use crate::{CompareOp, Expr, Intrinsic, VarId};
+    use crate::{BinaryOp, CompareOp, Expr, Intrinsic, VarId};
     use rx_base::DType;
 
     /// `T.Cast("int64", T.ceil(T.log2(T.Cast(dtype, n))))`.
@@ -165,6 +166,31 @@ mod tests {
         }
         assert!(!is_evaluable(&rounds(DType::FLOAT16), &|_| true));
         assert_eq!(evaluate_index(&rounds(DType::FLOAT16), &|_| Some(3)), None);
+    }
+
+    #[test]
+    fn narrow_integers_wrap_as_on_devices() {
+        let n = |dtype: DType| Expr::Var { var: VarId(0), dtype: DType::INT64 }.cast(dtype);
+        let value = |expr: &Expr, n: i64| evaluate_index(expr, &|_| Some(n));
+        assert_eq!(value(&n(DType::INT8), 200), Some(-56));
+        assert_eq!(value(&n(DType::UINT8), 260), Some(4));
+        let shifted = Expr::binary(BinaryOp::ShiftLeft, n(DType::INT32), Expr::int(30));
+        assert_eq!([1, 2, 4].map(|n| value(&shifted, n)), [1 << 30, -(1 << 31), 0].map(Some));
+        let added = n(DType::UINT8) + Expr::Int { value: 250, dtype: DType::UINT8 };
+        assert_eq!(value(&added, 10), Some(4));
+        assert!(!is_evaluable(&n(DType::UINT64), &|_| true));
+    }
+
+    #[test]
+    fn what_does_not_decide_is_not_evaluated() {
+        let n = Expr::Var { var: VarId(0), dtype: DType::INT64 };
+        let divided = Expr::compare(CompareOp::Gt, Expr::int(64).floor_div(n.clone()), Expr::int(3));
+        let holds = |expr: &Expr, n: i64| evaluate_index(expr, &|_| Some(n));
+        assert_eq!(holds(&divided, 0), None);
+        let both = Expr::compare(CompareOp::Gt, n.clone(), Expr::int(0)).and(divided.clone());
+        assert_eq!([0, 8, 60].map(|n| holds(&both, n)), [0, 1, 0].map(Some));
+        let either = Expr::binary(BinaryOp::Or, n.eq(Expr::int(0)), divided);
+        assert_eq!([0, 8, 60].map(|n| holds(&either, n)), [1, 1, 0].map(Some));
     }
 
     #[test]

@@ -39,24 +39,9 @@ pub(super) struct Live {
     marks: RefCell<Vec<Option<CudaEvent>>>,
     graphs: RefCell<Vec<Option<CudaGraph>>>,
     pinned: RefCell<Vec<(*mut u8, usize)>>,
-    small: RefCell<Small>,
     /// What runs will not end: nothing waits for it any more.
     is_given_up: Cell<bool>,
 }
-
-/// Pinned memory for small copies: the driver may read memory of the host that is not pinned after it returned ("API synchronization
-/// behavior" of the CUDA driver API).
-#[derive(Default)]
-struct Small {
-    memory: Option<Pinned>,
-    /// Behind the last copy from each slot; as many as were used.
-    used: Vec<CudaEvent>,
-    next: usize,
-}
-
-/// Bytes of a slot of [`Small`], and how many there are.
-const SLOT: usize = 64 << 10;
-const SLOTS: usize = 16;
 
 impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,36 +103,8 @@ impl Live {
             marks: RefCell::default(),
             graphs: RefCell::default(),
             pinned: RefCell::default(),
-            small: RefCell::default(),
             is_given_up: Cell::new(false),
         })
-    }
-
-    /// Copies what fits a slot; the slot is free again when the stream has passed the copy.
-    fn copy_up_small(&self, from: &[u8], to: Address) -> Result<(), Refused> {
-        let memory = self.small.borrow().memory;
-        let memory = memory.map_or_else(|| self.pin(SLOT * SLOTS), Ok)?;
-        let (at, _) = self.pinned.borrow().get(memory.0).copied().ok_or_else(unknown)?;
-        let mut small = self.small.borrow_mut();
-        small.memory = Some(memory);
-        let slot = small.next;
-        if let Some(event) = small.used.get(slot) {
-            event.synchronize().map_err(refused)?;
-        }
-        // SAFETY: the slot lies in memory of `SLOTS` of them, has at least as many bytes, and no copy from it goes on; the device's
-        // memory was allocated with at least as many.
-        unsafe {
-            let slot = at.add(slot * SLOT);
-            slot.copy_from_nonoverlapping(from.as_ptr(), from.len());
-            let slot = std::slice::from_raw_parts(slot, from.len());
-            result::memcpy_htod_async(to, slot, self.stream.cu_stream()).map_err(refused)?;
-        }
-        match small.used.get(slot) {
-            Some(event) => event.record(&self.stream).map_err(refused)?,
-            None => small.used.push(self.stream.record_event(None).map_err(refused)?),
-        }
-        small.next = (slot + 1) % SLOTS;
-        Ok(())
     }
 
     /// What the driver says of code that it does not load.
@@ -323,6 +280,9 @@ impl Driver for Live {
     }
 
     fn free(&self, at: Address) {
+        if self.is_given_up.get() {
+            return;
+        }
         // SAFETY: the memory was given by `allocate` on this stream and is not used by what is asked for later. A failure leaves
         // nothing to be done.
         let _ = unsafe {
@@ -355,9 +315,6 @@ impl Driver for Live {
     }
 
     fn copy_up(&self, from: &[u8], to: Address) -> Result<(), Refused> {
-        if from.len() <= SLOT {
-            return self.copy_up_small(from, to);
-        }
         // SAFETY: the memory was allocated with at least as many bytes; `from` is borrowed until the stream has passed the copy.
         let copied = unsafe { result::memcpy_htod_async(to, from, self.stream.cu_stream()) };
         copied.and(self.stream.synchronize()).map_err(refused)
@@ -416,6 +373,9 @@ impl Driver for Live {
     }
 
     fn unload(&self, code: Code) {
+        if self.is_given_up.get() {
+            return;
+        }
         for kernel in self.kernels.borrow_mut().iter_mut() {
             if kernel.as_ref().is_some_and(|(of, _)| *of == code) {
                 *kernel = None;
@@ -515,6 +475,9 @@ impl Driver for Live {
     }
 
     fn drop_graph(&self, graph: Graph) {
+        if self.is_given_up.get() {
+            return;
+        }
         if let Some(slot) = self.graphs.borrow_mut().get_mut(graph.0) {
             *slot = None;
         }
@@ -526,7 +489,7 @@ impl Drop for Live {
         if self.is_given_up.get() {
             // All of these would wait for what does not end, or are still used by it.
             std::mem::forget((self.context.clone(), self.stream.clone(), self.codes.take(), self.kernels.take()));
-            std::mem::forget((self.marks.take(), self.graphs.take(), self.small.take(), self.pinned.take()));
+            std::mem::forget((self.marks.take(), self.graphs.take(), self.pinned.take()));
             return;
         }
         // What goes on may read pinned memory. A failure leaves nothing to be done.

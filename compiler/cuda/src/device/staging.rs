@@ -1,18 +1,25 @@
 //! Copies between host and device through pinned memory, in pieces: while the device copies one, the host writes or reads the other.
 
 use super::driver::{Address, Driver, Mark, Pinned, Refused};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// The bytes of a piece.
 const PIECE: usize = 4 << 20;
 
-/// What is smaller goes the plain way: the driver has pinned memory of its own for it.
+/// What is smaller comes down the plain way, and goes up through a slot of so many bytes: the driver may read other memory of the host
+/// after it returned ("API synchronization behavior" of the CUDA driver API).
 const LEAST: usize = 64 << 10;
 
-/// Two pieces of pinned memory, made when they are first needed.
+/// How many small copies may be on their way.
+const SLOTS: usize = 16;
+
+/// Two pieces of pinned memory, and slots, each made when it is first needed.
 #[derive(Debug, Default)]
 pub(super) struct Staging {
     pieces: Option<[Piece; 2]>,
+    /// The one that was used last first.
+    slots: VecDeque<Piece>,
     /// There is none to be had.
     is_refused: bool,
 }
@@ -33,13 +40,15 @@ impl Staging {
         bytes: &[u8],
         to: Address,
     ) -> Result<(), Refused> {
+        if bytes.len() < LEAST {
+            return match self.slot(driver) {
+                Some(slot) => slot.up(driver, limit, bytes, to),
+                None => driver.copy_up(bytes, to),
+            };
+        }
         let Some(pieces) = self.pieces(driver, bytes.len()) else { return driver.copy_up(bytes, to) };
         for (at, chunk) in bytes.chunks(PIECE).enumerate() {
-            let piece = &mut pieces[at % 2];
-            piece.is_free(driver, limit)?;
-            driver.write_pinned(piece.memory, chunk)?;
-            driver.copy_up_pinned(piece.memory, chunk.len(), to + (at * PIECE) as u64)?;
-            piece.used = Some(driver.mark()?);
+            pieces[at % 2].up(driver, limit, chunk, to + (at * PIECE) as u64)?;
         }
         Ok(())
     }
@@ -71,6 +80,19 @@ impl Staging {
         Ok(())
     }
 
+    /// A new slot; where there are enough, the one that was used longest ago.
+    fn slot(&mut self, driver: &dyn Driver) -> Option<&mut Piece> {
+        if self.slots.len() < SLOTS && !self.is_refused {
+            match driver.pin(LEAST) {
+                Ok(memory) => self.slots.push_front(Piece { memory, used: None }),
+                Err(_) => self.is_refused = true,
+            }
+        } else if !self.slots.is_empty() {
+            self.slots.rotate_right(1);
+        }
+        self.slots.front_mut()
+    }
+
     fn pieces(&mut self, driver: &dyn Driver, bytes: usize) -> Option<&mut [Piece; 2]> {
         if bytes < LEAST || self.is_refused {
             return None;
@@ -85,6 +107,15 @@ impl Staging {
 }
 
 impl Piece {
+    /// Copies what it has room for to the device.
+    fn up(&mut self, driver: &dyn Driver, limit: Option<Duration>, bytes: &[u8], to: Address) -> Result<(), Refused> {
+        self.is_free(driver, limit)?;
+        driver.write_pinned(self.memory, bytes)?;
+        driver.copy_up_pinned(self.memory, bytes.len(), to)?;
+        self.used = Some(driver.mark()?);
+        Ok(())
+    }
+
     /// Waits until no copy uses it.
     fn is_free(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), Refused> {
         self.used.take().map_or(Ok(()), |mark| driver.pass(mark, limit))

@@ -101,7 +101,10 @@ fn what_is_held_back_goes_before_what_the_host_does() {
     module.launch(0, &[&x, &y], &values).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(recorder.calls(), Vec::<String>::new(), "it may be the known sequence");
     device.upload(&[1, 2, 3]).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(recorder.calls(), ["allocate 512", "launch add_0_kernel", "copy_up 3"]);
+    assert_eq!(
+        recorder.calls(),
+        ["allocate 512", "launch add_0_kernel", "pin 65536", "write_pinned 1", "copy_up_pinned 1 3"]
+    );
 }
 
 #[test]
@@ -147,7 +150,7 @@ fn large_copies_go_through_pinned_memory_in_pieces() {
     let buffer = device.upload(&bytes).unwrap_or_else(|error| panic!("{error}"));
     let calls = recorder.calls();
     let copies: Vec<&String> = calls.iter().filter(|call| call.starts_with("copy")).collect();
-    assert_eq!(copies, ["copy_up_pinned 0 4194304", "copy_up_pinned 1 4194304", "copy_up_pinned 0 1048576"]);
+    assert_eq!(copies, ["copy_up_pinned 1 4194304", "copy_up_pinned 2 4194304", "copy_up_pinned 1 1048576"]);
     // The third piece waits until the device has read the first.
     assert_eq!(calls.iter().filter(|call| *call == "wait").count(), 1, "{calls:?}");
     let back = device.download(&buffer).unwrap_or_else(|error| panic!("{error}"));
@@ -222,6 +225,32 @@ fn a_copy_does_not_wait_for_a_kernel_that_does_not_end() {
     let error = device.upload(&vec![0; 9 << 20]).unwrap_err();
     assert_eq!(error.to_string(), "kernel `add_1_kernel` did not end in 7 s and is given up");
     assert!(error.is_lasting() && device.synchronize().is_err());
+}
+
+#[test]
+fn small_copies_wait_for_the_slot_they_take() {
+    let recorder = Recorder::default();
+    let (device, _module) = device(&recorder);
+    device.limit(Some(Duration::from_secs(7)));
+    // The first slot has the error cell.
+    for _ in 1..16 {
+        device.upload(&[1, 2, 3]).unwrap();
+    }
+    let calls = recorder.calls();
+    assert!(!calls.contains(&"wait".to_owned()), "{calls:?}");
+    device.upload(&[4]).unwrap();
+    assert_eq!(recorder.calls(), ["wait", "write_pinned 0", "copy_up_pinned 0 1"]);
+    recorder.hangs();
+    assert!(device.upload(&[5]).is_err_and(|error| error.is_lasting()));
+}
+
+#[test]
+fn without_pinned_memory_copies_go_the_plain_way() {
+    let recorder = Recorder::default();
+    recorder.fails_at("pin", Refusal::Memory, "no more memory of the host");
+    let (device, _module) = device(&recorder);
+    device.upload(&[1, 2, 3]).unwrap();
+    assert_eq!(recorder.calls(), ["allocate 512", "copy_up 3"]);
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod uniform;
 mod vectors;
 
 use super::{Declined, Rule, Schedule, Task};
+use crate::source::HostLoop;
 use kernel::ThreadsKernel;
 use rx_base::name::name;
 use rx_base::{DType, Name};
@@ -44,7 +45,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let mut func = task.func.clone();
     let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
     let mut launch = Launch::default();
-    launch.read(&first.stmt, &uniform)?;
+    launch.read(&first.stmt, (&uniform, &first.rounds))?;
     if launch.axes.is_empty() {
         return Err(Declined::because("no loop is bound to a thread"));
     }
@@ -53,8 +54,9 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     if launch.blocks().next().is_none() && first.guard.is_none() {
         for next in task.statements.iter().skip(1) {
             let mut own = launch.clone();
-            let is_like =
-                next.guard.is_none() && own.read(&next.stmt, &uniform).is_ok() && own.blocks().next().is_none();
+            let is_like = next.guard.is_none()
+                && own.read(&next.stmt, (&uniform, &next.rounds)).is_ok()
+                && own.blocks().next().is_none();
             if !is_like || !super::stages::has_threads(task, taken) {
                 break;
             }
@@ -109,6 +111,9 @@ pub(super) struct Launch {
     pub(super) axes: Vec<Axis>,
 }
 
+/// Which variables the host knows, and the loops it runs around a launch.
+type Host<'h> = (&'h dyn Fn(VarId) -> bool, &'h [HostLoop]);
+
 /// Which of x, y and z an axis is.
 fn place_of(tag: &str) -> Option<usize> {
     ["x", "y", "z"].iter().position(|end| tag.ends_with(end))
@@ -116,11 +121,11 @@ fn place_of(tag: &str) -> Option<usize> {
 
 impl Launch {
     /// Adds the axes of a statement's loops.
-    fn read(&mut self, stmt: &Stmt, uniform: &dyn Fn(VarId) -> bool) -> Result<(), Declined> {
+    fn read(&mut self, stmt: &Stmt, host: Host<'_>) -> Result<(), Declined> {
         let mut problem = None;
         stmt.walk(&mut |part| {
             if let Stmt::For { start, extent, kind: LoopKind::ThreadBinding(tag), .. } = part
-                && let Err(why) = self.add(*tag, start, extent, uniform)
+                && let Err(why) = self.add(*tag, (start, extent), host)
             {
                 problem = Some(why);
             }
@@ -128,7 +133,7 @@ impl Launch {
         problem.map_or(Ok(()), Err)
     }
 
-    fn add(&mut self, tag: Name, start: &Expr, extent: &Expr, uniform: &dyn Fn(VarId) -> bool) -> Result<(), Declined> {
+    fn add(&mut self, tag: Name, (start, extent): (&Expr, &Expr), (uniform, rounds): Host<'_>) -> Result<(), Declined> {
         if tag.starts_with("vthread") {
             return Ok(());
         }
@@ -138,7 +143,7 @@ impl Launch {
             return Err(Declined::because("a loop is bound to a thread of another kind"));
         }
         let known = self.axes.iter_mut().find(|axis| axis.tag == tag);
-        match (is_block, most(extent), known) {
+        match (is_block, most(extent, rounds), known) {
             (true, _, Some(known)) if known.extent == *extent => {}
             (true, _, Some(_)) => return Err(Declined::because("loops over blocks have several lengths")),
             (true, _, None) if is_evaluable(extent, uniform) => {
@@ -185,16 +190,35 @@ impl Launch {
 }
 
 /// What an extent is at most, where it says so: a block has that many threads, of which some leave a loop out.
-fn most(extent: &Expr) -> Option<i64> {
+fn most(extent: &Expr, rounds: &[HostLoop]) -> Option<i64> {
+    let most = |expr: &Expr| most(expr, rounds);
     match extent {
         Expr::Int { value, .. } => Some(*value),
+        Expr::Var { var, .. } => {
+            let round = rounds.iter().find(|round| round.var == *var)?;
+            round.start.as_int()?.checked_add(round.extent.as_int()?)?.checked_sub(1)
+        }
         Expr::Cast { dtype: DType::INT32 | DType::INT64, value } => most(value),
+        Expr::Select { then, otherwise, .. } => Some(most(then)?.max(most(otherwise)?)),
         Expr::Binary { op: BinaryOp::Min, left, right } => match (most(left), most(right)) {
             (Some(left), Some(right)) => Some(left.min(right)),
             (left, right) => left.or(right),
         },
-        Expr::Binary { op: BinaryOp::Max, left, right } => Some(most(left)?.max(most(right)?)),
-        Expr::Select { then, otherwise, .. } => Some(most(then)?.max(most(otherwise)?)),
+        Expr::Binary { op, left, right } => {
+            let (left, constant) = (most(left)?, right.as_int());
+            match (op, constant) {
+                (BinaryOp::Max, _) => Some(left.max(most(right)?)),
+                (BinaryOp::Add, _) => left.checked_add(most(right)?),
+                (BinaryOp::Sub, Some(less)) => left.checked_sub(less),
+                (BinaryOp::Mul, Some(factor)) if factor >= 0 => left.checked_mul(factor),
+                (BinaryOp::FloorDiv, Some(divisor)) if divisor > 0 => Some(left.div_euclid(divisor)),
+                (BinaryOp::ShiftLeft, _) => {
+                    let by = u32::try_from(most(right)?).ok().filter(|by| *by < 31)?;
+                    left.checked_mul(1 << by).filter(|_| left >= 0)
+                }
+                _ => None,
+            }
+        }
         _ => None,
     }
 }

@@ -174,6 +174,83 @@ for s in range(n):
     }
 }
 
+/// What the host evaluates is what threads would: narrow integers wrap, and what does not decide is not asked.
+#[test]
+fn conditions_of_the_host_are_those_of_the_text() {
+    let launch = |indent: &str| {
+        format!(
+            "{indent}for b in T.thread_binding(2, thread=\"blockIdx.x\"):\n{indent}    for t in T.thread_binding(32, thread=\"threadIdx.x\"):\n{indent}        out[b * 32 + t] = out[b * 32 + t] + x[b * 32 + t]\n"
+        )
+    };
+    let begin = "for b in T.thread_binding(64, thread=\"blockIdx.x\"):\n    out[b] = T.float32(0)\n";
+    for (around, indent, lengths) in [
+        ("if T.Cast(\"int8\", n) < T.int8(0):\n", 1, &[200i64, 100][..]),
+        ("if T.Cast(\"uint8\", n) == T.uint8(4):\n", 1, &[260, 4, 5]),
+        ("if T.Cast(\"uint64\", n) > T.uint64(3):\n", 1, &[3, 4, -1]),
+        ("if T.shift_left(T.Cast(\"int32\", n), 30) < 0:\n", 1, &[1, 2]),
+        ("if n > T.int64(0):\n    if T.int64(64) // n > T.int64(3):\n", 2, &[0, 5, 60]),
+        ("if n == T.int64(0) or T.int64(8) // n > T.int64(3):\n", 1, &[0, 2, 5]),
+        ("if n > T.int64(0):\n    for s in range(T.int64(64) // n):\n", 2, &[0, 20]),
+        ("for s in range(n, T.int64(3)):\n    if s < T.int64(0):\n", 2, &[-2, 1, 5]),
+    ] {
+        let body = format!("{begin}{around}{}", launch(&"    ".repeat(indent)));
+        let params = "n: T.int64, x: T.Buffer((64,), \"float32\"), out: T.Buffer((64,), \"float32\")";
+        let func = script::function(&format!("own({params})"), &body);
+        let of = |n: &i64| Case::new(around, func.clone(), &[&[64], &[64]]).scalars(&[*n]).within(1e-5);
+        crate::simulated::agree(&lengths.iter().map(of).collect::<Vec<_>>());
+    }
+}
+
+/// Blocks of two launches that meet are of two kernels, or of one thread.
+#[test]
+fn launches_that_the_host_cannot_tell_apart_are_no_kernel_of_blocks() {
+    let params = "x: T.Buffer((64,), \"float32\"), out: T.Buffer((64,), \"float32\")";
+    let launch = "    for b in T.thread_binding(T.int64(64), thread=\"blockIdx.x\"):\n        ";
+    let launches = format!("{launch}swap[b] = x[b] + v\n{launch}out[b] = swap[T.int64(63) - b]");
+    for head in [
+        "swap = T.sblock_alloc_buffer((64,))\nv: T.let[T.float32] = x[0]\nif x[0] < T.float32(100):\n",
+        "swap = T.sblock_alloc_buffer((64,))\nv: T.let[T.float32] = x[1]\nwith T.sblock(\"both\"):\n    vs = T.axis.opaque(2, T.Cast(\"int32\", x[0] * T.float32(0)))\n",
+    ] {
+        let func = script::function(&format!("own({params})"), &format!("{head}{launches}"));
+        let case = Case::new(head, func, &[&[64], &[64]]).within(1e-5);
+        crate::simulated::agree(&[case]);
+    }
+}
+
+#[test]
+fn threads_of_a_round_are_as_many_as_it_says() {
+    let params = "n: T.int64, x: T.Buffer((64,), \"float32\"), out: T.Buffer((64,), \"float32\")";
+    // At most 16 follows from what is counted, at most 96 from the text; without any nothing is begun.
+    let rounds = "\
+for b in T.thread_binding(2, thread=\"blockIdx.x\"):
+    for t in T.thread_binding(32, thread=\"threadIdx.x\"):
+        out[b * 32 + t] = x[b * 32 + t]
+for s in range(5):
+    for b in T.thread_binding(2, thread=\"blockIdx.x\"):
+        for t in T.thread_binding(T.min(16, s * 4), thread=\"threadIdx.x\"):
+            out[b * 32 + t] = out[b * 32 + t] * T.float32(2) + T.Cast(\"float32\", n)";
+    let sum = "\
+for b in T.thread_binding(2, thread=\"blockIdx.x\"):
+    for t in T.thread_binding(32, thread=\"threadIdx.x\"):
+        out[b * 32 + t] = T.float32(3)
+for b in T.thread_binding(2, thread=\"blockIdx.x\"):
+    for t in T.thread_binding(T.min(T.int64(96), n), thread=\"threadIdx.x\"):
+        with T.sblock(\"sum\"):
+            vb = T.axis.spatial(2, b)
+            vk = T.axis.reduce(T.min(T.int64(96), n), t)
+            with T.init():
+                out[vb] = T.float32(7)
+            out[vb] = out[vb] + x[vk % T.int64(64)]";
+    for body in [rounds, sum] {
+        let func = script::function(&format!("own({params})"), body);
+        let of = |n: &i64| Case::new(body, func.clone(), &[&[64], &[64]]).scalars(&[*n]).within(1e-4);
+        let cases: Vec<Case> = [0, 1, 40, 200].iter().map(of).collect();
+        let source = crate::source(&cases[..1]);
+        assert!(source.choices.iter().all(|choice| choice.rule == "threads"), "{:?}", source.choices);
+        crate::simulated::agree(&cases);
+    }
+}
+
 /// A loop that does more than launch, or whose rounds the host does not know, is one kernel as before, and right.
 #[test]
 fn what_the_host_does_not_know_is_no_loop_of_its_own() {

@@ -47,6 +47,9 @@ impl Builder<'_> {
             Stmt::For { var, extent, body, kind: LoopKind::ThreadBinding(tag), .. } if !tag.starts_with("vthread") => {
                 self.threads((*var, extent), body, tag, place)
             }
+            Stmt::Seq(parts) if !self.is_of_each_block(place) && self.blocks_meet(parts) => {
+                Err(Declined::because("blocks would not wait for each other between the launches of a statement"))
+            }
             Stmt::Seq(parts) => {
                 let nodes = parts.iter().map(|part| self.node(part, place));
                 Ok(Node::Seq(nodes.collect::<Result<_, _>>()?))
@@ -110,6 +113,21 @@ impl Builder<'_> {
         }
         let body = map_stmt(&body, &mut |expr| substitute(expr, &value));
         self.node(&body, &place)
+    }
+
+    /// Whether one of several statements with loops over blocks uses what another writes to memory that all blocks see.
+    fn blocks_meet(&self, parts: &[Stmt]) -> bool {
+        let is_seen = |id: BufferId| self.func.buffer(id).scope == Scope::Global;
+        let effects = |part: &Stmt| (binds_blocks(part), Effects::of(part).of_only(is_seen));
+        let effects: Vec<(bool, Effects)> = parts.iter().map(effects).collect();
+        effects.iter().enumerate().any(|(at, (of_blocks, first))| {
+            effects[at + 1..].iter().any(|(also_of_blocks, then)| {
+                let meet = !first.written.is_disjoint(&then.written)
+                    || !first.written.is_disjoint(&then.read)
+                    || !first.read.is_disjoint(&then.written);
+                meet && (*of_blocks || *also_of_blocks)
+            })
+        })
     }
 
     /// Whether loops over all axes of blocks stand around.

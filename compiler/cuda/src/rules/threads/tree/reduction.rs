@@ -7,7 +7,14 @@ use crate::rules::stages::print::begin;
 use crate::rules::threads::{Reduced, Together};
 use rx_base::name::name;
 use rx_schedule::{JointPart, Nest, Reduction};
-use rx_tir::{BufferId, Expr, IterKind, Stmt, VarId};
+use rx_tir::{BufferId, CompareOp, Expr, IterKind, Stmt, VarId};
+
+/// That there are threads, of a guard that says how many of an axis there are.
+fn threads_of(guard: &Expr, over: &[VarId]) -> Option<Expr> {
+    let Expr::Compare { op: CompareOp::Lt, left, right } = guard else { return None };
+    let is_axis = matches!(&**left, Expr::Var { var, .. } if over.contains(var)) && right.as_int().is_none();
+    is_axis.then(|| Expr::compare(CompareOp::Gt, (**right).clone(), Expr::Int { value: 0, dtype: right.dtype() }))
+}
 
 fn other() -> Declined {
     Declined::because("threads sum up in a form that has no words")
@@ -50,6 +57,8 @@ impl Builder<'_> {
             nest.loops.iter().filter(|one| one.kind == IterKind::Reduce).map(|one| one.var).collect();
         let is_of_row = |guard: &Expr| !over.iter().chain(&loops).any(|var| guard.uses(*var));
         let mut stores: Vec<Expr> = of_elements.iter().filter(|guard| is_of_row(guard)).cloned().collect();
+        // Without threads on an axis nothing is begun, either.
+        stores.extend(place.guards.iter().filter_map(|guard| threads_of(guard, &over)));
         let buffers: Vec<BufferId> = reduced.iter().map(|one| one.buffer).collect();
         if !buffers.iter().all(|id| self.func.buffer(*id).scope.is_private()) {
             // One thread of those that have the result.
