@@ -124,7 +124,7 @@ class Gpt(nn.Module):
         self.blks, self.nf = nn.ModuleList(GptBlock() for _ in range(12)), nn.LayerNorm(768)
 
     def forward(self, idx):
-        words = torch.arange(idx.shape[1])
+        words = torch.arange(idx.shape[1], device=idx.device)
         x = self.wte(idx) + self.wpe(words)
         hidden = words[None, :] > words[:, None]
         for block in self.blks:
@@ -182,9 +182,9 @@ class Llama(nn.Module):
 
     def forward(self, idx):
         length = idx.shape[1]
-        angles = torch.arange(length)[:, None].float() * self.inv_freq[None, :]
+        angles = torch.arange(length, device=idx.device)[:, None].float() * self.inv_freq[None, :]
         angles = torch.cat((angles, angles), -1)
-        mask = torch.full((length, length), float("-inf")).triu(1)
+        mask = torch.full((length, length), float("-inf"), device=idx.device).triu(1)
         x = self.emb(idx)
         for block in self.blks:
             x = block(x, angles.cos(), angles.sin(), mask)

@@ -1,11 +1,13 @@
 """Runs rxrun on a device over the rows of the kernel table and the models, and writes what came of each as a line of JSON.
 
-usage: measure.py kernels RXRUN FOLDER            the rows of kernels.py
+usage: measure.py kernels RXRUN FOLDER            the rows of table_rows.py
        measure.py models  RXRUN FOLDER MODELS     models beside their recorded results, and whole models at batch 1 and 32
        measure.py programs FOLDER [MODELS]        writes the rows' programs, and the models', and runs nothing
 
 Needs nothing but Python. Times are the device's own, by events around a run; runs repeat, so that they are replays of one CUDA graph.
 """
+
+from __future__ import annotations
 
 import json
 import os
@@ -15,16 +17,18 @@ import sys
 import time
 from collections.abc import Iterator
 
-from kernels import ROWS
+from table_rows import ROWS, Row
 from variants import variant
 
 REPEAT = 30
 
-# Calls between two waits of the host, of a row and of a model: launching is then not in the device's times, as it is not in those of peers.py.
-CALLS = 20
+# Runs of a short row: clocks are up before the last of them.
+REPEAT_SHORT = 200
+
+# Calls of a model between two waits of the host; of a row it says itself.
 CALLS_OF_MODEL = 4
 
-# A kernel of a row or a model takes milliseconds: one that takes longer has hung, and rxrun is to say its name.
+# What stands between two waits takes milliseconds: what takes longer has hung, and rxrun is to say the kernel's name.
 MOST_SECONDS = 5
 
 # Of a process: what stays behind here has hung outside of kernels.
@@ -39,8 +43,8 @@ CHECKED = "s_resnet s_resnet_dyn s_mobilenet_v2 s_unet s_dcgan s_bert s_vit s_gp
 # Whole models, their values drawn from the seed: name, dims of programs that leave some open, batch and dtype. Transformers whose batch is
 # 1 in their text stay at it: their reshapes do not say which 1 is the batch.
 WHOLE = [
-    *((name, {}, 1, dtype) for name in ("resnet50", "vit_b_16", "bert_base", "gpt2") for dtype in ("float32", "tf32", "bfloat16")),
-    *(("resnet50", {}, 32, dtype) for dtype in ("float32", "tf32", "bfloat16")),
+    *((name, {}, 1, dtype) for dtype in ("float32", "bfloat16") for name in ("resnet50", "vit_b_16", "bert_base", "gpt2")),
+    *(("resnet50", {}, 32, dtype) for dtype in ("float32", "bfloat16")),
     ("resnet18", {}, 1, "float32"),
     ("mobilenet_v2", {}, 1, "float32"),
     ("mobilenet_v2", {}, 32, "bfloat16"),
@@ -48,6 +52,8 @@ WHOLE = [
     ("resnet18_dynbatch", {"s77": 1}, 1, "float32"),
     ("resnet18_dynbatch", {"s77": 32}, 1, "float32"),
     ("gpt2_dyn", {"s95": 32, "s75": 64}, 1, "bfloat16"),
+    *((name, {}, 1, "tf32") for name in ("resnet50", "vit_b_16", "bert_base", "gpt2")),
+    ("resnet50", {}, 32, "tf32"),
     # Sixteen gigabytes drawn from the seed: the last, since it may take all the time that is left.
     ("nn_llama3_8b_32l_f16", {"batch": 1, "seq": 1}, 1, "float16"),
 ]
@@ -63,6 +69,8 @@ def events(command: list[str], seconds: float, cache: str | None = None) -> tupl
         return {}, str(problem)
     except subprocess.TimeoutExpired as problem:
         told = last(problem.stdout or b"")
+        if "run-failed" in told:
+            return told, f"{told['run-failed']['message']}; and it did not end"
         return told, f"no end after {seconds:.0f} s; the last it told: {', '.join(told) or 'nothing'}"
     told = last(run.stdout)
     if run.returncode == 0:
@@ -88,12 +96,13 @@ def measured(told: dict[str, dict]) -> dict:
     """Times and memory of a run, of the events it told."""
     ran, built = told.get("ran", {}), told.get("built", {})
     fields: dict = {"device": built.get("device"), "kernels": built.get("kernels"), "build_seconds": built.get("seconds")}
-    # The first runs launch and capture; the others replay.
-    times = sorted(ran.get("device_seconds", [])[2:])
+    # The first runs launch and capture, while clocks come up; the others replay.
+    runs = ran.get("device_seconds", [])
+    times = sorted(runs[len(runs) // 3 :])
     if times:
         fields["device_us"] = times[len(times) // 2] * 1e6
         fields["fastest_us"] = times[0] * 1e6
-    host = sorted(ran.get("seconds", [])[2:])
+    host = sorted(ran.get("seconds", [])[len(runs) // 3 :])
     if host:
         fields["run_us"] = host[len(host) // 2] * 1e6
     fields["device_bytes"] = ran.get("device_bytes")
@@ -103,7 +112,7 @@ def measured(told: dict[str, dict]) -> dict:
 def kernels(rxrun: str, folder: pathlib.Path) -> Iterator[dict]:
     """The rows of the kernel table; the first compile of each goes into an empty cache, so that it is the compiler's time."""
     for row, path in zip(ROWS, programs(folder)):
-        command = [rxrun, str(path), "--isolated", "--device", "cuda", *exactness(row.dtype), *repeated(CALLS)]
+        command = [rxrun, str(path), "--isolated", "--device", "cuda", *exactness(row.dtype), *repeated_row(row)]
         told, error = events(command, SECONDS + row.elements / DRAWN_PER_SECOND, str(folder / "cache"))
         yield row.fields | {"ok": error is None, "error": error} | measured(told)
 
@@ -123,12 +132,14 @@ def models(rxrun: str, folder: pathlib.Path, where: pathlib.Path) -> Iterator[di
     for name, dims, batch, dtype in whole:
         program = written(folder, where, name, batch, dtype)
         words = [word for dim, value in dims.items() for word in ("--dim", f"{dim}={value}")] + exactness(dtype)
-        command = [rxrun, str(program), "--isolated", *words, "--device", "cuda", *repeated(CALLS_OF_MODEL)]
+        command = [rxrun, str(program), "--isolated", *words, "--device", "cuda", *repeated(REPEAT, CALLS_OF_MODEL)]
         cache = str(folder / "cache-models")
         # Many kernels are compiled, and a hundred million weights drawn; of one model, eight thousand million.
         seconds = 90 if name.endswith("_f16") else 2 * SECONDS
         cold, error = events(command, seconds, cache)
-        warm = events([*command, "--max-rounds", "1"], seconds, cache)[0] if error is None else {}
+        # How long a build takes that finds all it needs, of one dtype: it is the same of the others.
+        is_timed = error is None and dtype == "float32"
+        warm = events([*command, "--max-rounds", "1"], seconds, cache)[0] if is_timed else {}
         line = {"group": "speed", "case": case_of(name, dims, batch, dtype), "dtype": dtype, "ok": error is None, "error": error}
         yield line | measured(cold) | {"warm_build_seconds": warm.get("built", {}).get("seconds")}
 
@@ -138,9 +149,14 @@ def case_of(name: str, dims: dict[str, int], batch: int, _dtype: str) -> str:
     return " ".join([name, *([f"batch {batch}"] if batch > 1 else []), *(f"{dim}={value}" for dim, value in dims.items())])
 
 
-def repeated(calls: int) -> list[str]:
+def repeated(runs: int, calls: int) -> list[str]:
     """The options that repeat what is measured."""
-    return ["--repeat", str(REPEAT), "--calls", str(calls)]
+    return ["--repeat", str(runs), "--calls", str(calls)]
+
+
+def repeated_row(row: Row) -> list[str]:
+    """The same, of a row: those that end at once more often."""
+    return repeated(REPEAT_SHORT if row.calls * row.floor_us < 1000 else REPEAT, row.calls)
 
 
 def exactness(dtype: str) -> list[str]:

@@ -3,11 +3,14 @@ JSON each.
 
 usage: peers.py [SECONDS [SECONDS]]      ends the rows, and the models, after so many; what is left out says so.
 
-A row has two lines, its eager times and its compiled ones: those are asked for when all rows have the first.
+A row and a model has two lines, its eager times and its compiled ones: those are asked for when all have the first, and of rows whose bar is
+PyTorch's time.
 
 Needs torch with a CUDA device; without one it says so and ends with 2. The models' modules are those of tests/bench/networks.py, which need
 torchvision and transformers: one that cannot be made says why.
 """
+
+from __future__ import annotations
 
 import itertools
 import json
@@ -17,7 +20,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from kernels import ROWS, Row
+from table_rows import ROWS, Row
 
 try:
     import torch
@@ -27,6 +30,9 @@ except ImportError:
     sys.exit(2)
 
 REPEAT = 30
+
+# Calls of a model in one graph, as rxrun makes them between two waits.
+CALLS_OF_MODEL = 4
 
 
 def microseconds(work) -> float:
@@ -43,8 +49,13 @@ def microseconds(work) -> float:
     return statistics.median(before.elapsed_time(after) for before, after in pairs) * 1e3
 
 
-def as_graph(work):
-    """`work` captured; its replay."""
+def in_a_graph(work, calls: int) -> float:
+    """The time of one of so many calls of `work`, captured together: as many as rxrun makes between two waits."""
+    return microseconds(as_graph(work, calls)) / calls
+
+
+def as_graph(work, calls: int):
+    """So many calls of `work` captured; their replay."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -53,7 +64,8 @@ def as_graph(work):
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        work()
+        for _ in range(calls):
+            work()
     return graph.replay
 
 
@@ -70,7 +82,7 @@ def measure(row: Row, is_compiled: bool) -> dict:
     name = "compiled" if is_compiled else "eager"
     with torch.no_grad():
         fields = {f"{name}_us": microseconds(lambda: function(*values))}
-        fields[f"{name}_graph_us"] = microseconds(as_graph(lambda: function(*values)))
+        fields[f"{name}_graph_us"] = in_a_graph(lambda: function(*values), row.calls)
     return fields
 
 
@@ -79,6 +91,8 @@ def rows(seconds: float) -> Iterator[dict]:
     end = time.monotonic() + seconds
     for is_compiled in (False, True):
         for row in ROWS:
+            if is_compiled and row.of_peer is None:
+                continue
             line = {"group": "peers", "case": row.name, "dtype": row.dtype, "torch": torch.__version__}
             if time.monotonic() > end:
                 yield line | {"left_out": "time"}
@@ -94,21 +108,21 @@ def models(seconds: float) -> Iterator[dict]:
     """The times of whole models at batch 1, in three dtypes."""
     sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "bench"))
     end = time.monotonic() + seconds
-    for name in ("resnet50", "vit_b_16", "bert_base", "gpt2_dyn"):
-        for dtype in ("float32", "tf32", "bfloat16"):
-            line = {"group": "peers", "case": "gpt2" if name == "gpt2_dyn" else name, "dtype": dtype, "torch": torch.__version__}
-            if time.monotonic() > end:
-                yield line | {"left_out": "time"}
-                continue
-            try:
-                yield line | measure_model(name, dtype)
-            except Exception as problem:
-                yield line | {"error": f"{type(problem).__name__}: {problem}"[:200]}
-            torch.cuda.empty_cache()
+    names, dtypes = ("resnet50", "vit_b_16", "bert_base", "gpt2_dyn"), ("float32", "bfloat16", "tf32")
+    for is_compiled, dtype, name in itertools.product((False, True), dtypes, names):
+        line = {"group": "peers", "case": "gpt2" if name == "gpt2_dyn" else name, "dtype": dtype, "torch": torch.__version__}
+        if time.monotonic() > end:
+            yield line | {"left_out": "time"}
+            continue
+        try:
+            yield line | measure_model(name, dtype, is_compiled)
+        except Exception as problem:
+            yield line | {"error": f"{type(problem).__name__}: {problem}"[:200]}
+        torch.cuda.empty_cache()
 
 
-def measure_model(name: str, dtype: str) -> dict:
-    """The times of a model, in microseconds."""
+def measure_model(name: str, dtype: str, is_compiled: bool) -> dict:
+    """The times of a model, in microseconds: eager ones, or the compiled one."""
     from networks import MODELS
 
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = dtype == "tf32"
@@ -117,11 +131,12 @@ def measure_model(name: str, dtype: str) -> dict:
     module = module.eval().to("cuda", element)
     inputs = [value[:1].cuda().to(element) if value.is_floating_point() else value[:1].cuda() for value in inputs]
     with torch.no_grad():
+        if is_compiled:
+            torch._dynamo.reset()
+            compiled = torch.compile(module, dynamic=False)
+            return {"compiled_graph_us": in_a_graph(lambda: compiled(*inputs), CALLS_OF_MODEL)}
         fields = {"eager_us": microseconds(lambda: module(*inputs))}
-        fields["eager_graph_us"] = microseconds(as_graph(lambda: module(*inputs)))
-        torch._dynamo.reset()
-        compiled = torch.compile(module, dynamic=False)
-        fields["compiled_graph_us"] = microseconds(as_graph(lambda: compiled(*inputs)))
+        fields["eager_graph_us"] = in_a_graph(lambda: module(*inputs), CALLS_OF_MODEL)
     return fields
 
 

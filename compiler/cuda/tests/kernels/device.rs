@@ -21,13 +21,17 @@ use std::fmt;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 /// The variable that tells a worker where to begin.
 const FROM: &str = "RX_GPU_FROM";
 
 /// How long a kernel may take. The slowest takes some milliseconds.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(3);
+
+/// How long a worker may say nothing: to compile for, with all cores.
+const SILENCE: Duration = Duration::from_secs(45);
 
 /// How many cases are compiled and loaded together: enough for all cores.
 const TOGETHER: usize = 128;
@@ -237,7 +241,7 @@ impl Report {
     }
 
     /// Runs a worker to its end, or to that of its device. The group it was at, and where the next one is to go on; nothing where all
-    /// is done, or none can run.
+    /// is done.
     fn worker(&mut self, test: &str, from: Place) -> Option<(String, Place)> {
         let binary = std::env::current_exe().unwrap_or_else(|error| panic!("{error}"));
         let mut worker = Command::new(binary)
@@ -250,9 +254,19 @@ impl Report {
             .spawn()
             .unwrap_or_else(|error| panic!("{error}"));
         let lines = BufReader::new(worker.stderr.take().expect("it is piped")).split(b'\n');
+        let (says, told) = mpsc::channel();
+        std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| says.send(line)));
         let mut heard = Heard::default();
-        for line in lines.map_while(Result::ok) {
-            self.hear(&String::from_utf8_lossy(&line), &mut heard);
+        loop {
+            match told.recv_timeout(SILENCE) {
+                Ok(line) => self.hear(&String::from_utf8_lossy(&line), &mut heard),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    heard.words.push_str("it said nothing any more");
+                    let _ = worker.kill();
+                    break;
+                }
+            }
             if heard.is_lost {
                 // As long as the process is there its kernel may run on. That it has ended by itself is no failure.
                 let _ = worker.kill();
@@ -266,7 +280,7 @@ impl Report {
         if !heard.is_lost {
             self.tell(&heard.ended(test, status));
         }
-        heard.next
+        Some(heard.next.unwrap_or_else(|| (test.to_owned(), from)))
     }
 
     /// Leaves what is left of a group. Where the next one begins.
@@ -326,7 +340,7 @@ fn result(group: &str, case: &str, error: &str) -> Value {
 /// Runs the groups from a place on.
 fn work(groups: fn(u32) -> Vec<Group>, from: &str) {
     let from = Place::read(from).unwrap_or_else(|| panic!("{FROM}={from}"));
-    let Some(device) = device() else { return };
+    let device = device().unwrap_or_else(|| panic!("a worker finds no device, or no NVRTC"));
     device.limit(Some(LIMIT));
     let groups = groups(device.arch());
     if from == Place::START {
@@ -383,6 +397,15 @@ impl Group {
             Ok(module) => module,
             Err(error) => {
                 let is_lost = is_lost(device, &error);
+                if !is_lost && cases.len() > 1 {
+                    // One that is refused does not cost the others.
+                    let (some, others) = cases.split_at(cases.len() / 2);
+                    if skipped < some.len() {
+                        self.run_some(device, number, some, start, skipped);
+                    }
+                    let skipped = skipped.saturating_sub(some.len());
+                    return self.run_some(device, number, others, start + some.len(), skipped);
+                }
                 let error = format!("{loading}: {error}");
                 return tell_result(
                     &json!({ "group": self.name, "case": loading, "ok": false, "error": error, "is_lost": is_lost }),

@@ -4,9 +4,13 @@ Each row is a Relax program of one operator, or of a few that become one kernel.
 bytes (arguments and results once each) move and that in which its operations are done, on an H200: see docs/gpu.md.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 
+# Bytes per second: of an H200, which targets are for, and of others by a word of their names (the figures of docs/gpu.md).
 BANDWIDTH = 4.3e12
+OTHERS = {"H100": 3.0e12}
 PEAK = {"float32": 52e12, "tf32": 400e12, "bfloat16": 790e12, "float16": 790e12}
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "int64": 8}
 
@@ -49,10 +53,20 @@ class Row:
         """Of all arguments: what is drawn before it runs."""
         return sum(count(shape) for shape in self.params.values())
 
+    def floor_on(self, device: str | None) -> float:
+        """The least time on a device, in microseconds; of one that is not known, on an H200."""
+        bandwidth = next((rate for word, rate in OTHERS.items() if word in (device or "")), BANDWIDTH)
+        return max(self.bytes / bandwidth, self.operations / PEAK[self.dtype]) * 1e6
+
     @property
     def floor_us(self) -> float:
         """The least time on an H200, in microseconds."""
-        return max(self.bytes / BANDWIDTH, self.operations / PEAK[self.dtype]) * 1e6
+        return self.floor_on(None)
+
+    @property
+    def calls(self) -> int:
+        """How many calls stand between two points where the host waits: more of short ones, so that launching is not in the time."""
+        return max(1, min(20, round(20e3 / self.floor_us)))
 
     @property
     def fields(self) -> dict:
