@@ -1,7 +1,8 @@
-//! Files written whole or not at all: beside the old one first, under a name of their own, then renamed.
+//! Files written whole or not at all: beside the old one first, then renamed. While it is written, the new file has no name where
+//! the system can do that (Linux), so that a process that is killed leaves nothing behind; elsewhere it has a hidden one.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,8 +26,8 @@ pub fn replace<E: From<io::Error>>(
     }
     let mut temporary = Temporary::beside(&path)?;
     write(&mut temporary.writer)?;
-    fs::set_permissions(&temporary.path, metadata.permissions())?;
-    Ok(temporary.rename(&path)?)
+    temporary.writer.get_ref().set_permissions(metadata.permissions())?;
+    Ok(temporary.put(&path)?)
 }
 
 /// As [`replace`], whether there was a file before or not. A device or pipe is written to once all is there.
@@ -45,59 +46,126 @@ pub fn write<E: From<io::Error>>(
             write(&mut temporary.writer)?;
             temporary.writer.flush()?;
             let mut target = OpenOptions::new().write(true).open(path)?;
-            io::copy(&mut File::open(&temporary.path)?, &mut target)?;
+            let mut written = temporary.writer.get_ref();
+            written.rewind()?;
+            io::copy(&mut written, &mut target)?;
             Ok(())
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let mut temporary = Temporary::beside(path)?;
             write(&mut temporary.writer)?;
-            Ok(temporary.rename(path)?)
+            Ok(temporary.put(path)?)
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// A file that is removed again unless it was renamed.
+/// A file beside the one that it will be: gone with its process unless it was put there.
 struct Temporary {
-    path: PathBuf,
     writer: BufWriter<File>,
-    renamed: bool,
+    /// Its name, removed when it is dropped; `None` while it has none.
+    path: Option<PathBuf>,
 }
 
 impl Temporary {
     fn beside(path: &Path) -> io::Result<Temporary> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let own = path.file_name().unwrap_or_default();
-        loop {
-            let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            let mut name = std::ffi::OsString::from(".");
-            name.push(own);
-            name.push(format!(".rx-{}-{count}", std::process::id()));
-            let path = path.with_file_name(name);
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok(Temporary { path, writer: BufWriter::new(file), renamed: false }),
-                // Left behind by a process of the same number that was killed.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
+        match nameless::open(path) {
+            Some(file) => Ok(Temporary { writer: BufWriter::new(file), path: None }),
+            None => {
+                let make = |path: &Path| OpenOptions::new().read(true).write(true).create_new(true).open(path);
+                let (file, path) = under_hidden_name(path, make)?;
+                Ok(Temporary { writer: BufWriter::new(file), path: Some(path) })
             }
         }
     }
 
-    fn rename(mut self, path: &Path) -> io::Result<()> {
+    /// Puts the file in the place of the one at `path`.
+    fn put(mut self, path: &Path) -> io::Result<()> {
         self.writer.flush()?;
-        self.writer.get_ref().sync_all()?;
-        fs::rename(&self.path, path)?;
-        self.renamed = true;
+        let file = self.writer.get_ref();
+        file.sync_all()?;
+        let hidden = match &self.path {
+            Some(hidden) => hidden.clone(),
+            None => {
+                let ((), hidden) = under_hidden_name(path, |hidden| nameless::link(file, hidden))?;
+                self.path.insert(hidden).clone()
+            }
+        };
+        fs::rename(hidden, path)?;
+        self.path = None;
         Ok(())
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        if !self.renamed {
+        if let Some(path) = &self.path {
             // Nothing more can be done about a file that cannot be removed.
-            let _ = fs::remove_file(&self.path);
+            let _ = fs::remove_file(path);
         }
+    }
+}
+
+/// Makes a file beside `path` under a hidden name that no other has, which is given back.
+fn under_hidden_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let own = path.file_name().unwrap_or_default();
+    loop {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mut name = std::ffi::OsString::from(".");
+        name.push(own);
+        name.push(format!(".rx-{}-{count}", std::process::id()));
+        let path = path.with_file_name(name);
+        match make(&path) {
+            Ok(made) => return Ok((made, path)),
+            // Left behind by a process of the same number that was killed.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Files that have no name yet.
+#[cfg(target_os = "linux")]
+mod nameless {
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::path::Path;
+
+    /// A file on the file system that `path` will be on; `None` where that has no files without names, or /proc is missing, by which
+    /// they get one.
+    pub(super) fn open(path: &Path) -> Option<File> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = File::from(openat(CWD, folder, flags, Mode::from_raw_mode(0o666)).ok()?);
+        Path::new(&place(&file)).exists().then_some(file)
+    }
+
+    /// Gives the file a name that no other has.
+    pub(super) fn link(file: &File, path: &Path) -> io::Result<()> {
+        Ok(linkat(CWD, place(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+    }
+
+    fn place(file: &File) -> String {
+        format!("/proc/self/fd/{}", file.as_raw_fd())
+    }
+}
+
+/// Where the system has no files without names.
+#[cfg(not(target_os = "linux"))]
+mod nameless {
+    use std::fs::File;
+    use std::io;
+    use std::path::Path;
+
+    pub(super) fn open(_path: &Path) -> Option<File> {
+        None
+    }
+
+    pub(super) fn link(_file: &File, _path: &Path) -> io::Result<()> {
+        Err(io::Error::from(io::ErrorKind::Unsupported))
     }
 }
 
@@ -140,6 +208,31 @@ mod tests {
         // Nothing is left beside it.
         assert_eq!(fs::read_dir(&folder).map(Iterator::count).ok(), Some(1));
         fs::remove_dir_all(&folder).expect("what was made");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_is_being_written_has_no_name() {
+        let folder = folder("nameless");
+        let path = folder.join("a.rx");
+        let written = write(&path, |writer| {
+            writer.write_all(b"half")?;
+            writer.flush()?;
+            // As a process that is killed now leaves it.
+            let names = fs::read_dir(&folder)?.count();
+            if names == 0 { Ok(()) } else { Err(io::Error::other(format!("{names} names"))) }
+        });
+        written.expect("a written file");
+        assert_eq!(fs::read_to_string(&path).ok().as_deref(), Some("half"));
+        assert_eq!(fs::read_dir(&folder).map(Iterator::count).ok(), Some(1));
+        fs::remove_dir_all(&folder).expect("what was made");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_device_is_an_error() {
+        let full = put(Path::new("/dev/full"), "text").expect_err("nothing can be written there");
+        assert_eq!(full.kind(), io::ErrorKind::StorageFull);
     }
 
     #[cfg(unix)]

@@ -29,6 +29,7 @@ pub mod load;
 mod plain;
 mod sarif;
 mod source;
+pub mod stdout;
 pub mod store;
 mod window;
 

@@ -194,7 +194,10 @@ enum ColorChoice {
 impl Args {
     /// The process's arguments; ends the process, as clap does, when they are wrong or help was asked for.
     pub fn of_process() -> Args {
-        let args = Args::parse();
+        let args = Args::try_parse().unwrap_or_else(|error| {
+            let status = rx_report::stdout::usage_status(error.print(), error.exit_code());
+            std::process::exit(i32::from(status))
+        });
         let answers = [
             ("--types", args.types),
             ("--stats", args.stats),

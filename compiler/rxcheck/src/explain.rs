@@ -1,18 +1,14 @@
 //! `--explain`: what a diagnostic means.
 
-use crate::output::Status;
+use crate::output::{Status, print};
 use rx_base::Code;
 use rx_base::edit_distance::nearest;
 use std::io::Write;
 
 /// Prints the page of the code or name; an unknown one is a usage error.
 pub fn explain(text: &str, color: bool) -> Status {
-    // A closed stream takes nothing, and nothing else can be done about it.
     match named(text) {
-        Some(code) => {
-            let _ = write!(std::io::stdout(), "{}", rx_report::explain(code, color));
-            Status::Clean
-        }
+        Some(code) => print(&rx_report::explain(code, color)).err().unwrap_or(Status::Clean),
         None => {
             let mut message = format!("rxcheck: no diagnostic is called `{text}`");
             match near(&text.to_lowercase()).as_slice() {
@@ -20,6 +16,7 @@ pub fn explain(text: &str, color: bool) -> Status {
                 [one] => message += &format!("; did you mean `{one}`?"),
                 several => message += &format!("; some are `{}`", several.join("`, `")),
             }
+            // A closed stream takes nothing, and nothing else can be done about it.
             let _ = writeln!(std::io::stderr(), "{message}");
             Status::Failed
         }

@@ -57,9 +57,7 @@ pub fn command() -> clap::Command {
 fn completions(shell: clap_complete::Shell) -> Status {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "rxcheck", &mut script);
-    // A closed stream takes nothing, and nothing else can be done about it.
-    let _ = std::io::stdout().write_all(&script);
-    Status::Clean
+    output::print(&String::from_utf8_lossy(&script)).err().unwrap_or(Status::Clean)
 }
 
 /// Prints the mistakes of settings files.

@@ -38,6 +38,18 @@ pub struct Failure {
     status: Status,
 }
 
+/// Prints a text on standard output.
+///
+/// # Errors
+/// How it ends where nothing more can be printed: a closed pipe is no failure, a full disk is and has been reported.
+pub fn print(text: &str) -> Result<(), Status> {
+    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Status::Clean),
+        Err(error) => Err(Failure::usage(format!("standard output: {error}")).say()),
+    }
+}
+
 impl Failure {
     /// A file that cannot be read.
     pub fn new(path: &Path, error: &io::Error) -> Failure {

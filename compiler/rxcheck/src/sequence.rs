@@ -6,7 +6,7 @@ mod show;
 use crate::args::Args;
 use crate::check::Options;
 use crate::discover::{Found, Input, discover};
-use crate::output::{Failure, Status};
+use crate::output::{Failure, Status, print};
 use crate::{panics, pool};
 use compare::{Phase, Step};
 use rx_report::Format;
@@ -74,8 +74,8 @@ fn run(args: &Args, inputs: &[Input]) -> Status {
                 _ => show::first(before.as_ref(), &phase, &step, first, args.color()),
             };
         }
-        if write!(std::io::stdout(), "{text}").is_err() {
-            return status;
+        if let Err(ended) = print(&text) {
+            return status.max(ended);
         }
         before = Some(phase);
     }

@@ -3,14 +3,13 @@
 use crate::args::Args;
 use crate::check::{Options, workspace};
 use crate::discover::{Input, discover};
-use crate::output::{Failure, Status};
+use crate::output::{Failure, Status, print};
 use crate::{panics, pool};
 use rx_base::{Label, Severity, Span};
 use rx_db::{Asked, Encoding, Step, StepKind, StructInfo, Trace, Why};
 use rx_report::load::load;
 use rx_report::{Format, Source, Story, printable};
 use serde::Serialize;
-use std::io::Write;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -82,7 +81,10 @@ pub fn why(args: &Args, position: &Position) -> Status {
         },
         |answer| {
             let failed = match answer {
-                Ok(text) => write!(std::io::stdout(), "{text}").is_err(),
+                Ok(text) => print(&text).is_err_and(|ended| {
+                    status = status.max(ended);
+                    true
+                }),
                 Err(failure) => {
                     status = status.max(failure.say());
                     false

@@ -18,7 +18,10 @@ use source::Source;
 
 /// The binary: the process's arguments, standard streams and exit status.
 pub fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return ExitCode::from(rx_report::stdout::usage_status(error.print(), error.exit_code())),
+    };
     let output = Output::new(&args);
     let worst = args.files.iter().map(|file| run(file, &args, &output)).max();
     worst.unwrap_or(Outcome::Done).into()

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use rx_report::stdout::print;
 use rx_report::store::replace;
 use similar::TextDiff;
 
@@ -85,13 +86,4 @@ impl Output {
 fn complain(line: &str) {
     // When stderr is closed nobody can be told; the exit status still says it.
     let _ = writeln!(io::stderr().lock(), "{line}");
-}
-
-/// Prints to standard output; a reader that has seen enough is no failure.
-fn print(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
-    }
 }

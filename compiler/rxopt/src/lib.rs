@@ -18,7 +18,10 @@ const STACK: usize = 256 << 20;
 
 /// The binary: the process's arguments, standard streams and exit status.
 pub fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return ExitCode::from(rx_report::stdout::usage_status(error.print(), error.exit_code())),
+    };
     let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || run(&args));
     match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(status)) => ExitCode::from(status),
@@ -132,11 +135,7 @@ fn write(text: &str, to: Option<&Path>) -> Result<(), Failure> {
     if let Some(path) = to {
         return rx_report::store::write(path, text).map_err(|error| failed(&path.to_string_lossy(), &error));
     }
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(failed("standard output", &error)),
-        _ => Ok(()),
-    }
+    rx_report::stdout::print(text).map_err(|error| failed("standard output", &error))
 }
 
 fn complain(text: &str) {

@@ -4,7 +4,7 @@ use crate::file::{Arrays, FileError, FileProblem, Progress, write_atomically};
 use crate::npy;
 use crate::tensor::Tensor;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
@@ -110,7 +110,8 @@ pub fn read(path: &Path) -> Result<Vec<(String, Tensor)>, FileError> {
 /// What the system says.
 pub fn write(path: &Path, arrays: &[(impl AsRef<str>, &Tensor)]) -> Result<(), FileError> {
     write_atomically(path, |writer| {
-        let mut archive = ZipWriter::new(writer);
+        let mut kept = KeptError { writer, position: 0, error: None };
+        let mut archive = ZipWriter::new(&mut kept);
         for (name, tensor) in arrays {
             // As NumPy does, sizes of 64 bits whatever the size: the same program reads both.
             let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
@@ -118,8 +119,56 @@ pub fn write(path: &Path, arrays: &[(impl AsRef<str>, &Tensor)]) -> Result<(), F
             npy::write(tensor, &mut archive)?;
         }
         archive.finish().map_err(problem)?;
-        Ok(())
+        kept.error.map_or(Ok(()), |error| Err(error.into()))
     })
+}
+
+/// A writer that keeps its first error and takes everything from then on: a `ZipWriter` that meets an error prints another one
+/// when it is dropped.
+struct KeptError<W> {
+    writer: W,
+    position: u64,
+    error: Option<io::Error>,
+}
+
+impl<W> KeptError<W> {
+    /// What `made` is; where that fails, or something did before, what it would have been.
+    fn keep<T>(&mut self, made: impl FnOnce(&mut W) -> io::Result<T>, otherwise: T) -> io::Result<T> {
+        if self.error.is_some() {
+            return Ok(otherwise);
+        }
+        match made(&mut self.writer) {
+            Err(error) if error.kind() != ErrorKind::Interrupted => {
+                self.error = Some(error);
+                Ok(otherwise)
+            }
+            made => made,
+        }
+    }
+}
+
+impl<W: Write> Write for KeptError<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.keep(|writer| writer.write(bytes), bytes.len())?;
+        self.position += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.keep(Write::flush, ())
+    }
+}
+
+impl<W: Seek> Seek for KeptError<W> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let place = match to {
+            SeekFrom::Start(place) => place,
+            SeekFrom::Current(by) => self.position.saturating_add_signed(by),
+            SeekFrom::End(_) => self.position,
+        };
+        self.position = self.keep(|writer| writer.seek(to), place)?;
+        Ok(self.position)
+    }
 }
 
 fn problem(error: ZipError) -> FileProblem {
@@ -136,7 +185,6 @@ mod tests {
     use super::*;
     use rx_base::DType;
     use std::fs;
-    use std::io::Write;
 
     /// A directory of the test's own, removed when it is dropped.
     struct Directory(PathBuf);
@@ -169,6 +217,45 @@ mod tests {
         archive.start_file(entry, options).expect("an entry");
         archive.write_all(contents).expect("its contents");
         archive.finish().expect("an archive");
+    }
+
+    /// A writer for which there is no room beyond so many bytes.
+    struct Full(std::io::Cursor<Vec<u8>>, u64);
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            match self.0.position() + bytes.len() as u64 > self.1 {
+                true => Err(ErrorKind::StorageFull.into()),
+                false => self.0.write(bytes),
+            }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Seek for Full {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    #[test]
+    fn an_archive_that_cannot_be_written_is_finished_without_a_word() {
+        let tensor = Tensor::from_f32s(&[4], [1.0; 4]).expect("a tensor");
+        for room in [0, 40, 120, 200] {
+            let mut kept = KeptError { writer: Full(std::io::Cursor::default(), room), position: 0, error: None };
+            let mut archive = ZipWriter::new(&mut kept);
+            for name in ["a.npy", "b.npy"] {
+                let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+                archive.start_file(name, options).expect("no error yet");
+                npy::write(&tensor, &mut archive).expect("no error yet");
+            }
+            // An error here would have been printed by its destructor.
+            archive.finish().expect("no error yet");
+            assert_eq!(kept.error.map(|error| error.kind()), Some(ErrorKind::StorageFull), "{room}");
+        }
     }
 
     #[test]
