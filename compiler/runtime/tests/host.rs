@@ -198,3 +198,22 @@ def main(x: R.Tensor((4,), "float32")):
     let problems = two.program(true).expect_err("there is one worker");
     assert_eq!(problems[0].message, "R.ccl.allgather of 2 workers: rx runs one");
 }
+
+#[test]
+fn views_of_memory_are_the_same_on_all_devices() {
+    // All elements in another shape; fewer of them; another dtype; bytes from the middle.
+    let text = Text::module(
+        r#"@R.function
+def main(x: R.Tensor((4,), "float32")):
+    whole = R.memory.view(x, R.shape([2, 2]))
+    fewer = R.memory.view(x, R.shape([2]))
+    bits = R.memory.view(x, R.shape([4]), "int32")
+    last = R.memory.view(x, R.shape([2]), relative_byte_offset=R.prim_value(8))
+    return whole, R.add(fewer, fewer), bits, R.add(last, last)"#,
+    );
+    let (results, _) = text.results(&[floats(&[4], &[1.0, 2.0, 3.0, 4.0])]);
+    assert_eq!((results[0].shape(), values(&results[0])), (&[2, 2][..], vec![1.0, 2.0, 3.0, 4.0]));
+    assert_eq!((results[1].shape(), values(&results[1])), (&[2][..], vec![2.0, 4.0]));
+    assert_eq!(results[2].get(0), Some(rx_tensor::Scalar::Int(i64::from(1f32.to_bits()))));
+    assert_eq!(values(&results[3]), [6.0, 8.0]);
+}

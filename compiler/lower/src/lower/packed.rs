@@ -143,16 +143,22 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// `R.memory.view`: a view of the same dtype from the start is one; another is cut out of the bytes on the host.
+    /// `R.memory.view`: all elements in another shape are a view of the tensor; anything else is cut out of its bytes on the host.
     fn memory_view(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
-        let source = schema.operand(call, "data").and_then(|expr| expr.ty.as_tensor()?.dtype);
+        let source = schema.operand(call, "data").and_then(|expr| expr.ty.as_tensor());
+        let elements = |dims: &[Dim]| dims.iter().fold(Dim::constant(1), |count, dim| &count * dim);
+        // Of the same dtype, as many elements from the start.
+        let is_whole = |dims: &[Dim], dtype| {
+            let source = source.filter(|source| source.dtype == Some(dtype));
+            source.and_then(|source| source.shape.dims()).is_some_and(|own| elements(own) == elements(dims))
+        };
         let result = ty.as_tensor().and_then(|tensor| Some((tensor.shape.dims()?.to_vec(), tensor.dtype?)));
         let offset = schema.operand(call, "relative_byte_offset").cloned();
         let offset = offset.map(|offset| self.expression(&offset));
         let at_start = offset.as_ref().is_none_or(|offset| constant(offset) == Some(0));
         let data = schema.operand(call, "data").cloned();
         match (result, data) {
-            (Some((dims, dtype)), Some(data)) if at_start && source == Some(dtype) => {
+            (Some((dims, dtype)), Some(data)) if at_start && is_whole(&dims, dtype) => {
                 let data = self.expression(&data);
                 self.view_of(data, &dims)
             }
