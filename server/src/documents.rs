@@ -207,9 +207,17 @@ impl Documents {
         catch(|| {
             let document = self.workspace.document(file);
             let offset = document.offset_of(at.line, at.column, encoding);
-            let any = || rx_ide::first_function(document).filter(|_| stage == Stage::Passes);
-            let (function, _) = rx_ide::function_in(document, offset).or_else(any)?;
-            Some(Subject { function: function.to_string(), document: document.clone(), encoding })
+            let any = || rx_ide::first_function(document, offset).filter(|_| stage == Stage::Passes);
+            let function = rx_ide::function_in(document, offset).or_else(any)?;
+            let modules = self.workspace.modules(file);
+            let module = modules.iter().find(|row| row.module == function.module);
+            Some(Subject {
+                function: function.name.to_string(),
+                module: module.map(|row| row.label.clone()),
+                alone: modules.len() <= 1,
+                document: document.clone(),
+                encoding,
+            })
         })?
     }
 

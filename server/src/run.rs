@@ -29,6 +29,8 @@ pub struct Order {
     pub uri: Option<Uri>,
     /// The function; `None` leaves the choice to `rxrun`.
     pub function: Option<String>,
+    /// The label of the function's module; `None` leaves the choice to `rxrun`.
+    pub module: Option<String>,
     /// Arguments of `rxrun` for this run, after those of [`Settings::arguments`].
     pub arguments: Vec<String>,
     /// The client's name for the progress of its request, if it wants any.
@@ -70,6 +72,8 @@ pub struct Outcome {
     pub message: String,
     /// The time of the run itself, in seconds.
     pub seconds: Option<f64>,
+    /// The modules that the user can choose from, where `rxrun` could not: what `module` of [`Order`] takes.
+    pub modules: Vec<String>,
     /// The `emitted` event of `rxrun`, of a call for a stage.
     pub emitted: Option<Value>,
     /// The `output` events of `rxrun` (`docs/json.md`).

@@ -7,6 +7,7 @@
 mod annotate;
 pub mod files;
 mod module;
+mod modules;
 mod owner;
 mod position;
 mod project;
@@ -19,6 +20,7 @@ mod why;
 mod workspace;
 
 pub use module::FunctionRow;
+pub use modules::{ModuleId, ModuleRow, OUTSIDE, modules};
 pub use owner::{Declaration, declaration, prim_param};
 pub use project::{Project, Projects};
 pub use rx_analysis::annotate::Annotate;

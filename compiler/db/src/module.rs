@@ -1,5 +1,6 @@
 //! A file's functions with their bodies, for those who lower and run them.
 
+use crate::modules::ModuleId;
 use crate::position::{absolute, place_diagnostic};
 use crate::queries::{check_item, full_signature, scope_context};
 use crate::workspace::{FileId, Workspace};
@@ -27,6 +28,8 @@ pub struct FunctionRow {
     pub private: bool,
     /// Where its name stands, in bytes of the file.
     pub span: Span,
+    /// Its module, as [`ModuleId::module`].
+    pub module: Option<u32>,
 }
 
 impl Workspace {
@@ -37,7 +40,7 @@ impl Workspace {
             let (ItemKind::Function(kind), Some(name)) = (item.kind, item.name) else { return None };
             let private = full_signature(db, *inputs.items.get(at)?).is_private();
             let span = absolute(document, at, &ItemPlace::Item(name, ItemPart::Name)).unwrap_or_default();
-            Some(FunctionRow { name, kind, private, span })
+            Some(FunctionRow { name, kind, private, span, module: item.module })
         };
         document.items().iter().enumerate().filter_map(row).collect()
     }
@@ -53,22 +56,29 @@ impl Workspace {
         document.items().iter().enumerate().filter_map(sites).collect()
     }
 
-    /// The Relax function called `name` with its body; of several the last, as in Python.
-    pub fn function(&self, file: FileId, name: Name) -> Option<Function> {
-        let at = self.item(file, name, FunctionKind::Relax)?;
-        let (db, document, inputs) = self.parts(file)?;
+    /// The Relax function of a module called `name` with its body; of several the last, as in Python.
+    pub fn function(&self, module: ModuleId, name: Name) -> Option<Function> {
+        let at = self.item(module, name, FunctionKind::Relax)?;
+        let (db, document, inputs) = self.parts(module.file)?;
         let (input, item) = (*inputs.items.get(at)?, document.items().get(at)?);
         let Signature::Relax(signature) = &*full_signature(db, input) else { return None };
         let check = check_item(db, input).function?;
         Some(body::function_body(name, &item.segments, signature, &check, &scope_context(db, input.scope(db))))
     }
 
-    /// The file as passes take it: Relax functions in blocks, everything else as it is written.
+    /// A module as passes take it: Relax functions in blocks, everything else as it is written. What the file has outside of
+    /// modules, but for functions, comes before it.
     ///
     /// # Errors
-    /// What keeps it from being read: several classes, or Relax text outside functions that rx does not look at.
-    pub fn module(&self, file: FileId) -> Result<Module<PrimFunc>, String> {
-        let Some((db, document, inputs)) = self.parts(file) else { return Err("the file is gone".to_owned()) };
+    /// What keeps it from being read.
+    pub fn module(&self, wanted: ModuleId) -> Result<Module<PrimFunc>, String> {
+        let Some((db, document, inputs)) = self.parts(wanted.file) else { return Err("the file is gone".to_owned()) };
+        let is_there = |item: &rx_syntax::document::Item| match item.kind {
+            ItemKind::Prelude | ItemKind::Metadata | ItemKind::Foreign => {
+                item.module.is_none() || item.module == wanted.module
+            }
+            _ => item.module == wanted.module,
+        };
         let mut module =
             Module { prelude: Arc::from(""), constants: Constants::default(), class: None, items: Vec::new() };
         let mut prelude = String::new();
@@ -78,13 +88,10 @@ impl Workspace {
         if let Some(section) = section {
             module.constants = metadata::constants(&section.segments);
         }
-        for (at, item) in document.items().iter().enumerate() {
+        for (at, item) in document.items().iter().enumerate().filter(|(_, item)| is_there(item)) {
             let text: String = item.segments.iter().map(|segment| segment.text()).collect();
             match item.kind {
                 ItemKind::Metadata if section.is_some() => {}
-                ItemKind::ModuleHeader if module.class.is_some() => {
-                    return Err("it has several modules; passes take one".to_owned());
-                }
                 ItemKind::ModuleHeader => module.class = Some(item.name.unwrap_or_else(|| name("Module"))),
                 ItemKind::Function(FunctionKind::Relax) => {
                     let function = inputs.items.get(at).and_then(|input| {
@@ -118,23 +125,23 @@ impl Workspace {
         Ok(module)
     }
 
-    /// What callers see of the item called `name`; of several the last.
-    pub(crate) fn signature(&self, file: FileId, name: Name) -> Option<Arc<Signature>> {
-        let (db, document, inputs) = self.parts(file)?;
-        let at = document
-            .items()
-            .iter()
-            .rposition(|item| item.name == Some(name) && matches!(item.kind, ItemKind::Function(_)))?;
+    /// What callers see of a module's item called `name`; of several the last.
+    pub(crate) fn signature(&self, module: ModuleId, name: Name) -> Option<Arc<Signature>> {
+        let (db, document, inputs) = self.parts(module.file)?;
+        let is_it = |item: &rx_syntax::document::Item| {
+            item.name == Some(name) && item.module == module.module && matches!(item.kind, ItemKind::Function(_))
+        };
+        let at = document.items().iter().rposition(is_it)?;
         Some(full_signature(db, *inputs.items.get(at)?))
     }
 
-    /// The prim_func called `name`, as loops.
+    /// The prim_func of a module called `name`, as loops.
     ///
     /// # Errors
     /// Why it cannot be made into loops.
-    pub fn prim_func(&self, file: FileId, name: Name) -> Option<Result<PrimFunc, Vec<Diagnostic<Span>>>> {
-        let at = self.item(file, name, FunctionKind::Prim)?;
-        let (db, document, inputs) = self.parts(file)?;
+    pub fn prim_func(&self, module: ModuleId, name: Name) -> Option<Result<PrimFunc, Vec<Diagnostic<Span>>>> {
+        let at = self.item(module, name, FunctionKind::Prim)?;
+        let (db, document, inputs) = self.parts(module.file)?;
         let (input, item) = (*inputs.items.get(at)?, document.items().get(at)?);
         let read = tir::prim_func(&item.segments, &scope_context(db, input.scope(db)), name);
         let placed = |diagnostic: &Diagnostic<ItemPlace>| place_diagnostic(document, at, diagnostic);
@@ -151,19 +158,19 @@ impl Workspace {
         metadata::tensors(section.map(|item| &*item.segments).unwrap_or_default(), wanted)
     }
 
-    /// Where the statement stands that `origin` names, in bytes of the file.
-    pub fn origin_span(&self, file: FileId, origin: Origin) -> Option<Span> {
-        let (item, segment, statement) = self.statement(file, origin)?;
-        let (_, document, _) = self.parts(file)?;
+    /// Where the statement of a module stands that `origin` names, in bytes of the file.
+    pub fn origin_span(&self, module: ModuleId, origin: Origin) -> Option<Span> {
+        let (item, segment, statement) = self.statement(module, origin)?;
+        let (_, document, _) = self.parts(module.file)?;
         let part = document.items().get(item)?.segments.get(segment as usize)?;
         let span = part.tree().statements.get(statement as usize)?.span;
         absolute(document, item, &ItemPlace::Segment(segment, span))
     }
 
     /// Where the statement that `origin` names binds `variable`, in bytes of the file.
-    pub fn binding_span(&self, file: FileId, origin: Origin, variable: Name) -> Option<Span> {
-        let (item, segment, statement) = self.statement(file, origin)?;
-        let (db, document, inputs) = self.parts(file)?;
+    pub fn binding_span(&self, module: ModuleId, origin: Origin, variable: Name) -> Option<Span> {
+        let (item, segment, statement) = self.statement(module, origin)?;
+        let (db, document, inputs) = self.parts(module.file)?;
         let check = check_item(db, *inputs.items.get(item)?).function?;
         let binds =
             |row: &&Row| row.statement == statement && row.name == variable && matches!(row.kind, RowKind::Binding);
@@ -172,10 +179,10 @@ impl Workspace {
     }
 
     /// The item and the segment of the statement that `origin` names, and its index there.
-    fn statement(&self, file: FileId, origin: Origin) -> Option<(usize, u32, u32)> {
-        let relax = self.item(file, origin.item, FunctionKind::Relax);
-        let item = relax.or_else(|| self.item(file, origin.item, FunctionKind::Prim))?;
-        let (_, document, _) = self.parts(file)?;
+    fn statement(&self, module: ModuleId, origin: Origin) -> Option<(usize, u32, u32)> {
+        let relax = self.item(module, origin.item, FunctionKind::Relax);
+        let item = relax.or_else(|| self.item(module, origin.item, FunctionKind::Prim))?;
+        let (_, document, _) = self.parts(module.file)?;
         let mut left = origin.statement;
         for (segment, part) in (0..).zip(document.items().get(item)?.segments.iter()) {
             let count = u32::try_from(part.tree().statements.len()).ok()?;
@@ -188,16 +195,19 @@ impl Workspace {
     }
 
     /// Where a function's parameter is declared, in bytes of the file.
-    pub fn param_span(&self, file: FileId, function: Name, param: usize) -> Option<Span> {
-        let at = self.item(file, function, FunctionKind::Relax)?;
-        let (_, document, _) = self.parts(file)?;
+    pub fn param_span(&self, module: ModuleId, function: Name, param: usize) -> Option<Span> {
+        let at = self.item(module, function, FunctionKind::Relax)?;
+        let (_, document, _) = self.parts(module.file)?;
         absolute(document, at, &ItemPlace::Item(function, ItemPart::Param(u32::try_from(param).ok()?)))
     }
 
-    /// The index of the last function of this name and kind.
-    fn item(&self, file: FileId, name: Name, kind: FunctionKind) -> Option<usize> {
-        let (_, document, _) = self.parts(file)?;
-        document.items().iter().rposition(|item| item.name == Some(name) && item.kind == ItemKind::Function(kind))
+    /// The index of a module's last function of this name and kind.
+    fn item(&self, module: ModuleId, name: Name, kind: FunctionKind) -> Option<usize> {
+        let (_, document, _) = self.parts(module.file)?;
+        let is_it = |item: &rx_syntax::document::Item| {
+            item.name == Some(name) && item.module == module.module && item.kind == ItemKind::Function(kind)
+        };
+        document.items().iter().rposition(is_it)
     }
 }
 

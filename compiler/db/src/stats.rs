@@ -1,5 +1,6 @@
 //! What the functions of a file hold and cost.
 
+use crate::modules::ModuleId;
 use crate::view::FileView;
 use crate::workspace::{FileId, Snapshot, Workspace};
 use rx_analysis::ItemPart;
@@ -13,6 +14,7 @@ use rx_ops::Schema;
 use rx_syntax::document::{FunctionKind, ItemKind};
 use rx_tir::Count;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Functions that call one another, counted one inside another; farther ones are not counted.
@@ -25,6 +27,8 @@ pub struct StatsRow {
     pub name: Name,
     /// Where the name stands, in bytes of the file.
     pub span: Span,
+    /// Its module.
+    pub module: ModuleId,
     /// What was counted.
     pub stats: FunctionOrLoops,
     /// Accesses by indices in a Relax function, by what is known of them.
@@ -44,20 +48,24 @@ impl Workspace {
     /// What each function of a file holds and costs, in order.
     pub fn stats(&self, file: FileId) -> Vec<StatsRow> {
         let Some((_, document, _)) = self.parts(file) else { return Vec::new() };
-        let module = Module::new(self, file);
-        (0..document.items().len()).filter_map(|at| module.row(at)).collect()
+        let mut modules: BTreeMap<Option<u32>, Module<'_>> = BTreeMap::new();
+        let row = |(at, item): (usize, &rx_syntax::document::Item)| {
+            let id = ModuleId { file, module: item.module };
+            modules.entry(item.module).or_insert_with(|| Module::new(self, id)).row(at)
+        };
+        document.items().iter().enumerate().filter_map(row).collect()
     }
 }
 
 impl FileView<'_> {
     /// What the function that is item `at` holds and costs.
     pub fn stats(&self, at: usize) -> Option<StatsRow> {
-        Module::new(self.workspace(), self.file()).row(at)
+        Module::new(self.workspace(), self.module(at)?).row(at)
     }
 
-    /// What calls in the file cost.
-    pub fn costs(&self) -> Costs<'_> {
-        Costs(Module::new(self.workspace(), self.file()))
+    /// What calls in the functions of a module cost.
+    pub fn costs(&self, module: ModuleId) -> Costs<'_> {
+        Costs(Module::new(self.workspace(), module))
     }
 }
 
@@ -78,10 +86,10 @@ impl Costs<'_> {
     }
 }
 
-/// The functions of a file, each counted once.
+/// The functions of a module, each counted once.
 struct Module<'a> {
     workspace: &'a Workspace,
-    file: FileId,
+    id: ModuleId,
     functions: RefCell<NameMap<Option<Arc<FunctionStats>>>>,
     loops: RefCell<NameMap<Option<Count>>>,
     /// Functions being counted.
@@ -89,13 +97,13 @@ struct Module<'a> {
 }
 
 impl<'a> Module<'a> {
-    fn new(workspace: &'a Workspace, file: FileId) -> Module<'a> {
+    fn new(workspace: &'a Workspace, id: ModuleId) -> Module<'a> {
         let (functions, loops, inside) = Default::default();
-        Module { workspace, file, functions, loops, inside }
+        Module { workspace, id, functions, loops, inside }
     }
 
     fn row(&self, at: usize) -> Option<StatsRow> {
-        let view = self.workspace.view(self.file)?;
+        let view = self.workspace.view(self.id.file)?;
         let item = view.document().items().get(at)?;
         let (ItemKind::Function(kind), Some(name)) = (item.kind, item.name) else { return None };
         let span = view.absolute(at, &ItemPlace::Item(name, ItemPart::Name)).unwrap_or_default();
@@ -104,13 +112,13 @@ impl<'a> Module<'a> {
             _ => FunctionOrLoops::Prim(self.prim_func(name)?),
         };
         let index_sites = view.check(at).map(|check| check.index_sites).unwrap_or_default();
-        Some(StatsRow { name, span, stats, index_sites })
+        Some(StatsRow { name, span, module: self.id, stats, index_sites })
     }
 }
 
 impl Callees for Module<'_> {
     fn signature(&self, name: Name) -> Option<Arc<Signature>> {
-        self.workspace.signature(self.file, name)
+        self.workspace.signature(self.id, name)
     }
 
     fn function(&self, name: Name) -> Option<Arc<FunctionStats>> {
@@ -123,7 +131,7 @@ impl Callees for Module<'_> {
                 return None;
             }
         }
-        let function = self.workspace.function(self.file, name);
+        let function = self.workspace.function(self.id, name);
         let stats = function.map(|function| Arc::new(function_stats(&function, self)));
         self.inside.borrow_mut().remove(&name);
         self.functions.borrow_mut().insert(name, stats.clone());
@@ -134,7 +142,7 @@ impl Callees for Module<'_> {
         if let Some(known) = self.loops.borrow().get(&name) {
             return known.clone();
         }
-        let read = self.workspace.prim_func(self.file, name);
+        let read = self.workspace.prim_func(self.id, name);
         let counted = read.map(|read| match read {
             Ok(func) => rx_tir::count(&func),
             Err(_) => Count { operations: None, bytes: None },
@@ -144,7 +152,7 @@ impl Callees for Module<'_> {
     }
 
     fn operator(&self, name: Name) -> Option<&'static Schema> {
-        let declared = || Some(&self.workspace.parts(self.file)?.2.operators()?.find(name)?.schema);
+        let declared = || Some(&self.workspace.parts(self.id.file)?.2.operators()?.find(name)?.schema);
         rx_ops::find(name).or_else(declared)
     }
 }

@@ -1,5 +1,6 @@
 //! One file with what the queries know of its items, for those who answer questions about places in it.
 
+use crate::modules::ModuleId;
 use crate::position::absolute;
 use crate::queries::{Database, check_item, full_signature, item_signature, scope_context, scope_index};
 use crate::sync::Inputs;
@@ -49,6 +50,11 @@ impl<'a> FileView<'a> {
     /// The file's name in its workspace.
     pub fn file(&self) -> FileId {
         self.file
+    }
+
+    /// The module that an item belongs to.
+    pub fn module(&self, item: usize) -> Option<ModuleId> {
+        Some(ModuleId { file: self.file, module: self.document.items().get(item)?.module })
     }
 
     /// Its text.

@@ -1,6 +1,7 @@
 //! Documents and what can be asked of them.
 
 use crate::module::FunctionRow;
+use crate::modules::ModuleRow;
 use crate::position::{absolute, place_diagnostic};
 use crate::queries::{Database, check_item, portability};
 use crate::suppress::suppressions;
@@ -196,6 +197,11 @@ impl Snapshot {
     /// As [`Workspace::types`].
     pub fn types(&self, file: FileId) -> Vec<TypeRow> {
         self.0.types(file)
+    }
+
+    /// As [`Workspace::modules`].
+    pub fn modules(&self, file: FileId) -> Vec<ModuleRow> {
+        self.0.modules(file)
     }
 
     /// As [`Workspace::functions`].

@@ -25,7 +25,7 @@ pub fn evaluate(module: &Module, entry: Name, inputs: &[Tensor]) -> Result<Vec<T
     if let Some(error) = diagnostics.into_iter().find(|diagnostic| diagnostic.severity == Severity::Error) {
         return Err(error.message);
     }
-    let lowered = rx_lower::lower(&FileModule::new(&workspace, file), entry);
+    let lowered = rx_lower::lower(&FileModule::new(&workspace, workspace.first_module(file)), entry);
     let mut program = lowered.map_err(|problems| {
         problems.into_iter().next().map_or_else(|| "it cannot be lowered".to_owned(), |problem| problem.message)
     })?;

@@ -1,4 +1,4 @@
-//! Checked files as programs: their functions for lowering ([`program`]), arguments drawn from a seed ([`inputs`]), the
+//! Checked files as programs: which module is meant ([`modules`]), its functions for lowering ([`program`]), arguments drawn from a seed ([`inputs`]), the
 //! functions of two files run on the same arguments ([`values`]), modules of passes evaluated by the interpreter
 //! ([`evaluate`]), and passes in a row with a check behind each ([`pipeline`]).
 
@@ -7,6 +7,7 @@
 mod evaluate;
 pub mod inputs;
 mod limits;
+pub mod modules;
 pub mod pipeline;
 pub mod program;
 pub mod values;

@@ -5,7 +5,6 @@ use rx_base::{Diagnostic, Severity, Span};
 use rx_db::{FileId, FileKind, Operators, Workspace};
 use rx_syntax::Document;
 use rx_syntax::dialect::Dialect;
-use rx_syntax::document::ItemKind;
 use rx_transform::pass::{PassError, Step};
 use rx_transform::print::Part;
 use rx_transform::{Module, print_with_parts};
@@ -41,20 +40,19 @@ pub struct Applied {
 }
 
 impl Pipeline {
-    /// Of a module of a text without errors; without a name, of the only one.
+    /// Of a module of a text without errors; of none, of the functions outside of modules.
     ///
     /// # Errors
-    /// There is no such module, or several; or what keeps it from being read.
-    pub fn new(document: &Document, module: Option<&str>, operators: Arc<Operators>) -> Result<Pipeline, String> {
-        let alone = Document::new(&document.alone(chosen(document, module)?), FileKind::Rx);
+    /// What keeps it from being read.
+    pub fn new(document: &Document, module: Option<u32>, operators: Arc<Operators>) -> Result<Pipeline, String> {
+        let alone = Document::new(&document.alone(module), FileKind::Rx);
         let current = rx_syntax::printer::print_as(&alone, Dialect::detect(document), Dialect::Tvm027);
         let (workspace, file) = checked(&current, operators.clone());
         if let Some(error) = errors(&workspace, file).first() {
             return Err(format!("by itself the module has errors: {}", error.message));
         }
-        let module = workspace.module(file)?;
-        let mut recounted = recounted(document, workspace.document(file));
-        recounted.extend(repeated(document));
+        let recounted = recounted((document, module), workspace.document(file));
+        let module = workspace.module(workspace.first_module(file))?;
         let (text, parts) = print_with_parts(&module);
         Ok(Pipeline { module, text, parts, recounted, operators })
     }
@@ -121,39 +119,16 @@ pub fn errors(workspace: &Workspace, file: FileId) -> Vec<Diagnostic<Span>> {
     found
 }
 
-/// The module of a file that is called so, or the only one; `None` where functions stand in no module.
-fn chosen(document: &Document, wanted: Option<&str>) -> Result<Option<u32>, String> {
-    let modules: Vec<(u32, String)> =
-        document.modules().map(|(at, name)| (at, name.map_or_else(String::new, |name| name.to_string()))).collect();
-    let names = || modules.iter().map(|(_, name)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    match (wanted, &modules[..]) {
-        // Of several of one name the last, as in Python.
-        (Some(wanted), modules) => match modules.iter().rfind(|(_, name)| name == wanted) {
-            Some((at, _)) => Ok(Some(*at)),
-            None if modules.is_empty() => Err(format!("there is no module `{wanted}`, and no other")),
-            None => Err(format!("there is no module `{wanted}`; there is {}", names())),
-        },
-        (None, []) => Ok(None),
-        (None, [(only, _)]) => Ok(Some(*only)),
-        (None, _) => Err(format!("passes take one module, and there are {}: choose with --module", names())),
-    }
-}
-
-/// The functions of a file that share their names.
-fn repeated(document: &Document) -> NameSet {
-    let mut known = NameSet::default();
-    let functions = document.items().iter().filter(|item| matches!(item.kind, ItemKind::Function(_)));
-    functions.filter_map(|item| item.name).filter(|name| !known.insert(*name)).collect()
-}
-
-/// The functions that do not have as many statements in both texts.
-fn recounted(a: &Document, b: &Document) -> NameSet {
-    let counts = |document: &Document| -> Vec<_> {
+/// The functions of a module that do not have as many statements in its own text.
+fn recounted((document, module): (&Document, Option<u32>), alone: &Document) -> NameSet {
+    let counts = |document: &Document, module: Option<u32>| -> Vec<_> {
         let count = |item: &rx_syntax::document::Item| {
             Some((item.name?, item.segments.iter().map(|segment| segment.tree().statements.len()).sum::<usize>()))
         };
-        document.items().iter().filter_map(count).collect()
+        document.items().iter().filter(|item| item.module == module).filter_map(count).collect()
     };
-    let known: rx_base::name::NameMap<usize> = counts(a).into_iter().collect();
-    counts(b).into_iter().filter(|(name, count)| known.get(name) != Some(count)).map(|(name, _)| name).collect()
+    let known: rx_base::name::NameMap<usize> = counts(document, module).into_iter().collect();
+    let first = alone.modules().next().map(|(module, _)| module);
+    let own = counts(alone, first).into_iter();
+    own.filter(|(name, count)| known.get(name) != Some(count)).map(|(name, _)| name).collect()
 }

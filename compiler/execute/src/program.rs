@@ -1,7 +1,7 @@
-//! A file of a workspace, as lowering wants it.
+//! A module of a file, as lowering wants it.
 
 use rx_base::{DType, Diagnostic, Name, Span};
-use rx_db::{FileId, Workspace};
+use rx_db::{FileId, ModuleId, Workspace};
 use rx_ir::Function;
 use rx_lower::{Constant, Module, Program};
 use rx_tensor::{Tensor, TensorError};
@@ -14,10 +14,10 @@ use std::sync::Arc;
 /// What reading a prim_func gave: none of this name, its loops, or why it has none.
 type PrimFuncRead = Option<Result<Arc<PrimFunc>, String>>;
 
-/// A file's functions.
+/// A module's functions.
 pub struct FileModule<'w> {
     workspace: &'w Workspace,
-    file: FileId,
+    module: ModuleId,
     /// Each is read once.
     prim_funcs: RefCell<HashMap<Name, PrimFuncRead>>,
     /// What is wrong in prim_funcs, at their places.
@@ -25,9 +25,9 @@ pub struct FileModule<'w> {
 }
 
 impl<'w> FileModule<'w> {
-    /// The functions of a file without errors.
-    pub fn new(workspace: &'w Workspace, file: FileId) -> FileModule<'w> {
-        FileModule { workspace, file, prim_funcs: RefCell::default(), mistakes: RefCell::default() }
+    /// The functions of a module of a file without errors.
+    pub fn new(workspace: &'w Workspace, module: ModuleId) -> FileModule<'w> {
+        FileModule { workspace, module, prim_funcs: RefCell::default(), mistakes: RefCell::default() }
     }
 
     /// What is wrong in the prim_funcs that were asked for.
@@ -38,14 +38,14 @@ impl<'w> FileModule<'w> {
 
 impl Module for FileModule<'_> {
     fn function(&self, name: Name) -> Option<Arc<Function>> {
-        self.workspace.function(self.file, name).map(Arc::new)
+        self.workspace.function(self.module, name).map(Arc::new)
     }
 
     fn prim_func(&self, name: Name) -> PrimFuncRead {
         if let Some(known) = self.prim_funcs.borrow().get(&name) {
             return known.clone();
         }
-        let read = self.workspace.prim_func(self.file, name).map(|read| match read {
+        let read = self.workspace.prim_func(self.module, name).map(|read| match read {
             Ok(func) => Ok(Arc::new(func)),
             Err(diagnostics) => {
                 let reason = diagnostics.first().map(|first| first.message.clone()).unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::inputs::{Drawing, Input};
 use crate::program::{FileModule, GivenConstants, constants};
 use rx_base::name::NameMap;
 use rx_base::{DType, Dim, Name};
-use rx_db::{FileId, FunctionOrLoops, Workspace};
+use rx_db::{FileId, FunctionOrLoops, ModuleId, Workspace};
 use rx_ir::{Function, StructInfo};
 use rx_lower::Program;
 use rx_runtime::cpu::Cpu;
@@ -184,7 +184,7 @@ fn preparing(before: File<'_>, after: File<'_>, new: &Function) -> Result<Option
 /// Whether a function is the same up to names: of those that could share what prepares weights, one may be left alone.
 fn is_unchanged(before: File<'_>, after: File<'_>, name: Name) -> bool {
     let alone = |file: File<'_>| {
-        let mut module = file.workspace.module(file.file).ok()?;
+        let mut module = file.workspace.module(file.module()).ok()?;
         module.items.retain(|item| item.name() == Some(name));
         Some(module)
     };
@@ -212,12 +212,17 @@ impl Preparing {
 }
 
 impl File<'_> {
+    /// What a pass made has one module.
+    fn module(&self) -> ModuleId {
+        self.workspace.first_module(self.file)
+    }
+
     fn function(&self, name: Name) -> Option<Function> {
-        self.workspace.function(self.file, name)
+        self.workspace.function(self.module(), name)
     }
 
     fn lower(&self, name: Name) -> Result<Program, String> {
-        let mut program = rx_lower::lower(&FileModule::new(self.workspace, self.file), name)
+        let mut program = rx_lower::lower(&FileModule::new(self.workspace, self.module()), name)
             .map_err(|problems| problems.first().map_or_else(String::new, |problem| problem.message.clone()))?;
         program.procedures.iter_mut().for_each(rx_lower::plan::plan);
         Ok(program)

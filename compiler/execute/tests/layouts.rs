@@ -186,7 +186,7 @@ fn program(params: &[(&str, &str)], lines: &[String]) -> String {
 fn kept(text: &str, operator: &str, layouts: &[&str]) -> Result<f64, String> {
     let steps = parse(&format!("ConvertLayout({{\"relax.{operator}\": {layouts:?}}})")).map_err(|error| error.0)?;
     let (before, file) = read(text)?;
-    let mut module = before.module(file)?;
+    let mut module = before.module(before.first_module(file))?;
     for step in &steps {
         module = (step.pass.run)(module, &step.arguments).map_err(|error| error.0)?;
     }

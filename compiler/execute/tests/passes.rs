@@ -21,7 +21,7 @@ fn read(text: &str) -> Option<(Workspace, FileId)> {
 /// What becomes of the public functions of a text; `None` where a pass cannot be run on it.
 fn verdicts(text: &str, steps: &[Step]) -> Option<Vec<(String, Verdict)>> {
     let (before, file) = read(text)?;
-    let mut module = before.module(file).ok()?;
+    let mut module = before.module(before.first_module(file)).ok()?;
     // A row binds parameters in one step.
     let bound = steps.iter().find_map(|step| rx_transform::bound(&module, step));
     for step in steps {
@@ -250,7 +250,7 @@ fn changes(text: &str, step: &Step) -> bool {
             .ok()
             .map(|made| rx_transform::print(&made))
     };
-    let read = read(text).and_then(|(workspace, file)| workspace.module(file).ok());
+    let read = read(text).and_then(|(workspace, file)| workspace.module(workspace.first_module(file)).ok());
     read.is_some_and(|module: rx_transform::Module| {
         let before = rx_transform::print(&module);
         made(module).is_some_and(|after| after != before)

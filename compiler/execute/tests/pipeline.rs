@@ -19,7 +19,9 @@ const STACK: usize = 256 << 20;
 
 /// The text after the default pipeline.
 fn transformed(text: &str) -> Result<Pipeline, String> {
-    let mut pipeline = Pipeline::new(&Document::new(text, FileKind::Rx), None, Arc::new(Operators::default()))?;
+    let document = Document::new(text, FileKind::Rx);
+    let module = document.modules().next().map(|(module, _)| module);
+    let mut pipeline = Pipeline::new(&document, module, Arc::new(Operators::default()))?;
     for step in steps("default").map_err(|error| error.to_string())? {
         pipeline.apply(&step).map_err(|why| match why {
             Unapplied::Refused(error) => error.to_string(),
@@ -126,7 +128,8 @@ impl Observer for Kernels {
 }
 
 fn executor(workspace: &Workspace, file: FileId) -> Executor<Interpreter> {
-    let mut program = rx_lower::lower(&FileModule::new(workspace, file), name("main")).expect("a program");
+    let mut program =
+        rx_lower::lower(&FileModule::new(workspace, workspace.first_module(file)), name("main")).expect("a program");
     program.procedures.iter_mut().for_each(rx_lower::plan::plan);
     Executor::new(Arc::new(program), Interpreter::default(), &[], &mut |_| ()).expect("it builds")
 }

@@ -83,26 +83,39 @@ pub fn annotate(view: &FileView<'_>, function: Option<usize>) -> Vec<Edit> {
     view.workspace().annotations(view.file(), Annotate::Missing, range)
 }
 
-/// The name of the Relax function at a byte of a file, and whether the byte stands in its header.
-pub fn function_around(view: &FileView<'_>, offset: usize) -> Option<(rx_base::Name, bool)> {
-    let (name, kind) = function_in(view.document(), offset)?;
+/// The Relax function at a byte of a file, and whether the byte stands in its header.
+pub fn function_around(view: &FileView<'_>, offset: usize) -> Option<(FunctionAt, bool)> {
+    let function = function_in(view.document(), offset)?;
     let location = view.document().locate(offset)?;
-    (kind == FunctionKind::Relax).then_some((name, location.segment == 0))
+    (function.kind == FunctionKind::Relax).then_some((function, location.segment == 0))
 }
 
-/// The name and kind of the first function of a text.
-pub fn first_function(document: &Document) -> Option<(rx_base::Name, FunctionKind)> {
-    document.items().iter().find_map(named_function)
+/// A function of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionAt {
+    /// Its name.
+    pub name: rx_base::Name,
+    /// What it is.
+    pub kind: FunctionKind,
+    /// Its module, as [`Item::module`] numbers it.
+    pub module: Option<u32>,
 }
 
-/// The name and kind of the function of a module at a byte of a text.
-pub fn function_in(document: &Document, offset: usize) -> Option<(rx_base::Name, FunctionKind)> {
+/// The first function of the module at a byte of a text, otherwise of the text.
+pub fn first_function(document: &Document, offset: usize) -> Option<FunctionAt> {
+    let module = document.locate(offset).and_then(|location| document.items().get(location.item)?.module);
+    let mut all = document.items().iter().filter_map(named_function);
+    all.clone().find(|function| module.is_some() && function.module == module).or_else(|| all.next())
+}
+
+/// The function of a module at a byte of a text.
+pub fn function_in(document: &Document, offset: usize) -> Option<FunctionAt> {
     named_function(document.items().get(document.locate(offset)?.item)?)
 }
 
-fn named_function(item: &Item) -> Option<(rx_base::Name, FunctionKind)> {
+fn named_function(item: &Item) -> Option<FunctionAt> {
     match item.kind {
-        ItemKind::Function(kind) => Some((item.name?, kind)),
+        ItemKind::Function(kind) => Some(FunctionAt { name: item.name?, kind, module: item.module }),
         _ => None,
     }
 }

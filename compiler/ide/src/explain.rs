@@ -61,7 +61,7 @@ pub(crate) fn rule_text(view: &FileView<'_>, item: usize, value: &Expr) -> Optio
             }));
         }
     }
-    lines.extend(cost_text(&view.costs(), value).map(|cost| format!("\ncost: {cost}")));
+    lines.extend(cost_text(&view.costs(view.module(item)?), value).map(|cost| format!("\ncost: {cost}")));
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 

@@ -32,7 +32,7 @@ mod syntax_tree;
 mod tree;
 mod word;
 
-pub use actions::{QuickFix, annotate, first_function, fix_all, function_around, function_in, quick_fixes};
+pub use actions::{FunctionAt, QuickFix, annotate, first_function, fix_all, function_around, function_in, quick_fixes};
 pub use calls::{Call, function_at, incoming, outgoing};
 pub use completion::{Completion, CompletionKind, Completions, Subject, completion_doc, completions};
 pub use folding::{Fold, FoldKind, folds};

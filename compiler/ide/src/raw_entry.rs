@@ -6,7 +6,7 @@ use rx_analysis::written_prim_func::{WrittenAttributes, written_attributes};
 use rx_base::fix::Edit;
 use rx_base::name::name;
 use rx_base::{Name, Span};
-use rx_db::{FileKind, FileView, FunctionKind};
+use rx_db::{FileKind, FileView, FunctionKind, ModuleId};
 use rx_ir::function::RAW_ENTRY;
 use rx_ir::{Constants, FunctionSignature, Item as ModuleItem, Module, RelaxFunction, Signature};
 use rx_syntax::Document;
@@ -39,17 +39,18 @@ pub fn takes_prepared_weights(view: &FileView<'_>, offset: usize) -> Option<Name
 /// prepares the function's weights, the file cannot be read as a module, or a new name would mean something else somewhere.
 pub fn raw_entry(view: &FileView<'_>, offset: usize) -> Option<Vec<Edit>> {
     let own = takes_prepared_weights(view, offset)?;
-    let module = view.workspace().module(view.file()).ok()?;
+    let within = view.module(view.document().locate(offset)?.item)?;
+    let module = view.workspace().module(within).ok()?;
     let RawEntry { runs, prepares, entry } = raw_entries(&module, |function| function == own).pop()?;
-    let mut edits = renamed(view, &runs)?;
-    edits.extend(renamed(view, &prepares)?);
-    let stated = [stated(view, &runs)?, stated(view, &prepares)?].into_iter().flatten();
+    let mut edits = renamed(view, within, &runs)?;
+    edits.extend(renamed(view, within, &prepares)?);
+    let stated = [stated(view, within, &runs)?, stated(view, within, &prepares)?].into_iter().flatten();
     for (place, text) in stated {
         // A name in what a function says of itself is written with the rest of it.
         edits.retain(|(span, _)| span.end <= place.start || place.end <= span.start);
         edits.push((place, text));
     }
-    let (at, item) = item_called(view, own)?;
+    let (at, item) = item_called(view, within, own)?;
     let document = view.document();
     let (end, indent) = (document.line_end(), " ".repeat(item.indent as usize));
     let dialect = dialect(document, item, !undeclared(&alone(&module, &entry, Arc::clone(&module.prelude))).is_empty());
@@ -66,18 +67,18 @@ pub fn raw_entry(view: &FileView<'_>, offset: usize) -> Option<Vec<Edit>> {
 }
 
 /// The edits that give a function its new name, wherever it is named.
-fn renamed(view: &FileView<'_>, renamed: &Renamed) -> Option<Vec<Edit>> {
+fn renamed(view: &FileView<'_>, within: ModuleId, renamed: &Renamed) -> Option<Vec<Edit>> {
     if renamed.from == renamed.to {
         return Some(Vec::new());
     }
     let functions = view.workspace().functions(view.file());
-    let place = functions.iter().rfind(|function| function.name == renamed.from)?.span;
+    let place = functions.iter().rfind(|it| it.name == renamed.from && it.module == within.module)?.span;
     rename(view, place.start as usize, &renamed.to).ok()
 }
 
 /// The edit that makes of what a function says of itself what it says under its new name; none where that is the same.
-fn stated(view: &FileView<'_>, renamed: &Renamed) -> Option<Option<Edit>> {
-    let (at, item) = item_called(view, renamed.from)?;
+fn stated(view: &FileView<'_>, within: ModuleId, renamed: &Renamed) -> Option<Option<Edit>> {
+    let (at, item) = item_called(view, within, renamed.from)?;
     let WrittenAttributes { place, entries } = written_attributes(&item.segments)?;
     let mut attributes = entries.clone();
     renamed.state(&mut attributes);
@@ -96,9 +97,11 @@ fn stated(view: &FileView<'_>, renamed: &Renamed) -> Option<Option<Edit>> {
     Some(Some((Span::new(offset(place.start)?, offset(place.end)?), text)))
 }
 
-/// The function called so, and its index; of several the last, as in Python.
-fn item_called<'v>(view: &FileView<'v>, wanted: Name) -> Option<(usize, &'v Item)> {
-    let is_it = |item: &Item| item.name == Some(wanted) && matches!(item.kind, ItemKind::Function(_));
+/// The function of a module called so, and its index; of several the last, as in Python.
+fn item_called<'v>(view: &FileView<'v>, within: ModuleId, wanted: Name) -> Option<(usize, &'v Item)> {
+    let is_it = |item: &Item| {
+        item.name == Some(wanted) && item.module == within.module && matches!(item.kind, ItemKind::Function(_))
+    };
     view.document().items().iter().enumerate().rfind(|(_, item)| is_it(item))
 }
 

@@ -49,7 +49,7 @@ impl Count {
         let names: Vec<_> = workspace.functions(file).iter().map(|function| function.name).collect();
         let text = Text(workspace, file);
         for name in names {
-            if text.0.function(file, name).is_none() {
+            if text.0.function(text.0.first_module(file), name).is_none() {
                 continue;
             }
             self.functions += 1;

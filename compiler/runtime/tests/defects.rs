@@ -62,7 +62,7 @@ fn zeros(text: &Text) -> Vec<Tensor> {
 }
 
 fn drawn(text: &Text, extent: i64) -> Vec<Tensor> {
-    let main = text.0.function(text.1, text.entry()).expect("a function");
+    let main = text.0.function(text.0.first_module(text.1), text.entry()).expect("a function");
     let drawn = |(at, (_, ty)): (usize, &(rx_base::Name, rx_ir::StructInfo))| {
         let tensor = ty.as_tensor().expect("a tensor");
         let dims = tensor.shape.dims().expect("dims").iter();
@@ -204,8 +204,10 @@ fn an_index_that_is_refused_is_an_error_when_it_runs() {
                 continue;
             };
             // A line of the file; the operator and the values are in the words.
-            let line =
-                error.origin.and_then(|origin| text.0.origin_span(text.1, origin)).map(|span| line_of(source, span));
+            let line = error
+                .origin
+                .and_then(|origin| text.0.origin_span(text.0.first_module(text.1), origin))
+                .map(|span| line_of(source, span));
             let told = error.to_string();
             let named = match &error.fault {
                 Fault::OutOfBounds { operator, buffer, index, extent, .. } => {

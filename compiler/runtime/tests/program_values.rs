@@ -15,7 +15,7 @@ fn check(program: &str) {
     let read = npz::read(&folder.join(program).with_extension("npz")).expect("its values");
     let mut arrays: HashMap<String, Tensor> = read.into_iter().collect();
     let text = Text::new(&text);
-    let function = text.0.function(text.1, text.entry()).expect("`main`");
+    let function = text.0.function(text.0.first_module(text.1), text.entry()).expect("`main`");
     let inputs: Vec<Tensor> = function
         .params
         .iter()

@@ -91,11 +91,11 @@ impl Observer for Told {
 
 impl Module for Text {
     fn function(&self, name: Name) -> Option<Arc<Function>> {
-        self.0.function(self.1, name).map(Arc::new)
+        self.0.function(self.0.first_module(self.1), name).map(Arc::new)
     }
 
     fn prim_func(&self, name: Name) -> Option<Result<Arc<PrimFunc>, String>> {
-        let read = self.0.prim_func(self.1, name)?;
+        let read = self.0.prim_func(self.0.first_module(self.1), name)?;
         Some(read.map(Arc::new).map_err(|diagnostics| format!("{diagnostics:?}")))
     }
 }

@@ -12,19 +12,19 @@ const MOST_ROWS: usize = 40;
 /// The rows of one file, each with its line end.
 pub fn rows(source: &Source<'_>, workspace: &Workspace, file: rx_db::FileId, format: Format) -> Vec<String> {
     let rows = workspace.stats(file);
-    let line = |at: Option<rx_db::Origin>| {
-        let span = workspace.origin_span(file, at?)?;
+    let line = |row: &StatsRow, at: Option<rx_db::Origin>| {
+        let span = workspace.origin_span(row.module, at?)?;
         Some(source.position(span.start as usize).line)
     };
     rows.iter()
         .map(|row| match (format, &row.stats) {
             (Format::Json, FunctionOrLoops::Relax(stats)) => {
-                rx_report::json_line(&relax_record(source, row, stats, line(stats.peak.at))) + "\n"
+                rx_report::json_line(&relax_record(source, row, stats, line(row, stats.peak.at))) + "\n"
             }
             (Format::Json, FunctionOrLoops::Prim(count)) => {
                 rx_report::json_line(&prim_record(source, row, count)) + "\n"
             }
-            (_, FunctionOrLoops::Relax(stats)) => table(source, row, stats, line(stats.peak.at)),
+            (_, FunctionOrLoops::Relax(stats)) => table(source, row, stats, line(row, stats.peak.at)),
             (_, FunctionOrLoops::Prim(count)) => {
                 let operations = count
                     .operations

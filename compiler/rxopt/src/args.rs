@@ -16,8 +16,9 @@ pub struct Args {
     /// The program, in Python where its name ends in `.py`; `-` is standard input.
     #[arg(required_unless_present = "list_passes", value_name = "FILE")]
     pub file: Option<String>,
-    /// The module that passes run over, of a file of several: the name of its class.
-    #[arg(long, value_name = "NAME")]
+    /// The module that passes run over, by the name of its class; of several classes of a name `NAME#2` is the second, and `-`
+    /// means the functions outside of classes [default: the only module, else the only one with a function `main`].
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub module: Option<String>,
     /// Passes in order, separated by commas; may be given again.
     #[arg(long = "pass", value_name = "PASSES")]

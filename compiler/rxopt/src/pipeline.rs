@@ -2,6 +2,7 @@
 
 use rx_base::{Code, Diagnostic, Name, Span};
 use rx_db::{FileKind, Projects};
+use rx_execute::modules::choose;
 use rx_execute::pipeline::{Applied, Unapplied, errors, opened};
 use rx_execute::values::{File, Verdict, compare_functions};
 use rx_report::Source;
@@ -71,6 +72,7 @@ impl Pipeline {
         }
         let document = workspace.document(id);
         let dialect = Dialect::detect(document);
+        let module = choose(&workspace, id, module, None).map_err(|why| unreadable(&why))?.module;
         let inner = rx_execute::pipeline::Pipeline::new(document, module, operators)
             .map_err(|problem| Failure::program(format!("rxopt: {name}: {problem}")))?;
         Ok(Pipeline { inner, dialect })

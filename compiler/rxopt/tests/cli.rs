@@ -191,8 +191,9 @@ fn of_several_modules_one_is_chosen() {
     let second = program().replace("class Module", "class Second").replace("R.add", "R.multiply");
     let two = format!("{}\n{}", program(), second.split_once('\n').map_or("", |(_, rest)| rest));
     let output = rxopt(&two, &["-", "--pass", "EliminateCommonSubexpr"]);
-    assert_eq!(output.status.code(), Some(1));
-    let wanted = "rxopt: <stdin>: passes take one module, and there are `Module`, `Second`: choose with --module\n";
+    assert_eq!(output.status.code(), Some(2));
+    let wanted =
+        "rxopt: <stdin>: several modules have a function `main`; choose one with --module: `Module`, `Second`\n";
     assert_eq!(err(&output), wanted);
     let output = rxopt(&two, &["-", "--module", "Second", "--pass", "EliminateCommonSubexpr"]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
@@ -200,6 +201,7 @@ fn of_several_modules_one_is_chosen() {
     assert!(text.contains("class Second:") && text.contains("R.multiply(a, a)"), "{text}");
     assert!(!text.contains("class Module:") && !text.contains("R.add("), "{text}");
     let output = rxopt(&two, &["-", "--module", "Third", "--pass", "EliminateCommonSubexpr"]);
+    assert_eq!(output.status.code(), Some(2));
     assert_eq!(err(&output), "rxopt: <stdin>: there is no module `Third`; there is `Module`, `Second`\n");
 }
 

@@ -27,7 +27,12 @@ pub struct Args {
     /// The program: Relax text, or `-` for standard input.
     pub file: PathBuf,
 
-    /// The function to call [default: `main`, else the only public Relax function]; with --emit a prim_func, too.
+    /// The module to run or show, by the name of its class; of several classes of a name `NAME#2` is the second, and `-` means the
+    /// functions outside of classes [default: the only module, else the only one with the entry].
+    #[arg(long, value_name = "NAME", overrides_with = "module", allow_hyphen_values = true)]
+    pub module: Option<String>,
+
+    /// The function of the module to call [default: `main`, else the only public Relax function]; with --emit a prim_func, too.
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
 
@@ -121,10 +126,6 @@ pub struct Args {
     /// The passes of --emit passes, as `rxopt --pass` takes them [default: those of `rxopt --pipeline default`].
     #[arg(long, value_name = "PASSES", requires = "emit")]
     pub passes: Option<String>,
-
-    /// The module of --emit passes, of a file of several: the name of its class.
-    #[arg(long, value_name = "NAME", requires = "emit")]
-    pub module: Option<String>,
 
     /// The architecture that kernels are made for with --emit and --device cuda-sim: `sm_80`, `sm_90a`.
     #[arg(long, value_name = "SM", default_value = "sm_80", value_parser = arch)]

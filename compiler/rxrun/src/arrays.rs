@@ -1,11 +1,13 @@
 //! Arrays of files, and which parameter each is for.
 
 use crate::args::Args;
+use crate::arguments::leaves;
 use crate::choices::{Choices, Source};
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::weights::Preparation;
 use rx_base::Name;
+use rx_base::edit_distance::nearest;
 use rx_ir::Function;
 use rx_tensor::{Arrays, FileError, Progress, Tensor, npy, npz, safetensors};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -41,8 +43,7 @@ struct Wanted<'p> {
 }
 
 impl<'p> Wanted<'p> {
-    fn of(params: impl Iterator<Item = &'p Name> + Clone) -> Wanted<'p> {
-        let params = params.map(|param| param.as_str());
+    fn of(params: impl Iterator<Item = &'p str> + Clone) -> Wanted<'p> {
         Wanted { bare: params.clone().filter_map(bare).collect(), params: params.collect() }
     }
 
@@ -96,35 +97,43 @@ impl Given {
     }
 
     /// Complains of an array that was named on the command line and is no parameter's.
-    pub fn unused(&self, args: &Args) -> Option<String> {
+    pub fn unused(&self, args: &Args, function: &Function) -> Option<String> {
         let named = args.input.iter().map(|(name, _)| name).find(|name| self.arrays.contains_key(*name))?;
-        Some(format!("--input {named}: the function has no parameter of this name"))
+        let paths: Vec<String> = leaves(function).into_iter().map(|leaf| leaf.path).collect();
+        let near = nearest(named, paths.iter().map(String::as_str));
+        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        Some(format!("--input {named}: the function has no parameter of this name{hint}"))
     }
 }
 
 /// Reads the arrays. What `rx.toml` names is meant for every function of its files: what this one does not need is left out,
 /// and said to be.
+///
+/// # Errors
+/// A file that cannot be read, and one of the command line none of whose arrays is a parameter.
 pub fn arrays(
+    args: &Args,
     choices: &Choices,
     function: &Function,
     preparation: Option<&Preparation>,
     report: &mut Report,
 ) -> Result<Given, Failure> {
-    let weights = preparation.map(|preparation| &preparation.raw.params[..]).unwrap_or_default();
-    let params = function.params.iter().chain(weights).map(|(param, _)| param);
-    let wanted = Wanted::of(params);
+    let raw = preparation.map(|preparation| leaves(&preparation.raw)).unwrap_or_default();
+    let paths: Vec<String> = leaves(function).into_iter().chain(raw).map(|leaf| leaf.path).collect();
+    let wanted = Wanted::of(paths.iter().map(String::as_str));
     let has = |name: &str| wanted.has(name);
+    let is_input = |name: &str| !is_result(name) || has(name);
     let mut given = Given::default();
     let mut unread = None;
     for (at, source) in choices.arrays.iter().enumerate() {
         let (Source::Many(path) | Source::Weights(path) | Source::One(_, path)) = source;
         let (shown, settled) = (path.display().to_string(), at < choices.settled);
         let read = match source {
-            Source::Many(path) => many(path, &|_| true, report).map(|read| read.arrays),
-            Source::Weights(path) => many(path, &has, report).map(|read| {
-                given.unused.push((shown.clone(), read.others));
-                read.arrays
+            Source::Many(path) => many(path, &is_input, report).map(|read| {
+                let (taken, others): (Vec<_>, Vec<_>) = read.arrays.into_iter().partition(|(name, _)| has(name));
+                (taken, others.into_iter().map(|(name, _)| name).collect())
             }),
+            Source::Weights(path) => many(path, &has, report).map(|read| (read.arrays, read.others)),
             Source::One(name, _) if settled && !has(name) => {
                 let function = function.name;
                 let why = format!("`{name}`, for which rx.toml names it, is no parameter of `{function}`");
@@ -132,17 +141,37 @@ pub fn arrays(
                 continue;
             }
             Source::One(name, _) if settled && is_given(choices, name) => continue,
-            Source::One(name, path) => npy::read_file(path).map(|array| vec![(name.clone(), array)]),
+            Source::One(name, path) => npy::read_file(path).map(|array| (vec![(name.clone(), array)], Vec::new())),
         };
-        match read.map_err(|error| format!("{shown}: {error}")) {
-            Ok(arrays) => arrays.into_iter().for_each(|(name, array)| given.add(name, &shown, array)),
+        let (arrays, others) = match read.map_err(|error| format!("{shown}: {error}")) {
+            Ok(read) => read,
             // What it holds may stand elsewhere, too.
-            Err(why) if settled && matches!(source, Source::Many(_)) => unread = unread.or(Some(why)),
+            Err(why) if settled && matches!(source, Source::Many(_)) => {
+                unread = unread.or(Some(why));
+                continue;
+            }
             Err(why) => return Err(Failure::usage(why)),
+        };
+        let for_check = others.is_empty() && (paths.is_empty() || args.check.is_some());
+        match source {
+            _ if arrays.is_empty() && !for_check => {
+                let why = unmatched(&shown, &others, &paths, function.name);
+                match settled {
+                    true => report.remark(&why),
+                    false => return Err(Failure::usage(why)),
+                }
+            }
+            Source::Many(_) if !settled && !others.is_empty() => {
+                report.remark(&format!("warning: {}", extra(&shown, &others, &paths, function.name)));
+            }
+            // What of them is a weight that is missing is said with all that are.
+            Source::Weights(_) => given.unused.push((shown.clone(), others)),
+            _ => {}
         }
+        arrays.into_iter().for_each(|(name, array)| given.add(name, &shown, array));
     }
     match unread {
-        Some(why) if function.params.iter().all(|(param, _)| given.key(param).is_some()) => {
+        Some(why) if paths.iter().take(leaves(function).len()).all(|path| given.key(path).is_some()) => {
             report.remark(&format!("{why}; nothing of it is needed"));
         }
         Some(why) => return Err(Failure::usage(why)),
@@ -151,22 +180,50 @@ pub fn arrays(
     Ok(given)
 }
 
+/// That no array of a file is a parameter.
+fn unmatched(file: &str, others: &[String], paths: &[String], function: Name) -> String {
+    let quoted = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
+    let has = match others {
+        [] => "it has no arrays".to_owned(),
+        others => format!("it has {}", listed(&quoted(others), ", ")),
+    };
+    let takes = match paths {
+        [] => "takes none".to_owned(),
+        paths => format!("takes {}", listed(&quoted(paths), ", ")),
+    };
+    format!("{file}: no array is a parameter of `{function}`: {has}, the function {takes}")
+}
+
+/// Which arrays of a file are no parameters, and which parameters may be meant.
+fn extra(file: &str, others: &[String], paths: &[String], function: Name) -> String {
+    let named = |other: &String| match nearest(other, paths.iter().map(String::as_str)) {
+        Some(near) => format!("`{other}` (did you mean `{near}`?)"),
+        None => format!("`{other}`"),
+    };
+    let named: Vec<String> = others.iter().map(named).collect();
+    let are = if named.len() == 1 { "is no parameter" } else { "are no parameters" };
+    format!("{file}: {} {are} of `{function}`", listed(&named, ", "))
+}
+
 /// Whether the command line gives the array of this name.
 fn is_given(choices: &Choices, name: &str) -> bool {
     choices.arrays.iter().skip(choices.settled).any(|source| matches!(source, Source::One(other, _) if other == name))
 }
 
+/// Whether an array is called as results are, which `--check` compares with: `out0`, `out1`, ….
+pub fn is_result(name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    name.strip_prefix("out").is_some_and(is_number)
+}
+
 /// The arrays of a file that are wanted, and the names of the others; without the results that stand beside them.
 pub fn many(path: &Path, wanted: &dyn Fn(&str) -> bool, report: &mut Report) -> Result<Arrays, FileError> {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_result = |name: &str| name.strip_prefix("out").is_some_and(is_number);
-    let wanted = |name: &str| !is_result(name) && wanted(name);
     let is_safetensors = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("safetensors"));
     let (start, shown) = (Instant::now(), path.display().to_string());
     let mut told = |progress: Progress| report.loading(&shown, progress, start.elapsed());
     let read = match is_safetensors {
-        true => safetensors::read_wanted(path, &wanted, &mut told),
-        false => npz::read_wanted(path, &wanted, &mut told),
+        true => safetensors::read_wanted(path, wanted, &mut told),
+        false => npz::read_wanted(path, wanted, &mut told),
     };
     report.quiet();
     let mut read = read?;
@@ -187,7 +244,6 @@ pub fn listed(items: &[String], between: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Given, Wanted};
-    use rx_base::name::name;
     use rx_tensor::Tensor;
 
     fn given(names: &[&str]) -> Given {
@@ -212,11 +268,11 @@ mod tests {
 
     #[test]
     fn what_is_wanted_is_what_is_found() {
-        let params = ["w", "p_layer_w", "b_x"].map(name);
-        let wanted = Wanted::of(params.iter());
+        let params = ["w", "p_layer_w", "b_x"];
+        let wanted = Wanted::of(params.iter().copied());
         for array in ["w", "W", "Layer.W", "layer_w", "p_layer.w", "P_layer_w", "b.x", "x", "X", "y", "p_w", "layer w"]
         {
-            let found = params.iter().any(|param| given(&[array]).key(param.as_str()).is_some());
+            let found = params.iter().any(|param| given(&[array]).key(param).is_some());
             assert_eq!(wanted.has(array), found, "{array}");
         }
     }

@@ -18,8 +18,8 @@ pub fn given(args: &Args, report: &mut Report) -> Result<GivenConstants, Failure
     let mut given = GivenConstants::new();
     for path in &args.constants {
         let shown = path.display().to_string();
-        let read =
-            arrays::many(path, &|_| true, report).map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+        let read = arrays::many(path, &|name| !arrays::is_result(name), report)
+            .map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
         for (array, tensor) in read.arrays {
             let (key, index) = place(&array).ok_or_else(|| {
                 let wanted = "constants are called by key and index, `ir.GenericConst[0]`";

@@ -13,7 +13,9 @@ use crate::session::Session;
 use rx_base::Span;
 use rx_cuda::KernelInfo;
 use rx_cuda::rules::Target;
+use rx_db::{Document, FileKind};
 use rx_lower::Program;
+use rx_syntax::dialect::Dialect;
 use rx_tir::{PrimFunc, Stmt};
 
 /// Prints a stage.
@@ -42,10 +44,14 @@ fn program(stage: Emit, session: &Session, args: &Args) -> Result<Program, Failu
     alone.unwrap_or_else(|| session.lower(session.entry(args.entry.as_deref())?, preferences))
 }
 
-/// The module as rx prints it.
+/// The module as rx prints it; of a file of several without the others.
 fn relax(session: &Session) -> String {
     let document = session.workspace.document(session.file);
-    rx_syntax::format::format(document, rx_syntax::dialect::Dialect::Tvm027)
+    if session.workspace.modules(session.file).len() <= 1 {
+        return rx_syntax::format::format(document, Dialect::Tvm027);
+    }
+    let alone = Document::new(&document.alone(session.module.module), FileKind::Rx);
+    rx_syntax::printer::print_as(&alone, Dialect::detect(document), Dialect::Tvm027)
 }
 
 /// A text, and which lines of it are which kernel.

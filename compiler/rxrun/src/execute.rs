@@ -1,10 +1,11 @@
 //! Building and running the program, and what comes out.
 
 use crate::args::Args;
+use crate::arguments::Inputs;
 use crate::describe::Described;
 use crate::device::Device;
 use crate::failure::Failure;
-use crate::inputs::{Inputs, inputs};
+use crate::inputs::inputs;
 use crate::profile::Profile;
 use crate::progress;
 use crate::report::{Report, Running, What};
@@ -24,7 +25,7 @@ use std::time::{Duration, Instant};
 pub fn execute(session: &Session, entry: Name, args: &Args, report: &mut Report) -> Result<(), Failure> {
     let device = Device::to_run_on(session, args)?;
     let program = session.lower(entry, device.preferences())?;
-    let function = session.workspace.function(session.file, entry);
+    let function = session.function(entry);
     let function = function.ok_or_else(|| Failure::usage(format!("`{entry}` cannot be run")))?;
     let expected = match &args.check {
         Some(path) => Some(npz::read(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?),
@@ -238,7 +239,7 @@ fn check(outputs: &[Tensor], expected: &[(String, Tensor)], args: &Args, report:
         let Some((_, wanted)) = expected.iter().find(|(known, _)| *known == name) else {
             return Err(Failure::Run(format!("the file has no `{name}`"), None));
         };
-        let of_bits = crate::inputs::of_bits(wanted, tensor.dtype());
+        let of_bits = crate::arguments::of_bits(wanted, tensor.dtype());
         let of_bits = of_bits.map_err(|error| Failure::Run(format!("{name}: {error}"), None))?;
         let wanted = of_bits.as_ref().unwrap_or(wanted);
         let result = match compare(tensor, wanted, args.rtol, args.atol) {

@@ -13,6 +13,8 @@ pub enum Failure {
     Run(String, Option<Span>),
     /// Wrong usage, inputs that do not fit, files: one line.
     Usage(String),
+    /// As [`Failure::Usage`], where a module must be chosen: with the names of those that can be.
+    Module(String, Vec<String>),
     /// As [`Failure::Usage`], about a declaration in the text.
     Input(String, Option<Span>),
 }
@@ -32,7 +34,7 @@ impl Failure {
                 None => ("the program cannot be run".to_owned(), None),
             },
             Failure::Run(message, span) | Failure::Input(message, span) => (message.clone(), *span),
-            Failure::Usage(message) => (message.clone(), None),
+            Failure::Usage(message) | Failure::Module(message, _) => (message.clone(), None),
         }
     }
 
@@ -41,7 +43,7 @@ impl Failure {
         match self {
             Failure::Reported(status) => *status,
             Failure::Program(_) | Failure::Run(..) => 1,
-            Failure::Usage(_) | Failure::Input(..) => 2,
+            Failure::Usage(_) | Failure::Module(..) | Failure::Input(..) => 2,
         }
     }
 }

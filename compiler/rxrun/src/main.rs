@@ -1,10 +1,11 @@
 //! `rxrun`: checks, compiles and runs a function of a Relax module.
 //!
-//! A face: it loads and checks the program ([`session`]), finds or draws the inputs ([`arrays`], [`inputs`], [`constants`]), prepares
+//! A face: it loads and checks the program ([`session`]), finds or draws the inputs ([`arrays`], [`arguments`], [`inputs`], [`constants`]), prepares
 //! weights ([`weights`]), has it lowered, built and run ([`execute`]) and watched ([`progress`], [`profile`], [`values`]), or prints a stage of it ([`emit`]), and says how it went
 //! ([`report`]). No rule of the language lives here.
 
 mod args;
+mod arguments;
 mod arrays;
 mod choices;
 mod constants;
@@ -33,7 +34,10 @@ use std::process::ExitCode;
 const STACK: usize = 256 << 20;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return ExitCode::from(rx_report::stdout::usage_status(error.print(), error.exit_code())),
+    };
     let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || run(&args));
     let status = match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(status)) => status,
@@ -49,10 +53,11 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> u8 {
     let mut report = Report::new(args);
-    match work(args, &mut report) {
+    let status = match work(args, &mut report) {
         Ok(()) => 0,
         Err(failure) => report.failure(&failure),
-    }
+    };
+    report.lost(status)
 }
 
 fn work(args: &Args, report: &mut Report) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use rx_base::{Code, Diagnostic, Span};
 use rx_report::Source;
 use rx_tensor::Progress;
 use serde_json::json;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::ops::Range;
 use std::rc::Rc;
@@ -29,6 +29,8 @@ pub struct Report {
     program: Option<(String, String)>,
     /// Whether the terminal's last line is one of progress. Who prints what the program does knows it, too.
     progress_shown: Rc<Cell<bool>>,
+    /// Why standard output did not take what was written, where somebody may still want it.
+    lost: Rc<RefCell<Option<io::Error>>>,
 }
 
 /// What is running.
@@ -111,7 +113,14 @@ pub struct Stage {
 impl Report {
     pub fn new(args: &Args) -> Report {
         let terminal = io::stderr().is_terminal();
-        Report { format: args.format, color: args.color(), terminal, program: None, progress_shown: Rc::default() }
+        Report {
+            format: args.format,
+            color: args.color(),
+            terminal,
+            program: None,
+            progress_shown: Rc::default(),
+            lost: Rc::default(),
+        }
     }
 
     /// Remembers the text that failures speak of.
@@ -281,15 +290,14 @@ impl Report {
 
     /// What the program prints, as it prints it: on standard output for people, an event for machines.
     pub fn printer(&self) -> impl FnMut(&str) + 'static {
-        let (format, progress_shown) = (self.format, self.progress_shown.clone());
+        let (format, progress_shown, lost) = (self.format, self.progress_shown.clone(), self.lost.clone());
         move |text| {
             clear(&progress_shown);
             let line = match format {
                 Format::Text => text.to_owned(),
                 Format::Json => json!({ "event": "printed", "text": text }).to_string(),
             };
-            // As in [`Report::out`].
-            let _ = writeln!(io::stdout(), "{line}");
+            write_line(&line, &lost);
         }
     }
 
@@ -300,8 +308,18 @@ impl Report {
 
     /// A line of the result.
     pub fn out(&mut self, text: &str) {
-        // A closed pipe is the reader's to choose; there is nobody left to tell.
-        let _ = writeln!(io::stdout(), "{text}");
+        write_line(text, &self.lost);
+    }
+
+    /// Says that results were lost, where they were; gives the exit status.
+    pub fn lost(&mut self, status: u8) -> u8 {
+        match self.lost.take() {
+            Some(error) => {
+                self.line(&format!("rxrun: standard output: {error}"));
+                status.max(2)
+            }
+            None => status,
+        }
     }
 
     /// Results as a table with its heading for people, an object each, which `fields` are, for machines.
@@ -359,6 +377,10 @@ impl Report {
                 Format::Text => self.line(&format!("rxrun: {message}")),
                 Format::Json => self.object("usage", json!({ "message": message })),
             },
+            (Failure::Module(message, modules), _) => match self.format {
+                Format::Text => self.line(&format!("rxrun: {message}")),
+                Format::Json => self.object("usage", json!({ "message": message, "modules": modules })),
+            },
         }
         failure.status()
     }
@@ -380,6 +402,13 @@ impl Report {
                 _ => self.line(&format!("rxrun: {message}")),
             },
         }
+    }
+}
+
+/// Writes a line of the result, and keeps why it could not be written the first time.
+fn write_line(text: &str, lost: &RefCell<Option<io::Error>>) {
+    if let Err(error) = rx_report::stdout::print(&format!("{text}\n")) {
+        lost.borrow_mut().get_or_insert(error);
     }
 }
 

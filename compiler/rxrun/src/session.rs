@@ -5,9 +5,10 @@ use crate::choices::Choices;
 use crate::failure::Failure;
 use crate::report::Report;
 use rx_base::{Code, Diagnostic, Name, Severity, Span};
-use rx_db::{FileId, FileKind, Operators, Project, Projects, Workspace};
+use rx_db::{FileId, FileKind, FunctionRow, ModuleId, Operators, Project, Projects, Workspace};
+use rx_execute::modules::{Unchosen, choose};
 use rx_execute::program::{FileModule, GivenConstants};
-use rx_ir::Origin;
+use rx_ir::{Function, Origin};
 use rx_lower::{Module, Preferences, Problem, Program};
 use rx_report::Source;
 use rx_report::load::{Loaded, Place, load};
@@ -22,6 +23,8 @@ pub struct Session {
     pub name: String,
     pub workspace: Workspace,
     pub file: FileId,
+    /// The module that is run or shown.
+    pub module: ModuleId,
     /// The operators that the project declares.
     pub operators: Arc<Operators>,
     /// What a run of it takes.
@@ -66,12 +69,26 @@ impl Session {
         report.checked(&name, checked);
         let choices = Choices::new(args, &project.file, path);
         let constants = crate::constants::given(args, report)?;
-        Ok(Session { workspace, file, operators: project.operators.clone(), choices, constants, name })
+        let module = choose(&workspace, file, args.module.as_deref(), args.entry.as_deref());
+        let module = module.map_err(|why| Failure::Module(format!("{name}: {why}"), labels(&why)))?;
+        Ok(Session { workspace, file, module, operators: project.operators.clone(), choices, constants, name })
+    }
+
+    /// The functions of the module, in order.
+    fn functions(&self) -> Vec<FunctionRow> {
+        let mut functions = self.workspace.functions(self.file);
+        functions.retain(|function| function.module == self.module.module);
+        functions
+    }
+
+    /// A Relax function of the module.
+    pub fn function(&self, name: Name) -> Option<Function> {
+        self.workspace.function(self.module, name)
     }
 
     /// The function to call.
     pub fn entry(&self, wanted: Option<&str>) -> Result<Name, Failure> {
-        let functions = self.workspace.functions(self.file);
+        let functions = self.functions();
         let relax: Vec<_> = functions.iter().filter(|function| function.kind == FunctionKind::Relax).collect();
         let names = || relax.iter().map(|function| format!("`{}`", function.name)).collect::<Vec<_>>().join(", ");
         if let Some(wanted) = wanted {
@@ -120,7 +137,7 @@ impl Session {
     }
 
     fn lowered(&self, entry: Name, lower: Lower) -> Result<Program, Failure> {
-        let items = FileModule::new(&self.workspace, self.file);
+        let items = FileModule::new(&self.workspace, self.module);
         let lowered = lower(&items, entry);
         let mut mistakes = items.into_mistakes();
         lowered.map_err(|problems| {
@@ -135,24 +152,29 @@ impl Session {
     /// The program that is the prim_func of this name alone, as [`Session::lower`] would make its loops. `None`: there is
     /// none, or a Relax function is called so.
     pub fn kernel(&self, wanted: &str, optimized: bool) -> Option<Result<Program, Failure>> {
-        let functions = self.workspace.functions(self.file);
+        let functions = self.functions();
         let mut called = functions.iter().filter(|function| function.name.as_str() == wanted);
         if called.clone().any(|function| function.kind == FunctionKind::Relax) {
             return None;
         }
-        let read = self.workspace.prim_func(self.file, called.next()?.name)?;
+        let read = self.workspace.prim_func(self.module, called.next()?.name)?;
         Some(read.map(|func| rx_lower::alone(&func, optimized)).map_err(Failure::Program))
     }
 
     /// Where a statement stands.
     pub fn span(&self, origin: Origin) -> Option<Span> {
-        self.workspace.origin_span(self.file, origin)
+        self.workspace.origin_span(self.module, origin)
     }
 
     /// Where a statement binds a variable.
     pub fn binding_span(&self, origin: Origin, variable: Name) -> Option<Span> {
-        self.workspace.binding_span(self.file, origin, variable).or_else(|| self.span(origin))
+        self.workspace.binding_span(self.module, origin, variable).or_else(|| self.span(origin))
     }
+}
+
+/// The names that --module takes for the modules that can be meant.
+fn labels(why: &Unchosen) -> Vec<String> {
+    why.modules().iter().map(|row| row.label.clone()).collect()
 }
 
 /// One of the ways of `rx_lower` from a module to the program of a function.

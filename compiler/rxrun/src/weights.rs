@@ -36,7 +36,7 @@ impl Preparation {
         let own = function.name;
         let names = [format!("{own}_transform_params"), "transform_params".to_owned()];
         names.iter().filter(|known| **known != own.as_str()).find_map(|known| {
-            let transform = session.workspace.function(session.file, name(known))?;
+            let transform = session.function(name(known))?;
             let [(param, StructInfo::Tuple(fields))] = &transform.params[..] else { return None };
             let gives = transform.ret.as_tuple()?;
             let takes = function.params.get(first..)?;

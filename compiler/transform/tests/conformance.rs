@@ -20,7 +20,7 @@ fn read(text: &str) -> Option<Result<Module, String>> {
     let mut workspace = Workspace::new();
     let file = workspace.add(text, FileKind::Rx);
     let has_errors = workspace.diagnostics(file).iter().any(|found| found.severity == rx_base::Severity::Error);
-    (!has_errors).then(|| workspace.module(file))
+    (!has_errors).then(|| workspace.module(workspace.first_module(file)))
 }
 
 /// What is wrong with a text.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { beside, line, missingDims, without, words } from "../src/run/arguments";
+import { beside, line, missingDims, runArguments, withModule, without, words } from "../src/run/arguments";
 import { readOutcome, type Outcome } from "../src/run/outcome";
 import { escaped } from "../src/html";
 import { page } from "../src/run/report";
@@ -122,7 +122,21 @@ test("rxrun's question for symbolic dims is understood, and nothing else is", ()
   // The sentence of compiler/rxrun/src/inputs.rs.
   const asked = "main was not run: net.rx:4: the dim n*m of parameter `x` is not known: say --dim n=… --dim m=…, or give the parameter an array";
   assert.deepEqual(missingDims(asked), ["n", "m"]);
+  const several = "main was not run: the dims n, m of parameters `x`, `y` are not known: say --dim n=… --dim m=…, or give arrays";
+  assert.deepEqual(missingDims(several), ["n", "m"]);
   assert.deepEqual(missingDims("`main` failed: index 9 (see --dim n=…)"), []);
+});
+
+test("a module is remembered in place of another, and sent where it is known", () => {
+  assert.deepEqual(withModule(["--module", "A", "--dim", "n=4"], "B"), ["--dim", "n=4", "--module=B"]);
+  assert.deepEqual(withModule(["--module=A"], "A#2"), ["--module=A#2"]);
+  assert.deepEqual(runArguments("file:///a.rx", undefined, [], undefined), ["file:///a.rx", null, []]);
+  assert.deepEqual(runArguments("file:///a.rx", "main", ["--seed", "1"], "B"), ["file:///a.rx", "main", ["--seed", "1"], "B"]);
+});
+
+test("the modules to choose from are read", () => {
+  assert.deepEqual(readOutcome({ message: "choose", modules: ["A", 7, "B"] })?.modules, ["A", "B"]);
+  assert.deepEqual(readOutcome({ message: "ran" })?.modules, []);
 });
 
 test("what a command asks for goes beside what is remembered", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { document, HEAD, linesOf, placesOf, readStage, tab } from "../src/stage/stage";
+import { document, HEAD, linesOf, path, placesOf, readStage, tab } from "../src/stage/stage";
 
 const range = (line: number, column = 8, endColumn = 40) => ({ start: { line, character: column }, end: { line, character: endColumn } });
 
@@ -45,7 +45,13 @@ test("a line leads to its statements", () => {
 
 test("no function here, and answers that make no sense", () => {
   assert.equal(readStage(null), undefined);
-  assert.deepEqual(readStage({ text: 7, parts: "none" }), { function: "", text: null, message: "", parts: [] });
+  assert.deepEqual(readStage({ text: 7, parts: "none" }), { function: "", module: "", text: null, message: "", parts: [] });
+});
+
+test("functions of one name are told apart by their modules", () => {
+  assert.equal(path(made), "main");
+  assert.equal(path({ ...made, module: "Net" }), "Net.main");
+  assert.equal(path({ ...made, module: "-" }), "main");
 });
 
 test("a tab says which program and which stage it is of", () => {

@@ -1,14 +1,14 @@
 //! Code actions: what can be done about mistakes, and with functions.
 
 use super::edits::workspace_edit;
-use super::{Point, Uri, from_proto, to_proto};
+use super::{Point, Uri, from_proto, lenses, to_proto};
 use crate::documents;
 use crate::reads::Subject;
 use crate::run::COMMAND;
 use rx_base::fix::Edit;
 use rx_base::{Diagnostic, Span};
 use rx_db::Workspace;
-use rx_ide::QuickFix;
+use rx_ide::{FunctionAt, QuickFix};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tower_lsp::ls_types as proto;
@@ -54,12 +54,12 @@ pub fn actions(
     let mut found: proto::CodeActionResponse = Vec::new();
     let range = subject.span(from, to);
     let function = rx_ide::function_around(&subject.view, range.start as usize);
-    if let (Some((name, true)), true) = (function, wanted(RUN)) {
-        let call = [json!(subject.uri.as_str()), json!(name.as_str())];
-        let mut runs = vec![(format!("Run `{name}`"), call.to_vec())];
+    if let (Some((FunctionAt { name, module, .. }, true)), true) = (function, wanted(RUN)) {
+        let modules = subject.view.workspace().modules(subject.view.file());
+        let call = |arguments| lenses::run_arguments(subject, (name.as_str(), module), arguments, &modules);
+        let mut runs = vec![(format!("Run `{name}`"), call(None))];
         if subject.preferences.gpu {
-            let on_gpu = call.into_iter().chain([json!(["--device", "cuda"])]);
-            runs.push((format!("Run `{name}` on the GPU"), on_gpu.collect()));
+            runs.push((format!("Run `{name}` on the GPU"), call(Some(json!(["--device", "cuda"])))));
         }
         found.extend(runs.into_iter().map(|(title, arguments)| {
             let command = proto::Command { title, command: COMMAND.to_owned(), arguments: Some(arguments) };
@@ -86,7 +86,7 @@ pub fn actions(
     if asked(ANNOTATE) {
         found.extend(whole(subject, "Write all inferred types".to_owned(), ANNOTATE, What::Annotate));
     }
-    if let (Some((name, _)), true) = (function, asked(ANNOTATE_FUNCTION)) {
+    if let (Some((FunctionAt { name, .. }, _)), true) = (function, asked(ANNOTATE_FUNCTION)) {
         let what = What::AnnotateFunction(from.line, from.column);
         found.extend(whole(subject, format!("Write the inferred types of `{name}`"), ANNOTATE_FUNCTION, what));
     }

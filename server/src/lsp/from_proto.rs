@@ -189,7 +189,7 @@ pub fn stage_order(
     Ok(stage::Order { uri, at, stage, reply })
 }
 
-/// What `workspace/executeCommand` asks for: `[uri, function, arguments]`, of which the last ones may be missing or null.
+/// What `workspace/executeCommand` asks for: `[uri, function, arguments, module]`, of which the last ones may be missing or null.
 ///
 /// # Errors
 /// A sentence for the client's log.
@@ -213,7 +213,12 @@ pub fn order(params: ExecuteCommandParams, reply: oneshot::Sender<Outcome>) -> R
         Value::Null => Vec::new(),
         more => words(&more).ok_or("rx.run: the third argument is an array of strings")?,
     };
-    Ok(Order { uri, function, arguments, token: params.work_done_progress_params.work_done_token, reply })
+    let module = match next() {
+        Value::Null => None,
+        Value::String(module) => Some(module),
+        _ => return Err("rx.run: the fourth argument is the name of a module"),
+    };
+    Ok(Order { uri, function, module, arguments, token: params.work_done_progress_params.work_done_token, reply })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::Uri;
 use crate::reads::Subject;
 use crate::run::COMMAND;
-use rx_db::{FunctionKind, FunctionRow};
+use rx_db::{FunctionKind, FunctionRow, ModuleRow};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::HashSet;
@@ -19,31 +19,51 @@ pub struct Late {
     pub uri: Uri,
     /// The function.
     cost_of: String,
+    /// Its module.
+    #[serde(default)]
+    module: Option<u32>,
 }
 
 /// A "Run" over each function that can be called from outside, and beside it what it costs, as over every other function. Of
-/// several of one name it is the last, as in Python.
+/// several of one name in a module it is the last, as in Python.
 pub fn lenses(subject: &Subject<'_>, functions: &[FunctionRow]) -> Vec<proto::CodeLens> {
     let mut names = HashSet::new();
-    let last: Vec<&FunctionRow> = functions.iter().rev().filter(|row| names.insert(row.name)).collect();
-    last.into_iter().rev().flat_map(|row| [run_lens(subject, row), Some(cost_lens(subject, row))]).flatten().collect()
+    let last: Vec<&FunctionRow> = functions.iter().rev().filter(|row| names.insert((row.module, row.name))).collect();
+    let modules = subject.view.workspace().modules(subject.view.file());
+    let lenses = |row| [run_lens(subject, row, &modules), Some(cost_lens(subject, row))];
+    last.into_iter().rev().flat_map(lenses).flatten().collect()
 }
 
-fn run_lens(subject: &Subject<'_>, row: &FunctionRow) -> Option<proto::CodeLens> {
+/// The arguments of [`COMMAND`] for a function; its module is named where the file has several.
+pub fn run_arguments(
+    subject: &Subject<'_>,
+    function: (&str, Option<u32>),
+    arguments: Option<serde_json::Value>,
+    modules: &[ModuleRow],
+) -> Vec<serde_json::Value> {
+    let (name, module) = function;
+    let mut call = vec![json!(subject.uri.as_str()), json!(name)];
+    let module = modules.iter().find(|row| row.module == module).filter(|_| modules.len() > 1);
+    call.extend(arguments.or_else(|| module.map(|_| json!(null))));
+    call.extend(module.map(|row| json!(row.label)));
+    call
+}
+
+fn run_lens(subject: &Subject<'_>, row: &FunctionRow, modules: &[ModuleRow]) -> Option<proto::CodeLens> {
     let can_run = row.kind == FunctionKind::Relax && !row.private;
     can_run.then(|| proto::CodeLens {
         range: subject.range(row.span),
         command: Some(proto::Command {
             title: format!("▶ Run `{}`", row.name),
             command: COMMAND.to_owned(),
-            arguments: Some(vec![json!(subject.uri.as_str()), json!(row.name.as_str())]),
+            arguments: Some(run_arguments(subject, (row.name.as_str(), row.module), None, modules)),
         }),
         data: None,
     })
 }
 
 fn cost_lens(subject: &Subject<'_>, row: &FunctionRow) -> proto::CodeLens {
-    let late = Late { uri: subject.uri.clone(), cost_of: row.name.to_string() };
+    let late = Late { uri: subject.uri.clone(), cost_of: row.name.to_string(), module: row.module };
     proto::CodeLens { range: subject.range(row.span), command: None, data: serde_json::to_value(late).ok() }
 }
 
@@ -55,7 +75,9 @@ pub fn late(lens: &proto::CodeLens) -> Option<Late> {
 /// What a lens says.
 pub fn resolved(subject: &Subject<'_>, late: &Late) -> proto::Command {
     let items = subject.view.document().items();
-    let item = items.iter().rposition(|item| item.name.is_some_and(|name| name.as_str() == late.cost_of));
+    let item = items
+        .iter()
+        .rposition(|item| item.module == late.module && item.name.is_some_and(|name| name.as_str() == late.cost_of));
     let text = item.and_then(|item| rx_ide::cost_line(&subject.view, item));
     let title = text.unwrap_or_else(|| "cost not known".to_owned());
     proto::Command { title, command: NOTHING.to_owned(), arguments: None }

@@ -203,6 +203,7 @@ pub fn run_result(outcome: &Outcome) -> proto::LSPAny {
         "ok": outcome.ok,
         "cancelled": outcome.cancelled,
         "message": outcome.message,
+        "modules": outcome.modules,
         "seconds": outcome.seconds,
         "outputs": outcome.outputs,
         "values": outcome.values,
@@ -224,6 +225,7 @@ pub fn stage(shown: &Shown) -> proto::LSPAny {
     };
     json!({
         "function": shown.function,
+        "module": shown.module,
         "stage": shown.stage.word(),
         "language": shown.stage.language(),
         "text": shown.text.as_ref().ok(),

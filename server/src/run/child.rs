@@ -35,6 +35,8 @@ pub struct Call {
     pub arguments: Vec<String>,
     /// The function; `None` is `rxrun`'s choice.
     pub function: Option<String>,
+    /// Its module; `None` is `rxrun`'s choice.
+    pub module: Option<String>,
     /// The stage to show in place of a run.
     pub stage: Option<Stage>,
     /// What the text is called in messages.
@@ -130,6 +132,10 @@ fn command(program: &Path, call: &Call) -> Command {
         command.args(["--values", "--profile"]);
     }
     command.args(&call.arguments);
+    // Of several the last holds: the module of the function goes before what is remembered of the file.
+    if let Some(module) = &call.module {
+        command.arg(joined("--module=", module));
+    }
     if let Some(stage) = call.stage {
         command.arg(joined("--emit=", stage.word()));
     }

@@ -66,11 +66,11 @@ impl Runs {
     /// it did not ask for.
     pub fn start(&mut self, program: Program, order: Order, may_create: bool) {
         let id = self.next(Kind::Run, &program.uri);
-        let Order { function, token, mut reply, arguments, .. } = order;
+        let Order { function, module, token, mut reply, arguments, .. } = order;
         let asked_for = token.is_some();
         let token = token.unwrap_or_else(|| ProgressToken::String(format!("rx/run/{id}")));
         let uri = program.uri.clone();
-        let call = self.call(program, function, arguments, None);
+        let call = self.call(program, (function, module), arguments, None);
         let mut view = RunView::new(self.client.clone(), &call.label, self.settings.message);
         if asked_for || may_create {
             view = view.with_progress(token.clone(), asked_for);
@@ -91,7 +91,8 @@ impl Runs {
     pub fn show(&mut self, program: Program, subject: Subject, order: stage::Order) {
         let stage::Order { uri, stage, mut reply, .. } = order;
         let id = self.next(Kind::Stage, &uri);
-        let call = self.call(program, Some(subject.function.clone()), Vec::new(), Some(stage));
+        let module = subject.module.clone().filter(|_| !subject.alone);
+        let call = self.call(program, (Some(subject.function.clone()), module), Vec::new(), Some(stage));
         let mut view = RunView::new(self.client.clone(), &call.label, self.settings.message);
         let (stop, stopped) = oneshot::channel();
         self.running.push(Running { id, kind: Kind::Stage, uri, token: None, stop });
@@ -111,8 +112,14 @@ impl Runs {
         self.started
     }
 
-    /// What a child is called with; `arguments` come behind those of the settings.
-    fn call(&self, program: Program, function: Option<String>, arguments: Vec<String>, stage: Option<Stage>) -> Call {
+    /// What a child is called with, of a function and its module; `arguments` come behind those of the settings.
+    fn call(
+        &self,
+        program: Program,
+        (function, module): (Option<String>, Option<String>),
+        arguments: Vec<String>,
+        stage: Option<Stage>,
+    ) -> Call {
         let name = from_proto::path_or_name(&program.uri);
         let label = match &function {
             Some(function) if stage != Some(Stage::Passes) => format!("`{function}`"),
@@ -123,6 +130,7 @@ impl Runs {
             program: self.settings.program.clone(),
             arguments: self.settings.arguments.iter().cloned().chain(arguments).collect(),
             function,
+            module,
             stage,
             folder: from_proto::folder(&program.uri),
             name: child::name_of_kind(name, program.kind),

@@ -72,6 +72,10 @@ pub struct Order {
 pub struct Subject {
     /// Its name.
     pub function: String,
+    /// The label of its module.
+    pub module: Option<String>,
+    /// Whether the text has no other module.
+    pub alone: bool,
     /// The text with its statements.
     pub document: Document,
     /// What a column counts for the client.
@@ -83,6 +87,8 @@ pub struct Subject {
 pub struct Shown {
     /// The function.
     pub function: String,
+    /// The label of its module.
+    pub module: Option<String>,
     /// Which stage.
     pub stage: Stage,
     /// The text, or a sentence on why there is none.
@@ -119,7 +125,10 @@ pub struct Part {
 
 /// What came of a call of `rxrun --emit`.
 pub fn shown(subject: &Subject, stage: Stage, outcome: Outcome) -> Shown {
-    let shown = |text, parts| Shown { function: subject.function.clone(), stage, text, parts, passes: Vec::new() };
+    let shown = |text, parts| {
+        let (function, module) = (subject.function.clone(), subject.module.clone());
+        Shown { function, module, stage, text, parts, passes: Vec::new() }
+    };
     let Some(event) = outcome.emitted.filter(|_| outcome.ok) else {
         return shown(Err(outcome.message), Vec::new());
     };
@@ -178,7 +187,8 @@ mod tests {
 
     fn subject() -> Subject {
         let document = Document::new("# x\né = '𝄞' + 1\n", FileKind::Rx);
-        Subject { function: "main".to_owned(), document, encoding: Encoding::Utf16 }
+        let (function, module) = ("main".to_owned(), Some("Module".to_owned()));
+        Subject { function, module, alone: true, document, encoding: Encoding::Utf16 }
     }
 
     #[test]

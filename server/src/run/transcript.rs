@@ -47,6 +47,8 @@ pub struct Transcript {
     left_out: usize,
     /// That it failed and why, in the child's words: `failed: …`.
     failure: Option<String>,
+    /// The modules that can be chosen from.
+    modules: Vec<String>,
     /// The first mistake of the program, and how many there are.
     mistake: Option<String>,
     mistakes: usize,
@@ -177,6 +179,8 @@ impl Transcript {
                 // A file that cannot be written is found out when the function has returned.
                 let how = if self.seconds.is_some() { "failed" } else { self.undone() };
                 self.failure.get_or_insert_with(|| format!("{how}: {}", placed(&event, "message")));
+                let modules = event.get("modules").and_then(Value::as_array).into_iter().flatten();
+                self.modules = modules.filter_map(Value::as_str).take(MAX_OUTPUTS).map(words).collect();
             }
             Some("run-failed") => {
                 self.failure.get_or_insert_with(|| format!("failed: {}", placed(&event, "message")));
@@ -255,6 +259,7 @@ impl Transcript {
         outcome.seconds = self.seconds;
         outcome.outputs = self.outputs;
         outcome.emitted = self.emitted;
+        outcome.modules = self.modules;
         outcome
     }
 

@@ -492,7 +492,7 @@ impl<'a> Builder<'a> {
         let left_out = kept.len().saturating_sub(MOST_NODES);
         kept.truncate(MOST_NODES);
         kept.sort_unstable();
-        let costs = self.view.costs();
+        let costs = self.view.module(self.item).map(|module| self.view.costs(module));
         let number = |node: usize| kept.binary_search(&node).ok();
         let edges = self
             .edges
@@ -501,7 +501,7 @@ impl<'a> Builder<'a> {
         let edges = edges.collect();
         let shown = self.drafts.into_iter().enumerate().filter(|(node, _)| number(*node).is_some());
         let nodes = shown.map(|(_, draft)| {
-            let cost = draft.value.and_then(|value| cost_text(&costs, &value));
+            let cost = draft.value.and_then(|value| cost_text(costs.as_ref()?, &value));
             GraphNode { cost, ..draft.node }
         });
         (nodes.collect(), edges, left_out)

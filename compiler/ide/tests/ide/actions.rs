@@ -125,7 +125,7 @@ fn module(text: &str, kind: FileKind) -> rx_transform::Module {
     let mut workspace = rx_db::Workspace::new();
     let file = workspace.add(text, kind);
     assert_eq!(workspace.diagnostics(file), [], "{text}");
-    workspace.module(file).expect("a module")
+    workspace.module(workspace.first_module(file)).expect("a module")
 }
 
 #[test]

@@ -120,11 +120,11 @@ impl Text {
 
 impl Module for Text {
     fn function(&self, name: Name) -> Option<Arc<Function>> {
-        self.0.function(self.1, name).map(Arc::new)
+        self.0.function(self.0.first_module(self.1), name).map(Arc::new)
     }
 
     fn prim_func(&self, name: Name) -> Option<Result<Arc<PrimFunc>, String>> {
-        let read = self.0.prim_func(self.1, name)?;
+        let read = self.0.prim_func(self.0.first_module(self.1), name)?;
         let said = |diagnostics: Vec<rx_base::Diagnostic<_>>| {
             diagnostics.first().map_or_else(String::new, |first| first.message.clone())
         };

@@ -15,8 +15,8 @@ pub fn listing(session: &Session, args: &Args) -> Result<Listing, Failure> {
         Some(passes) => rx_transform::pass::parse(passes).map_err(refused)?,
         None => rx_transform::pipeline::steps("default").map_err(refused)?,
     };
-    let workspace = &session.workspace;
-    let pipeline = Pipeline::new(workspace.document(session.file), args.module.as_deref(), session.operators.clone());
+    let document = session.workspace.document(session.file);
+    let pipeline = Pipeline::new(document, session.module.module, session.operators.clone());
     let mut pipeline = pipeline.map_err(|why| Failure::usage(format!("{}: {why}", session.name)))?;
     let mut listing = Listing::whole(String::new());
     add(&mut listing, session, &pipeline, None);

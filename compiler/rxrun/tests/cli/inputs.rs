@@ -1,7 +1,7 @@
 //! Where a run's inputs come from beside `.npz`: `.safetensors`, and `[run]` in `rx.toml`.
 
 use super::{DEVICES, Folder, TAKE, floats, ints, table};
-use rx_tensor::npy;
+use rx_tensor::{Tensor, npy};
 
 /// A `.safetensors` file of arrays: name, dtype, shape, bytes.
 fn safetensors(arrays: &[(&str, &str, &[i64], &[u8])]) -> Vec<u8> {
@@ -103,4 +103,125 @@ fn what_settings_name_and_a_function_does_not_need_may_be_missing() {
     assert!(run.stderr().contains("; nothing of it is needed"), "{}", run.stderr());
     // On the command line everything is meant.
     folder.run(&["take.rx", "--isolated", "--inputs", "none.npz", "--inputs", "data.npz"]).fails(2, "none.npz: ");
+}
+
+/// A sum of two parameters.
+const SUM: &str = "@R.function\ndef main(data: R.Tensor((2,), \"float32\"), weight: R.Tensor((\"n\",), \"float32\")):\n    \
+                   z = R.add(data, weight)\n    return z\n";
+
+#[test]
+fn arrays_that_are_no_parameters_are_reported() {
+    let folder = Folder::new();
+    folder.write("f.rx", SUM);
+    let two = floats(&[2], &[1.0, 2.0]);
+    folder.arrays("none.npz", &[("x", &two), ("wieght", &two), ("out0", &two)]);
+    let none = "none.npz: no array is a parameter of `main`: it has `x`, `wieght`, the function takes `data`, `weight`";
+    folder.run(&["f.rx", "--inputs", "none.npz"]).fails(2, none);
+    folder.arrays("some.npz", &[("data", &two), ("wieght", &two), ("out0", &two)]);
+    let run = folder.run(&["f.rx", "--inputs", "some.npz", "--dim", "n=2"]).succeeds();
+    let extra = "warning: some.npz: `wieght` (did you mean `weight`?) is no parameter of `main`";
+    assert!(run.stderr().contains(extra), "{}", run.stderr());
+    folder.arrays("all.npz", &[("data", &two), ("weight", &two), ("out0", &floats(&[2], &[2.0, 4.0]))]);
+    let run = folder.run(&["f.rx", "--inputs", "all.npz", "--check", "all.npz"]).succeeds();
+    assert!(!run.stderr().contains("warning"), "{}", run.stderr());
+    // Results alone are no inputs.
+    folder.arrays("out.npz", &[("out0", &two)]);
+    folder
+        .run(&["f.rx", "--inputs", "out.npz"])
+        .fails(2, "out.npz: no array is a parameter of `main`: it has no arrays");
+    npy::write_file(&folder.path("x.npy"), &two).expect("written");
+    folder.run(&["f.rx", "--dim", "n=2", "--input", "wight=x.npy"]).fails(2, "did you mean `weight`?");
+}
+
+#[test]
+fn a_parameter_may_be_called_as_results_are() {
+    let folder = Folder::new();
+    folder.write("f.rx", "@R.function\ndef main(out0: R.Tensor((2,), \"float32\")):\n    return out0\n");
+    folder.arrays("in.npz", &[("out0", &floats(&[2], &[5.0, 7.0]))]);
+    let run = folder.run(&["f.rx", "--inputs", "in.npz"]).succeeds();
+    assert!(run.stdout().contains("min 5.000000  mean 6.000000"), "{}", run.stdout());
+}
+
+#[test]
+fn dims_that_no_function_has_are_refused() {
+    let folder = Folder::new();
+    folder.write("f.rx", SUM);
+    folder.run(&["f.rx", "--dim", "q=5"]).fails(2, "--dim: `main` has no symbolic dim `q`; it has `n`");
+    folder.write("g.rx", "@R.function\ndef main(x: R.Tensor((2,), \"float32\")):\n    return x\n");
+    folder.run(&["g.rx", "--dim", "q=5", "--dim", "p=1"]).fails(2, "has no symbolic dim `q`, `p`; it has none");
+    // What rx.toml says is meant for every function.
+    folder.write("rx.toml", "run = { dims = { q = 5, n = 2 } }\n");
+    folder.run(&["f.rx"]).succeeds();
+}
+
+#[test]
+fn missing_dims_are_named_at_once() {
+    let folder = Folder::new();
+    let text = "@R.function\ndef main(x: R.Tensor((\"n\", \"m\"), \"float32\"), t: R.Tuple(R.Tensor((\"k\",), \"float32\"), R.Shape([\"n\"]))):\n    return x\n";
+    folder.write("f.rx", text);
+    let missing = "the dims n, m, k of parameters `x`, `t.0`, `t.1` are not known: say --dim n=… --dim m=… --dim k=…, or give the parameters arrays";
+    folder.run(&["f.rx"]).fails(2, missing);
+    let missing = "the dims n, m of parameters `x`, `t.1` are not known";
+    folder.run(&["f.rx", "--dim", "k=1"]).fails(2, missing);
+    folder.run(&["f.rx", "--dim", "n=1", "--dim", "m=2", "--dim", "k=3"]).succeeds();
+}
+
+#[test]
+fn parameters_of_every_kind_are_given_as_arrays() {
+    let folder = Folder::new();
+    folder.write(
+        "f.rx",
+        "@R.function\ndef main(s: R.Shape(ndim=2), r: R.Shape([\"n\", 3]), p: R.Prim(\"int64\"), \
+         t: R.Tuple(R.Tensor((\"n\",), \"float32\"), R.Tuple(R.Shape([\"m\"]), R.Tensor((\"m\",), \"float32\")))):\n    \
+         a = R.ones(s, dtype=\"float32\")\n    b = t[0]\n    u = t[1]\n    c = u[1]\n    return a, b, c, R.shape_to_tensor(r)\n",
+    );
+    let (s, r, p) = (ints(&[2, 3]), ints(&[2, 3]), Tensor::from_i64s(&[], [7]).expect("a tensor"));
+    let (b, m, c) = (floats(&[2], &[1.0, 2.0]), ints(&[1]), floats(&[1], &[9.0]));
+    let given = [("s", &s), ("r", &r), ("p", &p), ("t.0", &b), ("t.1.0", &m), ("t.1.1", &c)];
+    folder.arrays("in.npz", &given);
+    for device in DEVICES {
+        let run = folder.run(&["f.rx", "--inputs", "in.npz", "--device", device]).succeeds();
+        let said = run.stdout();
+        assert!(
+            said.contains("out0: float32 (2, 3)  min 1.0") && said.contains("out1: float32 (2,)  min 1.0"),
+            "{said}"
+        );
+        assert!(said.contains("out2: float32 (1,)  min 9.0") && said.contains("out3: int64 (2,)  min 2.0"), "{said}");
+    }
+    // What is missing says how it is given, and that is right.
+    folder.run(&["f.rx"]).fails(2, "the dims n, m of parameters `r`, `t.0`, `t.1.0`, `t.1.1` are not known");
+    let dims = ["f.rx", "--dim", "n=2", "--dim", "m=1"];
+    folder.run(&dims).fails(2, "its dims are not known; give it with --input s=FILE.npy, 2 integers (int64)");
+    npy::write_file(&folder.path("s.npy"), &s).expect("written");
+    let run = folder.run(&[&dims[..], &["--input", "s=s.npy"]].concat()).succeeds();
+    assert!(run.stdout().contains("out0: float32 (2, 3)  min 1.0"), "{}", run.stdout());
+    npy::write_file(&folder.path("wide.npy"), &floats(&[3], &[1.0; 3])).expect("written");
+    let run = folder.run(&[&dims[..], &["--input", "s=s.npy", "--input", "t.0=wide.npy"]].concat());
+    run.fails(
+        2,
+        "the array for `t.0` is float32 (3,), the parameter is R.Tensor((n,), dtype=\"float32\"): axis 0 must be 2",
+    );
+    let whole = folder.run(&[&dims[..], &["--input", "s=s.npy", "--input", "t=s.npy"]].concat());
+    whole.fails(2, "give an array for each of its 2 fields: `t.0`, …");
+    for (array, why) in [
+        (ints(&[2]), "it must have 2 elements"),
+        (ints(&[2, -3]), "-3 is no extent"),
+        (floats(&[2], &[1.0, 2.0]), "it must be a vector of integers (int64), one for each dim"),
+    ] {
+        npy::write_file(&folder.path("s.npy"), &array).expect("written");
+        folder.run(&[&dims[..], &["--input", "s=s.npy"]].concat()).fails(2, why);
+    }
+}
+
+#[test]
+fn a_scalar_says_what_a_dim_is() {
+    let folder = Folder::new();
+    folder.write(
+        "f.rx",
+        "@R.function\ndef main(n: R.Prim(value=\"n\"), x: R.Tensor((\"n\",), \"float32\")):\n    return x\n",
+    );
+    npy::write_file(&folder.path("n.npy"), &Tensor::from_i64s(&[], [3]).expect("a tensor")).expect("written");
+    let run = folder.run(&["f.rx", "--input", "n=n.npy"]).succeeds();
+    assert!(run.stdout().contains("out0: float32 (3,)"), "{}", run.stdout());
+    folder.run(&["f.rx", "--input", "n=n.npy", "--dim", "n=4"]).fails(2, "it must be 4: that is what `n` is elsewhere");
 }

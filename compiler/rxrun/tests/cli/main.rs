@@ -2,6 +2,7 @@
 
 mod constants;
 mod inputs;
+mod modules;
 mod progress;
 mod stages;
 mod weights;
@@ -534,4 +535,23 @@ fn programs_print_and_assert() {
     assert_eq!(wrong.0.status.code(), Some(1));
     let said = String::from_utf8_lossy(&wrong.0.stderr).into_owned();
     assert!(said.contains("net.rx:10:9") && said.contains("R.assert_op: the assertion failed: too large"), "{said}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_is_full_is_an_error() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    let full = "No space left on device";
+    for arguments in [&["--dim", "n=2"][..], &["--emit", "tir"], &["--dim", "n=2", "--format", "json"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rxrun"));
+        let stdout = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+        let command = command.current_dir(folder.0.path()).arg("take.rx").args(arguments).stdout(stdout);
+        let run = Run(command.output().expect("it starts"));
+        assert_eq!(run.0.status.code(), Some(2), "{}", run.stderr());
+        assert!(run.stderr().contains(&format!("rxrun: standard output: {full}")), "{}", run.stderr());
+    }
+    let run = folder.run(&["take.rx", "--dim", "n=2", "--output", "/dev/full"]);
+    assert_eq!(run.0.status.code(), Some(2), "{}", run.stderr());
+    assert!(run.stderr().contains(full) && !run.stderr().contains("drop"), "{}", run.stderr());
 }

@@ -184,7 +184,7 @@ fn passes_take_a_module_out_of_python() {
     assert!(said.contains("\nclass Module:\n    @R.function\n    def main(") && !said.contains("np.ones"), "{said}");
     folder.write("two.py", format!("def build():\n{}\n{}", module("First"), module("Second")));
     let several = run(&["two.py"]).stderr();
-    let wanted = "two.py: passes take one module, and there are `First`, `Second`: choose with --module";
+    let wanted = "two.py: several modules have a function `main`; choose one with --module: `First`, `Second`";
     assert!(several.contains(wanted), "{several}");
     let said = run(&["two.py", "--module", "First"]).succeeds().stdout();
     assert!(said.contains("class First:") && !said.contains("class Second:"), "{said}");

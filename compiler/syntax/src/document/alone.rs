@@ -13,7 +13,9 @@ impl Document {
     /// The text of one module behind what stands outside of all, as a file of nothing but TVMScript; without a module, of the
     /// functions outside of all. Python that is not looked at is left out, and what is indented begins at the margin.
     pub fn alone(&self, module: Option<u32>) -> String {
-        if self.kind == FileKind::Rx && self.modules().nth(1).is_none() {
+        let is_elsewhere =
+            |item: &Item| item.module != module && matches!(item.kind, ItemKind::Function(_) | ItemKind::ModuleHeader);
+        if self.kind == FileKind::Rx && !self.items.iter().any(is_elsewhere) {
             return self.text();
         }
         let margin = module.and_then(|module| self.module_header(module)).map_or(0, |header| header.indent);
@@ -91,6 +93,15 @@ def test():
         assert!(alone.ends_with(expected) && alone.contains("\nn = TypeVar(\"n\")\n"), "{alone}");
         assert!(alone.contains("\nfrom tvm.script import tirx as T\n"), "{alone}");
         assert!(!alone.contains("class A") && !alone.contains("def test") && !alone.contains("assert"), "{alone}");
+    }
+
+    #[test]
+    fn a_module_stands_alone_without_functions_outside_of_it() {
+        let (module, outside) =
+            ("class A:\n    @R.function\n    def f(x):\n        return x\n", "@R.function\ndef g(x):\n    return x\n");
+        let document = Document::new(&format!("n = TypeVar(\"n\")\n{module}{outside}"), FileKind::Rx);
+        assert_eq!(document.alone(Some(0)), format!("n = TypeVar(\"n\")\n{module}"));
+        assert_eq!(document.alone(None), format!("n = TypeVar(\"n\")\n{outside}"));
     }
 
     #[test]

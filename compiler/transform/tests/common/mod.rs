@@ -15,7 +15,7 @@ pub fn read(text: &str) -> Module {
         .map(|found| found.message)
         .collect();
     assert!(errors.is_empty(), "{errors:?}\n{text}");
-    workspace.module(file).expect("a module")
+    workspace.module(workspace.first_module(file)).expect("a module")
 }
 
 /// What passes make of a module, which can compute values.

@@ -38,12 +38,22 @@ export function line(words: readonly string[]): string {
   return words.map((word) => (/^[^\s"'\\]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`)).join(" ");
 }
 
-// The symbolic dims that rxrun asks for: "the dim n of parameter `x` is not known: say --dim n=…, or …".
+// The symbolic dims that rxrun asks for: "the dim n of parameter `x` is not known: say --dim n=…, or …", "… are not known: say …".
 export function missingDims(message: string): string[] {
-  if (!/\bis not known: say\b/.test(message)) {
+  if (!/\b(?:is|are) not known: say\b/.test(message)) {
     return [];
   }
   return [...message.matchAll(/--dim ([A-Za-z_]\w*)=…/g)].flatMap((match) => match[1] ?? []);
+}
+
+// The arguments of the server's command: the module last, where it is known.
+export function runArguments(uri: string, name: string | undefined, words: readonly string[], module: string | undefined): unknown[] {
+  return [uri, name ?? null, words, ...(module === undefined ? [] : [module])];
+}
+
+// With this module in place of another.
+export function withModule(words: readonly string[], module: string): string[] {
+  return [...without("--module", words), `--module=${module}`];
 }
 
 // What is remembered, but where `more` says otherwise, and `more`.

@@ -40,6 +40,8 @@ export interface Outcome {
   // The median of the runs.
   readonly seconds: number | null;
   readonly outputs: readonly Output[];
+  // What there is to choose from, where it is not known which module is meant.
+  readonly modules: readonly string[];
   readonly log: string;
   readonly values: readonly Value[];
   readonly kernels: readonly Kernel[];
@@ -56,6 +58,7 @@ export function readOutcome(value: unknown): Outcome | undefined {
     message: fields["message"],
     seconds: number(fields["seconds"]),
     outputs: list(fields["outputs"]).map(readOutput),
+    modules: strings(fields["modules"]),
     log: text(fields["log"]),
     values: list(fields["values"]).flatMap((value) => readValue(value) ?? []),
     kernels: list(fields["kernels"]).map(readKernel),
@@ -86,6 +89,10 @@ function readKernel(fields: Record<string, unknown>): Kernel {
     seconds: number(fields["seconds"]) ?? 0,
     places: places(fields["ranges"]),
   };
+}
+
+function strings(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
 }
 
 function dims(value: unknown): number[] | undefined {

@@ -7,7 +7,7 @@ import type { Place } from "../place";
 import { range } from "../positions";
 import { activeProgram, editorsOf, isProgram } from "../programs";
 import { showsReport } from "../settings";
-import { beside, line, missingDims, words } from "./arguments";
+import { beside, line, missingDims, runArguments, withModule, words } from "./arguments";
 import { chooseInputs } from "./choose";
 import type { InlineValues } from "./inline";
 import { withInputs } from "./inputs";
@@ -22,6 +22,8 @@ export const RUN = "rx.run";
 interface Target {
   readonly uri: vscode.Uri;
   readonly function: string | undefined;
+  // Of the function, where the file has several.
+  readonly module?: string;
 }
 
 interface Device extends vscode.QuickPickItem {
@@ -55,7 +57,7 @@ export class Runner implements vscode.Disposable {
     this.channel.dispose();
   }
 
-  // What the client does when a lens or a command asks for a run: `[uri, function, arguments]`, of which all may be missing.
+  // What the client does when a lens or a command asks for a run: `[uri, function, arguments, module]`, of which all may be missing.
   async execute(given: readonly unknown[], next: ExecuteCommandSignature): Promise<unknown> {
     if (!vscode.workspace.isTrusted) {
       void vscode.window.showErrorMessage("rx: programs are not run in a folder you do not trust.");
@@ -68,8 +70,15 @@ export class Runner implements vscode.Disposable {
     }
     this.last = target;
     const more = Array.isArray(given[2]) ? given[2].filter((word) => typeof word === "string") : [];
-    const words = beside(this.arguments.of(target.uri), more);
-    const outcome = await this.once(target, words, next);
+    let words = beside(this.arguments.of(target.uri), more);
+    let outcome = await this.once(target, words, next);
+    // So is a module, where several can be run.
+    const module = await askModule(outcome?.modules ?? []);
+    if (module !== undefined) {
+      await this.arguments.remember(target.uri, withModule(this.arguments.of(target.uri), module));
+      words = withModule(words, module);
+      outcome = await this.once(target, words, next);
+    }
     if (outcome === undefined || outcome.cancelled) {
       return outcome;
     }
@@ -160,7 +169,7 @@ export class Runner implements vscode.Disposable {
   // As if the user had clicked on a lens, so that the client's progress and cancelling apply.
   private async order(target: Target | undefined, more?: readonly string[]): Promise<void> {
     if (this.available()) {
-      await vscode.commands.executeCommand(RUN, target?.uri.toString(), target?.function, more);
+      await vscode.commands.executeCommand(RUN, target?.uri.toString(), target?.function, more, target?.module);
     } else {
       void vscode.window.showErrorMessage("rx: the language server does not run, and it is what runs programs.");
     }
@@ -168,7 +177,7 @@ export class Runner implements vscode.Disposable {
 
   private async once(target: Target, words: readonly string[], next: ExecuteCommandSignature): Promise<Outcome | undefined> {
     const program = editorsOf(target.uri)[0]?.document.getText();
-    const outcome = readOutcome(await next(RUN, [target.uri.toString(), target.function ?? null, words]));
+    const outcome = readOutcome(await next(RUN, runArguments(target.uri.toString(), target.function, words, target.module)));
     if (outcome === undefined) {
       return undefined;
     }
@@ -194,7 +203,8 @@ export class Runner implements vscode.Disposable {
   private target(given: readonly unknown[]): Target | undefined {
     const name = typeof given[1] === "string" ? given[1] : undefined;
     if (typeof given[0] === "string") {
-      return { uri: vscode.Uri.parse(given[0]), function: name };
+      const module = typeof given[3] === "string" ? { module: given[3] } : {};
+      return { uri: vscode.Uri.parse(given[0]), function: name, ...module };
     }
     const document = activeProgram()?.document ?? vscode.window.activeTextEditor?.document;
     return document && { uri: document.uri, function: name };
@@ -215,6 +225,13 @@ export async function showStatement(program: string, place: Place): Promise<void
   const shown = editorsOf(uri)[0];
   const viewColumn = shown?.viewColumn ?? vscode.ViewColumn.One;
   await vscode.window.showTextDocument(uri, { viewColumn, selection: range(place) });
+}
+
+// The module of a file of several. Nothing when there is nothing to choose, or the user gives up.
+function askModule(modules: readonly string[]): Thenable<string | undefined> {
+  const title = "Module";
+  const placeHolder = "The module to run. It is remembered for this file; “Run with Arguments…” changes it.";
+  return modules.length === 0 ? Promise.resolve(undefined) : vscode.window.showQuickPick([...modules], { title, placeHolder, ignoreFocusOut: true });
 }
 
 // Values of symbolic dims, one question each. Nothing when the user gives up on one.

@@ -8,7 +8,7 @@ import { activeProgram, editorsOf, isProgram, nameOf, onDidSettle } from "../pro
 import type { Server } from "../server/server";
 import type { Turns } from "../turns";
 import { Functions } from "./functions";
-import { KINDS, linesOf, placesOf, readKind, tab, type Stage } from "./stage";
+import { KINDS, linesOf, path, placesOf, readKind, tab, type Stage } from "./stage";
 import { tabs } from "./tabs";
 import { STAGE, View } from "./view";
 
@@ -158,7 +158,7 @@ export class StageDocuments implements vscode.TextDocumentContentProvider, vscod
     views.forEach((view) => view.moved(cursor));
     const name = await this.functions.at(editor.document, cursor);
     for (const view of views) {
-      if (name === undefined || name === view.made?.function) {
+      if (name === undefined || (view.made !== undefined && name === path(view.made))) {
         this.link(view);
       } else if (view.visible) {
         view.soon(RESTS_MS);

@@ -7,14 +7,17 @@ const FUNCTIONS = [vscode.SymbolKind.Function, vscode.SymbolKind.Method];
 export class Functions {
   private known: { readonly key: string; readonly symbols: Promise<vscode.DocumentSymbol[]> } | undefined;
 
-  // The outermost one around the position.
+  // The outermost one around the position, behind the name of its module: `Net.main`, `Net#2.main` in the second of several.
   async at(document: vscode.TextDocument, position: vscode.Position): Promise<string | undefined> {
     let symbols = await this.symbols(document);
+    let module = "";
     for (;;) {
       const around = symbols.find((symbol) => symbol.range.contains(position));
       if (around === undefined || FUNCTIONS.includes(around.kind)) {
-        return around?.name;
+        return around && `${module}${around.name}`;
       }
+      const alike = symbols.filter((symbol) => symbol.name === around.name && symbol.kind === around.kind);
+      module = `${around.name}${alike.length > 1 ? `#${alike.indexOf(around) + 1}` : ""}.`;
       symbols = around.children;
     }
   }

@@ -32,6 +32,8 @@ export interface Part {
 
 export interface Made {
   readonly function: string;
+  // Of the function; empty outside of modules.
+  readonly module: string;
   // null: there is none, and `message` says why.
   readonly text: string | null;
   readonly message: string;
@@ -46,6 +48,7 @@ export function readStage(value: unknown): Made | undefined {
   }
   return {
     function: text(fields["function"]),
+    module: text(fields["module"]),
     text: typeof fields["text"] === "string" ? fields["text"] : null,
     message: text(fields["message"]),
     parts: list(fields["parts"]).flatMap((part) => readPart(part) ?? []),
@@ -59,6 +62,11 @@ function readPart(fields: Record<string, unknown>): Part | undefined {
     return undefined;
   }
   return { name: text(fields["name"]), start, end, places: places(fields["ranges"]) };
+}
+
+// The function's name behind its module's, as `Functions.at` has it.
+export function path(made: Made): string {
+  return made.module === "" || made.module === "-" ? made.function : `${made.module}.${made.function}`;
 }
 
 // How many lines `document` puts before the text.

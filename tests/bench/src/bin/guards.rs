@@ -141,7 +141,7 @@ fn programs(folders: &[String]) -> Result<Vec<(String, String)>, String> {
 fn cost(text: &str, rounds: usize) -> Result<Cost, String> {
     let mut workspace = Workspace::new();
     let file = workspace.add(text, FileKind::Rx);
-    let module = FileModule::new(&workspace, file);
+    let module = FileModule::new(&workspace, workspace.first_module(file));
     let lowered = rx_lower::lower(&module, name("main"));
     let mut program = lowered.map_err(|problems| problems.first().map_or("", |problem| &problem.message).to_owned())?;
     rx_lower::optimize(&mut program);

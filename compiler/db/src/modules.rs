@@ -1,0 +1,107 @@
+//! The modules of a file: which functions see one another, and what the modules are called.
+
+use crate::workspace::{FileId, Workspace};
+use rx_base::Name;
+use rx_syntax::document::{Document, Encoding, ItemKind};
+
+/// The functions that see one another: those of a module of a file, or those outside of its modules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ModuleId {
+    /// The file.
+    pub file: FileId,
+    /// The module, as [`rx_syntax::document::Item::module`] numbers it; `None`: the functions outside of modules.
+    pub module: Option<u32>,
+}
+
+/// A module of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModuleRow {
+    /// Which it is.
+    pub module: Option<u32>,
+    /// The name of its class; of functions outside of modules none.
+    pub class: Option<Name>,
+    /// A name that no other module of the file has: its class's, `Net#2` for the second of several classes `Net`, and [`OUTSIDE`]
+    /// for the functions outside of modules.
+    pub label: String,
+    /// The line of its class, or of the first function outside of modules; from 1.
+    pub line: u32,
+}
+
+/// The label of the functions outside of modules.
+pub const OUTSIDE: &str = "-";
+
+impl Workspace {
+    /// The modules of a file, in order; before them the functions outside of modules, where there are some.
+    pub fn modules(&self, file: FileId) -> Vec<ModuleRow> {
+        modules(self.document(file))
+    }
+
+    /// The first module of a file, otherwise the functions outside of modules: the only module of what rx prints.
+    pub fn first_module(&self, file: FileId) -> ModuleId {
+        ModuleId { file, module: self.document(file).modules().next().map(|(module, _)| module) }
+    }
+}
+
+/// As [`Workspace::modules`], of a document.
+pub fn modules(document: &Document) -> Vec<ModuleRow> {
+    let is_outside = |item: &rx_syntax::document::Item| {
+        matches!(item.kind, ItemKind::Function(_)) && item.module.is_none() && item.name.is_some()
+    };
+    let outside = document.items().iter().position(is_outside);
+    let outside = outside.map(|item| ModuleRow {
+        module: None,
+        class: None,
+        label: OUTSIDE.to_owned(),
+        line: line_of(document, item),
+    });
+    let mut rows: Vec<ModuleRow> = outside.into_iter().collect();
+    let headers = || document.items().iter().enumerate().filter(|(_, item)| item.kind == ItemKind::ModuleHeader);
+    for (at, header) in headers() {
+        let class = header.name;
+        let known = rows.iter().filter(|row| row.module.is_some() && row.class == class).count();
+        let several = headers().filter(|(_, other)| other.name == class).nth(1).is_some();
+        let name = class.map_or_else(String::new, |class| class.to_string());
+        let label = if several { format!("{name}#{}", known + 1) } else { name };
+        rows.push(ModuleRow { module: header.module, class, label, line: line_of(document, at) });
+    }
+    rows
+}
+
+/// The line on which an item says `class` or `def`, from 1.
+fn line_of(document: &Document, item: usize) -> u32 {
+    let head = document.items().get(item).and_then(|item| item.segments.first()).map_or("", |head| head.text());
+    let mut start = document.item_start(item);
+    for line in head.split_inclusive('\n') {
+        if ["class ", "def "].iter().any(|word| line.trim_start().starts_with(word)) {
+            break;
+        }
+        start += line.len();
+    }
+    document.line_column(start, Encoding::Utf8).0 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::modules;
+    use rx_syntax::document::{Document, FileKind};
+
+    fn labels(text: &str) -> Vec<(String, u32)> {
+        modules(&Document::new(text, FileKind::Rx)).into_iter().map(|row| (row.label, row.line)).collect()
+    }
+
+    #[test]
+    fn modules_of_one_name_are_numbered() {
+        let class =
+            |name: &str| format!("@I.ir_module\nclass {name}:\n    @R.function\n    def f(x):\n        return x\n");
+        let text = ["A", "B", "A"].map(class).concat();
+        let label = |label: &str, line| (label.to_owned(), line);
+        assert_eq!(labels(&text), [label("A#1", 2), label("B", 7), label("A#2", 12)]);
+    }
+
+    #[test]
+    fn functions_outside_of_modules_come_first() {
+        let text = "@I.ir_module\nclass A:\n    x = 1\n\n@R.function\ndef f(x):\n    return x\n";
+        assert_eq!(labels(text), [("-".to_owned(), 6), ("A".to_owned(), 2)]);
+        assert_eq!(labels("# nothing\n"), []);
+    }
+}
