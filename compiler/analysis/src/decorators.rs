@@ -50,7 +50,7 @@ pub fn check(head: &Segment, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
 fn is_of_relax(cursor: Cursor<'_>, params: &[Parameter], ret: Option<&Expr>, file: &FileContext) -> bool {
     let is_type = |cursor: Cursor<'_>, ty: &Expr| {
         let call = matches!(ty.kind, ExprKind::Call { .. });
-        let head = cursor.source(ty.tokens).split_once('.').map(|(head, _)| head);
+        let head = cursor.path(ty.tokens).split_once('.').map(|(head, _)| head);
         call && matches!(head.and_then(|head| file.namespace(head)), Some(Namespace::Relax | Namespace::Tir))
     };
     let of_param = |param: &Parameter| {
@@ -77,7 +77,7 @@ pub(crate) fn decorator_mistakes<P: Clone>(
         ExprKind::Call { callee, arguments } => (&**callee, arguments.as_slice()),
         _ => (decorator, [].as_slice()),
     };
-    let source = cursor.source(callee.tokens);
+    let source = cursor.path(callee.tokens);
     let Some((head, member)) = source.split_once('.') else { return Vec::new() };
     let (members, keywords): (&[&str], &[&str]) = match file.namespace(head) {
         Some(Namespace::Relax) => (OF_RELAX, FUNCTION),

@@ -109,7 +109,7 @@ impl FileContext {
                 StatementKind::Import(names) => names.iter().for_each(|imported| self.import(cursor, imported)),
                 StatementKind::FromImport { module, names } => {
                     names.iter().for_each(|imported| self.import(cursor, imported));
-                    if cursor.source(*module).split('.').next() == Some("tvm") {
+                    if cursor.path(*module).split('.').next() == Some("tvm") {
                         self.api.extend(names.iter().map(|imported| name(bound_by_import(cursor, imported))));
                     }
                 }
@@ -137,7 +137,7 @@ impl FileContext {
     }
 
     fn import(&mut self, cursor: Cursor<'_>, imported: &ImportedName) {
-        let path = cursor.source(imported.path);
+        let path = cursor.path(imported.path);
         let last = path.rsplit('.').next().unwrap_or(path).trim();
         let bound = bound_by_import(cursor, imported);
         let canonical = match last {
@@ -159,7 +159,7 @@ impl FileContext {
 
     fn global_infos(&mut self, cursor: Cursor<'_>, expr: &Expr) {
         let ExprKind::Call { callee, arguments } = &expr.kind else { return };
-        if !cursor.source(callee.tokens).ends_with("module_global_infos") {
+        if !cursor.path(callee.tokens).ends_with("module_global_infos") {
             return;
         }
         let Some(ExprKind::Dict(entries)) = arguments.first().map(|argument| &argument.value.kind) else { return };
@@ -277,7 +277,7 @@ fn bound(cursor: Cursor<'_>, target: &Expr, into: &mut NameSet) {
 pub fn bound_by_import<'t>(cursor: Cursor<'t>, imported: &ImportedName) -> &'t str {
     match imported.alias {
         Some(alias) => cursor.text(alias),
-        None => cursor.source(imported.path).split('.').next().unwrap_or_default().trim(),
+        None => cursor.path(imported.path).split('.').next().unwrap_or_default().trim(),
     }
 }
 

@@ -101,7 +101,7 @@ pub fn read(segments: &[Arc<Segment>]) -> Section {
 /// The literal of `load_json("…")` and its value.
 fn json_of<'t, 'e>(cursor: Cursor<'t>, value: &'e Expr) -> Option<(&'e Expr, std::borrow::Cow<'t, str>)> {
     let ExprKind::Call { callee, arguments } = &value.kind else { return None };
-    if !cursor.source(callee.tokens).ends_with("load_json") {
+    if !cursor.path(callee.tokens).ends_with("load_json") {
         return None;
     }
     let literal = &arguments.first()?.value;

@@ -37,7 +37,7 @@ pub fn num_input(segments: &[Arc<Segment>]) -> Option<i64> {
             return None;
         };
         let cursor = body.cursor(statement);
-        if !cursor.source(callee.tokens).ends_with(".func_attr") {
+        if !cursor.path(callee.tokens).ends_with(".func_attr") {
             return None;
         }
         let ExprKind::Dict(entries) = &arguments.first()?.value.kind else { return None };

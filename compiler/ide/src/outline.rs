@@ -193,7 +193,7 @@ impl ItemReader<'_, '_> {
                 let context = &items.first()?.context;
                 let ExprKind::Call { callee, arguments } = &context.kind else { return None };
                 let label = arguments.first().and_then(|argument| cursor.string_value(&argument.value));
-                let callee = cursor.source(callee.tokens);
+                let callee = cursor.path(callee.tokens);
                 let callee = callee.rsplit('.').next().unwrap_or(callee).trim();
                 let name = label.map_or_else(|| callee.to_owned(), |label| format!("{callee} {label}"));
                 (name, cursor.span(context.tokens), OutlineKind::Block)

@@ -195,7 +195,7 @@ impl<'a> Painter<'a> {
         }
         if let StatementKind::With(items) = &statement.tree.kind {
             let cursor = self.key.segment.cursor(statement);
-            let dataflow = items.first().is_some_and(|item| cursor.source(item.context.tokens).ends_with("dataflow()"));
+            let dataflow = items.first().is_some_and(|item| cursor.path(item.context.tokens).ends_with("dataflow()"));
             self.dataflow = self.dataflow.or(dataflow.then_some(statement.indent));
         }
     }

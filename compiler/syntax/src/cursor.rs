@@ -79,6 +79,18 @@ impl<'a> Cursor<'a> {
         self.text.get(self.own_span(range).range()).unwrap_or_default()
     }
 
+    /// The text of a dotted name, without what Python allows around its dots: `R.add` of `R . add`.
+    pub fn path(&self, range: TokenRange) -> &'a str {
+        let source = self.source(range);
+        let is_part = |token| self.kind(token).is_some_and(|kind| kind == TokenKind::Dot || kind.is_name());
+        let is_spaced = source.contains(|c: char| c.is_whitespace() || c == '\\');
+        if !is_spaced || !(range.start..range.end).all(is_part) {
+            return source;
+        }
+        let parts: String = (range.start..range.end).map(|token| self.text(token)).collect();
+        name(&parts).as_str()
+    }
+
     /// The text behind a parameter's tree.
     pub fn parameter(&self, parameter: &Parameter) -> Cursor<'a> {
         Cursor { base: self.base.saturating_add(parameter.first_token), ..*self }

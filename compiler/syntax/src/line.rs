@@ -201,7 +201,7 @@ pub(crate) fn logical_line(bytes: &[u8], line_start: usize, bounded: bool) -> Lo
                 let next = skip_trivia(bytes, after);
                 let end = comment.unwrap_or(at);
                 if depth == 0
-                    || starts_statement(bytes, next, indent)
+                    || starts_statement(bytes, next, indent, &bytes[start..end])
                     || ends_header(&bytes[start..end])
                     || (first_word(&bytes[start..end]).0 != b"def" && starts_annotated_binding(bytes, next))
                 {
@@ -224,9 +224,13 @@ fn escaped_newline_width(bytes: &[u8], at: usize) -> usize {
     }
 }
 
+/// Calls that are statements and never arguments: `R.output(x)`.
+const STATEMENT_CALLS: [&[u8]; 5] = [b".output(", b".func_attr(", b".evaluate(", b".reads(", b".writes("];
+
 /// Whether the physical line at `line_start`, met inside the brackets of a statement indented by `indent`, starts a
-/// statement of its own. Printed TVMScript has no such line inside brackets.
-fn starts_statement(bytes: &[u8], line_start: usize, indent: u32) -> bool {
+/// statement of its own. `before` is the statement so far. Brackets may go on at any column, as in Python: behind a comma, an opened
+/// bracket or an operator only what no argument looks like is a statement; elsewhere all that stands further left is one, too.
+fn starts_statement(bytes: &[u8], line_start: usize, indent: u32, before: &[u8]) -> bool {
     let (column, start) = indentation(bytes, line_start);
     // INVARIANT: a line's end is not before its start, nor is `word` empty where it is indexed below.
     let line = &bytes[start..line_end(bytes, start)];
@@ -242,7 +246,22 @@ fn starts_statement(bytes: &[u8], line_start: usize, indent: u32) -> bool {
             false
         }
         _ if word[0].is_ascii_digit() => false,
-        _ => column < indent || rest.starts_with(b".output(") || starts_binding(rest),
+        _ if STATEMENT_CALLS.iter().any(|call| rest.starts_with(call)) => true,
+        _ if wants_operand(before) => LineShape::of(rest).binds_after_comma(),
+        _ => column < indent || LineShape::of(rest).binds(),
+    }
+}
+
+/// Whether what stands inside brackets so far cannot end there: it ends with a comma, an opened bracket or an operator.
+fn wants_operand(before: &[u8]) -> bool {
+    let before = before.trim_ascii_end();
+    match before.last() {
+        None => false,
+        Some(&last) if is_word_byte(last) => {
+            let word = before.rsplit(|byte| !is_word_byte(*byte)).next().unwrap_or_default();
+            matches!(word, b"and" | b"or" | b"not" | b"in" | b"is" | b"if" | b"else" | b"for" | b"lambda" | b"await")
+        }
+        Some(last) => !matches!(last, b')' | b']' | b'}' | b'"' | b'\''),
     }
 }
 
@@ -253,7 +272,7 @@ fn starts_annotated_binding(bytes: &[u8], line_start: usize) -> bool {
     let line = bytes.get(start..line_end(bytes, start)).unwrap_or_default();
     let (word, rest) = first_word(line);
     let Some(annotation) = rest.strip_prefix(b":") else { return false };
-    !word.is_empty() && word != b"lambda" && annotation.first() != Some(&b'=') && starts_binding(annotation)
+    !word.is_empty() && word != b"lambda" && annotation.first() != Some(&b'=') && LineShape::of(annotation).binds()
 }
 
 /// Whether a block's header whose brackets are open ends with this line: its last word is the colon. A dict's key may
@@ -272,31 +291,60 @@ fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 
-/// Whether a line that goes on with `rest` after a name declares or assigns: `name: …`, `name[i], other = …`. A tight
-/// `name=value` is an argument.
-fn starts_binding(rest: &[u8]) -> bool {
-    let after = rest.trim_ascii_start();
-    if after.first() == Some(&b':') {
-        return after.get(1) != Some(&b'=');
-    }
-    let mut depth = 0u32;
-    let mut at = 0;
-    while let Some(&byte) = rest.get(at) {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' if depth == 0 => return false,
-            b')' | b']' | b'}' => depth -= 1,
-            b'#' => return false,
-            b'"' | b'\'' => at = line_string_end(rest, at + 1, byte).offset - 1,
-            b'=' if depth == 0 => {
-                return rest.get(at + 1) != Some(&b'=') && at > 0 && rest[at - 1] == b' ';
+/// How a line goes on after its first word.
+#[derive(Clone, Copy, Debug, Default)]
+struct LineShape {
+    /// `name: …`.
+    declares: bool,
+    /// `name = …`, `name[i], other = …`. A tight `name=value` is an argument.
+    assigns: bool,
+    /// It closes a bracket that it does not open.
+    closes: bool,
+    /// It ends with a comma outside its own brackets.
+    has_last_comma: bool,
+}
+
+impl LineShape {
+    fn of(rest: &[u8]) -> LineShape {
+        let after = rest.trim_ascii_start();
+        let declares = after.first() == Some(&b':') && after.get(1) != Some(&b'=');
+        let mut shape = LineShape { declares, ..LineShape::default() };
+        let mut depth = 0u32;
+        // Only the first `=` outside of brackets can be the statement's.
+        let mut is_decided = false;
+        let mut at = 0;
+        while let Some(&byte) = rest.get(at) {
+            match byte {
+                b'(' | b'[' | b'{' => depth += 1,
+                b')' | b']' | b'}' if depth == 0 => (shape.closes, is_decided) = (true, true),
+                b')' | b']' | b'}' => depth -= 1,
+                b'#' => break,
+                b'"' | b'\'' => at = line_string_end(rest, at + 1, byte).offset - 1,
+                b'=' if depth == 0 => {
+                    shape.assigns |=
+                        !is_decided && rest.get(at + 1) != Some(&b'=') && at > 0 && rest.get(at - 1) == Some(&b' ');
+                    is_decided = true;
+                }
+                b'!' | b'<' | b'>' | b':' if rest.get(at + 1) == Some(&b'=') => at += 1,
+                _ => {}
             }
-            b'!' | b'<' | b'>' | b':' if rest.get(at + 1) == Some(&b'=') => at += 1,
-            _ => {}
+            if !byte.is_ascii_whitespace() {
+                shape.has_last_comma = byte == b',' && depth == 0;
+            }
+            at += 1;
         }
-        at += 1;
+        shape
     }
-    false
+
+    /// Whether it is a statement, wherever the line before ends.
+    fn binds(self) -> bool {
+        self.declares || self.assigns
+    }
+
+    /// Whether it is a statement behind a line that asks for another argument or operand: no parameter and no argument is written so.
+    fn binds_after_comma(self) -> bool {
+        self.assigns && !self.closes && !self.has_last_comma
+    }
 }
 
 /// The last byte of a line that is no blank and in no comment.
@@ -354,6 +402,34 @@ mod tests {
         assert_eq!(lines("x = f(\na=1,\n)"), ["x = f(\na=1,\n)"]);
         assert_eq!(lines("x = (\n  y = 1\n)"), ["x = (\n  y = 1\n)"]);
         assert_eq!(lines("A[0] = (1\nA[1] = 2"), ["A[0] = (1", "A[1] = 2"]);
+    }
+
+    #[test]
+    fn brackets_at_any_column_are_one_line() {
+        for whole in [
+            "    def f(x: T,\n    y: T,\n    ) -> T:",
+            "    def f(x: T,\ny: T[\n2],\nz: T\n) -> T:",
+            "    y = R.add(x,\n  R.tanh(x))",
+            "    y = R.add(\nx,  # one\n\n# two\n  x,\n)",
+            "    y = f(\naxis = 1,\nkeepdims = True)",
+            "    @T.prim_func(\nprivate=True\n)",
+            "class A(\nB,\n):",
+            "    y = [a\n+ b,\nc]",
+            "    y = {a: 1,\nb: 2,\nc: 3}",
+            "    y = (a +\nb)",
+            "    y = (a and\nb)",
+            "    y = f(\"a\"\n\"b\",\n1)",
+        ] {
+            assert_eq!(lines(whole), [whole.trim_start()]);
+        }
+    }
+
+    #[test]
+    fn an_unclosed_bracket_ends_further_left() {
+        assert_eq!(lines("    x = f(a\nM.show()"), ["x = f(a", "M.show()"]);
+        assert_eq!(lines("    x = f(a,\n  y = g(b,\n  c)"), ["x = f(a,", "y = g(b,\n  c)"]);
+        assert_eq!(lines("    x = f(\n    T.evaluate(x)"), ["x = f(", "T.evaluate(x)"]);
+        assert_eq!(lines("    x = f(a,\n  @R.function\n  def g():"), ["x = f(a,", "@R.function", "def g():"]);
     }
 
     #[test]

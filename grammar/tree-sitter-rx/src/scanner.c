@@ -229,65 +229,89 @@ static bool ends_with_colon(TSLexer *lexer) {
     return last == ':';
 }
 
-// Whether a line that goes on so after a name declares or assigns: `name: …`, `name[i], other = …`. A tight `name=value`
-// is an argument.
-static bool binds(TSLexer *lexer) {
-    bool blank = false;
-    for (; is_blank(lexer->lookahead); advance(lexer)) blank = true;
-    if (lexer->lookahead == ':') {
-        advance(lexer);
-        return lexer->lookahead != '=';
-    }
+// How a line goes on after its first word.
+typedef struct {
+    // `name: …`.
+    bool declares;
+    // `name = …`, `name[i], other = …`. A tight `name=value` is an argument.
+    bool assigns;
+    // It closes a bracket that it does not open.
+    bool closes;
+    // It ends with a comma outside its own brackets.
+    bool has_last_comma;
+    // It calls what is a statement and never an argument: `R.output(…)`.
+    bool states;
+} LineShape;
+
+static const char *const STATEMENT_CALLS[] = {"output", "func_attr", "evaluate", "reads", "writes", NULL};
+
+static LineShape line_shape(TSLexer *lexer) {
+    LineShape shape = {false, false, false, false, false};
+    // Only the first `=` outside of brackets can be the statement's.
+    bool blank = false, decided = false;
+    int depth = 0;
     if (lexer->lookahead == '.') {
-        // `R.output(…)` ends a dataflow block.
         char word[WORD_SIZE];
         advance(lexer);
         read_word(lexer, word);
-        if (strcmp(word, "output") == 0 && lexer->lookahead == '(') return true;
+        shape.states = is_one_of(word, STATEMENT_CALLS) && lexer->lookahead == '(';
+    }
+    for (; is_blank(lexer->lookahead); advance(lexer)) blank = true;
+    if (lexer->lookahead == ':') {
+        advance(lexer);
+        shape.declares = lexer->lookahead != '=';
+        if (!shape.declares) advance(lexer);
         blank = false;
     }
-    for (int depth = 0; !is_newline(lexer->lookahead) && !lexer->eof(lexer);) {
+    while (!is_newline(lexer->lookahead) && !lexer->eof(lexer) && lexer->lookahead != '#') {
         int32_t c = lexer->lookahead;
+        if (!is_blank(c)) shape.has_last_comma = c == ',' && depth == 0;
+        if (c == '"' || c == '\'') {
+            pass_line_string(lexer);
+            blank = false;
+            continue;
+        }
+        advance(lexer);
         switch (c) {
             case '(': case '[': case '{': depth++; break;
             case ')': case ']': case '}':
-                if (depth-- == 0) return false;
+                if (depth == 0) {
+                    shape.closes = decided = true;
+                } else {
+                    depth--;
+                }
                 break;
-            case '#': return false;
-            case '"': case '\'':
-                pass_line_string(lexer);
-                blank = false;
-                continue;
             case '=':
                 if (depth == 0) {
-                    advance(lexer);
-                    return lexer->lookahead != '=' && blank;
+                    if (!decided && lexer->lookahead != '=' && blank) shape.assigns = true;
+                    decided = true;
                 }
                 break;
             case '!': case '<': case '>': case ':':
-                advance(lexer);
                 if (lexer->lookahead == '=') advance(lexer);
-                blank = false;
-                continue;
+                break;
             default: break;
         }
         blank = is_blank(c);
-        advance(lexer);
     }
-    return false;
+    return shape;
 }
 
 // Whether the code line at `column`, met where a statement has not ended, starts a statement of its own: rx's rule
 // (`compiler/syntax/src/line.rs`), so that one forgotten bracket costs one statement here as there.
-// `first` is the line's first character, `word` its first word, which has been read.
-static bool starts_statement(TSLexer *lexer, int32_t first, const char *word, uint32_t column, uint32_t block) {
+// `first` is the line's first character, `word` its first word, which has been read. Brackets go on at any column where an operand
+// is wanted, behind a comma or an operator: there only what no argument looks like is a statement.
+static bool starts_statement(TSLexer *lexer, int32_t first, const char *word, uint32_t column, uint32_t block, bool wants_operand) {
     if (is_one_of(word, STATEMENTS)) return true;
     if (column > block) return false;
     if (!is_word(first)) return first == '@';
     if (strcmp(word, "from") == 0) return true;
     if (is_one_of(word, HEADERS)) return ends_with_colon(lexer);
     if (is_one_of(word, OPERANDS) || (first >= '0' && first <= '9')) return false;
-    return column < block || binds(lexer);
+    LineShape shape = line_shape(lexer);
+    if (shape.states) return true;
+    if (wants_operand) return shape.assigns && !shape.closes && !shape.has_last_comma;
+    return column < block || shape.declares || shape.assigns;
 }
 
 // ------------------------------------------------------------------ strings
@@ -891,7 +915,8 @@ static bool scan_continuation(Scanner *scanner, TSLexer *lexer, const bool *vali
     if (!comment && valid[STRING_START] && (lexer->lookahead == '"' || lexer->lookahead == '\'')) {
         return scan_string_start(scanner, lexer, word);
     }
-    if (!lexer->eof(lexer) && !starts_statement(lexer, first, word, column, block_column(scanner))) return false;
+    bool wants_operand = !valid[COMMA_0] && !valid[COMMA_1];
+    if (!lexer->eof(lexer) && !starts_statement(lexer, first, word, column, block_column(scanner), wants_operand)) return false;
     lexer->result_symbol = NEWLINE_0;
     return true;
 }

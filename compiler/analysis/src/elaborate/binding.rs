@@ -51,7 +51,7 @@ impl<'a> Elaborator<'a> {
         if arguments.iter().any(|argument| argument.keyword.is_none()) {
             return false;
         }
-        let Some((head, rest)) = cursor.source(callee.tokens).split_once('.') else { return false };
+        let Some((head, rest)) = cursor.path(callee.tokens).split_once('.') else { return false };
         self.file.namespace(head) == Some(Namespace::Tir)
             && rx_base::DType::parse(rest).is_some_and(|dtype| dtype.is_int() || dtype.is_bool())
     }
@@ -316,7 +316,7 @@ fn is_literal(expr: &Expr) -> bool {
 /// The dtype of the symbol that `T.int32()` declares.
 fn scalar_dtype(cursor: Cursor<'_>, value: &Expr) -> Option<DType> {
     let ExprKind::Call { callee, .. } = &value.kind else { return None };
-    DType::parse(cursor.source(callee.tokens).rsplit('.').next()?)
+    DType::parse(cursor.path(callee.tokens).rsplit('.').next()?)
 }
 
 /// A literal has the dtype it is declared to have: `x: T.int32 = 2`, `y: T.float32 = 2`.

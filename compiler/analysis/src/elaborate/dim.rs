@@ -69,7 +69,7 @@ impl Elaborator<'_> {
         callee: &Expr,
         arguments: &[rx_syntax::ast::Argument],
     ) -> Dim {
-        match cursor.source(callee.tokens).split_once('.') {
+        match cursor.path(callee.tokens).split_once('.') {
             Some((head, function)) if self.file.namespace(head).is_some() => {
                 let dtype_first = matches!(function, "Cast" | "cast");
                 let arguments: Vec<Dim> = arguments

@@ -204,7 +204,7 @@ impl<'a> Elaborator<'a> {
             },
             _ => return None,
         };
-        let (head, rest) = cursor.source(callee.tokens).split_once('.')?;
+        let (head, rest) = cursor.path(callee.tokens).split_once('.')?;
         match (self.file.namespace(head)?, dtype) {
             (Namespace::Tir, None) => DType::parse(rest),
             (Namespace::Relax, Some(dtype)) if rest == "Prim" => Some(dtype),

@@ -232,7 +232,7 @@ impl Elaborator<'_> {
             }
             ExprKind::Binary(_, a, b) => self.is_integer(cursor, a) && self.is_integer(cursor, b),
             ExprKind::Call { callee, arguments } => {
-                let head = cursor.source(callee.tokens).split_once('.').map(|(head, _)| head);
+                let head = cursor.path(callee.tokens).split_once('.').map(|(head, _)| head);
                 head.and_then(|head| self.file.namespace(head)) == Some(crate::file_context::Namespace::Tir)
                     && arguments.iter().all(|argument| self.is_integer(cursor, &argument.value))
             }

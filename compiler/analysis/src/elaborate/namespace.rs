@@ -19,7 +19,7 @@ impl Elaborator<'_> {
     pub(super) fn call(&mut self, cursor: Cursor<'_>, call: &Expr, callee: &Expr, arguments: &[Argument]) -> IrExpr {
         let span = cursor.span(call.tokens);
         if let ExprKind::Attribute { .. } = &callee.kind {
-            let source = cursor.source(callee.tokens);
+            let source = cursor.path(callee.tokens);
             if let Some((head, rest)) = source.split_once('.') {
                 match self.file.namespace(head) {
                     Some(Namespace::Relax) => return self.relax_call(cursor, call, callee, arguments, rest.trim()),
@@ -157,7 +157,7 @@ impl Elaborator<'_> {
             // A known name with something hung on: `sum_zz`.
             known.iter().copied().filter(|name| is_extension(function, name)).max_by_key(|name| name.len())
         });
-        let source = cursor.source(callee.tokens);
+        let source = cursor.path(callee.tokens);
         match near {
             Some(near) => {
                 let head = source.split('.').next().unwrap_or("R");
@@ -352,7 +352,7 @@ impl Elaborator<'_> {
     }
 
     fn is_scalar_maker(&self, cursor: Cursor<'_>, callee: &Expr) -> bool {
-        let source = cursor.source(callee.tokens);
+        let source = cursor.path(callee.tokens);
         source == "float" || source.split_once('.').is_some_and(|(head, _)| self.file.namespace(head).is_some())
     }
 

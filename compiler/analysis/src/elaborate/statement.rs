@@ -180,7 +180,7 @@ impl<'a> Elaborator<'a> {
     /// Whether an expression is a call of `R.<function>`.
     pub(super) fn is_relax_call(&self, cursor: Cursor<'_>, expr: &Expr, function: &str) -> bool {
         let ExprKind::Call { callee, .. } = &expr.kind else { return false };
-        let Some((head, rest)) = cursor.source(callee.tokens).split_once('.') else { return false };
+        let Some((head, rest)) = cursor.path(callee.tokens).split_once('.') else { return false };
         rest == function && self.file.namespace(head) == Some(Namespace::Relax)
     }
 

@@ -63,7 +63,7 @@ impl Elaborator<'_> {
                 StructInfo::tuple(fields)
             }
             ExprKind::Name => self.named_type(cursor, expr),
-            ExprKind::Subscript { .. } if cursor.source(expr.tokens).starts_with("metadata") => StructInfo::Object,
+            ExprKind::Subscript { .. } if cursor.path(expr.tokens).starts_with("metadata") => StructInfo::Object,
             ExprKind::Error => StructInfo::Error,
             _ => self.malformed(cursor, expr),
         }
@@ -98,7 +98,7 @@ impl Elaborator<'_> {
 
     /// The namespace and name of `R.Tensor`; reports a head that is no namespace.
     fn type_name<'t>(&mut self, cursor: Cursor<'t>, expr: &Expr) -> Option<(Namespace, &'t str)> {
-        let source = cursor.source(expr.tokens);
+        let source = cursor.path(expr.tokens);
         let (head, rest) = source.split_once('.')?;
         Some((self.file.namespace(head)?, rest))
     }
@@ -331,7 +331,7 @@ impl Elaborator<'_> {
                 (None, true)
             }
             ExprKind::Attribute { .. } => {
-                let last = cursor.source(arg.tokens).rsplit('.').next().unwrap_or_default();
+                let last = cursor.path(arg.tokens).rsplit('.').next().unwrap_or_default();
                 (DType::parse(last), DType::parse(last).is_none())
             }
             ExprKind::Call { arguments, .. } if arguments.len() == 1 => {

@@ -97,7 +97,7 @@ impl Reader<'_> {
     }
 
     fn type_call(&self, expr: &Expr, callee: &Expr, arguments: &[Argument]) -> Read<TypePattern> {
-        let source = self.cursor.source(callee.tokens);
+        let source = self.cursor.path(callee.tokens);
         match source.strip_prefix("R.") {
             Some("Any" | "Object") => Ok(TypePattern::Any),
             Some("String") => Ok(TypePattern::String),
@@ -228,7 +228,7 @@ impl Reader<'_> {
                 Ok(DimPattern::Binary(op, Box::new(self.dim(a)?), Box::new(self.dim(b)?)))
             }
             ExprKind::Call { callee, arguments } => {
-                let source = self.cursor.source(callee.tokens);
+                let source = self.cursor.path(callee.tokens);
                 let op = match (source.strip_prefix("T.").unwrap_or(source), &arguments[..]) {
                     ("min", [_, _]) => DimOp::Min,
                     ("max", [_, _]) => DimOp::Max,

@@ -49,7 +49,7 @@ impl Reader<'_> {
 
     /// An old dotted name: `T.block`.
     fn path(&mut self, cursor: Cursor<'_>, expr: &Expr, last: u32) {
-        let Some(path) = self.file.canonical_path(cursor.source(expr.tokens)) else { return };
+        let Some(path) = self.file.canonical_path(cursor.path(expr.tokens)) else { return };
         let Some(row) = refused(self.version, Place::Path, &path) else { return };
         let new = row.current.split('.').next_back().unwrap_or(row.current);
         self.outdated(&path, row.current, cursor.span(token(last)), new);
@@ -57,7 +57,7 @@ impl Reader<'_> {
 
     /// Old keywords: `out_sinfo=`.
     fn keywords(&mut self, cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument]) {
-        let Some(path) = self.file.canonical_path(cursor.source(callee.tokens)) else { return };
+        let Some(path) = self.file.canonical_path(cursor.path(callee.tokens)) else { return };
         // It takes any keyword for an attribute.
         if path == "R.call_packed" {
             return;

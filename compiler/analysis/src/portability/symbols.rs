@@ -120,7 +120,7 @@ fn parameters(
 
 /// Whether a parameter's type is a scalar's: `T.int64`, `R.Prim("int64")`.
 fn is_scalar(cursor: Cursor<'_>, annotation: &Expr, file: &FileContext) -> bool {
-    let source = cursor.source(annotation.tokens);
+    let source = cursor.path(annotation.tokens);
     let Some((first, rest)) = source.split_once('.') else { return false };
     match file.namespace(first) {
         Some(Namespace::Tir) => DType::parse(rest).is_some(),
@@ -291,7 +291,7 @@ fn declarations(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Declaratio
                     && declares(cursor, value, file)
                 {
                     let next = statements.get(index + 1).filter(|next| next.indent == statement.indent && !next.inline);
-                    let whole = single && cursor.source(value.tokens).ends_with(".int64()");
+                    let whole = single && cursor.path(value.tokens).ends_with(".int64()");
                     let alone = next
                         .filter(|_| whole && !statement.inline)
                         .map(|next| ItemPlace::Segment(at, Span::new(statement.span.start, next.span.start)));
@@ -310,7 +310,7 @@ fn declarations(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Declaratio
 /// Whether an expression is `T.int64()`.
 fn declares(cursor: Cursor<'_>, value: &Expr, file: &FileContext) -> bool {
     let ExprKind::Call { callee, .. } = &value.kind else { return false };
-    let source = cursor.source(callee.tokens);
+    let source = cursor.path(callee.tokens);
     source
         .split_once('.')
         .is_some_and(|(first, dtype)| file.namespace(first) == Some(Namespace::Tir) && DType::parse(dtype).is_some())

@@ -43,7 +43,7 @@ impl Declarations {
     ) -> Vec<Diagnostic<ItemPlace>> {
         let mut found = Vec::new();
         let ExprKind::Call { callee, .. } = &call.kind else { return found };
-        let source = cursor.source(callee.tokens);
+        let source = cursor.path(callee.tokens);
         let Some((head, member)) = source.split_once('.') else { return found };
         if file.namespace(head) != Some(Namespace::Ir) {
             return found;
@@ -78,7 +78,7 @@ fn parts(
 ) {
     match &expr.kind {
         ExprKind::Call { callee, arguments } => {
-            let path = file.canonical_path(cursor.source(callee.tokens)).unwrap_or_default();
+            let path = file.canonical_path(cursor.path(callee.tokens)).unwrap_or_default();
             if let Some(part) = PARTS.iter().find(|(name, ..)| *name == path) {
                 found.extend(arity(cursor, expr, *part, arguments, place));
             }

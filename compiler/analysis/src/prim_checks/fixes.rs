@@ -86,7 +86,7 @@ impl<'t> Text<'t> {
         let StatementKind::For { iter, .. } = &statement.tree.kind else { return None };
         let ExprKind::Call { callee, .. } = &iter.kind else { return None };
         let cursor = segment.cursor(statement);
-        let (head, kind) = cursor.source(callee.tokens).rsplit_once('.')?;
+        let (head, kind) = cursor.path(callee.tokens).rsplit_once('.')?;
         if !matches!(kind, "parallel" | "vectorized") {
             return None;
         }

@@ -28,7 +28,7 @@ const FUNCTIONS: &[(&str, usize, usize)] = &[
 impl Walk<'_> {
     /// `T.exp()`, `T.sqrt(a, b)`: arguments are missing, or too many.
     pub(super) fn arity(&mut self, cursor: Cursor<'_>, call: &Expr, callee: &Expr, arguments: &[Argument]) {
-        let Some((head, function)) = cursor.source(callee.tokens).split_once('.') else { return };
+        let Some((head, function)) = cursor.path(callee.tokens).split_once('.') else { return };
         let Some((_, least, most)) = FUNCTIONS.iter().find(|(name, ..)| *name == function) else { return };
         let is_open = arguments.iter().any(|argument| matches!(argument.value.kind, ExprKind::Starred { .. }));
         if is_open || self.file.namespace(head) != Some(Namespace::Tir) {

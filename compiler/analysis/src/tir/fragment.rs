@@ -288,7 +288,7 @@ impl Reader<'_> {
             }
             _ => (self.memory_of(cursor, pointer)?, None),
         };
-        let starts = offset.is_none_or(|offset| cursor.source(offset.tokens).ends_with(".elem_offset"));
+        let starts = offset.is_none_or(|offset| cursor.path(offset.tokens).ends_with(".elem_offset"));
         if starts && view.shape.len() >= 2 && cursor.source(stride.tokens).contains(".strides[") {
             return Ok(view);
         }

@@ -44,7 +44,7 @@ fn fields<'e>(cursor: Cursor<'_>, ty: &'e Expr) -> Option<Vec<&'e Expr>> {
     match &ty.kind {
         ExprKind::Parenthesized(inner) => fields(cursor, inner),
         ExprKind::Tuple(fields) | ExprKind::List(fields) => Some(fields.iter().collect()),
-        ExprKind::Call { callee, arguments } if cursor.source(callee.tokens).ends_with(".Tuple") => {
+        ExprKind::Call { callee, arguments } if cursor.path(callee.tokens).ends_with(".Tuple") => {
             match &arguments[..] {
                 [only] if matches!(only.value.kind, ExprKind::List(_) | ExprKind::Tuple(_)) => {
                     fields(cursor, &only.value)

@@ -303,7 +303,7 @@ impl Scanner<'_> {
             | "Buffer"
             | "smem"
             | "allocate" => Bound::Buffer,
-            _ if cursor.source(callee.tokens).contains(".axis.") => Bound::Axis,
+            _ if cursor.path(callee.tokens).contains(".axis.") => Bound::Axis,
             _ => Bound::Variable,
         }
     }

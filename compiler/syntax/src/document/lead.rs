@@ -1,6 +1,7 @@
 //! What a statement's first words say to the outline.
 
 use super::{FileKind, FunctionKind};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// A statement as the outline sees it.
@@ -62,7 +63,7 @@ pub(super) fn lead(statement: &str) -> Lead<'_> {
 fn assignment_lead<'t>(word: &str, rest: &'t str) -> Lead<'t> {
     let Some(value) = rest.trim_start().strip_prefix('=') else { return Lead::Other };
     let callee = dotted_path(value);
-    match callee.rsplit('.').next() {
+    match callee.rsplit('.').next().map(str::trim_start) {
         Some("TypeVar") => Lead::Prelude,
         Some("load_json") if word == "metadata" => Lead::Metadata,
         _ => Lead::Other,
@@ -89,10 +90,34 @@ fn first_word(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len()))
 }
 
-/// The leading `a.b.c` of a text.
+/// The leading `a.b.c` of a text, with the blanks around its dots.
 fn dotted_path(text: &str) -> &str {
     let text = text.trim_start();
-    text.split_at(text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).unwrap_or(text.len())).0
+    let is_blank = |c: char| matches!(c, ' ' | '\t');
+    let mut end = 0;
+    let mut wants_dot = false;
+    loop {
+        // INVARIANT: `end` is a place behind whole characters of `text`.
+        let rest = text[end..].trim_start_matches(is_blank);
+        let part = match (rest.strip_prefix('.'), wants_dot) {
+            (Some(_), _) => 1,
+            (None, true) => 0,
+            (None, false) => first_word(rest).0.len(),
+        };
+        if part == 0 {
+            return &text[..end];
+        }
+        wants_dot = !rest.starts_with('.');
+        end = text.len() - rest.len() + part;
+    }
+}
+
+/// A dotted path without the blanks around its dots.
+fn without_blanks(path: &str) -> Cow<'_, str> {
+    match path.contains([' ', '\t']) {
+        false => path.into(),
+        true => path.split('.').map(str::trim).collect::<Vec<_>>().join(".").into(),
+    }
 }
 
 /// What a decorator makes of the `def` or `class` below it.
@@ -106,6 +131,7 @@ pub(super) enum Decoration {
 
 /// The meaning of a decorator's path; `None` if it has none in TVMScript.
 pub(super) fn decoration(path: &str, kind: FileKind, aliases: &BTreeSet<String>) -> Option<Decoration> {
+    let path = &*without_blanks(path);
     let (prefix, last) = path.rsplit_once('.').unwrap_or(("", path));
     let decoration = match last {
         "ir_module" => Decoration::Module,
@@ -168,7 +194,9 @@ fn imported_names(after: &str, into: &mut BTreeSet<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lead, lead, opens_block, script_aliases};
+    use super::{Decoration, Lead, decoration, lead, opens_block, script_aliases};
+    use crate::document::FileKind;
+    use std::collections::BTreeSet;
 
     #[test]
     fn leads() {
@@ -179,6 +207,16 @@ mod tests {
         assert_eq!(lead("metadata = tvm.ir.load_json(\"\"\"{}\"\"\")"), Lead::Metadata);
         assert_eq!(lead("x == TypeVar(1)"), Lead::Other);
         assert_eq!(lead("returned = 1"), Lead::Other);
+        assert_eq!(lead("@ R .\tfunction (private=True)"), Lead::Decorator("R .\tfunction"));
+        assert_eq!(lead("n = T . TypeVar(\"n\")"), Lead::Prelude);
+    }
+
+    #[test]
+    fn decoration_path_with_blanks_is_known() {
+        let of = |path| decoration(path, FileKind::Python, &BTreeSet::new());
+        assert_eq!(of("R.  function"), of("R.function"));
+        assert_eq!(of("tvm . script . ir_module"), Some(Decoration::Module));
+        assert_eq!(of("R function"), None);
     }
 
     #[test]
