@@ -24,6 +24,7 @@ pub mod prim_names;
 mod readings;
 pub mod reconcile;
 pub mod relax_function;
+mod repeated_keys;
 pub mod returns;
 pub mod signature;
 pub mod stats;

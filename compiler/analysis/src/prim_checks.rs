@@ -134,7 +134,7 @@ impl<'t> Walk<'t> {
                 self.path.truncate(length);
             }
             Event::Loop(it) => {
-                self.check_shadow(it.name, &it.place);
+                self.check_shadow(it.name, Some(it.kind), &it.place);
                 let (start, extent) = (self.intervals.interval(&it.start), self.intervals.interval(&it.extent));
                 let last = start.zip(extent).and_then(|(start, extent)| start.1.checked_add(extent.1)?.checked_sub(1));
                 let interval = start.zip(last).filter(|(start, last)| *last >= start.0);
@@ -142,7 +142,7 @@ impl<'t> Walk<'t> {
                 self.path.push(Step::Loop(it));
             }
             Event::Axis(axis) => {
-                self.check_shadow(axis.name, &axis.place);
+                self.check_shadow(axis.name, None, &axis.place);
                 let interval = self.intervals.interval(&axis.iter.binding);
                 self.intervals.set(axis.iter.var, interval);
                 self.path.push(Step::Axis(axis));
@@ -165,7 +165,9 @@ impl<'t> Walk<'t> {
             }
             Event::Allocate(buffer) => self.blocks.allocate(*buffer, self.path.len()),
             Event::Unread(names) => self.blocks.unread(names, &self.trace.func),
-            Event::Converted { from, into, place } => self.check_converted(*from, *into, place),
+            Event::Converted { from, constant, into, place } => {
+                self.report_converted((*from, *constant), *into, place);
+            }
         }
     }
 

@@ -122,7 +122,7 @@ impl Body {
 
     fn match_buffer(&mut self, cursor: Cursor<'_>, target: &Expr, value: &Expr) {
         let (ExprKind::Name, ExprKind::Call { callee, arguments }) = (&target.kind, &value.kind) else { return };
-        let source = cursor.source(callee.tokens);
+        let source = cursor.path(callee.tokens);
         if source.ends_with(".decl_buffer") || source.ends_with(".Buffer") {
             let mut named = arguments.iter().filter(|argument| matches!(argument.value.kind, ExprKind::Name));
             let data = named.find(|argument| argument.keyword.is_some_and(|word| cursor.text(word) == "data"));
@@ -164,7 +164,7 @@ impl Body {
                 self.written.insert(name, ());
             }
             ExprKind::Call { callee, arguments } => {
-                let source = cursor.source(callee.tokens);
+                let source = cursor.path(callee.tokens);
                 let region = source.ends_with(".writes") || source.ends_with(".match_buffer");
                 let function = source.rsplit('.').next().unwrap_or_default();
                 self.calls_out |= function.starts_with("call_") || function.starts_with("ptx");
@@ -233,16 +233,14 @@ impl Body {
 
     fn kind(&self, cursor: Cursor<'_>, parameter: Name, annotation: &Expr) -> Option<PrimParamKind> {
         match &annotation.kind {
-            ExprKind::Call { callee, arguments } if cursor.source(callee.tokens).ends_with(".Buffer") => {
+            ExprKind::Call { callee, arguments } if cursor.path(callee.tokens).ends_with(".Buffer") => {
                 let (shape, dtype) = buffer_type(cursor, arguments)?;
                 Some(self.buffer(parameter, shape, dtype))
             }
             // The spelling of TVM before 0.12: `T.Buffer[(16, 16), "float32"]`.
-            ExprKind::Subscript { value, index } if cursor.source(value.tokens).ends_with(".Buffer") => {
-                let ExprKind::Tuple(parts) = &index.kind else { return None };
-                let shape = dims(cursor, parts.first()?)?;
-                let dtype = parts.get(1).and_then(|dtype| DType::parse(&cursor.string_value(dtype)?));
-                Some(self.buffer(parameter, shape, dtype.unwrap_or(DType::FLOAT32)))
+            ExprKind::Subscript { value, index } if cursor.path(value.tokens).ends_with(".Buffer") => {
+                let (shape, dtype) = buffer_type(cursor, &bracketed_arguments(cursor, index))?;
+                Some(self.buffer(parameter, shape, dtype))
             }
             _ => {
                 if let Some((buffer, shape, dtype)) = self.matched.get(&parameter) {
@@ -263,6 +261,26 @@ impl Body {
     }
 }
 
+/// The arguments between the brackets of `T.Buffer[(16, 16), "float32"]`. Without a dtype all of it is the shape, which Python
+/// does not tell from its dims: `T.Buffer[(16, 16)]` is `T.Buffer[16, 16]`.
+pub(crate) fn bracketed_arguments(cursor: Cursor<'_>, index: &Expr) -> Vec<Argument> {
+    let by_position = |value: &Expr| Argument { keyword: None, value: value.clone() };
+    let is_dtype = |part: &Expr| {
+        matches!(part.kind, ExprKind::String | ExprKind::Attribute { .. })
+            && DType::parse(&cursor.string_value(part).unwrap_or_else(|| last_name(cursor, part).into())).is_some()
+    };
+    match &index.kind {
+        ExprKind::Parenthesized(inner) => bracketed_arguments(cursor, inner),
+        ExprKind::Tuple(parts) if parts.get(1).is_some_and(is_dtype) => parts.iter().map(by_position).collect(),
+        _ => vec![by_position(index)],
+    }
+}
+
+/// The last part of a dotted name: `float32` of `T.float32`.
+fn last_name<'t>(cursor: Cursor<'t>, expr: &Expr) -> &'t str {
+    cursor.path(expr.tokens).rsplit('.').next().unwrap_or_default()
+}
+
 /// `((n, 64), "float32", …)`: shape and dtype; `float32` unless said otherwise.
 fn buffer_type(cursor: Cursor<'_>, arguments: &[Argument]) -> Option<(Vec<Dim>, DType)> {
     let by_keyword = |wanted: &str| {
@@ -271,7 +289,11 @@ fn buffer_type(cursor: Cursor<'_>, arguments: &[Argument]) -> Option<(Vec<Dim>, 
     let positional = |at: usize| arguments.get(at).filter(|argument| argument.keyword.is_none());
     let shape = dims(cursor, &positional(0).or_else(|| by_keyword("shape"))?.value)?;
     let dtype = match positional(1).or_else(|| by_keyword("dtype")) {
-        Some(argument) => DType::parse(&cursor.string_value(&argument.value)?)?,
+        Some(Argument { value, .. }) => match cursor.string_value(value) {
+            Some(text) => DType::parse(&text)?,
+            // `T.float32`.
+            None => DType::parse(last_name(cursor, value))?,
+        },
         None => DType::FLOAT32,
     };
     Some((shape, dtype))
@@ -305,7 +327,7 @@ fn plain_dim(cursor: Cursor<'_>, expr: &Expr) -> Dim {
             integer::logic(*op, operands.iter().map(|operand| plain_dim(cursor, operand)).collect())
         }
         ExprKind::Call { callee, arguments } => {
-            let function = cursor.source(callee.tokens).rsplit('.').next().unwrap_or_default();
+            let function = cursor.path(callee.tokens).rsplit('.').next().unwrap_or_default();
             let dtype_first = matches!(function, "Cast" | "cast");
             let argument = |(at, argument): (usize, &Argument)| match (at, dtype_first) {
                 (0, true) => Dim::constant(0),
@@ -336,6 +358,6 @@ fn scalar_type(cursor: Cursor<'_>, annotation: &Expr) -> Option<DType> {
         ExprKind::Call { callee, .. } => callee,
         _ => annotation,
     };
-    let source = cursor.source(head.tokens);
+    let source = cursor.path(head.tokens);
     DType::parse(source.rsplit('.').next()?)
 }

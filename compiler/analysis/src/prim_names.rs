@@ -4,6 +4,7 @@
 //! its block, reading the function as loops (`tir`) says so; of `T.reads` and `T.writes`, which that leaves out, this does.
 
 mod arity;
+mod attributes;
 mod forms;
 mod kinds;
 pub mod members;
@@ -76,6 +77,7 @@ pub fn unbound_names(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagn
         out_of_reach: NameSet::default(),
         segment: 0,
         stated: Vec::new(),
+        attributes: Vec::new(),
         kinds: kinds::Kinds::default(),
         nest: nest::Nest::default(),
         scopes: scopes::Scopes::default(),
@@ -109,8 +111,10 @@ struct Walk<'a> {
     seen: NameSet,
     out_of_reach: NameSet,
     segment: u32,
-    /// What the open blocks have said once, each with its column: `T.reads`, axes, attributes.
+    /// What the open blocks have said once, each with its column: `T.reads`, axes.
     stated: Vec<(u32, Name)>,
+    /// The attributes that the function and the open blocks have stated.
+    attributes: Vec<attributes::Attribute>,
     kinds: kinds::Kinds,
     nest: nest::Nest,
     scopes: scopes::Scopes,
@@ -208,6 +212,7 @@ impl Walk<'_> {
             ExprKind::Call { callee, arguments } => {
                 self.dtype_call(cursor, expr, callee, arguments);
                 self.arity(cursor, expr, callee, arguments);
+                self.argument_values(cursor, callee, arguments);
                 self.expr(cursor, callee);
                 arguments.iter().for_each(|argument| self.expr(cursor, &argument.value));
             }

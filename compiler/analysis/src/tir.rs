@@ -22,6 +22,7 @@ mod leave;
 mod loops;
 mod signature;
 mod statement;
+pub(crate) mod stored;
 pub(crate) mod trace;
 mod tree;
 mod value;

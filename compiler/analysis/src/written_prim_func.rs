@@ -52,17 +52,17 @@ fn func_attr(cursor: Cursor<'_>, statement: &Statement) -> Option<(rx_base::Span
         return None;
     };
     let [argument] = &arguments[..] else { return None };
-    if !cursor.source(callee.tokens).ends_with(".func_attr") {
+    if !cursor.path(callee.tokens).ends_with(".func_attr") {
         return None;
     }
-    match attribute(cursor, &argument.value) {
+    match literal(cursor, &argument.value) {
         Attr::Dict(entries) => Some((cursor.span(argument.value.tokens), entries)),
         _ => None,
     }
 }
 
 /// A value as written; what is no literal is kept as text.
-fn attribute(cursor: Cursor<'_>, expr: &Expr) -> Attr {
+pub(crate) fn literal(cursor: Cursor<'_>, expr: &Expr) -> Attr {
     let opaque = || Attr::Opaque(cursor.source(expr.tokens).into());
     match &expr.kind {
         ExprKind::None => Attr::None,
@@ -73,15 +73,15 @@ fn attribute(cursor: Cursor<'_>, expr: &Expr) -> Attr {
         }
         ExprKind::Float => cursor.float_value(expr).map_or_else(opaque, Attr::Float),
         ExprKind::String => cursor.string_value(expr).map_or_else(opaque, |text| Attr::Str(text.as_ref().into())),
-        ExprKind::List(items) => Attr::List(items.iter().map(|item| attribute(cursor, item)).collect()),
+        ExprKind::List(items) => Attr::List(items.iter().map(|item| literal(cursor, item)).collect()),
         ExprKind::Dict(entries) => {
             let entry = |(key, value): &(Option<Expr>, Expr)| {
                 let key = cursor.string_value(key.as_ref()?)?;
-                Some((Arc::from(key.as_ref()), attribute(cursor, value)))
+                Some((Arc::from(key.as_ref()), literal(cursor, value)))
             };
-            entries.iter().map(entry).collect::<Option<Vec<_>>>().map_or_else(opaque, Attr::Dict)
+            entries.iter().map(entry).collect::<Option<Vec<_>>>().map_or_else(opaque, Attr::dict)
         }
-        ExprKind::Unary(UnaryOp::Neg, operand) => match attribute(cursor, operand) {
+        ExprKind::Unary(UnaryOp::Neg, operand) => match literal(cursor, operand) {
             Attr::Float(value) => Attr::Float(-value),
             Attr::Int(value) => Attr::Int(-&value),
             _ => opaque(),

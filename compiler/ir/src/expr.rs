@@ -2,6 +2,7 @@
 
 use crate::struct_info::StructInfo;
 use rx_base::{DType, Dim, Name, Span};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -178,6 +179,22 @@ pub enum Attr {
 }
 
 impl Attr {
+    /// The dictionary of these entries; of a key that stands twice the last value, as in Python.
+    pub fn dict(entries: impl IntoIterator<Item = (Arc<str>, Attr)>) -> Attr {
+        let mut all: Vec<(Arc<str>, Attr)> = Vec::new();
+        let mut places: HashMap<Arc<str>, usize> = HashMap::new();
+        for (key, value) in entries {
+            match places.get(&key).and_then(|at| all.get_mut(*at)) {
+                Some(entry) => entry.1 = value,
+                None => {
+                    places.insert(key.clone(), all.len());
+                    all.push((key, value));
+                }
+            }
+        }
+        Attr::Dict(all)
+    }
+
     /// The integer, if it is a constant one.
     pub fn as_int(&self) -> Option<i64> {
         match self {

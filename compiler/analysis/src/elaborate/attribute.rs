@@ -29,7 +29,7 @@ impl Elaborator<'_> {
                     Some((text.as_ref().into(), value))
                 });
                 let entries: Vec<(std::sync::Arc<str>, &Expr)> = entries.collect();
-                Attr::Dict(entries.into_iter().map(|(key, value)| (key, self.attribute(cursor, value))).collect())
+                Attr::dict(entries.into_iter().map(|(key, value)| (key, self.attribute(cursor, value))))
             }
             ExprKind::Unary(UnaryOp::Neg, operand) => match self.attribute(cursor, operand) {
                 Attr::Float(value) => Attr::Float(-value),
@@ -62,7 +62,7 @@ impl Elaborator<'_> {
         callee: &Expr,
         arguments: &[rx_syntax::ast::Argument],
     ) -> Attr {
-        let source = cursor.source(callee.tokens);
+        let source = cursor.path(callee.tokens);
         let [argument] = arguments else { return opaque(cursor, expr) };
         if source == "float" {
             let text = cursor.string_value(&argument.value).unwrap_or_default();

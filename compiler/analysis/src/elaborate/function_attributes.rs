@@ -3,6 +3,7 @@
 use super::Elaborator;
 use crate::entry::{Entry, Place};
 use crate::file_context::{FUNCTION_CONTEXT, FunctionContext};
+use crate::repeated_keys::{RepeatedKey, repeated_key, repeated_keys};
 use rx_base::name::name;
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, Diagnostic, Name, Span, counted};
@@ -25,15 +26,18 @@ impl Elaborator<'_> {
             self.error(Code::AttrType, cursor.span(argument.value.tokens), "`R.func_attr` takes a dictionary");
             return;
         };
+        if let ExprKind::Dict(written) = &argument.value.kind {
+            for RepeatedKey { key, first, again } in repeated_keys(cursor, written) {
+                let place = |key: &Expr| Place::Here(cursor.span(key.tokens));
+                self.report(repeated_key(&key, place(first), place(again)));
+            }
+        }
         self.record_attributes(&entries);
         let Some(context) = self.function_context() else { return };
         let mut context = FunctionContext::clone(&context);
         let mut bounds = Bounds::clone(&context.bounds);
         for (key, value) in &entries {
-            // Python keeps the last of two in one dictionary.
-            if !entries.iter().rev().skip_while(|(other, _)| other != key).skip(1).any(|(other, _)| other == key) {
-                self.stated_once(key, entry_span(cursor, argument, key));
-            }
+            self.stated_once(key, entry_span(cursor, argument, key));
             match (key.as_ref(), value) {
                 ("num_input", value) => {
                     self.check_num_input(value, context.params, entry_span(cursor, argument, key));
@@ -133,6 +137,6 @@ fn read_bounds(limits: &[(Arc<str>, Attr)], into: &mut rx_base::name::NameMap<i6
 fn entry_span(cursor: Cursor<'_>, argument: &Argument, key: &str) -> Span {
     let ExprKind::Dict(entries) = &argument.value.kind else { return cursor.span(argument.value.tokens) };
     let is_key = |expr: &Option<Expr>| expr.as_ref().and_then(|expr| cursor.string_value(expr)).as_deref() == Some(key);
-    let value = entries.iter().find(|(written, _)| is_key(written)).map(|(_, value)| value);
+    let value = entries.iter().rfind(|(written, _)| is_key(written)).map(|(_, value)| value);
     cursor.span(value.unwrap_or(&argument.value).tokens)
 }

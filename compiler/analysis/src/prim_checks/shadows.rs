@@ -4,14 +4,17 @@ use super::Walk;
 use super::path::Step;
 use crate::function::ItemPlace;
 use rx_base::{Code, Diagnostic, Name};
+use rx_tir::LoopKind;
 
 impl Walk<'_> {
-    /// Whether a loop or axis hides a loop or axis around it.
-    pub(super) fn check_shadow(&mut self, name: Name, place: &ItemPlace) {
+    /// Whether a loop or axis hides a loop or axis around it. A thread axis that is launched again is the same axis.
+    pub(super) fn check_shadow(&mut self, name: Name, kind: Option<LoopKind>, place: &ItemPlace) {
         if name == "_" {
             return;
         }
+        let thread = kind.filter(|kind| matches!(kind, LoopKind::ThreadBinding(_)));
         let hidden = self.path.iter().rev().find_map(|step| match step {
+            Step::Loop(it) if it.name == name && thread == Some(it.kind) => None,
             Step::Loop(it) if it.name == name => Some(&it.place),
             Step::Axis(axis) if axis.name == name => Some(&axis.place),
             _ => None,

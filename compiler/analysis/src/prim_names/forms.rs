@@ -40,6 +40,7 @@ impl Walk<'_> {
     pub(super) fn forms(&mut self, cursor: Cursor<'_>, statement: &Statement) {
         let indent = statement.indent;
         self.stated.retain(|(column, _)| *column <= indent);
+        self.attributes.retain(|stated| stated.column <= indent);
         match &statement.tree.kind {
             StatementKind::With(items) => {
                 self.stated.retain(|(column, _)| *column < indent);
@@ -74,7 +75,7 @@ impl Walk<'_> {
     /// `T.form(…)`: its name and arguments, once their number is checked.
     fn form<'e, 't>(&mut self, cursor: Cursor<'t>, call: &'e Expr) -> Option<(&'t str, &'e [Argument])> {
         let ExprKind::Call { callee, arguments } = &call.kind else { return None };
-        let (head, form) = cursor.source(callee.tokens).split_once('.')?;
+        let (head, form) = cursor.path(callee.tokens).split_once('.')?;
         if self.file.namespace(head) != Some(Namespace::Tir) {
             return None;
         }
@@ -142,13 +143,10 @@ impl Walk<'_> {
             }
             return;
         };
-        for key in entries.iter().filter_map(|(key, _)| key.as_ref()).filter(|_| form == "func_attr") {
-            if let Some(text) = cursor.string_value(key)
-                && !self.first_time(&text, indent)
-            {
-                let message = format!("the attribute `{text}` has a value already");
-                self.mistake(Code::DuplicateDefinition, cursor.span(key.tokens), message);
-            }
+        match form {
+            "func_attr" => self.state_attributes(cursor, false, entries, indent),
+            "sblock_attr" | "block_attr" => self.state_attributes(cursor, true, entries, indent),
+            _ => {}
         }
     }
 
@@ -208,11 +206,14 @@ impl Walk<'_> {
     fn grid(&mut self, cursor: Cursor<'_>, target: &Expr, iter: &Expr) {
         if let ExprKind::Call { callee, arguments } = &iter.kind {
             if arguments.is_empty() {
-                let message = format!("`{}` has no extent", cursor.source(callee.tokens));
+                let message = format!("`{}` has no extent", cursor.path(callee.tokens));
                 self.mistake(Code::MissingArgument, cursor.span(iter.tokens), message);
             }
             for argument in arguments.iter().filter(|argument| argument.keyword.is_none()) {
-                if matches!(&argument.value.kind, ExprKind::Call { arguments, .. } if arguments.is_empty()) {
+                let ExprKind::Call { callee: inner, arguments } = &argument.value.kind else { continue };
+                // A dtype among the arguments of `T` is reported with those of all its functions.
+                let is_known = self.is_dtype(cursor, inner) && self.tir_function(cursor, callee).is_some();
+                if arguments.is_empty() && !is_known {
                     let message = format!("`{}` has no value", cursor.source(argument.value.tokens));
                     self.mistake(Code::MissingArgument, cursor.span(argument.value.tokens), message);
                 }

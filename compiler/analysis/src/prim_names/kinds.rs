@@ -14,6 +14,23 @@ const GENERIC: &[&str] = &["list", "tuple", "dict", "set", "type", "metadata", "
 /// Forms of `T` that make buffers with elements.
 const BUFFERS: &[&str] = &["match_buffer", "alloc_buffer", "sblock_alloc_buffer", "decl_buffer"];
 
+/// Functions of `T` whose arguments may declare symbols, or are types.
+const DECLARING: &[&str] = &[
+    "Buffer",
+    "match_buffer",
+    "sblock_alloc_buffer",
+    "decl_buffer",
+    "buffer_decl",
+    "Ptr",
+    "ptr",
+    "handle",
+    "let",
+    "Let",
+    "iter_var",
+    "meta_var",
+    "Tuple",
+];
+
 /// Names by what the statements so far make of them.
 #[derive(Default)]
 pub(super) struct Kinds {
@@ -25,7 +42,7 @@ impl Kinds {
     /// Takes a parameter with the type `T.Buffer(…)`.
     pub(super) fn parameter(&mut self, cursor: Cursor<'_>, param: &Parameter) {
         if let (Some(name), Some(annotation)) = (param.tree.name, &param.tree.annotation)
-            && made_by(cursor, annotation).is_some_and(|form| form == "Buffer")
+            && (made_by(cursor, annotation) == Some("Buffer") || is_bracketed_buffer(cursor, annotation))
         {
             self.buffers.insert(cursor.name(name));
         }
@@ -60,7 +77,12 @@ impl Kinds {
 /// The form of `T` that a call is of. The namespace's spelling does not matter: the last parts are enough to tell.
 pub(super) fn made_by<'t>(cursor: Cursor<'t>, value: &Expr) -> Option<&'t str> {
     let ExprKind::Call { callee, .. } = &value.kind else { return None };
-    Some(cursor.source(callee.tokens).split_once('.')?.1)
+    Some(cursor.path(callee.tokens).split_once('.')?.1)
+}
+
+/// Whether a type is spelled as before TVM 0.12: `T.Buffer[(16, 16), "float32"]`.
+fn is_bracketed_buffer(cursor: Cursor<'_>, annotation: &Expr) -> bool {
+    matches!(&annotation.kind, ExprKind::Subscript { value, .. } if cursor.path(value.tokens).ends_with(".Buffer"))
 }
 
 impl Walk<'_> {
@@ -87,13 +109,38 @@ impl Walk<'_> {
                     self.wrong_kind(cursor, value, format!("`{name}` is no value"));
                 }
             }
+            _ => self.without_value(cursor, value),
+        }
+    }
+
+    /// The arguments of `T.f(…)`: a dtype without a value is none. Calls that make buffers and variables may declare a symbol by it.
+    pub(super) fn argument_values(&mut self, cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument]) {
+        let Some(function) = self.tir_function(cursor, callee) else { return };
+        if !self.in_header && !DECLARING.contains(&function) && !function.starts_with("alloc") {
+            for argument in arguments {
+                self.without_value(cursor, &argument.value);
+            }
+        }
+    }
+
+    /// The name of a function of `T`.
+    pub(super) fn tir_function<'t>(&self, cursor: Cursor<'t>, callee: &Expr) -> Option<&'t str> {
+        let (head, function) = cursor.path(callee.tokens).split_once('.')?;
+        (self.file.namespace(head) == Some(Namespace::Tir)).then_some(function)
+    }
+
+    /// Reports `T.int64()` where a value is needed, and what a list of values has of it.
+    fn without_value(&mut self, cursor: Cursor<'_>, value: &Expr) {
+        match &value.kind {
+            ExprKind::Tuple(items) | ExprKind::List(items) => {
+                items.iter().for_each(|item| self.without_value(cursor, item));
+            }
+            ExprKind::Parenthesized(inner) => self.without_value(cursor, inner),
             ExprKind::Call { callee, arguments } if arguments.is_empty() && self.is_dtype(cursor, callee) => {
                 let message = format!("`{}` has no value here", cursor.source(value.tokens));
-                self.found.push(Diagnostic::new(
-                    Code::MissingArgument,
-                    ItemPlace::Segment(self.segment, cursor.span(value.tokens)),
-                    message,
-                ));
+                let place = ItemPlace::Segment(self.segment, cursor.span(value.tokens));
+                let found = Diagnostic::new(Code::MissingArgument, place, message);
+                self.found.push(found.with_help("it declares a variable, which nothing gives a value"));
             }
             _ => {}
         }
@@ -101,7 +148,7 @@ impl Walk<'_> {
 
     /// Whether this is `T.int64`, whose call without a value declares a variable.
     pub(super) fn is_dtype(&self, cursor: Cursor<'_>, callee: &Expr) -> bool {
-        let Some((head, member)) = cursor.source(callee.tokens).split_once('.') else { return false };
+        let Some((head, member)) = cursor.path(callee.tokens).split_once('.') else { return false };
         member != "handle" && DType::parse(member).is_some() && self.file.namespace(head) == Some(Namespace::Tir)
     }
 
@@ -110,7 +157,7 @@ impl Walk<'_> {
         let positional = arguments.iter().filter(|argument| argument.keyword.is_none()).count();
         if positional > 1 && self.is_dtype(cursor, callee) {
             let place = ItemPlace::Segment(self.segment, cursor.span(call.tokens));
-            let message = format!("{}: takes one value, more are passed", cursor.source(callee.tokens));
+            let message = format!("{}: takes one value, more are passed", cursor.path(callee.tokens));
             self.found.push(Diagnostic::new(Code::TooManyArguments, place, message));
         }
     }

@@ -84,7 +84,7 @@ impl Reader<'_> {
                 None => return self.unsupported(cursor, tokens, "a thread without a name"),
             },
             "launch_thread" => {
-                let (binder, value) = self.launch_thread(cursor, tokens, bound, arguments)?;
+                let (binder, value) = self.launch_thread(cursor, tokens, Some(bound), arguments)?;
                 self.bind(bound, value);
                 return Ok(Step::Open(binder));
             }
@@ -117,7 +117,7 @@ impl Reader<'_> {
             }
             Some(Value::Buffer(view)) if matches!(&view.shape[..], [one] if one.as_int() == Some(1)) => {
                 let dtype = view.dtype;
-                let value = self.scalar_as(cursor, value, dtype)?;
+                let value = self.stored_value_of(cursor, value, dtype)?;
                 let zero = Expr::Int { value: 0, dtype: DType::INT32 };
                 let indices = [(zero.clone(), target.tokens)];
                 self.note_access(cursor, target.tokens, bound.as_str(), (&view, &indices), Some(Some(&value)));
@@ -156,7 +156,7 @@ impl Reader<'_> {
 
     fn store_cell(&mut self, cursor: Cursor<'_>, buffer: BufferId, value: &Tree) -> Outcome<Stmt> {
         let dtype = self.func.buffer(buffer).dtype;
-        let value = self.scalar_as(cursor, value, dtype)?;
+        let value = self.stored_value_of(cursor, value, dtype)?;
         Ok(self.cell_store(buffer, value))
     }
 
@@ -186,7 +186,8 @@ impl Reader<'_> {
             };
         };
         let scalar = match dtype {
-            Some(dtype) => self.scalar_as(cursor, value, dtype)?,
+            Some(dtype) if is_let => self.scalar_as(cursor, value, dtype)?,
+            Some(dtype) => self.stored_value_of(cursor, value, dtype)?,
             None => self.scalar_of(cursor, value)?,
         };
         if !is_let && self.reassigned.contains_key(&bound) {
@@ -219,7 +220,7 @@ impl Reader<'_> {
             _ => return self.unsupported(cursor, target.tokens, "a change of what is not stored to"),
         };
         let dtype = self.func.buffer(buffer).dtype;
-        let value = self.converted(cursor, value.tokens, after, dtype)?;
+        let value = self.stored_value(cursor, value.tokens, after, dtype)?;
         if let Some(read) = read {
             self.note(|_| Event::Access(Box::new(Access { write: true, value: Some(value.clone()), ..read })));
         }
@@ -269,10 +270,7 @@ impl Reader<'_> {
             (Ok(_), None) => return self.unsupported(cursor, label, "a store without a value"),
         };
         let stored = match read {
-            Ok(read) => {
-                self.note_stored(cursor, value.tokens, &read, view.dtype);
-                self.converted(cursor, value.tokens, read, view.dtype)
-            }
+            Ok(read) => self.stored_value(cursor, value.tokens, read, view.dtype),
             Err(mistake) => Err(mistake),
         };
         self.note_access(cursor, whole, cursor.source(label), (view, &indices), Some(stored.as_ref().ok()));

@@ -65,8 +65,7 @@ impl Reader<'_> {
             }
             ("launch_thread", _) => {
                 let read = |reader: &mut Self| {
-                    let (binder, value) =
-                        reader.launch_thread(cursor, tokens, bound.unwrap_or(name("thread")), arguments)?;
+                    let (binder, value) = reader.launch_thread(cursor, tokens, bound, arguments)?;
                     reader.opened(node, rest, bound.map(|bound| (bound, value)), Some(binder))
                 };
                 // Behind it the axis may be launched again.

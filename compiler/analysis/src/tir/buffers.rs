@@ -2,7 +2,8 @@
 
 use super::value::{Source, Value, View};
 use super::{Outcome, Reader};
-use rx_base::{Code, DType, Name};
+use rx_base::diagnostic::Severity;
+use rx_base::{Code, DType, Diagnostic, Name, counted};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
 use rx_tir::{Buffer, BufferId, Expr, Fragment, Scope};
@@ -76,24 +77,26 @@ impl Reader<'_> {
         }
         let dims = declared.shape.len();
         if let Some(strides) = declared.strides.as_ref().filter(|strides| strides.len() != dims) {
-            let message = format!("{} strides for {dims} dims", strides.len());
-            return self.mistake(cursor, tokens, Code::ShapeMismatch, message);
+            let count = strides.len();
+            declared.strides = None;
+            self.other_strides(cursor, tokens, count, dims)?;
         }
         Ok(declared)
     }
 
-    /// `T.Buffer[(16, 16), "float32"]`.
-    pub(super) fn bracketed_declaration(&mut self, cursor: Cursor<'_>, index: &Tree) -> Outcome<Declaration> {
-        let (shape, dtype) = match &index.kind {
-            ExprKind::Tuple(parts) => match &parts[..] {
-                [shape, dtype] => (shape, Some(dtype)),
-                _ => (index, None),
-            },
-            _ => (index, None),
-        };
-        let shape = self.dims(cursor, shape)?;
-        let dtype = dtype.map_or(Ok(DType::FLOAT32), |dtype| self.dtype(cursor, dtype))?;
-        Ok(Declaration { shape, dtype, strides: None, offset: None, scope: Scope::Global, data: None })
+    /// Another number of strides than dims: TVM reads such a buffer, and fails to build what accesses it.
+    fn other_strides(&mut self, cursor: Cursor<'_>, tokens: TokenRange, strides: usize, dims: usize) -> Outcome<()> {
+        let (strides, dims) = (counted(strides, "stride"), counted(dims, "dim"));
+        if !self.is_tracing() {
+            return self.unsupported(cursor, tokens, &format!("a buffer with {strides} for {dims}"));
+        }
+        let message = format!("the buffer has {strides} for {dims}");
+        let mut found = Diagnostic::new(Code::ShapeMismatch, self.place(cursor, tokens), message)
+            .with_note("TVM fails to build a function that accesses such a buffer")
+            .with_help("write a stride for each dim, or none");
+        found.severity = Severity::Warning;
+        self.keep_certain(found);
+        Ok(())
     }
 
     /// A shape: a list of integers, or one.

@@ -123,7 +123,7 @@ impl Reader<'_> {
 }
 
 /// The integer in a dtype of any kind; `None` where the dtype does not have it.
-fn integer_constant(value: i128, dtype: DType) -> Option<Expr> {
+pub(super) fn integer_constant(value: i128, dtype: DType) -> Option<Expr> {
     if dtype.is_float() {
         return Some(Expr::Float { value: value as f64, dtype });
     }

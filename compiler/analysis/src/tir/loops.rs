@@ -77,7 +77,7 @@ impl Reader<'_> {
         };
         let member = match self.tir_member(cursor, callee) {
             Some(member) => member,
-            None if cursor.source(callee.tokens) == "range" && self.lookup(name("range")).is_none() => "serial",
+            None if cursor.path(callee.tokens) == "range" && self.lookup(name("range")).is_none() => "serial",
             None => return self.unsupported(cursor, iter.tokens, "a loop over this"),
         };
         if member == "grid" {
@@ -184,12 +184,12 @@ impl Reader<'_> {
         Ok((start, extent))
     }
 
-    /// `T.launch_thread("blockIdx.x", extent)`, or of a `T.env_thread`.
+    /// `T.launch_thread("blockIdx.x", extent)`, or of a `T.env_thread`. `bound` is the name that the text gives it here, if any.
     pub(super) fn launch_thread(
         &mut self,
         cursor: Cursor<'_>,
         tokens: TokenRange,
-        bound: Name,
+        bound: Option<Name>,
         arguments: &[Argument],
     ) -> Outcome<(Binder, Value)> {
         let [thread, extent] = arguments else {
@@ -202,16 +202,19 @@ impl Reader<'_> {
         };
         let extent = self.integer_of(cursor, &extent.value)?;
         let start = Expr::Int { value: 0, dtype: extent.dtype() };
-        let var = self.func.add_var(bound, extent.dtype());
+        let declared = matches!(thread.value.kind, ExprKind::Name).then(|| cursor.name(thread.value.tokens.start));
+        let var = self.func.add_var(bound.or(declared).unwrap_or(name("thread")), extent.dtype());
         let value = self.func.var_expr(var);
         let kind = LoopKind::ThreadBinding(axis);
-        self.note_loop((bound, self.place(cursor, tokens)), var, (&start, &extent, kind), &value);
+        // A thread without a name is called by its axis, which is no name of the text: it hides nothing.
+        let shown = bound.or(declared).unwrap_or(axis);
+        self.note_loop((shown, self.place(cursor, tokens)), var, (&start, &extent, kind), &value);
         self.enter_threads(kind, &extent, &value);
         self.ranges.insert(var, (start, extent.clone()));
         let value = Value::Expr(value);
         // The axis itself is called by the name it was declared under.
-        if let ExprKind::Name = thread.value.kind {
-            self.bind(cursor.name(thread.value.tokens.start), value.clone());
+        if let Some(declared) = declared {
+            self.bind(declared, value.clone());
         }
         Ok((Binder::Launch { var, extent, kind }, value))
     }

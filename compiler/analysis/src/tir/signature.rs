@@ -221,7 +221,8 @@ impl Reader<'_> {
             }
             // The spelling of TVM before 0.12: `T.Buffer[(16, 16), "float32"]`.
             (ExprKind::Subscript { index, .. }, "Buffer") => {
-                let declared = self.bracketed_declaration(cursor, index)?;
+                let arguments = crate::prim_func::bracketed_arguments(cursor, index);
+                let declared = self.declaration(cursor, annotation.tokens, &arguments.iter().collect::<Vec<_>>())?;
                 self.buffer_parameter(cursor, annotation.tokens, name, declared)
             }
             (_, "handle" | "Ptr" | "ptr") => {

@@ -285,7 +285,7 @@ impl Reader<'_> {
                 _ => self.mistake(cursor, expr.tokens, Code::MissingArgument, "`T.buffer_store` needs an index"),
             },
             ("launch_thread", _) => {
-                let (binder, _) = self.launch_thread(cursor, expr.tokens, name("thread"), arguments)?;
+                let (binder, _) = self.launch_thread(cursor, expr.tokens, None, arguments)?;
                 Ok(Step::Open(binder))
             }
             _ => {

@@ -63,10 +63,12 @@ pub(crate) enum Event {
     Allocate(BufferId),
     /// An element is read or written.
     Access(Box<Access>),
-    /// A value is stored that is converted to another dtype.
+    /// A float is stored to integers, which may not have its value.
     Converted {
         /// The value's dtype.
         from: DType,
+        /// Its value, where it is a constant.
+        constant: Option<f64>,
         /// The buffer's.
         into: DType,
         /// The value.
@@ -293,18 +295,6 @@ impl Reader<'_> {
             let (start, extent, value) = (start.clone(), extent.clone(), value.clone());
             Event::Loop(Box::new(TracedLoop { var, start, extent, kind, name, value, place }))
         });
-    }
-
-    /// Notes that what is stored is converted to the buffer's dtype.
-    pub(super) fn note_stored(&mut self, cursor: Cursor<'_>, tokens: TokenRange, value: &Value, into: DType) {
-        let from = match value {
-            Value::Float(_) => DType::FLOAT32,
-            Value::Expr(expr) => expr.dtype(),
-            _ => return,
-        };
-        if from != into {
-            self.note(|reader| Event::Converted { from, into, place: reader.place(cursor, tokens) });
-        }
     }
 
     /// Notes what `T.reads` or `T.writes` declares.

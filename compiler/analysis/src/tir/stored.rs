@@ -1,0 +1,122 @@
+//! Values stored to buffers of another dtype (TVM `BufferStore` in `src/tirx/script/builder/ir.cc`): all are converted. TVM warns
+//! of each float that becomes an integer, and refuses integer constants that the buffer's dtype does not have.
+
+use super::constant::integer_constant;
+use super::trace::Event;
+use super::value::Value;
+use super::{Outcome, Reader};
+use rx_base::{Code, DType, Diagnostic};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Expr as Tree, TokenRange};
+use rx_tir::{Expr, UnaryOp};
+
+/// A constant of the text, before it is rounded to any dtype.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Constant {
+    Int(i128),
+    Float(f64),
+}
+
+impl Reader<'_> {
+    /// The value of an expression that is stored to a buffer of the dtype `into`.
+    pub(super) fn stored_value_of(&mut self, cursor: Cursor<'_>, tree: &Tree, into: DType) -> Outcome<Expr> {
+        let value = self.value(cursor, tree)?;
+        self.stored_value(cursor, tree.tokens, value, into)
+    }
+
+    /// A value that is stored to a buffer of the dtype `into`. What the conversion loses is noted.
+    pub(super) fn stored_value(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        value: Value,
+        into: DType,
+    ) -> Outcome<Expr> {
+        let (from, constant) = match &value {
+            Value::Float(number) => (DType::FLOAT32, Some(Constant::Float(*number))),
+            Value::Expr(expr) => (expr.dtype(), constant_of(expr)),
+            _ => return self.converted(cursor, tokens, value, into),
+        };
+        match constant {
+            Some(Constant::Int(number)) if from.is_int() && integer_constant(number, into).is_none() => {
+                self.keep_certain(Diagnostic::new(
+                    Code::DtypeMismatch,
+                    self.place(cursor, tokens),
+                    format!("{number} is no value of {into}, the dtype of the buffer"),
+                ));
+            }
+            Some(Constant::Float(number)) if into.is_int() => {
+                if !is_exact(number, into) {
+                    self.note_converted(cursor, tokens, from, Some(number), into);
+                }
+                if !is_in_range(number, into) {
+                    return Ok(self.scalar(cursor, tokens, value)?.cast(into));
+                }
+            }
+            None if from.is_float() && into.is_int() => self.note_converted(cursor, tokens, from, None, into),
+            _ => {}
+        }
+        self.converted(cursor, tokens, value, into)
+    }
+
+    fn note_converted(
+        &mut self,
+        cursor: Cursor<'_>,
+        tokens: TokenRange,
+        from: DType,
+        constant: Option<f64>,
+        into: DType,
+    ) {
+        self.note(|reader| Event::Converted { from, constant, into, place: reader.place(cursor, tokens) });
+    }
+}
+
+/// The constant that an expression is, with its sign and conversions.
+fn constant_of(expr: &Expr) -> Option<Constant> {
+    match expr {
+        // `uint64` beyond `int64` keeps its bits.
+        Expr::Int { value, dtype: DType::UINT64 } => Some(Constant::Int(i128::from(value.cast_unsigned()))),
+        Expr::Int { value, .. } => Some(Constant::Int(i128::from(*value))),
+        Expr::Float { value, .. } => Some(Constant::Float(*value)),
+        Expr::Unary { op: UnaryOp::Neg, value } => match constant_of(value)? {
+            Constant::Int(number) => number.checked_neg().map(Constant::Int),
+            Constant::Float(number) => Some(Constant::Float(-number)),
+        },
+        Expr::Cast { dtype, value } => match constant_of(value)? {
+            Constant::Int(number) if dtype.is_float() => Some(Constant::Float(number as f64)),
+            Constant::Int(number) => integer_constant(number, *dtype).map(|_| Constant::Int(number)),
+            Constant::Float(number) if dtype.is_float() => Some(Constant::Float(number)),
+            Constant::Float(_) => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether integers of this dtype have the number, its fraction left out.
+pub(crate) fn is_in_range(number: f64, dtype: DType) -> bool {
+    // Beyond 2^100 no dtype has it, and the conversion is exact below.
+    number.abs() < (1i128 << 100) as f64 && integer_constant(number as i128, dtype).is_some()
+}
+
+/// Whether integers of this dtype have just the number.
+fn is_exact(number: f64, dtype: DType) -> bool {
+    number.fract() == 0.0 && is_in_range(number, dtype)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_exact, is_in_range};
+    use rx_base::DType;
+
+    #[test]
+    fn is_exact_whole_number_in_range_holds() {
+        assert!(is_exact(0.0, DType::INT32) && is_exact(-0.0, DType::UINT8) && is_exact(-3.0, DType::INT8));
+        assert!(!is_exact(0.5, DType::INT32) && !is_exact(-1.0, DType::UINT8) && !is_exact(128.0, DType::INT8));
+    }
+
+    #[test]
+    fn is_in_range_no_number_fails() {
+        assert!(is_in_range(127.9, DType::INT8) && !is_in_range(1e20, DType::INT64));
+        assert!(![f64::NAN, f64::INFINITY].into_iter().any(|number| is_in_range(number, DType::INT64)));
+    }
+}
