@@ -18,6 +18,11 @@ const VALUES: Param = Param::operand("args", ParamKind::Variadic, "The arguments
 const OUT_TY: Param =
     Param::operand("out_ty", ParamKind::Types, "The type of the result; a list of types where it is a tuple.");
 const TY_ARGS: Param = Param::operand("ty_args", ParamKind::Types, "The type of the result; several make it a tuple.");
+pub(crate) const TIR_VARS: Param = Param::optional(
+    "tir_vars",
+    ParamKind::Shape,
+    "Scalars that the prim_func takes behind its outputs, as a shape. TVM up to 0.25; later releases pass scalars in `args`.",
+);
 const INPLACE: Param = Param::attr(
     "inplace_indices",
     AttrKind::Ints,
@@ -49,7 +54,7 @@ const fn calls(
 pub(crate) static OPERATORS: &[Schema] = &[
     calls(
         "call_tir",
-        &[GVAR, ARGS, OUT_TY],
+        &[GVAR, ARGS, OUT_TY, TIR_VARS],
         Purity::Pure,
         "Calls a prim_func in destination-passing style. The outputs are allocated with the types of `out_ty` and \
          passed after the arguments.",
@@ -57,7 +62,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     ),
     calls(
         "call_tir_inplace",
-        &[GVAR, ARGS, INPLACE, OUT_TY],
+        &[GVAR, ARGS, INPLACE, OUT_TY, TIR_VARS],
         Purity::Pure,
         "Calls a prim_func that writes some outputs over its arguments. Such an argument must not be used afterwards.",
         call_tir_inplace,
@@ -70,6 +75,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             OUT_TY,
             Param::attr("te_grad_name", AttrKind::Str, Default::Required, "The registered function for the gradient."),
             Param::attr("te_grad_kwargs", AttrKind::Dict, Default::Absent, "Keyword arguments for that function."),
+            TIR_VARS,
         ],
         Purity::Pure,
         "Calls a prim_func as `call_tir` does, and names the function that computes its gradient.",
@@ -99,7 +105,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     ),
     calls(
         "call_py_func",
-        &[Param::operand("func_name", ParamKind::Any, "The name of the Python function, a string."), ARGS, OUT_TY],
+        &[Param::operand("py_func_name", ParamKind::Any, "The name of the Python function, a string."), ARGS, OUT_TY],
         Purity::Pure,
         "Calls a Python function of the module.",
         destination_passing,

@@ -64,6 +64,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             Param::operand("gvar", ParamKind::Function, "The prim_func: `cls.f`."),
             Param::operand("args", ParamKind::Arguments, "The arguments, as a tuple."),
             Param::operand("out_ty", ParamKind::Types, "The type of the result; a list of types where it is a tuple."),
+            crate::call_functions::TIR_VARS,
         ],
         purity: Purity::Pure,
         doc: "Calls a prim_func on the parts of distributed tensors that each worker holds.",

@@ -4,6 +4,7 @@
 //! rest of rx knows of an operator (argument checks, completion, hover, docs pages) is derived from its schema.
 
 pub mod call;
+pub mod classic;
 pub mod compute;
 pub mod cost;
 pub mod flow;

@@ -431,3 +431,30 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn scalars_of_tir_vars_are_the_last_parameters() {
+    let program = |scalars_first: bool| {
+        let by = "by: T.int64";
+        let dst = "dst: T.Buffer((T.int64(8),), \"float32\")";
+        let (params, passed) = match scalars_first {
+            true => (format!("{by}, {dst}"), "(x, n), out_ty=R.Tensor((8,), \"float32\")"),
+            false => (format!("{dst}, {by}"), "(x,), out_ty=R.Tensor((8,), \"float32\"), tir_vars=R.shape([n])"),
+        };
+        format!(
+            "@I.ir_module\nclass Module:\n    @T.prim_func(private=True)\n    \
+             def shift(src: T.Buffer((T.int64(8),), \"float32\"), {params}):\n        for i in range(T.int64(8)):\n            \
+             dst[i] = src[i] + T.Cast(\"float32\", by)\n\n    @R.function\n    \
+             def main(x: R.Tensor((8,), \"float32\"), y: R.Tensor((\"n\",), \"float32\")):\n        n = T.int64()\n        \
+             cls = Module\n        return R.call_tir(cls.shift, {passed})\n"
+        )
+    };
+    let [first, last] = [true, false].map(|scalars_first| {
+        let text = Text::new(&program(scalars_first));
+        let interpreted = text.run(text.program(false), rx_runtime::interp::Interpreter::default(), 5);
+        let compiled = text.run(text.program(true), rx_runtime::cpu::Cpu::default(), 5);
+        assert_eq!(interpreted[0].bytes(), compiled[0].bytes());
+        compiled
+    });
+    assert_eq!(first[0].bytes(), last[0].bytes());
+}

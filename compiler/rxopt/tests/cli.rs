@@ -211,3 +211,32 @@ fn what_changes_nothing_is_not_run_for() {
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert_eq!(err(&output), "rxopt: FoldConstant: the module is as it was\n");
 }
+
+#[test]
+fn scalars_of_tir_vars_stay_behind_the_outputs() {
+    let program = "\
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def shift(src: T.Buffer((T.int64(8),), \"float32\"), dst: T.Buffer((T.int64(8),), \"float32\"), by: T.int64):
+        for i in range(T.int64(8)):
+            dst[i] = src[i] + T.Cast(\"float32\", by)
+
+    @R.function
+    def main(x: R.Tensor((8,), dtype=\"float32\"), s: R.Shape([\"k\"])) -> R.Tensor((8,), dtype=\"float32\"):
+        k = T.int64()
+        cls = Module
+        with R.dataflow():
+            a = R.call_tir(cls.shift, (x,), out_sinfo=R.Tensor((8,), dtype=\"float32\"), tir_vars=R.shape([k]))
+            b = R.call_tir(cls.shift, (a,), out_sinfo=R.Tensor((8,), dtype=\"float32\"), tir_vars=R.shape([k]))
+            R.output(b)
+        return b
+";
+    for passes in ["DeadCodeElimination", "AnnotateTIROpPattern,FuseOps,FuseTIR", "FoldConstant"] {
+        let output = rxopt(program, &["-", "--pass", passes, "--verify-values"]);
+        assert_eq!(output.status.code(), Some(0), "{passes}: {}", err(&output));
+        assert_eq!(out(&output).matches("tir_vars=R.shape([k])").count(), 2, "{passes}: {}", out(&output));
+    }
+    let output = rxopt(program, &["-", "--pass", "CallTIRRewrite"]);
+    assert!(out(&output).contains("R.vm.call_tir_dyn(cls.shift, (x, alloc, R.shape([k])))"), "{}", out(&output));
+}

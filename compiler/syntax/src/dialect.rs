@@ -84,9 +84,6 @@ pub const SPELLINGS: &[Spelling] = &[
 /// The statement that allocates a buffer in current text, and how classic text says it (without `data=`).
 pub(crate) const ALLOC_BUFFER: (&str, &str) = ("T.alloc_buffer", "T.decl_buffer");
 
-/// The keyword of classic `R.call_tir` that holds the scalars current text puts at the end of the arguments.
-pub const CLASSIC_SCALARS: &str = "tir_vars";
-
 impl Dialect {
     /// All of them.
     pub const ALL: [Dialect; 3] = [Dialect::Tvm027, Dialect::Tvm027Py312, Dialect::Classic];

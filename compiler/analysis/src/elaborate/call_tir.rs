@@ -1,7 +1,7 @@
 //! `R.call_tir` against the prim_func it calls: number, rank, dims, dtype, symbols, outputs.
 //!
 //! Symbols of the prim_func are bound left to right from the arguments' shapes; the first bare occurrence binds, others are
-//! equalities. Then the outputs are compared. An output's dims size its allocation, so they must be *proved* equal.
+//! equalities. Then the outputs are compared. Scalars of the classic `tir_vars=` come behind the outputs. An output's dims size its allocation, so they must be *proved* equal.
 
 mod arguments;
 mod fixes;
@@ -17,7 +17,7 @@ use crate::unify::Bindings;
 use outputs::Output;
 pub(super) use outputs::WrittenOutputs;
 use rx_base::name::NameSet;
-use rx_base::{Code, Diagnostic, Dim, Name, counted};
+use rx_base::{Code, Diagnostic, Dim, Name, Span, counted};
 use rx_ir::{
     BufferParam, Call, Callee, Expr as IrExpr, ExprKind as IrKind, PrimFuncSignature, PrimParamKind, Shape, Signature,
     StructInfo,
@@ -115,7 +115,7 @@ impl Elaborator<'_> {
 
     fn check_read_call_tir(&mut self, call: &TirCall<'_>, outputs: Vec<StructInfo>) -> Vec<StructInfo> {
         let TirCall { bound, function, prim, .. } = *call;
-        let Some(arguments) = self.passed(bound) else { return outputs };
+        let (Some(arguments), Some(scalars)) = (self.passed(bound), scalars(bound)) else { return outputs };
         let inplace = inplace::indices(bound, outputs.len());
         if let Some(indices) = &inplace
             && self.wrong_inplace_indices(bound, indices, arguments.len())
@@ -126,14 +126,22 @@ impl Elaborator<'_> {
             Some(indices) => indices.iter().filter(|index| **index < 0).count(),
             None => outputs.len(),
         };
-        if arguments.len() + fresh != prim.params.len() {
-            self.call_tir_arity(bound, function, prim, arguments.len(), fresh);
+        let given = Given { arguments: arguments.len(), outputs: fresh, scalars: scalars.len() };
+        if given.count() != prim.params.len() {
+            self.call_tir_arity(bound, function, prim, &given);
             return outputs;
         }
         let bounds = self.bounds.clone();
         let mut bindings = Bindings::new(&bounds);
         let mut state = CallState::default();
-        for (at, passed) in arguments.iter().enumerate() {
+        let behind_outputs = arguments.len() + fresh;
+        let scalars = scalars.into_iter().enumerate().map(|(nth, (dim, span))| {
+            let index = behind_outputs + nth;
+            Passed { expr: super::expr::int(dim, span), index }
+        });
+        let scalars: Vec<Passed> = scalars.collect();
+        for passed in arguments.iter().chain(&scalars) {
+            let at = passed.index;
             let Some(param) = prim.params.get(at) else { continue };
             let before = self.diagnostics.len();
             self.check_argument(function, at, &param.kind, passed, &mut bindings, &mut state);
@@ -183,7 +191,7 @@ impl Elaborator<'_> {
     /// The arguments one by one; `None` where they are not written in line and their number is not known.
     fn passed(&mut self, bound: &BoundCall) -> Option<Vec<Passed>> {
         let args = bound.operand("args")?;
-        let mut passed: Vec<Passed> = match (&args.kind, &args.ty) {
+        let passed: Vec<Passed> = match (&args.kind, &args.ty) {
             (IrKind::Tuple(items), _) => {
                 items.iter().enumerate().map(|(index, expr)| Passed { expr: expr.clone(), index }).collect()
             }
@@ -197,29 +205,13 @@ impl Elaborator<'_> {
                 .collect(),
             _ => return None,
         };
-        // The classic spelling passes scalars beside the tuple: `tir_vars=R.shape([n])`.
-        if let Some(scalars) = bound.operand("tir_vars")
-            && let StructInfo::Shape(Shape::Known(dims)) = &scalars.ty
-        {
-            for dim in dims.iter() {
-                let index = passed.len();
-                passed.push(Passed { expr: super::expr::int(dim.clone(), scalars.span), index });
-            }
-        }
-        // A shape among the arguments stands for its dims when it comes last (TVM: packed TIR variables).
         Some(passed)
     }
 
-    fn call_tir_arity(
-        &mut self,
-        bound: &BoundCall,
-        function: Name,
-        prim: &PrimFuncSignature,
-        given: usize,
-        outputs: usize,
-    ) {
+    fn call_tir_arity(&mut self, bound: &BoundCall, function: Name, prim: &PrimFuncSignature, given: &Given) {
         let params = prim.params.len();
-        let fix = params.checked_sub(outputs).and_then(|wanted| self.arguments_fix(bound, prim, wanted));
+        let others = given.outputs + given.scalars;
+        let fix = params.checked_sub(others).and_then(|wanted| self.arguments_fix(bound, prim, wanted));
         let fix = fix.or_else(|| self.outputs_fix(bound, prim));
         let diagnostic = Diagnostic::new(
             Code::CallTirArityMismatch,
@@ -227,15 +219,15 @@ impl Elaborator<'_> {
             format!(
                 "`{function}` has {}, the call passes {} and {}",
                 counted(params, "parameter"),
-                counted(given, "argument"),
-                counted(outputs, "output")
+                counted(given.arguments, "argument"),
+                given.others()
             ),
         )
         .with_label(Place::Item(function, ItemPart::Name), format!("`{function}` takes {}", parameter_list(prim)))
-        .with_help(match params.checked_sub(outputs) {
+        .with_help(match params.checked_sub(others) {
             Some(arguments) => {
-                let (arguments, outputs) = (counted(arguments, "argument"), counted(outputs, "output"));
-                format!("beside {outputs} it takes {arguments}: together they are the prim_func's parameters")
+                let (arguments, others) = (counted(arguments, "argument"), given.others());
+                format!("beside {others} it takes {arguments}: together they are the prim_func's parameters")
             }
             None => "arguments and outputs together must be as many as the prim_func's parameters".to_owned(),
         });
@@ -254,6 +246,35 @@ impl Elaborator<'_> {
         self.error(Code::ArgumentType, bound.span("out_ty"), message);
         true
     }
+}
+
+/// How much a call passes.
+struct Given {
+    arguments: usize,
+    outputs: usize,
+    scalars: usize,
+}
+
+impl Given {
+    fn count(&self) -> usize {
+        self.arguments + self.outputs + self.scalars
+    }
+
+    /// All but the arguments, in words.
+    fn others(&self) -> String {
+        let outputs = counted(self.outputs, "output");
+        match self.scalars {
+            0 => outputs,
+            scalars => format!("{outputs} and {} of `tir_vars`", counted(scalars, "scalar")),
+        }
+    }
+}
+
+/// The scalars of `tir_vars=`, each with its place; `None` where their number is not known.
+fn scalars(bound: &BoundCall) -> Option<Vec<(Dim, Span)>> {
+    let Some(shape) = bound.operand("tir_vars") else { return Some(Vec::new()) };
+    let StructInfo::Shape(Shape::Known(dims)) = &shape.ty else { return None };
+    Some(dims.iter().map(|dim| (dim.clone(), shape.span)).collect())
 }
 
 /// What of the call was already complained of.

@@ -81,7 +81,7 @@ impl Reader<'_> {
                 self.cast_annotation(cursor, target, annotation, value);
             }
             StatementKind::AnnAssign { annotation, value: None, .. }
-                if self.file.canonical_path(cursor.source(annotation.tokens)).as_deref() == Some("R.Tuple") =>
+                if self.file.canonical_path(cursor.path(annotation.tokens)).as_deref() == Some("R.Tuple") =>
             {
                 let span = cursor.span(annotation.tokens);
                 let end = (Span::empty(span.end), " = R.tuple()".to_owned());
@@ -146,7 +146,7 @@ impl Reader<'_> {
 
     fn called<'e>(&self, cursor: Cursor<'e>, expr: &'e Expr) -> Option<Called<'e>> {
         let ExprKind::Call { callee, arguments } = &expr.kind else { return None };
-        Some(Called { cursor, path: self.file.canonical_path(cursor.source(callee.tokens))?, arguments })
+        Some(Called { cursor, path: self.file.canonical_path(cursor.path(callee.tokens))?, arguments })
     }
 
     fn expr(&mut self, cursor: Cursor<'_>, expr: &Expr) {
@@ -207,7 +207,7 @@ impl Reader<'_> {
             match &part.kind {
                 ExprKind::Tuple(items) | ExprKind::List(items) => open.extend(items),
                 ExprKind::Attribute { .. } => {
-                    let path = self.file.canonical_path(cursor.source(part.tokens)).unwrap_or_default();
+                    let path = self.file.canonical_path(cursor.path(part.tokens)).unwrap_or_default();
                     let Some(dtype) = path.strip_prefix("T.").filter(|name| DType::parse(name).is_some()) else {
                         continue;
                     };
@@ -312,8 +312,21 @@ impl Reader<'_> {
         let span = called.cursor.span(TokenRange { start: *token, end: value.tokens.end });
         let before = at.checked_sub(1).and_then(|before| called.arguments.get(before));
         let gone = before.map_or(span, |before| Span::new(called.cursor.span(before.value.tokens).end, span.end));
-        let what = format!("`{keyword}` of `R.{operator}`, though it prints it");
-        self.refuse(span, &what, "leave it out".to_owned(), vec![(gone, String::new())]);
+        match keyword {
+            "tir_vars" => {
+                let what = format!("`{keyword}` of `R.{operator}`");
+                let help = "pass the scalars among the arguments, and move the prim_func's parameters for them in front of its outputs";
+                self.refuse(span, &what, help.to_owned(), Vec::new());
+            }
+            "axis_separators" | "input_axis_separators" => {
+                let what = format!("`{keyword}` of `R.{operator}`");
+                self.refuse(span, &what, "leave it out".to_owned(), vec![(gone, String::new())]);
+            }
+            _ => {
+                let what = format!("`{keyword}` of `R.{operator}`, though it prints it");
+                self.refuse(span, &what, "leave it out".to_owned(), vec![(gone, String::new())]);
+            }
+        }
     }
 
     /// A prim_func without `s_tir=True`: it gets no root block, and the schedule rules fail on it.
@@ -327,7 +340,7 @@ impl Reader<'_> {
                 _ => (expr, &[][..]),
             };
             let named = |argument: &Argument| argument.keyword.is_some_and(|token| cursor.text(token) == "s_tir");
-            if self.file.canonical_path(cursor.source(callee.tokens)).as_deref() != Some("T.prim_func")
+            if self.file.canonical_path(cursor.path(callee.tokens)).as_deref() != Some("T.prim_func")
                 || arguments.iter().any(named)
             {
                 continue;

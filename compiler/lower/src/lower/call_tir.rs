@@ -4,7 +4,7 @@ use super::FunctionLowering;
 use super::known::Known;
 use super::memory::copy;
 use crate::program::{Register, Scalar};
-use rx_ir::{Argument, Call, ExprKind, StructInfo};
+use rx_ir::{Argument, Call, ExprKind, Shape, StructInfo};
 use rx_ops::Schema;
 use rx_tir::Stmt;
 use rx_tir::func::{Param, PrimFunc};
@@ -24,7 +24,14 @@ impl FunctionLowering<'_, '_> {
         };
         let Some(Argument::Types(types)) = schema.argument(call, "out_ty") else { return Known::Broken };
         let types = types.to_vec();
-        let arguments = self.tuple_argument(schema, call, "args");
+        let mut arguments = self.tuple_argument(schema, call, "args");
+        // Scalars of `tir_vars` are the function's last, as are those of a shape among the arguments.
+        if let Some(scalars) = schema.operand(call, "tir_vars").cloned() {
+            arguments.push(match &scalars.ty {
+                StructInfo::Shape(Shape::Known(dims)) => Known::Shape(dims.to_vec()),
+                _ => self.expression(&scalars),
+            });
+        }
         if arguments.contains(&Known::Broken) {
             return Known::Broken;
         }

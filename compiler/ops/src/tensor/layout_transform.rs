@@ -27,6 +27,18 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema {
             Default::Absent,
             "What fills places that no element of `x` is moved to, in the dtype of `x`; anything when left out.",
         ),
+        Param::attr(
+            "axis_separators",
+            AttrKind::IntList,
+            Default::Absent,
+            "Where the dims of the result part into axes of memory; no value depends on it. TVM up to 0.25.",
+        ),
+        Param::attr(
+            "input_axis_separators",
+            AttrKind::IntList,
+            Default::Absent,
+            "Where the dims of `x` part into axes of memory; no value depends on it. TVM up to 0.25.",
+        ),
     ],
     purity: Purity::Pure,
     doc: "Moves each element to the place an index map says: transposes, tiles or flattens.",

@@ -155,7 +155,9 @@ pub fn refused_keywords(version: TvmVersion, name: &str) -> &'static [&'static s
     let TvmVersion::V0_27 = version;
     match name {
         "builtin.alloc_tensor" => &["ty_args"],
+        "call_tir" | "call_tir_inplace" | "call_tir_with_grad" => &["tir_vars"],
         "grad.take_backward" => &["mode"],
+        "layout_transform" => &["axis_separators", "input_axis_separators"],
         _ => &[],
     }
 }

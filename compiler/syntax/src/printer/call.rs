@@ -2,13 +2,13 @@
 
 use rx_base::name::Name;
 
-use super::canonical::{bare, calls_tir, classic_scalars, dim_argument, float_call, special_float, tir_dtype};
+use super::canonical::{bare, calls_tir, dim_argument, float_call, prim_value, special_float, tir_dtype};
 use super::expression::{Precedence as P, Writer};
 use super::signature::{QuotedDim, names};
 use super::string::quote;
 use crate::Cursor;
 use crate::ast::{Argument, Expr, ExprKind};
-use crate::dialect::{CLASSIC_SCALARS, DimStyle};
+use crate::dialect::DimStyle;
 
 impl Writer<'_> {
     /// `R.Prim("int64")` and `T.int64` say the same of a Relax value, as do `T.bool(True)` and `True` of an attribute. Gives how many links after the name it printed.
@@ -40,15 +40,10 @@ impl Writer<'_> {
     }
 
     pub(crate) fn arguments(&mut self, callee: &str, arguments: &[Argument], cursor: Cursor<'_>) {
-        let merged = classic_scalars(arguments, cursor).filter(|_| calls_tir(callee) && !self.to.is_classic());
-        let split = self.trailing_scalars(callee, arguments, cursor);
+        let passes_scalars = calls_tir(callee) && (self.becomes_classic() || self.leaves_classic());
         let dims = self.place.signature.as_ref().and_then(|_| dim_argument(callee, arguments, cursor));
-        let mut first = true;
         for (at, argument) in arguments.iter().enumerate() {
-            if merged.is_some_and(|(scalars, _)| scalars == at) {
-                continue;
-            }
-            if !std::mem::take(&mut first) {
+            if at > 0 {
                 self.out.push_str(", ");
             }
             if let Some(token) = argument.keyword {
@@ -59,63 +54,46 @@ impl Writer<'_> {
                     continue;
                 }
             }
-            match (&bare(&argument.value).kind, merged, split) {
-                (ExprKind::Tuple(inputs), Some((_, scalars)), _) if at == 1 => {
-                    self.tuple_of(inputs.iter().chain(scalars), inputs.len() + scalars.len(), cursor);
-                }
-                (ExprKind::Tuple(inputs), _, Some(count)) if at == 1 => {
-                    let kept = inputs.len() - count;
-                    self.tuple_of(inputs.iter().take(kept), kept, cursor);
-                }
+            match &bare(&argument.value).kind {
+                ExprKind::Tuple(inputs) if at == 1 && passes_scalars => self.inputs(inputs, cursor),
                 _ if dims == Some(at) => self.dim_list(&argument.value, argument.keyword.is_some(), cursor),
                 _ if callee == "R.const" && at == 0 => self.constant(&argument.value, cursor),
                 _ => self.expr(&argument.value, cursor, P::Lambda),
             }
         }
-        if let Some(count) = split {
-            self.classic_scalars(arguments, count, cursor);
-        }
     }
 
-    fn tuple_of<'e>(&mut self, elements: impl Iterator<Item = &'e Expr>, count: usize, cursor: Cursor<'_>) {
+    /// The inputs of a `R.call_tir`: scalars among them are `R.prim_value(n)` in classic text, which TVM passes in their places as it
+    /// does those of current text. (Scalars of `tir_vars` come behind the outputs and have no other spelling.)
+    fn inputs(&mut self, inputs: &[Expr], cursor: Cursor<'_>) {
         self.out.push('(');
-        for (at, element) in elements.enumerate() {
+        for (at, input) in inputs.iter().enumerate() {
             if at > 0 {
                 self.out.push_str(", ");
             }
-            self.expr(element, cursor, P::Lambda);
+            match prim_value(input, cursor) {
+                Some(scalar) if self.leaves_classic() => self.expr(scalar, cursor, P::Lambda),
+                None if self.becomes_classic() && self.is_scalar(input, cursor) => {
+                    self.out.push_str("R.prim_value(");
+                    self.expr(input, cursor, P::Lambda);
+                    self.out.push(')');
+                }
+                _ => self.expr(input, cursor, P::Lambda),
+            }
         }
-        self.out.push_str(if count == 1 { ",)" } else { ")" });
+        self.out.push_str(if inputs.len() == 1 { ",)" } else { ")" });
     }
 
-    /// How many inputs of a `R.call_tir` classic text wants in `tir_vars=`: the scalars at the end.
-    fn trailing_scalars(&self, callee: &str, arguments: &[Argument], cursor: Cursor<'_>) -> Option<usize> {
-        let inputs = arguments.get(1).filter(|inputs| inputs.keyword.is_none())?;
-        let has_scalars = |a: &Argument| a.keyword.is_some_and(|token| cursor.text(token) == CLASSIC_SCALARS);
-        if !self.becomes_classic() || !calls_tir(callee) || arguments.iter().any(has_scalars) {
-            return None;
-        }
-        let ExprKind::Tuple(inputs) = &bare(&inputs.value).kind else { return None };
-        let scope = self.place.scope?;
-        let is_scalar = |expr: &&Expr| match &bare(expr).kind {
+    /// Whether an input is an integer: a literal, or made of dims.
+    fn is_scalar(&self, input: &Expr, cursor: Cursor<'_>) -> bool {
+        match &bare(input).kind {
             ExprKind::Integer => true,
             ExprKind::Name | ExprKind::Binary(..) | ExprKind::Unary(..) => {
-                let names = names(expr, cursor);
-                !names.is_empty() && names.iter().all(|name| scope.is_dim(name))
+                let names = names(input, cursor);
+                let is_dim = |name: &Name| self.place.scope.is_some_and(|scope| scope.is_dim(name));
+                !names.is_empty() && names.iter().all(is_dim)
             }
             _ => false,
-        };
-        Some(inputs.iter().rev().take_while(is_scalar).count()).filter(|count| *count > 0)
-    }
-
-    fn classic_scalars(&mut self, arguments: &[Argument], count: usize, cursor: Cursor<'_>) {
-        let inputs = arguments.get(1).map(|inputs| &bare(&inputs.value).kind);
-        if let Some(ExprKind::Tuple(inputs)) = inputs {
-            self.out.push_str(", ");
-            self.out.push_str(CLASSIC_SCALARS);
-            self.out.push_str("=R.shape(");
-            self.bracketed('[', inputs.get(inputs.len() - count..).unwrap_or_default(), ']', cursor);
-            self.out.push(')');
         }
     }
 

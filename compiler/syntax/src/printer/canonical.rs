@@ -5,7 +5,7 @@ use rx_base::{DType, dtype::TypeCode};
 
 use crate::Cursor;
 use crate::ast::{Argument, Expr, ExprKind, ParameterTree, StatementKind};
-use crate::dialect::{ALLOC_BUFFER, CLASSIC_SCALARS, Dialect};
+use crate::dialect::{ALLOC_BUFFER, Dialect};
 
 /// The expression inside parentheses that make no tuple. Parentheses round text that is kept as written stay.
 pub(crate) fn bare(mut expr: &Expr) -> &Expr {
@@ -136,24 +136,11 @@ pub(crate) fn canonical_callee(dialect: Dialect, callee: &str, arguments: &[Argu
     dialect.canonical_call(callee).to_owned()
 }
 
-/// The values of `tir_vars=R.shape([…])`, where the arguments they follow are a tuple that can take them.
-pub(crate) fn classic_scalars<'e>(arguments: &'e [Argument], cursor: Cursor<'_>) -> Option<(usize, &'e [Expr])> {
-    let at = arguments.iter().position(|a| a.keyword.is_some_and(|token| cursor.text(token) == CLASSIC_SCALARS))?;
-    let inputs = arguments.get(1).filter(|inputs| inputs.keyword.is_none())?;
-    if !matches!(bare(&inputs.value).kind, ExprKind::Tuple(_)) {
-        return None;
-    }
-    let scalars = match &bare(&arguments.get(at)?.value).kind {
-        ExprKind::Tuple(all) | ExprKind::List(all) => all,
-        ExprKind::Call { callee, arguments } if path(callee, cursor).as_deref() == Some("R.shape") => {
-            match arguments.as_slice() {
-                [one] => dims(&one.value),
-                _ => return None,
-            }
-        }
-        _ => return None,
-    };
-    Some((at, scalars))
+/// The scalar in `R.prim_value(n)`: classic text passes it to a prim_func where current text passes `n`.
+pub(crate) fn prim_value<'e>(expr: &'e Expr, cursor: Cursor<'_>) -> Option<&'e Expr> {
+    let ExprKind::Call { callee, arguments } = &bare(expr).kind else { return None };
+    let [Argument { keyword: None, value }] = arguments.as_slice() else { return None };
+    (path(callee, cursor).as_deref() == Some("R.prim_value")).then(|| bare(value))
 }
 
 /// Whether a callee is `R.call_tir` or one of its kin, whose second argument is the tuple of inputs.

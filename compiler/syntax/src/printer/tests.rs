@@ -159,7 +159,7 @@ def main(x: R.Tensor((\"n\", \"n + m\"), dtype=\"float32\"), s: R.Shape([\"m\"])
     m = T.int64()
     k = T.int64()
     y = R.match_cast(x, R.Tensor((n, k), dtype=\"float32\"))
-    z = R.call_tir(f, (y,), out_sinfo=R.Tensor((n,)), tir_vars=R.shape([m]))
+    z = R.call_tir(f, (y, R.prim_value(m)), out_sinfo=R.Tensor((n,)))
     return z
 ",
     ]);

@@ -210,6 +210,7 @@ impl Folding {
         let schema = rx_ops::find(name("call_tir"))?;
         let ExprKind::Global(callee) = schema.operand(call, "gvar")?.kind else { return None };
         let ExprKind::Tuple(arguments) = &schema.operand(call, "args")?.kind else { return None };
+        schema.operand(call, "tir_vars").is_none().then_some(())?;
         arguments.iter().all(|argument| constant::is_known(argument, &self.constants)).then_some(())?;
         self.callees.get(&callee).filter(|item| !matches!(item, Item::Relax(_))).cloned()
     }

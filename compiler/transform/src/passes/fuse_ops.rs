@@ -149,6 +149,12 @@ pub(super) fn tir_call(value: &Expr) -> Option<(Name, &[Expr])> {
     }
 }
 
+/// Whether a call passes scalars behind its outputs (`tir_vars`), which no parameter of a group can be.
+pub(super) fn passes_scalars(value: &Expr) -> bool {
+    let passed = || rx_ops::find(name(value.as_op()?))?.operand(value.as_call()?, "tir_vars");
+    passed().is_some()
+}
+
 /// The arguments that a call of a prim_func passes, to be changed.
 fn arguments_mut(value: &mut Expr) -> Option<&mut Vec<Expr>> {
     tir_call(value)?;
@@ -248,7 +254,7 @@ impl Fuser<'_> {
                 let is_weight = tuple.as_var().is_some_and(|tuple| self.weights.contains(&tuple));
                 (if is_weight { OpPattern::Opaque } else { OpPattern::Injective }, value.variables())
             }
-            _ => match tir_call(value) {
+            _ => match tir_call(value).filter(|_| !passes_scalars(value)) {
                 Some((callee, arguments)) => {
                     let pattern = self.callees.get(&callee).and_then(|callee| callee.attribute("op_pattern"));
                     let pattern = pattern.and_then(Attr::as_int).map_or(OpPattern::Opaque, OpPattern::of_number);

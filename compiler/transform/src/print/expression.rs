@@ -1,7 +1,7 @@
 //! Expressions, calls and attributes as text.
 
 use super::{quoted, ty};
-use rx_base::DType;
+use rx_base::{DType, TvmVersion};
 use rx_ir::{Argument, Attr, Call, Callee, Expr, ExprKind, Literal, PrimValue, StructInfo};
 use rx_ops::{Param, ParamKind};
 
@@ -149,6 +149,9 @@ fn operator(name: &str, call: &Call) -> String {
         |argument| matches!(argument, Argument::Types(types) if matches!(types[..], [StructInfo::DTensor(_), ..])),
     );
     let spelled = if name == "call_tir" && distributed { "dist.call_tir" } else { name };
+    let refused = rx_ops::tvm::refused_keywords(TvmVersion::V0_27, name);
+    let is_nothing =
+        |value: &Attr| matches!(value, Attr::None) || matches!(value, Attr::List(items) if items.is_empty());
     let mut arguments = Vec::new();
     let mut by_position = true;
     for (param, argument) in params.iter().zip(&call.arguments) {
@@ -162,6 +165,8 @@ fn operator(name: &str, call: &Call) -> String {
                 arguments.extend(values.iter().map(operand));
                 by_position = false;
             }
+            // What the newest TVM has no argument for is left out where it says nothing.
+            Argument::Attr(value) if is_nothing(value) && refused.contains(&param.name) => by_position = false,
             Argument::Attr(value) => {
                 arguments.push(format!("{}={}", param.name, attribute(value)));
                 by_position = false;

@@ -33,8 +33,8 @@ impl Elaborator<'_> {
         let mut positional = 0;
         let mut variadic: Option<(usize, Vec<IrExpr>)> = None;
         let by_keyword = arguments.iter().filter_map(|argument| argument.keyword);
-        let by_keyword: Vec<&str> =
-            by_keyword.map(|keyword| crate::elaborate::current_keyword(cursor.text(keyword))).collect();
+        let by_keyword: Vec<&str> = by_keyword.map(|keyword| current_parameter(schema, cursor.text(keyword))).collect();
+        let order = classic_order(schema, arguments);
         for (index, argument) in arguments.iter().enumerate() {
             let before = self.diagnostics.len();
             if let ExprKind::Starred { .. } = argument.value.kind {
@@ -49,6 +49,10 @@ impl Elaborator<'_> {
                 Some(keyword) => self.keyword_position(&mut bound, cursor, keyword),
                 None => self.positional_position(&mut bound, cursor, arguments, argument, &mut positional),
             };
+            let at = at.map(|at| match argument.keyword {
+                None => order.get(at).copied().unwrap_or(at),
+                Some(_) => at,
+            });
             let at = at.filter(|at| {
                 let twice = argument.keyword.is_none() && self.is_named_too(schema, *at, &by_keyword, cursor, argument);
                 bound.broken |= twice;
@@ -120,7 +124,7 @@ impl Elaborator<'_> {
     /// The parameter a keyword names; old spellings of a keyword name the same parameter.
     fn keyword_position(&mut self, bound: &mut BoundCall, cursor: Cursor<'_>, keyword: u32) -> Option<usize> {
         let written = cursor.text(keyword);
-        let canonical = crate::elaborate::current_keyword(written);
+        let canonical = current_parameter(bound.schema, written);
         let span = cursor.span(TokenRange { start: keyword, end: keyword + 1 });
         let Some(at) = bound.position(written).or_else(|| bound.position(canonical)) else {
             let schema = bound.schema;
@@ -333,5 +337,26 @@ impl Elaborator<'_> {
             }
             _ => self.expr(cursor, value),
         }
+    }
+}
+
+/// Today's name of the parameter that a keyword of any release names.
+fn current_parameter<'w>(schema: &Schema, written: &'w str) -> &'w str {
+    rx_ops::classic::parameter(schema.name, crate::elaborate::current_keyword(written))
+}
+
+/// The parameters that arguments by position are for, where these stand in an order of older releases: at the first place where the
+/// orders differ stands no string, though a string is wanted now.
+fn classic_order(schema: &Schema, arguments: &[WrittenArgument]) -> Vec<usize> {
+    let position = |name: &&str| schema.params.iter().position(|param| param.name == *name);
+    let order =
+        rx_ops::classic::order(schema.name).and_then(|order| order.iter().map(position).collect::<Option<Vec<_>>>());
+    let order = order.unwrap_or_default();
+    let mut positional = arguments.iter().filter(|argument| argument.keyword.is_none());
+    let differs = order.iter().enumerate().position(|(at, param)| at != *param);
+    let told = differs.and_then(|at| positional.nth(at));
+    match told.is_some_and(|argument| !matches!(argument.value.kind, ExprKind::String)) {
+        true => order,
+        false => Vec::new(),
     }
 }

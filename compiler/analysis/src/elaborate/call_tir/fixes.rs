@@ -56,7 +56,7 @@ impl Elaborator<'_> {
                 let index = |at: &i64| usize::try_from(*at).ok().or_else(|| fresh.next());
                 indices.iter().map(index).collect::<Option<_>>()?
             }
-            None => (arguments.len()..prim.params.len()).collect(),
+            None => (arguments.len()..prim.params.len().checked_sub(super::scalars(bound)?.len())?).collect(),
         };
         let mut texts = Vec::new();
         for (nth, index) in indices.iter().enumerate() {
@@ -89,11 +89,7 @@ impl Elaborator<'_> {
 
     /// The types of a call's arguments, one by one.
     fn argument_types(&self, bound: &BoundCall) -> Option<Vec<StructInfo>> {
-        let mut types = bound.operand("args")?.ty.as_tuple()?.to_vec();
-        if let Some(StructInfo::Shape(Shape::Known(dims))) = bound.operand("tir_vars").map(|scalars| &scalars.ty) {
-            types.extend(dims.iter().map(|_| StructInfo::prim(rx_base::DType::INT64)));
-        }
-        Some(types)
+        Some(bound.operand("args")?.ty.as_tuple()?.to_vec())
     }
 
     /// The fix of a call that passes too many arguments, or a tuple for its fields: the list of arguments rewritten so that

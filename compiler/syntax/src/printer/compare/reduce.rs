@@ -5,7 +5,7 @@ use crate::ast::{Argument, BoolOp, Expr, ExprKind, ImportedName, Parameter, Stat
 use crate::dialect::Dialect;
 use crate::printer::call::prim_type;
 use crate::printer::canonical::{
-    bare, calls_tir, canonical_callee, classic_scalars, dim_argument, dims, float_call, is_verbatim, last_part, path,
+    bare, calls_tir, canonical_callee, dim_argument, dims, float_call, is_verbatim, last_part, path, prim_value,
     special_float, takes_attributes,
 };
 use crate::printer::scope::Function;
@@ -38,8 +38,8 @@ pub(super) struct Node<'a>(What<'a>, Cursor<'a>, Spot);
 
 enum What<'a> {
     Expr(&'a Expr),
-    /// The inputs of a `R.call_tir`, and the scalars that classic text holds apart.
-    Inputs(&'a [Expr], &'a [Expr]),
+    /// The inputs of a `R.call_tir`, whose scalars classic text wraps in `R.prim_value`.
+    Inputs(&'a [Expr]),
     Label(String),
 }
 
@@ -159,9 +159,9 @@ impl<'a> Node<'a> {
         let Node(what, cursor, spot) = self;
         match what {
             What::Label(label) => (label, Vec::new()),
-            What::Inputs(inputs, scalars) => {
-                let elements = inputs.iter().chain(scalars);
-                ("tuple".to_owned(), elements.map(|expr| Node(What::Expr(expr), cursor, spot)).collect())
+            What::Inputs(inputs) => {
+                let element = |input| Node(What::Expr(prim_value(input, cursor).unwrap_or(input)), cursor, spot);
+                ("tuple".to_owned(), inputs.iter().map(element).collect())
             }
             What::Expr(expr) if spot.dim => (dim(expr, cursor, side), Vec::new()),
             What::Expr(expr) => reduce(expr, cursor, spot, side),
@@ -285,7 +285,6 @@ fn call<'a>(callee: &'a Expr, arguments: &'a [Argument], cursor: Cursor<'a>, spo
     if let Some(same) = same_as_call(&name, arguments, cursor, spot, side) {
         return (same, Vec::new());
     }
-    let merged = classic_scalars(arguments, cursor).filter(|_| calls_tir(&name));
     let holder = dim_argument(&name, arguments, cursor).filter(|_| spot.signature);
     let spot = Spot { dim: false, attributes: takes_attributes(&name), ..spot };
     let mut label = format!("call:{name}");
@@ -294,15 +293,12 @@ fn call<'a>(callee: &'a Expr, arguments: &'a [Argument], cursor: Cursor<'a>, spo
         parts.push(Node(What::Expr(callee), cursor, spot));
     }
     for (at, argument) in arguments.iter().enumerate() {
-        if merged.is_some_and(|(scalars, _)| scalars == at) {
-            continue;
-        }
         let keyword = argument.keyword.map(|token| side.dialect.canonical_keyword(cursor.text(token))).unwrap_or("");
         label.push_str(&format!(",{keyword}"));
         let value = bare(&argument.value);
         let named_dim = !keyword.is_empty() && dims(value).is_empty();
-        let what = match (&value.kind, merged) {
-            (ExprKind::Tuple(inputs), Some((_, scalars))) if at == 1 => What::Inputs(inputs, scalars),
+        let what = match &value.kind {
+            ExprKind::Tuple(inputs) if at == 1 && side.mixed && calls_tir(&name) => What::Inputs(inputs),
             _ if holder == Some(at) && !dims(value).is_empty() => {
                 let list = matches!(value.kind, ExprKind::List(_));
                 label.push_str(if list { "list" } else { "tuple" });

@@ -1,6 +1,6 @@
 //! The prim_func of a function that calls prim_funcs.
 
-use super::super::fuse_ops::tir_call;
+use super::super::fuse_ops::{passes_scalars, tir_call};
 use crate::make;
 use rx_base::name::{NameMap, name};
 use rx_base::{DType, Dim, Name};
@@ -49,6 +49,9 @@ impl Kernel {
         let inputs = maker.func.params.len();
         for binding in function.body.blocks.iter().flat_map(|block| &block.bindings) {
             let BoundValue::Expr(value) = &binding.value else { return None };
+            if passes_scalars(value) {
+                return None;
+            }
             let buffers = match tir_call(value) {
                 Some((callee, arguments)) => maker.call(callees.get(&callee)?.loops()?, value, arguments)?,
                 None => maker.buffers_of(value)?,
