@@ -15,72 +15,19 @@ either reading. Needs apache-tvm 0.27; says so and succeeds without it.
 """
 
 import argparse
-import ast
 import collections
 import json
 import pathlib
-import re
 import sys
-import textwrap
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import rx_diagnostics
 import tvm_workers  # before tvm: it says so where there is none
+from script_regions import Region, regions_of, shape_of
 
 from tvm.script import from_source
 
-DECORATORS = {"ir_module", "function", "prim_func"}
-NAMESPACES = {"I", "R", "T", "relax", "tir", "tirx", "ir", "script"}
 SECONDS_PER_REGION = 60
-
-
-@dataclass
-class Region:
-    """A decorated class or function of a test file."""
-
-    file: str
-    first: int
-    last: int
-    kind: str
-    text: str
-    accepted: bool = False
-    reason: str = ""
-
-    @property
-    def where(self):
-        """File and line."""
-        return f"{self.file}:{self.first}"
-
-
-def decorator_kind(decorator):
-    """`ir_module`, `function` or `prim_func`, if the decorator is one of TVMScript's."""
-    head = decorator.func if isinstance(decorator, ast.Call) else decorator
-    if isinstance(head, ast.Name):
-        return head.id if head.id == "ir_module" else None
-    if not isinstance(head, ast.Attribute) or head.attr not in DECORATORS:
-        return None
-    owner = head.value
-    name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", None)
-    return head.attr if name in NAMESPACES else None
-
-
-def regions_of(file, text):
-    """The outermost decorated regions of a Python text."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return
-    lines = text.splitlines(keepends=True)
-    todo = [tree]
-    while todo:
-        node = todo.pop()
-        kinds = [kind for kind in map(decorator_kind, getattr(node, "decorator_list", [])) if kind]
-        if kinds:
-            first = min(decorator.lineno for decorator in node.decorator_list)
-            source = textwrap.dedent("".join(lines[first - 1 : node.end_lineno]))
-            yield Region(file, first, node.end_lineno, kinds[0], source)
-        else:
-            todo.extend(ast.iter_child_nodes(node))
 
 
 def judge(region):
@@ -105,12 +52,6 @@ def judged(files, jobs, cache):
     if cache:
         cache.write_text(json.dumps([asdict(region) for region in regions]), encoding="utf-8")
     return regions
-
-
-def shape_of(message):
-    """A message without names and numbers, to group by."""
-    message = re.sub(r"`[^`]*`|\"[^\"]*\"|'[^']*'", "…", message)
-    return re.sub(r"\d+", "0", message)[:110]
 
 
 def tvm_reason(reason):
