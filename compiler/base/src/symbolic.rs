@@ -7,8 +7,10 @@
 mod arithmetic;
 mod cases;
 mod display;
+mod extremum;
 mod facts;
 pub mod prove;
+mod remainder;
 
 pub use facts::Statement;
 pub use prove::{Answer, Bounds};

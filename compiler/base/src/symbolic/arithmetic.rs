@@ -1,7 +1,7 @@
 //! Arithmetic on normal forms. Overflow of `i64` gives [`Dim::ERROR`].
 
-use super::prove::{self, Answer, Bounds};
-use super::{Atom, Dim, MAX_TERMS, Product, Repr};
+use super::prove::{self, Bounds};
+use super::{Atom, Dim, MAX_TERMS, Product, Repr, remainder};
 use std::ops::{Add, Mul, Neg, Sub};
 
 /// A sum being built; `None` once a coefficient overflowed.
@@ -20,8 +20,8 @@ fn parts(dim: &Dim) -> Partial {
     }
 }
 
-/// `a + scale · b`, merging the two sorted term lists.
-fn add_scaled(a: &Dim, b: &Dim, scale: i64) -> Dim {
+/// `a + scale · b`, merging the two sorted term lists. Divisions and remainders of the sum are not joined: see [`remainder`].
+pub(super) fn add_scaled(a: &Dim, b: &Dim, scale: i64) -> Dim {
     if let (Repr::Constant(x), Repr::Constant(y)) = (&a.0, &b.0) {
         return y.checked_mul(scale).and_then(|y| x.checked_add(y)).map_or(Dim::ERROR, Dim::constant);
     }
@@ -66,7 +66,8 @@ fn multiply_products(a: &Product, b: &Product) -> Option<Product> {
     (degree <= 64).then_some(result)
 }
 
-fn multiply(a: &Dim, b: &Dim) -> Dim {
+/// `a · b`, multiplied out; as [`add_scaled`], without joining divisions and remainders.
+pub(super) fn multiply(a: &Dim, b: &Dim) -> Dim {
     match (&a.0, &b.0) {
         (Repr::Error, _) | (_, Repr::Error) => return Dim::ERROR,
         (Repr::Constant(x), Repr::Constant(y)) => return x.checked_mul(*y).map_or(Dim::ERROR, Dim::constant),
@@ -171,31 +172,6 @@ impl Dim {
             _ => Dim::atom(Atom::FloorMod(rest, divisor.clone())),
         }
     }
-
-    /// The smaller of the two.
-    pub fn minimum(&self, other: &Dim) -> Dim {
-        self.extremum(other, false)
-    }
-
-    /// The larger of the two.
-    pub fn maximum(&self, other: &Dim) -> Dim {
-        self.extremum(other, true)
-    }
-
-    fn extremum(&self, other: &Dim, larger: bool) -> Dim {
-        if self.is_error() || other.is_error() {
-            return Dim::ERROR;
-        }
-        let bounds = Bounds::default();
-        if prove::at_least_by_range(&(self - other), &bounds) == Answer::Proved {
-            return if larger { self.clone() } else { other.clone() };
-        }
-        if prove::at_least_by_range(&(other - self), &bounds) == Answer::Proved {
-            return if larger { other.clone() } else { self.clone() };
-        }
-        let (a, b) = if self <= other { (self.clone(), other.clone()) } else { (other.clone(), self.clone()) };
-        Dim::atom(if larger { Atom::Max(a, b) } else { Atom::Min(a, b) })
-    }
 }
 
 fn checked_floor_div(a: i64, b: i64) -> Option<i64> {
@@ -283,27 +259,27 @@ pub(super) fn gcd(a: i64, b: i64) -> i64 {
 impl Add for &Dim {
     type Output = Dim;
     fn add(self, other: &Dim) -> Dim {
-        add_scaled(self, other, 1)
+        remainder::joined(add_scaled(self, other, 1))
     }
 }
 
 impl Sub for &Dim {
     type Output = Dim;
     fn sub(self, other: &Dim) -> Dim {
-        add_scaled(self, other, -1)
+        remainder::joined(add_scaled(self, other, -1))
     }
 }
 
 impl Mul for &Dim {
     type Output = Dim;
     fn mul(self, other: &Dim) -> Dim {
-        multiply(self, other)
+        remainder::joined(multiply(self, other))
     }
 }
 
 impl Neg for &Dim {
     type Output = Dim;
     fn neg(self) -> Dim {
-        add_scaled(&Dim::constant(0), self, -1)
+        remainder::joined(add_scaled(&Dim::constant(0), self, -1))
     }
 }

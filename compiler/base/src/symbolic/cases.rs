@@ -4,7 +4,9 @@
 //! Every question may look at a fixed number of cases and sums, so that no expression is expensive; what is not decided
 //! within it stays open.
 
-use super::prove::{Answer, Bounds, at_least_by_range, expand_remainders, lower, zero};
+use super::arithmetic::{add_scaled, multiply};
+use super::prove::{Answer, Bounds, at_least_by_range, lower, zero};
+use super::remainder::expand_remainders;
 use super::{Atom, Dim};
 use crate::name::{Name, NameSet};
 
@@ -193,8 +195,9 @@ impl Work {
     fn without_cases(&mut self, question: Question, case: &Case) -> Answer {
         let one = Dim::constant(1);
         let goal = expand_remainders(&case.goal);
-        let (negated, above) = (-&goal, &goal - &one);
-        let below = &negated - &one;
+        // Expanded remainders stay so: what is known of divisions is added up term by term.
+        let (negated, above) = (add_scaled(&Dim::constant(0), &goal, -1), add_scaled(&goal, &one, -1));
+        let below = add_scaled(&negated, &one, -1);
         let bounds = &case.bounds;
         let quick = match question {
             Question::Zero => zero(&goal, bounds),
@@ -247,7 +250,8 @@ impl Work {
                 let Some(other) = found.filter(|other| (*other > 0) == (*coefficient > 0)) else { continue };
                 let common = super::arithmetic::gcd(*coefficient, other).max(1);
                 let (times, by) = ((other / common).saturating_abs(), (*coefficient / common).saturating_abs());
-                let left = &(dim * &Dim::constant(times)) - &(fact * &Dim::constant(by));
+                let (dim, fact) = (multiply(dim, &Dim::constant(times)), multiply(fact, &Dim::constant(by)));
+                let left = add_scaled(&dim, &fact, -1);
                 let Some(scale) = scale.checked_mul(times) else { continue };
                 if self.sums_to(&left, scale, facts, bounds, depth - 1) {
                     return true;
@@ -376,19 +380,20 @@ fn facts_of_atoms(dim: &Dim, bounds: &Bounds, into: &mut Vec<Dim>) {
             Atom::Min(a, b) => found.extend([a - &value, b - &value]),
             Atom::Max(a, b) => found.extend([&value - a, &value - b]),
             Atom::FloorDiv(a, b) if is_natural(b, bounds) => {
-                let whole = b * &value;
-                found.extend([a - &whole, &(&(&whole + b) - &one) - a]);
+                let whole = multiply(b, &value);
+                let next = add_scaled(&add_scaled(&whole, b, 1), &one, -1);
+                found.extend([add_scaled(a, &whole, -1), add_scaled(&next, a, -1)]);
                 if b.as_constant().is_none() && is_natural(a, bounds) {
                     found.push(a - &value);
                 }
             }
             Atom::FloorMod(a, b) if is_natural(b, bounds) => {
-                let whole = b * &a.floor_div(b);
-                let rest = a - &whole;
+                let rest = add_scaled(a, &multiply(b, &a.floor_div(b)), -1);
                 if is_natural(a, bounds) {
-                    found.push(a - &value);
+                    found.push(add_scaled(a, &value, -1));
                 }
-                found.extend([value.clone(), &(b - &one) - &value, &value - &rest, &rest - &value]);
+                let most = add_scaled(&add_scaled(b, &one, -1), &value, -1);
+                found.extend([value.clone(), most, add_scaled(&value, &rest, -1), add_scaled(&rest, &value, -1)]);
             }
             _ => {}
         }

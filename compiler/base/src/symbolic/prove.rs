@@ -3,6 +3,7 @@
 use super::arithmetic::gcd;
 use super::cases;
 use super::facts::Facts;
+use super::remainder::expand_remainders;
 use super::{Atom, Dim, Product, Repr};
 use crate::name::{Name, NameMap};
 
@@ -231,26 +232,6 @@ fn closest(a: Option<i64>, b: Option<i64>, pick: fn(i64, i64) -> i64) -> Option<
         (Some(a), Some(b)) => Some(pick(a, b)),
         (one, other) => one.or(other),
     }
-}
-
-/// Writes every `a % b` as `a - b * (a // b)`, so that the two spellings of one value meet.
-pub(super) fn expand_remainders(dim: &Dim) -> Dim {
-    let Repr::Sum(sum) = &dim.0 else { return dim.clone() };
-    let mut result = Dim::constant(sum.constant);
-    for (product, coefficient) in &sum.terms {
-        let mut term = Dim::constant(*coefficient);
-        for (atom, exponent) in product {
-            let factor = match atom {
-                Atom::FloorMod(a, b) => a - &(b * &a.floor_div(b)),
-                other => Dim::atom(other.clone()),
-            };
-            for _ in 0..*exponent {
-                term = &term * &factor;
-            }
-        }
-        result = &result + &term;
-    }
-    result
 }
 
 #[cfg(test)]
