@@ -347,27 +347,14 @@ impl Reader<'_> {
         };
         let Some(Argument { keyword: Some(token), value }) = called.arguments.get(at) else { return };
         let span = called.cursor.span(TokenRange { start: *token, end: value.tokens.end });
-        if let RefusedKeyword::Foreign(_, help) = refused {
-            self.refuse(span, &format!("`{keyword}` of `R.{operator}`"), help.to_owned(), Vec::new());
-            return;
-        }
         let before = at.checked_sub(1).and_then(|before| called.arguments.get(before));
         let gone = before.map_or(span, |before| Span::new(called.cursor.span(before.value.tokens).end, span.end));
-        match keyword {
-            "tir_vars" => {
-                let what = format!("`{keyword}` of `R.{operator}`");
-                let help = "pass the scalars among the arguments, and move the prim_func's parameters for them in front of its outputs";
-                self.refuse(span, &what, help.to_owned(), Vec::new());
-            }
-            "axis_separators" | "input_axis_separators" => {
-                let what = format!("`{keyword}` of `R.{operator}`");
-                self.refuse(span, &what, "leave it out".to_owned(), vec![(gone, String::new())]);
-            }
-            _ => {
-                let what = format!("`{keyword}` of `R.{operator}`, though it prints it");
-                self.refuse(span, &what, "leave it out".to_owned(), vec![(gone, String::new())]);
-            }
-        }
+        let (why, help, edits) = match refused {
+            RefusedKeyword::Printed(_) => (", though it prints it", "leave it out", vec![(gone, String::new())]),
+            RefusedKeyword::Unknown(_) => ("", "leave it out", vec![(gone, String::new())]),
+            RefusedKeyword::Foreign(_, help) => ("", help, Vec::new()),
+        };
+        self.refuse(span, &format!("`{keyword}` of `R.{operator}`{why}"), help.to_owned(), edits);
     }
 
     /// A prim_func without `s_tir=True`: it gets no root block, and the schedule rules fail on it.

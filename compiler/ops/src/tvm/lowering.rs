@@ -189,6 +189,8 @@ pub fn is_readable(version: TvmVersion, name: &str) -> bool {
 pub enum RefusedKeyword {
     /// The release prints it; without it the call means the same.
     Printed(&'static str),
+    /// Another release has it; without it the call means nearly the same.
+    Unknown(&'static str),
     /// Another release has it: what to write instead.
     Foreign(&'static str, &'static str),
 }
@@ -197,26 +199,28 @@ impl RefusedKeyword {
     /// The keyword.
     pub fn name(self) -> &'static str {
         match self {
-            RefusedKeyword::Printed(name) | RefusedKeyword::Foreign(name, _) => name,
+            RefusedKeyword::Printed(name) | RefusedKeyword::Unknown(name) | RefusedKeyword::Foreign(name, _) => name,
         }
     }
 }
 
+const TIR_VARS: &str =
+    "pass the scalars among the arguments, and move the prim_func's parameters for them in front of its outputs";
+
 /// Keywords of the operator called `name` that rx reads and the parser of `version` does not take.
 pub fn refused_keywords(version: TvmVersion, name: &str) -> &'static [RefusedKeyword] {
-    use RefusedKeyword::{Foreign, Printed};
+    use RefusedKeyword::{Foreign, Printed, Unknown};
     match name {
         "builtin.alloc_tensor" => &[Printed("ty_args"), Printed("sinfo_args")],
         "grad.take_backward" => &[Printed("mode")],
         "call_tir" | "call_tir_inplace" | "call_tir_with_grad" | "dist.call_tir" | "dist.call_tir_local_view"
             if version >= TvmVersion::V0_26 =>
         {
-            &[Foreign("tir_vars", "write the scalars behind the other arguments: `(x, n)`")]
+            &[Foreign("tir_vars", TIR_VARS)]
         }
-        "layout_transform" if version >= TvmVersion::V0_26 => &[
-            Foreign("axis_separators", "write `R.layout_transform` without it: buffers of Relax are flat"),
-            Foreign("input_axis_separators", "write `R.layout_transform` without it: buffers of Relax are flat"),
-        ],
+        "layout_transform" if version >= TvmVersion::V0_26 => {
+            &[Unknown("axis_separators"), Unknown("input_axis_separators")]
+        }
         "image.affine_grid" if version == TvmVersion::V0_25 => {
             &[Foreign("align_corners", "leave it out where it is `True`, as 0.25 computes it")]
         }
