@@ -206,6 +206,8 @@ impl Reader<'_> {
         let of_dtype = matches!(&value.kind, ExprKind::Attribute { name, .. } if cursor.text(*name) == "dtype");
         let inspects = match attribute {
             "ndim" | "byte_offset" | "elem_offset" | "strides" => true,
+            // `x.ty.shape` is read.
+            "shape" => matches!(value.kind, ExprKind::Name),
             "bits" | "lanes" | "type_code" => of_dtype,
             _ => false,
         };
