@@ -207,7 +207,9 @@ impl Reader<'_> {
         let inspects = match attribute {
             "ndim" | "byte_offset" | "elem_offset" | "strides" => true,
             // `x.ty.shape` is read.
-            "shape" => matches!(value.kind, ExprKind::Name),
+            "shape" => {
+                matches!(value.kind, ExprKind::Name) && self.file.namespace(cursor.text(value.tokens.start)).is_none()
+            }
             "bits" | "lanes" | "type_code" => of_dtype,
             _ => false,
         };
