@@ -237,7 +237,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             return batch(tools, wanted, pathlib.Path(folder), some)
 
-    failures, counts = [], collections.Counter()
+    failures, counts, done = [], collections.Counter(), 0
     with ThreadPoolExecutor(options.jobs) as pool:  # Threads only wait for the tools.
         for found, counted in pool.map(run, [mutants[at : at + BATCH] for at in range(0, len(mutants), BATCH)]):
             for text, how in found:
@@ -247,6 +247,9 @@ def main():
                     (options.keep / f"{len(failures):04}.rx").write_text(f"# {how}\n".replace("\n", " ")[:300] + "\n" + text)
                 failures.append(how)
             counts += counted
+            done += 1
+            print(f"\r{min(done * BATCH, len(mutants))} of {len(mutants)}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
     for (tool, what), number in sorted(counts.items()):
         print(f"{tool}: {number} {what}")
     print(f"{len(mutants)} mutants of {len(texts)} programs, {len(failures)} failures, {time.monotonic() - start:.0f} s")

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Writes small valid Relax programs around what TVM 0.27 cannot read, lower or build, for `tvm_portability.py`.
+"""Writes small valid Relax programs around what a TVM cannot read, lower or build, for `tvm_portability.py`.
 
-    python3 tests/scripts/portability_grid.py FOLDER
+    python3 tests/scripts/portability_grid.py FOLDER [--tvm 0.27]
+
+`--tvm` says whose spelling they have: before 0.27 the symbols of a signature are quoted, and 0.25 calls types struct info.
 
 One program to a file, named FAMILY-NUMBER.rx: convolutions and their transposes in all layouts, with groups, padding, dilation and
 extents of 1, products, poolings, attributes of functions, constants, symbols and spellings. Nothing is drawn at random.
 """
 
+import argparse
 import itertools
 import pathlib
-import sys
+import re
 
 HEAD = """# from tvm.script import ir as I
 # from tvm.script import tirx as T
@@ -379,12 +382,28 @@ FAMILIES = (
 )
 
 
+def spelled(text, tvm):
+    """A program of `function` as a release spells it; texts that are about spellings stay as they are."""
+    symbols = re.findall(r'^(\w+) = TypeVar\("\1"\)\n', text, re.MULTILINE)
+    if tvm == "0.27" or "prim_func" in text or "T.int64()" in text:
+        return text
+    for symbol in symbols:
+        text = text.replace(f'{symbol} = TypeVar("{symbol}")\n', "")
+        head, tail = re.split(r"(?<=\):\n)", text, maxsplit=1)
+        text = re.sub(rf'(?<!["\w]){symbol}(?=[,)])', f'"{symbol}"', head) + tail
+    return text
+
+
 def main():
-    folder = pathlib.Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--tvm", choices=("0.25", "0.26", "0.27"), default="0.27")
+    options = parser.parse_args()
+    folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)
     for family in FAMILIES:
         for number, text in enumerate(family()):
-            (folder / f"{family.__name__}-{number:03}.rx").write_text(text)
+            (folder / f"{family.__name__}-{number:03}.rx").write_text(spelled(text, options.tvm))
     print(f"{len(list(folder.glob('*.rx')))} programs in {folder}")
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compares `rxcheck --tvm 0.27` with an installed TVM over Relax texts.
+"""Compares `rxcheck --tvm` with an installed TVM of that release over Relax texts.
 
     python3 tests/scripts/tvm_portability.py FOLDER_OR_JSONL... [--rxcheck target/release/rxcheck] [--fixed] [--jobs 2]
 
-Needs apache-tvm 0.27 with apache-tvm-ffi 0.1.14.post0. Every `.rx` file, and the `text` of every row of a `.jsonl` file that is
+Needs apache-tvm 0.25 with apache-tvm-ffi 0.1.12, or 0.26 or 0.27 with apache-tvm-ffi 0.1.14.post0. Every `.rx` file, and the `text` of every row of a `.jsonl` file that is
 not marked `negative`, is read, checked (`well_formed`) and built with the default pipelines for llvm and, to source, for CUDA
 (sm_80), in a child process: TVM may crash or hang. Printed are valid texts that TVM fails on and rx does not flag, and
 those that rx flags and TVM builds. With `--fixed`, texts that rx has fixes for are fixed and built again, and those that TVM
@@ -25,6 +25,7 @@ import tvm
 import tvm.s_tir.dlight  # noqa: F401
 from tvm import relax
 
+VERSION = ".".join(tvm.__version__.split(".")[:2])
 STAGES = ("parse", "well_formed", "llvm", "cuda")
 CUDA = {
     "kind": "cuda",
@@ -69,7 +70,7 @@ def verdict(said, end):
 def flagged(rxcheck, folder):
     """By file name in `folder`: whether rx finds errors, and which RX10xx."""
     errors, codes = set(), collections.defaultdict(set)
-    for row in rx_diagnostics.rows(rxcheck, "--tvm", "0.27", folder):
+    for row in rx_diagnostics.rows(rxcheck, "--tvm", VERSION, folder):
         name = pathlib.Path(row["file"]).name
         if row.get("severity") == "error":
             errors.add(name)
@@ -116,7 +117,7 @@ def compare(args, folder, judged):
 def fixed(args, folder, judge):
     """Applies rx's fixes to the files in `folder` and builds what changed; how many still fail."""
     before = {path.name: path.read_text() for path in folder.iterdir()}
-    rx_diagnostics.rows(args.rxcheck, "--tvm", "0.27", "--fix", "--unsafe-fixes", folder)
+    rx_diagnostics.rows(args.rxcheck, "--tvm", VERSION, "--fix", "--unsafe-fixes", folder)
     changed = {name: text for name, old in before.items() if (text := (folder / name).read_text()) != old}
     failures = {name: failure for name, failure in judge(changed).items() if failure}
     for name, failure in sorted(failures.items()):

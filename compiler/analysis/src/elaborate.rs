@@ -18,6 +18,7 @@ mod function_attributes;
 mod function_call;
 mod header;
 mod index_sites;
+mod inspected;
 mod learn;
 mod lifted;
 mod namespace;

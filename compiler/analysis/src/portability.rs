@@ -6,6 +6,7 @@
 //!
 //! One file per kind of limit; what limits an operator stands in `rx_ops::tvm`.
 
+mod declarations;
 mod layouts;
 mod legalization;
 mod schedule;

@@ -259,7 +259,10 @@ impl Walk<'_> {
             let head = cursor.name(of.tokens.start);
             !self.bound.contains(&head) && self.file.namespace(&head) == Some(Namespace::Tir)
         };
-        if !is_tir || members::is_member(cursor.text(member)) {
+        // `tirx` is Python's module, which has more than `T`.
+        let is_module = matches!(cursor.text(of.tokens.start), "tir" | "tirx");
+        let text = cursor.text(member);
+        if !is_tir || members::is_member(text) || (is_module && members::is_module_member(text)) {
             return;
         }
         let span = cursor.span(TokenRange { start: member, end: member + 1 });

@@ -6,17 +6,23 @@ use std::str::FromStr;
 /// A release of Apache TVM, chosen with `--tvm` or `[tvm] version` in `rx.toml`. Later ones compare greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TvmVersion {
+    /// 0.25, as `apache-tvm 0.25.0.post1` on PyPI.
+    V0_25,
+    /// 0.26, as `apache-tvm 0.26.0` on PyPI.
+    V0_26,
     /// 0.27, as `apache-tvm 0.27.0.post1` on PyPI.
     V0_27,
 }
 
 impl TvmVersion {
     /// All of them, in order.
-    pub const ALL: [TvmVersion; 1] = [TvmVersion::V0_27];
+    pub const ALL: [TvmVersion; 3] = [TvmVersion::V0_25, TvmVersion::V0_26, TvmVersion::V0_27];
 
     /// As users write it: `0.27`.
     pub const fn name(self) -> &'static str {
         match self {
+            TvmVersion::V0_25 => "0.25",
+            TvmVersion::V0_26 => "0.26",
             TvmVersion::V0_27 => "0.27",
         }
     }
@@ -28,17 +34,48 @@ impl fmt::Display for TvmVersion {
     }
 }
 
-/// A version rx knows nothing of.
+/// A version whose limits rx does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownTvmVersion(
     /// What was given.
     pub String,
 );
 
+impl UnknownTvmVersion {
+    /// Whether it is an older release than all known ones, or a newer one; `None` of what is no release.
+    fn is_older(&self) -> Option<bool> {
+        let number = release(&self.0)?;
+        let oldest = TvmVersion::ALL.first().and_then(|version| release(version.name()))?;
+        Some(number < oldest)
+    }
+}
+
+/// Major and minor number of a release: `0.27` of `v0.27.0.post1`.
+fn release(text: &str) -> Option<(u32, u32)> {
+    let mut parts = text.strip_prefix('v').unwrap_or(text).split('.');
+    let major = parts.next()?.parse().ok()?;
+    let minor = parts.next()?;
+    let digits = minor.find(|it: char| !it.is_ascii_digit()).unwrap_or(minor.len());
+    Some((major, minor.get(..digits)?.parse().ok()?))
+}
+
 impl fmt::Display for UnknownTvmVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known: Vec<&str> = TvmVersion::ALL.iter().map(|version| version.name()).collect();
-        write!(f, "rx does not know the limits of TVM `{}`; it knows those of {}", self.0, known.join(", "))
+        let (all, given) = (known.join(", "), &self.0);
+        match (self.is_older(), known.first(), known.last()) {
+            (Some(true), Some(oldest), _) => write!(
+                f,
+                "rx does not know the limits of TVM {given}, which is older than those it knows: {all}; it reads the text \
+                 of TVM 0.13 and later all the same, and `{oldest}` says what the oldest known one cannot do"
+            ),
+            (Some(false), _, Some(newest)) => write!(
+                f,
+                "rx does not know the limits of TVM {given}, which is newer than those it knows: {all}; `{newest}` says \
+                 what the newest known one cannot do"
+            ),
+            _ => write!(f, "`{given}` is no release of TVM; rx knows the limits of {all}"),
+        }
     }
 }
 
@@ -47,10 +84,11 @@ impl std::error::Error for UnknownTvmVersion {}
 impl FromStr for TvmVersion {
     type Err = UnknownTvmVersion;
 
-    /// Reads `0.27`, and its patch releases: `0.27.0`, `0.27.0.post1`.
+    /// Reads `0.27`, and its patch releases: `0.27.0`, `0.27.0.post1`, `v0.27.0`.
     fn from_str(text: &str) -> Result<TvmVersion, UnknownTvmVersion> {
+        let given = text.strip_prefix('v').unwrap_or(text);
         let is = |version: &TvmVersion| {
-            text.strip_prefix(version.name()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            given.strip_prefix(version.name()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         TvmVersion::ALL.into_iter().find(is).ok_or_else(|| UnknownTvmVersion(text.to_owned()))
     }
@@ -61,12 +99,28 @@ mod tests {
     use super::TvmVersion;
 
     #[test]
-    fn patch_releases_are_their_release() {
-        for text in ["0.27", "0.27.0", "0.27.0.post1"] {
+    fn patch_release_is_its_release() {
+        for text in ["0.27", "0.27.0", "0.27.0.post1", "v0.27.0"] {
             assert_eq!(text.parse(), Ok(TvmVersion::V0_27));
         }
+        assert_eq!("0.25.0.post1".parse(), Ok(TvmVersion::V0_25));
         for text in ["", "0.2", "0.270", "0.28"] {
             assert!(text.parse::<TvmVersion>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn unknown_release_names_the_known_ones_and_the_nearest() {
+        let said = |text: &str| text.parse::<TvmVersion>().err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(said("0.20").contains("older than those it knows: 0.25, 0.26, 0.27"), "{}", said("0.20"));
+        assert!(said("0.20").contains("`0.25` says"), "{}", said("0.20"));
+        assert!(said("0.30.dev0").contains("newer than those it knows"), "{}", said("0.30.dev0"));
+        assert!(said("1.0").contains("`0.27` says"), "{}", said("1.0"));
+        assert!(said("newest").contains("no release of TVM"), "{}", said("newest"));
+    }
+
+    #[test]
+    fn later_release_compares_greater() {
+        assert!(TvmVersion::ALL.is_sorted());
     }
 }

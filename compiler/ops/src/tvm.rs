@@ -13,7 +13,8 @@ mod schedule;
 pub use convert::{Conversion, convert, plain};
 pub use legalize::{Legalized, legalized};
 pub use lowering::{
-    Instead, Lowering, is_elementwise, is_readable, lowering, refused_keywords, written_shape, written_tuple,
+    Instead, Lowering, RefusedKeyword, is_elementwise, is_readable, lowering, refused_keywords, written_shape,
+    written_tuple,
 };
 pub use mixed_precision::{Precision, precision};
 pub use schedule::{ScheduleFailure, schedule_failure};
@@ -45,7 +46,7 @@ const fn transposed(operands: &'static [(&'static str, &'static str, Option<&'st
 
 /// The layouts `version` lowers the operator called `name` in (without `relax.`); `None` where any will do.
 pub fn layouts(version: TvmVersion, name: &str) -> Option<LayoutLimit> {
-    let TvmVersion::V0_27 = version;
+    let (TvmVersion::V0_25 | TvmVersion::V0_26 | TvmVersion::V0_27) = version;
     Some(match name {
         "nn.conv1d" | "nn.conv2d" | "nn.conv3d" => CONVOLUTION,
         "nn.conv1d_transpose" => {

@@ -118,7 +118,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     max_diagnostics: Option<usize>,
 
-    /// Warn of what this release of TVM (0.27) cannot read, lower or build in files without errors.
+    /// Warn of what this release of TVM (0.25, 0.26 or 0.27) cannot read, lower or build in files without errors.
     #[arg(long, value_name = "VERSION")]
     pub tvm: Option<TvmVersion>,
 

@@ -156,6 +156,22 @@ fn the_tvm_is_chosen_and_its_limits_may_be_suppressed() {
     assert_eq!(found(&rxcheck(&folder, &["--isolated", "a.rx"])).0, [""; 0]);
 }
 
+#[test]
+fn unknown_tvm_is_refused_with_those_that_are_known() {
+    let folder = folder(&[("a.rx", "")]);
+    for (version, said) in
+        [("0.20", "older than those it knows: 0.25, 0.26, 0.27"), ("0.31", "newer than those it knows")]
+    {
+        let output = rxcheck(&folder, &["--isolated", "--tvm", version, "a.rx"]);
+        assert_eq!(output.status.code(), Some(2));
+        let words = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(said), "{words}");
+    }
+    for version in ["0.25", "0.26.0"] {
+        assert_eq!(found(&rxcheck(&folder, &["--isolated", "--tvm", version, "a.rx"])).1, Some(0));
+    }
+}
+
 /// An operator of the project, with its declaration.
 const HALVED: &str =
     "@R.function\ndef main(x: R.Tensor((\"n\", 6), \"float32\")):\n    y = R.my.halve(x)\n    return y\n";

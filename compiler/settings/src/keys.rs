@@ -22,7 +22,7 @@ pub enum Kind {
     Patterns,
     /// A table from selectors of codes to severities.
     Severities,
-    /// A version of TVM, `"0.27"`.
+    /// A version of TVM, `"0.27"`; [`rx_base::TvmVersion`] knows which there are.
     Version,
     /// An array of paths.
     Paths,

@@ -7,6 +7,7 @@ mod detect;
 
 pub(crate) use detect::Evidence;
 
+use rx_base::TvmVersion;
 use std::fmt;
 use std::str::FromStr;
 
@@ -59,10 +60,19 @@ pub struct Spelling {
     pub classic: &'static str,
     /// The classic spelling has another meaning in current text, so only a file known to be classic is read this way.
     pub ambiguous: bool,
+    /// The first of the known releases that reads the current spelling.
+    pub since: TvmVersion,
+    /// Whether releases that read the current spelling read the classic one too.
+    pub still_read: bool,
 }
 
 const fn row(place: Place, current: &'static str, classic: &'static str) -> Spelling {
-    Spelling { place, current, classic, ambiguous: false }
+    Spelling { place, current, classic, ambiguous: false, since: TvmVersion::V0_25, still_read: false }
+}
+
+/// A name that was changed in 0.26, when struct info became types.
+const fn row_026(place: Place, current: &'static str, classic: &'static str) -> Spelling {
+    Spelling { since: TvmVersion::V0_26, ..row(place, current, classic) }
 }
 
 /// Every name that differs between the dialects.
@@ -70,12 +80,12 @@ const fn row(place: Place, current: &'static str, classic: &'static str) -> Spel
 /// `T.alloc_buffer` is two things: the buffer of a block (now `T.sblock_alloc_buffer`) in classic text, a statement of its own
 /// (classic `T.decl_buffer` without `data=`) in current text.
 pub const SPELLINGS: &[Spelling] = &[
-    row(Place::Path, "R.Any", "R.Object"),
+    Spelling { still_read: true, ..row_026(Place::Path, "R.Any", "R.Object") },
     row(Place::Path, "T.sblock", "T.block"),
     row(Place::Path, "T.sblock_attr", "T.block_attr"),
     Spelling { ambiguous: true, ..row(Place::Path, "T.sblock_alloc_buffer", "T.alloc_buffer") },
-    row(Place::Keyword, "out_ty", "out_sinfo"),
-    row(Place::Keyword, "ty_args", "sinfo_args"),
+    row_026(Place::Keyword, "out_ty", "out_sinfo"),
+    row_026(Place::Keyword, "ty_args", "sinfo_args"),
     row(Place::AttrPrefix, "tirx.", "tir."),
     row(Place::MetadataKey, "ir.GenericConst", "relax.expr.Constant"),
     row(Place::Import, "tirx", "tir"),

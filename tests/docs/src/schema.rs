@@ -37,7 +37,7 @@ fn value(kind: Kind) -> Value {
         Kind::Severities => json!({ "allOf": [{ "$ref": "#/definitions/severities" }] }),
         Kind::Version => {
             let known: Vec<String> = TvmVersion::ALL.iter().map(|version| version.name().replace('.', "\\.")).collect();
-            json!({ "type": "string", "pattern": format!("^({})(\\..+)?$", known.join("|")) })
+            json!({ "type": "string", "pattern": format!("^v?({})(\\..+)?$", known.join("|")) })
         }
         Kind::Paths => json!({ "type": "array", "items": path() }),
         Kind::NamedPaths => json!({ "type": "object", "additionalProperties": path() }),

@@ -6,7 +6,7 @@ use crate::integer;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Dim, Name, Span};
 use rx_ir::{StructInfo, TensorInfo};
-use rx_syntax::ast::{Expr, ExprKind, StatementKind, UnaryOp};
+use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, UnaryOp};
 use rx_syntax::{Cursor, Segment};
 
 impl Elaborator<'_> {
@@ -62,24 +62,17 @@ impl Elaborator<'_> {
         }
     }
 
-    fn dim_call(
-        &mut self,
-        cursor: Cursor<'_>,
-        expr: &Expr,
-        callee: &Expr,
-        arguments: &[rx_syntax::ast::Argument],
-    ) -> Dim {
+    fn dim_call(&mut self, cursor: Cursor<'_>, expr: &Expr, callee: &Expr, arguments: &[Argument]) -> Dim {
         match cursor.path(callee.tokens).split_once('.') {
             Some((head, function)) if self.file.namespace(head).is_some() => {
-                let dtype_first = matches!(function, "Cast" | "cast");
-                let arguments: Vec<Dim> = arguments
-                    .iter()
-                    .enumerate()
-                    .map(|(at, argument)| match (at, dtype_first) {
-                        (0, true) => Dim::constant(0),
-                        _ => self.dim(cursor, &argument.value),
-                    })
-                    .collect();
+                let arguments: Vec<Dim> = match function {
+                    // `T.Cast("int32", n)`, `T.cast(n, "int32")`: the dtype says nothing of the value.
+                    "Cast" | "cast" => {
+                        let value = cast_value(cursor, function, arguments);
+                        vec![Dim::constant(0), value.map_or(Dim::ERROR, |value| self.dim(cursor, value))]
+                    }
+                    _ => arguments.iter().map(|argument| self.dim(cursor, &argument.value)).collect(),
+                };
                 integer::call(function, &arguments)
             }
             _ if matches!(callee.kind, ExprKind::Name | ExprKind::Attribute { .. }) => self.opaque_dim(cursor, expr),
@@ -198,6 +191,14 @@ impl Elaborator<'_> {
             }
         }
     }
+}
+
+/// What a cast casts: the second argument of `T.Cast`, the first of `T.cast`, or the one called `value`.
+fn cast_value<'e>(cursor: Cursor<'_>, function: &str, arguments: &'e [Argument]) -> Option<&'e Expr> {
+    let named = |argument: &&Argument| argument.keyword.is_some_and(|keyword| cursor.text(keyword) == "value");
+    let at = usize::from(function == "Cast");
+    let positional = arguments.get(at).filter(|argument| argument.keyword.is_none());
+    arguments.iter().find(named).or(positional).map(|argument| &argument.value)
 }
 
 fn is_integer_scalar(tensor: &TensorInfo) -> bool {

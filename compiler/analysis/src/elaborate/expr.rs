@@ -140,6 +140,9 @@ impl Elaborator<'_> {
         if let Some(constant) = self.metadata(cursor, value, index, span) {
             return constant;
         }
+        if let Some(size) = self.inspected_axis(cursor, value, index, span) {
+            return size;
+        }
         let tuple = self.expr(cursor, value);
         let index_span = cursor.span(index.tokens);
         match &tuple.ty {
@@ -247,9 +250,15 @@ impl Elaborator<'_> {
                 return error(span);
             }
         }
+        let attribute = cursor.text(attribute);
+        if let Some(answer) = self.inspected_dtype(cursor, value, attribute, span) {
+            return answer;
+        }
         let value = self.expr(cursor, value);
+        if let (StructInfo::Tensor(_), Some(operator)) = (&value.ty, super::inspected::of_tensor(attribute)) {
+            return self.operator_on(operator, vec![value], span);
+        }
         if !value.ty.is_error() {
-            let attribute = cursor.text(attribute);
             let mut diagnostic = Diagnostic::new(
                 Code::UnsupportedConstruct,
                 Place::Here(span),

@@ -57,6 +57,18 @@ impl Look<'_> {
                     "it works where 16 divides the inner extent or is divided by it, or where there are at most 16 results",
                 )
             }
+            ScheduleFailure::VectorFactor => at_call("rule GEMV fails on a factor of one axis".to_owned())
+                .with_note("it fuses two loops of the copy of the factor, which has one: `fuse` fails"),
+            ScheduleFailure::FusedResults { extents } => {
+                let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
+                let why = format!(
+                    "rule Reduction fails on a sum that keeps its innermost axis, with results of {}",
+                    extents.join("×")
+                );
+                at_call(why).with_note(
+                    "it works where at most two extents beyond 1 are kept, not counting an innermost one of at most 16",
+                )
+            }
             ScheduleFailure::ScalarEpilogue => {
                 at_call("rule Reduction fails on a sum over everything with a step behind it in one kernel".to_owned())
                     .with_note(
@@ -76,6 +88,12 @@ impl Look<'_> {
             None => diagnostic.with_help(match failure {
                 ScheduleFailure::SplitChannels => {
                     "split data and weight by group with `R.split`, convolve each, and join with `R.concat`"
+                }
+                ScheduleFailure::VectorFactor => {
+                    "multiply by a matrix of one column, `R.expand_dims(w, axis=[1])`, and squeeze the result"
+                }
+                ScheduleFailure::FusedResults { .. } => {
+                    "the CPU build works; for CUDA, join the kept axes with `R.reshape` before the sum"
                 }
                 _ => "the CPU build works; for CUDA, reshape the operands so that another rule takes it",
             }),

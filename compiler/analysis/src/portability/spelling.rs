@@ -1,4 +1,4 @@
-//! Old spellings that the parser of a release refuses.
+//! Spellings of other releases that the parser of a release refuses.
 
 use super::written::each_expr;
 use crate::file_context::FileContext;
@@ -9,7 +9,7 @@ use rx_syntax::dialect::{Place, SPELLINGS, Spelling};
 use rx_syntax::{Cursor, Segment};
 use std::sync::Arc;
 
-/// Reports the old spellings of an item that the parser of `version` refuses.
+/// Reports the spellings of other releases in an item that the parser of `version` refuses.
 pub(super) fn check(
     version: TvmVersion,
     segments: &[Arc<Segment>],
@@ -47,15 +47,15 @@ impl Reader<'_> {
         }
     }
 
-    /// An old dotted name: `T.block`.
+    /// A dotted name: `T.block`.
     fn path(&mut self, cursor: Cursor<'_>, expr: &Expr, last: u32) {
         let Some(path) = self.file.canonical_path(cursor.path(expr.tokens)) else { return };
-        let Some(row) = refused(self.version, Place::Path, &path) else { return };
-        let new = row.current.split('.').next_back().unwrap_or(row.current);
-        self.outdated(&path, row.current, cursor.span(token(last)), new);
+        let Some((row, read)) = refused(self.version, Place::Path, &path) else { return };
+        let new = read.split('.').next_back().unwrap_or(read);
+        self.other_spelling(row, &path, read, cursor.span(token(last)), new);
     }
 
-    /// Old keywords: `out_sinfo=`.
+    /// Keywords: `out_sinfo=`.
     fn keywords(&mut self, cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument]) {
         let Some(path) = self.file.canonical_path(cursor.path(callee.tokens)) else { return };
         // It takes any keyword for an attribute.
@@ -63,32 +63,42 @@ impl Reader<'_> {
             return;
         }
         for keyword in arguments.iter().filter_map(|argument| argument.keyword) {
-            if let Some(row) = refused(self.version, Place::Keyword, cursor.text(keyword)) {
-                self.outdated(row.classic, row.current, cursor.span(token(keyword)), row.current);
+            let given = cursor.text(keyword);
+            if let Some((row, read)) = refused(self.version, Place::Keyword, given) {
+                self.other_spelling(row, given, read, cursor.span(token(keyword)), read);
             }
         }
     }
 
-    fn outdated(&mut self, old: &str, current: &str, span: Span, new: &str) {
-        let title = format!("write `{new}`");
+    /// Reports the spelling `given` of a row, of which the release reads `read`; `new` replaces what stands at `span`.
+    fn other_spelling(&mut self, row: &Spelling, given: &str, read: &str, span: Span, new: &str) {
+        let (version, title) = (self.version, format!("write `{new}`"));
+        let (when, help) = match read == row.current {
+            true => ("now", format!("{title}; `rxfmt` rewrites a whole file")),
+            false => ("there", title.clone()),
+        };
+        let message = format!("TVM {version} does not read `{given}`; it is called `{read}` {when}");
         self.found.push(
-            Diagnostic::new(
-                Code::OutdatedSpelling,
-                self.place(span),
-                format!("TVM {} does not read `{old}`; it is called `{current}` now", self.version),
-            )
-            .with_help(format!("{title}; `rxfmt` rewrites a whole file"))
-            .with_fix(Fix { title, edits: vec![(self.place(span), new.to_owned())], safe: true }),
+            Diagnostic::new(Code::OutdatedSpelling, self.place(span), message).with_help(help).with_fix(Fix {
+                title,
+                edits: vec![(self.place(span), new.to_owned())],
+                safe: true,
+            }),
         );
     }
 }
 
-/// The row of the dialects' table whose classic spelling is `text` and no longer read by `version`.
-fn refused(version: TvmVersion, place: Place, text: &str) -> Option<&'static Spelling> {
-    let TvmVersion::V0_27 = version;
-    // 0.27 still reads `R.Object`, and attributes of old names say nothing to it.
-    let still_read = |row: &Spelling| row.current == "R.Any";
-    SPELLINGS.iter().find(|row| row.place == place && row.classic == text && !row.ambiguous && !still_read(row))
+/// The row of the dialects' table of which `version` does not read the spelling `text`, and the spelling that it reads.
+fn refused(version: TvmVersion, place: Place, text: &str) -> Option<(&'static Spelling, &'static str)> {
+    let mut rows = SPELLINGS.iter().filter(|row| row.place == place && !row.ambiguous);
+    rows.find_map(|row| {
+        let (is_current, reads_current) = (row.current == text, version >= row.since);
+        let is_refused = match is_current {
+            true => !reads_current,
+            false => row.classic == text && reads_current && !row.still_read,
+        };
+        is_refused.then_some((row, if reads_current { row.current } else { row.classic }))
+    })
 }
 
 fn token(at: u32) -> TokenRange {

@@ -1,7 +1,7 @@
 //! Symbols of the file that a function declares again, does not declare, or has a parameter of the name of, where the parser
 //! of a release refuses it.
 //!
-//! To the parser of 0.27 a `TypeVar` of the file is a symbol in a function whose header names it and has no parameter of that name;
+//! Releases before 0.27 have no symbols of the file, and no type parameters. To the parser of 0.27 a `TypeVar` of the file is a symbol in a function whose header names it and has no parameter of that name;
 //! in others it is a Python object, which no shape takes (`collect_signature_type_vars` of tvm/script/parser/core/parser.py).
 
 use super::written::each_expr;
@@ -30,7 +30,10 @@ pub(super) fn check(
     file: &FileContext,
     found: &mut Vec<Diagnostic<ItemPlace>>,
 ) {
-    let TvmVersion::V0_27 = version;
+    if version < TvmVersion::V0_27 {
+        super::declarations::check(version, segments, file, found);
+        return;
+    }
     if file.symbols.is_empty() {
         return;
     }
@@ -244,7 +247,8 @@ fn header(segments: &[Arc<Segment>]) -> Option<(&Segment, &Statement)> {
     Some((head, statement))
 }
 
-fn is_prim_func(segments: &[Arc<Segment>], file: &FileContext) -> bool {
+/// Whether an item is a prim_func.
+pub(super) fn is_prim_func(segments: &[Arc<Segment>], file: &FileContext) -> bool {
     let Some(head) = segments.first() else { return false };
     head.tree().statements.iter().any(|statement| {
         let StatementKind::Decorator(expr) = &statement.tree.kind else { return false };

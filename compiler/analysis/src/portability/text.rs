@@ -1,10 +1,11 @@
-//! Text in current spelling that the parser of a release refuses; much of it is what its own printer writes.
+//! Text that the parser of a release refuses, in whatever spelling; much of it is what its own printer writes.
 
+use super::symbols::is_prim_func;
 use super::written::each_expr;
 use crate::file_context::FileContext;
 use crate::function::ItemPlace;
 use rx_base::{Code, DType, Diagnostic, Fix, Name, Span, TvmVersion};
-use rx_ops::tvm::{is_readable, refused_keywords};
+use rx_ops::tvm::{RefusedKeyword, is_readable, refused_keywords};
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, TokenRange};
 use rx_syntax::{Cursor, Segment, Statement};
 use std::sync::Arc;
@@ -16,8 +17,8 @@ pub(super) fn check(
     file: &FileContext,
     found: &mut Vec<Diagnostic<ItemPlace>>,
 ) {
-    let TvmVersion::V0_27 = version;
-    let mut reader = Reader { version, file, segment: 0, header: false, vdevice: false, found };
+    let is_prim = is_prim_func(segments, file);
+    let mut reader = Reader { version, file, segment: 0, header: false, is_prim, vdevice: false, found };
     reader.unrooted(segments);
     for (at, segment) in segments.iter().enumerate() {
         reader.segment = u32::try_from(at).unwrap_or(u32::MAX);
@@ -35,6 +36,8 @@ struct Reader<'a> {
     segment: u32,
     /// The statement is a function's header.
     header: bool,
+    /// The item is a prim_func.
+    is_prim: bool,
     /// An undeclared device was reported in this item.
     vdevice: bool,
     found: &'a mut Vec<Diagnostic<ItemPlace>>,
@@ -95,6 +98,7 @@ impl Reader<'_> {
                 for param in params {
                     if let Some(annotation) = &param.tree.annotation {
                         self.shape_variable(cursor.parameter(param), annotation, &names);
+                        self.scalar_parameter(cursor.parameter(param), annotation);
                     }
                 }
             }
@@ -144,12 +148,27 @@ impl Reader<'_> {
         }
     }
 
+    /// `n: T.int64` of a Relax function, which 0.25 does not read.
+    fn scalar_parameter(&mut self, cursor: Cursor<'_>, annotation: &Expr) {
+        if self.is_prim || self.version > TvmVersion::V0_25 || !matches!(annotation.kind, ExprKind::Attribute { .. }) {
+            return;
+        }
+        let path = self.file.canonical_path(cursor.path(annotation.tokens)).unwrap_or_default();
+        let Some(dtype) = path.strip_prefix("T.").filter(|name| DType::parse(name).is_some()) else { return };
+        let (span, new) = (cursor.span(annotation.tokens), format!("R.Prim(\"{dtype}\")"));
+        let what = format!("`T.{dtype}` as the type of a parameter");
+        self.refuse(span, &what, format!("write `{new}`"), vec![(span, new)]);
+    }
+
     fn called<'e>(&self, cursor: Cursor<'e>, expr: &'e Expr) -> Option<Called<'e>> {
         let ExprKind::Call { callee, arguments } = &expr.kind else { return None };
         Some(Called { cursor, path: self.file.canonical_path(cursor.path(callee.tokens))?, arguments })
     }
 
     fn expr(&mut self, cursor: Cursor<'_>, expr: &Expr) {
+        if let ExprKind::Attribute { value, name } = &expr.kind {
+            self.inspected(cursor, value, cursor.text(*name), cursor.span(expr.tokens));
+        }
         let Some(called) = self.called(cursor, expr) else { return };
         let ExprKind::Call { callee, .. } = &expr.kind else { return };
         match called.path.as_str() {
@@ -164,7 +183,7 @@ impl Reader<'_> {
             }
             "R.assert_op" => self.assertion(&called),
             "R.call_dps_packed" => self.nested_outputs(&called),
-            "R.call_inplace_packed" | "R.invoke_closure" | "R.invoke_pure_closure" => self.bare_types(&called),
+            "R.call_inplace_packed" | "R.invoke_pure_closure" => self.bare_types(&called),
             _ => self.size_variable(&called),
         }
         let Some(operator) = called.path.strip_prefix("R.") else { return };
@@ -178,7 +197,25 @@ impl Reader<'_> {
             );
         }
         for keyword in refused_keywords(self.version, operator) {
-            self.extra_keyword(&called, operator, keyword);
+            self.extra_keyword(&called, operator, *keyword);
+        }
+    }
+
+    /// `x.ndim` of a tensor, which 0.25 alone reads.
+    fn inspected(&mut self, cursor: Cursor<'_>, value: &Expr, attribute: &str, span: Span) {
+        let of_dtype = matches!(&value.kind, ExprKind::Attribute { name, .. } if cursor.text(*name) == "dtype");
+        let inspects = match attribute {
+            "ndim" | "byte_offset" | "elem_offset" | "strides" => true,
+            // `x.ty.shape` is read.
+            "shape" => {
+                matches!(value.kind, ExprKind::Name) && self.file.namespace(cursor.text(value.tokens.start)).is_none()
+            }
+            "bits" | "lanes" | "type_code" => of_dtype,
+            _ => false,
+        };
+        if inspects && !self.is_prim && self.version > TvmVersion::V0_25 {
+            let help = "state the type, and use its dims and dtype".to_owned();
+            self.refuse(span, &format!("`{attribute}` of a tensor"), help, Vec::new());
         }
     }
 
@@ -192,9 +229,9 @@ impl Reader<'_> {
         self.refuse(span, &what, format!("write `{new}`"), vec![(span, new)]);
     }
 
-    /// `R.Prim(value=n)`: a scalar's type says its dtype only.
+    /// `R.Prim(value=n)`: since 0.26 a scalar's type says its dtype only.
     fn prim_value(&mut self, span: Span, called: &Called<'_>) {
-        if called.keyword("value").is_some() && called.keyword("dtype").is_none() {
+        if self.version >= TvmVersion::V0_26 && called.keyword("value").is_some() && called.keyword("dtype").is_none() {
             let new = "R.Prim(\"int64\")".to_owned();
             self.refuse(span, "the value in a scalar's type", format!("write `{new}`"), vec![(span, new)]);
         }
@@ -268,7 +305,7 @@ impl Reader<'_> {
 
     /// `R.call_dps_packed(…, out_ty=[…, R.Tuple(…)])`.
     fn nested_outputs(&mut self, called: &Called<'_>) {
-        let Some(outputs) = called.keyword("out_ty") else { return };
+        let Some(outputs) = called.keyword("out_ty").or_else(|| called.keyword("out_sinfo")) else { return };
         let (ExprKind::List(items) | ExprKind::Tuple(items)) = &outputs.value.kind else { return };
         for item in items {
             if self.called(called.cursor, item).is_some_and(|inner| inner.path == "R.Tuple") {
@@ -280,7 +317,7 @@ impl Reader<'_> {
 
     /// `ty_args=(R.Any,)`, where this operator wants types and not the functions that make them.
     fn bare_types(&mut self, called: &Called<'_>) {
-        let Some(types) = called.keyword("ty_args") else { return };
+        let Some(types) = called.keyword("ty_args").or_else(|| called.keyword("sinfo_args")) else { return };
         let items = match &types.value.kind {
             ExprKind::Tuple(items) | ExprKind::List(items) => items.as_slice(),
             _ => std::slice::from_ref(&types.value),
@@ -293,8 +330,11 @@ impl Reader<'_> {
         }
     }
 
-    /// `T.int64(is_size_var=True)`.
+    /// `T.int64(is_size_var=True)`, which 0.25 reads.
     fn size_variable(&mut self, called: &Called<'_>) {
+        if self.version == TvmVersion::V0_25 {
+            return;
+        }
         let Some(argument) = called.keyword("is_size_var").filter(|_| called.path.starts_with("T.")) else { return };
         let Some(keyword) = argument.keyword else { return };
         let span = called.cursor.span(TokenRange { start: keyword, end: argument.value.tokens.end });
@@ -302,7 +342,8 @@ impl Reader<'_> {
         self.refuse(span, "`is_size_var`", "leave it out".to_owned(), edits);
     }
 
-    fn extra_keyword(&mut self, called: &Called<'_>, operator: &str, keyword: &str) {
+    fn extra_keyword(&mut self, called: &Called<'_>, operator: &str, refused: RefusedKeyword) {
+        let keyword = refused.name();
         let Some(at) =
             called.arguments.iter().position(|it| it.keyword.is_some_and(|token| called.cursor.text(token) == keyword))
         else {
@@ -312,21 +353,12 @@ impl Reader<'_> {
         let span = called.cursor.span(TokenRange { start: *token, end: value.tokens.end });
         let before = at.checked_sub(1).and_then(|before| called.arguments.get(before));
         let gone = before.map_or(span, |before| Span::new(called.cursor.span(before.value.tokens).end, span.end));
-        match keyword {
-            "tir_vars" => {
-                let what = format!("`{keyword}` of `R.{operator}`");
-                let help = "pass the scalars among the arguments, and move the prim_func's parameters for them in front of its outputs";
-                self.refuse(span, &what, help.to_owned(), Vec::new());
-            }
-            "axis_separators" | "input_axis_separators" => {
-                let what = format!("`{keyword}` of `R.{operator}`");
-                self.refuse(span, &what, "leave it out".to_owned(), vec![(gone, String::new())]);
-            }
-            _ => {
-                let what = format!("`{keyword}` of `R.{operator}`, though it prints it");
-                self.refuse(span, &what, "leave it out".to_owned(), vec![(gone, String::new())]);
-            }
-        }
+        let (why, help, edits) = match refused {
+            RefusedKeyword::Printed(_) => (", though it prints it", "leave it out", vec![(gone, String::new())]),
+            RefusedKeyword::Unknown(_) => ("", "leave it out", vec![(gone, String::new())]),
+            RefusedKeyword::Foreign(_, help) => ("", help, Vec::new()),
+        };
+        self.refuse(span, &format!("`{keyword}` of `R.{operator}`{why}"), help.to_owned(), edits);
     }
 
     /// A prim_func without `s_tir=True`: it gets no root block, and the schedule rules fail on it.
@@ -358,7 +390,7 @@ impl Reader<'_> {
                 _ => (Span::empty(span.end), "(s_tir=True)"),
             };
             let title = "write `s_tir=True`".to_owned();
-            let (code, why) = match says("sblock_alloc_buffer") || says("alloc_buffer") {
+            let (code, why) = match says("sblock_alloc_buffer") {
                 true => {
                     (Code::TextNotParsed, "does not read the buffers of blocks in a prim_func without `s_tir=True`")
                 }

@@ -56,7 +56,7 @@ impl Kinds {
         }
         bind_names(cursor, kind, &mut names);
         let (is_scalar, is_buffer) = match kind {
-            StatementKind::For { .. } => (true, false),
+            StatementKind::For { target, iter } => (!is_tuple(cursor, target, iter), false),
             StatementKind::Assign { value, .. } => match made_by(cursor, value) {
                 Some(form) => (form.starts_with("axis."), BUFFERS.contains(&form)),
                 None => (false, false),
@@ -72,6 +72,12 @@ impl Kinds {
             };
         }
     }
+}
+
+/// Whether one name is all variables of a `T.grid` of several loops: `for i in T.grid(4, 8)`.
+fn is_tuple(cursor: Cursor<'_>, target: &Expr, iter: &Expr) -> bool {
+    let ExprKind::Call { arguments, .. } = &iter.kind else { return false };
+    matches!(target.kind, ExprKind::Name) && arguments.len() != 1 && made_by(cursor, iter) == Some("grid")
 }
 
 /// The form of `T` that a call is of. The namespace's spelling does not matter: the last parts are enough to tell.

@@ -13,7 +13,8 @@ const MEMBERS: &[&str] = &[
     "LE", "LShift", "LT", "Layout", "Let", "LetAnnotation", "LetStmt", "LocalVectorAnnotation", "Max", "Min", "Mod",
     "Mul", "NE", "Not", "Or", "PrimExpr", "ProducerLoad", "Ptr", "R", "RShift", "Ramp", "Range", "Reduce",
     "Reinterpret", "Return", "S", "SMEMPool", "ScopeIdDef", "Select", "Shuffle", "SizeVar", "StringImm", "Sub",
-    "TMEMPool", "TVMBackendAllocWorkspace", "TVMBackendAnyListMoveFromPackedReturn", "TVMBackendAnyListSetPackedArg",
+    "SwizzleLayout", "TMEMPool", "TMEMStages", "TVMBackendAllocWorkspace",
+    "TVMBackendAnyListMoveFromPackedReturn", "TVMBackendAnyListSetPackedArg",
     "TVMBackendFreeWorkspace", "TVMStruct", "TensorMap", "Then", "TileLayout", "Var", "While", "abs", "acos", "acosh",
     "add_to_parent", "address_of", "alloc_buffer", "alloc_cast_frag", "alloc_local", "alloc_scalar", "alloc_shared",
     "alloc_tcgen05_ldst_frag", "allocate", "allocate_const", "anylist_getitem", "anylist_resetitem",
@@ -55,6 +56,23 @@ const MEMBERS: &[&str] = &[
     "undef", "unroll", "unrolled", "var", "vectorcombine", "vectorhigh", "vectorized", "vectorlow", "void", "vscale",
     "warp", "warp_id", "warp_id_in_wg", "warpgroup", "warpgroup_id", "webgpu", "wg", "wg_reg_tile", "where", "writes",
 ];
+
+/// Members of Python's module `tvm.tirx` (`tvm.tir` before) that `T` does not have.
+#[rustfmt::skip]
+const MODULE_MEMBERS: &[&str] = &[
+    "AllocBuffer", "AssertStmt", "BufferAccessKind", "BufferRegion", "BufferRegionType", "BufferType",
+    "CallFFIKernelAttr", "DataProducer", "DeclBuffer", "DispatchContext", "Expr", "ExprFunctor", "ForKind",
+    "IndexMap", "LambdaExpr", "MatchBufferRegion", "Predicate", "PrimFunc", "PyStmtExprMutator", "PyStmtExprVisitor",
+    "SBlock", "SBlockRealize", "ScopeIdDefStmt", "SeqStmt", "Stmt", "SwizzleLayout", "TensorIntrin",
+    "TensorMapEncodeTiledAttr", "TensorMapType", "TilePrimitiveCall", "add", "all", "any", "buffer_data",
+    "buffer_data_pointer_type", "call_tir", "const", "convert", "get_vscale_expr", "is_buffer_var", "logaddexp",
+    "multiply", "stmt_list", "stmt_seq", "subtract", "sum", "trace",
+];
+
+/// Whether Python's module `tvm.tirx` has this, beside what `T` has.
+pub fn is_module_member(name: &str) -> bool {
+    MODULE_MEMBERS.contains(&name)
+}
 
 /// The members of `T`, dtypes left out.
 pub fn all() -> impl Iterator<Item = &'static str> {

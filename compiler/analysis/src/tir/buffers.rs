@@ -372,6 +372,9 @@ impl Reader<'_> {
             if argument.keyword.is_some() {
                 return self.unsupported(cursor, tokens, "a view with a layout");
             }
+            if matches!(argument.value.kind, ExprKind::String) {
+                return self.unsupported(cursor, tokens, "a view with another dtype");
+            }
             shape.extend(self.dims(cursor, &argument.value)?);
         }
         let dtype = of.dtype;

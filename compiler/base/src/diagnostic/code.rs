@@ -126,7 +126,7 @@ codes! {
     ScheduleRuleFails 1003 "schedule-rule-fails" Warning "A schedule rule of the chosen TVM fails on this when it builds for CUDA.";
     TextNotParsed 1004 "text-not-parsed" Warning "The chosen TVM's parser does not read this text.";
     SymbolicVarRedeclared 1005 "symbolic-var-redeclared" Warning "A symbol of the file is declared again where the chosen TVM's parser refuses it.";
-    OutdatedSpelling 1006 "outdated-spelling" Warning "A spelling that the chosen TVM no longer reads.";
+    OutdatedSpelling 1006 "outdated-spelling" Warning "A spelling that the chosen TVM does not read.";
     BlockRegionMismatch 1201 "block-region-mismatch" Warning "A block accesses what its `T.reads` or `T.writes` leave out.";
     ReductionWithoutInit 1251 "reduction-without-init" Warning "A reduction adds to what is in memory.";
     WriteRace 1252 "write-race" Warning "Iterations that may run at once write one element.";

@@ -43,7 +43,6 @@ const NO_KERNEL: &str = "it has no legalization, and the code generator does not
 
 /// How `version` lowers a call.
 pub fn lowering(version: TvmVersion, call: &CallInfo<'_>) -> Lowering {
-    let TvmVersion::V0_27 = version;
     let given = |name: &str| call.schema.params.iter().any(|it| it.name == name) && !is_none(call.arg(name));
     match call.schema.name {
         "builtin.stop_lift_params" => {
@@ -65,11 +64,23 @@ pub fn lowering(version: TvmVersion, call: &CallInfo<'_>) -> Lowering {
         "nn.adaptive_avg_pool1d" if !given("output_size") => {
             Lowering::Never("its legalization needs `output_size`: the extent of the data keeps it", None)
         }
+        "nn.conv1d" | "nn.conv2d" | "nn.conv3d" if version == TvmVersion::V0_25 && symbolic_groups(call) => {
+            Lowering::Never("its legalization wants the channels of a convolution in groups as constants", None)
+        }
+        "nn.conv1d_transpose" | "nn.conv2d_transpose" | "nn.conv3d_transpose"
+            if version == TvmVersion::V0_25 && dilates(call) =>
+        {
+            Lowering::Never("its legalization knows no `dilation`", None)
+        }
         "nn.layer_norm" | "nn.group_norm" | "nn.instance_norm" if !normalised(call) => {
             Lowering::Never("its kernel is written for float32 and float16", None)
         }
         "median" | "vision.non_max_suppression" | "vision.all_class_non_max_suppression" => {
             Lowering::HostOnly("its kernel calls a sort that runs on the host")
+        }
+        "nn.dropout" if version == TvmVersion::V0_25 => Lowering::Never("its legalization leaves it alone", None),
+        "bucketize" if version == TvmVersion::V0_25 && !is_integer(call, "input_tensor") => {
+            Lowering::Never("its legalization gives the positions the dtype of the input, which is no integer", None)
         }
         "full" => Lowering::Filled("fill_value"),
         "dynamic_strided_slice" => Lowering::DataDependent,
@@ -115,6 +126,27 @@ fn normalised(call: &CallInfo<'_>) -> bool {
     dtype.is_none_or(|dtype| [DType::FLOAT32, DType::FLOAT16].contains(&dtype))
 }
 
+/// Whether a convolution is in groups, and its channels are not all constants.
+fn symbolic_groups(call: &CallInfo<'_>) -> bool {
+    let constant = |operand: &'static str, layout: &str, letter: char| {
+        let dims = call.tensor(operand).ok().and_then(|tensor| tensor.shape.dims());
+        let at = call.str(layout).and_then(|layout| layout.find(letter));
+        dims.zip(at).and_then(|(dims, at)| dims.get(at)).is_none_or(|dim| dim.as_constant().is_some())
+    };
+    call.int("groups").is_some_and(|groups| groups != 1)
+        && !(constant("data", "data_layout", 'C') && constant("weight", "kernel_layout", 'O'))
+}
+
+/// Whether a convolution has a dilation other than 1.
+fn dilates(call: &CallInfo<'_>) -> bool {
+    call.ints("dilation").is_some_and(|dilation| dilation.iter().any(|it| *it != 1))
+}
+
+/// Whether the operand called so may be of integers.
+fn is_integer(call: &CallInfo<'_>, operand: &'static str) -> bool {
+    call.tensor(operand).ok().and_then(|tensor| tensor.dtype).is_none_or(DType::is_int)
+}
+
 /// Whether an attribute or operand is left out or `None`.
 fn is_none(arg: &Arg<'_>) -> bool {
     matches!(arg, Arg::Absent | Arg::Attr(Attr::None))
@@ -123,13 +155,13 @@ fn is_none(arg: &Arg<'_>) -> bool {
 /// The operand of the operator called `name` that must be written as `R.shape([…])`, in the call or in a binding of the function: a
 /// kernel is generated for these dims. Where a shape is not known, no kernel is asked for.
 pub fn written_shape(version: TvmVersion, name: &str) -> Option<&'static str> {
-    let TvmVersion::V0_27 = version;
+    let (TvmVersion::V0_25 | TvmVersion::V0_26 | TvmVersion::V0_27) = version;
     matches!(name, "reshape" | "broadcast_to" | "collapse_sum_to").then_some("shape")
 }
 
 /// The operand of the operator called `name` that must be written as a tuple, not as a variable that holds one.
 pub fn written_tuple(version: TvmVersion, name: &str) -> Option<&'static str> {
-    let TvmVersion::V0_27 = version;
+    let (TvmVersion::V0_25 | TvmVersion::V0_26 | TvmVersion::V0_27) = version;
     matches!(name, "call_tir" | "call_tir_inplace" | "call_tir_with_grad" | "call_dps_packed").then_some("args")
 }
 
@@ -146,18 +178,55 @@ pub fn is_elementwise(name: &str) -> bool {
 
 /// Whether the parser of `version` knows `R.name`.
 pub fn is_readable(version: TvmVersion, name: &str) -> bool {
-    let TvmVersion::V0_27 = version;
-    !name.starts_with("inspect.")
+    match name {
+        "reverse_sequence" => version >= TvmVersion::V0_26,
+        _ => !name.starts_with("inspect."),
+    }
 }
 
-/// Keywords of an operator that rx reads, since they are printed, and that the parser of `version` does not take.
-pub fn refused_keywords(version: TvmVersion, name: &str) -> &'static [&'static str] {
-    let TvmVersion::V0_27 = version;
+/// A keyword of an operator that rx reads and the parser of a release does not take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusedKeyword {
+    /// The release prints it; without it the call means the same.
+    Printed(&'static str),
+    /// Another release has it; without it the call means nearly the same.
+    Unknown(&'static str),
+    /// Another release has it: what to write instead.
+    Foreign(&'static str, &'static str),
+}
+
+impl RefusedKeyword {
+    /// The keyword.
+    pub fn name(self) -> &'static str {
+        match self {
+            RefusedKeyword::Printed(name) | RefusedKeyword::Unknown(name) | RefusedKeyword::Foreign(name, _) => name,
+        }
+    }
+}
+
+const TIR_VARS: &str =
+    "pass the scalars among the arguments, and move the prim_func's parameters for them in front of its outputs";
+
+/// Keywords of the operator called `name` that rx reads and the parser of `version` does not take.
+pub fn refused_keywords(version: TvmVersion, name: &str) -> &'static [RefusedKeyword] {
+    use RefusedKeyword::{Foreign, Printed, Unknown};
     match name {
-        "builtin.alloc_tensor" => &["ty_args"],
-        "call_tir" | "call_tir_inplace" | "call_tir_with_grad" => &["tir_vars"],
-        "grad.take_backward" => &["mode"],
-        "layout_transform" => &["axis_separators", "input_axis_separators"],
+        "builtin.alloc_tensor" => &[Printed("ty_args"), Printed("sinfo_args")],
+        "grad.take_backward" => &[Printed("mode")],
+        "call_tir" | "call_tir_inplace" | "call_tir_with_grad" | "dist.call_tir" | "dist.call_tir_local_view"
+            if version >= TvmVersion::V0_26 =>
+        {
+            &[Foreign("tir_vars", TIR_VARS)]
+        }
+        "layout_transform" if version >= TvmVersion::V0_26 => {
+            &[Unknown("axis_separators"), Unknown("input_axis_separators")]
+        }
+        "image.affine_grid" if version == TvmVersion::V0_25 => {
+            &[Foreign("align_corners", "leave it out where it is `True`, as 0.25 computes it")]
+        }
+        "vision.multibox_transform_loc" if version <= TvmVersion::V0_26 => {
+            &[Foreign("apply_softmax", "apply `R.nn.softmax` to the predictions and leave it out")]
+        }
         _ => &[],
     }
 }

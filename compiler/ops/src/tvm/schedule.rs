@@ -28,6 +28,13 @@ pub enum ScheduleFailure {
     },
     /// Reduction splits the output channels by group inside a sum across threads.
     SplitChannels,
+    /// Before 0.27, GEMV loads a factor of one axis as if it had two.
+    VectorFactor,
+    /// Before 0.27, Reduction puts the results back by a fused index that has three parts or more.
+    FusedResults {
+        /// The extents of the loops over results.
+        extents: Vec<Dim>,
+    },
     /// A sum over everything, and a step on it in the same kernel: there is no loop that both have.
     ScalarEpilogue,
 }
@@ -38,18 +45,30 @@ const SMALL: i64 = 64;
 /// The results GEMV computes at once.
 const TILE: i64 = 16;
 
+/// The results Reduction computes at once, where the innermost loop is one over results.
+const THREADS: i64 = 16;
+
 /// Why the CUDA build of a call by `version` fails in a schedule rule; `None` where it does not, or nothing is known.
 pub fn schedule_failure(version: TvmVersion, call: &CallInfo<'_>) -> Option<ScheduleFailure> {
-    let TvmVersion::V0_27 = version;
     if scalar_epilogue(call) {
         return Some(ScheduleFailure::ScalarEpilogue);
     }
+    if version < TvmVersion::V0_27
+        && let Some(extents) = fused_results(call)
+    {
+        return Some(ScheduleFailure::FusedResults { extents });
+    }
     let nest = nest(call)?;
     match product(&nest) {
-        Some(extents) => int8(&nest, extents),
+        Some(extents) => int8(version, &nest, extents),
         None => {
             let block = Block::new(&nest);
             match block.gemv() {
+                Rule::Applies | Rule::Fails(ScheduleFailure::Tiles { .. })
+                    if version < TvmVersion::V0_27 && block.loads_vector =>
+                {
+                    Some(ScheduleFailure::VectorFactor)
+                }
                 Rule::Fails(failure) => Some(failure),
                 Rule::Applies => None,
                 Rule::Declines => block.reduction(),
@@ -69,6 +88,30 @@ fn scalar_epilogue(call: &CallInfo<'_>) -> bool {
     let Ok(StructInfo::Tensor(result)) = (call.schema.infer)(call) else { return false };
     let dims = call.tensor(operand).ok().and_then(|operand| operand.shape.dims());
     result.shape.ndim() == Some(0) && dims.is_some_and(|dims| dims.iter().any(|dim| dim.as_constant() != Some(1)))
+}
+
+/// The extents of the results of a sum whose innermost axis is kept, where three parts or more of a fused index tell them apart: one for
+/// each extent beyond 1, and none for the innermost if a block of threads computes it whole. (`_inner_spatial_write_back_is_affine` of
+/// 0.27's gpu/reduction.py, which makes that release decline.) Only the first may be symbolic: with others the rule declines.
+fn fused_results(call: &CallInfo<'_>) -> Option<Vec<Dim>> {
+    if !matches!(call.schema.name, "sum" | "mean") {
+        return None;
+    }
+    let dims = call.tensor("x").ok()?.shape.dims()?;
+    let rank = i64::try_from(dims.len()).ok()?;
+    let axes: Vec<i64> = call.ints("axis")?.into_iter().map(|it| if it < 0 { it + rank } else { it }).collect();
+    let is_summed = |at: usize| i64::try_from(at).is_ok_and(|at| axes.contains(&at));
+    let summed = extent_of(dims.iter().enumerate().filter(|(at, _)| is_summed(*at)).map(|(_, dim)| dim));
+    let kept: Vec<Dim> = (0..dims.len()).filter(|at| !is_summed(*at)).filter_map(|at| dims.get(at).cloned()).collect();
+    let (inner, outer) = kept.split_last()?;
+    let symbolic = kept.iter().skip(1).any(|dim| dim.as_constant().is_none());
+    if is_summed(dims.len() - 1) || summed.as_constant() == Some(1) || symbolic {
+        return None;
+    }
+    let inner = inner.as_constant()?;
+    let whole = inner <= THREADS;
+    let parts = outer.iter().filter(|dim| dim.as_constant() != Some(1)).count() + usize::from(!whole);
+    (parts >= 3).then_some(kept)
 }
 
 /// The dims whose product is the extent of the loops of one kind; 1 of none.
@@ -96,7 +139,11 @@ fn product(nest: &Nest) -> Option<[Dim; 3]> {
     kinds.iter().all(|kind| !kind.is_empty()).then(|| kinds.map(|kind| extent_of(kind.into_iter())))
 }
 
-fn int8(nest: &Nest, extents: [Dim; 3]) -> Option<ScheduleFailure> {
+/// From 0.26 on, rule Matmul fails on large int8 products.
+fn int8(version: TvmVersion, nest: &Nest, extents: [Dim; 3]) -> Option<ScheduleFailure> {
+    if version < TvmVersion::V0_26 {
+        return None;
+    }
     let large = extents.iter().all(|extent| extent.as_constant().is_none_or(|extent| extent > SMALL));
     (nest.dtypes == (DType::INT8, DType::INT32) && large).then_some(ScheduleFailure::Int8TensorCores { extents })
 }
@@ -121,6 +168,8 @@ struct Block {
     access: Option<Vec<Summand>>,
     /// Something is added to the address.
     shifted: bool,
+    /// The sum is innermost in the factor with most loops, and the other, read second, has one axis.
+    loads_vector: bool,
 }
 
 /// A loop's part in an address.
@@ -163,7 +212,12 @@ impl Block {
         let opaque = live(dominant).any(|(index, _)| index.opaque && index.terms.iter().any(|it| left(it).is_some()));
         let shifted = live(dominant).any(|(index, _)| index.shifted);
         let access = (!opaque).then(|| summands(dominant, &left));
-        Block { iters, used: uses, access, shifted }
+        let inner = access
+            .as_ref()
+            .and_then(|access| access.last())
+            .is_some_and(|part: &Summand| iters.get(part.iter).is_some_and(|(reduction, _)| *reduction));
+        let loads_vector = inner && std::ptr::eq(dominant, first) && second.dims.len() == 1;
+        Block { iters, used: uses, access, shifted, loads_vector }
     }
 
     fn is_reduction(&self, iter: usize) -> bool {

@@ -166,7 +166,9 @@ fn operator(name: &str, call: &Call) -> String {
                 by_position = false;
             }
             // What the newest TVM has no argument for is left out where it says nothing.
-            Argument::Attr(value) if is_nothing(value) && refused.contains(&param.name) => by_position = false,
+            Argument::Attr(value) if is_nothing(value) && refused.iter().any(|it| it.name() == param.name) => {
+                by_position = false
+            }
             Argument::Attr(value) => {
                 arguments.push(format!("{}={}", param.name, attribute(value)));
                 by_position = false;

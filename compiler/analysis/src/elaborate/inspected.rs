@@ -1,0 +1,96 @@
+//! What a tensor says of itself when the program runs, as TVM 0.17 to 0.25 let people write it: `x.ndim`, `x.shape[0]` and `x.dtype.bits` are
+//! `R.inspect.tensor_ndim(x)`, `R.inspect.tensor_shape_i(x, 0)` and `R.inspect.tensor_dtype_bits(x)`.
+
+use super::Elaborator;
+use crate::entry::Entry;
+use rx_base::Span;
+use rx_ir::{Expr as IrExpr, StructInfo};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Expr, ExprKind};
+
+/// The operator that an attribute of a tensor is.
+pub(super) fn of_tensor(attribute: &str) -> Option<&'static str> {
+    Some(match attribute {
+        "ndim" => "inspect.tensor_ndim",
+        "byte_offset" => "inspect.tensor_byte_offset",
+        "elem_offset" => "inspect.tensor_elem_offset",
+        _ => return None,
+    })
+}
+
+/// The operator that an attribute of a tensor's dtype is.
+fn of_dtype(attribute: &str) -> Option<&'static str> {
+    Some(match attribute {
+        "bits" => "inspect.tensor_dtype_bits",
+        "lanes" => "inspect.tensor_dtype_lanes",
+        "type_code" => "inspect.tensor_dtype_code",
+        _ => return None,
+    })
+}
+
+/// The operator that an index into an attribute of a tensor is.
+fn of_axis(attribute: &str) -> Option<&'static str> {
+    Some(match attribute {
+        "shape" => "inspect.tensor_shape_i",
+        "strides" => "inspect.tensor_stride_i",
+        _ => return None,
+    })
+}
+
+impl Elaborator<'_> {
+    /// `x.dtype.bits` of a variable with a tensor.
+    pub(super) fn inspected_dtype(
+        &mut self,
+        cursor: Cursor<'_>,
+        value: &Expr,
+        attribute: &str,
+        span: Span,
+    ) -> Option<IrExpr> {
+        let operator = of_dtype(attribute)?;
+        let tensor = self.tensor_with(cursor, value, |inner| inner == "dtype")?;
+        Some(self.operator_on(operator, vec![tensor], span))
+    }
+
+    /// `x.shape[0]` and `x.strides[0]` of a variable with a tensor.
+    pub(super) fn inspected_axis(
+        &mut self,
+        cursor: Cursor<'_>,
+        value: &Expr,
+        index: &Expr,
+        span: Span,
+    ) -> Option<IrExpr> {
+        let ExprKind::Attribute { value: inner, name } = &value.kind else { return None };
+        let attribute = cursor.text(*name);
+        if attribute == "shape"
+            && let Some(tensor) = self.tensor_with(cursor, inner, |it| matches!(it, "ty" | "struct_info"))
+        {
+            return self.typed_dim(cursor, &tensor, index, span);
+        }
+        let operator = of_axis(attribute)?;
+        let tensor = self.tensor_with(cursor, value, |_| true)?;
+        let axis = self.expr(cursor, index);
+        Some(self.operator_on(operator, vec![tensor, axis], span))
+    }
+
+    /// `x.ty.shape[0]`: the dim that the type of a tensor says.
+    fn typed_dim(&mut self, cursor: Cursor<'_>, tensor: &IrExpr, index: &Expr, span: Span) -> Option<IrExpr> {
+        let StructInfo::Tensor(info) = &tensor.ty else { return None };
+        let dims = info.shape.dims()?;
+        let at = self.dim(cursor, index).as_constant()?;
+        let from_end = if at < 0 { i64::try_from(dims.len()).ok()? } else { 0 };
+        let dim = dims.get(usize::try_from(at.checked_add(from_end)?).ok()?)?;
+        Some(super::expr::int(dim.clone(), span))
+    }
+
+    /// The tensor of `x.attribute`, where `x` is a variable that has one.
+    fn tensor_with(&mut self, cursor: Cursor<'_>, value: &Expr, wanted: impl Fn(&str) -> bool) -> Option<IrExpr> {
+        let ExprKind::Attribute { value: inner, name } = &value.kind else { return None };
+        if !wanted(cursor.text(*name)) || !matches!(inner.kind, ExprKind::Name) {
+            return None;
+        }
+        match self.lookup(cursor.name(inner.tokens.start)) {
+            Some(Entry::Value { ty: StructInfo::Tensor(_), .. }) => Some(self.expr(cursor, inner)),
+            _ => None,
+        }
+    }
+}
