@@ -58,7 +58,8 @@ pub(crate) fn absolute(document: &Document, at: usize, place: &ItemPlace) -> Opt
         }
         ItemPlace::Item(name, part) => {
             let module = document.items().get(at)?.module;
-            let target = document.items().iter().position(|item| {
+            // Of several the last, as in Python.
+            let target = document.items().iter().rposition(|item| {
                 item.name == Some(*name) && item.module == module && matches!(item.kind, ItemKind::Function(_))
             })?;
             let item = document.items().get(target)?;

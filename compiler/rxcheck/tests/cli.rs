@@ -253,3 +253,25 @@ fn codes_are_explained() {
     assert!(stderr(&output).contains("did you mean `call-tir-arg-mismatch`?"), "{}", stderr(&output));
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_is_full_is_an_error() {
+    let folder = folder(&[("good.rx", GOOD), ("bad.rx", &bad())]);
+    for arguments in [
+        &["bad.rx"][..],
+        &["bad.rx", "--format", "sarif"],
+        &["good.rx", "--stats"],
+        &["good.rx", "--why", "good.rx:6:13"],
+        &["--sequence", "good.rx", "bad.rx"],
+        &["--explain", "RX0251"],
+        &["--completions", "bash"],
+        &["--help"],
+    ] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+        let output = command(folder.path(), arguments).stdout(full).output().expect("rxcheck starts");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+    }
+    let output = rxcheck(&folder, &["bad.rx", "--output-file", "/dev/full"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}

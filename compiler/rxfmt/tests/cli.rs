@@ -85,3 +85,14 @@ fn of_python_only_decorated_regions_change() {
     let expected = "import  os\n\nif True:\n  @R.function\n  def f(x):\n      return x   # all\n\n\nprint( 1 )\n";
     assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_is_full_is_an_error() {
+    let path = file("full.rx", "@R.function\ndef f(x):\n  return x\n").to_string_lossy().into_owned();
+    for arguments in [&["--diff", &path][..], &["--help"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let status = rxfmt().args(arguments).stdout(full).status().unwrap();
+        assert_eq!(status.code(), Some(2), "{arguments:?}");
+    }
+}

@@ -206,6 +206,29 @@ fn of_several_modules_one_is_chosen() {
 }
 
 #[test]
+fn functions_outside_of_a_module_are_no_part_of_it() {
+    let outside = "\n@R.function\ndef beside(x: R.Tensor((2,), \"float32\")):\n    y = R.exp(x)\n    return y\n";
+    let output = rxopt(&format!("{}{outside}", program()), &["-", "--pass", "EliminateCommonSubexpr"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("class Module:") && !out(&output).contains("beside"), "{}", out(&output));
+    let output = rxopt(&format!("{}{outside}", program()), &["-", "--module", "-"]);
+    assert!(out(&output).contains("def beside") && !out(&output).contains("class Module"), "{}", out(&output));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_is_full_is_an_error() {
+    for arguments in [&["--list-passes"][..], &["--help"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+        let status =
+            Command::new(env!("CARGO_BIN_EXE_rxopt")).args(arguments).stdout(full).status().expect("it starts");
+        assert_eq!(status.code(), Some(2), "{arguments:?}");
+    }
+    let output = rxopt(&program(), &["-", "--output", "/dev/full"]);
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+}
+
+#[test]
 fn what_changes_nothing_is_not_run_for() {
     let output = rxopt(&program(), &["-", "--verify-values", "--pass", "FoldConstant"]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));

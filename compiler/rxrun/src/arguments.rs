@@ -79,15 +79,20 @@ pub fn taken(
         taken.push(reader.take((at, param), ty, given)?);
     }
     let limits = indexed_dims(function);
-    let mut missing = Missing::default();
+    let (mut missing, mut failure) = (Missing::default(), None);
     let mut values = Vec::with_capacity(taken.len());
     for ((at, taken), (param, ty)) in taken.into_iter().enumerate().zip(&function.params) {
         let indexed = limits.get(at).map_or(&[][..], Vec::as_slice);
-        values.extend(reader.value((at, param), ty, taken, indexed, &mut missing)?);
+        match reader.value((at, param), ty, taken, indexed, &mut missing) {
+            Ok(value) => values.extend(value),
+            // All dims that are missing are named at once, whatever else is wrong.
+            Err(other) => failure = failure.or(Some(other)),
+        }
     }
-    match missing.message() {
-        Some((message, at)) => Err(Failure::Input(message, reader.span(at))),
-        None => Ok(Inputs { values, symbols: reader.symbols }),
+    match (missing.message(), failure) {
+        (Some((message, at)), _) => Err(Failure::Input(message, reader.span(at))),
+        (None, Some(failure)) => Err(failure),
+        (None, None) => Ok(Inputs { values, symbols: reader.symbols }),
     }
 }
 

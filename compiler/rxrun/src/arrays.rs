@@ -112,7 +112,6 @@ impl Given {
 /// # Errors
 /// A file that cannot be read, and one of the command line none of whose arrays is a parameter.
 pub fn arrays(
-    args: &Args,
     choices: &Choices,
     function: &Function,
     preparation: Option<&Preparation>,
@@ -152,9 +151,8 @@ pub fn arrays(
             }
             Err(why) => return Err(Failure::usage(why)),
         };
-        let for_check = others.is_empty() && (paths.is_empty() || args.check.is_some());
         match source {
-            _ if arrays.is_empty() && !for_check => {
+            _ if arrays.is_empty() && !others.is_empty() => {
                 let why = unmatched(&shown, &others, &paths, function.name);
                 match settled {
                     true => report.remark(&why),
@@ -183,15 +181,12 @@ pub fn arrays(
 /// That no array of a file is a parameter.
 fn unmatched(file: &str, others: &[String], paths: &[String], function: Name) -> String {
     let quoted = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
-    let has = match others {
-        [] => "it has no arrays".to_owned(),
-        others => format!("it has {}", listed(&quoted(others), ", ")),
-    };
+    let has = listed(&quoted(others), ", ");
     let takes = match paths {
         [] => "takes none".to_owned(),
         paths => format!("takes {}", listed(&quoted(paths), ", ")),
     };
-    format!("{file}: no array is a parameter of `{function}`: {has}, the function {takes}")
+    format!("{file}: no array is a parameter of `{function}`: it has {has}, the function {takes}")
 }
 
 /// Which arrays of a file are no parameters, and which parameters may be meant.

@@ -5,9 +5,10 @@ use crate::arrays;
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::session::Session;
+use rx_base::Name;
 use rx_base::name::name;
 use rx_execute::program::{GivenConstants, constants};
-use rx_lower::Program;
+use rx_lower::{Constant, Program};
 use rx_tensor::Tensor;
 
 /// The constants of the files that `--constants` names.
@@ -29,6 +30,32 @@ pub fn given(args: &Args, report: &mut Report) -> Result<GivenConstants, Failure
         }
     }
     Ok(given)
+}
+
+/// Reports constants that were given and that the program has not.
+///
+/// # Errors
+/// The program has none of them.
+pub fn all_used(session: &Session, program: &Program, report: &mut Report) -> Result<(), Failure> {
+    let is_used = |wanted: &(Name, u32)| {
+        program.constants.iter().any(|constant| match constant {
+            Constant::Metadata { key, index } => (*key, *index) == *wanted,
+            Constant::Scalar(..) | Constant::Elements { .. } => false,
+        })
+    };
+    let unused = session.constants.keys().filter(|wanted| !is_used(wanted));
+    let mut unused: Vec<String> = unused.map(|(key, index)| format!("`{key}[{index}]`")).collect();
+    unused.sort_unstable();
+    let are = if unused.len() == 1 { "is no constant" } else { "are no constants" };
+    let what = format!("--constants: {} {are} of the program", arrays::listed(&unused, ", "));
+    match unused.len() {
+        0 => Ok(()),
+        count if count == session.constants.len() => Err(Failure::usage(what)),
+        _ => {
+            report.remark(&format!("warning: {what}"));
+            Ok(())
+        }
+    }
 }
 
 /// The key and the index that an array is called by: `ir.GenericConst[0]`.

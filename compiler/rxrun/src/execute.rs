@@ -11,6 +11,7 @@ use crate::progress;
 use crate::report::{Report, Running, What};
 use crate::session::Session;
 use crate::values::Values;
+use crate::weights::Preparation;
 use rx_base::Name;
 use rx_base::name::NameMap;
 use rx_execute::inputs::Input;
@@ -27,6 +28,10 @@ pub fn execute(session: &Session, entry: Name, args: &Args, report: &mut Report)
     let program = session.lower(entry, device.preferences())?;
     let function = session.function(entry);
     let function = function.ok_or_else(|| Failure::usage(format!("`{entry}` cannot be run")))?;
+    // What prepares weights may be what needs them.
+    if Preparation::of(session, &function).is_none() {
+        crate::constants::all_used(session, &program, report)?;
+    }
     let expected = match &args.check {
         Some(path) => Some(npz::read(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?),
         None => None,

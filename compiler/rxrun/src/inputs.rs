@@ -16,7 +16,7 @@ use rx_tensor::{Tensor, TensorError};
 pub fn inputs(session: &Session, function: &Function, args: &Args, report: &mut Report) -> Result<Inputs, Failure> {
     let preparation = Preparation::of(session, function);
     known_dims(args, function, preparation.as_ref())?;
-    let mut given = arrays(args, &session.choices, function, preparation.as_ref(), report)?;
+    let mut given = arrays(&session.choices, function, preparation.as_ref(), report)?;
     let raw = match &preparation {
         Some(preparation) => {
             let array = |param: Name| given.find(&param).map(weights::described);

@@ -458,6 +458,14 @@ mod tests {
     }
 
     #[test]
+    fn modules_to_choose_from_are_kept() {
+        let line = r#"{"event":"usage","message":"several modules","modules":["A","B",7]}"#;
+        let outcome = ended(&[line], 512, "");
+        assert_eq!((outcome.ok, &*outcome.message), (false, "`main` was not run: several modules"));
+        assert_eq!(outcome.modules, ["A", "B"]);
+    }
+
+    #[test]
     fn progress_is_told_in_steps() {
         let step = |line: &str| Transcript::default().line(line.as_bytes());
         let building = Step { message: "building 12/31".into(), percent: 41 };

@@ -179,6 +179,32 @@ fn public_relax_functions_can_be_run_and_nothing_runs_unasked() {
 }
 
 #[test]
+fn a_function_of_one_of_several_modules_is_run_with_its_module() {
+    let mut bench = Bench::plain("run");
+    let (head, class) = TEXT.split_once("@I.ir_module").expect("a module");
+    let other = class.replace("Module", "Other");
+    bench.client.open(URI, 1, &format!("{head}@I.ir_module{class}\n@I.ir_module{other}"));
+    let lenses = bench.client.request("textDocument/codeLens", json!({"textDocument": {"uri": URI}}));
+    let lenses = lenses.expect("lenses");
+    let runs: Vec<&Value> =
+        lenses.as_array().expect("a list").iter().map(|lens| &lens["command"]["arguments"]).collect();
+    let runs: Vec<&Value> = runs.into_iter().filter(|arguments| !arguments.is_null()).collect();
+    let run = |function: &str, module: &str| json!([URI, function, null, module]);
+    let all = [run("main", "Module"), run("other", "Module"), run("main", "Other"), run("other", "Other")];
+    assert_eq!(runs, all.iter().collect::<Vec<_>>());
+    let id = bench.run(json!([URI, "main", ["--module", "Module"], "Other"]));
+    let report = bench.running().report;
+    let arguments: Vec<&str> =
+        report["arguments"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    // Of several options of a name the last holds.
+    assert_eq!(arguments[arguments.len() - 3..], ["--module", "Module", "--module=Other"]);
+    assert_eq!(bench.client.answer(id).expect("a result")["modules"], json!([]));
+    let strange = bench.run(json!([URI, "main", null, 7]));
+    assert_eq!(bench.client.answer(strange).expect_err("strange")["code"], -32602);
+    bench.goes_on();
+}
+
+#[test]
 fn the_text_as_it_is_now_is_run_with_progress() {
     let mut bench = Bench::progress("run");
     let folder = std::env::temp_dir().canonicalize().expect("a folder");

@@ -20,6 +20,23 @@ impl Bench {
 }
 
 #[test]
+fn a_stage_is_of_the_module_around_the_position() {
+    let mut bench = Bench::plain("emit");
+    let (head, class) = TEXT.split_once("@I.ir_module").expect("a module");
+    let text = format!("{head}@I.ir_module{class}\n@I.ir_module{}", class.replace("Module", "Other"));
+    bench.client.open(URI, 1, &text);
+    let lines = text.lines().count() as u32;
+    for (line, stage) in [(lines - 1, "tir"), (lines - 1, "passes")] {
+        let id = bench.stage(json!([URI, at(line), stage]));
+        let report = bench.running().report;
+        let arguments = report["arguments"].as_array().expect("a list");
+        assert!(arguments.contains(&json!("--module=Other")), "{arguments:?}");
+        assert_eq!(bench.client.answer(id).expect("an answer")["module"], "Other");
+    }
+    bench.goes_on();
+}
+
+#[test]
 fn the_function_around_a_position_is_shown_as_it_stands_in_the_editor() {
     let mut bench = Bench::plain("emit");
     bench.client.open(URI, 1, TEXT);

@@ -37,11 +37,18 @@ fn constants_are_read_from_files() {
     folder.arrays("c.npz", &[("ir.GenericConst[0]", &one), ("ir.GenericConst[1]", &two)]);
     folder.arrays("half.npz", &[("ir.GenericConst[0]", &one)]);
     folder.arrays("wrong.npz", &[("w", &one)]);
+    let more = [("ir.GenericConst[0]", &one), ("ir.GenericConst[1]", &two), ("ir.GenericConst[7]", &two)];
+    folder.arrays("more.npz", &more);
+    folder.arrays("other.npz", &[("ir.GenericConst[7]", &one)]);
     for device in DEVICES {
         let run = |file| folder.run(&["f.rx", "--inputs", "x.npz", "--device", device, "--constants", file]);
         let said = run("c.npz").succeeds().stdout();
         assert!(said.contains("min 22.000000  mean 44.000000  max 66.000000"), "{said}");
         run("half.npz").fails(2, "f.rx: metadata[\"ir.GenericConst\"][1]: the file has no metadata section");
+        let run_with_more = run("more.npz").succeeds();
+        let warning = "warning: --constants: `ir.GenericConst[7]` is no constant of the program";
+        assert!(run_with_more.stderr().contains(warning), "{}", run_with_more.stderr());
+        run("other.npz").fails(2, "--constants: `ir.GenericConst[7]` is no constant of the program");
         run("wrong.npz").fails(2, "wrong.npz: the array `w` is no constant");
     }
 }
