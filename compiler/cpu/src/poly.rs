@@ -29,6 +29,9 @@ pub(crate) struct Poly {
     pub(crate) terms: Vec<(Vec<Atom>, i64)>,
 }
 
+/// The most terms of a polynomial.
+const MOST_TERMS: usize = 128;
+
 /// How an address moves with a loop's variable.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stride {
@@ -50,7 +53,7 @@ impl Poly {
         Poly { terms: vec![(vec![atom], 1)] }
     }
 
-    /// The polynomial that an integer expression is; `None` where coefficients overflow.
+    /// The polynomial that an integer expression is; `None` where coefficients overflow, or there are too many terms.
     pub(crate) fn of(expr: &Expr) -> Option<Poly> {
         match expr {
             Expr::Int { value, .. } => Some(Poly::constant(*value)),
@@ -67,7 +70,7 @@ impl Poly {
         }
     }
 
-    /// The sum; `None` on overflow.
+    /// The sum; `None` on overflow, or of too many terms.
     pub(crate) fn plus(mut self, other: &Poly) -> Option<Poly> {
         for (atoms, coefficient) in &other.terms {
             self.add(atoms.clone(), *coefficient)?;
@@ -84,13 +87,15 @@ impl Poly {
                     self.terms.swap_remove(at);
                 }
             }
+            // A product of n sums has 2ⁿ terms.
+            None if coefficient != 0 && self.terms.len() >= MOST_TERMS => return None,
             None if coefficient != 0 => self.terms.push((atoms, coefficient)),
             None => {}
         }
         Some(())
     }
 
-    /// The product; `None` on overflow.
+    /// The product; `None` on overflow, or of too many terms.
     pub(crate) fn times(&self, other: &Poly) -> Option<Poly> {
         let mut product = Poly::default();
         for (left, a) in &self.terms {

@@ -138,10 +138,14 @@ impl Preparation {
     }
 }
 
+/// The most parts of an expression that is evaluated wherever its name occurs. A name may be made of the one before twice.
+const MOST_PARTS: usize = 32;
+
 /// Whether an expression may be evaluated anywhere and more than once: no loads, no errors, few operations.
 fn is_simple(expr: &Expr) -> bool {
-    let mut simple = true;
+    let (mut simple, mut parts) = (true, 0);
     expr.walk(&mut |part| {
+        parts += 1;
         simple &= match part {
             Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } | Expr::Cast { .. } | Expr::Compare { .. } => true,
             Expr::Binary { op, right, .. } => match op {
@@ -153,7 +157,7 @@ fn is_simple(expr: &Expr) -> bool {
             _ => false,
         };
     });
-    simple
+    simple && parts <= MOST_PARTS
 }
 
 /// The loop, with what its first round alone does before it and what does not depend on its rounds around it.

@@ -33,6 +33,9 @@ use std::sync::Arc;
 /// The most buffers of a joined kernel: devices limit the size of an argument list.
 const MAX_BUFFERS: usize = 48;
 
+/// The most nests of a joined kernel: what is done to all of them again and again, pass after pass, stays linear in their number.
+const MAX_NESTS: usize = 64;
+
 /// The most readers of a kernel that only moves elements that each do so themselves.
 const MAX_READERS: usize = 4;
 

@@ -21,6 +21,7 @@ use rx_ir::function::ONCE;
 use rx_ir::{Binding, BindingKind, Body, Function, Origin, StructInfo};
 use rx_tir::PrimFunc;
 use shape_heap::Heap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A module's items, as lowering asks for them.
@@ -64,10 +65,13 @@ pub fn lower_watched(module: &dyn Module, entry: Name) -> Result<Program, Vec<Pr
 
 fn program(module: &dyn Module, entry: Name, watched: bool, complete: bool) -> Result<Program, Vec<Problem>> {
     let (program, ids, problems) = (Program::default(), NameMap::default(), Vec::new());
-    let mut lowerer = Lowerer { module, program, ids, problems, watched, complete };
+    let mut lowerer = Lowerer { module, program, ids, waiting: VecDeque::new(), problems, watched, complete };
     if lowerer.procedure(entry).is_none() {
         let message = format!("the module has no Relax function `{entry}`");
         return Err(vec![Problem { origin: None, message }]);
+    }
+    while let Some((id, definition)) = lowerer.waiting.pop_front() {
+        lowerer.body(id, &definition);
     }
     match lowerer.problems.is_empty() {
         true => Ok(lowerer.program),
@@ -79,6 +83,8 @@ struct Lowerer<'m> {
     module: &'m dyn Module,
     program: Program,
     ids: NameMap<ProcedureId>,
+    /// Functions that are called and have no code yet: a chain of calls may be longer than the host's stack.
+    waiting: VecDeque<(ProcedureId, Arc<Function>)>,
     problems: Vec<Problem>,
     /// Whether bindings are said.
     watched: bool,
@@ -87,22 +93,25 @@ struct Lowerer<'m> {
 }
 
 impl Lowerer<'_> {
-    /// The procedure of the module's Relax function `function`.
+    /// The procedure of the module's Relax function `function`, whose code may follow later.
     fn procedure(&mut self, function: Name) -> Option<ProcedureId> {
         if let Some(id) = self.ids.get(&function) {
             return Some(*id);
         }
         let definition = self.module.function(function)?;
-        // Known before its body is lowered: it may call itself.
         let id = self.reserve(function);
         self.ids.insert(function, id);
+        self.waiting.push_back((id, definition));
+        Some(id)
+    }
+
+    fn body(&mut self, id: ProcedureId, definition: &Function) {
         let mut lowering = FunctionLowering::new(self);
         if id == ProcedureId(0) {
             lowering.own_params(&definition.params);
         }
-        let procedure = lowering.function(&definition, &[]);
+        let procedure = lowering.function(definition, &[]);
         self.program.procedures[id.0 as usize] = procedure;
-        Some(id)
     }
 
     fn reserve(&mut self, function: Name) -> ProcedureId {
@@ -203,7 +212,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         }
         match &body.result {
             Some(result) => self.expression(result),
-            None => Known::Tuple(Vec::new()),
+            None => Known::nothing(),
         }
     }
 

@@ -41,6 +41,11 @@ pub trait Backend: Sized {
     /// The same device, nothing built: tensors of the one are tensors of the other.
     fn another(&self) -> Self;
 
+    /// Whether its memory is the host's, so that tensors leave the host less.
+    fn is_host(&self) -> bool {
+        true
+    }
+
     /// What programs for it should be like.
     fn preferences(&self) -> &dyn Preferences {
         &NoPreferences

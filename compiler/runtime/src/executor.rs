@@ -1,28 +1,26 @@
 //! The instructions of a program, executed.
 
+mod calls;
 mod dynamic;
 mod frames;
+mod kernel;
 mod once;
+mod room;
 
-use crate::backend::{Argument, Backend, Stage};
+use crate::backend::{Backend, Stage};
 use crate::budget::{Budget, Limits};
 use crate::error::{BuildError, RunError};
 use crate::host::Answer;
-use crate::observer::{KernelRun, Observer};
-use crate::types::{Symbols, bind, check, evaluate, evaluate_shape};
+use crate::observer::Observer;
+use crate::types::{Symbols, bind, check, evaluate_shape};
 use crate::value::{Closure, DeviceTensor, Output, Place, Value};
-use frames::bytes_of;
+use calls::Request;
 use rx_base::DType;
 use rx_base::Name;
-use rx_ir::{PrimInfo, StructInfo};
-use rx_lower::program::Branch;
-use rx_lower::{Instruction, KernelId, Operation, Procedure, ProcedureId, Program, Register, Scalar};
-use rx_tensor::{Scalar as Number, Tensor};
+use rx_lower::{Instruction, Operation, Procedure, ProcedureId, Program, Register};
+use rx_tensor::Tensor;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// The most calls inside one another; a recursion without end is an error before it is an overflow.
-const MAX_DEPTH: usize = 1000;
 
 /// Runs a program on a device.
 pub struct Executor<B: Backend> {
@@ -36,7 +34,6 @@ pub struct Executor<B: Backend> {
     made: dynamic::Calls<B>,
     /// Results of procedures that are computed once.
     kept: once::Kept<B::Memory>,
-    depth: usize,
     /// When the run began.
     started: Instant,
     limits: Limits,
@@ -59,6 +56,8 @@ struct Frame<B: Backend> {
     registers: Vec<Value<B::Memory>>,
     symbols: Symbols,
     storages: Storages<B>,
+    /// The memory of tensors that its kernels made: registers keep it to the end.
+    bytes: u64,
 }
 
 impl<B: Backend> Executor<B> {
@@ -94,7 +93,6 @@ impl<B: Backend> Executor<B> {
             idle,
             made: dynamic::Calls::default(),
             kept: once::Kept::default(),
-            depth: 0,
             limits,
             budget,
             started: Instant::now(),
@@ -190,9 +188,10 @@ impl<B: Backend> Executor<B> {
     ) -> Result<Value<B::Memory>, RunError> {
         self.started = Instant::now();
         let mut call = || {
-            self.depth = 0;
             self.budget = Budget::of(self.limits);
-            self.call(ProcedureId(0), arguments.clone(), symbols.clone(), watch)
+            let (arguments, symbols) = (arguments.clone(), symbols.clone());
+            let entry = Request { procedure: ProcedureId(0), arguments, symbols, to: Register(0), origin: None };
+            self.call(entry, watch)
         };
         // A result that nobody wants gives its memory to the next call, which so does the very same.
         let before = (1..calls).try_for_each(|_| call().map(drop));
@@ -212,7 +211,7 @@ impl<B: Backend> Executor<B> {
 
     /// A value of a frame, or of none, brought back from the device.
     fn bring_back(&mut self, value: &Value<B::Memory>, storages: &Storages<B>) -> Result<Output, RunError> {
-        Ok(match value {
+        Ok(match walked(value)? {
             Value::Tensor(tensor) => {
                 let memory = memory_of::<B>(tensor, storages)?;
                 Output::Tensor(self.backend.download(memory, tensor.dtype, &tensor.shape)?)
@@ -227,61 +226,6 @@ impl<B: Backend> Executor<B> {
             Value::Closure(closure) => Output::Function(self.program.procedure(closure.procedure).name),
             Value::Unset => return Err(RunError::other("the program returned no value")),
         })
-    }
-
-    fn call(
-        &mut self,
-        id: ProcedureId,
-        arguments: Vec<Value<B::Memory>>,
-        mut symbols: Symbols,
-        watch: &mut Watch<'_>,
-    ) -> Result<Value<B::Memory>, RunError> {
-        let program = self.program.clone();
-        let procedure = program.procedure(id);
-        if arguments.len() != procedure.params.len() + procedure.captured {
-            let message = format!("`{}` was called with {} arguments", procedure.name, arguments.len());
-            return Err(RunError::other(message));
-        }
-        if let Some(known) = procedure.once.then(|| self.kept.of(id, &arguments)).flatten() {
-            return Ok(known);
-        }
-        if self.depth >= MAX_DEPTH {
-            return Err(RunError::other(format!("`{}` calls itself more than {MAX_DEPTH} times", procedure.name)));
-        }
-        for (argument, (_, ty)) in arguments.iter().zip(&procedure.params) {
-            bind(argument, ty, &mut symbols);
-        }
-        let given = procedure.once.then(|| arguments.clone());
-        let mut registers = arguments;
-        registers.resize_with(procedure.registers as usize, || Value::Unset);
-        let storages = match self.idle[id.0 as usize].pop() {
-            Some(storages) => storages,
-            None => self.storages(procedure, &symbols)?,
-        };
-        let mut frame = Frame { registers, symbols, storages };
-        self.depth += 1;
-        let done = self.code(&procedure.code, procedure, &mut frame, watch);
-        self.depth -= 1;
-        let result = done.map(|()| frame.registers[procedure.result.0 as usize].clone());
-        self.idle[id.0 as usize].push(frame.storages);
-        if let (Some(given), Ok(result)) = (given, &result) {
-            self.kept.keep(id, given, result);
-        }
-        result
-    }
-
-    fn code(
-        &mut self,
-        code: &[Instruction],
-        procedure: &Procedure,
-        frame: &mut Frame<B>,
-        watch: &mut Watch<'_>,
-    ) -> Result<(), RunError> {
-        for instruction in code {
-            self.budget.take_rounds(1).map_err(|error| error.at(instruction.origin))?;
-            self.instruction(instruction, procedure, frame, watch).map_err(|error| error.at(instruction.origin))?;
-        }
-        Ok(())
     }
 
     fn instruction(
@@ -318,44 +262,13 @@ impl<B: Backend> Executor<B> {
                 bind(value, ty, symbols);
                 return check(value, ty, what, symbols);
             }
-            Operation::If { arms, otherwise, to } => {
-                let mut chosen: &Branch = otherwise;
-                for (code, condition, branch) in arms {
-                    self.code(code, procedure, frame, watch)?;
-                    if self.truth(frame.get(*condition).clone(), frame)? {
-                        chosen = branch;
-                        break;
-                    }
-                }
-                self.code(&chosen.code, procedure, frame, watch)?;
-                (to, frame.get(chosen.result).clone())
-            }
-            Operation::Call { to, procedure, arguments } => {
-                let arguments = arguments.iter().map(|argument| frame.get(*argument).clone()).collect();
-                (to, self.call(*procedure, arguments, Symbols::default(), watch)?)
-            }
             Operation::Closure { to, procedure, captured } => {
                 let captured = captured.iter().map(|captured| frame.get(*captured).clone()).collect();
                 let symbols = frame.symbols.clone();
                 (to, Value::Closure(Arc::new(Closure { procedure: *procedure, captured, symbols })))
             }
-            Operation::CallClosure { to, closure, arguments } => {
-                let Value::Closure(closure) = frame.get(*closure).clone() else {
-                    return Err(RunError::other("what is called is no function"));
-                };
-                let arguments = arguments.iter().map(|argument| frame.get(*argument).clone());
-                let arguments = arguments.chain(closure.captured.iter().cloned()).collect();
-                let mut symbols = closure.symbols.clone();
-                // A scalar parameter is a symbol of its function; where that calls itself, each call has its own.
-                for (_, ty) in &self.program.procedure(closure.procedure).params {
-                    if let StructInfo::Prim(PrimInfo { value: Some(value), .. }) = ty
-                        && let Some(symbol) = value.as_symbol()
-                    {
-                        symbols.remove(&symbol);
-                    }
-                }
-                (to, self.call(closure.procedure, arguments, symbols, watch)?)
-            }
+            // Whoever runs the procedure's code does these.
+            Operation::If { .. } | Operation::Call { .. } | Operation::CallClosure { .. } => return Ok(()),
         };
         frame.registers[to.0 as usize] = value;
         Ok(())
@@ -371,7 +284,7 @@ impl<B: Backend> Executor<B> {
             Answer::Value(value) => self.bring_up(value),
             Answer::Printed(text) => {
                 (self.printer)(&text);
-                Ok(Value::Tuple(Arc::new([])))
+                Ok(Value::Tuple(Vec::new().into()))
             }
         }
     }
@@ -417,116 +330,6 @@ impl<B: Backend> Executor<B> {
         }
         Ok(Value::Tensor(DeviceTensor { place: tensor.place.clone(), shape: shape.into(), dtype: tensor.dtype }))
     }
-
-    fn kernel(
-        &mut self,
-        instruction: &Instruction,
-        procedure: &Procedure,
-        frame: &mut Frame<B>,
-        watch: &mut Watch<'_>,
-    ) -> Result<(), RunError> {
-        let Operation::Kernel { kernel, inputs, outputs, scalars } = &instruction.operation else { return Ok(()) };
-        let scalars: Vec<Number> = scalars.iter().map(|scalar| self.scalar(scalar, frame)).collect::<Result<_, _>>()?;
-        // Outputs are taken out of the frame while the kernel runs: the plan keeps them apart from its inputs.
-        let mut written = Vec::with_capacity(outputs.len());
-        for output in outputs {
-            let shape = evaluate_shape(&output.shape, &frame.symbols)?;
-            let bytes = bytes_of(&shape, output.dtype)?;
-            self.budget.take_bytes(bytes)?;
-            let (memory, size) = match output.storage {
-                Some(storage) => self.storage(storage, bytes, procedure, frame)?,
-                None => (self.backend.allocate(bytes)?, bytes),
-            };
-            written.push(((memory, shape, output.dtype), size));
-        }
-        let (mut memory, sizes): (Vec<_>, Vec<usize>) = written.into_iter().unzip();
-        let mut arguments = Vec::with_capacity(inputs.len());
-        for input in inputs {
-            let Value::Tensor(tensor) = &frame.registers[input.0 as usize] else {
-                return Err(RunError::other("a kernel takes tensors"));
-            };
-            let place = memory_of::<B>(tensor, &frame.storages)?;
-            arguments.push(Argument { memory: place, shape: &tensor.shape, dtype: tensor.dtype });
-        }
-        let done = match watch.as_mut().filter(|observer| observer.is_timing()) {
-            None => self.backend.run(*kernel, &arguments, &mut memory, &scalars, &mut self.budget),
-            Some(observer) => {
-                let start = self.started.elapsed();
-                let time = self.timed(*kernel, &arguments, &mut memory, &scalars);
-                let inputs = arguments.iter().map(|argument| argument.shape);
-                let shapes: Vec<&[i64]> = inputs.chain(memory.iter().map(|(_, shape, _)| shape.as_slice())).collect();
-                let scalars: Vec<i64> = scalars.iter().map(|scalar| scalar.as_int().unwrap_or(0)).collect();
-                let (kernel, origin) = (*kernel, instruction.origin);
-                time.map(|time| {
-                    observer.kernel(&KernelRun { kernel, origin, start, time, shapes: &shapes, scalars: &scalars });
-                })
-            }
-        };
-        if let (Some(observer), Ok(())) = (watch, &done) {
-            observer.passed();
-        }
-        for ((output, (memory, shape, dtype)), size) in outputs.iter().zip(memory).zip(sizes) {
-            let place = match output.storage {
-                Some(storage) => {
-                    frame.storages[storage.0 as usize] = Some((memory, size));
-                    Place::Storage(storage)
-                }
-                None => Place::Shared(Arc::new(memory)),
-            };
-            frame.registers[output.to.0 as usize] = Value::Tensor(DeviceTensor { place, shape: shape.into(), dtype });
-        }
-        done
-    }
-
-    /// Runs a kernel while nothing else runs; gives its time.
-    fn timed(
-        &mut self,
-        kernel: KernelId,
-        inputs: &[Argument<'_, B::Memory>],
-        outputs: &mut [(B::Memory, Vec<i64>, DType)],
-        scalars: &[Number],
-    ) -> Result<Duration, RunError> {
-        self.backend.finish()?;
-        self.backend.busy();
-        let start = Instant::now();
-        self.backend.run(kernel, inputs, outputs, scalars, &mut self.budget)?;
-        self.backend.finish()?;
-        let time = start.elapsed();
-        // What the host needs to ask for it is not the kernel's.
-        Ok(self.backend.busy().unwrap_or(time))
-    }
-
-    fn scalar(&mut self, scalar: &Scalar, frame: &Frame<B>) -> Result<Number, RunError> {
-        match scalar {
-            Scalar::Int(dim) => match evaluate(dim, &frame.symbols) {
-                Some(value) => Ok(Number::Int(value)),
-                None => Err(RunError::other(format!("the value of {dim} is not known"))),
-            },
-            Scalar::Float(value) => Ok(Number::Float(*value)),
-            Scalar::Bool(value) => Ok(Number::Int(i64::from(*value))),
-            Scalar::Register(register) => self.number(frame.get(*register).clone(), frame),
-        }
-    }
-
-    /// The number a value is: a scalar, or a tensor of one element.
-    fn number(&mut self, value: Value<B::Memory>, frame: &Frame<B>) -> Result<Number, RunError> {
-        match &value {
-            Value::Scalar(scalar) => Ok(*scalar),
-            Value::Tensor(tensor) => {
-                let memory = memory_of::<B>(tensor, &frame.storages)?;
-                let tensor = self.backend.download(memory, tensor.dtype, &tensor.shape)?;
-                tensor.get(0).ok_or_else(|| RunError::other("a tensor without elements has no value"))
-            }
-            _ => Err(RunError::other(format!("{} is no number", value.shown()))),
-        }
-    }
-
-    fn truth(&mut self, value: Value<B::Memory>, frame: &Frame<B>) -> Result<bool, RunError> {
-        Ok(match self.number(value, frame)? {
-            Number::Int(value) => value != 0,
-            Number::Float(value) => value != 0.0,
-        })
-    }
 }
 
 impl<B: Backend> Frame<B> {
@@ -546,6 +349,17 @@ fn memory_of<'a, B: Backend>(
         Place::Storage(storage) => storages.get(storage.0 as usize).and_then(Option::as_ref).map(|(memory, _)| memory),
     };
     memory.ok_or_else(|| RunError::other("a tensor's memory is gone"))
+}
+
+/// The value, of a size that can be walked by recursion.
+fn walked<M>(value: &Value<M>) -> Result<&Value<M>, RunError> {
+    match value {
+        Value::Tuple(fields) => match fields.too_large() {
+            Some(size) => Err(RunError::other(format!("a tuple is too large to be used as a whole: {size}"))),
+            None => Ok(value),
+        },
+        _ => Ok(value),
+    }
 }
 
 fn field<M>(tuple: &Value<M>, index: usize) -> Result<Value<M>, RunError> {

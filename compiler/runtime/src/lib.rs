@@ -26,4 +26,4 @@ pub use executor::Executor;
 pub use host::functions as host_functions;
 pub use kernel_runs::kernel_runs;
 pub use observer::{KernelRun, Observer};
-pub use value::{Output, Value};
+pub use value::{Nested, Output, Value};

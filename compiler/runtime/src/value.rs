@@ -1,5 +1,8 @@
 //! Values of a running program.
 
+mod nested;
+
+pub use nested::Nested;
 use rx_base::DType;
 use rx_base::Name;
 use rx_base::name::NameMap;
@@ -23,7 +26,7 @@ pub enum Value<M> {
     /// What stands for nothing.
     Null,
     /// A tuple.
-    Tuple(Arc<[Value<M>]>),
+    Tuple(Nested<M>),
     /// A function.
     Closure(Arc<Closure<M>>),
 }
@@ -49,7 +52,7 @@ pub(crate) enum Place<M> {
 #[derive(Debug)]
 pub struct Closure<M> {
     pub(crate) procedure: ProcedureId,
-    pub(crate) captured: Vec<Value<M>>,
+    pub(crate) captured: Nested<M>,
     /// Values of the symbols of the function it was made in.
     pub(crate) symbols: NameMap<i64>,
 }
@@ -86,6 +89,15 @@ impl<M> Clone for Place<M> {
 }
 
 impl<M> Value<M> {
+    /// The values it holds.
+    fn nested(&self) -> Option<&Nested<M>> {
+        match self {
+            Value::Tuple(fields) => Some(fields),
+            Value::Closure(closure) => Some(&closure.captured),
+            _ => None,
+        }
+    }
+
     /// The value as messages show it: `R.Tensor((2, 3), dtype="float32")`.
     pub(crate) fn shown(&self) -> String {
         let dims = |shape: &[i64]| shape.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
@@ -99,6 +111,7 @@ impl<M> Value<M> {
             Value::Scalar(Scalar::Int(value)) => format!("the integer {value}"),
             Value::Scalar(Scalar::Float(value)) => format!("the number {value}"),
             Value::String(text) => format!("the string {text:?}"),
+            Value::Tuple(fields) if fields.too_large().is_some() => format!("a tuple of {} fields", fields.len()),
             Value::Tuple(fields) => {
                 format!("a tuple of {}", fields.iter().map(Value::shown).collect::<Vec<_>>().join(", "))
             }

@@ -1,6 +1,7 @@
 //! Loop nests around one block, and reductions in them.
 
 use crate::simplify::replace_var;
+use rustc_hash::FxHashMap;
 use rx_base::Name;
 use rx_tir::expr::{BinaryOp, Expr};
 use rx_tir::func::{BufferId, PrimFunc, VarId};
@@ -83,15 +84,23 @@ impl Nest {
         if !is_plain(&block.body) {
             return None;
         }
+        // By variable, the kind of the axes that it binds; none where they are of several.
+        let mut kinds: FxHashMap<VarId, Option<IterKind>> = FxHashMap::default();
+        for iter in &block.iters {
+            iter.binding.walk(&mut |part| {
+                if let Expr::Var { var, .. } = part {
+                    let kind = kinds.entry(*var).or_insert(Some(iter.kind));
+                    *kind = kind.filter(|known| *known == iter.kind);
+                }
+            });
+        }
         for outer in &mut loops {
-            let mut kinds = block.iters.iter().filter(|iter| iter.binding.uses(outer.var)).map(|iter| iter.kind);
-            if let Some(kind) = kinds.next()
-                && kinds.all(|other| other == kind)
-            {
-                outer.kind = kind;
+            if let Some(Some(kind)) = kinds.get(&outer.var) {
+                outer.kind = *kind;
             }
         }
-        let value = |var: VarId| block.iters.iter().find(|iter| iter.var == var).map(|iter| iter.binding.clone());
+        let values: FxHashMap<VarId, &Expr> = block.iters.iter().map(|iter| (iter.var, &iter.binding)).collect();
+        let value = |var: VarId| values.get(&var).map(|binding| (*binding).clone());
         let replace = |stmt: &Stmt| rx_tir::rewrite::map_stmt(stmt, &mut |expr| substitute(expr, &value));
         Some(Nest {
             name: block.name,

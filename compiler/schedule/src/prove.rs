@@ -11,6 +11,9 @@ const STEPS: usize = 96;
 /// How many dims one question and those inside it may look at together.
 const WORK: usize = 8192;
 
+/// How many atoms are looked at for the price of a dim.
+const ATOMS: usize = 16;
+
 /// How deep cases and replacements may nest.
 const DEPTH: usize = 24;
 
@@ -30,12 +33,19 @@ impl Scope {
         if self.nested >= NESTED {
             return prove::lower(dim, &self.bounds).is_some_and(|low| low >= 0);
         }
-        if self.nested == 0 {
+        let outermost = self.nested == 0;
+        if outermost {
+            if let Some(known) = self.answers.get(dim) {
+                return *known;
+            }
             self.work = WORK;
         }
         self.nested += 1;
         let proved = self.proves(dim);
         self.nested -= 1;
+        if outermost {
+            self.answers.insert(dim.clone(), proved);
+        }
         proved
     }
 
@@ -67,7 +77,8 @@ impl Scope {
             return false;
         }
         *steps -= 1;
-        self.work -= 1;
+        // A long dim takes as long as several short ones.
+        self.work = self.work.saturating_sub(1 + dim.atoms() / ATOMS);
         match prove::lower(dim, &self.bounds) {
             Some(low) if low >= 0 => return true,
             _ if dim.as_constant().is_some() => return false,

@@ -7,9 +7,12 @@ use rx_base::symbolic::{Atom, Bounds};
 use rx_base::{DType, Dim, Name};
 use rx_tir::expr::{BinaryOp, CompareOp, Expr, UnaryOp};
 use rx_tir::func::{BufferId, PrimFunc, VarId};
-use rx_tir::stmt::Stmt;
+use rx_tir::stmt::{Block, Stmt};
 use std::cell::Cell;
 use std::rc::Rc;
+
+/// The longest value that stands for a variable wherever that occurs.
+const MAX_LET_ATOMS: usize = 64;
 
 /// What is known of integers at a place in a function.
 ///
@@ -36,6 +39,8 @@ pub struct Scope {
     pub(crate) work: usize,
     /// Whether arithmetic of narrow dtypes may overflow.
     pub(crate) wraps: bool,
+    /// What was found of dims since something was last learned or forgotten: the parts of an expression ask again what it asked.
+    pub(crate) answers: FxHashMap<Dim, bool>,
     /// How many dims may still be looked at, where that is bounded over many questions.
     fuel: Option<Rc<Cell<usize>>>,
 }
@@ -85,6 +90,7 @@ impl Scope {
             nested: 0,
             work: 0,
             wraps: true,
+            answers: FxHashMap::default(),
             fuel: None,
         }
     }
@@ -122,6 +128,7 @@ impl Scope {
 
     /// Forgets what was learned since.
     pub fn leave(&mut self, mark: Mark) {
+        self.answers.clear();
         self.ranges.truncate(mark.ranges);
         self.facts.truncate(mark.facts);
         self.bounds = mark.bounds;
@@ -147,6 +154,7 @@ impl Scope {
             self.bounds.upper.insert(symbol, high);
         }
         self.ranges.push((symbol, last));
+        self.answers.clear();
     }
 
     /// Inside a block: an axis has its binding's value.
@@ -174,11 +182,12 @@ impl Scope {
     /// Where a `let` holds: the variable has the value's value.
     pub fn enter_let(&mut self, var: VarId, dtype: DType, value: &Expr) {
         let Some(dim) = self.integer(value) else { return };
-        if is_transparent(&dim) {
+        if is_transparent(&dim) && dim.atoms() <= MAX_LET_ATOMS {
             self.values.insert(var, dim);
             return;
         }
-        // The value was taken once; what it was made of may change, so it is equal only to itself.
+        // The value was taken once; what it was made of may change, so it is equal only to itself. So is one that is so long
+        // that a few more like it, each made of the one before twice, would say nothing but take time.
         let itself = Dim::opaque(symbol_of(var), Vec::new());
         self.meanings.insert(symbol_of(var), Expr::Var { var, dtype });
         self.values.insert(var, itself.clone());
@@ -198,6 +207,7 @@ impl Scope {
         if dim.is_error() || dim.as_constant().is_some() {
             return;
         }
+        self.answers.clear();
         self.facts.push(dim.clone());
         let [(product, coefficient)] = dim.terms() else { return };
         let constant = dim.constant_part();
@@ -343,20 +353,23 @@ impl Scope {
         match stmt {
             Stmt::For { var, start, extent, .. } => self.enter_loop(*var, func.var(*var).dtype, start, extent),
             Stmt::Let { var, value, .. } => self.enter_let(*var, func.var(*var).dtype, value),
-            Stmt::Block(block) => {
-                // The predicate may be over loops, and may be what bounds the axes' bindings; or over the axes.
-                if let Some(predicate) = &block.predicate {
-                    self.assume_condition(predicate, true);
-                }
-                for iter in &block.iters {
-                    let dtype = func.var(iter.var).dtype;
-                    self.enter_axis(iter.var, dtype, &iter.start, &iter.extent, &iter.binding);
-                }
-                if let Some(predicate) = &block.predicate {
-                    self.assume_condition(predicate, true);
-                }
-            }
+            Stmt::Block(block) => self.enter_block(block, func),
             _ => {}
+        }
+    }
+
+    /// Enters a block: its axes have their values, its predicate holds.
+    pub(crate) fn enter_block(&mut self, block: &Block, func: &PrimFunc) {
+        // The predicate may be over loops, and may be what bounds the axes' bindings; or over the axes.
+        if let Some(predicate) = &block.predicate {
+            self.assume_condition(predicate, true);
+        }
+        for iter in &block.iters {
+            let dtype = func.var(iter.var).dtype;
+            self.enter_axis(iter.var, dtype, &iter.start, &iter.extent, &iter.binding);
+        }
+        if let Some(predicate) = &block.predicate {
+            self.assume_condition(predicate, true);
         }
     }
 }

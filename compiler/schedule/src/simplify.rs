@@ -2,6 +2,7 @@
 
 use crate::scope::Scope;
 use crate::walk::{Rewrite, rewrite_stmt};
+use rustc_hash::FxHashMap;
 use rx_base::{DType, Dim};
 use rx_tir::expr::{BinaryOp, Expr, Intrinsic};
 use rx_tir::func::{PrimFunc, VarId};
@@ -17,10 +18,10 @@ pub fn simplify(func: &PrimFunc) -> PrimFunc {
     // What a loop's variable is replaced by makes more of the arithmetic around it constant.
     for _ in 0..2 {
         let mut scope = Scope::new(&current);
-        let mut simplifying = Simplifying { dropped: false };
+        let mut simplifying = Simplifying::default();
         let site = Site { origin: None, operator: current.name };
         let body = rewrite_stmt(&mut simplifying, &mut scope, &current, &current.body, site);
-        current.body = body;
+        current.body = simplifying.replaced(body);
         if !simplifying.dropped {
             break;
         }
@@ -31,11 +32,17 @@ pub fn simplify(func: &PrimFunc) -> PrimFunc {
 /// A statement simplified where `scope` holds.
 pub(crate) fn simplify_in(scope: &mut Scope, func: &PrimFunc, stmt: &Stmt) -> Stmt {
     let site = Site { origin: None, operator: func.name };
-    rewrite_stmt(&mut Simplifying { dropped: false }, scope, func, stmt, site)
+    let mut simplifying = Simplifying::default();
+    let simplified = rewrite_stmt(&mut simplifying, scope, func, stmt, site);
+    simplifying.replaced(simplified)
 }
 
+#[derive(Default)]
 struct Simplifying {
     dropped: bool,
+    /// Variables of loops and axes that are gone, inner ones first, each with its value, which may mention outer ones. They are
+    /// replaced at the end, all at once: one by one a nest of n loops would be copied n times.
+    values: Vec<(VarId, Expr)>,
 }
 
 impl Rewrite for Simplifying {
@@ -51,7 +58,8 @@ impl Rewrite for Simplifying {
                 Some(extent) if extent <= 0 => Stmt::nothing(),
                 Some(1) => {
                     self.dropped = true;
-                    replace_var(&body, var, &start)
+                    self.values.push((var, start));
+                    *body
                 }
                 _ => Stmt::For { var, start, extent, kind, body },
             },
@@ -67,15 +75,32 @@ impl Rewrite for Simplifying {
 }
 
 impl Simplifying {
+    /// The statement with the variables that are gone replaced by their values.
+    fn replaced(&self, stmt: Stmt) -> Stmt {
+        if self.values.is_empty() {
+            return stmt;
+        }
+        let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
+        // Outer ones first: the values of inner ones are then made of them.
+        for (var, value) in self.values.iter().rev() {
+            let value = substitute(value, &|outer| values.get(&outer).cloned());
+            values.insert(*var, value);
+        }
+        map_stmt(&stmt, &mut |expr| substitute(expr, &|var| values.get(&var).cloned()))
+    }
+
     /// Axes of one value go; a block that has no axes left is its statements, where it holds no buffers.
     fn block(&mut self, mut block: Block) -> Stmt {
         let fixed = |iter: &rx_tir::Iter| iter.extent.as_int() == Some(1) && iter.binding == iter.start;
-        while let Some(at) = block.iters.iter().position(fixed) {
+        if block.iters.iter().any(fixed) {
             self.dropped = true;
-            let iter = block.iters.remove(at);
-            block.body = replace_var(&block.body, iter.var, &iter.start);
-            block.init = block.init.map(|init| replace_var(&init, iter.var, &iter.start));
-            let of = |var: VarId| (var == iter.var).then(|| iter.start.clone());
+            let gone: FxHashMap<VarId, Expr> =
+                block.iters.iter().filter(|iter| fixed(iter)).map(|iter| (iter.var, iter.start.clone())).collect();
+            block.iters.retain(|iter| !fixed(iter));
+            let of = |var: VarId| gone.get(&var).cloned();
+            let replace = |stmt: &Stmt| map_stmt(stmt, &mut |expr| substitute(expr, &of));
+            block.body = replace(&block.body);
+            block.init = block.init.as_ref().map(replace);
             block.predicate = block.predicate.map(|predicate| substitute(&predicate, &of));
         }
         // Without axes to sum over, the first value is the only one.

@@ -30,7 +30,11 @@ pub(crate) fn rewrite_stmt(
     stmt: &Stmt,
     site: Site,
 ) -> Stmt {
-    let site = site_of(stmt).unwrap_or(site);
+    rewrite_at(rewrite, scope, func, stmt, site_of(stmt).unwrap_or(site))
+}
+
+/// As [`rewrite_stmt`], of a statement whose site is known: that of the loop whose only statement it is.
+fn rewrite_at(rewrite: &mut dyn Rewrite, scope: &mut Scope, func: &PrimFunc, stmt: &Stmt, site: Site) -> Stmt {
     let mark = scope.mark();
     let rewritten = match stmt {
         Stmt::Block(block) => rewrite_block(rewrite, scope, func, block, site),
@@ -58,10 +62,23 @@ pub(crate) fn rewrite_stmt(
             let value = rewrite_expr(rewrite, scope, value, *site);
             Stmt::Store { buffer: *buffer, indices, value, site: *site }
         }
-        other => {
-            let outer = map_stmt_shallow(other, &mut |expr| rewrite_expr(rewrite, scope, expr, site), &mut Stmt::clone);
-            scope.enter(&outer, func);
-            map_stmt_shallow(&outer, &mut Expr::clone, &mut |part| rewrite_stmt(rewrite, scope, func, part, site))
+        Stmt::For { var, start, extent, kind, body } => {
+            let (start, extent) =
+                (rewrite_expr(rewrite, scope, start, site), rewrite_expr(rewrite, scope, extent, site));
+            scope.enter_loop(*var, func.var(*var).dtype, &start, &extent);
+            let body = Box::new(rewrite_at(rewrite, scope, func, body, site));
+            Stmt::For { var: *var, start, extent, kind: *kind, body }
+        }
+        Stmt::Let { var, value, body } => {
+            let value = rewrite_expr(rewrite, scope, value, site);
+            scope.enter_let(*var, func.var(*var).dtype, &value);
+            Stmt::Let { var: *var, value, body: Box::new(rewrite_stmt(rewrite, scope, func, body, site)) }
+        }
+        Stmt::Seq(statements) => {
+            Stmt::Seq(statements.iter().map(|part| rewrite_stmt(rewrite, scope, func, part, site)).collect())
+        }
+        leaf @ (Stmt::Assert { .. } | Stmt::Evaluate(_)) => {
+            map_stmt_shallow(leaf, &mut |expr| rewrite_expr(rewrite, scope, expr, site), &mut Stmt::clone)
         }
     };
     scope.leave(mark);
@@ -69,7 +86,14 @@ pub(crate) fn rewrite_stmt(
 }
 
 fn rewrite_block(rewrite: &mut dyn Rewrite, scope: &mut Scope, func: &PrimFunc, block: &Block, site: Site) -> Stmt {
-    let mut rewritten = Block { iters: Vec::new(), predicate: None, init: None, ..block.clone() };
+    let mut rewritten = Block {
+        name: block.name,
+        iters: Vec::with_capacity(block.iters.len()),
+        predicate: None,
+        allocations: block.allocations.clone(),
+        init: None,
+        body: Stmt::nothing(),
+    };
     for iter in &block.iters {
         let mut part = |expr: &Expr| rewrite_expr(rewrite, scope, expr, site);
         let (start, extent, binding) = (part(&iter.start), part(&iter.extent), part(&iter.binding));
@@ -80,7 +104,7 @@ fn rewrite_block(rewrite: &mut dyn Rewrite, scope: &mut Scope, func: &PrimFunc, 
         scope.enter_axis(iter.var, func.var(iter.var).dtype, &iter.start, &iter.extent, &iter.binding);
     }
     rewritten.predicate = block.predicate.as_ref().map(|predicate| rewrite_expr(rewrite, scope, predicate, site));
-    scope.enter(&Stmt::Block(Box::new(rewritten.clone())), func);
+    scope.enter_block(&rewritten, func);
     rewritten.init = block.init.as_ref().map(|init| rewrite_stmt(rewrite, scope, func, init, site));
     rewritten.body = rewrite_stmt(rewrite, scope, func, &block.body, site);
     Stmt::Block(Box::new(rewritten))

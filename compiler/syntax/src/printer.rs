@@ -29,6 +29,7 @@ use rx_base::name::{Name, NameSet};
 
 use crate::ast::StatementKind;
 use crate::dialect::{Dialect, DimStyle};
+use crate::directive::MARK;
 use crate::document::Document;
 use canonical::dim_declarations;
 use expression::{Place, SignaturePlace, Writer};
@@ -54,13 +55,14 @@ pub fn print_as(document: &Document, from: Dialect, to: Dialect) -> String {
             Part::Verbatim(_) => Scopes::default(),
         })
         .collect();
+    let has_tir = type_vars.has_tir;
     let mut header = Header::plan(from, to, &parts, &scopes, &type_vars);
     let mut layout = Layout::new(&parts);
     for (part, scopes) in parts.iter().zip(&scopes) {
         match part {
             Part::Verbatim(segments) => segments.iter().for_each(|segment| layout.verbatim(segment.text())),
             Part::Code(code) => {
-                Printer { from, to, code, scopes, header: &mut header, layout: &mut layout }.code();
+                Printer { from, to, code, scopes, has_tir, header: &mut header, layout: &mut layout }.code();
             }
         }
     }
@@ -73,6 +75,8 @@ struct Printer<'p, 'd> {
     to: Dialect,
     code: &'p Code<'d>,
     scopes: &'p Scopes,
+    /// Whether `T` may be written where the text has none.
+    has_tir: bool,
     header: &'p mut Header,
     layout: &'p mut Layout,
 }
@@ -116,13 +120,19 @@ impl Printer<'_, '_> {
 
     fn line(&mut self, at: usize, line: &Line<'_>, scope: Option<Scope<'_>>) {
         self.comments(&line.comments);
-        let verbatim =
-            line.statement.tree.error.is_some() || (!line.inside.is_empty() && has_verbatim_part(line.kind()));
+        // A comment inside that speaks to rx speaks of its own line, which would be another one.
+        let suppresses = self.from == self.to && line.inside.iter().any(|comment| comment.contains(MARK));
+        let verbatim = line.statement.tree.error.is_some()
+            || suppresses
+            || (!line.inside.is_empty() && has_verbatim_part(line.kind()));
         let mut blank = line.blank;
         if let Some(import) = self.header.before_statement(line) {
             self.layout.line(0, std::mem::take(&mut blank), import);
         }
         if self.header.type_vars_before == Some(at) {
+            if let Some(import) = self.header.before_type_vars() {
+                self.layout.line(0, std::mem::take(&mut blank), import);
+            }
             for name in std::mem::take(&mut self.header.type_vars) {
                 self.layout.line(0, std::mem::take(&mut blank), &format!("{name} = TypeVar(\"{name}\")"));
             }
@@ -154,7 +164,8 @@ impl Printer<'_, '_> {
         self.layout.printed(line.depth, line.kind());
         if let Some(function) = self.scopes.at(at).and_then(Scope::function).filter(|_| !verbatim) {
             for (symbol, style) in &function.symbols {
-                if *style == DimStyle::Body && symbol.dtype == DType::INT64 && !symbol.in_body {
+                // A dim that is quoted alone declares itself; the line is TVM's habit.
+                if *style == DimStyle::Body && symbol.dtype == DType::INT64 && !symbol.in_body && self.has_tir {
                     self.layout.line(line.depth + 1, false, &format!("{} = T.int64()", symbol.name));
                 }
             }

@@ -46,9 +46,17 @@ pub fn substitute(expr: &Expr, of: &dyn Fn(VarId) -> Option<Expr>) -> Expr {
 
 /// The statement with every expression in it replaced by what `map` makes of it; binders are left alone.
 pub fn map_stmt(stmt: &Stmt, map: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
-    // The statements inside need `map` as well, so they wait until the expressions are done.
-    let outer = map_stmt_shallow(stmt, map, &mut Stmt::clone);
-    map_children(outer, &mut |child| map_stmt(child, map))
+    struct All<'m>(&'m mut dyn FnMut(&Expr) -> Expr);
+    impl MapParts for All<'_> {
+        fn expr(&mut self, expr: &Expr) -> Expr {
+            (self.0)(expr)
+        }
+
+        fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+            map_parts(stmt, self)
+        }
+    }
+    map_parts(stmt, &mut All(map))
 }
 
 /// The statement with the statements directly in it replaced by what `inner` makes of them.
@@ -146,11 +154,41 @@ fn rename(
 
 /// The statement with its own expressions mapped by `map`, and the statements directly in it by `inner`.
 pub fn map_stmt_shallow(stmt: &Stmt, map: &mut dyn FnMut(&Expr) -> Expr, inner: &mut dyn FnMut(&Stmt) -> Stmt) -> Stmt {
-    match stmt {
-        Stmt::Seq(statements) => Stmt::Seq(statements.iter().map(inner).collect()),
-        Stmt::For { var, start, extent, kind, body } => {
-            Stmt::For { var: *var, start: map(start), extent: map(extent), kind: *kind, body: Box::new(inner(body)) }
+    struct Two<'m> {
+        map: &'m mut dyn FnMut(&Expr) -> Expr,
+        inner: &'m mut dyn FnMut(&Stmt) -> Stmt,
+    }
+    impl MapParts for Two<'_> {
+        fn expr(&mut self, expr: &Expr) -> Expr {
+            (self.map)(expr)
         }
+
+        fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+            (self.inner)(stmt)
+        }
+    }
+    map_parts(stmt, &mut Two { map, inner })
+}
+
+/// What the parts of a statement become.
+trait MapParts {
+    /// An expression of the statement's own.
+    fn expr(&mut self, expr: &Expr) -> Expr;
+    /// A statement directly in it.
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt;
+}
+
+/// The statement with its parts mapped, each visited once.
+fn map_parts(stmt: &Stmt, parts: &mut dyn MapParts) -> Stmt {
+    match stmt {
+        Stmt::Seq(statements) => Stmt::Seq(statements.iter().map(|stmt| parts.stmt(stmt)).collect()),
+        Stmt::For { var, start, extent, kind, body } => Stmt::For {
+            var: *var,
+            start: parts.expr(start),
+            extent: parts.expr(extent),
+            kind: *kind,
+            body: Box::new(parts.stmt(body)),
+        },
         Stmt::Block(block) => Stmt::Block(Box::new(Block {
             name: block.name,
             iters: block
@@ -159,32 +197,36 @@ pub fn map_stmt_shallow(stmt: &Stmt, map: &mut dyn FnMut(&Expr) -> Expr, inner: 
                 .map(|iter| Iter {
                     var: iter.var,
                     kind: iter.kind,
-                    start: map(&iter.start),
-                    extent: map(&iter.extent),
-                    binding: map(&iter.binding),
+                    start: parts.expr(&iter.start),
+                    extent: parts.expr(&iter.extent),
+                    binding: parts.expr(&iter.binding),
                 })
                 .collect(),
-            predicate: block.predicate.as_ref().map(&mut *map),
+            predicate: block.predicate.as_ref().map(|predicate| parts.expr(predicate)),
             allocations: block.allocations.clone(),
-            init: block.init.as_ref().map(&mut *inner),
-            body: inner(&block.body),
+            init: block.init.as_ref().map(|init| parts.stmt(init)),
+            body: parts.stmt(&block.body),
         })),
-        Stmt::Let { var, value, body } => Stmt::Let { var: *var, value: map(value), body: Box::new(inner(body)) },
+        Stmt::Let { var, value, body } => {
+            Stmt::Let { var: *var, value: parts.expr(value), body: Box::new(parts.stmt(body)) }
+        }
         Stmt::If { condition, then, otherwise } => Stmt::If {
-            condition: map(condition),
-            then: Box::new(inner(then)),
-            otherwise: otherwise.as_ref().map(|part| Box::new(inner(part))),
+            condition: parts.expr(condition),
+            then: Box::new(parts.stmt(then)),
+            otherwise: otherwise.as_ref().map(|part| Box::new(parts.stmt(part))),
         },
-        Stmt::While { condition, body } => Stmt::While { condition: map(condition), body: Box::new(inner(body)) },
+        Stmt::While { condition, body } => {
+            Stmt::While { condition: parts.expr(condition), body: Box::new(parts.stmt(body)) }
+        }
         Stmt::Store { buffer, indices, value, site } => Stmt::Store {
             buffer: *buffer,
-            indices: indices.iter().map(&mut *map).collect(),
-            value: map(value),
+            indices: indices.iter().map(|index| parts.expr(index)).collect(),
+            value: parts.expr(value),
             site: *site,
         },
         Stmt::Assert { condition, message, site } => {
-            Stmt::Assert { condition: map(condition), message: *message, site: *site }
+            Stmt::Assert { condition: parts.expr(condition), message: *message, site: *site }
         }
-        Stmt::Evaluate(value) => Stmt::Evaluate(map(value)),
+        Stmt::Evaluate(value) => Stmt::Evaluate(parts.expr(value)),
     }
 }

@@ -2,14 +2,23 @@
 //!
 //! - [`parse::run`]: reading, positions, printing and formatting;
 //! - [`check::run`]: diagnostics, types, hover and every rendering;
-//! - [`edits::run`]: after any edits a workspace answers as a new one would.
+//! - [`edits::run`]: after any edits a workspace answers as a new one would;
+//! - [`emit::run`]: loops, machine code, CUDA C and a run;
+//! - [`passes::run`]: the default pipeline.
 //!
 //! The binaries of the same names are libFuzzer's when built by `run.sh` and otherwise replay the files they are given.
 //! `seeds/` starts a run; `found/` keeps every input that once broke something, and a test replays both.
+//!
+//! [`programs`] writes programs of any size of the kinds that compilers are slow on, [`commands`] does with a text what the tools do:
+//! a test bounds how what they make grows.
 
 pub mod check;
+pub mod commands;
 pub mod edits;
+pub mod emit;
 pub mod parse;
+pub mod passes;
+pub mod programs;
 
 use std::process::ExitCode;
 
@@ -17,7 +26,8 @@ use std::process::ExitCode;
 pub type Target = fn(&[u8]);
 
 /// The targets by name.
-pub const TARGETS: [(&str, Target); 3] = [("parse", parse::run), ("check", check::run), ("edits", edits::run)];
+pub const TARGETS: [(&str, Target); 5] =
+    [("parse", parse::run), ("check", check::run), ("edits", edits::run), ("emit", emit::run), ("passes", passes::run)];
 
 /// Stack of a replay: what rx's own programs give their workers.
 const STACK: usize = 64 << 20;

@@ -3,18 +3,36 @@
 use super::total::{bind, operand_types};
 use super::{Callees, PeakStats, callee_of, measure};
 use crate::unify::Bindings;
+use rustc_hash::FxHashSet;
 use rx_base::name::NameMap;
 use rx_base::symbolic::Bounds;
 use rx_base::{Dim, Name};
 use rx_ir::{Argument, BindingKind, Body, Call, Callee, Expr, ExprKind, Function, Origin, StructInfo};
 use rx_ops::{Compute, Cost, Schema};
+use std::sync::Arc;
 
-/// The memory behind a value: of a tuple, of each field.
+/// The memory behind a value: of a tuple, of each field. Tuples are shared: `t = (t, t)` doubles the fields at the cost of a line.
 #[derive(Clone, Debug)]
 enum Held {
     /// Memory by number; none for what takes none: parameters, shapes, scalars.
     Storage(Option<usize>),
-    Fields(Vec<Held>),
+    Fields(Arc<[Held]>),
+}
+
+impl Held {
+    /// The memory of all fields, that of a shared tuple once.
+    fn storages(&self) -> Vec<usize> {
+        let (mut storages, mut seen) = (Vec::new(), FxHashSet::default());
+        let mut open = vec![self];
+        while let Some(held) = open.pop() {
+            match held {
+                Held::Storage(storage) => storages.extend(storage),
+                Held::Fields(fields) if seen.insert(Arc::as_ptr(fields).cast::<()>()) => open.extend(&**fields),
+                Held::Fields(_) => {}
+            }
+        }
+        storages
+    }
 }
 
 /// A moment of the run.
@@ -152,14 +170,10 @@ impl Planner<'_> {
     /// Keeps what a value holds until now.
     fn uses(&mut self, held: &Held) {
         let now = self.moments.len().saturating_sub(1);
-        match held {
-            Held::Storage(Some(storage)) => {
-                if let Some(last) = self.last.get_mut(*storage) {
-                    *last = now;
-                }
+        for storage in held.storages() {
+            if let Some(last) = self.last.get_mut(storage) {
+                *last = now;
             }
-            Held::Storage(None) => {}
-            Held::Fields(fields) => fields.iter().for_each(|field| self.uses(field)),
         }
     }
 
@@ -170,6 +184,8 @@ impl Planner<'_> {
                 self.uses(&held);
                 held
             }
+            // A tuple that is too large to have a type is not followed.
+            ExprKind::Tuple(_) if expr.ty.is_error() => Held::Storage(None),
             ExprKind::Tuple(items) => Held::Fields(items.iter().map(|item| self.expr(item, scope)).collect()),
             ExprKind::TupleGet(inner, at) => {
                 let held = self.expr(inner, scope);

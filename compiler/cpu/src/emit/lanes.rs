@@ -317,14 +317,17 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
             }
             Expr::Unary { value, .. } => self.varies(value)?,
             Expr::Binary { op, left, right } => self.binary(*op, left, right)?,
-            Expr::Compare { left, right, .. } => self.both(left, right)?,
+            Expr::Compare { left, right, .. } => {
+                let (left, right) = self.both(left, right)?;
+                left || right
+            }
             Expr::Select { condition, then, otherwise } => {
                 let varies = self.varies(condition)?;
-                let either = self.both(then, otherwise)?;
+                let (one, other) = self.both(then, otherwise)?;
                 if varies && !(self.emitter.speculatable(then) && self.emitter.speculatable(otherwise)) {
                     return Err(Refused);
                 }
-                varies || either
+                varies || one || other
             }
             Expr::Call { function, args, .. } => self.call(*function, args)?,
             Expr::Checked { index, extent, .. } => {
@@ -340,14 +343,14 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
         Ok(varies)
     }
 
-    /// Whether either differs; then lanes must hold both.
-    fn both(&mut self, left: &Expr, right: &Expr) -> Scanned<bool> {
+    /// Whether each differs; where one does, lanes must hold both.
+    fn both(&mut self, left: &Expr, right: &Expr) -> Scanned<(bool, bool)> {
         let (a, b) = (self.varies(left)?, self.varies(right)?);
         if a || b {
             self.vector(left.dtype())?;
             self.vector(right.dtype())?;
         }
-        Ok(a || b)
+        Ok((a, b))
     }
 
     fn binary(&mut self, op: BinaryOp, left: &Expr, right: &Expr) -> Scanned<bool> {
@@ -360,8 +363,8 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
             self.uniform(right)?;
             return self.varies(left);
         }
-        let left_varies = self.varies(left)?;
-        let varies = self.both(left, right)?;
+        let (left_varies, right_varies) = self.both(left, right)?;
+        let varies = left_varies || right_varies;
         if varies && division && !left.dtype().is_float() {
             return Err(Refused);
         }

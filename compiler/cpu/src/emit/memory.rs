@@ -23,7 +23,8 @@ pub(super) struct Address {
 impl Emitter<'_> {
     /// The element's address, its stride over the lanes and elements' bytes. Parts of outer loops are added first, so that they are computed there.
     fn address(&mut self, buffer: BufferId, indices: &[Expr]) -> Emitted<(Address, Stride)> {
-        let overflow = || CompileError::Unsupported("index coefficients above int64".into());
+        let overflow =
+            || CompileError::Unsupported("an index of too many terms, or with coefficients above int64".into());
         let poly = Poly::element(self.func, buffer, indices).ok_or_else(overflow)?;
         let stride = self.lane.map_or(Stride::Invariant, |lane| poly.stride(lane.var));
         let bytes = element_bytes(self.func.buffer(buffer).dtype)?;

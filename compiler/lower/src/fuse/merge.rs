@@ -1,6 +1,6 @@
 //! Two kernels as one.
 
-use super::{MAX_BUFFERS, add_kernel};
+use super::{MAX_BUFFERS, MAX_NESTS, add_kernel};
 use crate::program::{Instruction, Operation, Output, Program, Register, Scalar};
 use rx_base::Name;
 use rx_base::name::name;
@@ -9,9 +9,12 @@ use rx_tir::rewrite::import;
 use rx_tir::{Expr, Stmt};
 
 /// The kernel that does what `producer` and then `consumer` do, where the consumer is the only reader of the producer's
-/// outputs. `None` where the joined kernel would take too many buffers, or lose sight of a symbol's value.
+/// outputs. `None` where the joined kernel would take too many buffers or be too long, or lose sight of a symbol's value.
 pub(super) fn merge(producer: &Instruction, consumer: &Instruction, program: &mut Program) -> Option<Instruction> {
     let (first, second) = (Part::of(producer, program)?, Part::of(consumer, program)?);
+    if nests(&first.func.body) + nests(&second.func.body) > MAX_NESTS {
+        return None;
+    }
     let mut merged = Merged::new(first.func, second.func);
     for part in [&first, &second] {
         for (register, buffer) in part.inputs.iter().zip(part.func.buffer_params()) {
@@ -39,6 +42,15 @@ pub(super) fn merge(producer: &Instruction, consumer: &Instruction, program: &mu
     let Operation::Kernel { outputs, .. } = &consumer.operation else { return None };
     let operation = Operation::Kernel { kernel, inputs: registers, outputs: outputs.clone(), scalars };
     Some(Instruction { origin: consumer.origin.or(producer.origin), operation })
+}
+
+/// How many statements a body is made of, out of the blocks that only hold buffers.
+fn nests(stmt: &Stmt) -> usize {
+    match stmt {
+        Stmt::Seq(statements) => statements.iter().map(nests).sum(),
+        Stmt::Block(block) if block.only_holds() => nests(&block.body),
+        _ => 1,
+    }
 }
 
 /// A kernel instruction and its function.

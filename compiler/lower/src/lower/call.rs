@@ -190,7 +190,7 @@ impl FunctionLowering<'_, '_> {
     fn outputs(&mut self, ty: &StructInfo, outputs: &mut Vec<Output>) -> Option<Known> {
         if let StructInfo::Tuple(fields) = ty {
             let fields: Option<Vec<Known>> = fields.iter().map(|field| self.outputs(field, outputs)).collect();
-            return fields.map(Known::Tuple);
+            return fields.map(|fields| Known::Tuple(fields.into()));
         }
         let tensor = ty.as_tensor()?;
         let shape = tensor.shape.dims()?.to_vec();
@@ -204,7 +204,7 @@ impl FunctionLowering<'_, '_> {
     pub(super) fn tuple_argument(&mut self, schema: &'static Schema, call: &Call, param: &str) -> Vec<Known> {
         match schema.operand(call, param).cloned() {
             Some(expr) => match self.expression(&expr) {
-                Known::Tuple(fields) => fields,
+                Known::Tuple(fields) => fields.to_vec(),
                 Known::Register(register) => {
                     let count = expr.ty.as_tuple().map_or(0, <[StructInfo]>::len);
                     match expr.ty.as_tuple() {

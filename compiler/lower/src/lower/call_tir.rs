@@ -65,7 +65,7 @@ impl FunctionLowering<'_, '_> {
         if !written.is_empty() {
             let is_one = written.len() == 1;
             match self.run_kernel(&kernel, inputs, &together(written), scalars) {
-                Known::Tuple(several) if !is_one => results.extend(several),
+                Known::Tuple(several) if !is_one => results.extend(several.iter().cloned()),
                 result => results.push(result),
             }
         }
@@ -79,7 +79,7 @@ impl FunctionLowering<'_, '_> {
                 (false, None) => self.untouched(ty),
             });
         }
-        Ok(if all.len() == 1 { all.swap_remove(0) } else { Known::Tuple(all) })
+        Ok(if all.len() == 1 { all.swap_remove(0) } else { Known::Tuple(all.into()) })
     }
 
     /// What a prim_func leaves in an output that it never looks at: what new memory holds.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 pub(super) enum Known {
     /// In a register.
     Register(Register),
-    /// A tuple of these.
-    Tuple(Vec<Known>),
+    /// A tuple of these, shared by whoever knows it: it may be wide, and is looked at field by field.
+    Tuple(Arc<[Known]>),
     /// A constant tensor of rank 0.
     Constant(Literal, DType),
     /// A shape.
@@ -35,6 +35,11 @@ pub(super) enum Known {
 }
 
 impl Known {
+    /// The tuple of no fields, which statements without a value have.
+    pub(super) fn nothing() -> Known {
+        Known::Tuple(Arc::new([]))
+    }
+
     /// Whether it is, in part, in registers.
     pub(super) fn has_registers(&self) -> bool {
         match self {
@@ -89,7 +94,7 @@ impl FunctionLowering<'_, '_> {
     /// A field of a tuple.
     pub(super) fn field(&mut self, tuple: Known, index: usize) -> Known {
         match tuple {
-            Known::Tuple(fields) => fields.into_iter().nth(index).unwrap_or(Known::Broken),
+            Known::Tuple(fields) => fields.get(index).cloned().unwrap_or(Known::Broken),
             Known::Broken => Known::Broken,
             other => {
                 let from = self.materialize(other);

@@ -50,6 +50,8 @@ impl Tensors {
     pub(super) fn current_value(&self, known: &Known) -> Known {
         match known {
             Known::Register(register) => Known::Register(self.current(*register)),
+            // Mostly nothing was written since, and the tuple is as it was.
+            Known::Tuple(_) if self.replaced.is_empty() => known.clone(),
             Known::Tuple(fields) => Known::Tuple(fields.iter().map(|field| self.current_value(field)).collect()),
             Known::Scalar(Scalar::Register(register)) => Known::Scalar(Scalar::Register(self.current(*register))),
             other => other.clone(),
@@ -123,7 +125,7 @@ impl FunctionLowering<'_, '_> {
             return done;
         }
         match self.in_place(func, arguments) {
-            Ok(()) => Known::Tuple(Vec::new()),
+            Ok(()) => Known::nothing(),
             Err(message) => self.problem(format!("`{function}`: {message}")),
         }
     }

@@ -130,7 +130,7 @@ impl FunctionLowering<'_, '_> {
     pub(super) fn memory_call(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         match schema.name {
             "memory.alloc_storage" | "vm.alloc_storage" => Known::Null,
-            "memory.kill_storage" | "memory.kill_tensor" | "vm.kill_object" => Known::Tuple(Vec::new()),
+            "memory.kill_storage" | "memory.kill_tensor" | "vm.kill_object" => Known::nothing(),
             "memory.alloc_tensor" | "vm.alloc_tensor" | "builtin.alloc_tensor" => {
                 let [shape, dtype] = ["shape", "dtype"].map(|param| schema.operand(call, param).cloned());
                 let (Some(shape), Some(dtype)) = (shape, dtype) else { return Known::Broken };
@@ -208,7 +208,7 @@ fn rank(known: &Known) -> Option<Option<usize>> {
 }
 
 fn nothing(_: &mut FunctionLowering<'_, '_>, _: Packed<'_>) -> Result<Known, String> {
-    Ok(Known::Tuple(Vec::new()))
+    Ok(Known::nothing())
 }
 
 /// Checks the first argument, when the program runs; the last is what to call it.
@@ -219,5 +219,5 @@ fn checked(lowering: &mut FunctionLowering<'_, '_>, call: &Packed<'_>, ty: Struc
     };
     let value = call.arguments.first().cloned().ok_or("it takes a value")?;
     lowering.check(value, ty, context);
-    Ok(Known::Tuple(Vec::new()))
+    Ok(Known::nothing())
 }

@@ -60,7 +60,7 @@ impl FunctionLowering<'_, '_> {
             _ => TensorInfo { shape, dtype: None, vdevice: None, dtype_error: false, readings: None }.into(),
         };
         self.check(value.clone(), ty, context);
-        Ok(Known::Tuple(Vec::new()))
+        Ok(Known::nothing())
     }
 
     /// `vm.builtin.make_shape(heap, rank, (code, operand)…)`: each dim is a number (0) or from a slot (1).
@@ -104,7 +104,7 @@ impl FunctionLowering<'_, '_> {
     pub(super) fn shape_function(&mut self, func: &PrimFunc, arguments: &[Known]) -> Option<Known> {
         let ([heap @ Known::Heap(_)], [Param::Buffer(buffer)]) = (arguments, &func.params[..]) else { return None };
         match self.store_dims(&func.body, heap, *buffer) {
-            Ok(()) => Some(Known::Tuple(Vec::new())),
+            Ok(()) => Some(Known::nothing()),
             Err(message) => Some(self.problem(format!("`{}`: {message}", func.name))),
         }
     }

@@ -96,6 +96,10 @@ impl Preferences for Cuda {
 impl Backend for Cuda {
     type Memory = DeviceBuffer;
 
+    fn is_host(&self) -> bool {
+        false
+    }
+
     fn preferences(&self) -> &dyn Preferences {
         self
     }

@@ -1,6 +1,6 @@
 //! Calls whose types are found out when they are made: each becomes a program of its own, on the same device.
 
-use super::{Executor, Frame, memory_of};
+use super::{Executor, Frame, memory_of, walked};
 use crate::backend::Backend;
 use crate::budget::Limits;
 use crate::error::RunError;
@@ -39,7 +39,8 @@ impl<B: Backend> Executor<B> {
     ) -> Result<Value<B::Memory>, RunError> {
         let mut values = Vec::with_capacity(operands.len());
         for operand in operands {
-            values.push(self.shared(frame.get(*operand).clone(), frame)?);
+            let value = walked(frame.get(*operand))?.clone();
+            values.push(self.shared(value, frame)?);
         }
         let actuals: Vec<Actual> = values.iter().map(actual).collect::<Result<_, _>>()?;
         let specialized = call.with(&actuals, &|symbol| frame.symbols.get(&symbol).copied());

@@ -41,6 +41,7 @@ impl<B: Backend> Executor<B> {
         }
         let planned = procedure.storages.get(at).map_or(0, |sizes| largest(sizes, &frame.symbols));
         let size = bytes.max(planned);
+        frame.bytes = frame.bytes.saturating_add(size as u64);
         Ok((self.backend.allocate(size)?, size))
     }
 }

@@ -36,7 +36,7 @@ impl<M> Kept<M> {
 fn is_lasting<M>(value: &Value<M>) -> bool {
     match value {
         Value::Tensor(tensor) => matches!(tensor.place, Place::Shared(_)),
-        Value::Tuple(fields) => fields.iter().all(is_lasting),
+        Value::Tuple(fields) => fields.too_large().is_none() && fields.iter().all(is_lasting),
         Value::Shape(_) | Value::Scalar(_) | Value::String(_) | Value::Null => true,
         Value::Closure(_) | Value::Unset => false,
     }

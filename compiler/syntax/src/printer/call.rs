@@ -130,7 +130,13 @@ impl Writer<'_> {
 
     fn dim_list(&mut self, value: &Expr, named: bool, cursor: Cursor<'_>) {
         match &value.kind {
-            ExprKind::Parenthesized(inner) => self.dim_list(inner, named, cursor),
+            ExprKind::Parenthesized(inner) if is_list(inner) => self.dim_list(inner, named, cursor),
+            // `(4)` where `(4,)` is meant stays as it is, to be reported; `4` would say another thing.
+            ExprKind::Parenthesized(inner) => {
+                self.out.push('(');
+                self.dim_list(bare(inner), named, cursor);
+                self.out.push(')');
+            }
             ExprKind::Tuple(dims) => {
                 self.out.push('(');
                 self.dims(dims, cursor);
@@ -195,6 +201,11 @@ impl Writer<'_> {
         quote(&mut self.out, &dim);
         true
     }
+}
+
+/// Whether an expression is a tuple or a list, in parentheses or not.
+fn is_list(expr: &Expr) -> bool {
+    matches!(bare(expr).kind, ExprKind::Tuple(_) | ExprKind::List(_))
 }
 
 /// The dtype of `R.Prim("int64")`, for TVM 0.27's `T.int64`.

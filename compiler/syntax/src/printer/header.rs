@@ -30,6 +30,8 @@ pub(crate) struct Header {
     /// Imports still to add: of `TypeVar` before the first import, of `Axis` after that of `tirx`.
     typing_due: bool,
     axis_due: bool,
+    /// Whether the file imports anything: else it is a part of one, whose names come from elsewhere.
+    imports: bool,
     /// Whether the head is rx's to change: not in Python files.
     writable: bool,
     /// Whether the metadata stand in the file.
@@ -47,6 +49,7 @@ impl Header {
             type_vars_before: None,
             typing_due: false,
             axis_due: false,
+            imports: false,
             writable: vars.writable,
             has_metadata: parts.iter().any(has_metadata),
         };
@@ -77,6 +80,9 @@ impl Header {
         let imports = |wanted: &str| code.lines.iter().any(|line| is_import(line, wanted));
         let comments = || code.lines.iter().flat_map(|line| &line.comments).chain(&code.tail);
         let says = |wanted: &str| comments().any(|comment| words(comment.text) == wanted);
+        let is_any =
+            |line: &Line<'_>| matches!(line.kind(), StatementKind::Import(_) | StatementKind::FromImport { .. });
+        self.imports = code.lines.iter().any(is_any);
         if any_params && !imports(FUTURE) {
             self.top = Some(FUTURE);
         }
@@ -119,6 +125,11 @@ impl Header {
     pub(crate) fn before_statement(&mut self, line: &Line<'_>) -> Option<&'static str> {
         let first_import = line.depth == 0 && is_import(line, SCRIPT);
         (first_import && std::mem::take(&mut self.typing_due)).then_some(TYPING)
+    }
+
+    /// An import to add before the `TypeVar`s, where none of TVM's was there to stand before.
+    pub(crate) fn before_type_vars(&mut self) -> Option<&'static str> {
+        (self.imports && std::mem::take(&mut self.typing_due)).then_some(TYPING)
     }
 
     /// Whether the dialect does without a statement.

@@ -4,35 +4,47 @@ use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_base::name::{Name, NameSet, name};
 
-use super::canonical::{dim_declarations, last_part, path, type_var};
+use super::canonical::{dim_declarations, identifier, last_part, path, type_var};
 use super::lines::{Line, Part};
 use super::signature::{Signature, Surroundings, Symbol, symbols};
-use crate::ast::{ExprKind, StatementKind};
+use crate::Cursor;
+use crate::ast::{ExprKind, ImportedName, StatementKind};
 use crate::dialect::{Dialect, DimStyle};
 
-/// The file's `TypeVar`s.
+/// The file's `TypeVar`s, and whether it knows `T`.
 pub(crate) struct TypeVars {
     names: NameSet,
     /// Whether more of them may be written: not in a Python file, where they would stand outside the decorated regions.
     pub(crate) writable: bool,
+    /// Whether `n = T.int64()` may be written: something is called `T`, or nothing is imported at all, as in a part of a text.
+    pub(crate) has_tir: bool,
 }
 
 impl TypeVars {
     /// Collects them. In the Python text round the code a line `n = TypeVar("n")` is one.
     pub(crate) fn of(parts: &[Part<'_>]) -> TypeVars {
-        let mut found = TypeVars { names: NameSet::default(), writable: true };
+        let mut found = TypeVars { names: NameSet::default(), writable: true, has_tir: false };
+        let mut imports = false;
         for part in parts {
             match part {
                 Part::Code(code) => {
+                    for line in &code.lines {
+                        let bound = top_level_names(line.kind(), line.cursor());
+                        imports |= matches!(line.kind(), StatementKind::Import(_) | StatementKind::FromImport { .. });
+                        found.has_tir |= bound.contains(&"T");
+                    }
                     found.names.extend(code.lines.iter().filter_map(|line| type_var(line.kind(), line.cursor())));
                 }
                 Part::Verbatim(segments) => {
                     found.writable = false;
-                    let lines = segments.iter().flat_map(|segment| segment.text().lines());
-                    found.names.extend(lines.filter_map(type_var_line).map(name));
+                    let lines = || segments.iter().flat_map(|segment| segment.text().lines());
+                    found.names.extend(lines().filter_map(type_var_line).map(name));
+                    imports |= lines().any(|line| line.starts_with("import ") || line.starts_with("from "));
+                    found.has_tir |= lines().any(names_tir);
                 }
             }
         }
+        found.has_tir |= !imports;
         found
     }
 
@@ -46,6 +58,31 @@ impl TypeVars {
             style => style,
         }
     }
+}
+
+/// The names that an import or an assignment of a module binds.
+fn top_level_names<'t>(kind: &StatementKind, cursor: Cursor<'t>) -> Vec<&'t str> {
+    match kind {
+        StatementKind::Import(names) | StatementKind::FromImport { names, .. } => {
+            let bound = |imported: &ImportedName| match imported.alias {
+                Some(alias) => cursor.text(alias),
+                None => cursor.source(imported.path).split('.').next().unwrap_or_default().trim(),
+            };
+            names.iter().map(bound).collect()
+        }
+        StatementKind::Assign { targets, .. } => {
+            targets.iter().filter_map(|target| identifier(target, cursor)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a line of Python binds `T`: `from tvm.script import tir as T`, `import T`, `T = …`; or continues such an import.
+fn names_tir(line: &str) -> bool {
+    let words: Vec<&str> =
+        line.split(|c: char| c != '_' && !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let assigned = line.strip_prefix('T').is_some_and(|rest| rest.trim_start().starts_with('='));
+    assigned || words.windows(2).any(|pair| matches!(pair, ["as" | "import", "T"]))
 }
 
 /// The name in a line `n = TypeVar("n")`.

@@ -17,7 +17,12 @@ pub fn imply_waits(func: &mut PrimFunc, collectives: &mut Collectives) {
     if !collectives.is_empty() {
         return;
     }
-    let mut accesses = Accesses { func, values: FxHashMap::default(), threads: Vec::new(), all: Vec::new() };
+    // Only a block's memory is of interest.
+    if !func.buffers.iter().any(|buffer| buffer.scope == Scope::Shared) {
+        return;
+    }
+    let (values, unread) = (FxHashMap::default(), FxHashSet::default());
+    let mut accesses = Accesses { func, values, unread, threads: Vec::new(), all: Vec::new() };
     accesses.stmt(&func.body);
     let crossed = accesses.crossed();
     if crossed.is_empty() {
@@ -29,6 +34,9 @@ pub fn imply_waits(func: &mut PrimFunc, collectives: &mut Collectives) {
     let body = placer.stmt(body, false);
     func.body = body;
 }
+
+/// The longest value that is put in the place of a name.
+const MAX_PARTS: usize = 256;
 
 /// An access to a block's memory, in terms of loops' variables.
 struct Access {
@@ -65,6 +73,8 @@ struct Accesses<'f> {
     func: &'f PrimFunc,
     /// What axes of blocks and names stand for.
     values: FxHashMap<VarId, Expr>,
+    /// Names whose values are too long to be put in their place: how they move is not known.
+    unread: FxHashSet<VarId>,
     threads: Vec<VarId>,
     all: Vec<Access>,
 }
@@ -81,19 +91,30 @@ impl Accesses<'_> {
             }
             Stmt::Block(block) => {
                 for iter in &block.iters {
-                    let value = self.expr(&iter.binding);
-                    self.values.insert(iter.var, value);
+                    self.name(iter.var, &iter.binding);
                 }
             }
-            Stmt::Let { var, value, .. } => {
-                let value = self.expr(value);
-                self.values.insert(*var, value);
-            }
+            Stmt::Let { var, value, .. } => self.name(*var, value),
             Stmt::Store { buffer, indices, .. } => self.access(*buffer, indices, true),
             _ => {}
         }
         stmt.children().into_iter().for_each(|child| self.stmt(child));
         self.threads.truncate(depth);
+    }
+
+    /// Lets a name stand for its value, which may be made of the one before twice, and that of the one before it.
+    fn name(&mut self, var: VarId, value: &Expr) {
+        let value = self.expr(value);
+        let (mut parts, mut is_read) = (0, true);
+        value.walk(&mut |part| {
+            parts += 1;
+            is_read &= !matches!(part, Expr::Var { var, .. } if self.unread.contains(var));
+        });
+        if is_read && parts <= MAX_PARTS {
+            self.values.insert(var, value);
+        } else {
+            self.unread.insert(var);
+        }
     }
 
     fn expr(&self, expr: &Expr) -> Expr {
@@ -121,7 +142,8 @@ impl Accesses<'_> {
         let mut moves: FxHashMap<(BufferId, VarId), Moves> = FxHashMap::default();
         for access in &self.all {
             for thread in &access.threads {
-                if access.is_store && !access.indices.iter().any(|index| index.uses(*thread)) {
+                let depends = |index: &Expr| index.uses(*thread) || self.unread.iter().any(|var| index.uses(*var));
+                if access.is_store && !access.indices.iter().any(depends) {
                     continue;
                 }
                 let steps: Steps = access.indices.iter().map(|index| self.step(index, *thread)).collect();
@@ -134,6 +156,9 @@ impl Accesses<'_> {
 
     /// How far the next thread's index is; `None` where that differs.
     fn step(&self, index: &Expr, thread: VarId) -> Option<Dim> {
+        if self.unread.iter().any(|var| index.uses(*var)) {
+            return None;
+        }
         if !index.uses(thread) {
             return Some(Dim::constant(0));
         }

@@ -1,0 +1,130 @@
+//! Kernels and the numbers they take.
+
+use super::frames::bytes_of;
+use super::{Executor, Frame, Watch, memory_of};
+use crate::backend::{Argument, Backend};
+use crate::error::RunError;
+use crate::observer::KernelRun;
+use crate::types::{evaluate, evaluate_shape};
+use crate::value::{DeviceTensor, Place, Value};
+use rx_base::DType;
+use rx_lower::{Instruction, KernelId, Operation, Procedure, Scalar};
+use rx_tensor::Scalar as Number;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+impl<B: Backend> Executor<B> {
+    /// Runs a kernel: its results are new memory, or the frame's as planned.
+    pub(super) fn kernel(
+        &mut self,
+        instruction: &Instruction,
+        procedure: &Procedure,
+        frame: &mut Frame<B>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), RunError> {
+        let Operation::Kernel { kernel, inputs, outputs, scalars } = &instruction.operation else { return Ok(()) };
+        let scalars: Vec<Number> = scalars.iter().map(|scalar| self.scalar(scalar, frame)).collect::<Result<_, _>>()?;
+        // Outputs are taken out of the frame while the kernel runs: the plan keeps them apart from its inputs.
+        let mut written = Vec::with_capacity(outputs.len());
+        for output in outputs {
+            let shape = evaluate_shape(&output.shape, &frame.symbols)?;
+            let bytes = bytes_of(&shape, output.dtype)?;
+            self.budget.take_bytes(bytes)?;
+            let (memory, size) = match output.storage {
+                Some(storage) => self.storage(storage, bytes, procedure, frame)?,
+                None => {
+                    frame.bytes = frame.bytes.saturating_add(bytes as u64);
+                    (self.backend.allocate(bytes)?, bytes)
+                }
+            };
+            written.push(((memory, shape, output.dtype), size));
+        }
+        let (mut memory, sizes): (Vec<_>, Vec<usize>) = written.into_iter().unzip();
+        let mut arguments = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            let Value::Tensor(tensor) = &frame.registers[input.0 as usize] else {
+                return Err(RunError::other("a kernel takes tensors"));
+            };
+            let place = memory_of::<B>(tensor, &frame.storages)?;
+            arguments.push(Argument { memory: place, shape: &tensor.shape, dtype: tensor.dtype });
+        }
+        let done = match watch.as_mut().filter(|observer| observer.is_timing()) {
+            None => self.backend.run(*kernel, &arguments, &mut memory, &scalars, &mut self.budget),
+            Some(observer) => {
+                let start = self.started.elapsed();
+                let time = self.timed(*kernel, &arguments, &mut memory, &scalars);
+                let inputs = arguments.iter().map(|argument| argument.shape);
+                let shapes: Vec<&[i64]> = inputs.chain(memory.iter().map(|(_, shape, _)| shape.as_slice())).collect();
+                let scalars: Vec<i64> = scalars.iter().map(|scalar| scalar.as_int().unwrap_or(0)).collect();
+                let (kernel, origin) = (*kernel, instruction.origin);
+                time.map(|time| {
+                    observer.kernel(&KernelRun { kernel, origin, start, time, shapes: &shapes, scalars: &scalars });
+                })
+            }
+        };
+        if let (Some(observer), Ok(())) = (watch, &done) {
+            observer.passed();
+        }
+        for ((output, (memory, shape, dtype)), size) in outputs.iter().zip(memory).zip(sizes) {
+            let place = match output.storage {
+                Some(storage) => {
+                    frame.storages[storage.0 as usize] = Some((memory, size));
+                    Place::Storage(storage)
+                }
+                None => Place::Shared(Arc::new(memory)),
+            };
+            frame.registers[output.to.0 as usize] = Value::Tensor(DeviceTensor { place, shape: shape.into(), dtype });
+        }
+        done
+    }
+
+    /// Runs a kernel while nothing else runs; gives its time.
+    fn timed(
+        &mut self,
+        kernel: KernelId,
+        inputs: &[Argument<'_, B::Memory>],
+        outputs: &mut [(B::Memory, Vec<i64>, DType)],
+        scalars: &[Number],
+    ) -> Result<Duration, RunError> {
+        self.backend.finish()?;
+        self.backend.busy();
+        let start = Instant::now();
+        self.backend.run(kernel, inputs, outputs, scalars, &mut self.budget)?;
+        self.backend.finish()?;
+        let time = start.elapsed();
+        // What the host needs to ask for it is not the kernel's.
+        Ok(self.backend.busy().unwrap_or(time))
+    }
+
+    pub(super) fn scalar(&mut self, scalar: &Scalar, frame: &Frame<B>) -> Result<Number, RunError> {
+        match scalar {
+            Scalar::Int(dim) => match evaluate(dim, &frame.symbols) {
+                Some(value) => Ok(Number::Int(value)),
+                None => Err(RunError::other(format!("the value of {dim} is not known"))),
+            },
+            Scalar::Float(value) => Ok(Number::Float(*value)),
+            Scalar::Bool(value) => Ok(Number::Int(i64::from(*value))),
+            Scalar::Register(register) => self.number(frame.get(*register).clone(), frame),
+        }
+    }
+
+    /// The number a value is: a scalar, or a tensor of one element.
+    fn number(&mut self, value: Value<B::Memory>, frame: &Frame<B>) -> Result<Number, RunError> {
+        match &value {
+            Value::Scalar(scalar) => Ok(*scalar),
+            Value::Tensor(tensor) => {
+                let memory = memory_of::<B>(tensor, &frame.storages)?;
+                let tensor = self.backend.download(memory, tensor.dtype, &tensor.shape)?;
+                tensor.get(0).ok_or_else(|| RunError::other("a tensor without elements has no value"))
+            }
+            _ => Err(RunError::other(format!("{} is no number", value.shown()))),
+        }
+    }
+
+    pub(super) fn truth(&mut self, value: Value<B::Memory>, frame: &Frame<B>) -> Result<bool, RunError> {
+        Ok(match self.number(value, frame)? {
+            Number::Int(value) => value != 0,
+            Number::Float(value) => value != 0.0,
+        })
+    }
+}

@@ -1,0 +1,10 @@
+//! The target `passes`: libFuzzer's when built by `run.sh`, else a replay of the files given.
+#![cfg_attr(feature = "libfuzzer", no_main)]
+
+#[cfg(feature = "libfuzzer")]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| rx_fuzz::passes::run(data));
+
+#[cfg(not(feature = "libfuzzer"))]
+fn main() -> std::process::ExitCode {
+    rx_fuzz::replay(rx_fuzz::passes::run)
+}

@@ -1,0 +1,184 @@
+//! What the command-line tools do with a text, as a library: every stage that is printed, and a run.
+
+use rx_base::name::NameMap;
+use rx_base::{Name, Severity};
+use rx_cuda::rules::Target;
+use rx_db::{FileId, FileKind, FunctionKind, Operators, Workspace};
+use rx_execute::inputs::Drawing;
+use rx_execute::pipeline::{Pipeline, checked};
+use rx_execute::program::{FileModule, GivenConstants, constants};
+use rx_lower::{NoPreferences, Preferences, Program};
+use rx_report::Source;
+use rx_runtime::cuda::Simulated;
+use rx_runtime::interp::Interpreter;
+use rx_runtime::{Backend, Executor, Limits};
+use rx_syntax::dialect::Dialect;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// What a command made of a text: its output, or why there is none.
+pub type Made = Result<String, String>;
+
+/// A command of a tool.
+pub type Command = fn(&str) -> Made;
+
+/// The commands by name. None of them panics, whatever the text is; and the output of none grows out of proportion to the text.
+pub const COMMANDS: [(&str, Command); 8] = [
+    ("check", check),
+    ("stats", stats),
+    ("format", format),
+    ("passes", passes),
+    ("tir", tir),
+    ("cpu", cpu),
+    ("cuda", cuda),
+    ("interp", interp),
+];
+
+/// The kernels that `rxrun --emit` prints for a text at most: a text of many operators is as good as one of some.
+const MOST_KERNELS: usize = 200;
+
+/// `rxcheck`.
+///
+/// # Errors
+/// None.
+pub fn check(text: &str) -> Made {
+    let (workspace, file) = checked(text, Arc::default());
+    let source = Source::new("text.rx", text);
+    let mut out = String::new();
+    for diagnostic in workspace.diagnostics(file) {
+        out += &rx_report::concise(&source, &diagnostic, false);
+    }
+    Ok(out)
+}
+
+/// `rxcheck --stats`.
+///
+/// # Errors
+/// None.
+pub fn stats(text: &str) -> Made {
+    let (workspace, file) = checked(text, Arc::default());
+    Ok(workspace.stats(file).iter().fold(String::new(), |mut out, row| {
+        // INVARIANT: writing to a string succeeds.
+        let _ = writeln!(out, "{row:?}");
+        out
+    }))
+}
+
+/// `rxfmt`.
+///
+/// # Errors
+/// Where formatting would change a tree.
+pub fn format(text: &str) -> Made {
+    let document = rx_syntax::Document::new(text, FileKind::Rx);
+    let own = Dialect::detect(&document);
+    rx_syntax::format::checked(&document, own, own).map_err(|difference| difference.to_string())
+}
+
+/// `rxopt --pipeline default`.
+///
+/// # Errors
+/// Why the module is none, or a pass has no result.
+pub fn passes(text: &str) -> Made {
+    let document = rx_syntax::Document::new(text, FileKind::Rx);
+    let module = document.modules().next().map(|(module, _)| module);
+    let mut pipeline = Pipeline::new(&document, module, Arc::new(Operators::default()))?;
+    let mut out = String::new();
+    for step in rx_transform::pipeline::steps("default").map_err(|error| error.to_string())? {
+        pipeline.apply(&step).map_err(|_| format!("{} has no result", step.pass.name))?;
+        out += pipeline.text();
+    }
+    Ok(out)
+}
+
+/// `rxrun --emit tir`.
+///
+/// # Errors
+/// Why there is no program.
+pub fn tir(text: &str) -> Made {
+    let program = program(text, Some(&NoPreferences))?.0;
+    Ok(kernels(&program).map(rx_tir::print::script).collect())
+}
+
+/// `rxrun --emit cpu`.
+///
+/// # Errors
+/// Why there is no program.
+pub fn cpu(text: &str) -> Made {
+    let program = program(text, Some(&NoPreferences))?.0;
+    let listed =
+        kernels(&program).map(|func| rx_cpu::CpuModule::listing(func).unwrap_or_else(|error| error.to_string()));
+    Ok(listed.collect())
+}
+
+/// `rxrun --emit cuda`.
+///
+/// # Errors
+/// Why there is no program.
+pub fn cuda(text: &str) -> Made {
+    let target = Target::default();
+    let device = Simulated::of(target.clone());
+    let program = program(text, Some(device.preferences()))?.0;
+    let funcs: Vec<_> = kernels(&program).collect();
+    let listing = rx_runtime::cuda::listing(&funcs, &target);
+    let listed = listing.functions.into_iter().map(|text| text.unwrap_or_else(|error| error.to_string()));
+    Ok(listing.head + &listed.collect::<String>())
+}
+
+/// `rxrun --device interp`, with what the program may do bounded.
+///
+/// # Errors
+/// Why it has no value.
+pub fn interp(text: &str) -> Made {
+    let (mut program, workspace, file, entry) = program(text, None)?;
+    program.procedures.iter_mut().for_each(rx_lower::plan::plan);
+    let constants = constants(&workspace, file, &program, &GivenConstants::new())?;
+    let params =
+        workspace.function(workspace.first_module(file), entry).map(|function| function.params).unwrap_or_default();
+    let built = Executor::new(Arc::new(program), Interpreter::default(), &constants, &mut |_| ());
+    let mut executor = built.map_err(|error| error.to_string())?;
+    executor.limit(Limits { rounds: Some(200_000), bytes: Some(16 << 20) });
+    let drawing = Drawing { seed: 0, symbols: &NameMap::default() };
+    let mut arguments = Vec::new();
+    for (at, (_, ty)) in params.iter().enumerate() {
+        let elements = rx_ops::cost::elements(ty).and_then(|elements| elements.as_constant());
+        if elements.is_none_or(|elements| elements > 1 << 16) {
+            return Err("a parameter is too large".to_owned());
+        }
+        let input = drawing.draw(at, ty, &[]).map_err(|why| why.to_string())?;
+        arguments.push(input.upload(&mut executor).map_err(|error| error.to_string())?);
+    }
+    let result = executor.run(arguments, &NameMap::default()).and_then(|value| executor.download(&value));
+    result.map(|output| format!("{} tensors", output.tensors().len())).map_err(|error| error.to_string())
+}
+
+fn kernels(program: &Program) -> impl Iterator<Item = &rx_tir::PrimFunc> {
+    program.kernels.iter().take(MOST_KERNELS).map(|kernel| &*kernel.func)
+}
+
+/// The program of the text's first Relax function, `main` before others, or of its first prim_func.
+fn program(text: &str, preferences: Option<&dyn Preferences>) -> Result<(Program, Workspace, FileId, Name), String> {
+    let (workspace, file) = checked(text, Arc::default());
+    let mut errors = workspace.unsuppressed_diagnostics(file);
+    errors.retain(|diagnostic| diagnostic.severity == Severity::Error);
+    if let Some(error) = errors.first() {
+        return Err(error.message.clone());
+    }
+    let module = workspace.first_module(file);
+    let mut functions = workspace.functions(file);
+    functions.retain(|function| function.module == module.module);
+    let relax = || functions.iter().filter(|function| function.kind == FunctionKind::Relax);
+    let entry = relax().find(|function| function.name.as_str() == "main").or_else(|| relax().next());
+    let Some(entry) = entry.map(|function| function.name) else {
+        let first = functions.first().ok_or("there is no function")?.name;
+        let func = workspace.prim_func(module, first).ok_or("there is no such function")?;
+        let func = func.map_err(|_| "the prim_func has errors")?;
+        return Ok((rx_lower::alone(&func, preferences.is_some()), workspace, file, first));
+    };
+    let lowered = rx_lower::lower(&FileModule::new(&workspace, module), entry);
+    let mut program =
+        lowered.map_err(|problems| problems.first().map(|problem| problem.message.clone()).unwrap_or_default())?;
+    if let Some(preferences) = preferences {
+        rx_lower::optimize(&mut program, preferences);
+    }
+    Ok((program, workspace, file, entry))
+}

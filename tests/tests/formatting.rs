@@ -1,0 +1,107 @@
+//! Formatting changes no diagnostic: whatever rx says of the programs of `tests/mdtest` and `examples`, it says of them formatted.
+
+use rx_base::{Code, Severity, TvmVersion};
+use rx_db::{FileKind, Operators};
+use rx_syntax::Document;
+use rx_syntax::dialect::Dialect;
+use rx_tests::check::{check_settings, check_with};
+use rx_tests::mdtest::{Language, blocks};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A text and what speaks of it.
+struct Text {
+    name: String,
+    code: String,
+    kind: FileKind,
+    tvm: Option<TvmVersion>,
+    operators: Arc<Operators>,
+}
+
+fn beside(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)
+}
+
+fn texts() -> Vec<Text> {
+    let mut texts = Vec::new();
+    for path in rx_tests::cases::files(&beside("mdtest"), "md") {
+        let mut operators = Arc::default();
+        for block in blocks(&std::fs::read_to_string(&path).unwrap_or_default()) {
+            let Language::File(kind) = block.language else {
+                operators = check_settings(&block.code).1;
+                continue;
+            };
+            let name = format!("{}:{}", path.display(), block.line);
+            texts.push(Text { name, code: block.code, kind, tvm: block.tvm, operators: operators.clone() });
+        }
+    }
+    for (extension, kind) in [("rx", FileKind::Rx), ("py", FileKind::Python)] {
+        for path in rx_tests::cases::files(&beside("../examples"), extension) {
+            let code = std::fs::read_to_string(&path).unwrap_or_default();
+            texts.push(Text { name: path.display().to_string(), code, kind, tvm: None, operators: Arc::default() });
+        }
+    }
+    texts
+}
+
+/// What is said of a text, in a fixed order; where does not matter, lines move.
+fn said(text: &Text, code: &str) -> Vec<(Code, Severity, String)> {
+    let checked = check_with(code, text.kind, text.tvm, &text.operators);
+    let mut said: Vec<_> = checked.found.into_iter().map(|found| (found.code, found.severity, found.message)).collect();
+    said.sort_by(|a, b| (a.0.number(), &a.2).cmp(&(b.0.number(), &b.2)));
+    said
+}
+
+/// The text as `rxfmt` writes it; `None` where that is refused, or is as it was.
+fn formatted(text: &Text) -> Option<String> {
+    let document = Document::new(&text.code, text.kind);
+    let own = Dialect::detect(&document);
+    let is_refused = rx_syntax::format::errors(&document).next().is_some();
+    let formatted = (!is_refused).then(|| rx_syntax::format::checked(&document, own, own))?;
+    let formatted = formatted.unwrap_or_else(|difference| panic!("{}: {difference}", text.name));
+    (formatted != text.code).then_some(formatted)
+}
+
+#[test]
+fn formatting_any_program_changes_no_diagnostic() {
+    let (mut changed, mut wrong) = (0, Vec::new());
+    for text in texts() {
+        let Some(formatted) = formatted(&text) else { continue };
+        changed += 1;
+        let (before, after) = (said(&text, &text.code), said(&text, &formatted));
+        if before != after {
+            wrong.push(format!("{}:\n  before {before:?}\n  after  {after:?}\n{formatted}", text.name));
+        }
+    }
+    assert!(changed > 50, "{changed} texts are laid out otherwise");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The text formatted, which must have changed nothing else.
+fn of(code: &str) -> String {
+    let document = Document::new(code, FileKind::Rx);
+    rx_syntax::format::format(&document, Dialect::detect(&document))
+}
+
+#[test]
+fn formatting_without_import_of_tir_adds_no_declaration() {
+    let body = "@R.function\ndef f(x: R.Tensor((\"n\", 4), dtype=\"float32\")) -> R.Tensor((\"n\", 4), dtype=\"float32\"):\n    return x\n";
+    let only_relax = format!("from tvm.script import relax as R\n\n\n{body}");
+    assert!(!of(&only_relax).contains("T."), "{}", of(&only_relax));
+    let both = format!("from tvm.script import relax as R\nfrom tvm.script import tir as T\n\n\n{body}");
+    assert!(of(&both).contains("    n = T.int64()\n"), "{}", of(&both));
+}
+
+#[test]
+fn formatting_number_in_parentheses_stays_for_a_shape() {
+    for shape in ["R.Tensor((4), \"float32\")", "R.Shape((4))", "R.Tensor(((4)), \"float32\")"] {
+        let code = format!("from tvm.script import relax as R\n\n@R.function\ndef main(x: {shape}):\n    return x\n");
+        assert!(of(&code).contains("((4)"), "{}", of(&code));
+    }
+}
+
+#[test]
+fn formatting_comment_for_one_line_keeps_the_lines() {
+    let code = "@R.function\ndef main(x: R.Tensor((2, 3), dtype=\"float32\")):\n    a = R.add(\n        a1,  # rx: ignore[undefined-name]\n        a2,\n    )\n    return a\n";
+    assert_eq!(of(code), code);
+}
