@@ -1,13 +1,17 @@
 //! A module on its way through passes, checked behind each.
 
+use crate::program::GivenConstants;
 use rx_base::name::NameSet;
-use rx_base::{Diagnostic, Severity, Span};
+use rx_base::{Diagnostic, Name, Severity, Span};
 use rx_db::{FileId, FileKind, Operators, Workspace};
+use rx_ir::{ConstantData, ExprKind};
 use rx_syntax::Document;
 use rx_syntax::dialect::Dialect;
 use rx_transform::pass::{PassError, Step};
 use rx_transform::print::Part;
+use rx_transform::walk::each_expression_mut;
 use rx_transform::{Module, print_with_parts};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A module, and its text in the spelling of TVM 0.27.
@@ -57,6 +61,38 @@ impl Pipeline {
         Ok(Pipeline { module, text, parts, recounted, operators })
     }
 
+    /// The same with the data of constants that the text leaves out.
+    ///
+    /// # Errors
+    /// With these constants the module has errors.
+    pub fn with_constants(mut self, given: &GivenConstants) -> Result<Pipeline, String> {
+        let mut named: HashMap<(Name, u32), ConstantData> = HashMap::new();
+        for function in self.module.functions_mut() {
+            each_expression_mut(&mut function.body, &mut |expr| {
+                expr.each_mut(&mut |expr| {
+                    let ExprKind::Metadata { key, index } = expr.kind else { return };
+                    let Some(tensor) = given.get(&(key, index)) else { return };
+                    let data = named.entry((key, index)).or_insert_with(|| ConstantData {
+                        shape: tensor.shape().to_vec(),
+                        dtype: tensor.dtype(),
+                        bytes: tensor.bytes().into(),
+                    });
+                    expr.ty = data.ty();
+                });
+            });
+        }
+        if named.is_empty() {
+            return Ok(self);
+        }
+        self.module.constants.give(named);
+        (self.text, self.parts) = print_with_parts(&self.module);
+        let (workspace, file) = self.checked();
+        match errors(&workspace, file).first() {
+            Some(error) => Err(format!("with the constants given the module has errors: {}", error.message)),
+            None => Ok(self),
+        }
+    }
+
     /// The module.
     pub fn module(&self) -> &Module {
         &self.module
@@ -86,7 +122,8 @@ impl Pipeline {
     /// Why the pass has no result.
     pub fn apply(&mut self, step: &Step) -> Result<Applied, Unapplied> {
         let arguments = step.arguments.clone().with_evaluator(crate::evaluate);
-        let made = (step.pass.run)(self.module.clone(), &arguments).map_err(Unapplied::Refused)?;
+        let made = (step.pass.run)(self.module.clone(), &arguments)
+            .map_err(|error| Unapplied::Refused(named(step.pass.name, error)))?;
         let (text, parts) = print_with_parts(&made);
         let (workspace, file) = checked(&text, self.operators.clone());
         let errors = errors(&workspace, file);
@@ -97,6 +134,11 @@ impl Pipeline {
         (self.text, self.parts) = (text, parts);
         Ok(Applied { before, workspace, file })
     }
+}
+
+/// The error with the name of the pass in front.
+fn named(pass: &str, PassError(error): PassError) -> PassError {
+    PassError(if error.starts_with(pass) { error } else { format!("{pass}: {error}") })
 }
 
 /// A text as a file.

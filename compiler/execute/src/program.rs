@@ -1,5 +1,6 @@
 //! A module of a file, as lowering wants it.
 
+use rx_base::name::name;
 use rx_base::{DType, Diagnostic, Name, Span};
 use rx_db::{FileId, ModuleId, Workspace};
 use rx_ir::Function;
@@ -61,6 +62,27 @@ impl Module for FileModule<'_> {
 /// Constants of the metadata section by key and index, for a text that lacks their data.
 pub type GivenConstants = HashMap<(Name, u32), Tensor>;
 
+/// Takes the arrays of a file, called by key and index: `ir.GenericConst[0]`.
+///
+/// # Errors
+/// An array that is called as no constant is.
+pub fn give_constants(arrays: Vec<(String, Tensor)>, given: &mut GivenConstants) -> Result<(), String> {
+    for (array, tensor) in arrays {
+        let Some((key, index)) = place(&array) else {
+            let wanted = "constants are called by key and index, `ir.GenericConst[0]`";
+            return Err(format!("the array `{array}` is no constant: {wanted}"));
+        };
+        given.insert((name(key), index), tensor);
+    }
+    Ok(())
+}
+
+/// The key and the index that an array is called by: `ir.GenericConst[0]`.
+fn place(array: &str) -> Option<(&str, u32)> {
+    let (key, index) = array.strip_suffix(']')?.rsplit_once('[')?;
+    Some((key, index.parse().ok()?)).filter(|(key, _)| !key.is_empty())
+}
+
 /// The tensors that stand in a program, in order; of the metadata section those of `given` before what the text has.
 ///
 /// # Errors
@@ -108,4 +130,17 @@ fn missing(wanted: &[(Name, u32)], why: &str) -> String {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let shown = shown.join(", ");
     format!("{shown}{more}: {why}; TVM prints them with the module by `mod.script(show_meta=True)`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place;
+
+    #[test]
+    fn constant_is_called_by_key_and_index() {
+        assert_eq!(place("ir.GenericConst[12]"), Some(("ir.GenericConst", 12)));
+        for other in ["ir.GenericConst", "[0]", "a[]", "a[-1]", "a[0]x", "a[99999999999]"] {
+            assert_eq!(place(other), None, "{other}");
+        }
+    }
 }

@@ -3,12 +3,15 @@
 //! Both are run on the same arguments, drawn from a seed, symbolic dims with small values. What is large is run as machine
 //! code, which tests hold against the interpreter; everything else by the interpreter.
 
-use crate::indexed_dims;
+mod arguments;
+
 use crate::inputs::{Drawing, Input};
 use crate::program::{FileModule, GivenConstants, constants};
+use arguments::{Integers, arguments, concrete, integers_of_choice, own_symbols, small_values, types};
 use rx_base::name::NameMap;
 use rx_base::{DType, Dim, Name};
 use rx_db::{FileId, FunctionOrLoops, ModuleId, Workspace};
+use rx_ir::function::RAW_ENTRY;
 use rx_ir::{Function, StructInfo};
 use rx_lower::Program;
 use rx_runtime::cpu::Cpu;
@@ -23,9 +26,8 @@ use std::sync::Arc;
 /// The most arithmetic operations of a function that the interpreter runs: it is asked twice for each pass of a pipeline, and above
 /// this many it takes longer than compiling does.
 const INTERPRETED: i64 = 1_000_000;
-/// The most arithmetic operations of a function that is run at all, and the most elements of an argument.
+/// The most arithmetic operations of a function that is run at all.
 const MOST_OPERATIONS: i64 = 100_000_000_000;
-const MOST_ELEMENTS: i64 = 1 << 27;
 
 /// What relative and absolute error is allowed: of 16-bit floats and narrower ones, and of others.
 const NARROW: f64 = 2e-2;
@@ -70,17 +72,21 @@ fn compare_function(before: File<'_>, after: File<'_>, name: Name, bound: &NameM
 
 /// A function before and after a pass.
 struct Comparison<'w> {
-    before: File<'w>,
-    after: File<'w>,
     name: Name,
-    old: Function,
-    new: Function,
-    old_program: Program,
-    new_program: Program,
-    preparing: Option<Preparing>,
+    old: Side<'w>,
+    new: Side<'w>,
     /// Parameters that have become constants.
     bound: &'w NameMap<Tensor>,
     seed: u64,
+}
+
+/// A function on one side of a pass.
+struct Side<'w> {
+    file: File<'w>,
+    function: Function,
+    program: Program,
+    /// Of a function that takes prepared weights, what prepares them.
+    preparing: Option<Preparing>,
 }
 
 impl<'w> Comparison<'w> {
@@ -95,90 +101,153 @@ impl<'w> Comparison<'w> {
     ) -> Result<Comparison<'w>, String> {
         let functions = before.function(name).zip(after.function(name));
         let (old, new) = functions.ok_or("the pass removes it")?;
-        let preparing = preparing(before, after, &new)?;
-        if preparing.is_none() && old.params.len() != new.params.len() + bound.len() {
+        let (prepares_old, prepares_new) = prepares(before, after, &old, &new);
+        if prepares_old.is_none() && prepares_new.is_none() && old.params.len() != new.params.len() + bound.len() {
             let counts = (old.params.len(), new.params.len());
             return Err(format!("it takes {} arguments before and {} after", counts.0, counts.1));
         }
-        let old_program = before.lower(name)?;
-        let new_program = after.lower(name).map_err(|why| format!("after the pass: {why}"))?;
-        Ok(Comparison { before, after, name, old, new, old_program, new_program, preparing, bound, seed })
+        let side = |file: File<'w>, function: Function, prepares: Option<Name>| -> Result<Side<'w>, String> {
+            let preparing = prepares.map(|transform| Preparing::of(file, &function, transform)).transpose()?;
+            Ok(Side { file, program: file.lower(name)?, function, preparing })
+        };
+        let old = side(before, old, prepares_old)?;
+        let new = side(after, new, prepares_new).map_err(|why| format!("after the pass: {why}"))?;
+        Ok(Comparison { name, old, new, bound, seed })
     }
 
     /// What comes out with the first arguments that the function before the pass can be run on.
     fn verdict(&self) -> Verdict {
-        let mut reason = String::new();
+        let mut reason = None;
+        let params = self.params();
         // Where a type says no dtype, the program may say it.
         let is_open = |ty: &StructInfo| concrete(ty, DType::FLOAT32) != concrete(ty, DType::INT32);
-        let dtypes = match self.new.params.iter().any(|(_, ty)| is_open(ty)) {
+        let dtypes = match params.iter().any(|(_, ty)| is_open(ty)) {
             true => &[DType::FLOAT32, DType::INT32][..],
             false => &[DType::FLOAT32][..],
         };
-        for open in dtypes {
-            for symbols in small_values(&self.new) {
-                match self.with(&symbols, *open) {
+        let symbols = small_values(&params);
+        let attempts = dtypes.iter().flat_map(|open| symbols.iter().map(move |symbols| (*open, symbols)));
+        for (open, symbols) in attempts {
+            for integers in Integers::ALL {
+                match self.with(&params, symbols, open, integers) {
                     Ok(verdict) => return verdict,
-                    Err(why) => reason = why,
+                    Err(Unable::Never(why)) => return Verdict::NotRun(reason.unwrap_or(why)),
+                    // The first is what a user would see who runs it.
+                    Err(Unable::SoFar(why)) => reason = reason.or(Some(why)),
+                }
+                if !params.iter().any(|(_, ty)| integers_of_choice(ty)) {
+                    break;
                 }
             }
         }
-        Verdict::NotRun(reason)
+        Verdict::NotRun(reason.unwrap_or_default())
     }
 
-    /// Runs both with these dims, and this dtype where types say none.
+    /// The parameters that arguments are drawn for, raw weights among them: as declared before the pass, with the types after
+    /// it, which may say more.
+    fn params(&self) -> Vec<(Name, StructInfo)> {
+        match (&self.old.preparing, &self.new.preparing) {
+            (None, None) => types(&self.old.function, &self.new.function),
+            (None, Some(_)) => self.old.function.params.clone(),
+            (Some(_), None) => self.new.function.params.clone(),
+            (Some(preparing), Some(_)) => {
+                let inputs = self.old.function.params.iter().take(preparing.inputs).cloned();
+                let weight = |(at, ty): (usize, &StructInfo)| (Name::from(format!("weight{at}").as_str()), ty.clone());
+                inputs.chain(preparing.raw.iter().enumerate().map(weight)).collect()
+            }
+        }
+    }
+
+    /// Runs both with these dims, this dtype where types say none, and such integers.
     ///
     /// # Errors
     /// Why the function before the pass cannot be run so.
-    fn with(&self, symbols: &NameMap<i64>, open: DType) -> Result<Verdict, String> {
-        let types = types(&self.old, &self.new, self.preparing.is_some());
+    fn with(
+        &self,
+        params: &[(Name, StructInfo)],
+        symbols: &NameMap<i64>,
+        open: DType,
+        integers: Integers,
+    ) -> Result<Verdict, Unable> {
         let drawing = Drawing { seed: self.seed, symbols };
-        let drawn = arguments(&self.old, &types, self.bound, &drawing, open)?;
-        let work = [self.before, self.after].into_iter().filter_map(|file| file.operations(self.name, symbols)).max();
+        let files = [self.old.file, self.new.file];
+        let work = files.into_iter().filter_map(|file| file.operations(self.name, symbols)).max();
         let work = work.filter(|work| *work <= MOST_OPERATIONS);
-        let work = work.ok_or("it computes too much, or how much is not known")?;
+        let work = work.ok_or(Unable::Never("it computes too much, or how much is not known".to_owned()))?;
+        let draw = || arguments(&self.old.function, params, self.bound, &drawing, open, integers);
+        let given = draw().map_err(Unable::SoFar)?;
         // What only the new function names has its value there; the old one reads its symbols off the arguments.
-        let left = self.before.run(&self.old_program, &drawn, &own_symbols(&self.old, symbols), work)?;
-        let kept = drawn.into_iter().zip(&types).filter(|(_, (param, _))| !self.bound.contains_key(param));
-        let mut drawn: Vec<Input> = kept.map(|(input, _)| input).collect();
-        if let Some(preparing) = &self.preparing {
-            drawn = match preparing.prepared(self.after, drawn, &self.new, work) {
-                Ok(drawn) => drawn,
-                Err(why) => {
-                    let what = format!("after the pass its weights cannot be prepared: {why}");
-                    return Ok(Verdict::Differs(what));
-                }
-            };
-        }
-        Ok(match self.after.run(&self.new_program, &drawn, &own_symbols(&self.new, symbols), work) {
-            Ok(right) => agreement(&left, &right, is_narrow(&self.old_program) || is_narrow(&self.new_program)),
+        let left = self.old.run(given, symbols, work).map_err(Unable::SoFar)?;
+        // The same seed gives the same arguments.
+        let given = draw().map_err(Unable::SoFar)?;
+        let kept = given.into_iter().zip(params).filter(|(_, (param, _))| !self.bound.contains_key(param));
+        Ok(match self.new.run(kept.map(|(input, _)| input).collect(), symbols, work) {
+            Ok(right) => agreement(&left, &right, is_narrow(&self.old.program) || is_narrow(&self.new.program)),
             Err(why) => Verdict::Differs(format!("after the pass it fails: {why}")),
         })
     }
 }
 
-/// What a pass made to prepare weights, as `LiftTransformParams` does: the function takes the same types and other values.
+/// Why a function is not run.
+enum Unable {
+    /// Other arguments may do.
+    SoFar(String),
+    /// No arguments do.
+    Never(String),
+}
+
+impl Side<'_> {
+    /// Runs the function; of one that takes prepared weights these are raw, and prepared first.
+    fn run(&self, given: Vec<Input>, symbols: &NameMap<i64>, work: i64) -> Result<Vec<Tensor>, String> {
+        let own = own_symbols(&self.function, symbols);
+        match &self.preparing {
+            None => self.file.run(&self.program, &given, &own, work),
+            Some(preparing) => {
+                let prepared = preparing.prepared(self.file, given, &self.function, work);
+                let prepared = prepared.map_err(|why| format!("its weights cannot be prepared: {why}"))?;
+                self.file.run(&self.program, &prepared, &own, work)
+            }
+        }
+    }
+}
+
+/// What prepares the weights of a function, as `LiftTransformParams` makes it: the function takes prepared ones.
 struct Preparing {
     transform: Name,
     program: Program,
+    /// The types of raw weights.
+    raw: Vec<StructInfo>,
     /// How many parameters in front are no weights.
     inputs: usize,
 }
 
-/// The function that prepares the weights of `new` since the pass, if there is one.
-///
-/// # Errors
-/// One that cannot be lowered.
-fn preparing(before: File<'_>, after: File<'_>, new: &Function) -> Result<Option<Preparing>, String> {
-    let is_new = |known: Name| after.function(known).is_some() && before.function(known).is_none();
-    let own = Name::from(format!("{}_transform_params", new.name).as_str());
-    // All functions that share one have the same weights.
-    let transform = [own, Name::from("transform_params")].into_iter().find(|known| is_new(*known));
-    let inputs = new.num_input.and_then(|count| usize::try_from(count).ok());
-    let (Some(transform), Some(inputs)) = (transform, inputs) else { return Ok(None) };
+/// What prepares the weights of a function before and after a pass, where these are other weights: only one side takes prepared
+/// ones, or the two have them prepared otherwise.
+fn prepares(before: File<'_>, after: File<'_>, old: &Function, new: &Function) -> (Option<Name>, Option<Name>) {
     if is_unchanged(before, after, new.name) {
-        return Ok(None);
+        return (None, None);
     }
-    Ok(Some(Preparing { transform, program: after.lower(transform)?, inputs }))
+    match (transform_of(before, old), transform_of(after, new)) {
+        (Some(old), Some(new)) if old == new && is_unchanged(before, after, old) => (None, None),
+        found => found,
+    }
+}
+
+/// The function beside `function` that prepares its weights, if it takes prepared ones.
+fn transform_of(file: File<'_>, function: &Function) -> Option<Name> {
+    if function.is_stated(RAW_ENTRY) {
+        return None;
+    }
+    let inputs = function.num_input.and_then(|count| usize::try_from(count).ok())?;
+    // All functions that share one have the same weights.
+    let names = [format!("{}_transform_params", function.name), "transform_params".to_owned()];
+    names.iter().map(|known| Name::from(known.as_str())).find(|known| {
+        let transform = file.function(*known).filter(|_| *known != function.name);
+        transform.is_some_and(|transform| {
+            let takes = matches!(&transform.params[..], [(_, StructInfo::Tuple(_))]);
+            takes && transform.ret.as_tuple().is_some_and(|gives| inputs + gives.len() == function.params.len())
+        })
+    })
 }
 
 /// Whether a function is the same up to names: of those that could share what prepares weights, one may be left alone.
@@ -192,6 +261,15 @@ fn is_unchanged(before: File<'_>, after: File<'_>, name: Name) -> bool {
 }
 
 impl Preparing {
+    /// # Errors
+    /// What prepares them cannot be lowered.
+    fn of(file: File<'_>, function: &Function, transform: Name) -> Result<Preparing, String> {
+        let prepares = file.function(transform).ok_or_else(|| format!("`{transform}` is gone"))?;
+        let raw = prepares.params.first().and_then(|(_, ty)| ty.as_tuple()).unwrap_or_default().to_vec();
+        let inputs = function.num_input.and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
+        Ok(Preparing { transform, program: file.lower(transform)?, raw, inputs })
+    }
+
     /// The arguments with prepared weights in the place of raw ones.
     fn prepared(
         &self,
@@ -264,102 +342,6 @@ fn run_on<B: Backend>(
     let result = uploaded.and_then(|arguments| executor.run(arguments, symbols));
     let output = result.and_then(|result| executor.download(&result));
     output.map(rx_runtime::Output::tensors).map_err(|error| error.to_string())
-}
-
-/// Values for the symbolic dims of a function's parameters: different ones, then equal ones, then 1, which fits most.
-fn small_values(function: &Function) -> Vec<NameMap<i64>> {
-    let mut symbols: Vec<Name> = Vec::new();
-    for (_, ty) in &function.params {
-        ty.each_symbol(&mut |symbol| {
-            if !symbols.contains(&symbol) {
-                symbols.push(symbol);
-            }
-        });
-    }
-    let given = |value: &dyn Fn(usize) -> i64| {
-        symbols.iter().enumerate().map(|(at, symbol)| (*symbol, value(at))).collect::<NameMap<i64>>()
-    };
-    let mut values = vec![given(&|at| 4 + 2 * i64::try_from(at).unwrap_or_default().min(8))];
-    if !symbols.is_empty() {
-        values.extend([given(&|_| 4), given(&|_| 16), given(&|_| 1)]);
-    }
-    values
-}
-
-/// The values of the symbols that a function's own parameters name.
-fn own_symbols(function: &Function, symbols: &NameMap<i64>) -> NameMap<i64> {
-    let mut own: NameMap<i64> = NameMap::default();
-    for (_, ty) in &function.params {
-        ty.each_symbol(&mut |symbol| own.extend(symbols.get(&symbol).map(|value| (symbol, *value))));
-    }
-    own
-}
-
-/// The old function's parameters, with the new one's types: these may say more, but of weights that are prepared now.
-fn types(old: &Function, new: &Function, prepared: bool) -> Vec<(Name, StructInfo)> {
-    let all_there = old.params.len() == new.params.len();
-    let of = |(at, (param, own)): (usize, &(Name, StructInfo))| {
-        let same = |(_, (known, _)): &(usize, &(Name, StructInfo))| known == param;
-        let new = match all_there {
-            true => new.params.get(at),
-            false => new.params.iter().enumerate().find(same).map(|(_, param)| param),
-        };
-        let ty = new.filter(|_| !prepared).map_or(own, |(_, ty)| ty);
-        (*param, ty.clone())
-    };
-    old.params.iter().enumerate().map(of).collect()
-}
-
-/// Arguments of these types, but for parameters that are bound.
-fn arguments(
-    old: &Function,
-    types: &[(Name, StructInfo)],
-    bound: &NameMap<Tensor>,
-    drawing: &Drawing<'_>,
-    open: DType,
-) -> Result<Vec<Input>, String> {
-    let indexed = indexed_dims(old);
-    let mut drawn = Vec::new();
-    for (at, (param, ty)) in types.iter().enumerate() {
-        if let Some(tensor) = bound.get(param) {
-            drawn.push(Input::Tensor(tensor.duplicate().map_err(|error| error.to_string())?));
-            continue;
-        }
-        if elements(ty, drawing) > MOST_ELEMENTS {
-            return Err(format!("the parameter `{param}` is large"));
-        }
-        let below = indexed.get(at).map(Vec::as_slice).unwrap_or_default();
-        let input = drawing
-            .draw(at, &concrete(ty, open), below)
-            .map_err(|why| format!("the parameter `{param}` is {ty}: {why}"))?;
-        drawn.push(input);
-    }
-    Ok(drawn)
-}
-
-/// A type that a value may have of which less is said: a tensor's dtype is `open`, and its extents are 2.
-fn concrete(ty: &StructInfo, open: DType) -> StructInfo {
-    match ty {
-        StructInfo::Tensor(tensor) if tensor.shape.dims().is_none() || tensor.dtype.is_none() => {
-            let few = || vec![Dim::constant(2); tensor.shape.ndim().unwrap_or(2)];
-            let dims = tensor.shape.dims().map_or_else(few, <[Dim]>::to_vec);
-            StructInfo::tensor(dims, Some(tensor.dtype.unwrap_or(open)))
-        }
-        StructInfo::Tuple(fields) => {
-            StructInfo::tuple(fields.iter().map(|field| concrete(field, open)).collect::<Vec<_>>())
-        }
-        other => other.clone(),
-    }
-}
-
-fn elements(ty: &StructInfo, drawing: &Drawing<'_>) -> i64 {
-    match ty {
-        StructInfo::Tuple(fields) => fields.iter().map(|field| elements(field, drawing)).fold(0, i64::saturating_add),
-        _ => {
-            let dims = ty.as_tensor().and_then(|tensor| tensor.shape.dims()).unwrap_or_default();
-            dims.iter().filter_map(|dim| drawing.value(dim)).fold(1, i64::saturating_mul)
-        }
-    }
 }
 
 /// Whether a program computes with floats of 16 bits or fewer.

@@ -4,6 +4,7 @@ use crate::expr::{Expr, ExprKind};
 use crate::struct_info::StructInfo;
 use rx_base::name::{NameMap, name};
 use rx_base::{DType, Dim, Name};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A tensor's elements. A copy shares them.
@@ -30,12 +31,14 @@ pub struct Constants {
     section: Arc<str>,
     listed: Arc<NameMap<Vec<Option<ConstantData>>>>,
     made: Vec<ConstantData>,
+    /// Those whose data the section leaves out, given beside it.
+    given: Arc<HashMap<(Name, u32), ConstantData>>,
 }
 
 impl Constants {
     /// Those of a metadata section: its text, and under each key what it lists; `None` stands for what is no tensor.
     pub fn of_section(section: Arc<str>, listed: NameMap<Vec<Option<ConstantData>>>) -> Constants {
-        Constants { section, listed: Arc::new(listed), made: Vec::new() }
+        Constants { section, listed: Arc::new(listed), ..Constants::default() }
     }
 
     /// The text of the section as it was read; empty where there was none.
@@ -52,6 +55,7 @@ impl Constants {
     /// The constant of a key and an index, where its data is known.
     pub fn get(&self, key: Name, index: u32) -> Option<&ConstantData> {
         match self.is_made(key) {
+            false if self.given.contains_key(&(key, index)) => self.given.get(&(key, index)),
             true => self.made.get(index as usize),
             false => self.listed.get(&key)?.get(index as usize)?.as_ref(),
         }
@@ -60,6 +64,16 @@ impl Constants {
     /// Whether a key is that of constants that passes have made.
     pub fn is_made(&self, key: Name) -> bool {
         key.as_str().is_empty()
+    }
+
+    /// Takes constants' data from elsewhere; it goes before what the section lists.
+    pub fn give(&mut self, given: HashMap<(Name, u32), ConstantData>) {
+        self.given = Arc::new(given);
+    }
+
+    /// Whether the section's text has all that is known of its constants.
+    pub fn is_as_read(&self) -> bool {
+        self.given.is_empty()
     }
 
     /// Adds a constant, and names it.

@@ -26,6 +26,10 @@ pub struct Args {
     /// Passes under one name, in front of those of --pass; --list-passes names them.
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<String>,
+    /// Constants that the text has no data of: an .npz or .safetensors file whose arrays are called by key and index,
+    /// `ir.GenericConst[0]`, as the text calls them behind `metadata`. They go before what its metadata section has.
+    #[arg(long, value_name = "FILE")]
+    pub constants: Vec<PathBuf>,
     /// Print the module after each pass on standard error.
     #[arg(long)]
     pub print_after_all: bool,
@@ -39,7 +43,7 @@ pub struct Args {
     /// Run every public function before and after each pass, on arguments drawn from the seed, and say the worst difference on
     /// standard error. Symbolic dims get small values. A difference beyond 1e-4 + 1e-4·|value| (2e-2 where 16-bit floats are
     /// computed with, 0 of integers) is an error. Weights that a pass has another function prepare are prepared by it. What
-    /// cannot be run is named. A pass that changes nothing is not run for.
+    /// cannot be run before the pass is not compared, and named with the reason. A pass that changes nothing is not run for.
     #[arg(long)]
     pub verify_values: bool,
     /// The seed of these arguments.

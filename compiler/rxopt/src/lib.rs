@@ -9,8 +9,10 @@ mod pipeline;
 use args::Args;
 use clap::Parser;
 use pipeline::{Failure, Pipeline};
+use rx_execute::program::{GivenConstants, give_constants};
+use rx_tensor::{npz, safetensors};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Stack of the thread that does the work: branches and expressions are walked recursively.
@@ -60,7 +62,7 @@ fn transformed(args: &Args) -> Result<String, Failure> {
     let steps = named.chain(args.passes.iter().map(|passes| rx_transform::pass::parse(passes)));
     let steps: Vec<_> = steps.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::usage(&error.0))?;
     let file = args.file.as_deref().unwrap_or("-");
-    let mut pipeline = Pipeline::open(file, args.module.as_deref())?;
+    let mut pipeline = Pipeline::open(file, args.module.as_deref(), &given_constants(&args.constants)?)?;
     let mut diffs = String::new();
     let mut dump = args.dump.as_deref().map(Dump::new).transpose()?;
     if let Some(dump) = &mut dump {
@@ -86,6 +88,19 @@ fn transformed(args: &Args) -> Result<String, Failure> {
         }
     }
     Ok(if args.diff { diffs } else { pipeline.spelled() })
+}
+
+/// The constants of the files that --constants names.
+fn given_constants(files: &[PathBuf]) -> Result<GivenConstants, Failure> {
+    let mut given = GivenConstants::new();
+    for file in files {
+        let failed = |why: String| Failure::usage(&format!("{}: {why}", file.display()));
+        let is_safetensors = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("safetensors"));
+        let read = if is_safetensors { safetensors::read(file) } else { npz::read(file) };
+        let arrays = read.map_err(|error| failed(error.to_string()))?;
+        give_constants(arrays, &mut given).map_err(failed)?;
+    }
+    Ok(given)
 }
 
 /// A folder of modules, one per pass.

@@ -4,6 +4,7 @@ use rx_base::{Code, Diagnostic, Name, Span};
 use rx_db::{FileKind, Projects};
 use rx_execute::modules::choose;
 use rx_execute::pipeline::{Applied, Unapplied, errors, opened};
+use rx_execute::program::GivenConstants;
 use rx_execute::values::{File, Verdict, compare_functions};
 use rx_report::Source;
 use rx_report::load::{Loaded, Place, load};
@@ -51,7 +52,7 @@ pub struct Remarks {
 
 impl Pipeline {
     /// Reads and checks a program.
-    pub fn open(file: &str, module: Option<&str>) -> Result<Pipeline, Failure> {
+    pub fn open(file: &str, module: Option<&str>, constants: &GivenConstants) -> Result<Pipeline, Failure> {
         let (name, place) = match file {
             "-" => ("<stdin>", Place::Stdin),
             path => (path, Place::File(PathBuf::from(path))),
@@ -71,9 +72,10 @@ impl Pipeline {
             return Err(Failure::program(drawn(name, &text, &errors)));
         }
         let document = workspace.document(id);
-        let dialect = Dialect::detect(document);
+        let dialect = Dialect::to_print(document);
         let module = choose(&workspace, id, module, None).map_err(|why| unreadable(&why))?.module;
         let inner = rx_execute::pipeline::Pipeline::new(document, module, operators)
+            .and_then(|pipeline| pipeline.with_constants(constants))
             .map_err(|problem| Failure::program(format!("rxopt: {name}: {problem}")))?;
         Ok(Pipeline { inner, dialect })
     }
@@ -151,7 +153,7 @@ fn said(pass: &str, (function, verdict): (Name, Verdict)) -> Result<String, Fail
         Verdict::Same(worst) => {
             Ok(format!("{pass}: `{function}`: the values agree, the worst difference is {worst:.3e}"))
         }
-        Verdict::NotRun(why) => Ok(format!("{pass}: `{function}` is not verified: {why}")),
+        Verdict::NotRun(why) => Ok(format!("{pass}: `{function}` is not compared: {why}")),
         Verdict::Differs(what) => {
             Err(Failure::program(format!("rxopt: {pass} changes the values of `{function}`: {what}")))
         }

@@ -6,8 +6,7 @@ use crate::failure::Failure;
 use crate::report::Report;
 use crate::session::Session;
 use rx_base::Name;
-use rx_base::name::name;
-use rx_execute::program::{GivenConstants, constants};
+use rx_execute::program::{GivenConstants, constants, give_constants};
 use rx_lower::{Constant, Program};
 use rx_tensor::Tensor;
 
@@ -21,13 +20,7 @@ pub fn given(args: &Args, report: &mut Report) -> Result<GivenConstants, Failure
         let shown = path.display().to_string();
         let read = arrays::many(path, &|name| !arrays::is_result(name), report)
             .map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
-        for (array, tensor) in read.arrays {
-            let (key, index) = place(&array).ok_or_else(|| {
-                let wanted = "constants are called by key and index, `ir.GenericConst[0]`";
-                Failure::usage(format!("{shown}: the array `{array}` is no constant: {wanted}"))
-            })?;
-            given.insert((name(key), index), tensor);
-        }
+        give_constants(read.arrays, &mut given).map_err(|why| Failure::usage(format!("{shown}: {why}")))?;
     }
     Ok(given)
 }
@@ -58,12 +51,6 @@ pub fn all_used(session: &Session, program: &Program, report: &mut Report) -> Re
     }
 }
 
-/// The key and the index that an array is called by: `ir.GenericConst[0]`.
-fn place(array: &str) -> Option<(&str, u32)> {
-    let (key, index) = array.strip_suffix(']')?.rsplit_once('[')?;
-    Some((key, index.parse().ok()?)).filter(|(key, _)| !key.is_empty())
-}
-
 /// The tensors that stand in a program, with those that were given.
 ///
 /// # Errors
@@ -73,17 +60,4 @@ pub fn of(session: &Session, program: &Program) -> Result<Vec<Tensor>, Failure> 
         "or give them with --constants FILE, an .npz or .safetensors file of arrays called `ir.GenericConst[0]`, …";
     let found = constants(&session.workspace, session.file, program, &session.constants);
     found.map_err(|why| Failure::usage(format!("{}: {why}, {how}", session.name)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::place;
-
-    #[test]
-    fn a_constant_is_called_by_key_and_index() {
-        assert_eq!(place("ir.GenericConst[12]"), Some(("ir.GenericConst", 12)));
-        for other in ["ir.GenericConst", "[0]", "a[]", "a[-1]", "a[0]x", "a[99999999999]"] {
-            assert_eq!(place(other), None, "{other}");
-        }
-    }
 }

@@ -32,7 +32,13 @@ pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -
         }
     };
     report.emitted(stage, listing.text.trim_end(), &listing.parts, &listing.stages);
-    Ok(())
+    match listing.stages.iter().find_map(|stage| stage.problem.as_deref()) {
+        None => Ok(()),
+        Some(problem) => {
+            report.line(&format!("{}: {problem}", session.name));
+            Err(Failure::Reported(1))
+        }
+    }
 }
 
 /// The kernels of the function asked for, or the one that a prim_func of this name is.

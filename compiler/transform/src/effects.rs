@@ -3,7 +3,7 @@
 use crate::Module;
 use rx_base::Name;
 use rx_base::name::NameSet;
-use rx_ir::{Call, Callee, Expr, ExprKind, Item, StructInfo};
+use rx_ir::{Attr, Call, Callee, Expr, ExprKind, Item, RelaxFunction, StructInfo};
 use rx_ops::Purity;
 
 /// What is known of a module's functions.
@@ -48,6 +48,28 @@ impl Effects {
 
     fn is_pure(&self, function: Name) -> bool {
         self.pure.contains(&function)
+    }
+}
+
+/// What a function says that has effects and counts as pure.
+const FORCE_PURE: &str = "relax.force_pure";
+
+/// Whether a function may have effects: it is impure, or says that it counts as pure for all that.
+pub fn may_have_effects(function: &RelaxFunction) -> bool {
+    !function.pure || is_forced(function)
+}
+
+/// Whether a function says that it counts as pure, whatever it does.
+pub fn is_forced(function: &RelaxFunction) -> bool {
+    let is_set = |attr: &Attr| *attr == Attr::Bool(true) || attr.as_int().is_some_and(|value| value != 0);
+    function.attributes.iter().any(|(key, attr)| &**key == FORCE_PURE && is_set(attr))
+}
+
+/// Has a function that got effects say that it counts as pure; an impure one stays so.
+pub fn force_pure(function: &mut RelaxFunction) {
+    if function.pure && !is_forced(function) {
+        function.attributes.retain(|(key, _)| &**key != FORCE_PURE);
+        function.attributes.push((FORCE_PURE.into(), Attr::Bool(true)));
     }
 }
 

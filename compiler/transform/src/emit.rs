@@ -95,7 +95,8 @@ fn rewrite_sequence(
                 }
             }
             let mut emitter = Emitter { fresh, dataflow, origin: binding.origin, bindings: Vec::new() };
-            rewrite(&mut binding, &mut emitter)?;
+            let variable = binding.variable;
+            rewrite(&mut binding, &mut emitter).map_err(|error| error.at(variable))?;
             rewritten.append(&mut emitter.bindings);
             rewritten.push(binding);
         }

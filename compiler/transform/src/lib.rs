@@ -12,6 +12,7 @@ mod passes;
 pub mod pipeline;
 pub mod print;
 pub mod substitute;
+mod tvm_passes;
 pub mod walk;
 
 pub use passes::bind_params::{Bound, bound};

@@ -2,12 +2,12 @@
 //! of operands have changed.
 
 use crate::pass::PassError;
-use rx_base::name::{NameMap, name};
+use rx_base::name::{NameMap, NameSet, name};
 use rx_base::symbolic::Bounds;
-use rx_base::{DType, Dim};
+use rx_base::{DType, Dim, Name};
 use rx_ir::{
     Argument, Attr, BoundValue, Branches, Call, Callee, Expr, ExprKind, FunctionInfo, PrimInfo, PrimValue,
-    RelaxFunction, Sequence, StructInfo,
+    RelaxFunction, Sequence, Shape, StructInfo,
 };
 use rx_ops::{Arg, CallInfo, ParamKind, Problem};
 use std::sync::Arc;
@@ -89,17 +89,54 @@ pub fn types<'a>(value: &'a Expr, param: &str) -> Option<&'a [StructInfo]> {
 /// The type of a call of an operator: what its rule says of the types of its operands.
 ///
 /// # Errors
-/// Another callee, an operator rx does not know, or what the rule says against the call.
+/// Another callee, an operator rx does not know, what the rule says against the call, or an operand of an unknown type.
 pub fn infer(call: &Call) -> Result<StructInfo, PassError> {
+    let unknown = || {
+        let Callee::Op(operator) = call.callee else { return PassError(String::new()) };
+        PassError(format!("the type of the operands of `{operator}` is not known"))
+    };
+    infer_known(call)?.ok_or_else(unknown)
+}
+
+/// As [`infer`]; `None` where the type of an operand is not known, as of a constant whose data the text leaves out.
+///
+/// # Errors
+/// As [`infer`], but for unknown operands.
+pub fn infer_known(call: &Call) -> Result<Option<StructInfo>, PassError> {
     let Callee::Op(operator) = call.callee else {
         return Err(PassError("the type of a call of a function follows from no rule".to_owned()));
     };
     let schema = rx_ops::find(operator).ok_or_else(|| PassError(format!("there is no operator `{operator}`")))?;
     let args: Vec<Arg<'_>> = call.arguments.iter().map(Arg::from).collect();
-    (schema.infer)(&CallInfo::new(schema, &args, &Bounds::default())).map_err(|problem| match problem {
-        Problem::Report(diagnostic) => PassError(diagnostic.message.clone()),
-        Problem::Propagate => PassError(format!("the type of the operands of `{operator}` is not known")),
-    })
+    match (schema.infer)(&CallInfo::new(schema, &args, &Bounds::default())) {
+        Ok(ty) => Ok(Some(ty)),
+        Err(Problem::Report(diagnostic)) => Err(PassError(diagnostic.message.clone())),
+        Err(Problem::Propagate) => Ok(None),
+    }
+}
+
+/// Whether a signature with these parameters can say the type: it names no variable of the body and no dim that the body binds.
+fn can_be_returned(ty: &StructInfo, params: &[(Name, StructInfo)]) -> bool {
+    let says_variable =
+        |ty: &StructInfo| ty.as_tensor().is_some_and(|tensor| matches!(tensor.shape, Shape::Var { .. }));
+    match ty {
+        StructInfo::Error => false,
+        StructInfo::Tuple(fields) => fields.iter().all(|field| can_be_returned(field, params)),
+        ty if says_variable(ty) => false,
+        ty => {
+            let known: NameSet = params.iter().flat_map(|(_, ty)| ty.symbols()).collect();
+            ty.symbols().is_subset(&known)
+        }
+    }
+}
+
+/// Gives a function the return type of its body's result, where that was `before` and is another now, and the function declared
+/// just that. Any other declaration stays: it holds as it did.
+pub fn follow_result(function: &mut RelaxFunction, before: &StructInfo) {
+    let now = &function.body.result.ty;
+    if function.ret == *before && now != before && can_be_returned(now, &function.params) {
+        function.ret = now.clone();
+    }
 }
 
 /// Variables whose type is another than where they are named it says.
@@ -113,17 +150,22 @@ pub type Changed = NameMap<StructInfo>;
 pub fn infer_again(sequence: &mut Sequence, changed: &mut Changed) -> Result<(), PassError> {
     for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
         let ty = match &mut binding.value {
-            BoundValue::Expr(value) => expr_again(value, changed)?,
+            BoundValue::Expr(value) => expr_again(value, changed).map_err(|error| error.at(binding.variable))?,
             BoundValue::If(branches) => branches_again(branches, changed)?,
             BoundValue::Function(function) => function_again(Arc::make_mut(function), changed)?,
         };
-        if let Some(ty) = ty.filter(|ty| *ty != binding.ty) {
+        if let Some(ty) = ty.filter(|ty| *ty != binding.ty && !is_sharper(&binding.ty, ty)) {
             binding.ty = ty.clone();
             changed.insert(binding.variable, ty);
         }
     }
     expr_again(&mut sequence.result, changed)?;
     Ok(())
+}
+
+/// Whether a declared type says all that an inferred one says, and more: it stays.
+pub fn is_sharper(declared: &StructInfo, inferred: &StructInfo) -> bool {
+    declared.says_more_than(inferred) && !inferred.says_more_than(declared)
 }
 
 /// Gives an expression the type that follows from those of its variables; the type, where it is another than before.
@@ -152,7 +194,7 @@ pub fn expr_again(expr: &mut Expr, changed: &Changed) -> Result<Option<StructInf
             tuple.ty.as_tuple().and_then(|fields| fields.get(*at)).cloned()
         }
         ExprKind::Call(call) if inner_changed => match &call.callee {
-            Callee::Op(_) => Some(infer(call)?),
+            Callee::Op(_) => infer_known(call)?,
             Callee::Global(_) | Callee::Value(_) => None,
         },
         _ => None,
@@ -176,12 +218,12 @@ fn branches_again(branches: &mut Branches, changed: &mut Changed) -> Result<Opti
 
 /// The type of a nested function: what it returns is what its body gives, unless it said less before.
 fn function_again(function: &mut RelaxFunction, changed: &mut Changed) -> Result<Option<StructInfo>, PassError> {
-    let said_all = function.ret == function.body.result.ty;
+    let (declared, before) = (function.ret.clone(), function.body.result.ty.clone());
     infer_again(&mut function.body, changed)?;
-    if !said_all || function.ret == function.body.result.ty {
+    follow_result(function, &before);
+    if function.ret == declared {
         return Ok(None);
     }
-    function.ret = function.body.result.ty.clone();
     Ok(Some(StructInfo::Function(Arc::new(FunctionInfo {
         params: Some(function.params.iter().map(|(_, ty)| ty.clone()).collect()),
         ret: function.ret.clone(),

@@ -12,6 +12,11 @@ pub fn of_function(function: &RelaxFunction) -> NameSet {
     walk::each_binding(&function.body, &mut |binding| {
         found.insert(binding.variable);
         found.extend(binding.ty.symbols());
+        if let BoundValue::Expr(value) = &binding.value {
+            value.each_symbol(&mut |symbol| {
+                found.insert(symbol);
+            });
+        }
         if let BoundValue::Function(nested) = &binding.value {
             of_signature(nested, &mut found);
         }
@@ -36,6 +41,11 @@ impl FreshNames {
     /// For new variables of `function`.
     pub fn of(function: &RelaxFunction) -> FreshNames {
         FreshNames { used: of_function(function) }
+    }
+
+    /// Has a name given to nothing else.
+    pub fn take(&mut self, own: Name) {
+        self.used.insert(own);
     }
 
     /// A name that nothing has: `like`, or `like_1`, `like_2`, ….

@@ -1,6 +1,6 @@
 //! What a pass is, which passes there are, and how a command line names them.
 
-use crate::{Module, passes};
+use crate::{Module, passes, tvm_passes};
 use rx_base::Name;
 use rx_base::edit_distance::nearest;
 use rx_tensor::Tensor;
@@ -43,6 +43,7 @@ pub const ALL: &[Pass] = &[
     passes::mixed_precision::PASS,
     passes::decompose::INFERENCE,
     passes::decompose::TRAINING,
+    passes::decompose::AS_WRITTEN,
     passes::call_tir_rewrite::PASS,
     passes::legalize::PASS,
     passes::annotate_tir_op_pattern::PASS,
@@ -69,6 +70,13 @@ pub fn find(name: &str) -> Option<&'static Pass> {
 /// Why a pass gives no module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassError(pub String);
+
+impl PassError {
+    /// The same, of what a function or a variable is bound to.
+    pub fn at(self, name: Name) -> PassError {
+        PassError(format!("`{name}`: {}", self.0))
+    }
+}
 
 impl fmt::Display for PassError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -174,15 +182,31 @@ fn step(text: &str) -> Result<Step, PassError> {
             (name.trim(), rest.strip_suffix(')').ok_or_else(unclosed)?)
         }
     };
+    let name = name.strip_prefix("tvm.").unwrap_or(name);
     let name = name.strip_prefix("relax.transform.").unwrap_or(name);
-    let Some(pass) = find(name) else {
-        let near = nearest(name, ALL.iter().map(|pass| pass.name));
-        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        return Err(PassError(format!("there is no pass `{name}`{hint}")));
-    };
+    let pass = find(name).ok_or_else(|| unknown(name))?;
     let given = serde_json::from_str(&format!("[{arguments}]"))
         .map_err(|error| PassError(format!("{name}: the arguments are no JSON: {error}")))?;
     Ok(Step { pass, arguments: Arguments::bind(pass, given)? })
+}
+
+/// Why there is no pass of a name: TVM has it and rx does not, or nobody does.
+fn unknown(name: &str) -> PassError {
+    if let Some(namespace) = tvm_passes::namespace_of(name) {
+        let own = name.rsplit('.').next().unwrap_or(name);
+        let what = format!("TVM has the pass `{own}` (`{namespace}.{own}`), and rx does not");
+        return PassError(format!("{what}: --list-passes names those that it has"));
+    }
+    let own = name.rsplit('.').next().unwrap_or(name);
+    let near = nearest(own, ALL.iter().map(|pass| pass.name));
+    let hint = match near {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None => match nearest(own, tvm_passes::names()) {
+            Some(near) => format!("; TVM has `{near}`, which rx does not have"),
+            None => String::new(),
+        },
+    };
+    PassError(format!("there is no pass `{name}`{hint}"))
 }
 
 /// The parts between commas that stand in no bracket and no string.

@@ -15,10 +15,10 @@ pub struct Sequence {
 /// The sequences, by name.
 pub const ALL: &[Sequence] = &[Sequence {
     name: "default",
-    passes: "CanonicalizeBindings, InlinePrivateFunctions, EliminateCommonSubexpr, FoldConstant, DecomposeOpsForInference, \
+    passes: "CanonicalizeBindings, InlinePrivateFunctions, EliminateCommonSubexpr, FoldConstant, DecomposeOps, \
              RemoveRedundantReshape, ReorderTakeAfterMatmul, CombineParallelMatmul, LiftTransformParams, KeepRawEntry, \
              DeadCodeElimination, LegalizeOps, AnnotateTIROpPattern, FuseOps, FuseTIR",
-    doc: "What makes a program for inference smaller, and then kernels of it, as TVM's `zero` pipeline ends.",
+    doc: "What makes a program smaller and keeps what it computes, and then makes kernels of it, as TVM's `zero` pipeline ends.",
 }];
 
 /// The passes of the sequence called `name`.

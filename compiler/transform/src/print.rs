@@ -6,10 +6,11 @@
 mod expression;
 mod metadata;
 mod symbols;
+mod written;
 
-use crate::{Module, walk};
+use crate::{Module, names, walk};
 use expression::{bound, operand, string};
-use rx_base::name::NameSet;
+use rx_base::name::{NameSet, name};
 use rx_base::{Dim, Name};
 use rx_ir::struct_info::Spelling;
 use rx_ir::{
@@ -70,14 +71,22 @@ pub fn dictionary(attributes: &[(Arc<str>, Attr)]) -> String {
 }
 
 fn printed(module: &Module) -> Printer {
-    let (module, section) = metadata::numbered(module);
-    let mut printer = Printer { out: String::new(), parts: Vec::new(), indent: 0, class: module.class };
+    let module = symbols::told_apart(module);
+    let (module, section) = metadata::numbered(&module);
+    // TVM reads one function by itself, and several in a class.
+    let functions = module.items.iter().filter(|item| !matches!(item, Item::Text { name: None, .. })).count();
+    let class = module.class.or_else(|| (functions > 1).then(|| name("Module")));
+    let mut printer = Printer { out: String::new(), parts: Vec::new(), indent: 0, class, hides_class: false };
     if !section.is_empty() {
         printer.out.push_str(section.trim_end());
         printer.out.push('\n');
     }
-    let mut prelude = module.prelude.trim_end().to_owned();
-    for symbol in undeclared(&module) {
+    let mut prelude = with_imports(module.prelude.trim_end(), &module, class);
+    let undeclared = undeclared(&module);
+    let mut declared: Vec<Name> =
+        symbols::declared_in(&prelude).into_iter().chain(undeclared.iter().copied()).collect();
+    declared.sort_unstable_by_key(|symbol| symbol.as_str());
+    for symbol in undeclared {
         prelude.push_str(&format!("\n{symbol} = TypeVar(\"{symbol}\")"));
     }
     if !prelude.is_empty() {
@@ -88,7 +97,7 @@ fn printed(module: &Module) -> Printer {
             printer.out.push('\n');
         }
     }
-    if let Some(class) = module.class {
+    if let Some(class) = class {
         printer.line("@I.ir_module");
         printer.line(&format!("class {class}:"));
         printer.indent = 1;
@@ -102,10 +111,17 @@ fn printed(module: &Module) -> Printer {
             printer.out.push('\n');
         }
         match item {
-            Item::Relax(function) => printer.function(function, &NameSet::default()),
+            Item::Relax(function) => {
+                printer.function(function, &NameSet::default());
+                printer.hides_class = false;
+            }
             Item::Loops(function) => {
                 let start = printer.out.len();
-                printer.lines(&loop_function(function));
+                let text = loop_function(function);
+                match function.body {
+                    LoopBody::Made(_) => printer.lines(&text),
+                    LoopBody::Written { .. } => printer.lines(&written::told_apart(&text, &declared)),
+                }
                 if let LoopBody::Made(loops) = &function.body {
                     printer.part(function.name, start, loops.origins.clone());
                 }
@@ -114,6 +130,35 @@ fn printed(module: &Module) -> Printer {
         }
     }
     printer
+}
+
+/// The text in front of a module, with the imports that the module's own text needs: where a text imports `R` from TVM, what passes
+/// make of it needs `T` and `I`, too. A text without imports is for readers that know these names.
+fn with_imports(prelude: &str, module: &Module, class: Option<Name>) -> String {
+    let imports = |line: &str, dialect: &str| {
+        let line = line.trim();
+        line.starts_with("from tvm.script import")
+            && line.split_whitespace().collect::<Vec<_>>().ends_with(&["as", dialect])
+    };
+    let Some(at) = prelude.lines().position(|line| imports(line, "R")) else { return prelude.to_owned() };
+    let has_loops = module.prim_funcs().next().is_some() || module.functions().any(names_scalars);
+    let mut lines: Vec<&str> = prelude.lines().collect();
+    let wanted = [
+        (class.is_some(), "I", "from tvm.script import ir as I"),
+        (has_loops, "T", "from tvm.script import tirx as T"),
+    ];
+    for (_, name, line) in wanted.into_iter().filter(|(wanted, ..)| *wanted) {
+        if !prelude.lines().any(|known| imports(known, name)) {
+            lines.insert(at, line);
+        }
+    }
+    lines.join("\n")
+}
+
+/// Whether a function declares dims, as `n = T.int64()`.
+fn names_scalars(function: &RelaxFunction) -> bool {
+    let known = symbols::known_in(function, &NameSet::default());
+    !symbols::of_body(function, &known).is_empty()
 }
 
 /// A prim_func's text, without the indentation of a class.
@@ -166,13 +211,20 @@ struct Printer {
     indent: usize,
     /// The class around, which functions call `cls`.
     class: Option<Name>,
+    /// Whether the function that is printed has a variable of its own called `cls`: the class is called by its name then.
+    hides_class: bool,
 }
 
 impl Printer {
     fn line(&mut self, text: &str) {
         if !text.is_empty() {
             self.out.push_str(&"    ".repeat(self.indent));
-            self.out.push_str(text);
+            match self.class.filter(|_| self.hides_class) {
+                Some(class) => {
+                    self.out.push_str(&outside_strings(text, |part| part.replace("cls.", &format!("{class}."))));
+                }
+                None => self.out.push_str(text),
+            }
         }
         self.out.push('\n');
     }
@@ -205,11 +257,15 @@ impl Printer {
         let params: Vec<String> =
             function.params.iter().map(|(param, ty)| format!("{param}: {}", signature_ty(ty))).collect();
         self.line(&format!("def {}({}) -> {}:", function.name, params.join(", "), signature_ty(&function.ret)));
+        if outer.is_empty() {
+            self.hides_class = names::of_function(function).contains(&name("cls"));
+        }
         self.indented(|printer| printer.body(function, outer));
     }
 
     fn body(&mut self, function: &RelaxFunction, outer: &NameSet) {
-        if let Some(class) = self.class.filter(|_| outer.is_empty() && !walk::globals(function).is_empty()) {
+        let names_class = outer.is_empty() && !self.hides_class && !walk::globals(function).is_empty();
+        if let Some(class) = self.class.filter(|_| names_class) {
             self.line(&format!("cls = {class}"));
         }
         if !function.attributes.is_empty() {
@@ -222,7 +278,7 @@ impl Printer {
         let mut inner = symbols::of_body(function, &known).into_iter().collect::<NameSet>();
         inner.extend(known);
         // Marks that a function stands around, whatever its dims.
-        inner.insert(rx_base::name::name("<function>"));
+        inner.insert(name("<function>"));
         self.blocks(&function.body.blocks, &inner);
         self.line(&format!("return {}", operand(&function.body.result)));
     }
@@ -284,6 +340,25 @@ impl Printer {
             }
         });
     }
+}
+
+/// A text with all that stands outside of its string literals changed; what is printed has them in double quotes.
+fn outside_strings(text: &str, change: impl Fn(&str) -> String) -> String {
+    let (mut out, mut start, mut quoted, mut escaped) = (String::with_capacity(text.len()), 0, false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => {
+                let part = text.get(start..at).unwrap_or_default();
+                out.push_str(&if quoted { part.to_owned() } else { change(part) });
+                (start, quoted) = (at, !quoted);
+            }
+            _ => {}
+        }
+    }
+    out.push_str(&change(text.get(start..).unwrap_or_default()));
+    out
 }
 
 /// Whether a branch's own type is written, and not that of the whole `if`.

@@ -222,7 +222,8 @@ impl Transcript {
             Ended::Itself(Err(error)) => format!("{label} {}: rx lost track of rxrun: {error}", self.broken()),
             Ended::Itself(Ok(status)) => match self.failed(label) {
                 None if status.success() && self.seconds.is_some() => return self.returned(label, outcome),
-                None if status.success() && self.emitted.is_some() => {
+                // A pass that could not be applied is part of the text, and a failure of the child.
+                None if self.emitted.as_ref().is_some_and(|event| status.success() || names_problem(event)) => {
                     outcome.ok = true;
                     String::new()
                 }
@@ -325,6 +326,12 @@ impl Transcript {
         }
         message
     }
+}
+
+/// Whether an emitted text is of passes one of which could not be applied.
+fn names_problem(event: &Value) -> bool {
+    let stages = event.get("stages").and_then(Value::as_array);
+    stages.into_iter().flatten().any(|stage| stage.get("problem").is_some_and(Value::is_string))
 }
 
 /// Whether the child does not know the options that ask for values.

@@ -1,12 +1,16 @@
 //! `--emit`: stages of a program as text, and where their parts come from.
 
-use super::{Folder, TAKE};
+use super::{Folder, Run, TAKE};
 use serde_json::{Value, json};
 
 /// The `emitted` event of a run.
 #[track_caller]
 fn emitted(folder: &Folder, args: &[&str]) -> Value {
-    let said = folder.run(&[args, &["--format", "json"]].concat()).succeeds().stdout();
+    emitted_by(folder.run(&[args, &["--format", "json"]].concat()).succeeds())
+}
+
+fn emitted_by(run: Run) -> Value {
+    let said = run.stdout();
     let last = said.lines().last().expect("events");
     let event: Value = serde_json::from_str(last).expect("an object");
     assert_eq!(event["event"], "emitted", "{said}");
@@ -148,7 +152,10 @@ fn passes_are_stages_whose_lines_know_their_statements() {
     let program = TAKE.replace("        y =", "        again = R.take(table, indices, axis=0)\n        y =");
     folder.write("take.rx", program.replace("R.nn.relu(rows)", "R.add(again, rows)"));
     let passes = "DeadCodeElimination,EliminateCommonSubexpr,BindParams(\"nothing\", {}),FoldConstant";
-    let event = emitted(&folder, &["take.rx", "--emit", "passes", "--passes", passes]);
+    let run = folder.run(&["take.rx", "--emit", "passes", "--passes", passes, "--format", "json"]);
+    assert_eq!(run.0.status.code(), Some(1), "a pass that cannot be applied is a failure");
+    assert!(run.stderr().contains("take.rx: BindParams: "), "{}", run.stderr());
+    let event = emitted_by(run);
     let stages = event["stages"].as_array().expect("stages");
     let told: Vec<_> = stages.iter().map(|stage| (stage["pass"].as_str(), stage["changed"].as_bool())).collect();
     let no = |pass| (Some(pass), Some(false));

@@ -18,6 +18,18 @@ pub(crate) struct Evidence {
 impl Dialect {
     /// The dialect `document` is written in; [`Dialect::Tvm027`] where nothing tells.
     pub fn detect(document: &Document) -> Dialect {
+        Evidence::of_document(document).verdict()
+    }
+
+    /// The dialect to print in: as [`Dialect::detect`], but a text that every dialect reads, as `R.Tensor(("n",))` with `n =
+    /// T.int64()`, is TVM 0.27's.
+    pub fn to_print(document: &Document) -> Dialect {
+        Evidence { weak: 0, ..Evidence::of_document(document) }.verdict()
+    }
+}
+
+impl Evidence {
+    fn of_document(document: &Document) -> Evidence {
         let mut evidence = Evidence::default();
         for item in document.items() {
             if item.kind == ItemKind::Foreign {
@@ -27,11 +39,9 @@ impl Dialect {
                 evidence.join(segment.evidence());
             }
         }
-        evidence.verdict()
+        evidence
     }
-}
 
-impl Evidence {
     /// What one segment says.
     pub(crate) fn of(segment: &Segment) -> Evidence {
         let mut evidence = Evidence::default();

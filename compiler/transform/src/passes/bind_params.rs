@@ -5,7 +5,7 @@
 
 mod tensors;
 
-use crate::make::{Changed, infer_again};
+use crate::make::{Changed, follow_result, infer_again};
 use crate::pass::{Arguments, Parameter, Pass, PassError, Step};
 use crate::substitute::replace_in_sequence;
 use crate::{Module, constant, walk};
@@ -113,11 +113,9 @@ fn bind(function: &mut RelaxFunction, given: &Map<String, Value>, constants: &mu
         }
         values.insert(*param, value);
     }
-    let returns_what_it_says = function.ret == function.body.result.ty;
+    let before = function.body.result.ty.clone();
     infer_again(&mut function.body, &mut changed)?;
-    if returns_what_it_says {
-        function.ret = function.body.result.ty.clone();
-    }
+    follow_result(function, &before);
     replace_in_sequence(&mut function.body, &values);
     function.params.retain(|(param, _)| !values.contains_key(param));
     Ok(())

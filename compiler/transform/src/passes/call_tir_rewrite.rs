@@ -1,9 +1,10 @@
 //! `CallTIRRewrite`: calls that give tensors become calls that write into tensors made before.
 //!
 //! TVM `src/relax/transform/call_tir_rewrite.cc`. Such a call is an effect: a dataflow block that has one becomes a plain
-//! one, and a pure function says that its effects stay inside (`relax.force_pure`). An argument whose memory a call takes
+//! one, and each pure function that gets such calls, nested ones too, says that its effects stay inside (`relax.force_pure`). An argument whose memory a call takes
 //! over (`call_tir_inplace`) must not be named behind the call; where it is, the call stays.
 
+use crate::effects::{Effects, force_pure};
 use crate::emit::{Emitter, rewrite_bindings};
 use crate::pass::{Arguments, Pass, PassError};
 use crate::{Module, make, walk};
@@ -25,13 +26,15 @@ pub const PASS: Pass = Pass {
 };
 
 fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
+    let effects = Effects::of(&module);
     for function in module.functions_mut() {
-        in_function(function).map_err(|error| PassError(format!("CallTIRRewrite: `{}`: {error}", function.name)))?;
+        in_function(function, &effects)
+            .map_err(|error| PassError(format!("CallTIRRewrite: `{}`: {error}", function.name)))?;
     }
     Ok(module)
 }
 
-fn in_function(function: &mut RelaxFunction) -> Result<(), PassError> {
+fn in_function(function: &mut RelaxFunction, effects: &Effects) -> Result<(), PassError> {
     // How often each variable is named: what a call takes over must be named by it alone, or not behind it.
     let mut left: NameMap<usize> = NameMap::default();
     walk::each_expression(&function.body, &mut |expr| {
@@ -50,38 +53,40 @@ fn in_function(function: &mut RelaxFunction) -> Result<(), PassError> {
         Ok(())
     })?;
     if rewritten {
-        open_blocks(&mut function.body);
-        if function.pure && !function.attributes.iter().any(|(key, _)| &**key == "relax.force_pure") {
-            function.attributes.push(("relax.force_pure".into(), Attr::Bool(true)));
-        }
+        settle(function, effects);
     }
     Ok(())
 }
 
-/// Dataflow blocks with calls that write are dataflow blocks no longer.
-fn open_blocks(of: &mut Sequence) {
+/// Opens the dataflow blocks of calls that write, and has each function, nested ones too, say that these effects stay inside.
+fn settle(function: &mut RelaxFunction, effects: &Effects) {
+    if open_blocks(&mut function.body, effects) {
+        force_pure(function);
+    }
+}
+
+/// Dataflow blocks with calls that write are dataflow blocks no longer; whether there are such calls, those of nested functions
+/// apart.
+fn open_blocks(of: &mut Sequence, effects: &Effects) -> bool {
+    let mut any = false;
     for block in &mut of.blocks {
-        let writes = |binding: &VarBinding| match &binding.value {
-            BoundValue::Expr(value) => {
-                binding.variable.as_str() == "_"
-                    && value.as_call().is_some_and(|call| !matches!(call.callee, Callee::Value(_)))
-            }
-            _ => false,
-        };
-        if block.bindings.iter().any(writes) {
-            block.outputs = None;
-        }
+        let mut writes = false;
         for binding in &mut block.bindings {
             match &mut binding.value {
-                BoundValue::Expr(_) => {}
+                BoundValue::Expr(value) => writes |= effects.has_effect(value),
                 BoundValue::If(branches) => {
-                    open_blocks(&mut branches.then);
-                    open_blocks(&mut branches.otherwise);
+                    any |= open_blocks(&mut branches.then, effects);
+                    any |= open_blocks(&mut branches.otherwise, effects);
                 }
-                BoundValue::Function(function) => open_blocks(&mut Arc::make_mut(function).body),
+                BoundValue::Function(function) => settle(Arc::make_mut(function), effects),
             }
         }
+        if writes {
+            block.outputs = None;
+            any = true;
+        }
     }
+    any
 }
 
 /// A call that gives tensors by writing into memory it is given.

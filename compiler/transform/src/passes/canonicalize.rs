@@ -8,7 +8,7 @@
 mod dims;
 mod plan;
 
-use crate::make::{Changed, infer, infer_again};
+use crate::make::{Changed, follow_result, infer, infer_again};
 use crate::pass::{Arguments, Pass, PassError};
 use crate::substitute::{rename, replace_in_sequence};
 use crate::{Module, walk};
@@ -41,15 +41,11 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
 /// # Errors
 /// As `infer_again`.
 pub(crate) fn canonicalize(function: &mut RelaxFunction) -> Result<(), PassError> {
-    let said_all = function.ret == function.body.result.ty;
+    let before = function.body.result.ty.clone();
     dims::settle(function)?;
     let plan = Plan::of(function);
     apply(&plan, function)?;
-    let known: NameSet = function.params.iter().flat_map(|(_, ty)| ty.symbols()).collect();
-    let result = &function.body.result.ty;
-    if said_all && result.symbols().is_subset(&known) {
-        function.ret = result.clone();
-    }
+    follow_result(function, &before);
     Ok(())
 }
 

@@ -56,6 +56,10 @@ fn entries(argument: &Value) -> Result<NameSet, PassError> {
 
 /// Leaves out the functions that neither `entries` nor public functions reach. Text that is no function stays.
 fn remove_functions(module: &mut Module, entries: &NameSet) {
+    // A function without a module is all that its file is for.
+    if module.class.is_none() {
+        return;
+    }
     let items: NameMap<&Item<_>> = module.items.iter().filter_map(|item| Some((item.name()?, item))).collect();
     let mut reached = NameSet::default();
     let mut waiting: Vec<Name> = items

@@ -1,9 +1,9 @@
-//! `DecomposeOpsForInference`, `DecomposeOpsForTraining`: operators that mean one thing in training and another in
-//! inference become what they are made of.
+//! `DecomposeOpsForInference`, `DecomposeOpsForTraining`, `DecomposeOps`: operators that mean one thing in training and another
+//! in inference become what they are made of.
 //!
-//! TVM `src/relax/transform/decompose_ops.cc`. Both say which of the two is meant, whatever the attribute `training` of a
-//! call says: for inference a batch norm takes its running statistics, for training those of the batch, and gives the running
-//! ones updated.
+//! TVM `src/relax/transform/decompose_ops.cc`. The first two say which of the two is meant, whatever the attribute `training` of
+//! a call says: for inference a batch norm takes its running statistics, for training those of the batch, and gives the running
+//! ones updated. `DecomposeOps` is rx's own: each call means what its `training` says, so values stay.
 
 use crate::Module;
 use crate::emit::{Emitter, rewrite_bindings};
@@ -37,6 +37,15 @@ pub const TRAINING: Pass = Pass {
     doc: "Replaces batch norms by arithmetic on the statistics of the batch, layer norms by arithmetic.",
     reference: "src/relax/transform/decompose_ops.cc",
     run: |module, arguments| run(module, arguments, "DecomposeOpsForTraining", training),
+};
+
+/// The pass that keeps what each call means.
+pub const AS_WRITTEN: Pass = Pass {
+    name: "DecomposeOps",
+    parameters: &[FUNCTION],
+    doc: "Replaces each batch norm by arithmetic on the statistics that its `training` asks for, and tensors made shapes by casts that bind dims.",
+    reference: "none: rx's own; as src/relax/transform/decompose_ops.cc, call by call",
+    run: |module, arguments| run(module, arguments, "DecomposeOps", as_written),
 };
 
 /// What an operator's call is made of, and the value of the whole; nothing where it is left as it is.
@@ -166,6 +175,13 @@ fn training(composed: &Composed<'_>, emitter: &mut Emitter<'_>) -> Result<Option
             Some(data) => layer_norm(composed, &data, emitter),
             None => Ok(None),
         },
+        _ => inference(composed, emitter),
+    }
+}
+
+fn as_written(composed: &Composed<'_>, emitter: &mut Emitter<'_>) -> Result<Option<Expr>, PassError> {
+    match composed.schema.name {
+        "nn.batch_norm" if composed.flag("training") => training(composed, emitter),
         _ => inference(composed, emitter),
     }
 }

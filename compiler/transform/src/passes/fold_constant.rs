@@ -8,7 +8,7 @@
 use crate::Module;
 use crate::constant;
 use crate::effects::Effects;
-use crate::make::{Changed, expr_again};
+use crate::make::{Changed, expr_again, follow_result, is_sharper};
 use crate::pass::{Arguments, Evaluate, Pass, PassError};
 use crate::passes::dead_code::remove_unused;
 use rx_base::name::{NameMap, name};
@@ -51,7 +51,8 @@ fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     for function in module.functions_mut() {
         folding.known.clear();
         folding.changed.clear();
-        folding.function(function)?;
+        let own = function.name;
+        folding.function(function).map_err(|error| PassError(format!("FoldConstant: {}", error.at(own))))?;
         remove_unused(function, &effects);
     }
     module.constants = folding.constants;
@@ -72,11 +73,9 @@ struct Folding {
 
 impl Folding {
     fn function(&mut self, function: &mut RelaxFunction) -> Result<(), PassError> {
-        let returns_what_it_says = function.ret == function.body.result.ty;
+        let before = function.body.result.ty.clone();
         self.sequence(&mut function.body)?;
-        if returns_what_it_says {
-            function.ret = function.body.result.ty.clone();
-        }
+        follow_result(function, &before);
         Ok(())
     }
 
@@ -94,18 +93,21 @@ impl Folding {
     fn binding(&mut self, binding: &mut VarBinding, dataflow: bool) -> Result<(), PassError> {
         match &mut binding.value {
             BoundValue::Expr(value) => {
-                let inferred = expr_again(value, &self.changed)?.is_some();
+                let inferred = expr_again(value, &self.changed).map_err(|error| error.at(binding.variable))?.is_some();
                 self.substitute(value);
                 let folded = self.folded(value, dataflow);
-                if inferred || folded.is_some() {
-                    *value = folded.unwrap_or_else(|| value.clone());
+                let is_new = inferred || folded.is_some();
+                if let Some(folded) = folded {
+                    *value = folded;
+                }
+                // What it is declared to be stays, unless the pass has learned more.
+                if is_new && value.ty != binding.ty && !value.ty.is_error() && !is_sharper(&binding.ty, &value.ty) {
                     binding.ty = value.ty.clone();
+                    self.changed.insert(binding.variable, value.ty.clone());
                 }
                 if self.is_value(value) {
                     self.known.insert(binding.variable, value.clone());
-                }
-                // What the variable was said to be, its uses say.
-                if inferred || value.ty != binding.ty || self.known.contains_key(&binding.variable) {
+                    // It stands where its variable is named.
                     self.changed.insert(binding.variable, value.ty.clone());
                 }
                 Ok(())
@@ -115,7 +117,8 @@ impl Folding {
                 self.sequence(&mut branches.then)?;
                 self.sequence(&mut branches.otherwise)
             }
-            BoundValue::Function(function) => self.function(Arc::make_mut(function)),
+            // Its declared type is part of the variable's.
+            BoundValue::Function(function) => self.sequence(&mut Arc::make_mut(function).body),
         }
     }
 

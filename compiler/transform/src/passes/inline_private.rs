@@ -4,7 +4,7 @@
 //! the callee are made new, its symbolic dims are those of the arguments. A call stays, and so does its function, where a dim
 //! of the callee is not known from the arguments, and in a dataflow block where the callee branches or has effects.
 
-use crate::effects::Effects;
+use crate::effects::{Effects, force_pure, is_forced};
 use crate::names::FreshNames;
 use crate::pass::{Arguments, Pass, PassError};
 use crate::substitute::{rename, replace, replace_in_binding, replace_in_sequence, unify};
@@ -31,8 +31,12 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
         let Some(at) = module.items.iter().position(|item| item.name() == Some(called)) else { continue };
         if let Some(Item::Relax(function)) = module.items.get_mut(at) {
             let own = Arc::make_mut(function);
-            let mut inlining = Inlining { callees: &done, effects: &effects, fresh: FreshNames::of(own) };
+            let mut inlining =
+                Inlining { callees: &done, effects: &effects, fresh: FreshNames::of(own), forced: false };
             inlining.sequence(&mut own.body);
+            if inlining.forced {
+                force_pure(own);
+            }
             if own.private {
                 done.insert(called, function.clone());
             }
@@ -75,6 +79,8 @@ struct Inlining<'a> {
     effects: &'a Effects,
     /// Names for what is inlined.
     fresh: FreshNames,
+    /// Whether what was inlined has effects and counts as pure: its caller must say so, too.
+    forced: bool,
 }
 
 impl Inlining<'_> {
@@ -110,7 +116,14 @@ impl Inlining<'_> {
                 self.sequence(&mut branches.then);
                 self.sequence(&mut branches.otherwise);
             }
-            BoundValue::Function(function) => self.sequence(&mut Arc::make_mut(function).body),
+            BoundValue::Function(function) => {
+                let function = Arc::make_mut(function);
+                let outer = std::mem::replace(&mut self.forced, false);
+                self.sequence(&mut function.body);
+                if std::mem::replace(&mut self.forced, outer) {
+                    force_pure(function);
+                }
+            }
         }
     }
 
@@ -158,6 +171,7 @@ impl Inlining<'_> {
         let values: NameMap<Expr> =
             params.filter_map(|((param, _), given)| Some((*variables.get(param)?, given.clone()))).collect();
         replace_in_sequence(&mut body, &values);
+        self.forced |= is_forced(callee);
         Some((body.blocks, body.result))
     }
 }

@@ -4,13 +4,13 @@
 //! (`pure=False`, `relax.force_pure`), and behind a dataflow block, not in it; what the block keeps to itself is not killed.
 //! What a nested function has captured may be named when that is called, and stays.
 
+use crate::effects::may_have_effects;
 use crate::make;
 use crate::pass::{Arguments, Pass, PassError};
 use crate::{Module, passes, walk};
 use rx_base::Name;
 use rx_base::name::{NameSet, name};
-use rx_ir::{Argument, Attr, Block, BoundValue, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding};
-use std::sync::Arc;
+use rx_ir::{Argument, Block, BoundValue, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -24,18 +24,11 @@ pub const PASS: Pass = Pass {
 fn run(module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     // Other names of a value would hide where it is named last.
     let mut module = (passes::canonicalize::PASS.run)(module, arguments)?;
-    for function in module.functions_mut().filter(|function| may_kill(function)) {
+    for function in module.functions_mut().filter(|function| may_have_effects(function)) {
         let captured = captured(function);
         sequence(&mut function.body, &captured)?;
     }
     Ok(module)
-}
-
-fn may_kill(function: &RelaxFunction) -> bool {
-    let forced = |(key, value): &(Arc<str>, Attr)| {
-        &**key == "relax.force_pure" && (*value == Attr::Bool(true) || value.as_int() == Some(1))
-    };
-    !function.pure || function.attributes.iter().any(forced)
 }
 
 /// The variables that nested functions name, their own among them.

@@ -187,6 +187,10 @@ fn passed(param: &Param, value: &Expr) -> String {
     match &value.kind {
         ExprKind::Str(text) if param.kind == ParamKind::Function => string(text),
         ExprKind::Extern(symbol) if param.kind == ParamKind::Function => string(symbol),
+        // TVM's run-time system takes dtypes, which may be written as strings.
+        ExprKind::Str(text) if param.name == "dtype" && DType::parse(text).is_some() => {
+            format!("R.dtype({})", string(text))
+        }
         _ => operand(value),
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn numbered(module: &Module) -> (Cow<'_, Module>, Cow<'_, str>) {
     let anew = can_be_written_anew(module, &used);
     let makes_none = used.iter().all(|(key, _)| !module.constants.is_made(*key));
     let as_read = module.constants.section();
-    if makes_none && (!anew || module.constants.listed() == Some(used.len())) {
+    if makes_none && (!anew || module.constants.is_as_read() && module.constants.listed() == Some(used.len())) {
         return (Cow::Borrowed(module), Cow::Borrowed(as_read));
     }
     let mut section = Writer::default();

@@ -1,9 +1,14 @@
 //! Where symbolic dims are declared: those of signatures by `TypeVar` in front of the module, others at the head of the body.
 
+use crate::names::FreshNames;
+use crate::substitute::rename;
 use crate::{Module, walk};
-use rx_base::Name;
-use rx_base::name::{NameSet, name};
-use rx_ir::{BoundValue, RelaxFunction, StructInfo};
+use rx_base::name::{NameMap, NameSet, name};
+use rx_base::{Dim, Name};
+use rx_ir::rewrite::Renaming;
+use rx_ir::{BoundValue, RelaxFunction, Sequence, StructInfo};
+use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The names that lines `n = TypeVar("n")` of `prelude` bind.
 pub(super) fn declared_in(prelude: &str) -> NameSet {
@@ -40,7 +45,7 @@ fn of_signature(function: &RelaxFunction, outer: &NameSet, found: &mut Ordered) 
     });
     let mut inner: NameSet = of_body(function, &known).into_iter().collect();
     inner.extend(known);
-    walk::each_binding(&function.body, &mut |binding| {
+    walk::each_own_binding(&function.body, &mut |binding| {
         if let BoundValue::Function(nested) = &binding.value {
             of_signature(nested, &inner, found);
         }
@@ -92,6 +97,71 @@ pub(super) fn of_body(function: &RelaxFunction, known: &NameSet) -> Vec<Name> {
     });
     function.body.result.each_symbol(&mut add);
     found.names
+}
+
+/// The module with other names for the dims that bodies declare and that are declared for the whole file, too: TVM's parser
+/// refuses `n = T.int64()` in a function whose signature does not name the `n` of `n = TypeVar("n")`.
+pub(super) fn told_apart(module: &Module) -> Cow<'_, Module> {
+    let mut declared = declared_in(&module.prelude);
+    declared.extend(of_signatures(module));
+    if declared.is_empty()
+        || !module.functions().any(|function| declares_again(function, &NameSet::default(), &declared))
+    {
+        return Cow::Borrowed(module);
+    }
+    let mut module = module.clone();
+    for function in module.functions_mut() {
+        let mut fresh = FreshNames::of(function);
+        declared.iter().for_each(|symbol| fresh.take(*symbol));
+        tell_apart(function, &NameSet::default(), &declared, &mut fresh);
+    }
+    Cow::Owned(module)
+}
+
+/// Whether a function's body, or that of one in it, declares one of these dims anew.
+fn declares_again(function: &RelaxFunction, outer: &NameSet, declared: &NameSet) -> bool {
+    let mut known = known_in(function, outer);
+    let own = of_body(function, &known);
+    if own.iter().any(|symbol| declared.contains(symbol)) {
+        return true;
+    }
+    known.extend(own);
+    let mut again = false;
+    walk::each_own_binding(&function.body, &mut |binding| {
+        if let BoundValue::Function(nested) = &binding.value {
+            again = again || declares_again(nested, &known, declared);
+        }
+    });
+    again
+}
+
+fn tell_apart(function: &mut RelaxFunction, outer: &NameSet, declared: &NameSet, fresh: &mut FreshNames) {
+    let mut known = known_in(function, outer);
+    let again: NameMap<Name> = of_body(function, &known)
+        .into_iter()
+        .filter(|symbol| declared.contains(symbol))
+        .map(|symbol| (symbol, fresh.like(symbol)))
+        .collect();
+    if !again.is_empty() && !walk::names_in_text(function) {
+        let dim = |symbol: Name| again.get(&symbol).copied().map(Dim::symbol);
+        rename(&mut function.body, &Renaming { dim: &dim, variable: &|_| None });
+    }
+    known.extend(of_body(function, &known));
+    each_nested(&mut function.body, &mut |nested| tell_apart(nested, &known, declared, fresh));
+}
+
+/// Gives `visit` the functions that stand in a sequence, those in them apart.
+fn each_nested(sequence: &mut Sequence, visit: &mut dyn FnMut(&mut RelaxFunction)) {
+    for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
+        match &mut binding.value {
+            BoundValue::Expr(_) => {}
+            BoundValue::If(branches) => {
+                each_nested(&mut branches.then, visit);
+                each_nested(&mut branches.otherwise, visit);
+            }
+            BoundValue::Function(function) => visit(Arc::make_mut(function)),
+        }
+    }
 }
 
 /// Names, each once.

@@ -1,7 +1,7 @@
 //! Symbolic dims that casts bind, where what they are is known: `o` is `m` after `R.match_cast(x, R.Tensor((o,)))` of an `x`
 //! of type `R.Tensor((m,))`.
 
-use crate::make::{Changed, expr_again, infer};
+use crate::make::{Changed, expr_again, infer_known};
 use crate::pass::PassError;
 use crate::substitute::unify;
 use rx_base::Dim;
@@ -39,7 +39,8 @@ impl Settling {
 
     fn sequence(&mut self, sequence: &mut Sequence) -> Result<(), PassError> {
         for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
-            self.binding(binding)?;
+            let variable = binding.variable;
+            self.binding(binding).map_err(|error| error.at(variable))?;
         }
         self.expr(&mut sequence.result)?;
         Ok(())
@@ -95,8 +96,9 @@ impl Settling {
         if *expr != before
             && let ExprKind::Call(call) = &expr.kind
             && let rx_ir::Callee::Op(_) = call.callee
+            && let Some(ty) = infer_known(call)?
         {
-            expr.ty = infer(call)?;
+            expr.ty = ty;
         }
         Ok((expr.ty != before.ty).then(|| expr.ty.clone()))
     }
