@@ -30,6 +30,7 @@ mod sugar;
 mod summaries;
 mod trial;
 mod type_arguments;
+mod type_objects;
 mod types;
 mod vague;
 mod values;

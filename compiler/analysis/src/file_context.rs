@@ -67,6 +67,8 @@ pub struct FileContext {
     pub aliases: NameMap<Name>,
     /// Those of `R`, `T` and `I` that are imported under these names.
     pub direct: NameSet,
+    /// Those of them that are imported from other packages than TVM, and mean what these say.
+    pub elsewhere: NameSet,
     /// Virtual devices declared by `I.module_global_infos`; `None` when the module declares none.
     pub vdevices: Option<Vec<DeclaredVDevice>>,
     /// How many axes the meshes have that `I.module_global_infos` declares, in order; `None` where one cannot be read.
@@ -106,10 +108,11 @@ impl FileContext {
                 StatementKind::Def { name, .. } => {
                     self.captured.insert(cursor.name(*name));
                 }
-                StatementKind::Import(names) => names.iter().for_each(|imported| self.import(cursor, imported)),
+                StatementKind::Import(names) => names.iter().for_each(|imported| self.import(cursor, None, imported)),
                 StatementKind::FromImport { module, names } => {
-                    names.iter().for_each(|imported| self.import(cursor, imported));
-                    if cursor.path(*module).split('.').next() == Some("tvm") {
+                    let from = cursor.path(*module);
+                    names.iter().for_each(|imported| self.import(cursor, Some(from), imported));
+                    if from.split('.').next() == Some("tvm") {
                         self.api.extend(names.iter().map(|imported| name(bound_by_import(cursor, imported))));
                     }
                 }
@@ -136,18 +139,25 @@ impl FileContext {
         }
     }
 
-    fn import(&mut self, cursor: Cursor<'_>, imported: &ImportedName) {
+    fn import(&mut self, cursor: Cursor<'_>, from: Option<&str>, imported: &ImportedName) {
         let path = cursor.path(imported.path);
         let last = path.rsplit('.').next().unwrap_or(path).trim();
         let bound = bound_by_import(cursor, imported);
+        let is_script = rx_syntax::document::is_script_import(from, path);
         let canonical = match last {
-            "relax" => "R",
-            "tir" | "tirx" => "T",
-            "ir" => "I",
+            "relax" if is_script => "R",
+            "tir" | "tirx" if is_script => "T",
+            "ir" if is_script => "I",
             _ => "",
         };
         if matches!(bound, "R" | "T" | "I") {
-            self.direct.insert(name(bound));
+            if is_script {
+                self.direct.insert(name(bound));
+                self.elsewhere.remove(&name(bound));
+            } else if !self.direct.contains(&name(bound)) {
+                self.elsewhere.insert(name(bound));
+                self.captured.insert(name(bound));
+            }
             return;
         }
         if !canonical.is_empty() {
@@ -208,6 +218,7 @@ impl FileContext {
     /// The namespace a name stands for.
     pub fn namespace(&self, of: &str) -> Option<Namespace> {
         let of = match of {
+            "R" | "T" | "I" if self.elsewhere.contains(&name(of)) => return None,
             "R" | "T" | "I" => of,
             other => self.aliases.get(&name(other)).map_or(other, |alias| alias.as_str()),
         };

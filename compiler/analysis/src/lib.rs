@@ -21,6 +21,7 @@ pub mod prelude;
 pub mod prim_checks;
 pub mod prim_func;
 pub mod prim_names;
+pub mod python;
 mod readings;
 pub mod reconcile;
 pub mod relax_function;

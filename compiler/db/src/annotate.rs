@@ -1,7 +1,7 @@
 //! Inferred types as edits of a file.
 
 use crate::position::absolute;
-use crate::queries::{check_item, scope_context};
+use crate::queries::{check_item, scope_context, texts};
 use crate::workspace::{FileId, Snapshot, Workspace};
 use rx_analysis::annotate::{Annotate, Style, annotations};
 use rx_analysis::function::ItemPlace;
@@ -28,7 +28,7 @@ impl Workspace {
             let context = scope_context(db, input.scope(db));
             let wanted =
                 |segment| touched(start + item.segment_start(segment), start + item.segment_start(segment + 1));
-            for annotation in annotations(&item.segments, &check, &context, style, wanted) {
+            for annotation in annotations(&texts(db, *input), &check, &context, style, wanted) {
                 let place = ItemPlace::Segment(annotation.segment, annotation.span);
                 edits.extend(absolute(document, at, &place).map(|span| (span, annotation.text)));
             }

@@ -2,7 +2,7 @@
 
 use crate::modules::ModuleId;
 use crate::position::{absolute, place_diagnostic};
-use crate::queries::{check_item, full_signature, scope_context};
+use crate::queries::{check_item, full_signature, scope_context, texts};
 use crate::workspace::{FileId, Workspace};
 use rx_analysis::elaborate::{Row, RowKind};
 use rx_analysis::function::ItemPlace;
@@ -13,6 +13,7 @@ use rx_analysis::{ItemPart, body, tir};
 use rx_base::name::name;
 use rx_base::{Diagnostic, Name, Span};
 use rx_ir::{ConstantData, Constants, Function, IndexSites, Item, LoopBody, LoopFunction, Module, Origin, Signature};
+use rx_syntax::Segment;
 use rx_syntax::document::{FunctionKind, ItemKind};
 use rx_tir::PrimFunc;
 use std::sync::Arc;
@@ -59,11 +60,11 @@ impl Workspace {
     /// The Relax function of a module called `name` with its body; of several the last, as in Python.
     pub fn function(&self, module: ModuleId, name: Name) -> Option<Function> {
         let at = self.item(module, name, FunctionKind::Relax)?;
-        let (db, document, inputs) = self.parts(module.file)?;
-        let (input, item) = (*inputs.items.get(at)?, document.items().get(at)?);
+        let (db, _, inputs) = self.parts(module.file)?;
+        let input = *inputs.items.get(at)?;
         let Signature::Relax(signature) = &*full_signature(db, input) else { return None };
         let check = check_item(db, input).function?;
-        Some(body::function_body(name, &item.segments, signature, &check, &scope_context(db, input.scope(db))))
+        Some(body::function_body(name, &texts(db, input), signature, &check, &scope_context(db, input.scope(db))))
     }
 
     /// A module as passes take it: Relax functions in blocks, everything else as it is written. What the file has outside of
@@ -98,7 +99,7 @@ impl Workspace {
                         let Signature::Relax(signature) = &*full_signature(db, *input) else { return None };
                         let check = check_item(db, *input).function?;
                         let context = scope_context(db, input.scope(db));
-                        Some(relax_function(item.name?, &item.segments, signature, &check, &context))
+                        Some(relax_function(item.name?, &texts(db, *input), signature, &check, &context))
                     });
                     let function = function.ok_or("a Relax function cannot be read")?;
                     module.items.push(Item::Relax(Arc::new(function)));
@@ -111,8 +112,8 @@ impl Workspace {
                     if let (Some(name), Some(input)) = (item.name, inputs.items.get(at)) =>
                 {
                     let private = full_signature(db, *input).is_private();
-                    let loops = || tir::prim_func(&item.segments, &scope_context(db, input.scope(db)), name).ok();
-                    let function = loop_function(name, private, item, &text, loops);
+                    let loops = || tir::prim_func(&texts(db, *input), &scope_context(db, input.scope(db)), name).ok();
+                    let function = loop_function((name, private), item, (&texts(db, *input), &text), loops);
                     module.items.push(function.map_or_else(
                         || Item::Text { name: item.name, text: dedented(&text, item.indent).into() },
                         |function| Item::Loops(Arc::new(function)),
@@ -142,8 +143,8 @@ impl Workspace {
     pub fn prim_func(&self, module: ModuleId, name: Name) -> Option<Result<PrimFunc, Vec<Diagnostic<Span>>>> {
         let at = self.item(module, name, FunctionKind::Prim)?;
         let (db, document, inputs) = self.parts(module.file)?;
-        let (input, item) = (*inputs.items.get(at)?, document.items().get(at)?);
-        let read = tir::prim_func(&item.segments, &scope_context(db, input.scope(db)), name);
+        let input = *inputs.items.get(at)?;
+        let read = tir::prim_func(&texts(db, input), &scope_context(db, input.scope(db)), name);
         let placed = |diagnostic: &Diagnostic<ItemPlace>| place_diagnostic(document, at, diagnostic);
         Some(read.map_err(|diagnostics| diagnostics.iter().map(placed).collect()))
     }
@@ -213,13 +214,12 @@ impl Workspace {
 
 /// A prim_func as it is written; `None` where its text cannot be divided around its attributes.
 fn loop_function(
-    name: Name,
-    private: bool,
+    (name, private): (Name, bool),
     item: &rx_syntax::document::Item,
-    text: &str,
+    (segments, text): (&[Arc<Segment>], &str),
     loops: impl FnOnce() -> Option<PrimFunc>,
 ) -> Option<LoopFunction<PrimFunc>> {
-    let WrittenAttributes { place, entries } = written_attributes(&item.segments)?;
+    let WrittenAttributes { place, entries } = written_attributes(segments)?;
     let (before, after) = (text.get(..place.start)?, text.get(place.end..)?);
     let before = dedented_part(before, item.indent);
     let after = match before.ends_with('\n') {

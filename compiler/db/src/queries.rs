@@ -1,6 +1,7 @@
 //! Salsa inputs and tracked functions, all of whole-item granularity.
 
 use rx_analysis::function::{FunctionCheck, FunctionMemo, ItemPlace, Items, check_function};
+use rx_analysis::python::{Outer, PyConstants, SubstitutionMemo, substituted, visible};
 use rx_analysis::signature::{Header, prim_signature, relax_header};
 use rx_analysis::{FileContext, ItemPart};
 use rx_base::name::{NameMap, NameSet};
@@ -9,6 +10,7 @@ use rx_ir::{FunctionSignature, Signature, StructInfo, Summary};
 use rx_ops::user::Operators;
 use rx_syntax::Segment;
 use rx_syntax::document::{FunctionKind, ItemKind};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The database; a clone is another handle to the same storage.
@@ -21,9 +23,20 @@ pub(crate) struct Database {
 #[salsa::db]
 impl salsa::Database for Database {}
 
+/// A document, as far as its parts see one another's Python.
+#[salsa::input]
+pub(crate) struct FileInput {
+    /// The items outside modules and the modules' headers, in order.
+    #[returns(clone)]
+    pub(crate) outer: Arc<[ItemInput]>,
+}
+
 /// A module, or what stands outside modules: the items that see one another.
 #[salsa::input]
 pub(crate) struct ScopeInput {
+    /// The document it is in.
+    #[returns(copy)]
+    pub(crate) file: FileInput,
     /// Items at module level that are no functions: imports, symbolic dims, module attributes.
     #[returns(clone)]
     pub(crate) preludes: Arc<[ItemInput]>,
@@ -59,6 +72,9 @@ pub(crate) struct ItemInput {
     /// The last run of its check; no result depends on it.
     #[returns(clone)]
     pub(crate) memo: Arc<FunctionMemo>,
+    /// The last substitution of constants in it; no result depends on it.
+    #[returns(clone)]
+    pub(crate) substitution: Arc<SubstitutionMemo>,
 }
 
 /// What the check of an item found.
@@ -79,6 +95,58 @@ fn names_for_others(db: &dyn salsa::Database, item: ItemInput) -> Arc<NameSet> {
     })
 }
 
+/// What a function outside modules, or a module, is called, and in which column; `None` of other items.
+#[salsa::tracked(returns(copy))]
+fn outer_name(db: &dyn salsa::Database, item: ItemInput) -> Option<(u32, Option<Name>)> {
+    match item.kind(db) {
+        ItemKind::Function(_) | ItemKind::ModuleHeader => {
+            let head = item.head(db);
+            Some((head.tree().statements.first().map_or(0, |statement| statement.indent), item.name(db)))
+        }
+        _ => None,
+    }
+}
+
+/// The constants of a file's Python, for each of its outer items: names bound once to literals.
+#[salsa::tracked(returns(clone))]
+fn file_constants(db: &dyn salsa::Database, file: FileInput) -> Arc<HashMap<ItemInput, Arc<PyConstants>>> {
+    let items = file.outer(db);
+    let outer = items.iter().map(|item| match outer_name(db, *item) {
+        Some((indent, name)) => Outer::Item { indent, name },
+        None => Outer::Python(item.segments(db)),
+    });
+    let constants = visible(&outer.collect::<Vec<_>>());
+    Arc::new(items.iter().copied().zip(constants).collect())
+}
+
+/// The constants that an item sees: those that its module sees.
+#[salsa::tracked(returns(clone))]
+pub(crate) fn constants(db: &dyn salsa::Database, item: ItemInput) -> Arc<PyConstants> {
+    let scope = item.scope(db);
+    let preludes = scope.preludes(db);
+    let header = preludes.iter().find(|prelude| prelude.kind(db) == ItemKind::ModuleHeader);
+    let of = match item.kind(db) {
+        ItemKind::Foreign | ItemKind::Prelude | ItemKind::Metadata => return Arc::default(),
+        _ => header.copied().unwrap_or(item),
+    };
+    file_constants(db, scope.file(db)).get(&of).cloned().unwrap_or_default()
+}
+
+/// An item's segments, with literals in place of the constants they name.
+#[salsa::tracked(returns(clone))]
+pub(crate) fn texts(db: &dyn salsa::Database, item: ItemInput) -> Arc<[Arc<Segment>]> {
+    match item.kind(db) {
+        ItemKind::Foreign | ItemKind::Prelude | ItemKind::Metadata => item.segments(db),
+        _ => substituted(&item.segments(db), &constants(db, item), &item.substitution(db)),
+    }
+}
+
+/// The first of [`texts`].
+#[salsa::tracked(returns(clone))]
+fn head_text(db: &dyn salsa::Database, item: ItemInput) -> Arc<Segment> {
+    texts(db, item).first().cloned().unwrap_or_else(|| item.head(db))
+}
+
 /// What a metadata item says.
 #[salsa::tracked(returns(clone))]
 fn metadata(db: &dyn salsa::Database, item: ItemInput) -> Arc<rx_analysis::metadata::Section> {
@@ -90,7 +158,7 @@ fn metadata(db: &dyn salsa::Database, item: ItemInput) -> Arc<rx_analysis::metad
 pub(crate) fn scope_context(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<FileContext> {
     let mut context = FileContext::default();
     for item in scope.preludes(db).iter() {
-        for segment in item.segments(db).iter() {
+        for segment in texts(db, *item).iter() {
             context.read(segment);
         }
     }
@@ -141,13 +209,13 @@ pub(crate) fn scope_externs(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<
 /// A Relax function's header. Depends on the header's text alone, not on the body.
 #[salsa::tracked(returns(clone))]
 pub(crate) fn header(db: &dyn salsa::Database, item: ItemInput) -> Header {
-    relax_header(&item.head(db), &scope_context(db, item.scope(db)))
+    relax_header(&head_text(db, item), &scope_context(db, item.scope(db)))
 }
 
 /// How many leading parameters of a Relax function are inputs and no weights, where its first statements say so.
 #[salsa::tracked(returns(copy))]
 fn num_input(db: &dyn salsa::Database, item: ItemInput) -> Option<i64> {
-    rx_analysis::signature::num_input(&item.segments(db))
+    rx_analysis::signature::num_input(&texts(db, item))
 }
 
 /// What callers see of an item.
@@ -165,7 +233,7 @@ pub(crate) fn signature(db: &dyn salsa::Database, item: ItemInput) -> Arc<Signat
             }
         }
         ItemKind::Function(FunctionKind::Prim) => {
-            Arc::new(prim_signature(&item.segments(db), &scope_context(db, item.scope(db))))
+            Arc::new(prim_signature(&texts(db, item), &scope_context(db, item.scope(db))))
         }
         _ => Arc::new(Signature::Opaque),
     }
@@ -225,7 +293,7 @@ fn unknown_return(db: &dyn salsa::Database, _id: salsa::Id, item: ItemInput) -> 
 /// Checks an item. Not compared with the last result: nothing tracked is built on it but [`full_signature`], which is.
 #[salsa::tracked(returns(clone), no_eq, cycle_result = unchecked)]
 pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck {
-    let segments = item.segments(db);
+    let segments = texts(db, item);
     let mut diagnostics: Vec<Diagnostic<ItemPlace>> = Vec::new();
     let function = match item.kind(db) {
         ItemKind::Function(FunctionKind::Relax) => {
@@ -262,7 +330,7 @@ pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck
     match item.kind(db) {
         ItemKind::Function(_) => {
             let context = scope_context(db, item.scope(db));
-            diagnostics.extend(rx_analysis::decorators::check(&item.head(db), &context));
+            diagnostics.extend(rx_analysis::decorators::check(&head_text(db, item), &context));
         }
         ItemKind::Prelude => {
             let context = scope_context(db, item.scope(db));
@@ -288,7 +356,7 @@ pub(crate) fn portability(
     if item.kind(db) == ItemKind::Foreign {
         return Arc::from([]);
     }
-    let (segments, context) = (item.segments(db), scope_context(db, item.scope(db)));
+    let (segments, context) = (texts(db, item), scope_context(db, item.scope(db)));
     let mut found = rx_analysis::portability::of_text(version, &segments, &context);
     if let Some(check) = check_item(db, item).function {
         found.extend(rx_analysis::portability::of_function(version, &segments, &check, &context));

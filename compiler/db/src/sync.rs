@@ -1,6 +1,6 @@
 //! Keeping the salsa inputs in step with a document.
 
-use crate::queries::{Database, ItemInput, ScopeInput, check_item, header};
+use crate::queries::{Database, FileInput, ItemInput, ScopeInput, check_item, header};
 use rx_ops::user::Operators;
 use rx_syntax::Segment;
 use rx_syntax::document::{Document, Item, ItemKind};
@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub(crate) struct Pool {
     items: Vec<ItemInput>,
     scopes: Vec<ScopeInput>,
+    files: Vec<FileInput>,
 }
 
 impl Pool {
@@ -33,12 +34,31 @@ impl Pool {
                 set_text(db, input, of);
                 input
             }
-            None => ItemInput::new(db, of.kind, of.name, head(of), of.segments.clone(), scope, Arc::default()),
+            None => ItemInput::new(
+                db,
+                of.kind,
+                of.name,
+                head(of),
+                of.segments.clone(),
+                scope,
+                Arc::default(),
+                Arc::default(),
+            ),
         }
     }
 
-    fn scope(&mut self, db: &mut Database) -> ScopeInput {
-        self.scopes.pop().unwrap_or_else(|| ScopeInput::new(db, Arc::from([]), Arc::from([]), Arc::from([]), None))
+    fn scope(&mut self, db: &mut Database, file: FileInput) -> ScopeInput {
+        match self.scopes.pop() {
+            Some(scope) => {
+                scope.set_file(db).to(file);
+                scope
+            }
+            None => ScopeInput::new(db, file, Arc::from([]), Arc::from([]), Arc::from([]), None),
+        }
+    }
+
+    fn file(&mut self, db: &mut Database) -> FileInput {
+        self.files.pop().unwrap_or_else(|| FileInput::new(db, Arc::from([])))
     }
 }
 
@@ -47,6 +67,7 @@ impl Pool {
 pub(crate) struct Inputs {
     pub(crate) items: Vec<ItemInput>,
     scopes: BTreeMap<Option<u32>, ScopeInput>,
+    file: Option<FileInput>,
     operators: Option<Arc<Operators>>,
 }
 
@@ -68,6 +89,10 @@ impl Inputs {
                 scope.set_operators(db).to(None);
             }
             pool.scopes.push(scope);
+        }
+        if let Some(file) = self.file {
+            file.set_outer(db).to(Arc::from([]));
+            pool.files.push(file);
         }
         for item in self.items {
             pool.retire(db, item);
@@ -118,7 +143,12 @@ impl Inputs {
 
     /// The same inputs for a snapshot.
     pub(crate) fn share(&self) -> Inputs {
-        Inputs { items: self.items.clone(), scopes: self.scopes.clone(), operators: self.operators.clone() }
+        Inputs {
+            items: self.items.clone(),
+            scopes: self.scopes.clone(),
+            file: self.file,
+            operators: self.operators.clone(),
+        }
     }
 
     fn scope_of(&self, item: &Item) -> Option<ScopeInput> {
@@ -133,10 +163,11 @@ impl Inputs {
         old: Range<usize>,
         new: Range<usize>,
     ) {
+        let file = *self.file.get_or_insert_with(|| pool.file(db));
         for item in document.items() {
             let operators = &self.operators;
             self.scopes.entry(item.module).or_insert_with(|| {
-                let scope = pool.scope(db);
+                let scope = pool.scope(db, file);
                 if operators.is_some() {
                     scope.set_operators(db).to(operators.clone());
                 }
@@ -182,7 +213,20 @@ impl Inputs {
                 input.set_scope(db).to(*scope);
             }
         }
+        self.fill_file(db, document);
         self.fill_scopes(db, document);
+    }
+
+    /// Sets the file's outer items where they changed.
+    fn fill_file(&self, db: &mut Database, document: &Document) {
+        let is_outer = |item: &Item| item.module.is_none() || item.kind == ItemKind::ModuleHeader;
+        let pairs = self.items.iter().zip(document.items());
+        let outer: Vec<ItemInput> = pairs.filter(|(_, item)| is_outer(item)).map(|(input, _)| *input).collect();
+        if let Some(file) = self.file
+            && file.outer(db)[..] != outer[..]
+        {
+            file.set_outer(db).to(outer.into());
+        }
     }
 
     /// Sets each scope's members where they changed.
@@ -223,6 +267,7 @@ fn forget(db: &mut Database, item: ItemInput) {
     item.set_head(db).to(empty());
     item.set_segments(db).to(Arc::from([]));
     item.set_memo(db).to(Arc::default());
+    item.set_substitution(db).to(Arc::default());
     header(db, item);
     check_item(db, item);
 }

@@ -2,7 +2,7 @@
 
 use crate::modules::ModuleId;
 use crate::position::absolute;
-use crate::queries::{Database, check_item, full_signature, item_signature, scope_context, scope_index};
+use crate::queries::{Database, check_item, full_signature, item_signature, scope_context, scope_index, texts};
 use crate::sync::Inputs;
 use crate::workspace::{FileId, Snapshot, Workspace};
 use rx_analysis::before::{Before, suppose};
@@ -92,9 +92,9 @@ impl<'a> FileView<'a> {
     /// What a segment of a checked Relax function does, as typed bindings.
     pub fn recorded(&self, item: usize, segment: usize) -> Option<Recorded> {
         let (check, context) = (self.check(item)?, self.context(item)?);
-        let text = self.document.items().get(item)?.segments.get(segment)?;
+        let texts = texts(self.db, *self.inputs.items.get(item)?);
         let before = check.segments.get(segment.checked_sub(1)?)?;
-        Some(recorded_segment(text, &before.end, &context, check.segments.get(segment)?))
+        Some(recorded_segment(texts.get(segment)?, &before.end, &context, check.segments.get(segment)?))
     }
 
     /// What statements would be, were each written at byte `offset` of a segment of a Relax function, in the dataflow block of

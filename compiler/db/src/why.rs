@@ -1,7 +1,7 @@
 //! Where a dim, rank or dtype of a value comes from.
 
 use crate::position::absolute;
-use crate::queries::{Database, check_item, item_signature, scope_context, scope_index, signature};
+use crate::queries::{Database, check_item, item_signature, scope_context, scope_index, signature, texts};
 use crate::workspace::{FileId, Snapshot, Workspace};
 use rx_analysis::trace::{self, Asked, FunctionText, MAX_STEPS, TracePlace, Why, World};
 use rx_base::{Name, Span};
@@ -91,7 +91,7 @@ impl World for Items<'_> {
         let item = if own { self.item } else { scope_index(self.db, scope).get(&name).copied()? };
         let Signature::Relax(signature) = &*signature(self.db, item) else { return None };
         Some(FunctionText {
-            segments: item.segments(self.db),
+            segments: texts(self.db, item),
             check: check_item(self.db, item).function?,
             signature: signature.clone(),
             file: scope_context(self.db, scope),

@@ -12,6 +12,7 @@ use rx_analysis::suppression;
 use rx_base::{Code, Diagnostic, Severity, Span, TvmVersion};
 use rx_ops::user::Operators;
 use rx_syntax::document::{Document, FileKind};
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
@@ -135,17 +136,18 @@ impl Workspace {
     }
 
     /// The mistakes of a file, in order of position, but for those its comments suppress; and the comments that suppress
-    /// nothing.
+    /// nothing. A name of the Python around that is not known is reported once, however many functions use it.
     pub fn diagnostics(&self, file: FileId) -> Vec<Diagnostic<Span>> {
         let Some(file) = self.file(file) else { return Vec::new() };
         let suppressions = suppressions(&file.document);
-        let found = diagnostics(&self.db, file);
-        if suppressions.is_empty() {
-            return found;
+        let mut found = diagnostics(&self.db, file);
+        if !suppressions.is_empty() {
+            // The limits of a TVM are looked for only where one is chosen, and in files without errors.
+            let limits = file.tvm.is_some() && is_valid(&found);
+            found = suppression::apply(&suppressions, found, |code: Code| limits || code.number() / 100 != PORTABILITY);
         }
-        // The limits of a TVM are looked for only where one is chosen, and in files without errors.
-        let limits = file.tvm.is_some() && is_valid(&found);
-        suppression::apply(&suppressions, found, |code: Code| limits || code.number() / 100 != PORTABILITY)
+        captured_names_once(&mut found);
+        found
     }
 
     /// The mistakes of a file, in order of position, suppressed or not.
@@ -215,6 +217,14 @@ const PORTABILITY: u16 = 10;
 
 fn is_valid(found: &[Diagnostic<Span>]) -> bool {
     found.iter().all(|diagnostic| diagnostic.severity != Severity::Error)
+}
+
+/// Keeps the first report of each captured name.
+fn captured_names_once(found: &mut Vec<Diagnostic<Span>>) {
+    let mut seen: HashSet<String> = HashSet::new();
+    found.retain(|diagnostic| {
+        diagnostic.code != Code::CapturedPythonName || seen.insert(diagnostic.message.to_string())
+    });
 }
 
 fn diagnostics(db: &Database, file: &File) -> Vec<Diagnostic<Span>> {

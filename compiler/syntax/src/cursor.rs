@@ -42,7 +42,22 @@ impl<'a> Cursor<'a> {
 
     /// A token's text.
     pub fn text(&self, token: TokenIndex) -> &'a str {
+        if self.tokens.is_substituted()
+            && let Some(literal) = self.base.checked_add(token).and_then(|token| self.tokens.literal(token))
+        {
+            return &literal.text;
+        }
         self.token_span(token).and_then(|span| self.text.get(span.range())).unwrap_or_default()
+    }
+
+    /// Whether trees of this text may have literals that stand nowhere in it, so that equal texts may mean different things.
+    pub fn is_substituted(&self) -> bool {
+        self.tokens.is_substituted()
+    }
+
+    /// The index, for this cursor's trees, of the literal with number `literal` of a substituted segment.
+    pub fn literal_token(&self, literal: u32) -> Option<TokenIndex> {
+        self.tokens.len().checked_add(literal)?.checked_sub(self.base)
     }
 
     /// A token's text, interned.

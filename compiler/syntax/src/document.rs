@@ -21,8 +21,9 @@ pub use position::{Encoding, Location};
 use crate::directive::Directive;
 use crate::segment::Segment;
 use layout::Layout;
+use lead::Imports;
+pub use lead::is_script_import;
 use rx_base::{Diagnostic, Name, Span};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What kind of file a text is.
@@ -114,8 +115,8 @@ impl Item {
 #[derive(Clone, Debug)]
 pub struct Document {
     kind: FileKind,
-    /// What `tvm.script`'s modules are called here; Python files only.
-    aliases: Arc<BTreeSet<String>>,
+    /// What the namespaces of TVMScript are called here; Python files only.
+    imports: Arc<Imports>,
     items: Vec<Item>,
     /// Bytes before each item, and in all.
     starts: Vec<usize>,
@@ -126,12 +127,12 @@ pub struct Document {
 impl Document {
     /// The document of `text`.
     pub fn new(text: &str, kind: FileKind) -> Document {
-        let aliases = match kind {
-            FileKind::Rx => BTreeSet::new(),
-            FileKind::Python => lead::script_aliases(text),
+        let imports = match kind {
+            FileKind::Rx => Imports::default(),
+            FileKind::Python => lead::imports(text),
         };
         let mut document =
-            Document { kind, aliases: Arc::new(aliases), items: Vec::new(), starts: Vec::new(), lines: Vec::new() };
+            Document { kind, imports: Arc::new(imports), items: Vec::new(), starts: Vec::new(), lines: Vec::new() };
         document.build(text);
         document
     }

@@ -6,7 +6,7 @@ use crate::dialect::Evidence;
 use crate::directive::{self, Directive};
 use crate::line;
 use crate::shape::Reader;
-use crate::token::{TokenKind, TokenTable, tokens};
+use crate::token::{Literal, TokenKind, TokenTable, tokens};
 use rx_base::{Code, Span};
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
@@ -55,6 +55,12 @@ impl Segment {
         let (newlines, ascii) = line::count_newlines(&text);
         let (line_starts, tree, directives, evidence) = Default::default();
         Segment { newlines, ascii, text, line_starts, tree, directives, evidence }
+    }
+
+    /// The same text read as these statements, whose trees name `literals` by the tokens after the text's own.
+    pub fn substituted(&self, statements: Box<[Statement]>, literals: Vec<Literal>) -> Segment {
+        let tree = SegmentTree { tokens: self.tree().tokens.with_literals(literals), statements };
+        Segment { tree: tree.into(), ..Segment::new(self.text.clone()) }
     }
 
     /// The text.
@@ -111,10 +117,16 @@ impl Segment {
     }
 }
 
-/// Segments are equal when their texts are.
+/// Segments are equal when their texts are, and what stands in place of names in them.
 impl PartialEq for Segment {
     fn eq(&self, other: &Segment) -> bool {
+        let tree = |segment: &Segment| segment.tree.get().is_some_and(|tree| tree.tokens.is_substituted());
         self.text == other.text
+            && match (tree(self), tree(other)) {
+                (false, false) => true,
+                (true, true) => self.tree() == other.tree(),
+                _ => false,
+            }
     }
 }
 

@@ -239,6 +239,19 @@ pub struct TokenTable {
     /// Ends of the tokens too long for `lengths`, by token.
     long: Vec<(TokenIndex, u32)>,
     comments: Vec<Span>,
+    /// Tokens after the text's own, in a table whose trees have literals in place of names.
+    literals: Option<Box<[Literal]>>,
+}
+
+/// A literal in place of an expression that the text writes otherwise: `WIDTH`, after `WIDTH = 24`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Literal {
+    /// What it is.
+    pub kind: TokenKind,
+    /// How it would be written.
+    pub text: Box<str>,
+    /// The expression it replaces.
+    pub place: Span,
 }
 
 impl TokenTable {
@@ -275,6 +288,21 @@ impl TokenTable {
         self.clone()
     }
 
+    /// The same tokens with `literals` after them.
+    pub(crate) fn with_literals(&self, literals: Vec<Literal>) -> TokenTable {
+        TokenTable { literals: Some(literals.into()), ..self.clone() }
+    }
+
+    /// Whether trees over this table have literals in place of names.
+    pub(crate) fn is_substituted(&self) -> bool {
+        self.literals.is_some()
+    }
+
+    /// The literal that a token past the text's own is.
+    pub(crate) fn literal(&self, token: TokenIndex) -> Option<&Literal> {
+        self.literals.as_ref()?.get((token as usize).checked_sub(self.kinds.len())?)
+    }
+
     /// Removes all tokens; their room stays.
     pub(crate) fn clear(&mut self) {
         self.kinds.clear();
@@ -301,12 +329,12 @@ impl TokenTable {
 
     /// The kind of a token; `None` past the end.
     pub fn kind(&self, token: TokenIndex) -> Option<TokenKind> {
-        self.kinds.get(token as usize).copied()
+        self.kinds.get(token as usize).copied().or_else(|| Some(self.literal(token)?.kind))
     }
 
     /// The bytes of a token; `None` past the end.
     pub fn span(&self, token: TokenIndex) -> Option<Span> {
-        let start = *self.starts.get(token as usize)?;
+        let Some(&start) = self.starts.get(token as usize) else { return Some(self.literal(token)?.place) };
         let length = *self.lengths.get(token as usize)?;
         if length != u16::MAX {
             return Some(Span::new(start, start + u32::from(length)));

@@ -70,7 +70,7 @@ impl<'a> Elaborator<'a> {
                     self.error(Code::DtypeMismatch, cursor.span(value.tokens), message);
                 }
             }
-            Some(Entry::Value { ty: StructInfo::Prim(_), .. }) => {}
+            Some(Entry::Value { ty: StructInfo::Prim(_) | StructInfo::Error, .. }) => {}
             _ => self.define(symbol, Entry::Symbol { bound: false }, span),
         }
     }

@@ -8,10 +8,13 @@ use crate::decorators::{decorator_mistakes, undecorated};
 use crate::entry::{Entry, Place};
 use crate::readings::{self, Reading};
 use crate::reconcile::{join, reconcile};
+use crate::unify::Bindings;
+
+use rx_base::symbolic::Answer;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
 use rx_ir::{Body, Expr as IrExpr, ExprKind as IrKind, Known, Shape, StructInfo};
 use rx_syntax::Cursor;
-use rx_syntax::ast::{Argument, Expr, StatementKind};
+use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
 
 /// Of so many conditions that failed before a branch is known that they do not hold in it.
 const MAX_CONDITIONS: usize = 8;
@@ -287,7 +290,7 @@ impl<'a> Elaborator<'a> {
             }
             let diagnostic = self.with_facts(diagnostic, &clash.dims());
             self.report(diagnostic);
-        } else {
+        } else if !self.cast_contradicts_itself(cursor, &ty.value, &cast, &value) {
             self.learn_types(&cast, &value.ty, cursor.span(ty.value.tokens));
             self.learn_extents(&cast, cursor.span(ty.value.tokens));
         }
@@ -299,6 +302,44 @@ impl<'a> Elaborator<'a> {
             _ => cast,
         };
         IrExpr { kind: IrKind::MatchCast(Box::new(value)), ty, span }
+    }
+
+    /// Reports a cast that wants unequal dims to be one: `R.Tensor((d, d))` of a tensor of shape `(3, 4)`.
+    fn cast_contradicts_itself(
+        &mut self,
+        cursor: Cursor<'_>,
+        written: &Expr,
+        cast: &StructInfo,
+        value: &IrExpr,
+    ) -> bool {
+        let given = readings::of_type(&value.ty, Reading::Inferred);
+        let bounds = self.bounds.clone();
+        let equalities = Bindings::new(&bounds).meet_types(cast, &given, 0);
+        let Some(wrong) = equalities.iter().find(|equality| equality.answer == Answer::Refuted) else { return false };
+        let first = wrong.wanted_here.clone().unwrap_or(rx_base::Dim::ERROR);
+        let (wanted, actual) = (&wrong.wanted, &wrong.actual);
+        let message = match wanted.as_symbol() {
+            Some(symbol) => format!("the cast never matches: `{symbol}` cannot be {first} and {actual}"),
+            None => format!("the cast never matches: `{wanted}` is {first} here, the value has {actual}"),
+        };
+        let mut uses = Vec::new();
+        if let Some(symbol) = wanted.as_symbol() {
+            dims_called(cursor, written, &symbol, &mut uses);
+        }
+        let place = uses.get(1).copied().unwrap_or(cursor.span(written.tokens));
+        let mut diagnostic = Diagnostic::new(Code::MatchCastNeverMatches, Place::Here(place), message)
+            .with_label(Place::Here(value.span), format!("this is {given}"));
+        if let (Some(first_use), Some(symbol)) = (uses.first().filter(|_| uses.len() > 1), wanted.as_symbol()) {
+            diagnostic = diagnostic.with_label(Place::Here(*first_use), format!("`{symbol}` is {first} here"));
+        }
+        if let IrKind::Var(variable) = value.kind {
+            let definition = self.definition_of(variable);
+            diagnostic = diagnostic.with_label(definition, format!("`{variable}` gets its type here"));
+        }
+        let diagnostic = diagnostic.with_help("give dims that differ different names");
+        let diagnostic = self.with_facts(diagnostic, &[&first, actual]);
+        self.report(diagnostic);
+        true
     }
 
     /// A nested `@R.function`; returns the index of the statement after it.
@@ -395,6 +436,21 @@ impl<'a> Elaborator<'a> {
         });
         self.define(function, Entry::Value { ty, dataflow, values: None, ways: None }, span);
         end
+    }
+}
+
+/// Where a written type has a dim of this name, in order.
+fn dims_called(cursor: Cursor<'_>, written: &Expr, symbol: &str, into: &mut Vec<Span>) {
+    let is_dim = match &written.kind {
+        ExprKind::Name => cursor.text(written.tokens.start) == symbol,
+        ExprKind::String => cursor.string_value(written).is_some_and(|text| text == symbol),
+        _ => false,
+    };
+    if is_dim {
+        into.push(cursor.span(written.tokens));
+    }
+    for child in written.children() {
+        dims_called(cursor, child, symbol, into);
     }
 }
 

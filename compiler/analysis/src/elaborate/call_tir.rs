@@ -53,7 +53,7 @@ impl Elaborator<'_> {
             Some(Signature::Prim(prim)) if !bound.broken => {
                 if self.vague_output(&bound, &outputs) {
                     self.offer_outputs(&bound, prim);
-                    return call_of(bound, outputs);
+                    return call_of(bound, vec![StructInfo::Error]);
                 }
                 let call = TirCall { bound: &bound, written, function, prim };
                 let checked = self.check_call_tir(&call, outputs);
@@ -120,7 +120,7 @@ impl Elaborator<'_> {
         if let Some(indices) = &inplace
             && self.wrong_inplace_indices(bound, indices, arguments.len())
         {
-            return outputs;
+            return vec![StructInfo::Error];
         }
         let fresh = match &inplace {
             Some(indices) => indices.iter().filter(|index| **index < 0).count(),
@@ -129,7 +129,8 @@ impl Elaborator<'_> {
         let given = Given { arguments: arguments.len(), outputs: fresh, scalars: scalars.len() };
         if given.count() != prim.params.len() {
             self.call_tir_arity(bound, function, prim, &given);
-            return outputs;
+            // Which of the outputs are meant is not known.
+            return vec![StructInfo::Error];
         }
         let bounds = self.bounds.clone();
         let mut bindings = Bindings::new(&bounds);

@@ -98,10 +98,14 @@ impl Elaborator<'_> {
         callee_span: Span,
     ) -> StructInfo {
         self.check_purity(signature.pure, &format!("cls.{function}"), callee_span);
+        let before = self.diagnostics.len();
         if args.len() != signature.params.len() {
             self.arity(&format!("`{function}`"), Some(function), signature.params.len(), args, callee_span);
         }
         self.check_direct_arguments(function, signature, args);
+        if self.diagnostics.len() > before {
+            return StructInfo::Error;
+        }
         match signature.ret {
             Some(dtype) => StructInfo::prim(dtype),
             None => StructInfo::void(),
@@ -129,18 +133,16 @@ impl Elaborator<'_> {
         self.report(diagnostic);
     }
 
-    /// Checks arguments against parameters, binding the callee's symbols; gives the return type in the caller's terms.
+    /// Checks arguments against parameters, binding the callee's symbols; gives the return type in the caller's terms. Of a
+    /// wrong call it is an error part: what a wrong argument makes of the result is no second mistake.
     fn apply(&mut self, target: &Target<'_>, ret: &StructInfo, args: &[IrExpr]) -> StructInfo {
         let bounds = self.bounds.clone();
         let mut bindings = Bindings::new(&bounds);
         if args.len() != target.params.len() {
             self.arity(&target.what, target.item, target.params.len(), args, target.span);
-            // The types that can still be told keep one mistake from becoming several.
-            for (at, (param, arg)) in target.params.iter().zip(args).enumerate() {
-                bindings.meet_types(param, &arg.ty, at);
-            }
-            return bindings.substitute_type(ret);
+            return StructInfo::Error;
         }
+        let before = self.diagnostics.len();
         let mut learned = Vec::new();
         for (at, (param, arg)) in target.params.iter().zip(args).enumerate() {
             let equalities = bindings.meet_types(param, &arg.ty, at);
@@ -207,6 +209,9 @@ impl Elaborator<'_> {
                 let diagnostic = self.with_facts(diagnostic, &clash.dims());
                 self.report(diagnostic);
             }
+        }
+        if self.diagnostics.len() > before {
+            return StructInfo::Error;
         }
         let ret = bindings.substitute_type(ret);
         self.learn_all(&learned, target.span);

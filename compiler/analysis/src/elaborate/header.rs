@@ -165,8 +165,11 @@ impl<'a> Elaborator<'a> {
                     StructInfo::Error
                 }
             };
+            let clashes = !matches!(ty, StructInfo::Prim(_)) && self.symbol_of_header(variable).is_some();
             if seen.insert(variable, ()).is_some() {
                 self.error(Code::DuplicateDefinition, span, format!("two parameters are called `{variable}`"));
+            } else if let Some(place) = self.symbol_of_header(variable).filter(|_| clashes) {
+                self.parameter_and_symbol(variable, span, place, params.len());
             }
             self.rows.push(Row {
                 name: variable,
@@ -186,10 +189,40 @@ impl<'a> Elaborator<'a> {
                 // Of a nested function's parameters nothing is known, nor asked.
                 _ => None,
             };
-            self.define(variable, Entry::Value { ty: ty.clone(), dataflow: None, values, ways: None }, span);
+            // Which of a parameter and a dim of one name is meant later is not known.
+            let known = if clashes { StructInfo::Error } else { ty.clone() };
+            self.define(variable, Entry::Value { ty: known, dataflow: None, values, ways: None }, span);
             types.push((variable, ty));
         }
         types
+    }
+
+    /// Where the header that is being read has `name` as a symbolic dim, in bytes of the segment.
+    fn symbol_of_header(&self, name: Name) -> Option<Option<Span>> {
+        match self.scopes.last()?.definition(name)? {
+            (Entry::Symbol { bound: true }, place) => Some(place),
+            _ => None,
+        }
+    }
+
+    /// Reports a parameter that has the name of a symbolic dim.
+    fn parameter_and_symbol(&mut self, name: Name, span: Span, symbol: Option<Span>, params: usize) {
+        let message = format!("`{name}` is a parameter and a symbolic dim of the function: names mean one thing");
+        let mut diagnostic = Diagnostic::new(Code::DuplicateDefinition, Place::Here(span), message);
+        if let Some(symbol) = symbol {
+            diagnostic = diagnostic.with_label(Place::Here(symbol), format!("the dim `{name}`"));
+        }
+        let taken = |candidate: &str| {
+            self.scopes.last().is_some_and(|scope| scope.definition(rx_base::name::name(candidate)).is_some())
+        };
+        // Of one candidate more than there are names, one is free.
+        let mut candidates = (1..=params.saturating_mul(2) + 2).map(|number| format!("{name}_{number}"));
+        if let Some(free) = candidates.find(|candidate| !taken(candidate)) {
+            let fix = self.replace_fix(span, format!("call the parameter `{free}`"), free.clone());
+            diagnostic =
+                diagnostic.with_help(format!("call the parameter `{free}`, or the dim otherwise")).with_fix(fix);
+        }
+        self.report(diagnostic);
     }
 
     /// The dtype of a scalar parameter: `T.int64`, `R.Prim("int64")`.

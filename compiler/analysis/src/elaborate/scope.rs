@@ -21,6 +21,11 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
+    /// What `name` was defined as in it, and where if that is in this segment.
+    pub(super) fn definition(&self, name: Name) -> Option<(&Entry, Option<Span>)> {
+        self.names.get(&name).map(|(entry, place)| (entry, *place))
+    }
+
     /// The names defined in it that stand for known integers.
     pub(super) fn integers(&self) -> Vec<Name> {
         let is_integer = |entry: &Entry| match entry {
@@ -180,13 +185,20 @@ impl Elaborator<'_> {
         let mut diagnostic =
             Diagnostic::new(Code::UndefinedName, Place::Here(span), format!("`{wrong}` is not defined"));
         if self.signature(wrong).is_some() {
-            diagnostic = diagnostic
-                .with_help(format!("`{wrong}` is a function of the module: write `cls.{wrong}` after `cls = Module`"))
-                .with_fix(rx_base::Fix {
-                    title: format!("use cls.{wrong}"),
-                    edits: vec![(Place::Here(span), format!("cls.{wrong}"))],
-                    safe: false,
-                });
+            let module = self.file.modules.iter().map(|module| module.as_str()).min();
+            let how = match module {
+                Some(module) => {
+                    format!("`{wrong}` is a function of the module: write `cls.{wrong}` after `cls = {module}`")
+                }
+                None => format!(
+                    "`{wrong}` is another function: only functions of one module call each other, as `cls.{wrong}`"
+                ),
+            };
+            diagnostic = diagnostic.with_help(how).with_fix(rx_base::Fix {
+                title: format!("use cls.{wrong}"),
+                edits: vec![(Place::Here(span), format!("cls.{wrong}"))],
+                safe: false,
+            });
         } else if let Some(near) = nearest(&wrong, known.iter().map(|name| name.as_str())) {
             diagnostic = suggest(diagnostic, near, vec![(Place::Here(span), near.to_owned())]);
         } else {

@@ -41,13 +41,16 @@ impl Elaborator<'_> {
     pub(super) fn type_of(&mut self, cursor: Cursor<'_>, expr: &Expr) -> StructInfo {
         match &expr.kind {
             ExprKind::Call { callee, arguments } => {
-                if let Some(known) = self.types.constant(cursor.source(expr.tokens)) {
+                if let Some(known) =
+                    self.types.constant(cursor.source(expr.tokens)).filter(|_| !cursor.is_substituted())
+                {
                     return known.clone();
                 }
                 let before = self.diagnostics.len();
                 let ty = self.type_call(cursor, expr, callee, arguments);
                 let ty = self.types.share(ty);
                 if self.diagnostics.len() == before
+                    && !cursor.is_substituted()
                     && arguments.iter().all(|argument| is_constant(&argument.value))
                     && self.type_name(cursor, callee).is_some()
                 {
@@ -99,6 +102,9 @@ impl Elaborator<'_> {
     /// The namespace and name of `R.Tensor`; reports a head that is no namespace.
     fn type_name<'t>(&mut self, cursor: Cursor<'t>, expr: &Expr) -> Option<(Namespace, &'t str)> {
         let source = cursor.path(expr.tokens);
+        if let Some(known) = self.type_object(source) {
+            return Some((Namespace::Relax, known));
+        }
         let (head, rest) = source.split_once('.')?;
         Some((self.file.namespace(head)?, rest))
     }
@@ -162,12 +168,26 @@ impl Elaborator<'_> {
     fn type_call(&mut self, cursor: Cursor<'_>, expr: &Expr, callee: &Expr, arguments: &[Argument]) -> StructInfo {
         match self.type_name(cursor, callee) {
             Some((Namespace::Relax, "Tensor")) => {
-                self.tensor_type(cursor, expr, arguments, &["shape", "dtype", "vdevice", "ndim"]).into()
+                let order = ["shape", "dtype", "vdevice", "ndim"];
+                let mut tensor = self.tensor_type(cursor, expr, arguments, &order);
+                // Unlike `R.Tensor`, the class has a default (TVM python/tvm/relax/struct_info.py).
+                if tensor.dtype.is_none()
+                    && self.type_object(cursor.source(callee.tokens)).is_some()
+                    && self.type_argument(cursor, arguments, &order, "dtype").is_none()
+                {
+                    tensor.dtype = Some(DType::FLOAT32);
+                }
+                tensor.into()
             }
             Some((Namespace::Relax, "DTensor" | "dist.DTensor")) => self.dtensor_type(cursor, expr, arguments),
             Some((Namespace::Relax, "Shape")) => self.shape_type(cursor, arguments),
             Some((Namespace::Relax, "Tuple")) => {
                 let fields: Vec<StructInfo> = match arguments {
+                    [Argument { value: Expr { kind: ExprKind::Tuple(fields), .. }, .. }]
+                        if self.type_object(cursor.source(callee.tokens)).is_some() =>
+                    {
+                        fields.iter().map(|field| self.type_of(cursor, field)).collect()
+                    }
                     [Argument { value: Expr { kind: ExprKind::List(fields), .. }, .. }] => {
                         fields.iter().map(|field| self.type_of(cursor, field)).collect()
                     }
@@ -260,6 +280,12 @@ impl Elaborator<'_> {
             ExprKind::Name => {
                 let name = cursor.name(arg.tokens.start);
                 self.shape_variable(name, cursor.span(arg.tokens))
+            }
+            ExprKind::Call { callee, arguments }
+                if cursor.source(callee.tokens).rsplit('.').next() == Some("ShapeExpr")
+                    && let [values] = &arguments[..] =>
+            {
+                self.tensor_shape(cursor, &values.value)
             }
             ExprKind::Call { .. } => match self.expr(cursor, arg).ty {
                 StructInfo::Shape(shape) => shape,

@@ -1,6 +1,6 @@
 //! Edits: scanning again from the segment before an edit to where all is as it was.
 
-use super::lead::{SCRIPT_PACKAGE, script_aliases};
+use super::lead::{IMPORT, imports};
 use super::outline::{Cut, Entry, Step};
 use super::position::Location;
 use super::split::{Assembly, Choice, End, Part, SEGMENT_STATEMENTS, split};
@@ -49,10 +49,10 @@ impl Document {
         let end = self.char_boundary(range.end.max(range.start)).max(start);
         let Some((first, last)) = self.locate(start).zip(self.locate(end)) else { return self.rebuild(new) };
         let restart = self.segment_before(first).unwrap_or(first);
-        if self.kind == FileKind::Python && self.names_script(restart, last, &(start..end), new) {
+        if self.kind == FileKind::Python && self.holds_import(restart, last, &(start..end), new) {
             let mut text = self.text();
             text.replace_range(start..end, new);
-            if script_aliases(&text) != *self.aliases {
+            if imports(&text) != *self.imports {
                 return self.rebuild(&text);
             }
         }
@@ -73,12 +73,12 @@ impl Document {
         Edit { old, new: 0..self.items.len() }
     }
 
-    /// Whether the text around an edit names the package `tvm.script`, before or after it.
-    fn names_script(&self, restart: Location, last: Location, range: &Range<usize>, new: &str) -> bool {
+    /// Whether the text around an edit holds an import, before or after it.
+    fn holds_import(&self, restart: Location, last: Location, range: &Range<usize>, new: &str) -> bool {
         let (old, base, _) = self.texts(restart, last, 1);
         let mut edited = old.clone();
         edited.replace_range(range.start - base..range.end - base, new);
-        old.contains(SCRIPT_PACKAGE) || edited.contains(SCRIPT_PACKAGE)
+        old.contains(IMPORT) || edited.contains(IMPORT)
     }
 
     /// The nearest start of a character at or before `offset`.
@@ -163,7 +163,7 @@ impl Document {
             let kept = find(&window.before, step.start).is_some();
             if kept || so_far >= MANY_STATEMENTS { Choice::Cut } else { Choice::Join }
         };
-        match split(&window.text, self.kind, &self.aliases, entry, choose) {
+        match split(&window.text, self.kind, &self.imports, entry, choose) {
             (parts, End::Stopped(at)) => Some(Scan { parts, rest: find(&window.after, at) }),
             (parts, End::Text) => window.to_end.then_some(Scan { parts, rest: None }),
         }

@@ -130,7 +130,7 @@ pub(super) enum Decoration {
 }
 
 /// The meaning of a decorator's path; `None` if it has none in TVMScript.
-pub(super) fn decoration(path: &str, kind: FileKind, aliases: &BTreeSet<String>) -> Option<Decoration> {
+pub(super) fn decoration(path: &str, kind: FileKind, imports: &Imports) -> Option<Decoration> {
     let path = &*without_blanks(path);
     let (prefix, last) = path.rsplit_once('.').unwrap_or(("", path));
     let decoration = match last {
@@ -142,61 +142,93 @@ pub(super) fn decoration(path: &str, kind: FileKind, aliases: &BTreeSet<String>)
     let known = match prefix {
         _ if kind == FileKind::Rx => true,
         "" => last == "ir_module",
-        "R" | "T" | "I" | "script" => true,
-        _ => prefix.starts_with("tvm.script") || prefix.starts_with("script.") || aliases.contains(prefix),
+        "R" | "T" | "I" => !imports.elsewhere.contains(prefix),
+        "script" => true,
+        _ => prefix.starts_with("tvm.script") || prefix.starts_with("script.") || imports.script.contains(prefix),
     };
     known.then_some(decoration)
 }
 
-/// The text that every import of a part of `tvm.script` holds.
-pub(super) const SCRIPT_PACKAGE: &str = "tvm.script";
+/// A word of every import.
+pub(super) const IMPORT: &str = "import";
 
-/// How much of a text after [`SCRIPT_PACKAGE`] is searched for the names it imports.
+/// How much of a text after an import's start is searched for the names it imports.
 const IMPORT_REACH: usize = 2048;
 
-/// What a Python text calls the parts of `tvm.script`: `from tvm.script import relax as rx` gives `rx`. Every line of
-/// the text counts, wherever it stands, so that the answer changes only with lines that name the package.
-pub(super) fn script_aliases(text: &str) -> BTreeSet<String> {
-    let mut aliases = BTreeSet::new();
+/// What a Python text calls the namespaces of TVMScript.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Imports {
+    /// Parts of `tvm.script`: `from tvm.script import relax as rx` gives `rx`.
+    script: BTreeSet<String>,
+    /// Those of `R`, `T` and `I` that come from elsewhere only: `import tilelang.language as T`.
+    elsewhere: BTreeSet<String>,
+}
+
+/// Whether an import brings in a namespace of TVM's own script: `name` of `module`, or all of the module `name`. A relative
+/// path is one of TVM's tree where it names `script`.
+pub fn is_script_import(module: Option<&str>, name: &str) -> bool {
+    const NAMESPACES: [&str; 4] = ["relax", "tir", "tirx", "ir"];
+    let last = name.rsplit('.').next().unwrap_or(name).trim();
+    let mut parts = module.unwrap_or(name).split('.').map(str::trim);
+    match parts.next() {
+        Some("tvm") => NAMESPACES.contains(&last) || parts.next() == Some("script"),
+        Some("") => parts.any(|part| part == "script"),
+        _ => false,
+    }
+}
+
+/// What the imports of a text bind the namespaces to. Every line counts, wherever it stands, so that the answer changes
+/// only with lines that hold [`IMPORT`].
+pub(super) fn imports(text: &str) -> Imports {
+    let mut imports = Imports::default();
+    let mut from_tvm = BTreeSet::new();
     let mut rest = text;
-    while let Some(at) = rest.find(SCRIPT_PACKAGE) {
+    while let Some(at) = rest.find(IMPORT) {
         // INVARIANT: all offsets come from `find` on the sliced text itself.
-        let before = &rest[..at];
+        let (before, after) = (&rest[..at], &rest[at + IMPORT.len()..]);
         let line_start = before.rfind(['\n', '\r']).map_or(0, |newline| newline + 1);
-        let after = &rest[at + SCRIPT_PACKAGE.len()..];
-        if before[line_start..].trim() == "from" {
-            imported_names(&after[..after.floor_char_boundary(IMPORT_REACH)], &mut aliases);
+        let line = before[line_start..].trim();
+        let module = line.strip_prefix("from").map(str::trim).filter(|module| line.len() > "from".len() + module.len());
+        if after.starts_with([' ', '\t', '(']) && (line.is_empty() || module.is_some()) {
+            for (path, bound) in imported_names(&after[..after.floor_char_boundary(IMPORT_REACH)]) {
+                if module.is_some_and(|module| module.starts_with("tvm.script")) {
+                    imports.script.insert(bound.to_owned());
+                }
+                if matches!(bound, "R" | "T" | "I") {
+                    let names = if is_script_import(module, path) { &mut from_tvm } else { &mut imports.elsewhere };
+                    names.insert(bound.to_owned());
+                }
+            }
         }
         rest = after;
     }
-    aliases
+    imports.elsewhere.retain(|name| !from_tvm.contains(name));
+    imports
 }
 
-/// Adds the names that `.module import a as b, c` brings in.
-fn imported_names(after: &str, into: &mut BTreeSet<String>) {
-    let module = after.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).unwrap_or(after.len());
-    let Some(names) = after[module..].trim_start_matches([' ', '\t']).strip_prefix("import") else { return };
+/// The names that `a as b, c` brings in: each path, and what it is called.
+fn imported_names(names: &str) -> Vec<(&str, &str)> {
     let names = match names.trim_start().strip_prefix('(') {
         Some(inner) => inner.split(')').next().unwrap_or_default(),
         None => names.split(['\n', '\r', '#']).next().unwrap_or_default(),
     };
+    let mut found = Vec::new();
     for name in names.split(',') {
         let mut words = name.split_whitespace();
-        let alias = match (words.next(), words.next(), words.next(), words.next()) {
-            (Some(name), None, ..) => name,
-            (Some(_), Some("as"), Some(alias), None) => alias,
+        found.push(match (words.next(), words.next(), words.next(), words.next()) {
+            (Some(name), None, ..) => (name, name),
+            (Some(name), Some("as"), Some(alias), None) => (name, alias),
             // A bracket that is never closed ends where no name is.
-            _ => return,
-        };
-        into.insert(alias.to_owned());
+            _ => break,
+        });
     }
+    found
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Decoration, Lead, decoration, lead, opens_block, script_aliases};
+    use super::{Decoration, Imports, Lead, decoration, imports, is_script_import, lead, opens_block};
     use crate::document::FileKind;
-    use std::collections::BTreeSet;
 
     #[test]
     fn leads() {
@@ -213,7 +245,7 @@ mod tests {
 
     #[test]
     fn decoration_path_with_blanks_is_known() {
-        let of = |path| decoration(path, FileKind::Python, &BTreeSet::new());
+        let of = |path| decoration(path, FileKind::Python, &Imports::default());
         assert_eq!(of("R.  function"), of("R.function"));
         assert_eq!(of("tvm . script . ir_module"), Some(Decoration::Module));
         assert_eq!(of("R function"), None);
@@ -229,9 +261,31 @@ mod tests {
 
     #[test]
     fn aliases_come_from_imports() {
-        let aliases = script_aliases(
+        let imports = imports(
             "import tvm.script\nfrom tvm.script import relax as rx, tir as TT\nfrom tvm.script.parser import (\n  ir as Q,\n)\n",
         );
-        assert_eq!(aliases.iter().map(String::as_str).collect::<Vec<_>>(), ["Q", "TT", "rx"]);
+        assert_eq!(imports.script.iter().map(String::as_str).collect::<Vec<_>>(), ["Q", "TT", "rx"]);
+        assert!(imports.elsewhere.is_empty());
+    }
+
+    #[test]
+    fn namespaces_of_other_packages_are_told_apart() {
+        let elsewhere = |text: &str| imports(text).elsewhere.into_iter().collect::<Vec<_>>();
+        assert_eq!(elsewhere("import tilelang.language as T\n"), ["T"]);
+        assert_eq!(elsewhere("from tilelang import language as T\nfrom tvm.script import ir as I\n"), ["T"]);
+        assert_eq!(
+            elsewhere("if x:\n    from my.fork import (\n        tir as T,\n        relax as R,\n    )\n"),
+            ["R", "T"]
+        );
+        assert_eq!(
+            elsewhere("try:\n    import fork.tir as T\nexcept E:\n    from tvm.script import tir as T\n"),
+            [""; 0]
+        );
+        assert_eq!(elsewhere("import important as T1\n# import x as T\n"), [""; 0]);
+        for (module, name) in [(None, "tvm.script.relax"), (Some("tvm"), "relax"), (Some("tvm.script.parser"), "tir")] {
+            assert!(is_script_import(module, name), "{module:?} {name}");
+        }
+        assert!(is_script_import(Some("..script"), "tir") && !is_script_import(Some(".fork"), "tir"));
+        assert!(!is_script_import(None, "tvm.tl.language") && !is_script_import(Some("tvm.tl"), "language"));
     }
 }

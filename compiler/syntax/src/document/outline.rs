@@ -1,12 +1,11 @@
 //! The forward scan over a text's statements: which item each belongs to, and where segments may be cut.
 
-use super::lead::{Decoration, Lead, decoration, lead, opens_block};
+use super::lead::{Decoration, Imports, Lead, decoration, lead, opens_block};
 use super::{FileKind, FunctionKind, ItemKind};
 use crate::line::{LogicalLine, indentation, logical_line, skip_trivia};
 use crate::segment::holds_its_block;
 use rx_base::{Code, Span};
 use smallvec::SmallVec;
-use std::collections::BTreeSet;
 
 /// Blocks nested deeper are reported.
 const MAX_BLOCKS: usize = 256;
@@ -132,7 +131,7 @@ struct Block {
 pub(super) struct Outline<'t, 'a> {
     text: &'t str,
     kind: FileKind,
-    aliases: &'a BTreeSet<String>,
+    imports: &'a Imports,
     at: usize,
     entry: Entry,
     /// Blocks of the open function, the body first.
@@ -149,7 +148,7 @@ pub(super) struct Outline<'t, 'a> {
 
 impl<'t, 'a> Outline<'t, 'a> {
     /// A scan of `text` from its start, where the state is `entry`.
-    pub(super) fn new(text: &'t str, kind: FileKind, aliases: &'a BTreeSet<String>, entry: Entry) -> Outline<'t, 'a> {
+    pub(super) fn new(text: &'t str, kind: FileKind, imports: &'a Imports, entry: Entry) -> Outline<'t, 'a> {
         let mut blocks = SmallVec::new();
         if let Open::Function { body, with, .. } = entry.open {
             blocks.extend(body.map(|indent| Block { indent, with: false }));
@@ -158,7 +157,7 @@ impl<'t, 'a> Outline<'t, 'a> {
         Outline {
             text,
             kind,
-            aliases,
+            imports,
             at: 0,
             entry,
             blocks,
@@ -414,7 +413,7 @@ impl<'t, 'a> Outline<'t, 'a> {
     fn decorated_group(&self, line: LogicalLine, first_lead: Lead<'t>, bounded: bool) -> Group<'t> {
         let mut group = Group { header: first_lead, last: line, statements: 1, decoration: None };
         while let Lead::Decorator(path) = group.header {
-            group.decoration = group.decoration.or(decoration(path, self.kind, self.aliases));
+            group.decoration = group.decoration.or(decoration(path, self.kind, self.imports));
             if group.last.next >= self.text.len() {
                 break;
             }

@@ -1,13 +1,12 @@
 //! Cutting a scanned text into segments.
 
 use super::layout::{Layout, Row};
-use super::lead::script_aliases;
+use super::lead::{Imports, imports};
 use super::outline::{Cut, Entry, Head, IndentationError, Outline, Step};
 use super::{Document, FileKind, Item};
 use crate::segment::Segment;
 use rx_base::Span;
 use rx_base::name::name;
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -49,11 +48,11 @@ pub(super) enum End {
 pub(super) fn split<'t>(
     text: &'t str,
     kind: FileKind,
-    aliases: &BTreeSet<String>,
+    imports: &Imports,
     entry: Entry,
     mut choose: impl FnMut(&Step<'t>, u32) -> Choice,
 ) -> (Vec<Part<'t>>, End) {
-    let mut outline = Outline::new(text, kind, aliases, entry);
+    let mut outline = Outline::new(text, kind, imports, entry);
     let mut parts: Vec<Part<'t>> = Vec::new();
     while let Some(step) = outline.step() {
         let so_far = parts.last().map_or(0, |part| part.statements);
@@ -155,11 +154,11 @@ impl Document {
     /// Makes all items anew from `text`.
     pub(super) fn build(&mut self, text: &str) {
         if self.kind == FileKind::Python {
-            self.aliases = Arc::new(script_aliases(text));
+            self.imports = Arc::new(imports(text));
         }
         let greedy =
             |_: &Step<'_>, statements| if statements < SEGMENT_STATEMENTS { Choice::Join } else { Choice::Cut };
-        let (parts, _) = split(text, self.kind, &self.aliases, Entry::START, greedy);
+        let (parts, _) = split(text, self.kind, &self.imports, Entry::START, greedy);
         let mut assembly = Assembly::default();
         for part in parts {
             let segment = Segment::new(text.get(part.range.clone()).unwrap_or_default().into());

@@ -1,0 +1,78 @@
+//! Substituted segments, kept from one edit to the next.
+
+use super::substitute::{self, Known};
+use super::value::PyConstants;
+use rx_base::Name;
+use rx_syntax::Segment;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The last substitution in an item; no result depends on it.
+#[derive(Debug, Default)]
+pub struct SubstitutionMemo(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    constants: Arc<PyConstants>,
+    /// The names of constants that the item binds itself.
+    shadowed: Vec<Name>,
+    segments: Vec<Row>,
+}
+
+/// A segment that was looked at.
+#[derive(Clone, Debug)]
+struct Row {
+    text: Arc<Segment>,
+    /// Whether it may name a constant.
+    affected: bool,
+    /// The names of constants that it binds.
+    binds: Box<[Name]>,
+    /// What it became, where it changed.
+    result: Option<Arc<Segment>>,
+}
+
+impl SubstitutionMemo {
+    pub(super) fn substituted(
+        &self,
+        segments: &Arc<[Arc<Segment>]>,
+        constants: &Arc<PyConstants>,
+    ) -> Arc<[Arc<Segment>]> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&kept.constants, constants) && kept.constants != *constants {
+            *kept = Kept::default();
+        }
+        kept.constants = constants.clone();
+        kept.follow(segments);
+        if kept.segments.iter().all(|row| row.result.is_none()) {
+            return segments.clone();
+        }
+        kept.segments.iter().map(|row| row.result.as_ref().unwrap_or(&row.text).clone()).collect()
+    }
+}
+
+impl Kept {
+    /// Looks at the segments that are new, and substitutes in those that need it.
+    fn follow(&mut self, segments: &[Arc<Segment>]) {
+        let (before, after) = (self.segments.len(), segments.len());
+        let same = |(row, segment): (&Row, &Arc<Segment>)| Arc::ptr_eq(&row.text, segment);
+        let prefix = self.segments.iter().zip(segments).take_while(|pair| same(*pair)).count();
+        let most = before.min(after) - prefix;
+        let suffix =
+            self.segments.iter().rev().zip(segments.iter().rev()).take(most).take_while(|pair| same(*pair)).count();
+        let new = segments.iter().enumerate().skip(prefix).take(after - suffix - prefix).map(|(at, text)| {
+            let (affected, binds) = substitute::look_at(text, &self.constants, at == 0);
+            Row { text: text.clone(), affected, binds, result: None }
+        });
+        let new: Vec<Row> = new.collect();
+        self.segments.splice(prefix..before - suffix, new);
+        let mut shadowed: Vec<Name> = self.segments.iter().flat_map(|row| row.binds.iter().copied()).collect();
+        shadowed.sort_unstable();
+        shadowed.dedup();
+        let same_names = shadowed == self.shadowed;
+        self.shadowed = shadowed;
+        let dirty = if same_names { prefix..after - suffix } else { 0..after };
+        let known = Known { constants: &self.constants, shadowed: &self.shadowed };
+        for row in self.segments.iter_mut().take(dirty.end).skip(dirty.start).filter(|row| row.affected) {
+            row.result = substitute::segment(&row.text, &known).map(Arc::new);
+        }
+    }
+}

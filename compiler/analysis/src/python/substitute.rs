@@ -1,0 +1,441 @@
+//! Statements with literals in place of constants.
+
+use super::builtins::{BUILTINS, RANGE};
+use super::evaluate::{Names, builtin, combine, format_string};
+use super::value::{PyConstants, PyValue};
+use crate::file_context::bind_names;
+use rx_base::Name;
+use rx_base::name::NameSet;
+use rx_syntax::ast::{
+    Argument, Expr, ExprKind, Parameter, ParameterTree, StatementKind, StatementTree, TokenRange, UnaryOp, WithItem,
+};
+use rx_syntax::token::Literal;
+use rx_syntax::{Cursor, Segment, Statement, TokenKind};
+use std::sync::Arc;
+
+/// The constants of a function that binds some of their names itself.
+pub(super) struct Known<'a> {
+    pub(super) constants: &'a PyConstants,
+    pub(super) shadowed: &'a [Name],
+}
+
+impl Known<'_> {
+    fn is_shadowed(&self, name: &str) -> bool {
+        self.shadowed.iter().any(|shadowed| shadowed.as_str() == name)
+    }
+}
+
+impl Names for Known<'_> {
+    fn value(&self, name: &str) -> Option<PyValue> {
+        let (_, value) = self.constants.get(name)?;
+        (!self.is_shadowed(name)).then(|| value.clone())
+    }
+
+    fn is_builtin(&self, name: &str) -> bool {
+        !self.constants.hides(name) && !self.is_shadowed(name)
+    }
+}
+
+/// Whether a statement may name a constant, or call one of Python's functions.
+fn is_affected(cursor: Cursor<'_>, statement: &Statement, constants: &PyConstants) -> bool {
+    (0..statement.token_count).any(|token| match cursor.kind(token) {
+        Some(kind) if kind.is_name() => constants.get(cursor.text(token)).is_some() || is_call(cursor, token),
+        Some(TokenKind::String) => format_string(cursor.text(token)).is_some_and(|text| text.contains('{')),
+        _ => false,
+    })
+}
+
+/// Whether one of Python's functions is called: `int(`.
+fn is_call(cursor: Cursor<'_>, token: u32) -> bool {
+    cursor.kind(token + 1) == Some(TokenKind::LeftParen)
+        && token.checked_sub(1).and_then(|before| cursor.kind(before)) != Some(TokenKind::Dot)
+        && BUILTINS.contains(&cursor.text(token))
+}
+
+/// As [`is_affected`] of all statements where there are no constants: almost all calls are of dotted names.
+fn calls_builtin(segment: &Segment) -> bool {
+    let tokens = &segment.tree().tokens;
+    let text = |at: usize| segment.text().get(tokens.span(u32::try_from(at).ok()?)?.range());
+    let kinds = tokens.kinds();
+    let is_call = |(at, pair): (usize, &[TokenKind])| {
+        pair == [TokenKind::Name, TokenKind::LeftParen]
+            && at.checked_sub(1).and_then(|before| kinds.get(before)) != Some(&TokenKind::Dot)
+            && text(at).is_some_and(|text| BUILTINS.contains(&text))
+    };
+    kinds.windows(2).enumerate().any(is_call)
+}
+
+/// Whether a segment may have to be read otherwise; and which names of constants and of Python's functions it binds.
+/// Those of functions are looked for in the header and beside their calls.
+pub(super) fn look_at(segment: &Segment, constants: &PyConstants, is_head: bool) -> (bool, Box<[Name]>) {
+    let affected = match constants.is_empty() {
+        true => calls_builtin(segment),
+        false => {
+            let mut statements = segment.tree().statements.iter();
+            statements.any(|statement| is_affected(segment.cursor(statement), statement, constants))
+        }
+    };
+    if constants.is_empty() && !affected {
+        return (false, Box::default());
+    }
+    let with_functions = affected || is_head;
+    let is_wanted = |name: &str| constants.get(name).is_some() || (with_functions && BUILTINS.contains(&name));
+    let mut bound = NameSet::default();
+    for statement in &segment.tree().statements {
+        let cursor = segment.cursor(statement);
+        let tokens = 0..statement.token_count;
+        let wanted = |token: u32| cursor.kind(token).is_some_and(TokenKind::is_name) && is_wanted(cursor.text(token));
+        if tokens.clone().any(wanted) {
+            bind_names(cursor, &statement.tree.kind, &mut bound);
+            if let StatementKind::Def { type_params, .. } = &statement.tree.kind {
+                bound.extend(type_params.iter().map(|param| cursor.name(*param)));
+            }
+            let walrus = tokens.clone().filter(|token| cursor.kind(token + 1) == Some(TokenKind::Walrus));
+            bound.extend(walrus.map(|token| cursor.name(token)));
+        }
+        // Dims in quotes are symbols of the function: `R.Tensor(("n",))`.
+        if is_head {
+            for token in tokens.filter(|token| cursor.kind(*token) == Some(TokenKind::String)) {
+                let words = cursor.text(token).split(|c: char| !(c.is_alphanumeric() || c == '_'));
+                bound.extend(words.filter_map(|word| Some(constants.get(word)?.0)));
+            }
+        }
+    }
+    bound.retain(|name| is_wanted(name));
+    let mut bound: Vec<Name> = bound.into_iter().collect();
+    bound.sort_unstable();
+    (affected, bound.into())
+}
+
+/// The segment with literals in place of constants; `None` where it has none.
+pub(super) fn segment(segment: &Segment, known: &Known<'_>) -> Option<Segment> {
+    let mut literals = Vec::new();
+    let mut changed = false;
+    let statements = segment.tree().statements.iter().map(|statement| {
+        let cursor = segment.cursor(statement);
+        let kind = is_affected(cursor, statement, known.constants)
+            .then(|| Rewriter { cursor, known, literals: &mut literals }.statement(&statement.tree.kind))
+            .flatten();
+        match kind {
+            Some(kind) => {
+                changed = true;
+                let tree = StatementTree { kind, error: statement.tree.error.clone() };
+                Statement { tree: Arc::new(tree), ..statement.clone() }
+            }
+            None => statement.clone(),
+        }
+    });
+    let statements: Box<[Statement]> = statements.collect();
+    changed.then(|| segment.substituted(statements, literals))
+}
+
+/// What became of an expression.
+enum Changed {
+    /// Nothing.
+    No,
+    /// It is its value.
+    Value,
+    /// This.
+    Expr(Expr),
+}
+
+/// An expression that was looked at: its value, if it has one, and what became of it.
+struct Visited {
+    value: Option<PyValue>,
+    changed: Changed,
+}
+
+impl Visited {
+    const NOTHING: Visited = Visited { value: None, changed: Changed::No };
+}
+
+struct Rewriter<'a, 'l> {
+    cursor: Cursor<'a>,
+    known: &'a Known<'a>,
+    literals: &'l mut Vec<Literal>,
+}
+
+impl Rewriter<'_, '_> {
+    fn statement(&mut self, kind: &StatementKind) -> Option<StatementKind> {
+        Some(match kind {
+            StatementKind::Decorator(value) => StatementKind::Decorator(self.expr(value)?),
+            StatementKind::Expr(value) => StatementKind::Expr(self.expr(value)?),
+            StatementKind::While(test) => StatementKind::While(self.expr(test)?),
+            StatementKind::If(test) => StatementKind::If(self.expr(test)?),
+            StatementKind::Elif(test) => StatementKind::Elif(self.expr(test)?),
+            StatementKind::Return(value) => StatementKind::Return(Some(self.expr(value.as_ref()?)?)),
+            StatementKind::Def { name, type_params, params, ret } => {
+                let new: Vec<Option<Parameter>> = params.iter().map(|param| self.parameter(param)).collect();
+                let new_ret = ret.as_ref().and_then(|ret| self.expr(ret));
+                if new_ret.is_none() && new.iter().all(Option::is_none) {
+                    return None;
+                }
+                let params = new.into_iter().zip(params).map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect();
+                let (name, type_params, ret) = (*name, type_params.clone(), new_ret.or_else(|| ret.clone()));
+                StatementKind::Def { name, type_params, params, ret }
+            }
+            StatementKind::With(items) => {
+                let contexts: Vec<Option<Expr>> = items.iter().map(|item| self.expr(&item.context)).collect();
+                if contexts.iter().all(Option::is_none) {
+                    return None;
+                }
+                let item = |(new, item): (Option<Expr>, &WithItem)| WithItem {
+                    context: new.unwrap_or_else(|| item.context.clone()),
+                    target: item.target.clone(),
+                };
+                StatementKind::With(contexts.into_iter().zip(items).map(item).collect())
+            }
+            StatementKind::For { target, iter } => {
+                StatementKind::For { target: target.clone(), iter: self.expr(iter)? }
+            }
+            StatementKind::Assign { targets, value } => {
+                let new: Vec<Option<Expr>> = targets.iter().map(|target| self.target(target)).collect();
+                let new_value = self.expr(value);
+                if new_value.is_none() && new.iter().all(Option::is_none) {
+                    return None;
+                }
+                let targets =
+                    new.into_iter().zip(targets).map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect();
+                StatementKind::Assign { targets, value: new_value.unwrap_or_else(|| value.clone()) }
+            }
+            StatementKind::AnnAssign { target, annotation, value } => {
+                let new = (self.expr(annotation), value.as_ref().and_then(|value| self.expr(value)));
+                if let (None, None) = new {
+                    return None;
+                }
+                let annotation = new.0.unwrap_or_else(|| annotation.clone());
+                StatementKind::AnnAssign { target: target.clone(), annotation, value: new.1.or_else(|| value.clone()) }
+            }
+            StatementKind::AugAssign { target, op, value } => {
+                let new = (self.target(target), self.expr(value));
+                if let (None, None) = new {
+                    return None;
+                }
+                let (target, value) = (new.0.unwrap_or_else(|| target.clone()), new.1.unwrap_or_else(|| value.clone()));
+                StatementKind::AugAssign { target, op: *op, value }
+            }
+            StatementKind::Assert { test, message } => {
+                StatementKind::Assert { test: self.expr(test)?, message: message.clone() }
+            }
+            _ => return None,
+        })
+    }
+
+    fn parameter(&mut self, param: &Parameter) -> Option<Parameter> {
+        let mut inside = Rewriter { cursor: self.cursor.parameter(param), known: self.known, literals: self.literals };
+        let tree = &param.tree;
+        let annotation = tree.annotation.as_ref().and_then(|annotation| inside.expr(annotation));
+        let default = tree.default.as_ref().and_then(|default| inside.expr(default));
+        if annotation.is_none() && default.is_none() {
+            return None;
+        }
+        let tree = ParameterTree {
+            annotation: annotation.or_else(|| tree.annotation.clone()),
+            default: default.or_else(|| tree.default.clone()),
+            ..ParameterTree::clone(tree)
+        };
+        Some(Parameter { first_token: param.first_token, tree: Arc::new(tree) })
+    }
+
+    /// The index of what a store is to: `A[i * WIDTH] = …`.
+    fn target(&mut self, target: &Expr) -> Option<Expr> {
+        let ExprKind::Subscript { value, index } = &target.kind else { return None };
+        let index = Box::new(self.expr(index)?);
+        Some(Expr { kind: ExprKind::Subscript { value: value.clone(), index }, tokens: target.tokens })
+    }
+
+    /// The expression that takes the place of another; `None` where it stays.
+    fn expr(&mut self, expr: &Expr) -> Option<Expr> {
+        let visited = self.visit(expr);
+        self.finish(expr, visited)
+    }
+
+    fn finish(&mut self, expr: &Expr, visited: Visited) -> Option<Expr> {
+        match (visited.changed, visited.value) {
+            (Changed::Expr(new), _) => Some(new),
+            (Changed::Value, Some(value)) => Some(self.literal(&value, expr.tokens)),
+            _ => None,
+        }
+    }
+
+    fn visit(&mut self, expr: &Expr) -> Visited {
+        match &expr.kind {
+            ExprKind::Name => {
+                let value = self.known.value(self.cursor.text(expr.tokens.start));
+                return Visited { changed: if value.is_some() { Changed::Value } else { Changed::No }, value };
+            }
+            ExprKind::String => {
+                let value = combine(self.cursor, expr, &[], self.known);
+                let is_literal = self.cursor.string_value(expr).is_some();
+                let changed = if value.is_some() && !is_literal { Changed::Value } else { Changed::No };
+                return Visited { value, changed };
+            }
+            ExprKind::Lambda { params, .. } => {
+                let own = params.iter().filter_map(|param| {
+                    let cursor = self.cursor.parameter(param);
+                    Some(cursor.text(param.tree.name?))
+                });
+                if own.into_iter().any(|name| self.known.constants.get(name).is_some()) {
+                    return Visited::NOTHING;
+                }
+            }
+            _ => {}
+        }
+        let children = expr.children();
+        let mut visited: Vec<Visited> = children.iter().map(|child| self.visit(child)).collect();
+        // `SIZE(x)` and `SIZE.bits` are left for what reads them to complain of.
+        if matches!(expr.kind, ExprKind::Call { .. } | ExprKind::Attribute { .. })
+            && let Some(first) = visited.first_mut()
+            && let Changed::Value = first.changed
+        {
+            *first = Visited::NOTHING;
+        }
+        let is_changed = |visited: &Visited| !matches!(visited.changed, Changed::No);
+        let any_changed = visited.iter().any(is_changed);
+        let called = match &expr.kind {
+            ExprKind::Call { callee, .. } => builtin(self.cursor, callee, self.known),
+            _ => None,
+        };
+        let values: Vec<Option<PyValue>> = visited.iter().map(|visited| visited.value.clone()).collect();
+        let value = combine(self.cursor, expr, &values, self.known);
+        if value.is_some() && folds(expr, called) && (any_changed || called.is_some()) {
+            return Visited { value, changed: Changed::Value };
+        }
+        if let (ExprKind::Conditional { .. }, Some(Some(test)), true) = (&expr.kind, values.get(1), any_changed) {
+            // Python takes one branch, whatever the other is.
+            let taken = if test.truth() { 0 } else { 2 };
+            let child = children.get(taken).map(|child| (*child).clone());
+            let new = visited.into_iter().nth(taken).zip(child);
+            let Some((visited, child)) = new else { return Visited::NOTHING };
+            let new = self.finish(&child, visited).unwrap_or(child);
+            return Visited { value: None, changed: Changed::Expr(new) };
+        }
+        if !any_changed {
+            return Visited { value, changed: Changed::No };
+        }
+        let new: Vec<Option<Expr>> =
+            children.iter().zip(visited).map(|(child, visited)| self.finish(child, visited)).collect();
+        let parts = children.into_iter().zip(new).map(|(old, new)| (new.is_some(), new.unwrap_or_else(|| old.clone())));
+        Visited { value, changed: Changed::Expr(rebuilt(expr, parts)) }
+    }
+
+    /// A value as an expression in the place of `tokens`.
+    fn literal(&mut self, value: &PyValue, tokens: TokenRange) -> Expr {
+        let kind = match value {
+            PyValue::None => ExprKind::None,
+            PyValue::Bool(truth) => ExprKind::Bool(*truth),
+            PyValue::Int(number) => {
+                return self.number(*number < 0, number.unsigned_abs().to_string(), TokenKind::Integer, tokens);
+            }
+            PyValue::Float(number) => {
+                let text = format!("{:?}", number.abs());
+                return self.number(number.is_sign_negative() && !number.is_nan(), text, TokenKind::Float, tokens);
+            }
+            PyValue::Str(_) => return self.leaf(value.to_string(), TokenKind::String, tokens),
+            PyValue::Tuple(elements) => {
+                ExprKind::Tuple(elements.iter().map(|element| self.literal(element, tokens)).collect())
+            }
+            PyValue::List(elements) => {
+                ExprKind::List(elements.iter().map(|element| self.literal(element, tokens)).collect())
+            }
+        };
+        Expr { kind, tokens }
+    }
+
+    fn number(&mut self, negative: bool, text: String, kind: TokenKind, tokens: TokenRange) -> Expr {
+        let number = self.leaf(text, kind, tokens);
+        match negative {
+            true => Expr { kind: ExprKind::Unary(UnaryOp::Neg, Box::new(number)), tokens },
+            false => number,
+        }
+    }
+
+    /// A literal of one token. Where no index is left for it, the expression is a mistake that was reported elsewhere.
+    fn leaf(&mut self, text: String, token: TokenKind, tokens: TokenRange) -> Expr {
+        let index = u32::try_from(self.literals.len()).ok().and_then(|number| self.cursor.literal_token(number));
+        let Some(index) = index else { return Expr { kind: ExprKind::Error, tokens } };
+        self.literals.push(Literal { kind: token, text: text.into(), place: self.cursor.span(tokens) });
+        let kind = match token {
+            TokenKind::Integer => ExprKind::Integer,
+            TokenKind::Float => ExprKind::Float,
+            _ => ExprKind::String,
+        };
+        Expr { kind, tokens: TokenRange { start: index, end: index.saturating_add(1) } }
+    }
+}
+
+/// Whether an expression with a value becomes a literal; others keep their form, with literals inside.
+fn folds(expr: &Expr, called: Option<&str>) -> bool {
+    match &expr.kind {
+        ExprKind::Unary(..)
+        | ExprKind::Binary(..)
+        | ExprKind::Compare(..)
+        | ExprKind::Bool2(..)
+        | ExprKind::Conditional { .. }
+        | ExprKind::Subscript { .. } => true,
+        ExprKind::Call { .. } => called.is_some_and(|function| function != RANGE),
+        _ => false,
+    }
+}
+
+/// An expression of new parts, which are those of [`Expr::children`], in order; each with whether it was replaced. A tuple
+/// or list that took the place of a name with a star gives its elements.
+fn rebuilt(expr: &Expr, parts: impl Iterator<Item = (bool, Expr)>) -> Expr {
+    let mut parts = parts;
+    let mut next = || parts.next().map_or(Expr { kind: ExprKind::Error, tokens: expr.tokens }, |(_, part)| part);
+    let kind = match &expr.kind {
+        ExprKind::Attribute { name, .. } => ExprKind::Attribute { value: Box::new(next()), name: *name },
+        ExprKind::Starred { double, .. } => ExprKind::Starred { double: *double, value: Box::new(next()) },
+        ExprKind::Walrus { name, .. } => ExprKind::Walrus { name: *name, value: Box::new(next()) },
+        ExprKind::Parenthesized(_) => ExprKind::Parenthesized(Box::new(next())),
+        ExprKind::Unary(op, _) => ExprKind::Unary(*op, Box::new(next())),
+        ExprKind::Lambda { params, .. } => ExprKind::Lambda { params: params.clone(), body: Box::new(next()) },
+        ExprKind::Subscript { .. } => ExprKind::Subscript { value: Box::new(next()), index: Box::new(next()) },
+        ExprKind::Binary(op, ..) => ExprKind::Binary(*op, Box::new(next()), Box::new(next())),
+        ExprKind::Call { arguments, .. } => {
+            let callee = Box::new(next());
+            let mut all = Vec::with_capacity(arguments.len());
+            for Argument { keyword, .. } in arguments {
+                let given = spread(parts.next()).map(|value| Argument { keyword: *keyword, value });
+                all.extend(given);
+            }
+            ExprKind::Call { callee, arguments: all }
+        }
+        ExprKind::Tuple(_) => ExprKind::Tuple(parts.flat_map(|part| spread(Some(part))).collect()),
+        ExprKind::List(_) => ExprKind::List(parts.flat_map(|part| spread(Some(part))).collect()),
+        ExprKind::Set(_) => ExprKind::Set(parts.map(|(_, part)| part).collect()),
+        ExprKind::Bool2(op, _) => ExprKind::Bool2(*op, parts.map(|(_, part)| part).collect()),
+        ExprKind::Dict(pairs) => {
+            ExprKind::Dict(pairs.iter().map(|(key, _)| (key.as_ref().map(|_| next()), next())).collect())
+        }
+        ExprKind::Slice { lower, upper, step } => {
+            let mut bound = |part: &Option<Box<Expr>>| part.as_ref().map(|_| Box::new(next()));
+            ExprKind::Slice { lower: bound(lower), upper: bound(upper), step: bound(step) }
+        }
+        ExprKind::Compare(_, rest) => {
+            let first = Box::new(next());
+            ExprKind::Compare(first, rest.iter().map(|(op, _)| (*op, next())).collect())
+        }
+        ExprKind::Conditional { .. } => {
+            ExprKind::Conditional { then: Box::new(next()), test: Box::new(next()), otherwise: Box::new(next()) }
+        }
+        other => other.clone(),
+    };
+    Expr { kind, tokens: expr.tokens }
+}
+
+/// The elements of a replaced `*SHAPE`; another part as it is.
+fn spread(part: Option<(bool, Expr)>) -> impl Iterator<Item = Expr> {
+    let parts = match part {
+        Some((true, Expr { kind: ExprKind::Starred { double: false, value }, tokens })) => match value.kind {
+            ExprKind::Tuple(elements) | ExprKind::List(elements) => elements,
+            kind => {
+                let value = Box::new(Expr { kind, tokens: value.tokens });
+                vec![Expr { kind: ExprKind::Starred { double: false, value }, tokens }]
+            }
+        },
+        Some((_, part)) => vec![part],
+        None => Vec::new(),
+    };
+    parts.into_iter()
+}
