@@ -98,7 +98,7 @@ class Chain:
         rng, name = self.rng, self.name
         n, dtype = len(self.samples[0]), self.samples[0].dtype
         c = rng.randint(1, 6)
-        const = f'R.const({c}, "{dtype}")'
+        const, zero = f'R.const({c}, "{dtype}")', f'R.const(0, "{dtype}")'
         np_c = np.asarray(c, dtype)
         steps = {
             "add": (f"R.add({name}, {const})", lambda v: v + np_c),
@@ -131,6 +131,26 @@ class Chain:
             "where": (
                 f'R.where(R.greater({name}, {const}), {const}, {name})',
                 lambda v: np.where(v > np_c, np_c, v),
+            ),
+            "from_end": (
+                f"R.where(R.less({name}, {zero}), R.add({name}, {const}), {name})",
+                lambda v: np.where(v < 0, v + np_c, v),
+            ),
+            "from_end_back": (
+                f"R.where(R.less_equal({zero}, {name}), {name}, R.subtract({name}, {const}))",
+                lambda v: np.where(v >= 0, v, v - np_c),
+            ),
+            "inside": (
+                f"R.where(R.logical_and(R.greater_equal({name}, {zero}), R.less({name}, {const})), {name}, {zero})",
+                lambda v: np.where((v >= 0) & (v < np_c), v, np.asarray(0, dtype)),
+            ),
+            "outside": (
+                f"R.where(R.logical_not(R.logical_or(R.less({name}, {zero}), R.greater({name}, {const}))), {name}, {const})",
+                lambda v: np.where((v < 0) | (v > np_c), np_c, v),
+            ),
+            "unless_equal": (
+                f"R.where(R.not_equal({name}, {const}), R.add({name}, {const}), {name})",
+                lambda v: np.where(v != np_c, v + np_c, v),
             ),
             "flip": (f"R.flip({name}, axis=0)", lambda v: v[::-1]),
             "reshape": (f"R.reshape(R.reshape({name}, (1, {n})), ({n},))", lambda v: v),

@@ -25,6 +25,7 @@ pub mod sass;
 pub mod simulator;
 mod source;
 mod statements;
+mod work;
 
 pub use printer::{listing, makes_one, module};
 pub use source::{
@@ -33,3 +34,4 @@ pub use source::{
     TensorForm, TensorMap, TensorMapValue,
 };
 pub use statements::Unsupported;
+pub use work::LaunchSize;

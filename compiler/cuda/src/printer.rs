@@ -14,6 +14,7 @@ use crate::injective::Loop;
 use crate::names::Names;
 use crate::rules::{KernelBody, buffers_of};
 use crate::source::{Argument, KernelInfo, Sites, Temporary, TensorMap};
+use crate::work::iterations;
 use functions::blocks_of;
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::DType;
@@ -143,7 +144,8 @@ impl<'m> Kernel<'m> {
         let arguments = self.parameters.iter().map(|(_, argument)| *argument).collect();
         let maps = self.maps.drain(..).map(|(_, map)| map).collect();
         let (name, rounds) = (name.to_owned(), Vec::new());
-        Ok(KernelInfo { name, text: 0..0, rounds, guard: None, shape, arguments, maps })
+        let work = body.work().unwrap_or_else(|| iterations(self.func, statements));
+        Ok(KernelInfo { name, text: 0..0, rounds, guard: None, shape, work, arguments, maps })
     }
 
     /// Says how many threads of the plain rule there are: each has a part of its own of buffers too large for it.

@@ -290,6 +290,11 @@ pub(crate) trait KernelBody {
     /// What it does, for its comment and to know which buffers are passed: those that occur here, in the function's order.
     fn statements(&self) -> Vec<&Stmt>;
 
+    /// Iterations of its innermost loops, where they are not those of its statements: it combines what another kernel computed.
+    fn work(&self) -> Option<Expr> {
+        None
+    }
+
     /// Buffers of [`KernelBody::statements`] that are not passed, because nothing but this kernel sees them.
     fn kept(&self) -> Vec<BufferId> {
         Vec::new()

@@ -108,6 +108,8 @@ pub struct KernelInfo {
     pub guard: Option<Expr>,
     /// How many blocks, and of what.
     pub shape: LaunchShape,
+    /// Iterations of the innermost loops of the statements it computes, as they are written: an `int64` over what the host knows.
+    pub work: Expr,
     /// What is passed, in order.
     pub arguments: Vec<Argument>,
     /// What is passed behind that: tensors whose tiles it has copied.

@@ -11,7 +11,8 @@ use rx_analysis::function::ItemPlace;
 use rx_analysis::suppression;
 use rx_base::{Code, Diagnostic, Severity, Span, TvmVersion};
 use rx_ops::user::Operators;
-use rx_syntax::document::{Document, FileKind};
+use rx_syntax::document::{Document, FileKind, Item, ItemKind};
+use rx_syntax::numbered_names;
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
@@ -238,6 +239,9 @@ fn diagnostics(db: &Database, file: &File) -> Vec<Diagnostic<Span>> {
             let primary = place(&diagnostic.primary).unwrap_or_default();
             found.push(diagnostic.map_places(primary, place));
         }
+        if item.kind != ItemKind::Foreign {
+            add_numbered_names(&file.document, at, item, &mut found);
+        }
     }
     if let (Some(version), true) = (file.tvm, is_valid(&found)) {
         for (at, input) in file.inputs.items.iter().enumerate() {
@@ -247,6 +251,20 @@ fn diagnostics(db: &Database, file: &File) -> Vec<Diagnostic<Span>> {
     }
     found.sort_by_key(|diagnostic| (diagnostic.primary, diagnostic.code));
     found
+}
+
+/// Adds the names of an item that begin with a digit, each in place of what else is said of it.
+fn add_numbered_names(document: &Document, at: usize, item: &Item, found: &mut Vec<Diagnostic<Span>>) {
+    for diagnostic in numbered_names(item) {
+        let place = |(segment, span): &(usize, Span)| {
+            absolute(document, at, &ItemPlace::Segment(u32::try_from(*segment).unwrap_or(u32::MAX), *span))
+        };
+        let primary = place(&diagnostic.primary).unwrap_or_default();
+        let diagnostic = diagnostic.map_places(primary, place);
+        let is_own = |span: &Span| diagnostic.fixes.iter().any(|fix| fix.edits.iter().any(|(own, _)| own == span));
+        found.retain(|other| other.code != Code::UndefinedName || !is_own(&other.primary));
+        found.push(diagnostic);
+    }
 }
 
 fn types(db: &Database, file: &File) -> Vec<TypeRow> {

@@ -39,6 +39,8 @@ pub struct TensorValues {
     pub high: Option<End>,
     /// How they follow from the function's parameters.
     pub term: Option<Arc<Term>>,
+    /// How they follow from a variable's elements at the same places.
+    pub relation: Option<Arc<Relation>>,
     /// The variables they came through, the last one first.
     pub origin: Option<Arc<Step>>,
 }
@@ -107,6 +109,37 @@ impl Term {
     }
 }
 
+/// How elements follow from those of a variable at the same places: `i + 64`, `i < 0`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Relation {
+    /// They are the variable's plus an offset.
+    Sum(Root, Dim),
+    /// They are true or false, and either limits variables.
+    Test(Vec<Limit>),
+}
+
+/// A variable, and the range it had when a relation to it was found: so another value of that name is seldom taken for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Root {
+    /// Its name.
+    pub variable: Name,
+    /// No element is smaller.
+    pub low: Option<End>,
+    /// No element is larger.
+    pub high: Option<End>,
+}
+
+/// The ranges of a variable's elements where a condition holds, and where it fails. A missing end is no limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// The variable.
+    pub of: Root,
+    /// Low and high end where the condition holds.
+    pub holds: (Option<Dim>, Option<Dim>),
+    /// Low and high end where it fails.
+    pub fails: (Option<Dim>, Option<Dim>),
+}
+
 /// A variable that values came through.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
@@ -162,7 +195,7 @@ impl TensorValues {
 
     /// Whether anything is said, be it only where they come from.
     pub fn says_something(&self) -> bool {
-        self.has_facts() || self.term.is_some()
+        self.has_facts() || self.term.is_some() || self.relation.is_some()
     }
 
     /// Whether something is known that does not depend on parameters.

@@ -6,6 +6,7 @@
 mod check;
 mod describe;
 pub(crate) mod range;
+pub(crate) mod relation;
 mod term;
 
 pub use check::{Access, Judgement, Witness, judge, part_of};
@@ -267,7 +268,17 @@ fn float_literal(literal: &Literal) -> f64 {
 pub fn infer(call: &CallInfo<'_>, operands: &[Known], result: &StructInfo) -> Known {
     let flow = &call.schema.flow;
     let rule = flow.values?;
-    let facts = rule(&ValueCall { call, operands, result });
+    let call_of_values = ValueCall { call, operands, result };
+    let facts = rule(&call_of_values);
+    let tensor = facts.as_ref().and_then(Values::as_tensor);
+    let is_held = tensor.is_some_and(|tensor| tensor.low().is_some() && tensor.high().is_some());
+    let facts = match relation::of_call(&call_of_values, is_held) {
+        Some(relation) => {
+            let tensor = tensor.cloned().unwrap_or_default();
+            Some(Values::Tensor(TensorValues { relation: Some(Arc::new(relation)), ..tensor }))
+        }
+        None => facts,
+    };
     term::with_terms(facts, call, operands, result)
 }
 

@@ -65,7 +65,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
-    /// A symbolic dim's value: n=4.
+    /// A symbolic dim's value: n=4. With --emit schedule what threads and work are counted for.
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = dim)]
     pub dims: Vec<(String, i64)>,
 
@@ -217,7 +217,8 @@ pub enum Emit {
     Tir,
     /// The kernels as CUDA C.
     Cuda,
-    /// Which rule made each CUDA kernel, why those before it did not, and what it needs of a device (with NVRTC).
+    /// Which rule made each CUDA kernel, why those before it did not, its threads and its work (for dims of --dim, or 1), and what it
+    /// needs of a device (with NVRTC). With --format json an object for each kernel, too (docs/json.md).
     Schedule,
     /// The kernels as PTX; needs NVRTC.
     Ptx,

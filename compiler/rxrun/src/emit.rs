@@ -1,5 +1,6 @@
 //! `--emit`: a stage of the program as text, kernel by kernel, with the statements each comes from.
 
+mod extents;
 mod machine;
 mod passes;
 mod resources;
@@ -11,7 +12,6 @@ use crate::failure::Failure;
 use crate::report::{Part, Report, Stage};
 use crate::session::Session;
 use rx_base::Span;
-use rx_cuda::KernelInfo;
 use rx_cuda::rules::Target;
 use rx_db::{Document, FileKind};
 use rx_lower::Program;
@@ -28,9 +28,10 @@ pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -
             let program = program(stage, session, args)?;
             // The text of a device has equal kernels once; so has a document.
             let joined = matches!(stage, Emit::Cuda | Emit::Schedule) || args.format == Format::Json;
-            kernels(stage, groups(&program, joined), session, &args.target(), report)
+            kernels(stage, &program, groups(&program, joined), (session, args), report)
         }
     };
+    report.kernels(listing.kernels);
     report.emitted(stage, listing.text.trim_end(), &listing.parts, &listing.stages);
     match listing.stages.iter().find_map(|stage| stage.problem.as_deref()) {
         None => Ok(()),
@@ -67,11 +68,13 @@ struct Listing {
     parts: Vec<Part>,
     /// Of passes what each made.
     stages: Vec<Stage>,
+    /// Of schedules an object for each kernel.
+    kernels: Vec<serde_json::Value>,
 }
 
 impl Listing {
     fn whole(text: String) -> Listing {
-        Listing { lines: 0, text, parts: Vec::new(), stages: Vec::new() }
+        Listing { lines: 0, text, parts: Vec::new(), stages: Vec::new(), kernels: Vec::new() }
     }
 
     /// Adds a kernel's text, and an empty line.
@@ -108,23 +111,41 @@ fn groups(program: &Program, joined: bool) -> Vec<Group<'_>> {
 }
 
 /// The text of kernels at a stage. One that cannot be made is a comment that says why.
-fn kernels(stage: Emit, groups: Vec<Group<'_>>, session: &Session, target: &Target, report: &mut Report) -> Listing {
+fn kernels(
+    stage: Emit,
+    program: &Program,
+    groups: Vec<Group<'_>>,
+    (session, args): (&Session, &Args),
+    report: &mut Report,
+) -> Listing {
     let funcs: Vec<&PrimFunc> = groups.iter().map(|group| group.func).collect();
-    let (head, texts) = match stage {
-        Emit::Cuda | Emit::Schedule => cuda(stage, &funcs, target, report),
-        Emit::Cpu => (String::new(), funcs.into_iter().map(cpu).collect()),
-        _ => (String::new(), funcs.into_iter().map(rx_tir::print::script).collect()),
+    let (head, texts, kernels) = match stage {
+        Emit::Cuda | Emit::Schedule => {
+            let calls: Vec<_> = groups
+                .iter()
+                .map(|group| extents::values(program, group.kernels.first().unwrap_or(&group.func), &args.dims))
+                .collect();
+            cuda(stage, &funcs, &calls, &args.target(), report)
+        }
+        Emit::Cpu => (String::new(), funcs.into_iter().map(cpu).collect(), Vec::new()),
+        _ => (String::new(), funcs.into_iter().map(rx_tir::print::script).collect(), Vec::new()),
     };
-    let mut listing = Listing { lines: head.lines().count(), ..Listing::whole(head) };
+    let mut listing = Listing { lines: head.lines().count(), kernels, ..Listing::whole(head) };
     for (group, text) in groups.iter().zip(texts) {
         listing.push(group.func.name.to_string(), &text, places(group, session));
     }
     listing
 }
 
-/// What is before CUDA kernels, and the text of each function's or how it is scheduled; with what kernels need of a device where
-/// NVRTC is there to say it.
-fn cuda(stage: Emit, funcs: &[&PrimFunc], target: &Target, report: &mut Report) -> (String, Vec<String>) {
+/// The text before CUDA kernels, the text of each function or its schedule, and an object for each kernel of a schedule; with what
+/// kernels need of a device where NVRTC is there to say it. `calls` are the values of each function's variables.
+fn cuda(
+    stage: Emit,
+    funcs: &[&PrimFunc],
+    calls: &[Vec<Option<i64>>],
+    target: &Target,
+    report: &mut Report,
+) -> (String, Vec<String>, Vec<serde_json::Value>) {
     let listing = rx_runtime::cuda::listing(funcs, target);
     let is_text = stage == Emit::Cuda;
     let archs = if is_text || target.arch == NEWEST { vec![target.arch] } else { vec![target.arch, NEWEST] };
@@ -134,14 +155,24 @@ fn cuda(stage: Emit, funcs: &[&PrimFunc], target: &Target, report: &mut Report) 
         }
         resources::Needs::unknown()
     });
-    let text = |function: usize, kernels: &[KernelInfo]| match listing.functions.get(function) {
-        Some(Ok(text)) if is_text => resources::commented(text, function, kernels, &needs),
-        Some(Ok(_)) => schedule::text(&listing.choices, function, kernels, &needs),
+    let text = |(function, values): (usize, &Vec<Option<i64>>)| match listing.functions.get(function) {
+        Some(Ok(text)) if is_text => {
+            let kernels = listing.kernels.get(function).map_or(&[][..], Vec::as_slice);
+            resources::commented(text, function, kernels, &needs)
+        }
+        Some(Ok(_)) => schedule::Scheduled { listing: &listing, function, values }.text(&needs),
         Some(Err(why)) => comment("//", &why.to_string()),
         None => String::new(),
     };
-    let texts = listing.kernels.iter().enumerate().map(|(function, kernels)| text(function, kernels)).collect();
-    (if is_text { listing.head } else { String::new() }, texts)
+    let texts = calls.iter().enumerate().map(text).collect();
+    if is_text {
+        return (listing.head, texts, Vec::new());
+    }
+    let mut objects = Vec::new();
+    for (function, values) in calls.iter().enumerate() {
+        objects.extend(schedule::Scheduled { listing: &listing, function, values }.objects());
+    }
+    (String::new(), texts, objects)
 }
 
 /// The newest architecture that is promised; schedules are told for it, too.

@@ -288,6 +288,13 @@ impl Report {
         self.result("emitted", text, fields);
     }
 
+    /// The kernels of a schedule, an object each; for people they are in its text.
+    pub fn kernels(&mut self, kernels: Vec<serde_json::Value>) {
+        if self.format == Format::Json {
+            kernels.into_iter().for_each(|fields| self.object("kernel", fields));
+        }
+    }
+
     /// What the program prints, as it prints it: on standard output for people, an event for machines.
     pub fn printer(&self) -> impl FnMut(&str) + 'static {
         let (format, progress_shown, lost) = (self.format, self.progress_shown.clone(), self.lost.clone());

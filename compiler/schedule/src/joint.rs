@@ -4,7 +4,6 @@ use crate::accumulate::{Nest, mentions, reads};
 use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_base::name::name;
-use rx_tir::evaluate_index;
 use rx_tir::expr::{BinaryOp, Expr, UnaryOp};
 use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::rewrite::{map_expr, substitute};
@@ -210,9 +209,10 @@ fn compare_with_right(func: &PrimFunc, parts: &mut [JointPart]) -> Option<()> {
         let condition = by_size.iter().fold(condition.as_ref().clone(), |condition, (_, right, element, _)| {
             map_expr(&condition, &mut |part| if part == *element { func.var_expr(*right) } else { part })
         });
+        // A side that is compared with itself is asked whether it is a NaN.
         let is_pair = |a: VarId, b: VarId| {
             let one = |(left, right, _, is_chosen): &(VarId, VarId, Expr, bool)| {
-                *is_chosen && ((a, b) == (*left, *right) || (b, a) == (*left, *right))
+                *is_chosen && [a, b].iter().all(|side| side == left || side == right)
             };
             known.iter().any(one)
         };
@@ -251,8 +251,8 @@ fn compares_sides(condition: &Expr, is_pair: &dyn Fn(VarId, VarId) -> bool) -> b
 }
 
 /// Whether it is one how iterations are grouped, and how often the first values of what is chosen come in: each group begins
-/// with them, and they must not take the place of what equals them. Operations are, but for rounding. What is chosen hangs on how an element's
-/// two sides compare, and three sides have no more than three values: all there are of these are tried.
+/// with them, and they must not take the place of what equals them. Operations are, but for rounding. What is chosen depends on how an
+/// element's two sides compare, and three sides have no more than three values, and NaN where it is asked for: all there are of these are tried.
 fn is_associative(parts: &[JointPart]) -> bool {
     let is_operation = |part: &&JointPart| part.operation.is_some();
     if !parts
@@ -266,14 +266,7 @@ fn is_associative(parts: &[JointPart]) -> bool {
     if !chosen.iter().any(|part| part.operation.is_none()) {
         return true;
     }
-    if chosen.len() > MOST_CHOSEN {
-        return false;
-    }
-    let count = 3usize.pow(chosen.len() as u32);
-    let Some(table) = (0..count * count).map(|at| both(&chosen, at / count, at % count)).collect::<Option<Vec<_>>>()
-    else {
-        return false;
-    };
+    let Some(Cases { count, table }) = Cases::of(&chosen) else { return false };
     let both = |a: usize, b: usize| table[a * count + b]; // INVARIANT: results are below `count`, too.
     let triples = (0..count * count * count).map(|at| (at / count / count, at / count % count, at % count));
     let mut pairs = (0..count * count).map(|at| (at / count, at % count));
@@ -281,20 +274,80 @@ fn is_associative(parts: &[JointPart]) -> bool {
         && triples.into_iter().all(|(a, b, c)| both(both(a, b), c) == both(a, both(b, c)))
 }
 
-/// What two sides come to whose elements' values, of 0, 1 and 2, are digits.
-fn both(parts: &[&JointPart], left: usize, right: usize) -> Option<usize> {
-    let digit = |number: usize, at: usize| (number / 3usize.pow(at as u32) % 3) as i64;
-    let value_of = |var: VarId| {
-        let side = |(at, part): (usize, &&JointPart)| match () {
-            () if part.left == var => Some(digit(left, at)),
-            () if part.right == var => Some(digit(right, at)),
-            () => None,
-        };
-        parts.iter().enumerate().find_map(side).map(|value| Expr::Int { value, dtype: DType::INT64 })
+/// Whether all parts choose a side, and the same one whichever side comes first: iterations may then be combined in any order. So it is with a
+/// maximum and its index where the smaller index of equal values is kept, and not where the first that comes is.
+pub fn commutes(parts: &[JointPart]) -> bool {
+    let chosen: Vec<&JointPart> = parts.iter().filter(|part| part.operation.is_none()).collect();
+    let Some(Cases { count, table }) = Cases::of(&chosen).filter(|_| chosen.len() == parts.len()) else { return false };
+    (0..count * count).all(|at| table[at] == table[at % count * count + at / count])
+}
+
+/// The result of each pair of sides. A side has a digit for each part, which is its value; the digit 3 is NaN.
+struct Cases {
+    /// How many sides there are.
+    count: usize,
+    /// By the left side times `count` plus the right side.
+    table: Vec<usize>,
+}
+
+impl Cases {
+    fn of(chosen: &[&JointPart]) -> Option<Cases> {
+        if chosen.len() > MOST_CHOSEN {
+            return None;
+        }
+        let values: usize = if chosen.iter().any(|part| asks_for_nan(&part.combined)) { 4 } else { 3 };
+        let count = values.pow(chosen.len() as u32);
+        let table = (0..count * count).map(|at| both(chosen, values, at / count, at % count)).collect::<Option<_>>()?;
+        Some(Cases { count, table })
+    }
+}
+
+/// Whether an expression compares a variable with itself.
+fn asks_for_nan(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part, Expr::Compare { left, right, .. } if left == right));
+    found
+}
+
+/// The result of two sides whose elements' values are digits.
+fn both(parts: &[&JointPart], values: usize, left: usize, right: usize) -> Option<usize> {
+    let digit = |number: usize, at: usize| number / values.pow(at as u32) % values;
+    let digit_of = |var: VarId| {
+        parts.iter().enumerate().find_map(|(at, part)| match var {
+            var if var == part.left => Some(digit(left, at)),
+            var if var == part.right => Some(digit(right, at)),
+            _ => None,
+        })
     };
-    let value = |part: &JointPart| evaluate_index(&substitute(&part.combined, &value_of), &|_| None);
     parts.iter().enumerate().try_fold(0, |all, (at, part)| {
-        let value = usize::try_from(value(part)?).ok().filter(|value| *value < 3)?;
-        Some(all + value * 3usize.pow(at as u32))
+        let result = match &part.combined {
+            Expr::Select { condition, then, otherwise } => {
+                let Expr::Var { var, .. } = (if holds(condition, &digit_of)? { &**then } else { &**otherwise }) else {
+                    return None;
+                };
+                digit_of(*var)?
+            }
+            Expr::Binary { op: BinaryOp::Max, .. } => digit(left, at).max(digit(right, at)),
+            Expr::Binary { op: BinaryOp::Min, .. } => digit(left, at).min(digit(right, at)),
+            _ => return None,
+        };
+        Some(all + result * values.pow(at as u32))
     })
+}
+
+/// Whether a condition of comparisons holds.
+fn holds(condition: &Expr, digit_of: &dyn Fn(VarId) -> Option<usize>) -> Option<bool> {
+    let value = |expr: &Expr| match expr {
+        Expr::Var { var, dtype } => {
+            Some(digit_of(*var)?).map(|digit| if digit == 3 && dtype.is_float() { f64::NAN } else { digit as f64 })
+        }
+        _ => None,
+    };
+    match condition {
+        Expr::Compare { op, left, right } => Some(op.holds(value(left)?, value(right)?)),
+        Expr::Binary { op: BinaryOp::And, left, right } => Some(holds(left, digit_of)? && holds(right, digit_of)?),
+        Expr::Binary { op: BinaryOp::Or, left, right } => Some(holds(left, digit_of)? || holds(right, digit_of)?),
+        Expr::Unary { op: UnaryOp::Not, value } => Some(!holds(value, digit_of)?),
+        _ => None,
+    }
 }

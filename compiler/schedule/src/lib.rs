@@ -38,7 +38,7 @@ pub use gemm::{BatchAxis, Gemm, Matrix, Scheduled, Step};
 pub use guards::{GuardCount, guards};
 pub use independent::are_independent;
 pub use inline::{inline, inline_all};
-pub use joint::JointPart;
+pub use joint::{JointPart, commutes};
 pub use multiples::Multiples;
 pub use nests::{schedule, schedule_unguarded};
 pub use phases::{Phased, by_phases};

@@ -41,6 +41,14 @@ pub struct Slide {
     pub dilation: i64,
 }
 
+impl Slide {
+    /// Whether windows overlap whose taps are among `loops`: a window is longer than the step to the next.
+    fn overlaps(&self, loops: &[Loop]) -> bool {
+        let extent = loops.iter().find(|one| one.var == self.tap).and_then(|one| one.extent.as_int());
+        extent.is_some_and(|extent| self.stride <= (extent - 1).saturating_mul(self.dilation.abs()))
+    }
+}
+
 /// What neighbouring windows along an axis read, by where they read it: a value that windows share is one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shared {
@@ -104,11 +112,7 @@ impl Sliding {
         let value = sliding.reduction.value.clone();
         let (joined, slides) = sliding.joined(&value);
         // Where some windows overlap, a loop that only counts within another is none over a window.
-        let overlap = |slide: &&Slide| {
-            let extent = reduced.iter().find(|one| one.var == slide.tap).and_then(|one| one.extent.as_int());
-            extent.is_some_and(|extent| slide.stride <= (extent - 1).saturating_mul(slide.dilation.abs()))
-        };
-        let overlapping: Vec<Slide> = slides.iter().filter(overlap).copied().collect();
+        let overlapping: Vec<Slide> = slides.iter().filter(|slide| slide.overlaps(&reduced)).copied().collect();
         let counts_within = |var: VarId| {
             let mut own = slides.iter().filter(|slide| slide.tap == var).peekable();
             own.peek().is_some() && !overlapping.is_empty() && !overlapping.iter().any(|slide| slide.tap == var)
@@ -121,6 +125,12 @@ impl Sliding {
         }
         (sliding.taps, sliding.sums) = (taps, sums);
         Ok(sliding)
+    }
+
+    /// Whether any windows overlap.
+    pub fn overlaps(&mut self) -> bool {
+        let (value, taps) = (self.reduction.value.clone(), self.taps.clone());
+        self.slides_in(&value).iter().any(|slide| slide.overlaps(&taps))
     }
 
     /// How loops slide in an expression.

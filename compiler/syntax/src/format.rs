@@ -3,7 +3,7 @@
 use crate::dialect::Dialect;
 use crate::document::{Document, ItemKind};
 use crate::printer::{self, Difference, tree_eq_as};
-use crate::syntax_diagnostics;
+use crate::{numbered_names, syntax_diagnostics};
 use rx_base::{Diagnostic, Severity, Span};
 
 /// `document` in the layout of TVM's `mod.script()` and the spelling of `dialect`; [`Dialect::detect`] gives the one it has.
@@ -35,7 +35,11 @@ pub fn errors(document: &Document) -> impl Iterator<Item = (usize, usize, Diagno
         let syntax = segments.flat_map(|(segment, text)| {
             syntax_diagnostics(text).into_iter().map(move |diagnostic| (segment, diagnostic))
         });
-        let all = syntax.chain(item.indentation_diagnostics());
+        let numbered = numbered_names(item).into_iter().map(|diagnostic| {
+            let (segment, span) = diagnostic.primary;
+            (segment, diagnostic.map_places(span, |_| None))
+        });
+        let all = syntax.chain(item.indentation_diagnostics()).chain(numbered);
         all.filter(|(_, diagnostic)| diagnostic.severity == Severity::Error)
             .map(move |(segment, diagnostic)| (at, segment, diagnostic))
     })

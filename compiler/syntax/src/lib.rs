@@ -4,7 +4,7 @@
 //! - [`Segment::tree`] is a segment's tokens and statements ([`ast`]); [`Cursor`] leads from a tree back to its text.
 //! - [`printer::print`] and [`format::format`] go back to text, in any [`dialect::Dialect`]; [`printer::tree_eq`] compares trees.
 //! - [`directive`]: comments that speak to rx.
-//! - [`syntax_diagnostics`] and [`Item::indentation_diagnostics`] say what is wrong with them.
+//! - [`syntax_diagnostics`], [`numbered_names`] and [`Item::indentation_diagnostics`] say what is wrong with them.
 
 pub mod ast;
 pub mod cursor;
@@ -18,6 +18,7 @@ mod header;
 mod line;
 mod literal;
 mod nesting;
+mod numbered;
 pub mod printer;
 mod recover;
 #[cfg(test)]
@@ -31,5 +32,6 @@ pub mod token;
 pub use cursor::{Cursor, SmallPath};
 pub use diagnostics::syntax_diagnostics;
 pub use document::{Document, Edit, Encoding, FileKind, FunctionKind, Item, ItemKind, Location};
+pub use numbered::numbered_names;
 pub use segment::{Segment, SegmentTree, Statement};
 pub use token::{TokenKind, TokenTable};

@@ -14,6 +14,9 @@ macro_rules! token_kinds {
             /// An identifier.
             #[regex(r"[\p{XID_Start}_]\p{XID_Continue}*")]
             Name,
+            /// A word that begins with a digit, as importers name parameters: `0_bias`. A [`TokenTable`] keeps it as a [`TokenKind::Name`].
+            #[regex(r"[0-9][0-9_]*\p{XID_Start}\p{XID_Continue}*", priority = 4)]
+            NumberedName,
             /// An integer literal.
             #[regex(r"[0-9](_?[0-9])*", priority = 5)]
             #[regex(r"0[xX](_?[0-9a-fA-F])+", priority = 6)]
@@ -57,7 +60,7 @@ macro_rules! token_kinds {
             pub const fn phrase(self) -> &'static str {
                 match self {
                     $(TokenKind::$kind => concat!("`", $text, "`"),)*
-                    TokenKind::Name => "a name",
+                    TokenKind::Name | TokenKind::NumberedName => "a name",
                     TokenKind::Integer => "an integer",
                     TokenKind::Float => "a float",
                     TokenKind::String => "a string",
@@ -222,11 +225,32 @@ pub struct Token {
 /// The tokens of `text`, trivia included; nothing is left out, so their texts together are `text`.
 pub fn tokens(text: &str) -> impl Iterator<Item = Token> + '_ {
     let mut lexer = TokenKind::lexer(text);
+    let mut keyword = None;
     std::iter::from_fn(move || {
+        if let Some(keyword) = keyword.take() {
+            return Some(keyword);
+        }
         let kind = lexer.next()?.unwrap_or(TokenKind::Unknown);
-        let span = lexer.span();
-        Some(Token { kind, span: Span::new(span.start as u32, span.end as u32) })
+        let span = Span::new(lexer.span().start as u32, lexer.span().end as u32);
+        if kind == TokenKind::NumberedName
+            && let Some((digits, kind)) = keyword_after_digits(lexer.slice())
+        {
+            let (number, behind) =
+                (Span::new(span.start, span.start + digits), Span::new(span.start + digits, span.end));
+            keyword = Some(Token { kind, span: behind });
+            return Some(Token { kind: TokenKind::Integer, span: number });
+        }
+        Some(Token { kind, span })
     })
+}
+
+/// The length of a word's digits and the keyword that is the rest of it: Python reads `1if` as two tokens.
+fn keyword_after_digits(word: &str) -> Option<(u32, TokenKind)> {
+    let digits = word.find(|letter: char| !letter.is_ascii_digit())?;
+    let mut rest = TokenKind::lexer(word.get(digits..)?);
+    let kind = rest.next()?.ok()?;
+    let is_keyword = kind.is_word() && !kind.is_name() && rest.next().is_none();
+    is_keyword.then_some((digits as u32, kind))
 }
 
 /// The significant tokens of a segment, in 7 bytes each, and where its comments are.
@@ -239,6 +263,8 @@ pub struct TokenTable {
     /// Ends of the tokens too long for `lengths`, by token.
     long: Vec<(TokenIndex, u32)>,
     comments: Vec<Span>,
+    /// Names that begin with a digit.
+    numbered: Vec<TokenIndex>,
     /// Tokens after the text's own, in a table whose trees have literals in place of names.
     literals: Option<Box<[Literal]>>,
 }
@@ -267,12 +293,16 @@ impl TokenTable {
     }
 
     /// Adds a token; trivia but comments are dropped.
-    pub(crate) fn push(&mut self, token: Token) {
+    pub(crate) fn push(&mut self, mut token: Token) {
         if token.kind.is_trivia() {
             if token.kind == TokenKind::Comment {
                 self.comments.push(token.span);
             }
             return;
+        }
+        if token.kind == TokenKind::NumberedName {
+            token.kind = TokenKind::Name;
+            self.numbered.push(self.kinds.len() as u32);
         }
         let length = u16::try_from(token.span.len()).unwrap_or(u16::MAX);
         if length == u16::MAX {
@@ -310,6 +340,7 @@ impl TokenTable {
         self.lengths.clear();
         self.long.clear();
         self.comments.clear();
+        self.numbered.clear();
     }
 
     /// Number of tokens.
@@ -352,6 +383,11 @@ impl TokenTable {
         }
     }
 
+    /// The names that begin with a digit, which no name may.
+    pub fn numbered(&self) -> &[TokenIndex] {
+        &self.numbered
+    }
+
     /// Where the comments are, `#` included.
     pub fn comments(&self) -> &[Span] {
         &self.comments
@@ -376,6 +412,8 @@ mod tests {
         assert_eq!(kinds("\"open\nx"), [UnclosedString, Name]);
         assert_eq!(kinds("x ? y"), [Name, Unknown, Name]);
         assert_eq!(kinds("matchx match"), [Name, Match]);
+        assert_eq!(kinds("0_bias 2d_kernel 1x1conv 10_"), [NumberedName, NumberedName, NumberedName, Integer, Name]);
+        assert_eq!(kinds("1if 0or 1else"), [Integer, If, Integer, Or, Integer, Else]);
     }
 
     #[test]

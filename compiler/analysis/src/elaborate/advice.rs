@@ -10,7 +10,7 @@ use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
 use rx_ir::{Shape, Signature, StructInfo};
 use rx_syntax::Cursor;
-use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange};
+use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, TokenRange};
 
 /// A place that fixes edit.
 #[derive(Clone, Copy, Debug)]
@@ -134,11 +134,33 @@ impl Elaborator<'_> {
         })
     }
 
-    /// The fix that states of a packed function, called at `callee`, that it has no effects.
-    pub(super) fn pure_call_fix(&self, callee: Span) -> Option<Fix<Place>> {
-        let head = self.segment.text().get(callee.range())?.strip_suffix("call_packed")?;
+    /// The fix that states of a packed function, called at `callee` in `call`, that it has no effects. `has_types`: the call says the type of
+    /// its result, as `R.call_pure_packed` must; where it does not, the variable's annotation does. It is a safe one of what is known to be pure.
+    pub(super) fn pure_call_fix(
+        &self,
+        callee: Span,
+        (has_types, call): (bool, Span),
+        is_known: bool,
+    ) -> Option<Fix<Place>> {
+        let text = self.segment.text();
+        let head = text.get(callee.range())?.strip_suffix("call_packed")?;
         let title = format!("call it by {head}call_pure_packed");
-        Some(self.replace_fix(callee, title, format!("{head}call_pure_packed")))
+        let mut fix = self.replace_fix(callee, title, format!("{head}call_pure_packed"));
+        if !has_types {
+            let statement = self.statement_at(self.statement as usize)?;
+            let StatementKind::AnnAssign { annotation, value: Some(value), .. } = &statement.tree.kind else {
+                return None;
+            };
+            let cursor = self.segment.cursor(statement);
+            // The annotation is that of the call's result, and of no part of it.
+            let end = call.end.checked_sub(1).filter(|_| cursor.span(value.tokens) == call)?;
+            let inside = text.get(call.start as usize..end as usize)?.trim_end();
+            let comma = if inside.ends_with(',') { " " } else { ", " };
+            let types = format!("{comma}ty_args=({},)", cursor.source(annotation.tokens));
+            fix.edits.push((Place::Here(Span::new(end, end)), types));
+        }
+        fix.safe = is_known;
+        Some(fix)
     }
 
     /// The fix that declares another return type of the function around.

@@ -445,8 +445,9 @@ impl Elaborator<'_> {
             return self.missing(span, "R.call_packed(\"name\", …, ty_args=…)");
         }
         let callee = cursor.span(callee.tokens);
-        // `R.call_pure_packed` must be told a type.
-        let fix = types.is_some().then(|| self.pure_call_fix(callee)).flatten();
+        let is_pure =
+            matches!(operands.first().map(|first| &first.kind), Some(IrKind::Str(name)) if is_known_as_pure(name));
+        let fix = self.pure_call_fix(callee, (types.is_some(), span), is_pure);
         self.impure_call("call_packed", callee, fix);
         let ty = match types.as_deref() {
             None | Some([]) => StructInfo::Object,
@@ -514,6 +515,15 @@ impl Elaborator<'_> {
             }
         }
     }
+}
+
+/// Whether a packed function is one of TVM's virtual machine that computes a value of its arguments and does nothing else
+/// (TVM src/runtime/vm/builtin.cc).
+fn is_known_as_pure(function: &str) -> bool {
+    matches!(
+        function.strip_prefix("vm.builtin."),
+        Some("tensor_to_shape" | "shape_of" | "reshape" | "make_tuple" | "tuple_getitem")
+    )
 }
 
 fn is_number(value: &Expr) -> bool {

@@ -269,16 +269,11 @@ fn stands_apart(stages: &Stages) -> bool {
     apart > together
 }
 
-/// The reductions of a loop.
-fn reductions<'s>(stages: &'s Stages, of: &'s [usize]) -> impl Iterator<Item = &'s super::stages::Stage> {
-    of.iter().map(|at| &stages.stages[*at]).filter(|stage| matches!(stage.kind, Kind::Reduction { .. }))
-}
-
 /// Whether there is one loop, with a reduction, and then values of the row.
 fn is_one_reduction(stages: &Stages, items: &[Item]) -> bool {
     match items {
         [Item::Loop(first), rest @ ..] => {
-            reductions(stages, first).next().is_some() && rest.iter().all(|item| matches!(item, Item::Row(_)))
+            stages.reductions(first).next().is_some() && rest.iter().all(|item| matches!(item, Item::Row(_)))
         }
         _ => false,
     }

@@ -34,9 +34,29 @@ pub(super) enum Kind {
     /// One of the row, of values of the row.
     Row,
     /// One of the row: `combine(init, value of every element)`.
-    Reduction { combine: BinaryOp, init: Expr },
+    Reduction { combine: Combine, init: Expr },
     /// One of each element: `combine(carried, values of all elements up to it)`. It is stored by a stage of its own.
     Scan { combine: BinaryOp, carried: Option<Carried> },
+}
+
+/// How a reduction combines two values.
+#[derive(Clone, Debug)]
+pub(super) enum Combine {
+    /// By an operation.
+    Operation(BinaryOp),
+    /// By choosing one of them ([`rx_schedule::JointPart`]), for a tuple of values at once: a maximum and its index. `chosen` is over the
+    /// variables [`Stage::var`] and [`Stage::other`] of all `count` stages of the tuple, which follow each other; this is number `place`.
+    Choice { chosen: Expr, place: usize, count: usize },
+}
+
+impl Combine {
+    /// The first value of each thread's part: one that may be combined any number of times.
+    pub(super) fn begin(&self, init: &Expr, dtype: DType) -> Option<Expr> {
+        match self {
+            Combine::Operation(combine) => print::begin(*combine, init, dtype),
+            Combine::Choice { .. } => Some(init.clone()),
+        }
+    }
 }
 
 /// A statement's part in a kernel.
@@ -124,6 +144,17 @@ impl Stages {
     /// As [`Stages::row_length`].
     pub(super) fn row_dim(&self) -> Dim {
         self.columns.iter().fold(Dim::constant(1), |all, axis| &all * &axis.dim)
+    }
+
+    /// The reductions among the stages of a loop: one each, or those of a tuple.
+    pub(super) fn reductions<'s>(&'s self, of: &'s [usize]) -> impl Iterator<Item = &'s [Stage]> {
+        of.iter().filter_map(|at| match &self.stages[*at].kind {
+            Kind::Reduction { combine: Combine::Choice { place: 0, count, .. }, .. } => {
+                self.stages.get(*at..at + count)
+            }
+            Kind::Reduction { combine: Combine::Operation(_), .. } => Some(std::slice::from_ref(&self.stages[*at])),
+            _ => None,
+        })
     }
 
     /// The stages in loops over the columns.

@@ -14,6 +14,7 @@ fn source(body: &str) -> CudaSource {
         rounds: Vec::new(),
         guard: None,
         shape,
+        work: Expr::int(64),
         arguments: vec![Argument::Buffer(0)],
         maps: Vec::new(),
     };

@@ -26,6 +26,7 @@ mod sorts;
 mod templates;
 mod tensor_cores;
 mod together;
+mod tuples;
 mod vectors;
 mod windows;
 mod written;

@@ -22,10 +22,11 @@ pub fn cases() -> Vec<Ruled> {
     all.extend(across());
     all.extend(maps());
     all.extend(permutations());
+    all.extend(crate::tuples::cases());
     all
 }
 
-fn ruled(case: Case, rules: &[&'static str]) -> Ruled {
+pub fn ruled(case: Case, rules: &[&'static str]) -> Ruled {
     Ruled { case, rules: rules.to_vec() }
 }
 

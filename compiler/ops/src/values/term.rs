@@ -91,22 +91,35 @@ fn stripped_argument(arg: &Arg<'_>) -> Argument {
     }
 }
 
-/// An operand without places and names: what rules look at.
+/// An operand without places: what rules look at.
 fn stripped(expr: &Expr) -> Expr {
     let kind = match &expr.kind {
-        ExprKind::Prim(_) | ExprKind::Shape(_) | ExprKind::DType(_) | ExprKind::Str(_) | ExprKind::Constant(_) => {
-            expr.kind.clone()
-        }
+        ExprKind::Prim(_)
+        | ExprKind::Shape(_)
+        | ExprKind::DType(_)
+        | ExprKind::Str(_)
+        | ExprKind::Constant(_)
+        | ExprKind::Var(_) => expr.kind.clone(),
         ExprKind::Tuple(items) => ExprKind::Tuple(items.iter().map(stripped).collect()),
         _ => ExprKind::Var(name("_")),
     };
     Expr { kind, ty: expr.ty.clone(), span: NOWHERE }
 }
 
-/// What the callee's `values` are in a call.
+/// What the callee's `values` are in a call. The callee's variables are not the caller's: relations to them are left out.
 pub fn evaluate(values: &Known, context: &Context<'_>) -> Known {
+    fn outside(values: &Values) -> Known {
+        match values {
+            Values::Tuple(fields) => Values::tuple(fields.iter().map(|field| outside(field.as_deref()?)).collect()),
+            Values::Tensor(tensor) => TensorValues { relation: None, ..tensor.clone() }.into(),
+        }
+    }
+    outside(evaluate_inside(values, context)?.as_ref())
+}
+
+fn evaluate_inside(values: &Known, context: &Context<'_>) -> Known {
     match values.as_deref()? {
-        Values::Tuple(fields) => Values::tuple(fields.iter().map(|field| evaluate(field, context)).collect()),
+        Values::Tuple(fields) => Values::tuple(fields.iter().map(|field| evaluate_inside(field, context)).collect()),
         Values::Tensor(tensor) => {
             let computed = tensor.term.as_ref().and_then(|term| evaluate_term(term, context));
             let end = |end: &Option<rx_ir::End>| {
@@ -121,7 +134,8 @@ pub fn evaluate(values: &Known, context: &Context<'_>) -> Known {
             match computed.as_deref() {
                 // What held for all arguments holds for these; what was computed from these says more.
                 Some(Values::Tensor(known)) if !known.has_facts() => {
-                    TensorValues { term: known.term.clone(), origin: known.origin.clone(), ..own }.into()
+                    let TensorValues { term, origin, relation, .. } = known.clone();
+                    TensorValues { term, origin, relation, ..own }.into()
                 }
                 Some(_) => computed,
                 None => own.into(),
@@ -139,7 +153,7 @@ fn evaluate_term(term: &Term, context: &Context<'_>) -> Known {
         Term::Call { call, operands, result, field, .. } => {
             let Callee::Op(operator) = call.callee else { return None };
             let schema = crate::find(operator).filter(|schema| follows(schema))?;
-            let operands: Vec<Known> = operands.iter().map(|operand| evaluate(operand, context)).collect();
+            let operands: Vec<Known> = operands.iter().map(|operand| evaluate_inside(operand, context)).collect();
             let arguments: Vec<Argument> =
                 call.arguments.iter().map(|argument| in_argument(argument, context.dim)).collect();
             let args: Vec<Arg<'_>> = arguments.iter().map(Arg::from).collect();

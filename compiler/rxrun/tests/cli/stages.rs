@@ -257,6 +257,51 @@ fn schedules_are_explained_kernel_by_kernel() {
     assert_eq!((&event["stage"], parts.len(), &parts[1].2[..]), (&json!("schedule"), 2, &[9][..]));
 }
 
+/// A group norm whose groups have several channels, `argmax` of a row, and a value that its activation uses twice, for `n` rows.
+const REDUCTIONS: &str = "
+@R.function
+def main(x: R.Tensor((\"n\", 32, 32, 32), dtype=\"float32\"), y: R.Tensor((1, 151936), dtype=\"float32\"), g: R.Tensor((32,), dtype=\"float32\")):
+    with R.dataflow():
+        a = R.nn.group_norm(x, g, g, num_groups=4, channel_axis=1, axes=[2, 3])
+        b = R.nn.leakyrelu(R.divide(R.add(y, y), R.const(3.0, \"float32\")), alpha=0.1)
+        c = R.argmax(y, axis=-1)
+        gv = (a, b, c)
+        R.output(gv)
+    return gv
+";
+
+#[test]
+fn schedule_as_json_has_an_object_for_each_kernel() {
+    let folder = Folder::new();
+    folder.write("reductions.rx", REDUCTIONS);
+    let kernels = |args: &[&str]| -> Vec<Value> {
+        let args = [&["reductions.rx", "--emit", "schedule", "--format", "json"], args].concat();
+        let said = folder.run(&args).succeeds().stdout();
+        let events = said.lines().map(|line| serde_json::from_str::<Value>(line).expect("an object"));
+        events.filter(|event| event["event"] == "kernel").collect()
+    };
+    let (few, many) = (kernels(&[]), kernels(&["--dim", "n=2"]));
+    assert_eq!(few.len(), many.len());
+    let number = |value: &Value| value.as_i64().expect("a number");
+    for kernel in &many {
+        let all = |key: &str| kernel[key].as_array().expect("three numbers").iter().map(number).product::<i64>();
+        assert_eq!(
+            number(&kernel["threads"]),
+            all("grid") * if all("grid") == 0 { 0 } else { all("block") },
+            "{kernel}"
+        );
+        assert!(number(&kernel["threads"]) * 256 >= number(&kernel["work"]), "{kernel}");
+        assert!(kernel["rule"] != "fallback" && kernel["reason"].is_string(), "{kernel}");
+    }
+    let work = |kernels: &[Value]| {
+        let own = |kernel: &&Value| kernel["kernel"].as_str().is_some_and(|name| name.starts_with("group_norm"));
+        kernels.iter().filter(own).map(|kernel| number(&kernel["work"])).sum::<i64>()
+    };
+    assert!(work(&few) >= 32 * 32 * 32 && work(&many) == 2 * work(&few), "{few:?} {many:?}");
+    let found: Vec<&Value> = many.iter().filter(|kernel| kernel["work"] == 151_936).collect();
+    assert!(found.iter().any(|kernel| kernel["rule"] == "reduction"), "{many:?}");
+}
+
 #[test]
 fn rules_are_named_in_the_order_in_which_they_are_asked() {
     let folder = Folder::new();

@@ -43,6 +43,10 @@ impl KernelBody for Join {
         self.problem.statements.iter().skip(self.problem.behind - 1).collect()
     }
 
+    fn work(&self) -> Option<Expr> {
+        Some(self.elements() * parts(&self.problem, self.part))
+    }
+
     fn kept(&self) -> Vec<BufferId> {
         let mut kept = self.problem.kept.clone();
         kept.extend(self.problem.epilogue.kept_behind(&self.problem.statements, self.problem.behind));

@@ -37,6 +37,10 @@ impl KernelBody for PartSums {
         self.problem.statements.iter().collect()
     }
 
+    fn work(&self) -> Option<Expr> {
+        Some(PartSums::elements(&self.problem) * Expr::int(self.parts))
+    }
+
     fn kept(&self) -> Vec<BufferId> {
         self.problem.epilogue.kept_behind(&self.problem.statements, self.problem.own)
     }

@@ -4,7 +4,7 @@ use super::super::stages::lanes::{Held, Lanes};
 use super::super::stages::print::Printer;
 use super::super::stages::vectors::when;
 use super::super::stages::{Item, Stage, Stages};
-use super::{KernelBody, SHARED_BLOCK, reductions};
+use super::{KernelBody, SHARED_BLOCK};
 use crate::printer::Kernel;
 use crate::printer::expr::RELATION;
 use crate::source::LaunchShape;
@@ -109,14 +109,16 @@ impl Layout {
     }
 
     /// Brings the parts of a row's threads together.
-    pub(super) fn join(&self, printer: &mut Printer<'_, '_, '_>, stage: &Stage) -> Result<(), String> {
+    pub(super) fn join(&self, printer: &mut Printer<'_, '_, '_>, reduction: &[Stage]) -> Result<(), String> {
         match self {
-            Layout::Warps { lanes } => printer.join_lanes(stage, *lanes),
+            Layout::Warps { lanes } => printer.join_lanes(reduction, *lanes),
             Layout::Block { threads } => {
-                printer.join_lanes(stage, 32)?;
-                printer.join_groups(stage, ("lane / 32", threads / 32), ("lane % 32 == 0", 1))
+                printer.join_lanes(reduction, 32)?;
+                printer.join_groups(reduction, ("lane / 32", threads / 32), ("lane % 32 == 0", 1))
             }
-            Layout::Across { parts, .. } => printer.join_groups(stage, ("part", *parts), ("threadIdx.x", SIDE_BY_SIDE)),
+            Layout::Across { parts, .. } => {
+                printer.join_groups(reduction, ("part", *parts), ("threadIdx.x", SIDE_BY_SIDE))
+            }
         }
     }
 }
@@ -170,9 +172,9 @@ impl KernelBody for RowsKernel {
             match item {
                 Item::Loop(of) => {
                     printer.columns_loop(of)?;
-                    for stage in reductions(&self.stages, of) {
-                        self.layout.join(&mut printer, stage)?;
-                        printer.finish(stage, leader)?;
+                    for reduction in self.stages.reductions(of) {
+                        self.layout.join(&mut printer, reduction)?;
+                        reduction.iter().try_for_each(|stage| printer.finish(stage, leader))?;
                     }
                 }
                 Item::Row(at) => printer.row_stage(*at, leader)?,

@@ -7,7 +7,7 @@ use super::super::stages::print::Printer;
 use super::super::stages::vectors::{Way, when};
 use super::super::stages::{Item, Kind, MANY_BLOCKS, Stages};
 use super::layout::{Layout, WORDS};
-use super::{Declined, KernelBody, Rule, Schedule, Task, across, check, is_one_reduction, reductions, stands_apart};
+use super::{Declined, KernelBody, Rule, Schedule, Task, across, check, is_one_reduction, stands_apart};
 use crate::printer::Kernel;
 use crate::rules::Scratch;
 use crate::source::LaunchShape;
@@ -75,7 +75,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let Some(Item::Loop(first)) = items.into_iter().next() else {
         return Err(Declined::because("nothing is reduced"));
     };
-    let scratch = reductions(&stages, &first).map(|stage| {
+    let scratch = stages.reductions(&first).flatten().map(|stage| {
         let bytes = value_bytes(stage.target.dtype);
         Scratch { name: "parts", bytes: parts.clone() * Expr::int(rows.max(1)) * Expr::int(bytes) }
     });
@@ -182,6 +182,10 @@ impl KernelBody for SplitKernel {
         self.stages.statements.iter().collect()
     }
 
+    fn work(&self) -> Option<Expr> {
+        (self.step == Step::Join).then(|| Expr::int(self.rows) * self.parts.clone())
+    }
+
     fn kept(&self) -> Vec<BufferId> {
         self.stages.kept.clone()
     }
@@ -195,7 +199,7 @@ impl KernelBody for SplitKernel {
         let layout = if self.step == Step::Parts { self.layout.clone() } else { self.join_layout() };
         let mut printer = Printer::new(kernel, &self.stages, self.lanes.clone(), layout.guard());
         let mut scratch = Vec::new();
-        for (number, stage) in reductions(&self.stages, &self.first).enumerate() {
+        for (number, stage) in self.stages.reductions(&self.first).flatten().enumerate() {
             let ctype = printer.kernel.ctype(stage.target.dtype)?;
             let wanted = format!("{}_parts", self.stages.func.var(stage.var).name);
             scratch.push(printer.kernel.scratch_buffer(number, &wanted, ctype));
@@ -209,28 +213,33 @@ impl KernelBody for SplitKernel {
         };
         if self.step == Step::Parts {
             printer.columns_loop(&self.first)?;
-            for (stage, parts) in reductions(&self.stages, &self.first).zip(&scratch) {
-                layout.join(&mut printer, stage)?;
-                printer.each_row(|printer| {
-                    let own = printer.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
-                    let row = if printer.side() > 1 { " + v" } else { "" };
-                    printer.kernel.line(&format!("if ({leader}) {parts}[{}{row}] = {own};", place("blockIdx.y")));
-                    Ok(())
-                })?;
+            let mut scratch = scratch.iter();
+            for reduction in self.stages.reductions(&self.first) {
+                layout.join(&mut printer, reduction)?;
+                for (stage, parts) in reduction.iter().zip(&mut scratch) {
+                    printer.each_row(|printer| {
+                        let own = printer.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
+                        let row = if printer.side() > 1 { " + v" } else { "" };
+                        printer.kernel.line(&format!("if ({leader}) {parts}[{}{row}] = {own};", place("blockIdx.y")));
+                        Ok(())
+                    })?;
+                }
             }
             return Ok(());
         }
         let step = if matches!(layout, Layout::Warps { lanes: 1 }) { 1 } else { 32 };
-        for (stage, parts) in reductions(&self.stages, &self.first).zip(&scratch) {
-            let Kind::Reduction { combine, .. } = &stage.kind else { continue };
-            printer.begin(stage)?;
+        let mut scratch = scratch.iter();
+        for reduction in self.stages.reductions(&self.first) {
+            reduction.iter().try_for_each(|stage| printer.begin(stage))?;
             let count = printer.kernel.operand(&self.parts, crate::printer::expr::RELATION + 1)?;
             printer.kernel.open(&format!("for (int part = lane; part < {count}; part += {step}) {{"));
-            printer.kernel.name_value(stage.other, &format!("{parts}[{}]", place("part")));
-            printer.combine(stage, *combine, &self.stages.func.var_expr(stage.other))?;
+            for (stage, parts) in reduction.iter().zip(&mut scratch) {
+                printer.kernel.name_value(stage.other, &format!("{parts}[{}]", place("part")));
+            }
+            printer.combine_others(reduction)?;
             printer.kernel.close();
-            layout.join(&mut printer, stage)?;
-            printer.finish(stage, leader)?;
+            layout.join(&mut printer, reduction)?;
+            reduction.iter().try_for_each(|stage| printer.finish(stage, leader))?;
         }
         for (at, stage) in self.stages.stages.iter().enumerate() {
             if matches!(stage.kind, Kind::Row) {

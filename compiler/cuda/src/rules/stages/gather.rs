@@ -1,16 +1,19 @@
 //! Statements as stages.
 
+mod parts;
 mod unify;
 
-use super::{Axis, Carried, Kind, Read, Stage, Stages, Target, has_threads};
-use crate::accumulate::starts_once;
+use super::{Axis, Carried, Combine, Kind, Read, Stage, Stages, Target};
 use crate::rules::{Declined, Task};
+use parts::{Part, parts};
+use rustc_hash::FxHashMap;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_schedule::place::join;
 use rx_schedule::scope::Scope;
-use rx_schedule::{Element, Loop, Recurrence};
-use rx_tir::{BinaryOp, BufferId, Expr, IterKind, PrimFunc, Stmt, VarId, is_evaluable};
+use rx_schedule::{Element, Loop};
+use rx_tir::rewrite::substitute;
+use rx_tir::{BinaryOp, BufferId, Expr, IterKind, PrimFunc, VarId};
 use unify::unified;
 
 /// Which stages are wanted.
@@ -51,19 +54,6 @@ pub(in crate::rules) fn gather(task: &Task<'_>, form: Form, most: usize) -> Resu
     Ok((builder.finish(task, taken)?, taken))
 }
 
-/// One store of a statement.
-struct Part {
-    loops: Vec<Loop>,
-    reduction: Option<(BinaryOp, Expr)>,
-    /// What its value is, once its loops are shared ones.
-    kind: Kind,
-    /// Of a scan, the indices of the element that it goes on from.
-    carried: Option<Vec<Expr>>,
-    buffer: BufferId,
-    indices: Vec<Expr>,
-    value: Expr,
-}
-
 /// The loops that stages share, from 0.
 struct Shared {
     rows: Vec<Loop>,
@@ -81,7 +71,7 @@ fn leading(task: &Task<'_>, form: Form) -> Result<(usize, Shared), Declined> {
     let first = parts(task, 0, form)?;
     if form == Form::Elements {
         let part = first.into_iter().next().ok_or_else(|| Declined::because("it does nothing"))?;
-        if part.reduction.is_some() {
+        if part.is_reduction() {
             return Err(Declined::because("it is a reduction"));
         }
         if part.loops.is_empty() {
@@ -91,121 +81,15 @@ fn leading(task: &Task<'_>, form: Form) -> Result<(usize, Shared), Declined> {
     }
     for at in 0..task.statements.len() {
         let found = parts(task, at, form)?;
-        let [part] = &found[..] else { continue };
-        if part.reduction.is_some() && form == Form::Scan {
+        if found.iter().any(Part::is_reduction) && form == Form::Scan {
             break;
         }
-        if part.goes_along_columns() {
+        if let Some(part) = found.iter().find(|part| part.goes_along_columns()) {
             let (columns, rows) = part.loops.iter().cloned().partition(|one| one.kind != IterKind::Spatial);
             return Ok((at, Shared { rows, columns }));
         }
     }
     Err(Declined::because(if form == Form::Scan { "nothing is scanned" } else { "nothing is reduced" }))
-}
-
-impl Part {
-    /// Whether its loops say themselves which are of rows.
-    fn goes_along_columns(&self) -> bool {
-        matches!(self.kind, Kind::Reduction { .. } | Kind::Scan { .. })
-    }
-}
-
-/// A nest that is a recurrence; nothing where it is none.
-fn scan(task: &Task<'_>, nest: &rx_schedule::Nest) -> Result<Option<Part>, Declined> {
-    let is_spatial = nest.loops.iter().all(|one| one.kind == IterKind::Spatial);
-    let found = match Recurrence::of(nest, task.func) {
-        Ok(found) => found,
-        Err(_) if is_spatial => return Ok(None),
-        Err(why) => return Err(why.into()),
-    };
-    let kind = |one: &Loop| if one.var == found.along { IterKind::Ordered } else { IterKind::Spatial };
-    Ok(Some(Part {
-        loops: nest.loops.iter().map(|one| Loop { kind: kind(one), ..one.clone() }).collect(),
-        kind: Kind::Scan { combine: found.combine, carried: None },
-        carried: found.carried,
-        reduction: None,
-        buffer: found.buffer,
-        indices: found.indices,
-        value: found.value,
-    }))
-}
-
-/// The stores of a statement, in order.
-fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>, Declined> {
-    let nest = task.nest(at)?;
-    if has_threads(task, at) {
-        return Err(Declined::because("it says itself what its threads are"));
-    }
-    let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
-    if nest.predicate.is_some() {
-        return Err(Declined::because("a condition stands around its block"));
-    }
-    if !nest.loops.iter().all(|one| is_evaluable(&one.extent, &uniform)) {
-        return Err(Declined::because("the length of a loop is computed in the kernel"));
-    }
-    if form == Form::Scan
-        && let Some(scan) = scan(task, &nest)?
-    {
-        return Ok(vec![scan]);
-    }
-    if nest.init.is_some() {
-        let reduction = nest.reduction().ok_or_else(|| Declined::because("it is no reduction of one element"))?;
-        let spatial = nest.loops.iter().all(|one| matches!(one.kind, IterKind::Spatial | IterKind::Reduce));
-        if !spatial || !begins_once(&task.statements[at].stmt) {
-            return Err(Declined::because("a loop is not for what its block says"));
-        }
-        let init = reduction.init.ok_or_else(|| Declined::because("it adds to what is there"))?;
-        identity(reduction.combine, task.func.buffer(reduction.buffer).dtype)
-            .ok_or_else(|| Declined::because("its update can be made in one order only"))?;
-        return Ok(vec![Part {
-            loops: nest.loops,
-            kind: Kind::Reduction { combine: reduction.combine, init: init.clone() },
-            reduction: Some((reduction.combine, init)),
-            carried: None,
-            buffer: reduction.buffer,
-            indices: reduction.indices,
-            value: reduction.value,
-        }]);
-    }
-    if nest.loops.iter().any(|one| one.kind != IterKind::Spatial) {
-        return Err(Declined::because("its loops are not declared independent"));
-    }
-    let stores = match &nest.body {
-        Stmt::Seq(stores) => stores.iter().collect(),
-        one => vec![one],
-    };
-    let part = |store: &Stmt| match store {
-        Stmt::Store { buffer, indices, value, .. } => Ok(Part {
-            loops: nest.loops.clone(),
-            reduction: None,
-            kind: Kind::Element,
-            carried: None,
-            buffer: *buffer,
-            indices: indices.clone(),
-            value: value.clone(),
-        }),
-        _ => Err(Declined::because("it does more than store elements")),
-    };
-    stores.into_iter().map(part).collect()
-}
-
-/// Whether a reduction's init holds in the first iteration of its reduction loops and in no other.
-fn begins_once(stmt: &Stmt) -> bool {
-    let mut loops = Vec::new();
-    let mut inner = stmt;
-    while let Stmt::For { body, .. } = inner {
-        loops.push(inner);
-        inner = body;
-    }
-    let Stmt::Block(block) = inner else { return false };
-    let reduces = |one: &&Stmt| match one {
-        Stmt::For { var, .. } => {
-            block.iters.iter().any(|iter| iter.kind == IterKind::Reduce && iter.binding.uses(*var))
-        }
-        _ => false,
-    };
-    let reduced: Vec<&Stmt> = loops.into_iter().filter(reduces).collect();
-    starts_once(&reduced, block)
 }
 
 /// What combining with it changes nothing; `None` where values cannot be combined in any order.
@@ -247,6 +131,8 @@ struct Builder<'f> {
     reads: Vec<Read>,
     /// Elements that are read from memory without being a [`Read`]: under a condition, or as an index.
     others: Vec<Element>,
+    /// The variables of a tuple's sides, and those of its stages so far.
+    sides: FxHashMap<VarId, VarId>,
 }
 
 impl<'f> Builder<'f> {
@@ -265,6 +151,7 @@ impl<'f> Builder<'f> {
             stages: Vec::new(),
             reads: Vec::new(),
             others: Vec::new(),
+            sides: FxHashMap::default(),
         }
     }
 
@@ -287,6 +174,8 @@ impl<'f> Builder<'f> {
                 _ => return Err(Declined::because("another loop over the row follows")),
             }
         }
+        let named = part.named.iter().map(|(var, value)| Ok((*var, self.value(value, false)?)));
+        let named = named.collect::<Result<Vec<_>, Declined>>()?;
         let value = self.value(&part.value, false)?;
         let init_reads = match &part.kind {
             Kind::Reduction { init, .. } => has_load(init),
@@ -308,6 +197,14 @@ impl<'f> Builder<'f> {
             // What comes later is what stays.
             stage.target.is_stored = false;
         }
+        // A name is a value of the element, like one that a statement before this one computes, and is never in memory.
+        let kind = if matches!(part.kind, Kind::Row) { Kind::Row } else { Kind::Element };
+        for (var, value) in named {
+            let dtype = self.func.var(var).dtype;
+            let other = self.func.add_var(name("other"), dtype);
+            let target = Target { element: target.clone(), index: Expr::int(0), dtype, is_stored: false };
+            self.stages.push(Stage { kind: kind.clone(), target, value, var, other });
+        }
         let buffer = self.original.buffer(part.buffer);
         let mut value = value;
         if let Kind::Scan { combine, .. } = part.kind {
@@ -328,7 +225,29 @@ impl<'f> Builder<'f> {
         let other = self.func.add_var(name("other"), buffer.dtype);
         let target = Target { element: target, index: Expr::int(0), dtype: buffer.dtype, is_stored: true };
         self.stages.push(Stage { kind, target, value, var, other });
+        if let Some((left, right)) = part.sides {
+            self.name_sides([(left, var), (right, other)]);
+        }
         Ok(())
+    }
+
+    /// Gives the sides of a tuple's last stage its variables; once all stages are there, what they choose is over those.
+    fn name_sides(&mut self, sides: [(VarId, VarId); 2]) {
+        self.sides.extend(sides);
+        let Some(Kind::Reduction { combine: Combine::Choice { place, count, .. }, .. }) =
+            self.stages.last().map(|stage| &stage.kind)
+        else {
+            return;
+        };
+        if place + 1 < *count {
+            return;
+        }
+        let (sides, func, first) = (std::mem::take(&mut self.sides), &self.func, self.stages.len() - count);
+        for stage in self.stages.iter_mut().skip(first) {
+            if let Kind::Reduction { combine: Combine::Choice { chosen, .. }, .. } = &mut stage.kind {
+                *chosen = substitute(chosen, &|var| sides.get(&var).map(|var| func.var_expr(*var)));
+            }
+        }
     }
 
     fn element(&mut self, buffer: BufferId, indices: &[Expr]) -> Result<Element, Declined> {

@@ -13,7 +13,7 @@ pub(in crate::rules) use join::begin;
 use names::Use;
 
 use super::lanes::{Held, Lanes};
-use super::{Kind, Read, Stage, Stages, Target};
+use super::{Combine, Kind, Read, Stage, Stages, Target};
 use crate::printer::expr::{Bound, PRODUCT, RELATION, SUM};
 use crate::printer::{Kernel, types};
 use rustc_hash::FxHashMap;
@@ -324,7 +324,13 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         let dtype = stage.target.dtype;
         self.name(Use::Value(width > 1))?;
         if let Kind::Reduction { combine, .. } = &stage.kind {
-            return self.combine(stage, *combine, &stage.value);
+            // The stages of a tuple are combined at once, with the first.
+            let count = match combine {
+                Combine::Operation(_) => 1,
+                Combine::Choice { place: 0, count, .. } => *count,
+                Combine::Choice { .. } => return Ok(()),
+            };
+            return self.combine(&stages.stages[at..at + count], |stage| stage.value.clone());
         }
         let array = self.stage_arrays.get(&at).filter(|_| chunk.is_some()).cloned();
         let is_used = done.iter().any(|other| *other > at && stages.stages[*other].value.uses(stage.var));

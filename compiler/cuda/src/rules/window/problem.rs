@@ -12,6 +12,9 @@ use rx_tir::{BinaryOp, Expr, PrimFunc, Stmt, VarId, is_evaluable};
 /// More taps than this are no window.
 const MOST_TAPS: i64 = 128;
 
+/// More iterations than this for one result are a reduction of rows where no window overlaps another.
+const MOST_APART: i64 = 64;
+
 /// The most channels of the result that a thread makes of the same windows; with more, a matrix product pays.
 const MOST_CHANNELS: i64 = 8;
 
@@ -121,6 +124,9 @@ impl Problem {
         let sum = if combine == BinaryOp::Add && narrow { DType::FLOAT32 } else { dtype };
         let order = thread_order(&found);
         let parts = Parts::of(&mut found, &order, sum)?;
+        if parts.weight.is_none() && !found.overlaps() && iterations(&found).is_none_or(|count| count > MOST_APART) {
+            return Err(Declined::because("no window overlaps another: a reduction of rows"));
+        }
         let mut axes: Vec<Axis> = order
             .iter()
             .map(|one| Axis { var: one.var, extent: one.extent.clone().cast(DType::INT64), own: 1 })
@@ -270,6 +276,11 @@ fn thread_order(found: &Sliding) -> Vec<Loop> {
     let lane = found.axes.iter().rev().find(contiguous).or(found.axes.last()).map(|one| one.var);
     let (last, others): (Vec<Loop>, Vec<Loop>) = found.axes.iter().cloned().partition(|one| Some(one.var) == lane);
     others.into_iter().chain(last).collect()
+}
+
+/// How many iterations each result takes; `None` where that is not known.
+fn iterations(found: &Sliding) -> Option<i64> {
+    found.taps.iter().chain(&found.sums).try_fold(1i64, |count, one| count.checked_mul(one.extent.as_int()?))
 }
 
 /// How many elements the result's loops write.

@@ -3,8 +3,10 @@
 //! Indices are loaded as they are where the operator takes `[0, extent)`; whether they lie in it is for the checks that
 //! later passes add.
 
-use super::{axis, extents, from_front, index, unravel, with_axis};
+use super::statistical::linear;
+use super::{axis, extents, from_front, index};
 use crate::compute::{Lowering, Operand, Unsupported};
+use crate::reduction::{Axes, identity};
 use rx_ir::StructInfo;
 use rx_tir::builder::in_range;
 use rx_tir::{BinaryOp, CompareOp, Expr, IterKind, KernelBuilder, Stmt};
@@ -141,34 +143,48 @@ pub(crate) fn one_hot(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
 
 /// `argmax` and `argmin`: the first of the largest or smallest elements; NaN counts as larger and as smaller than any
 /// number, as in NumPy and PyTorch.
+///
+/// It is a reduction of two values, the element and its place. Of equal elements the smaller place is kept, so the order in which
+/// elements are compared does not matter (TVM's `MakeArgmaxReducer`, `include/tvm/topi/reduction.h`, and NaN).
 pub(crate) fn arg_extremum(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
     let x = lowering.tensor("x")?;
     let along = lowering.call.int("axis").map(|value| axis(lowering, "axis", x.ndim(), value)).transpose()?;
     let keep = lowering.call.bool("keepdims") == Some(true);
-    let op = if lowering.call.schema.name == "argmin" { CompareOp::Lt } else { CompareOp::Gt };
-    let out = lowering.output(0);
-    let lengths = extents(&mut lowering.builder, &x.shape);
-    let searched = match along {
-        Some(along) => lengths[along].clone(),
-        None => lengths.iter().cloned().fold(Expr::int(1), |count, length| count * length),
+    let (op, extremum) = match lowering.call.schema.name {
+        "argmin" => (CompareOp::Lt, BinaryOp::Min),
+        _ => (CompareOp::Gt, BinaryOp::Max),
     };
-    lowering.builder.compute(out, |_, _| Expr::int(0));
-    let shape = lowering.builder.shape(out);
-    let mut axes: Vec<(Expr, IterKind)> = shape.into_iter().map(|extent| (extent, IterKind::Spatial)).collect();
-    axes.push((searched, IterKind::Ordered));
-    lowering.builder.block(lowering.call.short_name(), &axes, |builder, axes| {
-        // INVARIANT: the axes are those of the output and the one that is searched.
-        let (place, axes) = axes.split_last().map_or((Expr::int(0), axes), |(place, axes)| (place.clone(), axes));
-        let element = |place: Expr| match along {
-            Some(along) if keep => x.at(builder, &with_axis(axes, along, place)),
-            Some(along) => x.at(builder, &[&axes[..along], &[place], &axes[along..]].concat()),
-            None => x.at(builder, &unravel(place, &lengths)),
+    let axes = Axes::new(x.ndim(), &along.map_or_else(|| (0..x.ndim()).collect(), |along| vec![along]));
+    let (out, operator) = (lowering.output(0), lowering.call.short_name());
+    let builder = &mut lowering.builder;
+    let lengths = extents(builder, &x.shape);
+    let (rows, searched) = (axes.kept(&lengths), axes.reduced(&lengths));
+    if searched.iter().all(|length| length.as_int() == Some(1)) || searched.iter().any(|one| one.as_int() == Some(0)) {
+        builder.compute(out, |_, _| Expr::int(0));
+        return Ok(());
+    }
+    let best = builder.temporary("best", &axes.kept(&x.shape), x.dtype);
+    let of_kind = |extents: Vec<Expr>, kind| extents.into_iter().map(move |extent| (extent, kind));
+    let of_rows = rows.len();
+    let loops: Vec<(Expr, IterKind)> =
+        of_kind(rows, IterKind::Spatial).chain(of_kind(searched.clone(), IterKind::Reduce)).collect();
+    builder.block(operator, &loops, |builder, loops| {
+        let (row, index) = loops.split_at(of_rows);
+        let (var, value) = builder.variable("value", x.dtype);
+        let (place, at) = (linear(index, &searched), axes.result_index(row, keep));
+        let (held, held_place) = (builder.load(best, row), builder.load(out, &at));
+        let (is_nan, was_nan) = (super::is_nan(value.clone()), super::is_nan(held.clone()));
+        let better = Expr::compare(op, value.clone(), held.clone());
+        let better = super::either(better, is_nan.clone().and(!was_nan.clone()));
+        let tied = super::either(value.clone().eq(held), is_nan.and(was_nan));
+        let wins = super::either(better, tied.and(place.clone().lt(held_place)));
+        let stores = |place: Expr, value: Expr| {
+            Stmt::seq([builder.store(out, at.clone(), place), builder.store(best, row.to_vec(), value)])
         };
-        let (candidate, best) = (element(place.clone()), element(builder.load(out, axes)));
-        let number_beaten = super::is_nan(candidate.clone()).and(!super::is_nan(best.clone()));
-        let better = super::either(Expr::compare(op, candidate, best), number_beaten);
-        let store = builder.store(out, axes.to_vec(), place);
-        (None, Stmt::when(better, store))
+        let init = stores(Expr::int(0), identity(extremum, x.dtype));
+        let body = Stmt::when(wins, stores(place, value));
+        let element = x.at(builder, &axes.join(row, index));
+        (Some(init), Stmt::Let { var, value: element, body: Box::new(body) })
     });
     Ok(())
 }

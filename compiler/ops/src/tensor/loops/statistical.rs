@@ -177,7 +177,7 @@ pub(crate) fn median(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> {
 }
 
 /// The place of `index` in a row-major order of `extents`.
-fn linear(index: &[Expr], extents: &[Expr]) -> Expr {
+pub(super) fn linear(index: &[Expr], extents: &[Expr]) -> Expr {
     let step = |place: Option<Expr>, (index, extent): (&Expr, &Expr)| {
         Some(match place {
             Some(place) => place * extent.clone() + index.clone(),

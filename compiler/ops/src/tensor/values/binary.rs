@@ -36,12 +36,44 @@ pub(crate) fn binary(call: &ValueCall<'_>) -> Option<Values> {
         "mod" => signed_remainder(&right, bounds)?,
         "minimum" => minimum(&left, &right, bounds),
         "maximum" => maximum(&left, &right, bounds),
+        "logical_and" | "bitwise_and" if are_bools(&left, &right) => minimum(&left, &right, bounds),
+        "logical_or" | "bitwise_or" if are_bools(&left, &right) => maximum(&left, &right, bounds),
         "bitwise_and" if is_int => mask(&left, &right)?,
         "bitwise_or" | "bitwise_xor" if is_int => union_of_bits(name, &left, &right, bounds)?,
         "right_shift" => divide(&left, &power_of_two(&right)?, bounds)?,
         "left_shift" => multiply(&left, &power_of_two(&right)?, bounds)?,
-        _ => return None,
+        _ => of_truth(decided(name, &left, &right, bounds)?),
     })
+}
+
+fn are_bools(a: &Operand, b: &Operand) -> bool {
+    [a, b].iter().all(|operand| operand.dtype.is_some_and(DType::is_bool))
+}
+
+/// The value of a comparison that is the same everywhere.
+fn of_truth(holds: bool) -> TensorValues {
+    let end = Some(End::attained(i64::from(holds)));
+    TensorValues::between(end.clone(), end)
+}
+
+/// Whether a comparison holds everywhere or nowhere, as the ranges of its sides say.
+fn decided(name: &str, a: &Operand, b: &Operand, bounds: &Bounds) -> Option<bool> {
+    let answer = |a: &Option<End>, b: &Option<End>| {
+        let (a, b) = a.as_ref().zip(b.as_ref()).filter(|(a, b)| !a.value.is_error() && !b.value.is_error())?;
+        Some(at_least(&a.value, &b.value, bounds))
+    };
+    let below = |a: &Operand, b: &Operand| answer(&a.high, &b.low) == Some(Answer::Refuted);
+    let not_above = |a: &Operand, b: &Operand| answer(&b.low, &a.high) == Some(Answer::Proved);
+    let either = |holds: bool, fails: bool| (holds || fails).then_some(holds);
+    match name {
+        "less" => either(below(a, b), not_above(b, a)),
+        "less_equal" => either(not_above(a, b), below(b, a)),
+        "greater" => either(below(b, a), not_above(a, b)),
+        "greater_equal" => either(not_above(b, a), below(a, b)),
+        "equal" => either(a.single().is_some() && a.single() == b.single(), below(a, b) || below(b, a)),
+        "not_equal" => decided("equal", a, b, bounds).map(|holds| !holds),
+        _ => None,
+    }
 }
 
 /// Whether one known operand, a scalar, may limit the result whatever the other is.

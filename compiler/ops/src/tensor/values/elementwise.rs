@@ -2,9 +2,9 @@
 
 use super::binary::{is_positive, negated};
 use crate::values::range::{cast_elements, higher_of, hull, lower_of};
-use crate::values::{Operand, ValueCall, broadcast_places};
-use rx_base::Dim;
+use crate::values::{Operand, ValueCall, broadcast_places, relation};
 use rx_base::symbolic::Bounds;
+use rx_base::{DType, Dim};
 use rx_ir::values::Basis;
 use rx_ir::{Elements, End, TensorValues, Values};
 
@@ -36,6 +36,11 @@ pub(crate) fn unary(call: &ValueCall<'_>) -> Option<Values> {
         }
         "abs" => absolute(&x, call.call.bounds),
         "sign" => sign(&x, call.call.bounds),
+        "logical_not" | "bitwise_not" if call.dtype().is_some_and(DType::is_bool) => {
+            let Operand { low, high, .. } = negated(&x);
+            let one_more = |end: Option<End>| end.map(|end| End { value: &end.value + &Dim::constant(1), ..end });
+            TensorValues::between(one_more(low), one_more(high))
+        }
         // The ends are integers, and these are monotone.
         "floor" | "ceil" | "round" | "trunc" => TensorValues::between(x.low, x.high),
         _ => return None,
@@ -194,13 +199,13 @@ pub(crate) fn cast(call: &ValueCall<'_>) -> Option<Values> {
     call.tensor(TensorValues::between(x.low, x.high))
 }
 
-/// `where`: elements of either.
+/// `where`: elements of either, each where the condition lets it be.
 pub(crate) fn choose(call: &ValueCall<'_>) -> Option<Values> {
     let (a, b) = (call.operand("x1"), call.operand("x2"));
-    if !a.is_known() && !b.is_known() {
+    let condition = call.operand("condition");
+    if !a.is_known() && !b.is_known() && !condition.is_known() && call.known("condition").is_none() {
         return None;
     }
-    let condition = call.operand("condition");
     if let (Some(dims), Some(Elements::Ints(chosen))) = (call.dims(), &condition.elements)
         && let Some(places) = broadcast_places(&dims, condition.dims.as_ref()?)
     {
@@ -221,6 +226,17 @@ pub(crate) fn choose(call: &ValueCall<'_>) -> Option<Values> {
             return call.tensor(TensorValues::of(elements)?);
         }
     }
+    let always = condition.single().and_then(Dim::as_constant).map(|value| value != 0);
+    let a = relation::chosen(call, "x1", "condition", true).filter(|_| always != Some(false));
+    let b = relation::chosen(call, "x2", "condition", false).filter(|_| always != Some(true));
+    let (a, b) = match (a, b) {
+        (Some(a), Some(b)) => (a, b),
+        (Some(only), None) | (None, Some(only)) => {
+            let places = call.dims().zip(only.dims.as_ref()).and_then(|(to, from)| broadcast_places(&to, from));
+            return call.moved(&only, false, places);
+        }
+        (None, None) => return None,
+    };
     let (low, high) = hull((a.low, a.high), (b.low, b.high), call.call.bounds);
     let may = |end: Option<End>| end.map(|end| end.at_most(Basis::Stated));
     call.tensor(TensorValues::between(may(low), may(high)))

@@ -1,6 +1,7 @@
 //! Which loop of a statement is which of the loops that stages share.
 
-use super::{Form, Part, Shared, parts};
+use super::parts::{Part, parts};
+use super::{Form, Shared};
 use crate::rules::stages::Kind;
 use crate::rules::{Declined, Task};
 use rustc_hash::FxHashMap;
@@ -81,10 +82,12 @@ impl Unifier<'_> {
         let value_of = |var: VarId| names.get(&var).map(|at| func.var_expr(all[*at].var).cast(func.var(var).dtype));
         part.value = substitute(&part.value, &value_of);
         part.indices = over(&part.indices, &value_of);
+        for (_, value) in &mut part.named {
+            *value = substitute(value, &value_of);
+        }
         part.carried = part.carried.map(|indices| over(&indices, &value_of));
-        part.reduction = part.reduction.map(|(combine, init)| (combine, substitute(&init, &value_of)));
-        if let Some((combine, init)) = &part.reduction {
-            part.kind = Kind::Reduction { combine: *combine, init: init.clone() };
+        if let Kind::Reduction { init, .. } = &mut part.kind {
+            *init = substitute(init, &value_of);
         }
         self.known.extend(accesses(&part));
         Some(part)
@@ -103,11 +106,13 @@ impl Unifier<'_> {
 /// What a part stores to and reads.
 fn accesses(part: &Part) -> Vec<(BufferId, Vec<Expr>)> {
     let mut accesses = vec![(part.buffer, part.indices.clone())];
-    part.value.walk(&mut |expr| {
-        if let Expr::Load { buffer, indices, .. } = expr {
-            accesses.push((*buffer, indices.clone()));
-        }
-    });
+    for value in part.named.iter().map(|(_, value)| value).chain([&part.value]) {
+        value.walk(&mut |expr| {
+            if let Expr::Load { buffer, indices, .. } = expr {
+                accesses.push((*buffer, indices.clone()));
+            }
+        });
+    }
     accesses
 }
 

@@ -3,7 +3,7 @@
 use super::Printer;
 use crate::printer::types;
 use crate::rules::stages::gather::identity;
-use crate::rules::stages::{Kind, Stage};
+use crate::rules::stages::{Combine, Kind, Stage};
 use rx_base::DType;
 use rx_tir::{BinaryOp, Expr};
 
@@ -12,7 +12,7 @@ impl Printer<'_, '_, '_> {
     pub(in crate::rules) fn begin(&mut self, stage: &Stage) -> Result<(), String> {
         let Kind::Reduction { combine, init } = &stage.kind else { return Ok(()) };
         let ctype = self.kernel.ctype(stage.target.dtype)?;
-        let begin = begin(*combine, init, stage.target.dtype).ok_or("a reduction in an order of its own")?;
+        let begin = combine.begin(init, stage.target.dtype).ok_or("a reduction in an order of its own")?;
         let name = self.of_row(ctype, &format!("{}_value", self.stages.func.var(stage.var).name));
         self.each_row(|this| {
             this.name_row_value()?;
@@ -25,80 +25,130 @@ impl Printer<'_, '_, '_> {
         Ok(())
     }
 
-    /// A line that combines a reduction's value with another.
-    pub(in crate::rules) fn combine(&mut self, stage: &Stage, combine: BinaryOp, with: &Expr) -> Result<(), String> {
-        let own = self.stages.func.var_expr(stage.var);
+    /// Lines that combine a reduction's value, or those of a tuple, with others.
+    pub(in crate::rules) fn combine(
+        &mut self,
+        reduction: &[Stage],
+        with: impl Fn(&Stage) -> Expr,
+    ) -> Result<(), String> {
+        let [Stage { kind: Kind::Reduction { combine: Combine::Operation(combine), .. }, .. }] = reduction else {
+            return self.choose(reduction, with);
+        };
+        let stage = &reduction[0]; // INVARIANT: it has one stage.
+        let (own, with) = (self.stages.func.var_expr(stage.var), with(stage));
         let name = self.kernel.operand(&own, 0)?;
-        if combine == BinaryOp::Add && stage.target.dtype.is_float() {
-            let value = self.kernel.operand(with, 0)?;
+        if *combine == BinaryOp::Add && stage.target.dtype.is_float() {
+            let value = self.kernel.operand(&with, 0)?;
             self.kernel.line(&format!("{name} += {value};"));
             return Ok(());
         }
-        let both = Expr::Binary { op: combine, left: Box::new(own), right: Box::new(with.clone()) };
+        let both = Expr::Binary { op: *combine, left: Box::new(own), right: Box::new(with) };
         let value = self.kernel.operand(&both, 0)?;
         self.kernel.line(&format!("{name} = {value};"));
         Ok(())
     }
 
+    /// As [`Printer::combine`] for a tuple: all choices are made before one value changes.
+    fn choose(&mut self, tuple: &[Stage], with: impl Fn(&Stage) -> Expr) -> Result<(), String> {
+        for stage in tuple {
+            let other = with(stage);
+            if other != self.stages.func.var_expr(stage.other) {
+                let ctype = self.kernel.ctype(stage.target.dtype)?;
+                let text = self.kernel.assigned(&other, stage.target.dtype)?;
+                let name = self.kernel.fresh_name("other");
+                self.kernel.line(&format!("const {ctype} {name} = {text};"));
+                self.kernel.name_value(stage.other, &name);
+            }
+        }
+        let mut lines = Vec::with_capacity(tuple.len());
+        for stage in tuple {
+            let Kind::Reduction { combine: Combine::Choice { chosen, .. }, .. } = &stage.kind else { continue };
+            let ctype = self.kernel.ctype(stage.target.dtype)?;
+            let own = self.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
+            let text = self.kernel.operand(chosen, 0)?;
+            let name = self.kernel.fresh_name("next");
+            self.kernel.line(&format!("const {ctype} {name} = {text};"));
+            lines.push(format!("{own} = {name};"));
+        }
+        lines.iter().for_each(|line| self.kernel.line(line));
+        Ok(())
+    }
+
     /// Combines the parts of threads whose numbers differ below `lanes`, a power of two; all have the result.
-    pub(in crate::rules) fn join_lanes(&mut self, stage: &Stage, lanes: i64) -> Result<(), String> {
-        let Kind::Reduction { combine, .. } = &stage.kind else { return Ok(()) };
+    pub(in crate::rules) fn join_lanes(&mut self, reduction: &[Stage], lanes: i64) -> Result<(), String> {
         if lanes < 2 {
             return Ok(());
         }
-        let ctype = self.kernel.ctype(stage.target.dtype)?;
-        let own = self.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
         self.kernel.line("#pragma unroll");
         self.kernel.open(&format!("for (int by = {}; by > 0; by /= 2) {{", lanes / 2));
-        let (to, from) = match ctype {
-            "bool" | "signed char" | "unsigned char" | "short" | "unsigned short" => ("(int)", format!("({ctype})")),
-            _ => ("", String::new()),
-        };
-        let other = self.kernel.fresh_name("other");
-        self.kernel.line(&format!("const {ctype} {other} = {from}__shfl_xor_sync(0xffffffffu, {to}{own}, by);"));
-        self.kernel.name_value(stage.other, &other);
-        self.combine(stage, *combine, &self.stages.func.var_expr(stage.other))?;
+        for stage in reduction {
+            let ctype = self.kernel.ctype(stage.target.dtype)?;
+            let own = self.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
+            let (to, from) = match ctype {
+                "bool" | "signed char" | "unsigned char" | "short" | "unsigned short" => {
+                    ("(int)", format!("({ctype})"))
+                }
+                _ => ("", String::new()),
+            };
+            let other = self.kernel.fresh_name("other");
+            self.kernel.line(&format!("const {ctype} {other} = {from}__shfl_xor_sync(0xffffffffu, {to}{own}, by);"));
+            self.kernel.name_value(stage.other, &other);
+        }
+        self.combine_others(reduction)?;
         self.kernel.close();
         Ok(())
+    }
+
+    /// Combines a reduction with the values that [`Stage::other`] names.
+    pub(in crate::rules) fn combine_others(&mut self, reduction: &[Stage]) -> Result<(), String> {
+        let func = &self.stages.func;
+        self.combine(reduction, |stage| func.var_expr(stage.other))
     }
 
     /// Combines the parts that `count` groups of threads have: the one of number `group` by its thread `place` of `places`.
     /// All have the result.
     pub(in crate::rules) fn join_groups(
         &mut self,
-        stage: &Stage,
+        reduction: &[Stage],
         (group, count): (&str, i64),
         (place, places): (&str, i64),
     ) -> Result<(), String> {
-        let Kind::Reduction { combine, .. } = &stage.kind else { return Ok(()) };
         if count < 2 {
             return Ok(());
         }
-        let ctype = self.kernel.ctype(stage.target.dtype)?;
-        let own = self.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
-        let shared = self.kernel.fresh_name(&format!("{}_parts", self.stages.func.var(stage.var).name));
         let (side, of_side) = if self.side() > 1 { (format!("[{}]", self.side()), "[v]") } else { (String::new(), "") };
-        if places > 1 {
-            self.kernel.line(&format!("__shared__ {ctype} {shared}[{count}]{side}[{places}];"));
-            self.each_row(|this| {
-                this.kernel.line(&format!("{shared}[{group}]{of_side}[{place}] = {own};"));
-                Ok(())
-            })?;
-        } else {
-            self.kernel.line(&format!("__shared__ {ctype} {shared}[{count}];"));
-            self.kernel.line(&format!("if ({place}) {shared}[{group}] = {own};"));
+        let mut parts: Vec<(String, String)> = Vec::with_capacity(reduction.len());
+        for stage in reduction {
+            let ctype = self.kernel.ctype(stage.target.dtype)?;
+            let own = self.kernel.operand(&self.stages.func.var_expr(stage.var), 0)?;
+            let shared = self.kernel.fresh_name(&format!("{}_parts", self.stages.func.var(stage.var).name));
+            if places > 1 {
+                self.kernel.line(&format!("__shared__ {ctype} {shared}[{count}]{side}[{places}];"));
+                self.each_row(|this| {
+                    this.kernel.line(&format!("{shared}[{group}]{of_side}[{place}] = {own};"));
+                    Ok(())
+                })?;
+            } else {
+                self.kernel.line(&format!("__shared__ {ctype} {shared}[{count}];"));
+                self.kernel.line(&format!("if ({place}) {shared}[{group}] = {own};"));
+            }
+            parts.push((own, shared));
         }
         self.kernel.line("__syncthreads();");
-        let element = |at: &str| match places {
+        let element = |shared: &str, at: &str| match places {
             1 => format!("{shared}[{at}]"),
             _ => format!("{shared}[{at}]{of_side}[{place}]"),
         };
         self.each_row(|this| {
-            this.kernel.line(&format!("{own} = {};", element("0")));
+            for (own, shared) in &parts {
+                this.kernel.line(&format!("{own} = {};", element(shared, "0")));
+            }
             this.kernel.line("#pragma unroll");
             this.kernel.open(&format!("for (int at = 1; at < {count}; ++at) {{"));
-            this.kernel.name_value(stage.other, &element("at"));
-            this.combine(stage, *combine, &this.stages.func.var_expr(stage.other))?;
+            for (stage, (_, shared)) in reduction.iter().zip(&parts) {
+                this.kernel.name_value(stage.other, &element(shared, "at"));
+            }
+            this.combine_others(reduction)?;
             this.kernel.close();
             Ok(())
         })
@@ -108,14 +158,14 @@ impl Printer<'_, '_, '_> {
     pub(in crate::rules) fn finish(&mut self, stage: &Stage, leader: &str) -> Result<(), String> {
         let Kind::Reduction { combine, init } = &stage.kind else { return Ok(()) };
         let dtype = stage.target.dtype;
-        let is_more = begin(*combine, init, dtype).as_ref() != Some(init);
+        let is_more = combine.begin(init, dtype).as_ref() != Some(init);
         if !is_more && types::helper(dtype).is_none() && !stage.target.is_stored {
             return Ok(());
         }
         self.each_row(|this| {
             this.name_row_value()?;
             if is_more {
-                this.combine(stage, *combine, init)?;
+                this.combine(std::slice::from_ref(stage), |_| init.clone())?;
             }
             let own = this.kernel.operand(&this.stages.func.var_expr(stage.var), 0)?;
             if types::helper(dtype).is_some() {

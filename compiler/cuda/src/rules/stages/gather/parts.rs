@@ -1,0 +1,179 @@
+//! The stores of a statement, each with the loops around it and what its value is.
+
+use super::{Form, identity};
+use crate::accumulate::starts_once;
+use crate::rules::stages::{Combine, Kind, has_threads};
+use crate::rules::{Declined, Task};
+use rx_schedule::{JointPart, Loop, Nest, Recurrence, commutes};
+use rx_tir::{BufferId, Expr, IterKind, Stmt, VarId, is_evaluable};
+
+/// One store of a statement.
+pub(super) struct Part {
+    pub(super) loops: Vec<Loop>,
+    /// Values that its value uses by name, in order.
+    pub(super) named: Vec<(VarId, Expr)>,
+    /// What its value is, once its loops are shared ones.
+    pub(super) kind: Kind,
+    /// Of a reduction that chooses, the variables of what is there and of what is combined with it.
+    pub(super) sides: Option<(VarId, VarId)>,
+    /// Of a scan, the indices of the element that it goes on from.
+    pub(super) carried: Option<Vec<Expr>>,
+    pub(super) buffer: BufferId,
+    pub(super) indices: Vec<Expr>,
+    pub(super) value: Expr,
+}
+
+impl Part {
+    /// Whether its loops say themselves which are of rows.
+    pub(super) fn goes_along_columns(&self) -> bool {
+        self.is_reduction() || matches!(self.kind, Kind::Scan { .. })
+    }
+
+    pub(super) fn is_reduction(&self) -> bool {
+        matches!(self.kind, Kind::Reduction { .. })
+    }
+}
+
+/// A nest that is a recurrence; nothing where it is none.
+fn scan(task: &Task<'_>, nest: &Nest) -> Result<Option<Part>, Declined> {
+    let is_spatial = nest.loops.iter().all(|one| one.kind == IterKind::Spatial);
+    let found = match Recurrence::of(nest, task.func) {
+        Ok(found) => found,
+        Err(_) if is_spatial => return Ok(None),
+        Err(why) => return Err(why.into()),
+    };
+    let kind = |one: &Loop| if one.var == found.along { IterKind::Ordered } else { IterKind::Spatial };
+    Ok(Some(Part {
+        loops: nest.loops.iter().map(|one| Loop { kind: kind(one), ..one.clone() }).collect(),
+        named: Vec::new(),
+        kind: Kind::Scan { combine: found.combine, carried: None },
+        sides: None,
+        carried: found.carried,
+        buffer: found.buffer,
+        indices: found.indices,
+        value: found.value,
+    }))
+}
+
+/// The stores of a statement, in order.
+pub(super) fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>, Declined> {
+    let nest = task.nest(at)?;
+    if has_threads(task, at) {
+        return Err(Declined::because("it says itself what its threads are"));
+    }
+    let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
+    if nest.predicate.is_some() {
+        return Err(Declined::because("a condition stands around its block"));
+    }
+    if !nest.loops.iter().all(|one| is_evaluable(&one.extent, &uniform)) {
+        return Err(Declined::because("the length of a loop is computed in the kernel"));
+    }
+    if form == Form::Scan
+        && let Some(scan) = scan(task, &nest)?
+    {
+        return Ok(vec![scan]);
+    }
+    if nest.init.is_some() {
+        let spatial = nest.loops.iter().all(|one| matches!(one.kind, IterKind::Spatial | IterKind::Reduce));
+        if !spatial || !begins_once(&task.statements[at].stmt) {
+            return Err(Declined::because("a loop is not for what its block says"));
+        }
+        return reduction(task, nest);
+    }
+    if nest.loops.iter().any(|one| one.kind != IterKind::Spatial) {
+        return Err(Declined::because("its loops are not declared independent"));
+    }
+    let mut stores = Vec::new();
+    named_stores(&nest.body, &mut Vec::new(), &mut stores)?;
+    let part = |(named, store): (Vec<(VarId, Expr)>, &Stmt)| match store {
+        Stmt::Store { buffer, indices, value, .. } => Ok(Part {
+            loops: nest.loops.clone(),
+            named,
+            kind: Kind::Element,
+            sides: None,
+            carried: None,
+            buffer: *buffer,
+            indices: indices.clone(),
+            value: value.clone(),
+        }),
+        _ => Err(Declined::because("it does more than store elements")),
+    };
+    stores.into_iter().map(part).collect()
+}
+
+/// Collects a body's stores in order, each with the values that are named between the store before it and this one.
+fn named_stores<'s>(
+    body: &'s Stmt,
+    named: &mut Vec<(VarId, Expr)>,
+    stores: &mut Vec<(Vec<(VarId, Expr)>, &'s Stmt)>,
+) -> Result<(), Declined> {
+    match body {
+        Stmt::Seq(parts) => parts.iter().try_for_each(|part| named_stores(part, named, stores)),
+        Stmt::Let { var, value, body } => {
+            named.push((*var, value.clone()));
+            named_stores(body, named, stores)
+        }
+        Stmt::Store { .. } => {
+            stores.push((std::mem::take(named), body));
+            Ok(())
+        }
+        _ => Err(Declined::because("it does more than store elements")),
+    }
+}
+
+/// A reduction's stores: one that an operation combines, or a tuple of which one side is chosen.
+fn reduction(task: &Task<'_>, nest: Nest) -> Result<Vec<Part>, Declined> {
+    let part = |combine, init, buffer, indices, value, sides| Part {
+        loops: nest.loops.clone(),
+        named: Vec::new(),
+        kind: Kind::Reduction { combine, init },
+        sides,
+        carried: None,
+        buffer,
+        indices,
+        value,
+    };
+    let operation = |combine, init: Expr, buffer, indices, value| {
+        identity(combine, task.func.buffer(buffer).dtype)
+            .ok_or_else(|| Declined::because("its update can be made in one order only"))?;
+        Ok(vec![part(Combine::Operation(combine), init, buffer, indices, value, None)])
+    };
+    if let Some(rx_schedule::Reduction { buffer, indices, init, combine, value, .. }) = nest.reduction() {
+        let init = init.ok_or_else(|| Declined::because("it adds to what is there"))?;
+        return operation(combine, init, buffer, indices, value);
+    }
+    let parts = nest.joint_reduction(&mut task.func.clone());
+    let parts = parts.ok_or_else(|| Declined::because("it is no reduction of one element or a tuple"))?;
+    // A sum whose element has names.
+    if let [JointPart { operation: Some(combine), init, buffer, indices, element, .. }] = &parts[..] {
+        return operation(*combine, init.clone(), *buffer, indices.clone(), element.clone());
+    }
+    if !commutes(&parts) {
+        return Err(Declined::because("its update can be made in one order only"));
+    }
+    let count = parts.len();
+    let of = |(place, of): (usize, JointPart)| {
+        let combine = Combine::Choice { chosen: of.combined, place, count };
+        part(combine, of.init, of.buffer, of.indices, of.element, Some((of.left, of.right)))
+    };
+    Ok(parts.into_iter().enumerate().map(of).collect())
+}
+
+/// Whether a reduction's init holds in the first iteration of its reduction loops and in no other.
+fn begins_once(stmt: &Stmt) -> bool {
+    let mut loops = Vec::new();
+    let mut inner = stmt;
+    while let Stmt::For { body, .. } = inner {
+        loops.push(inner);
+        inner = body;
+    }
+    let Stmt::Block(block) = inner else { return false };
+    let reduces = |one: &&Stmt| match one {
+        Stmt::For { var, .. } => {
+            block.iters.iter().any(|iter| iter.kind == IterKind::Reduce && iter.binding.uses(*var))
+        }
+        _ => false,
+    };
+    let reduced: Vec<&Stmt> = loops.into_iter().filter(reduces).collect();
+    starts_once(&reduced, block)
+}

@@ -1,0 +1,110 @@
+//! The size of a launch, and the work it is for: whether a kernel has threads enough is seen from both.
+
+use crate::source::{KernelInfo, LaunchShape};
+use rustc_hash::FxHashMap;
+use rx_base::DType;
+use rx_tir::rewrite::substitute;
+use rx_tir::{Expr, PrimFunc, Stmt, VarId, evaluate_index, is_evaluable};
+
+/// A launch of a kernel, with values for what the host knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchSize {
+    /// Blocks on axes x, y and z; none where nothing is launched.
+    pub grid: [i64; 3],
+    /// Threads of all blocks.
+    pub threads: i64,
+    /// Iterations of the innermost loops of the statements that it computes, reductions included: [`KernelInfo::work`]. None where nothing
+    /// is launched.
+    pub work: i64,
+}
+
+impl KernelInfo {
+    /// How it is launched first in a call, for values of the function's scalars and symbols; `None` where an extent has no value.
+    pub fn launch_size(&self, value_of: &dyn Fn(VarId) -> Option<i64>) -> Option<LaunchSize> {
+        let mut rounds: FxHashMap<VarId, i64> = FxHashMap::default();
+        let mut is_launched = true;
+        for round in &self.rounds {
+            let known = |var: VarId| rounds.get(&var).copied().or_else(|| value_of(var));
+            is_launched &= evaluate_index(&round.extent, &known)? > 0;
+            let start = evaluate_index(&round.start, &known)?;
+            rounds.insert(round.var, start);
+        }
+        let value = |expr: &Expr| evaluate_index(expr, &|var| rounds.get(&var).copied().or_else(|| value_of(var)));
+        if let Some(guard) = &self.guard {
+            is_launched &= value(guard)? != 0;
+        }
+        let LaunchShape { grid: [x, y, z], .. } = &self.shape;
+        let grid = [value(x)?, value(y)?, value(z)?].map(|blocks| blocks.max(0));
+        let blocks = grid.iter().fold(1i64, |all, blocks| all.saturating_mul(*blocks));
+        Some(match is_launched && blocks > 0 {
+            true => {
+                let threads = blocks.saturating_mul(i64::from(self.shape.block_threads()));
+                LaunchSize { grid, threads, work: value(&self.work)? }
+            }
+            false => LaunchSize { grid: [0; 3], threads: 0, work: 0 },
+        })
+    }
+}
+
+/// Iterations of the innermost loops of statements as they are written, before any schedule: an `int64` over the function's scalars and
+/// symbols and the counters of the host's loops.
+///
+/// An extent that depends on another loop is taken at the middle of that one, which is exact for triangles. A loop whose extent the kernel
+/// computes counts once, as `while` does.
+pub(crate) fn iterations<'s>(func: &PrimFunc, statements: impl IntoIterator<Item = &'s Stmt>) -> Expr {
+    let mut counter = Counter { func, middle: FxHashMap::default() };
+    let counts = statements.into_iter().map(|stmt| counter.stmt(stmt).unwrap_or(Expr::int(1)));
+    counts.reduce(|all, more| all + more).unwrap_or(Expr::int(0))
+}
+
+struct Counter<'f> {
+    func: &'f PrimFunc,
+    /// The values of names, and of loops at their middle.
+    middle: FxHashMap<VarId, Expr>,
+}
+
+impl Counter<'_> {
+    /// How often the innermost loops of a statement iterate; `None` where it has none.
+    fn stmt(&mut self, stmt: &Stmt) -> Option<Expr> {
+        match stmt {
+            Stmt::For { var, start, extent, body, .. } => {
+                let extent = self.known(extent).map_or(Expr::int(1), |extent| extent.max(Expr::int(0)));
+                if let Some(start) = self.known(start) {
+                    let middle = start + (extent.clone() - Expr::int(1)).max(Expr::int(0)).floor_div(Expr::int(2));
+                    self.name(*var, middle);
+                }
+                Some(match self.stmt(body) {
+                    Some(inside) => extent * inside,
+                    None => extent,
+                })
+            }
+            Stmt::Block(block) => {
+                for iter in &block.iters {
+                    if let Some(value) = self.known(&iter.binding) {
+                        self.name(iter.var, value);
+                    }
+                }
+                self.stmt(&block.body)
+            }
+            other => {
+                if let Stmt::Let { var, value, .. } = other
+                    && let Some(value) = self.known(value)
+                {
+                    self.name(*var, value);
+                }
+                other.children().into_iter().filter_map(|child| self.stmt(child)).reduce(|all, more| all + more)
+            }
+        }
+    }
+
+    fn name(&mut self, var: VarId, value: Expr) {
+        self.middle.insert(var, value.cast(self.func.var(var).dtype));
+    }
+
+    /// An expression over what the host knows; `None` where the kernel computes it.
+    fn known(&self, expr: &Expr) -> Option<Expr> {
+        let uniform = |var: VarId| self.func.scalar_params().any(|one| one == var) || self.func.symbols.contains(&var);
+        let value = substitute(expr, &|var| self.middle.get(&var).cloned());
+        (value.dtype().is_int() && is_evaluable(&value, &uniform)).then(|| value.cast(DType::INT64))
+    }
+}

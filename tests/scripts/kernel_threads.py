@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Lists the CUDA kernels of programs that have few threads for their work, and why.
+
+    kernel_threads.py RXRUN FILE_OR_FOLDER … [--ratio N] [--dim NAME=VALUE] [--markdown]
+
+Runs `rxrun FILE --emit schedule --format json` on every .rx file and names each kernel that the rule `fallback` made, or whose threads times N
+(default 256) are fewer than the iterations of its innermost loops; with the reason that the rule gives. The summary groups them by rule. The
+exit status is 1 where a kernel is neither a product (a thread of `gemm`, `gemv`, `attention` or `window` has a tile of sums) nor short.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+
+# Their threads hold tiles of sums in registers, which is what makes them fast.
+PRODUCTS = {"gemm", "gemv", "attention", "window"}
+
+
+def kernels(rxrun, file, dims):
+    options = [option for dim in dims for option in ("--dim", dim)]
+    command = [rxrun, str(file), "--emit", "schedule", "--format", "json", *options]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    objects = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+    found = [one for one in objects if one.get("event") == "kernel"]
+    return found, None if ran.returncode == 0 else (ran.stdout + ran.stderr).strip()[:200]
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("rxrun")
+    arguments.add_argument("paths", nargs="+", type=pathlib.Path)
+    arguments.add_argument("--ratio", type=int, default=256)
+    arguments.add_argument("--dim", action="append", default=[])
+    arguments.add_argument("--markdown", action="store_true")
+    args = arguments.parse_args()
+    files = [file for path in args.paths for file in (sorted(path.rglob("*.rx")) if path.is_dir() else [path])]
+    total, rows, failed = 0, [], []
+    for file in files:
+        found, why = kernels(args.rxrun, file, args.dim)
+        if why:
+            failed.append((file, why))
+        total += len(found)
+        for one in found:
+            is_few = one["threads"] * args.ratio < one["work"]
+            # What is nothing but a copy of a few elements is no loss wherever it is done.
+            is_plain = one["rule"] == "fallback" and one["work"] > 4096
+            if is_few or is_plain:
+                rows.append((file.name, one, is_few))
+    for name, one, is_few in rows:
+        what = (name, one["kernel"], one["rule"], one["threads"], one["work"], one["reason"])
+        if args.markdown:
+            print("| " + " | ".join(str(part).replace("|", "/") for part in what) + " |")
+        else:
+            print("{}: {} by {}: {} threads for {} iterations: {}".format(*what))
+    few = collections.Counter(one["rule"] for _, one, is_few in rows if is_few)
+    plain = sum(not is_few for _, _, is_few in rows)
+    print(f"{total} kernels of {len(files)} programs; few threads: {dict(few)}; fallback with threads enough: {plain}")
+    for file, why in failed:
+        print(f"not scheduled: {file}: {why}")
+    sys.exit(any(is_few and one["rule"] not in PRODUCTS for _, one, is_few in rows))
+
+
+main()
