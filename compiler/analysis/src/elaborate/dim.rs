@@ -2,6 +2,7 @@
 
 use super::{Elaborator, Role, Unresolved};
 use crate::entry::{Entry, Place};
+use crate::file_context::Namespace;
 use crate::integer;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Dim, Name, Span};
@@ -71,16 +72,12 @@ impl Elaborator<'_> {
     ) -> Dim {
         match cursor.source(callee.tokens).split_once('.') {
             Some((head, function)) if self.file.namespace(head).is_some() => {
-                let dtype_first = matches!(function, "Cast" | "cast");
-                let arguments: Vec<Dim> = arguments
-                    .iter()
-                    .enumerate()
-                    .map(|(at, argument)| match (at, dtype_first) {
-                        (0, true) => Dim::constant(0),
-                        _ => self.dim(cursor, &argument.value),
-                    })
-                    .collect();
-                integer::call(function, &arguments)
+                if self.file.namespace(head) == Some(Namespace::Tir)
+                    && self.is_wrong_tir_call(cursor, function, arguments, expr.tokens)
+                {
+                    return Dim::ERROR;
+                }
+                integer::written_call(cursor, function, arguments, |value| self.dim(cursor, value))
             }
             _ if matches!(callee.kind, ExprKind::Name | ExprKind::Attribute { .. }) => self.opaque_dim(cursor, expr),
             _ => {

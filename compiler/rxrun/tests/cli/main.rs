@@ -2,6 +2,7 @@
 
 mod constants;
 mod inputs;
+mod macros;
 mod progress;
 mod stages;
 mod weights;

@@ -111,6 +111,10 @@ pub(super) fn decoration(path: &str, kind: FileKind, aliases: &BTreeSet<String>)
         "ir_module" => Decoration::Module,
         "function" => Decoration::Function(FunctionKind::Relax),
         "prim_func" => Decoration::Function(FunctionKind::Prim),
+        // Relax has macros, too, which are not expanded.
+        "macro" | "inline" if !matches!(prefix.rsplit('.').next(), Some("" | "R" | "relax")) => {
+            Decoration::Function(FunctionKind::Macro)
+        }
         _ => return None,
     };
     let known = match prefix {
@@ -168,7 +172,7 @@ fn imported_names(after: &str, into: &mut BTreeSet<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lead, lead, opens_block, script_aliases};
+    use super::{Decoration, FileKind, FunctionKind, Lead, decoration, lead, opens_block, script_aliases};
 
     #[test]
     fn leads() {
@@ -179,6 +183,13 @@ mod tests {
         assert_eq!(lead("metadata = tvm.ir.load_json(\"\"\"{}\"\"\")"), Lead::Metadata);
         assert_eq!(lead("x == TypeVar(1)"), Lead::Other);
         assert_eq!(lead("returned = 1"), Lead::Other);
+    }
+
+    #[test]
+    fn macros_are_those_of_prim_funcs() {
+        let of = |path: &str| decoration(path, FileKind::Python, &Default::default());
+        let expanded = Some(Decoration::Function(FunctionKind::Macro));
+        assert_eq!([of("T.inline"), of("T.macro"), of("R.macro"), of("np.inline")], [expanded, expanded, None, None]);
     }
 
     #[test]
