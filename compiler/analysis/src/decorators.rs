@@ -96,6 +96,8 @@ pub(crate) fn decorator_mistakes<P: Clone>(
     }
     match member {
         "function" | "prim_func" => unknown_keywords(cursor, source, arguments, keywords, at),
+        "macro" => unknown_keywords(cursor, source, arguments, &["hygienic"], at),
+        "inline" => unknown_keywords(cursor, source, arguments, &[], at),
         _ => Vec::new(),
     }
 }

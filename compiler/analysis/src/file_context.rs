@@ -1,6 +1,7 @@
 //! What the whole file says to its functions: imports, symbolic dims, devices, captured names.
 
 use crate::elaborate::SignatureDims;
+use crate::macros::Macro;
 use crate::metadata::Constants;
 use rx_base::name::{NameMap, NameSet, name};
 use rx_base::symbolic::Bounds;
@@ -75,6 +76,8 @@ pub struct FileContext {
     pub meshes: Vec<Option<usize>>,
     /// Struct infos of the metadata section's constants, where there is one that could be read.
     pub constants: Option<Arc<Constants>>,
+    /// Macros that prim_funcs may call.
+    pub macros: NameMap<Arc<Macro>>,
     /// Operators that the project declares; `None` where it declares none.
     pub operators: Option<Arc<Operators>>,
 }

@@ -15,6 +15,7 @@ pub use memo::FunctionMemo;
 use crate::elaborate::{BlockState, Export, SegmentResult, elaborate};
 use crate::entry::{Entry, ItemPart, Outer};
 use crate::file_context::{FUNCTION_CONTEXT, FileContext};
+use crate::macros::MacroPlace;
 use crate::signature::Header;
 use index::{Mask, Names};
 use memo::State;
@@ -33,6 +34,8 @@ pub enum ItemPlace {
     Segment(u32, Span),
     /// A part of another item's header.
     Item(Name, ItemPart),
+    /// A place in a macro that this item calls.
+    Macro(Box<MacroPlace>),
 }
 
 /// What the check of a Relax function found.

@@ -3,10 +3,12 @@
 //! Bodies of Relax functions, prim_funcs' buffers and strings in shapes all build their dims here, so that equal
 //! expressions are equal dims wherever they stand.
 
+use crate::tir_functions;
 use rx_base::name::name;
 use rx_base::symbolic::{Bounds, prove};
 use rx_base::{DType, Dim};
-use rx_syntax::ast::{BinaryOp, BoolOp, CompareOp};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, BinaryOp, BoolOp, CompareOp, Expr};
 
 /// `a op b`.
 pub(crate) fn binary(op: BinaryOp, a: &Dim, b: &Dim) -> Dim {
@@ -37,6 +39,20 @@ pub(crate) fn binary(op: BinaryOp, a: &Dim, b: &Dim) -> Dim {
     }
 }
 
+/// `T.function(arguments)` as it is written, each value read by `dim`; conversions are their values.
+pub(crate) fn written_call(
+    cursor: Cursor<'_>,
+    function: &str,
+    arguments: &[Argument],
+    mut dim: impl FnMut(&Expr) -> Dim,
+) -> Dim {
+    let arguments = tir_functions::values(cursor, function, arguments);
+    match (function, &*arguments) {
+        ("Cast", [_, value]) | ("cast", [value, _]) => dim(&value.value),
+        _ => call(function, &arguments.iter().map(|argument| dim(&argument.value)).collect::<Vec<Dim>>()),
+    }
+}
+
 /// `T.function(arguments)`; what has no arithmetic meaning here is equal only to the same call.
 pub(crate) fn call(function: &str, arguments: &[Dim]) -> Dim {
     if arguments.iter().any(Dim::is_error) {
@@ -56,7 +72,7 @@ pub(crate) fn call(function: &str, arguments: &[Dim]) -> Dim {
         ("shift_right", [a, b]) => binary(BinaryOp::RightShift, a, b),
         ("abs", [a]) => a.maximum(&-a),
         ("ceildiv", [a, b]) => (&(a + b) - &Dim::constant(1)).floor_div(b),
-        ("Cast" | "cast", [_, value]) | ("prim_value" | "likely", [value]) => value.clone(),
+        ("prim_value" | "likely", [value]) => value.clone(),
         (dtype, [value]) if DType::parse(dtype).is_some() => value.clone(),
         ("Select", _) => Dim::opaque(name("T.if_then_else"), arguments.to_vec()),
         _ => Dim::opaque(name(&format!("T.{function}")), arguments.to_vec()),

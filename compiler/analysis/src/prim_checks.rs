@@ -18,6 +18,7 @@ mod symbolic;
 
 use crate::file_context::FileContext;
 use crate::function::ItemPlace;
+use crate::macros::with_uses;
 use crate::tir::trace::{Access, Event, Trace, trace};
 use blocks::{Blocks, Declared};
 use evaluate::Intervals;
@@ -38,7 +39,7 @@ pub fn check(segments: &[Arc<Segment>], context: &FileContext, name: Name) -> Ve
     let mut walk = Walk::new(&trace, Text::of(segments), context.spelled_namespace("T"));
     walk.run();
     found.append(&mut walk.found);
-    found
+    with_uses(found)
 }
 
 /// A walk along a trace.

@@ -3,6 +3,7 @@
 use crate::elaborate::decorator_flag;
 use crate::file_context::FileContext;
 use crate::integer;
+use crate::tir_functions::in_order;
 use rx_base::name::NameMap;
 use rx_base::{DType, Dim, Name};
 use rx_ir::{BufferParam, PrimFuncSignature, PrimParam, PrimParamKind};
@@ -12,12 +13,13 @@ use rx_syntax::{Cursor, Segment};
 /// The signature of a prim_func from its segments; `None` when no `def` is among them.
 pub fn prim_func_signature<'s>(
     segments: impl Iterator<Item = &'s Segment> + Clone,
-    _file: &FileContext,
+    file: &FileContext,
 ) -> Option<PrimFuncSignature> {
     let mut body = Body::default();
     for segment in segments.clone() {
-        body.read(segment);
+        body.read(segment, file);
     }
+    body.read_macros(file);
     let mut private = false;
     for segment in segments {
         for statement in &segment.tree().statements {
@@ -66,15 +68,17 @@ struct Body {
     opened: NameMap<Name>,
     written: NameMap<()>,
     read: NameMap<()>,
+    /// Names that are called as functions: macros, among others.
+    called: Vec<Name>,
     /// Whether it calls what is written elsewhere: `T.call_extern`, `T.call_packed`, inline assembly.
     calls_out: bool,
 }
 
 impl Body {
-    fn read(&mut self, segment: &Segment) {
+    fn read(&mut self, segment: &Segment, file: &FileContext) {
         for statement in &segment.tree().statements {
             let cursor = segment.cursor(statement);
-            match &statement.tree.kind {
+            match &*in_order(cursor, file, &statement.tree.kind) {
                 StatementKind::Assign { targets, value } => {
                     for target in targets {
                         self.store(cursor, target);
@@ -104,6 +108,19 @@ impl Body {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Takes what the macros do that are called. Names of one that is not hygienic are the function's.
+    fn read_macros(&mut self, file: &FileContext) {
+        let mut seen = NameMap::default();
+        while let Some(name) = self.called.pop() {
+            let Some(called) = file.macros.get(&name).filter(|_| seen.insert(name, ()).is_none()) else { continue };
+            let mut own = Body::default();
+            let body = if called.hygienic { &mut own } else { &mut *self };
+            called.segments.iter().for_each(|segment| body.read(segment, file));
+            self.calls_out |= own.calls_out;
+            self.called.append(&mut own.called);
         }
     }
 
@@ -164,6 +181,9 @@ impl Body {
                 self.written.insert(name, ());
             }
             ExprKind::Call { callee, arguments } => {
+                if let ExprKind::Name = callee.kind {
+                    self.called.push(cursor.name(callee.tokens.start));
+                }
                 let source = cursor.path(callee.tokens);
                 let region = source.ends_with(".writes") || source.ends_with(".match_buffer");
                 let function = source.rsplit('.').next().unwrap_or_default();
@@ -328,13 +348,7 @@ fn plain_dim(cursor: Cursor<'_>, expr: &Expr) -> Dim {
         }
         ExprKind::Call { callee, arguments } => {
             let function = cursor.path(callee.tokens).rsplit('.').next().unwrap_or_default();
-            let dtype_first = matches!(function, "Cast" | "cast");
-            let argument = |(at, argument): (usize, &Argument)| match (at, dtype_first) {
-                (0, true) => Dim::constant(0),
-                _ => plain_dim(cursor, &argument.value),
-            };
-            let values: Vec<Dim> = arguments.iter().enumerate().map(argument).collect();
-            integer::call(function, &values)
+            integer::written_call(cursor, function, arguments, |value| plain_dim(cursor, value))
         }
         _ => Dim::ERROR,
     }

@@ -14,11 +14,13 @@ mod scopes;
 use crate::elaborate::{captured_diagnostic, suggest};
 use crate::file_context::{FileContext, Namespace, bind_names, python_names};
 use crate::function::ItemPlace;
+use crate::macros;
+use crate::tir_functions::in_order;
 use rx_base::edit_distance::nearest;
 use rx_base::name::NameSet;
 use rx_base::{Code, Diagnostic, Name, Span};
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, TokenIndex, TokenRange};
-use rx_syntax::{Cursor, Segment};
+use rx_syntax::{Cursor, Segment, Statement};
 use std::sync::Arc;
 
 /// Python's own names that TVM's parser evaluates.
@@ -68,6 +70,18 @@ pub(crate) fn is_builtin(name: &str) -> bool {
 
 /// The names of a prim_func that nothing binds, each reported where it is first used; captured ones as warnings.
 pub fn unbound_names(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
+    names(segments, file, None)
+}
+
+/// As [`unbound_names`], of a macro. Names of one that is not hygienic are those of its callers.
+pub fn of_macro(segments: &Arc<[Arc<Segment>]>, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
+    let hygienic = macros::of_item(segments).hygienic;
+    let mut found = names(segments, file, Some(0));
+    found.retain(|it| hygienic || !matches!(it.code, Code::UndefinedName | Code::CapturedPythonName));
+    found
+}
+
+fn names(segments: &[Arc<Segment>], file: &FileContext, macro_from: Option<u32>) -> Vec<Diagnostic<ItemPlace>> {
     let mut walk = Walk {
         file,
         bound: NameSet::default(),
@@ -82,17 +96,19 @@ pub fn unbound_names(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagn
         nest: nest::Nest::default(),
         scopes: scopes::Scopes::default(),
         without_blocks: None,
+        macro_from,
         found: Vec::new(),
     };
     for (at, segment) in segments.iter().enumerate() {
         walk.segment = u32::try_from(at).unwrap_or(u32::MAX);
         for statement in &segment.tree().statements {
             let cursor = segment.cursor(statement);
+            walk.enter_macro(cursor, statement);
             walk.nest.enter(cursor, statement);
             walk.scopes.enter(cursor, statement);
             walk.statement(cursor, &statement.tree.kind);
             walk.scopes.bind(cursor, statement);
-            walk.forms(cursor, statement);
+            walk.forms(cursor, &in_order(cursor, file, &statement.tree.kind), statement.indent);
             walk.kinds.bind(cursor, &statement.tree.kind);
             walk.nest.leave(cursor, statement);
         }
@@ -120,6 +136,8 @@ struct Walk<'a> {
     scopes: scopes::Scopes,
     /// The `False` of `s_tir=False`, until a block shows that it is wrong.
     without_blocks: Option<Span>,
+    /// The least column of statements of the macro that is read.
+    macro_from: Option<u32>,
     found: Vec<Diagnostic<ItemPlace>>,
 }
 
@@ -132,6 +150,20 @@ fn without_blocks(cursor: Cursor<'_>, decorator: &Expr) -> Option<Span> {
 }
 
 impl Walk<'_> {
+    /// Notes where macros defined in the function begin and end: what surrounds their statements, their calls say.
+    fn enter_macro(&mut self, cursor: Cursor<'_>, statement: &Statement) {
+        let column = statement.indent + u32::from(statement.inline);
+        let is_def = matches!(statement.tree.kind, StatementKind::Def { .. });
+        // The `def` stands in the column of its decorator.
+        self.macro_from = self.macro_from.filter(|least| column >= *least || is_def && column + 1 == *least);
+        if let StatementKind::Decorator(decorator) = &statement.tree.kind
+            && self.macro_from.is_none()
+            && macros::makes_macro(cursor, self.file, decorator)
+        {
+            self.macro_from = Some(statement.indent + 1);
+        }
+    }
+
     fn statement(&mut self, cursor: Cursor<'_>, kind: &StatementKind) {
         match kind {
             StatementKind::Def { type_params, params, ret, .. } => {
@@ -156,7 +188,7 @@ impl Walk<'_> {
                 targets.iter().for_each(|target| self.expr(cursor, target));
             }
             StatementKind::AnnAssign { target, annotation, value } => {
-                self.expr(cursor, annotation);
+                self.annotation(cursor, annotation);
                 value.iter().for_each(|value| self.expr(cursor, value));
                 bind_names(cursor, kind, &mut self.bound);
                 self.expr(cursor, target);
@@ -187,6 +219,17 @@ impl Walk<'_> {
         }
     }
 
+    /// The type of a variable: `T.int32()` between its brackets is a type, not a value.
+    fn annotation(&mut self, cursor: Cursor<'_>, annotation: &Expr) {
+        match &annotation.kind {
+            ExprKind::Subscript { value, index } => {
+                self.expr(cursor, value);
+                self.expr(cursor, index);
+            }
+            _ => self.expr(cursor, annotation),
+        }
+    }
+
     fn expr(&mut self, cursor: Cursor<'_>, expr: &Expr) {
         match &expr.kind {
             ExprKind::Name => self.name(cursor.name(expr.tokens.start), cursor.span(expr.tokens)),
@@ -211,7 +254,7 @@ impl Walk<'_> {
             }
             ExprKind::Call { callee, arguments } => {
                 self.dtype_call(cursor, expr, callee, arguments);
-                self.arity(cursor, expr, callee, arguments);
+                self.wrong_calls(cursor, expr);
                 self.argument_values(cursor, callee, arguments);
                 self.expr(cursor, callee);
                 arguments.iter().for_each(|argument| self.expr(cursor, &argument.value));
@@ -277,7 +320,7 @@ impl Walk<'_> {
 
     fn name(&mut self, used: Name, span: Span) {
         let file = self.file;
-        if self.nest.is_out_of_reach(used) && self.out_of_reach.insert(used) {
+        if self.macro_from.is_none() && self.nest.is_out_of_reach(used) && self.out_of_reach.insert(used) {
             let message = format!("the loop variable `{used}` stands outside the block, which has axes of its own");
             let report = Diagnostic::new(Code::UndefinedName, ItemPlace::Segment(self.segment, span), message);
             self.found.push(report.with_help("use the axis that `T.axis` binds to it"));
@@ -292,6 +335,7 @@ impl Walk<'_> {
             || self.in_header && self.anywhere.contains(&used)
             || file.symbols.contains(&used)
             || file.modules.contains(&used)
+            || file.macros.contains_key(&used)
             || file.api.contains(&used)
             || file.items.contains(&used)
             || file.namespace(&used).is_some()
@@ -414,7 +458,7 @@ mod tests {
         assert_eq!(
             found("", function),
             [
-                "error: T.func_attr: an argument is missing, it takes 1",
+                "error: T.func_attr: argument `attrs` is missing",
                 "error: the loop has 2 variables, `T.grid` has 1 extent",
                 "error: T.axis.remap: \"SSS\" names 3 axes, 2 are bound",
                 "error: the block has a `T.reads` already",

@@ -15,6 +15,7 @@ mod buffers;
 mod call;
 mod collective;
 mod constant;
+mod expand;
 mod expr;
 mod fragment;
 mod lanes;
@@ -29,6 +30,7 @@ mod value;
 
 use crate::file_context::{FileContext, Namespace};
 use crate::function::ItemPlace;
+use crate::macros::with_uses;
 use rustc_hash::FxHashMap;
 use rx_base::name::NameMap;
 use rx_base::{Code, DType, Diagnostic, Name};
@@ -69,8 +71,8 @@ pub fn prim_func(
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    let nodes = tree::read(segments);
-    Reader::new(context, name).function(&nodes).map_err(|mistake| vec![*mistake])
+    let nodes = tree::read(segments, context);
+    Reader::new(segments, context, name).function(&nodes).map_err(|mistake| with_uses(vec![*mistake]))
 }
 
 /// A function on its way to the IR.
@@ -110,12 +112,14 @@ struct Reader<'a> {
     /// The lanes of the vector store that is read.
     lanes: Option<lanes::Lanes>,
     depth: usize,
+    /// Macros and their expansion.
+    macros: expand::Macros<'a>,
     /// What checks look at; only written where they asked.
     record: Option<trace::Record>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(file: &'a FileContext, name: Name) -> Reader<'a> {
+    fn new(segments: &'a [Arc<Segment>], file: &'a FileContext, name: Name) -> Reader<'a> {
         Reader {
             file,
             func: PrimFunc::new(name),
@@ -137,14 +141,14 @@ impl<'a> Reader<'a> {
             fragments: FxHashMap::default(),
             lanes: None,
             depth: 0,
+            macros: expand::Macros::new(segments),
             record: None,
         }
     }
 
     /// A mistake at some tokens of the statement that is read.
     fn mistake<T>(&self, cursor: Cursor<'_>, tokens: TokenRange, code: Code, message: impl Into<String>) -> Outcome<T> {
-        let place = ItemPlace::Segment(self.segment, cursor.span(tokens));
-        Err(Box::new(Diagnostic::new(code, place, message)))
+        Err(Box::new(Diagnostic::new(code, self.place(cursor, tokens), message)))
     }
 
     /// A construct that the IR does not have.
@@ -163,7 +167,7 @@ impl<'a> Reader<'a> {
 
     /// The value bound to a name.
     fn lookup(&self, name: Name) -> Option<&Value> {
-        self.scopes.iter().rev().find_map(|scope| scope.get(&name))
+        self.scopes.iter().skip(self.macros.floor).rev().find_map(|scope| scope.get(&name))
     }
 
     fn bind(&mut self, name: Name, value: Value) {

@@ -104,7 +104,12 @@ impl Workspace {
                     let function = function.ok_or("a Relax function cannot be read")?;
                     module.items.push(Item::Relax(Arc::new(function)));
                 }
-                ItemKind::Prelude | ItemKind::Metadata | ItemKind::Foreign if module.items.is_empty() => {
+                ItemKind::Prelude
+                | ItemKind::Metadata
+                | ItemKind::Foreign
+                | ItemKind::Function(FunctionKind::Macro)
+                    if module.items.is_empty() =>
+                {
                     prelude.push_str(&text);
                 }
                 _ if text.trim().is_empty() => {}

@@ -5,7 +5,7 @@ use rx_analysis::function::ItemPlace;
 use rx_base::{Diagnostic, Name, Span};
 use rx_syntax::Segment;
 use rx_syntax::ast::{ExprKind, StatementKind, TokenRange};
-use rx_syntax::document::{Document, ItemKind};
+use rx_syntax::document::{Document, FunctionKind, ItemKind};
 use std::sync::Arc;
 
 /// Where a part of a header stands, in bytes of its segment.
@@ -55,6 +55,15 @@ pub(crate) fn absolute(document: &Document, at: usize, place: &ItemPlace) -> Opt
         ItemPlace::Segment(segment, span) => {
             let start = document.item_start(at) + document.items().get(at)?.segment_start(*segment as usize);
             Some(span.shift(u32::try_from(start).ok()?))
+        }
+        ItemPlace::Macro(place) => {
+            let own = document.items().get(at)?.module;
+            let (target, item) = document.items().iter().enumerate().rfind(|(_, item)| {
+                let is_seen = item.module.is_none() || item.module == own;
+                is_seen && item.name == Some(place.name) && item.kind == ItemKind::Function(FunctionKind::Macro)
+            })?;
+            let start = document.item_start(target) + item.segment_start(place.segment as usize);
+            Some(place.span.shift(u32::try_from(start).ok()?))
         }
         ItemPlace::Item(name, part) => {
             let module = document.items().get(at)?.module;

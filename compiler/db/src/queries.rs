@@ -167,6 +167,11 @@ pub(crate) fn scope_context(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<
     for item in scope.surroundings(db).iter() {
         context.captured.extend(names_for_others(db, *item).iter().copied());
     }
+    for item in scope.surroundings(db).iter().chain(scope.functions(db).iter()) {
+        if let (ItemKind::Function(FunctionKind::Macro), Some(name)) = (item.kind(db), item.name(db)) {
+            context.macros.insert(name, Arc::new(rx_analysis::macros::of_item(&item.segments(db))));
+        }
+    }
     context.items = scope.functions(db).iter().filter_map(|item| item.name(db)).collect();
     Arc::new(context)
 }
@@ -317,6 +322,10 @@ pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck
                 diagnostics.extend(rx_analysis::prim_names::unbound_names(&segments, &context));
                 let name = item.name(db).unwrap_or_default();
                 diagnostics.extend(rx_analysis::prim_checks::check(&segments, &context, name));
+            }
+            if kind == ItemKind::Function(FunctionKind::Macro) {
+                let context = scope_context(db, item.scope(db));
+                diagnostics.extend(rx_analysis::prim_names::of_macro(&segments, &context));
             }
             if kind == ItemKind::Metadata
                 && let Some((at, problem)) = &metadata(db, item).problem

@@ -250,6 +250,8 @@ fn diagnostics(db: &Database, file: &File) -> Vec<Diagnostic<Span>> {
         }
     }
     found.sort_by_key(|diagnostic| (diagnostic.primary, diagnostic.code));
+    // A mistake in a macro is found by every function that calls it.
+    found.dedup_by(|a, b| (a.primary, a.code, &a.message) == (b.primary, b.code, &b.message) && !a.labels.is_empty());
     found
 }
 

@@ -3,6 +3,7 @@
 //! Found by brackets, not by trees: a call that is being written has none yet.
 
 use rx_analysis::file_context::Namespace;
+use rx_analysis::tir_functions::{self, Function};
 use rx_base::Span;
 use rx_base::name::name;
 use rx_db::FileView;
@@ -56,6 +57,26 @@ impl<'a> CallSite<'a> {
     /// The operator that is called.
     pub(crate) fn operator(&self, view: &FileView<'_>) -> Option<&'static Schema> {
         operator_of(view, self.location.item, &self.callee)
+    }
+
+    /// The function of `T` that is called.
+    pub(crate) fn tir_function(&self, view: &FileView<'_>) -> Option<&'static Function<'static>> {
+        let (head, function) = self.callee.split_once('.')?;
+        let is_tir = view.context(self.location.item)?.namespace(head) == Some(Namespace::Tir);
+        is_tir.then(|| tir_functions::find(function)).flatten()
+    }
+
+    /// For each argument of a call of a `T.` function the index of its parameter, the active one included.
+    pub(crate) fn tir_params(&self, function: &Function<'_>) -> Vec<Option<usize>> {
+        let one = |argument: &Written<'a>| match argument.keyword {
+            Some(keyword) => tir_functions::Written::Keyword(keyword),
+            None => tir_functions::Written::Positional,
+        };
+        let mut written: Vec<_> = self.arguments.iter().map(one).collect();
+        if self.active >= written.len() {
+            written.push(tir_functions::Written::Positional);
+        }
+        function.bind(&written).params
     }
 
     /// The parameter that the active argument is for.

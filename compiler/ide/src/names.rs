@@ -213,7 +213,7 @@ impl File<'_, '_> {
         let kind = self.items().get(item)?.kind;
         let context = self.view.context(item);
         Some(Around {
-            prim: matches!(kind, ItemKind::Function(FunctionKind::Prim | FunctionKind::Other)),
+            prim: matches!(kind, ItemKind::Function(FunctionKind::Prim | FunctionKind::Macro | FunctionKind::Other)),
             module_level: !matches!(kind, ItemKind::Function(_)),
             symbol: context.as_ref().is_some_and(|context| context.symbols.contains(&self.wanted)),
             captured: context.as_ref().is_some_and(|context| context.captured.contains(&self.wanted)),

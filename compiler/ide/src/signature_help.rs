@@ -3,6 +3,7 @@
 use crate::call_site::CallSite;
 use crate::hover::is_module;
 use crate::schema_text;
+use rx_analysis::tir_functions::Function;
 use rx_base::name::name;
 use rx_db::{FileView, declaration, prim_param};
 use rx_ir::Signature;
@@ -32,7 +33,18 @@ pub fn signature_help(view: &FileView<'_>, offset: usize) -> Option<SignatureHel
         let active = site.param(schema).map(|(index, _)| index);
         return Some(assembled(&format!("R.{}", schema.name), params, "", active, doc));
     }
+    if let Some(called) = site.tir_function(view) {
+        return Some(of_tir(&site, called));
+    }
     function(view, &site)
+}
+
+/// The signature of a function of `T`.
+fn of_tir(site: &CallSite<'_>, function: &'static Function<'static>) -> SignatureHelp {
+    let bound = site.tir_params(function).get(site.active).copied().flatten();
+    let active = function.current_params().position(|(at, _)| Some(at) == bound);
+    let params = function.current_params().map(|(_, param)| (param.to_string(), String::new())).collect();
+    assembled(&format!("T.{}", function.name), params, "", active, String::new())
 }
 
 fn function(view: &FileView<'_>, site: &CallSite<'_>) -> Option<SignatureHelp> {

@@ -57,6 +57,38 @@ impl Expr {
     }
 }
 
+impl Expr {
+    /// As [`Expr::children`], to be changed.
+    pub fn children_mut(&mut self) -> Vec<&mut Expr> {
+        match &mut self.kind {
+            ExprKind::Attribute { value, .. } | ExprKind::Starred { value, .. } | ExprKind::Walrus { value, .. } => {
+                vec![value]
+            }
+            ExprKind::Parenthesized(value) | ExprKind::Unary(_, value) => vec![value],
+            ExprKind::Lambda { body, .. } => vec![body],
+            ExprKind::Subscript { value, index } => vec![value, index],
+            ExprKind::Binary(_, left, right) => vec![left, right],
+            ExprKind::Call { callee, arguments } => {
+                std::iter::once(&mut **callee).chain(arguments.iter_mut().map(|argument| &mut argument.value)).collect()
+            }
+            ExprKind::Tuple(all) | ExprKind::List(all) | ExprKind::Set(all) | ExprKind::Bool2(_, all) => {
+                all.iter_mut().collect()
+            }
+            ExprKind::Dict(pairs) => {
+                pairs.iter_mut().flat_map(|(key, value)| key.iter_mut().chain(Some(value))).collect()
+            }
+            ExprKind::Slice { lower, upper, step } => {
+                [lower, upper, step].into_iter().filter_map(|part| part.as_deref_mut()).collect()
+            }
+            ExprKind::Compare(first, rest) => {
+                std::iter::once(&mut **first).chain(rest.iter_mut().map(|(_, operand)| operand)).collect()
+            }
+            ExprKind::Conditional { then, test, otherwise } => vec![then, test, otherwise],
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// The kinds of expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExprKind {

@@ -42,6 +42,8 @@ pub enum FunctionKind {
     Relax,
     /// `@T.prim_func`.
     Prim,
+    /// `@T.macro`, `@T.inline`: expanded where prim_funcs call it.
+    Macro,
     /// Any other.
     Other,
 }

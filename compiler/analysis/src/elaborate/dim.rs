@@ -2,6 +2,7 @@
 
 use super::{Elaborator, Role, Unresolved};
 use crate::entry::{Entry, Place};
+use crate::file_context::Namespace;
 use crate::integer;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Dim, Name, Span};
@@ -65,15 +66,12 @@ impl Elaborator<'_> {
     fn dim_call(&mut self, cursor: Cursor<'_>, expr: &Expr, callee: &Expr, arguments: &[Argument]) -> Dim {
         match cursor.path(callee.tokens).split_once('.') {
             Some((head, function)) if self.file.namespace(head).is_some() => {
-                let arguments: Vec<Dim> = match function {
-                    // `T.Cast("int32", n)`, `T.cast(n, "int32")`: the dtype says nothing of the value.
-                    "Cast" | "cast" => {
-                        let value = cast_value(cursor, function, arguments);
-                        vec![Dim::constant(0), value.map_or(Dim::ERROR, |value| self.dim(cursor, value))]
-                    }
-                    _ => arguments.iter().map(|argument| self.dim(cursor, &argument.value)).collect(),
-                };
-                integer::call(function, &arguments)
+                if self.file.namespace(head) == Some(Namespace::Tir)
+                    && self.is_wrong_tir_call(cursor, function, arguments, expr.tokens)
+                {
+                    return Dim::ERROR;
+                }
+                integer::written_call(cursor, function, arguments, |value| self.dim(cursor, value))
             }
             _ if matches!(callee.kind, ExprKind::Name | ExprKind::Attribute { .. }) => self.opaque_dim(cursor, expr),
             _ => {
@@ -193,13 +191,6 @@ impl Elaborator<'_> {
     }
 }
 
-/// What a cast casts: the second argument of `T.Cast`, the first of `T.cast`, or the one called `value`.
-fn cast_value<'e>(cursor: Cursor<'_>, function: &str, arguments: &'e [Argument]) -> Option<&'e Expr> {
-    let named = |argument: &&Argument| argument.keyword.is_some_and(|keyword| cursor.text(keyword) == "value");
-    let at = usize::from(function == "Cast");
-    let positional = arguments.get(at).filter(|argument| argument.keyword.is_none());
-    arguments.iter().find(named).or(positional).map(|argument| &argument.value)
-}
 
 fn is_integer_scalar(tensor: &TensorInfo) -> bool {
     tensor.shape.ndim() == Some(0) && tensor.dtype.is_some_and(|dtype| dtype.is_int())

@@ -3,16 +3,18 @@
 use super::Elaborator;
 use super::call_tir::WrittenOutputs;
 use super::expr::{error, scalar, shape};
+use super::suggest;
 use crate::entry::{Entry, Place};
 use crate::file_context::Namespace;
 use crate::integer;
 use crate::prim_names::members;
+use crate::tir_functions;
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, Span};
 use rx_ir::{Argument as IrArgument, Call, Callee, Expr as IrExpr, ExprKind as IrKind, Literal, PrimValue, StructInfo};
 use rx_syntax::Cursor;
-use rx_syntax::ast::{Argument, Expr, ExprKind, UnaryOp};
+use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange, UnaryOp};
 
 impl Elaborator<'_> {
     /// A call expression.
@@ -23,7 +25,7 @@ impl Elaborator<'_> {
             if let Some((head, rest)) = source.split_once('.') {
                 match self.file.namespace(head) {
                     Some(Namespace::Relax) => return self.relax_call(cursor, call, callee, arguments, rest.trim()),
-                    Some(Namespace::Tir) => return self.tir_call(cursor, rest.trim(), arguments, span),
+                    Some(Namespace::Tir) => return self.tir_call(cursor, rest.trim(), arguments, call.tokens),
                     Some(Namespace::Ir) => return IrExpr { kind: IrKind::Error, ty: StructInfo::Object, span },
                     None => {}
                 }
@@ -465,8 +467,30 @@ impl Elaborator<'_> {
         IrExpr { kind: IrKind::Call(Box::new(call)), ty, span }
     }
 
+    /// Reports the arguments of a call of `T.` that do not fit the function; whether there are such.
+    pub(super) fn is_wrong_tir_call(
+        &mut self,
+        cursor: Cursor<'_>,
+        function: &str,
+        arguments: &[Argument],
+        call: TokenRange,
+    ) -> bool {
+        let Some(known) = tir_functions::find(function) else { return false };
+        let wrong = tir_functions::mistakes_of(cursor, known, &format!("T.{function}"), arguments, call);
+        for wrong in &wrong {
+            let place = Place::Here(cursor.span(wrong.tokens));
+            let diagnostic = Diagnostic::new(wrong.code, place.clone(), wrong.message.clone());
+            self.report(match wrong.meant {
+                Some(near) => suggest(diagnostic, near, vec![(place, near.to_owned())]),
+                None => diagnostic,
+            });
+        }
+        !wrong.is_empty()
+    }
+
     /// A scalar made by `T.…`.
-    fn tir_call(&mut self, cursor: Cursor<'_>, function: &str, arguments: &[Argument], span: Span) -> IrExpr {
+    fn tir_call(&mut self, cursor: Cursor<'_>, function: &str, arguments: &[Argument], tokens: TokenRange) -> IrExpr {
+        let span = cursor.span(tokens);
         if let Some(dtype) = DType::parse(function) {
             if let Some(surplus) = arguments.get(1).filter(|argument| argument.keyword.is_none()) {
                 let place = cursor.span(surplus.value.tokens);
@@ -487,15 +511,23 @@ impl Elaborator<'_> {
             };
             return scalar(value, dtype, span);
         }
+        if self.is_wrong_tir_call(cursor, function, arguments, tokens) {
+            return IrExpr { kind: IrKind::Prim(PrimValue::Opaque), ty: StructInfo::Error, span };
+        }
         match function {
             "max" | "min" | "floordiv" | "floormod" | "truncdiv" | "truncmod" | "FloorDiv" | "FloorMod" | "Div"
             | "Mod" | "if_then_else" | "Select" | "ceildiv" => {
-                let dims: Vec<Dim> = arguments.iter().map(|argument| self.dim(cursor, &argument.value)).collect();
-                super::expr::int(integer::call(function, &dims), span)
+                let dim = integer::written_call(cursor, function, arguments, |value| self.dim(cursor, value));
+                super::expr::int(dim, span)
             }
             "Cast" | "cast" => {
-                let dtype = arguments.first().and_then(|argument| DType::parse(&cursor.string_value(&argument.value)?));
-                let value = arguments.get(1).map(|argument| self.dim(cursor, &argument.value));
+                let arguments = tir_functions::values(cursor, function, arguments);
+                let (dtype, value) = match (function, &*arguments) {
+                    ("Cast", [dtype, value, ..]) | ("cast", [value, dtype, ..]) => (Some(dtype), Some(value)),
+                    _ => (None, None),
+                };
+                let dtype = dtype.and_then(|argument| DType::parse(&cursor.string_value(&argument.value)?));
+                let value = value.map(|argument| self.dim(cursor, &argument.value));
                 match (dtype, value) {
                     (Some(dtype), Some(value)) if dtype.is_int() && !value.is_error() => {
                         scalar(PrimValue::Int(value), dtype, span)

@@ -172,7 +172,7 @@ impl Elaborator<'_> {
                 let mut tensor = self.tensor_type(cursor, expr, arguments, &order);
                 // Unlike `R.Tensor`, the class has a default (TVM python/tvm/relax/struct_info.py).
                 if tensor.dtype.is_none()
-                    && self.type_object(cursor.source(callee.tokens)).is_some()
+                    && self.type_object(cursor.path(callee.tokens)).is_some()
                     && self.type_argument(cursor, arguments, &order, "dtype").is_none()
                 {
                     tensor.dtype = Some(DType::FLOAT32);
@@ -184,7 +184,7 @@ impl Elaborator<'_> {
             Some((Namespace::Relax, "Tuple")) => {
                 let fields: Vec<StructInfo> = match arguments {
                     [Argument { value: Expr { kind: ExprKind::Tuple(fields), .. }, .. }]
-                        if self.type_object(cursor.source(callee.tokens)).is_some() =>
+                        if self.type_object(cursor.path(callee.tokens)).is_some() =>
                     {
                         fields.iter().map(|field| self.type_of(cursor, field)).collect()
                     }
@@ -282,7 +282,7 @@ impl Elaborator<'_> {
                 self.shape_variable(name, cursor.span(arg.tokens))
             }
             ExprKind::Call { callee, arguments }
-                if cursor.source(callee.tokens).rsplit('.').next() == Some("ShapeExpr")
+                if cursor.path(callee.tokens).rsplit('.').next() == Some("ShapeExpr")
                     && let [values] = &arguments[..] =>
             {
                 self.tensor_shape(cursor, &values.value)

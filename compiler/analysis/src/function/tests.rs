@@ -70,7 +70,7 @@ fn check(body: &[&str], width: usize) -> Vec<Diagnostic<Span>> {
             let before: usize = texts.iter().take(*at as usize).map(String::len).sum();
             Some(span.shift(before as u32))
         }
-        ItemPlace::Item(..) => None,
+        ItemPlace::Item(..) | ItemPlace::Macro(_) => None,
     };
     let placed = |diagnostic: &Diagnostic<ItemPlace>| {
         diagnostic.map_places(place(&diagnostic.primary).unwrap_or_default(), place)

@@ -8,22 +8,6 @@ use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Span, counted};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
-use rx_syntax::segment::Statement;
-
-/// Forms with the fewest and the most arguments by position, keywords counted for the fewest (TVM 0.27, `tirx/script`).
-const FORMS: &[(&str, usize, usize)] = &[
-    ("sblock", 0, 3),
-    ("init", 0, 0),
-    ("func_attr", 1, 1),
-    ("sblock_attr", 1, 1),
-    ("where", 1, 1),
-    ("sblock_alloc_buffer", 1, 10),
-    ("axis.remap", 2, 3),
-    ("axis.spatial", 2, 3),
-    ("axis.reduce", 2, 3),
-    ("axis.scan", 2, 3),
-    ("axis.opaque", 2, 3),
-];
 
 /// What says something of the block it stands in.
 const BLOCK_FORMS: &[&str] = &["reads", "writes", "where", "init", "sblock_attr", "block_attr"];
@@ -36,12 +20,11 @@ const NO_STATEMENTS: &[&str] =
 const AXES: &[&str] = &["spatial", "reduce", "scan", "opaque", "remap", "S", "R", "serial"];
 
 impl Walk<'_> {
-    /// Checks the forms that a statement consists of.
-    pub(super) fn forms(&mut self, cursor: Cursor<'_>, statement: &Statement) {
-        let indent = statement.indent;
+    /// Checks the forms that a statement in the column `indent` consists of, their arguments in the order of the parameters.
+    pub(super) fn forms(&mut self, cursor: Cursor<'_>, kind: &StatementKind, indent: u32) {
         self.stated.retain(|(column, _)| *column <= indent);
         self.attributes.retain(|stated| stated.column <= indent);
-        match &statement.tree.kind {
+        match kind {
             StatementKind::With(items) => {
                 self.stated.retain(|(column, _)| *column < indent);
                 for item in items {
@@ -72,7 +55,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `T.form(…)`: its name and arguments, once their number is checked.
+    /// `T.form(…)`: its name and arguments.
     fn form<'e, 't>(&mut self, cursor: Cursor<'t>, call: &'e Expr) -> Option<(&'t str, &'e [Argument])> {
         let ExprKind::Call { callee, arguments } = &call.kind else { return None };
         let (head, form) = cursor.path(callee.tokens).split_once('.')?;
@@ -84,7 +67,10 @@ impl Walk<'_> {
         {
             self.mistake(Code::UnknownOperator, cursor.span(callee.tokens), format!("`{head}.axis` has no `{axis}`"));
         }
-        if (BLOCK_FORMS.contains(&form) || form.starts_with("axis.")) && !self.nest.is_in_block() {
+        if (BLOCK_FORMS.contains(&form) || form.starts_with("axis."))
+            && !self.nest.is_in_block()
+            && self.macro_from.is_none()
+        {
             let message = format!("`{head}.{form}` stands outside a block");
             self.mistake(Code::MisplacedStatement, cursor.span(call.tokens), message);
         }
@@ -97,17 +83,6 @@ impl Walk<'_> {
         }
         if matches!(form, "sblock" | "block") {
             self.block(cursor, head, form, arguments);
-        }
-        let is_open = arguments.iter().any(|argument| matches!(argument.value.kind, ExprKind::Starred { .. }));
-        if let Some((_, least, most)) = FORMS.iter().find(|(name, ..)| *name == form && !is_open) {
-            let positional = arguments.iter().filter(|argument| argument.keyword.is_none()).count();
-            if positional > *most {
-                let message = format!("{head}.{form}: takes at most {}, more are passed", counted(*most, "argument"));
-                self.mistake(Code::TooManyArguments, cursor.span(call.tokens), message);
-            } else if arguments.len() < *least {
-                let message = format!("{head}.{form}: an argument is missing, it takes {least}");
-                self.mistake(Code::MissingArgument, cursor.span(call.tokens), message);
-            }
         }
         Some((form, arguments))
     }

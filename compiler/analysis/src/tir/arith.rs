@@ -107,6 +107,9 @@ impl Reader<'_> {
         a: Value,
         b: Value,
     ) -> Outcome<Value> {
+        if let (ast::CompareOp::Is | ast::CompareOp::IsNot, Value::Nothing) = (op, &b) {
+            return Ok(Value::Bool(matches!(a, Value::Nothing) == (op == ast::CompareOp::Is)));
+        }
         let op = match op {
             ast::CompareOp::Eq => CompareOp::Eq,
             ast::CompareOp::Ne => CompareOp::Ne,

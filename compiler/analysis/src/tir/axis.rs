@@ -65,7 +65,7 @@ impl Reader<'_> {
         names: &[(Name, TokenRange)],
         arguments: &[Argument],
     ) -> Outcome<()> {
-        let [kinds, bindings] = arguments else {
+        let [kinds, bindings, ..] = arguments else {
             return self.mistake(cursor, tokens, Code::MissingArgument, "`T.axis.remap` takes kinds and loops");
         };
         let letters = cursor.string_value(&kinds.value).unwrap_or_default();

@@ -47,6 +47,7 @@ impl Reader<'_> {
         match (member.unwrap_or_default(), first) {
             ("sblock", first) => {
                 let label = first.and_then(|first| cursor.string_value(first)).unwrap_or_default();
+                let label = format!("{label}{}", self.macros.suffix());
                 self.deeper(cursor, tokens, |reader| reader.noted(|reader| reader.block(node, rest, &label)))
             }
             ("init", _) => {

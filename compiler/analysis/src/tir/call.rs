@@ -39,6 +39,10 @@ impl Reader<'_> {
                     "min" | "max" if self.lookup(cursor.name(callee.tokens.start)).is_none() => {
                         self.tir_call(cursor, tokens, function, arguments)
                     }
+                    _ if self.is_macro(cursor, callee) => {
+                        let message = format!("`{function}` is a macro: its call is a statement, not a value");
+                        self.mistake(cursor, tokens, Code::MisplacedStatement, message)
+                    }
                     _ => self.unsupported(cursor, tokens, &format!("a call of `{function}`")),
                 }
             }
@@ -73,6 +77,11 @@ impl Reader<'_> {
                 let test = Value::Expr(self.truth(cursor, tokens, test)?);
                 let (then, otherwise) = self.branches(cursor, &test, then, otherwise)?;
                 return self.choice(cursor, tokens, test, then, otherwise);
+            }
+            // Which threads of a scope are active follows from the condition; it is the call's value.
+            ("filter", [scope, condition]) => {
+                self.value(cursor, scope)?;
+                return self.truth_of(cursor, condition).map(Value::Expr);
             }
             ("likely" | "tvm_thread_invariant" | "ignore_loop_partition" | "meta_var", [value]) => {
                 return self.value(cursor, value);

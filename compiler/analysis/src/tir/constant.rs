@@ -154,6 +154,7 @@ pub(super) fn describe(value: &Value) -> String {
         Value::Pointer(_) => "a pointer".to_owned(),
         Value::Many(_) => "a list".to_owned(),
         Value::Thread(_) => "a thread axis".to_owned(),
+        Value::Macro(_) => "a macro".to_owned(),
         Value::Handle(_) => "a handle".to_owned(),
         Value::Nothing => "no value".to_owned(),
     }

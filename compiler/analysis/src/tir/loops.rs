@@ -135,6 +135,10 @@ impl Reader<'_> {
             [from, to] => (start, stop) = (Some(from), Some(to)),
             [from, to, by, ..] => (start, stop, step) = (Some(from), Some(to), Some(by)),
         }
+        // `T.serial(start=n)`: without a stop, the start is one.
+        if stop.is_none() {
+            stop = start.take();
+        }
         let Some(stop) = stop else {
             return self.mistake(cursor, tokens, Code::MissingArgument, "a loop needs an extent");
         };

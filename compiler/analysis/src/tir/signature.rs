@@ -33,8 +33,8 @@ impl Reader<'_> {
     }
 
     /// The `def` of a function: its statement, its name and its parameters.
-    fn header<'n, 's>(&mut self, nodes: &'n [Node<'s>]) -> Outcome<(&'n Node<'s>, TokenIndex, &'s [Parameter])> {
-        let header = nodes.iter().find_map(|node| match node.kind {
+    fn header<'n, 's>(&mut self, nodes: &'n [Node<'s>]) -> Outcome<(&'n Node<'s>, TokenIndex, &'n [Parameter])> {
+        let header = nodes.iter().find_map(|node| match &*node.kind {
             StatementKind::Def { name, type_params, params, .. } => Some((node, *name, type_params, params)),
             _ => None,
         });
@@ -151,7 +151,7 @@ impl Reader<'_> {
     /// Binds `n = T.int64()` of the body's top: quoted shapes of parameters may mention it.
     fn declared_symbols(&mut self, body: &[Node<'_>]) {
         for node in body {
-            let StatementKind::Assign { targets, value } = node.kind else { continue };
+            let StatementKind::Assign { targets, value } = &*node.kind else { continue };
             let [target] = &targets[..] else { continue };
             let pairs: Vec<(&Tree, &Tree)> = match (&target.kind, &value.kind) {
                 (ExprKind::Tuple(targets), ExprKind::Tuple(values)) if targets.len() == values.len() => {
@@ -267,7 +267,7 @@ impl Reader<'_> {
         }
         self.integer_of(inner_cursor, tree).map_err(|mut mistake| {
             // The places of a mistake inside are the string's.
-            mistake.primary = crate::function::ItemPlace::Segment(self.segment, cursor.span(tokens));
+            mistake.primary = self.place(cursor, tokens);
             mistake
         })
     }
@@ -290,13 +290,16 @@ fn names_in(cursor: Cursor<'_>, tree: &Tree) -> Vec<Name> {
 }
 
 /// The names that assignments bind more than once, or change.
-fn reassigned(body: &[Node<'_>]) -> NameMap<()> {
+pub(super) fn reassigned(body: &[Node<'_>]) -> NameMap<()> {
     let mut once: NameMap<()> = NameMap::default();
     let mut again = NameMap::default();
     let mut open: Vec<&Node<'_>> = body.iter().collect();
     while let Some(node) = open.pop() {
-        open.extend(&node.children);
-        let (target, changed) = match node.kind {
+        // The names of a macro are bound where it is expanded.
+        if !matches!(*node.kind, StatementKind::Def { .. }) {
+            open.extend(&node.children);
+        }
+        let (target, changed) = match &*node.kind {
             StatementKind::Assign { targets, .. } => match &targets[..] {
                 [target] => (target, false),
                 _ => continue,

@@ -45,6 +45,15 @@ impl Step {
     pub(super) const NOTHING: Step = Step::Done(Stmt::nothing());
 }
 
+/// A body while it is read.
+#[derive(Default)]
+pub(super) struct Sequence {
+    /// Statements before each binder that is open, and the binder.
+    pub(super) open: Vec<(Vec<Stmt>, Binder)>,
+    /// Statements after the last of them.
+    pub(super) current: Vec<Stmt>,
+}
+
 impl Reader<'_> {
     /// The function's body; buffers it allocates live in a block called `root`, as in TVM.
     pub(super) fn function_body(&mut self, nodes: &[Node<'_>]) -> Outcome<Stmt> {
@@ -75,20 +84,37 @@ impl Reader<'_> {
     }
 
     fn sequence(&mut self, nodes: &[Node<'_>]) -> Outcome<Stmt> {
-        // Statements before each binder that is open, and the binder.
-        let mut open: Vec<(Vec<Stmt>, Binder)> = Vec::new();
-        let mut current = Vec::new();
+        let mut sequence = Sequence::default();
+        self.read_into(nodes, &mut sequence)?;
+        let Sequence { mut open, current } = sequence;
+        let mut body = Stmt::seq(current);
+        while let Some((mut before, binder)) = open.pop() {
+            before.push(binder.around(body));
+            body = Stmt::seq(before);
+        }
+        Ok(body)
+    }
+
+    /// Adds the statements to a body.
+    pub(super) fn read_into(&mut self, nodes: &[Node<'_>], body: &mut Sequence) -> Outcome<()> {
         let mut rest = nodes;
         while let Some((node, after)) = rest.split_first() {
-            let branches = after.iter().take_while(|node| is_branch(node.kind)).count();
+            let branches = after.iter().take_while(|node| is_branch(&node.kind)).count();
             let (branches, after) = after.split_at(branches);
             rest = after;
-            (self.segment, self.statement) = (node.segment, node.index);
+            self.stand_at(node);
+            if let Some(after) = self.macro_definition(node, after) {
+                rest = after;
+                continue;
+            }
+            if self.expansion(node, body)? {
+                continue;
+            }
             match self.step(node, branches)? {
-                Step::Done(statement) => current.push(statement),
+                Step::Done(statement) => body.current.push(statement),
                 Step::Open(binder) => {
-                    open.push((std::mem::take(&mut current), binder));
-                    if open.len() + self.depth > DEEPEST {
+                    body.open.push((std::mem::take(&mut body.current), binder));
+                    if body.open.len() + self.depth > DEEPEST {
                         let tokens = TokenRange { start: 0, end: 1 };
                         let message = format!("more than {DEEPEST} binders deep");
                         return self.mistake(node.cursor, tokens, Code::NestingTooDeep, message);
@@ -96,12 +122,15 @@ impl Reader<'_> {
                 }
             }
         }
-        let mut body = Stmt::seq(current);
-        while let Some((mut before, binder)) = open.pop() {
-            before.push(binder.around(body));
-            body = Stmt::seq(before);
+        Ok(())
+    }
+
+    /// Takes the place of a statement. What macros of other items say is the calling statement's.
+    pub(super) fn stand_at(&mut self, node: &Node<'_>) {
+        self.segment = node.segment;
+        if self.macros.outside().is_none() {
+            self.statement = node.index;
         }
-        Ok(body)
     }
 
     /// The statement, or what a trace makes of one that cannot be read.
@@ -120,7 +149,10 @@ impl Reader<'_> {
     fn statement(&mut self, node: &Node<'_>, branches: &[Node<'_>]) -> Outcome<Step> {
         let cursor = node.cursor;
         let whole = TokenRange { start: 0, end: 1 };
-        match node.kind {
+        if let Some(wrong) = &node.wrong {
+            return self.mistake(cursor, wrong.tokens, wrong.code, wrong.message.clone());
+        }
+        match &*node.kind {
             StatementKind::Assign { targets, value } => match &targets[..] {
                 [target] => self.assign(cursor, target, value),
                 _ => self.unsupported(cursor, value.tokens, "several targets of one value"),
@@ -164,14 +196,17 @@ impl Reader<'_> {
         if constant.is_some() {
             self.note_incomplete();
         }
+        if let (Some(holds), true) = (constant, self.macros.is_open()) {
+            return self.chosen(node, test, branches, holds);
+        }
         let condition = self.truth(node.cursor, test.tokens, test_value)?;
         let then = |reader: &mut Self| reader.body(node.cursor, test.tokens, &node.children);
         let then = Box::new(self.assuming(Some(&condition), true, then)?);
         let otherwise = match branches.split_first() {
             None => None,
             Some((next, rest)) => {
-                (self.segment, self.statement) = (next.segment, next.index);
-                let read = |reader: &mut Self| match next.kind {
+                self.stand_at(next);
+                let read = |reader: &mut Self| match &*next.kind {
                     StatementKind::Elif(test) => reader.branch(next, test, rest),
                     _ => reader.body(next.cursor, TokenRange { start: 0, end: 1 }, &next.children),
                 };
@@ -186,6 +221,21 @@ impl Reader<'_> {
             Some(false) => otherwise.map_or(Stmt::nothing(), |part| *part),
             None => Stmt::If { condition, then, otherwise },
         })
+    }
+
+    /// The branch that a test of a macro's parameters chooses: the others may be wrong for what is passed.
+    fn chosen(&mut self, node: &Node<'_>, test: &Tree, branches: &[Node<'_>], holds: bool) -> Outcome<Stmt> {
+        if holds {
+            return self.body(node.cursor, test.tokens, &node.children);
+        }
+        let Some((next, rest)) = branches.split_first() else { return Ok(Stmt::nothing()) };
+        self.stand_at(next);
+        match &*next.kind {
+            StatementKind::Elif(test) => {
+                self.deeper(next.cursor, test.tokens, |reader| reader.branch(next, test, rest))
+            }
+            _ => self.body(next.cursor, TokenRange { start: 0, end: 1 }, &next.children),
+        }
     }
 
     fn assert(&mut self, cursor: Cursor<'_>, test: &Tree, message: Option<&Tree>) -> Outcome<Stmt> {

@@ -2,7 +2,9 @@
 
 mod constructs;
 mod corpus;
+mod keywords;
 mod leave;
+mod macros;
 mod mistakes;
 mod run;
 

@@ -8,6 +8,7 @@ use super::value::{Value, View};
 use super::{Outcome, Reader};
 use crate::file_context::{FileContext, python_names};
 use crate::function::ItemPlace;
+use crate::macros::MacroPlace;
 use rx_base::name::NameSet;
 use rx_base::{Code, DType, Diagnostic, Name};
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, StatementKind, TokenRange};
@@ -179,8 +180,8 @@ pub(crate) fn trace(segments: &[Arc<Segment>], context: &FileContext, name: Name
     if broken {
         return None;
     }
-    let nodes = tree::read(segments);
-    let mut reader = Reader::new(context, name);
+    let nodes = tree::read(segments, context);
+    let mut reader = Reader::new(segments, context, name);
     reader.record = Some(Record { bound: python_names(segments), ..Record::default() });
     reader.trace(&nodes)
 }
@@ -233,7 +234,11 @@ impl Reader<'_> {
 
     /// Where some tokens of the statement that is read stand.
     pub(super) fn place(&self, cursor: Cursor<'_>, tokens: TokenRange) -> ItemPlace {
-        ItemPlace::Segment(self.segment, cursor.span(tokens))
+        let (segment, span) = (self.segment, cursor.span(tokens));
+        match self.macros.outside() {
+            Some((name, used)) => ItemPlace::Macro(Box::new(MacroPlace { name, segment, span, used: used.clone() })),
+            None => ItemPlace::Segment(segment, span),
+        }
     }
 
     /// Notes where the last buffer was declared.
@@ -424,6 +429,10 @@ impl Reader<'_> {
     /// A name that is bound, but not where it is used. Whatever else is said of names is said of the text as a whole
     /// ([`crate::prim_names`]).
     pub(super) fn note_unbound(&mut self, cursor: Cursor<'_>, tokens: TokenRange, name: Name) {
+        // Names of macros of other items are looked at where these are checked.
+        if self.macros.outside().is_some() {
+            return;
+        }
         let place = self.place(cursor, tokens);
         if let Some(record) = self.record.as_mut().filter(|record| !record.incomplete && record.bound.contains(&name)) {
             let message = format!("`{name}` is not defined here");
@@ -431,6 +440,14 @@ impl Reader<'_> {
                 .with_note(format!("a binding is known behind it, until its block ends; `{name}` is bound elsewhere"));
             record.mistakes.push(mistake);
         }
+    }
+
+    /// Keeps a mistake, whatever its kind.
+    pub(super) fn kept<T>(&mut self, outcome: Outcome<T>) -> Outcome<T> {
+        if let (Err(mistake), Some(record)) = (&outcome, &mut self.record) {
+            record.mistakes.push((**mistake).clone());
+        }
+        outcome
     }
 
     /// Keeps a mistake that is the text's, whatever the reader may not know.
@@ -461,7 +478,7 @@ impl Reader<'_> {
         let mut unread = Unread::default();
         for node in nodes {
             unread.add(node);
-            for target in bound_by(node.kind) {
+            for target in bound_by(&node.kind) {
                 self.poison(node.cursor, target);
             }
         }
@@ -545,7 +562,7 @@ struct Unread {
 impl Unread {
     fn add(&mut self, node: &Node<'_>) {
         const LEAVING: [&str; 4] = ["continue_loop", "break_loop", "ret", "thread_return"];
-        self.leaves |= matches!(node.kind, StatementKind::Return(_) | StatementKind::Break | StatementKind::Continue);
+        self.leaves |= matches!(*node.kind, StatementKind::Return(_) | StatementKind::Break | StatementKind::Continue);
         for token in 0..node.token_count {
             if node.cursor.kind(token).is_some_and(TokenKind::is_name) {
                 let name = node.cursor.name(token);

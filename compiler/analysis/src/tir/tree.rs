@@ -1,7 +1,10 @@
 //! Statements as a tree: blocks follow from indentation.
 
+use crate::file_context::FileContext;
+use crate::tir_functions::{WrongCall, in_order, wrong_call};
 use rx_syntax::ast::StatementKind;
 use rx_syntax::{Cursor, Segment, Statement};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A statement with the statements of its block.
@@ -11,7 +14,10 @@ pub(super) struct Node<'s> {
     /// Its index in the function, decorators and header counted.
     pub(super) index: u32,
     pub(super) cursor: Cursor<'s>,
-    pub(super) kind: &'s StatementKind,
+    /// The statement, with the arguments of `T.` calls in the order of their parameters.
+    pub(super) kind: Cow<'s, StatementKind>,
+    /// The first call whose arguments do not fit its function.
+    pub(super) wrong: Option<WrongCall>,
     pub(super) children: Vec<Node<'s>>,
     /// Its number of tokens, those of its block left out.
     pub(super) token_count: u32,
@@ -19,7 +25,7 @@ pub(super) struct Node<'s> {
 }
 
 /// The statements of a function, decorators and header first.
-pub(super) fn read(segments: &[Arc<Segment>]) -> Vec<Node<'_>> {
+pub(super) fn read<'s>(segments: &'s [Arc<Segment>], file: &FileContext) -> Vec<Node<'s>> {
     let mut top = Vec::new();
     // Headers whose blocks are open, outermost first.
     let mut open: Vec<Node<'_>> = Vec::new();
@@ -30,11 +36,13 @@ pub(super) fn read(segments: &[Arc<Segment>]) -> Vec<Node<'_>> {
             while let Some(last) = open.pop_if(|last| closes(last, statement)) {
                 close(last, &mut open, &mut top);
             }
+            let cursor = segment.cursor(statement);
             open.push(Node {
                 segment: segment_index,
                 index,
-                cursor: segment.cursor(statement),
-                kind: &statement.tree.kind,
+                cursor,
+                kind: in_order(cursor, file, &statement.tree.kind),
+                wrong: wrong_call(cursor, file, &statement.tree.kind),
                 children: Vec::new(),
                 token_count: statement.token_count,
                 indent: statement.indent,
@@ -49,7 +57,7 @@ pub(super) fn read(segments: &[Arc<Segment>]) -> Vec<Node<'_>> {
 }
 
 fn closes(last: &Node<'_>, next: &Statement) -> bool {
-    match is_header(last.kind) {
+    match is_header(&last.kind) {
         true => last.indent >= next.indent && !next.inline,
         false => true,
     }

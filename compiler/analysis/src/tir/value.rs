@@ -29,6 +29,8 @@ pub(super) enum Value {
     Many(Vec<Value>),
     /// A thread axis of `T.env_thread`.
     Thread(Name),
+    /// A macro that the function defines, by its number.
+    Macro(usize),
     /// A parameter that is a handle.
     Handle(Name),
     /// Nothing: `None`, and what has no meaning here.

@@ -179,7 +179,7 @@ fn variable(
     site.limit = at + 1;
     let span = match place.place {
         crate::function::ItemPlace::Segment(_, span) => span,
-        crate::function::ItemPlace::Item(..) => Span::default(),
+        crate::function::ItemPlace::Item(..) | crate::function::ItemPlace::Macro(_) => Span::default(),
     };
     let expr = Expr { kind: ExprKind::Var(name), ty, span };
     Some(Target { subject: format!("`{name}`"), expr, site, place, bound: None, facet })

@@ -2,12 +2,16 @@
 
 use super::{CompletionKind, List, Subject};
 use crate::call_site::CallSite;
+use rx_analysis::tir_functions::{Function, ParamKind as TirParamKind};
 use rx_base::DType;
 use rx_ops::{AttrKind, Default, Param, ParamKind, usual_layouts};
 
 impl List<'_, '_> {
     /// Keywords and values of the argument at the place.
     pub(super) fn in_call(&mut self, site: &CallSite<'_>) {
+        if let Some(function) = site.tir_function(self.view) {
+            return self.in_tir_call(site, function);
+        }
         let Some(schema) = site.operator(self.view) else {
             if takes_dtype(site) {
                 self.values(DType::USUAL.map(str::to_owned).into(), true);
@@ -39,9 +43,44 @@ impl List<'_, '_> {
         }
     }
 
+    /// Keywords of a `T.` function that are not given yet, and dtypes where one is wanted.
+    fn in_tir_call(&mut self, site: &CallSite<'_>, function: &'static Function<'static>) {
+        if site.nested {
+            return;
+        }
+        let bound = site.tir_params(function);
+        let active = bound.get(site.active).copied().flatten().and_then(|at| function.params.get(at));
+        if active.is_some_and(|param| param.name == "dtype") {
+            self.values(DType::USUAL.map(str::to_owned).into(), true);
+        }
+        if site.arguments.get(site.active).is_some_and(|argument| argument.keyword.is_some()) {
+            return;
+        }
+        for (index, param) in function.current_params() {
+            let keyword = format!("{}=", param.name);
+            let by_keyword = matches!(param.kind, TirParamKind::Positional | TirParamKind::Keyword);
+            let passed = bound.iter().enumerate().any(|(at, of)| *of == Some(index) && at != site.active);
+            if !by_keyword || passed || !self.fits(&keyword) {
+                continue;
+            }
+            let completion = self.offer(keyword, CompletionKind::Keyword, if param.is_required() { 2 } else { 3 });
+            completion.detail = match param.default {
+                Some(default) => format!("T.{}, default {default}", function.name),
+                None => format!("T.{}", function.name),
+            };
+        }
+    }
+
     /// The values that a string at the place may have.
     pub(super) fn in_string(&mut self, site: Option<&CallSite<'_>>) {
         let Some(site) = site else { return };
+        if let Some(function) = site.tir_function(self.view).filter(|_| !site.nested) {
+            let active = site.tir_params(function).get(site.active).copied().flatten();
+            if active.and_then(|at| function.params.get(at)).is_some_and(|param| param.name == "dtype") {
+                self.values(DType::USUAL.map(str::to_owned).into(), false);
+                return;
+            }
+        }
         let param = site.operator(self.view).and_then(|schema| site.param(schema));
         match param {
             Some((_, param)) if !site.nested => self.values(values_of(param), false),

@@ -45,7 +45,7 @@ impl List<'_, '_> {
             return;
         }
         let body = self.item.kind == ItemKind::Function(FunctionKind::Relax) && self.location.segment > 0;
-        let functions = self.item.kind != ItemKind::Function(FunctionKind::Prim);
+        let functions = !matches!(self.item.kind, ItemKind::Function(FunctionKind::Prim | FunctionKind::Macro));
         let body = BODY.iter().filter(|_| body).map(|row| (row, 0));
         let all = body.chain(FUNCTIONS.iter().filter(|_| functions).map(|row| (row, 8)));
         for ((label, detail, text), group) in all {

@@ -58,7 +58,7 @@ pub(crate) fn read_where(item: &Item, wanted: &[Name], range: Range<usize>, keep
     let mut reader = Reader {
         wanted,
         finders: wanted.iter().map(|name| Finder::new(name.as_bytes())).collect(),
-        prim: matches!(item.kind, ItemKind::Function(FunctionKind::Prim | FunctionKind::Other)),
+        prim: matches!(item.kind, ItemKind::Function(FunctionKind::Prim | FunctionKind::Macro | FunctionKind::Other)),
         // The first `def` of a function, and the class of a module, are the item's own.
         own: matches!(item.kind, ItemKind::Function(_) | ItemKind::ModuleHeader),
         open: Vec::new(),

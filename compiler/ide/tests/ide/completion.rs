@@ -70,6 +70,14 @@ fn keywords_are_those_not_given_yet() {
 }
 
 #[test]
+fn keywords_of_t_are_those_not_given_yet() {
+    let all = labels("y = T.if_then_else(x, f=1, $0)");
+    let has = |wanted: &str| all.iter().any(|it| it == wanted);
+    assert!(has("t=") && !has("f=") && !has("cond="), "{all:?}");
+    assert_eq!(taken("y = T.Cast(\"fl$0\", x)", "float16"), "y = T.Cast(\"float16\", x)");
+}
+
+#[test]
 fn attributes_have_values() {
     assert_eq!(
         taken("y = R.nn.conv2d(x, w, data_layout=\"NH$0\")", "NHWC"),

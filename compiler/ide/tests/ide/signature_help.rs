@@ -34,6 +34,16 @@ fn functions_of_the_module_are_told_too() {
 }
 
 #[test]
+fn functions_of_t_have_signatures() {
+    assert_eq!(help("y = T.floordiv(x, $0)"), "T.floordiv(a, [b], span=None)");
+    assert_eq!(help("y = T.if_then_else(x, f=$0)"), "T.if_then_else(cond, t, [f], span=None)");
+    assert_eq!(
+        help("y = T.call_extern(\"int32\", \"f\", 1, $0"),
+        "T.call_extern(dtype, func_name, [*args], span=None)"
+    );
+}
+
+#[test]
 fn a_call_is_found_in_broken_text() {
     assert_eq!(help("y = R.add(\n    x,\n    $0\nz = R.abs(x)\nreturn z"), "R.add(x1, [x2])");
     assert_eq!(help("y = R.add(R.abs($0"), "R.abs([x])");

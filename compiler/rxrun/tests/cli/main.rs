@@ -2,6 +2,7 @@
 
 mod constants;
 mod inputs;
+mod macros;
 mod modules;
 mod progress;
 mod stages;

@@ -137,6 +137,10 @@ pub(super) fn decoration(path: &str, kind: FileKind, imports: &Imports) -> Optio
         "ir_module" => Decoration::Module,
         "function" => Decoration::Function(FunctionKind::Relax),
         "prim_func" => Decoration::Function(FunctionKind::Prim),
+        // Relax has macros, too, which are not expanded.
+        "macro" | "inline" if !matches!(prefix.rsplit('.').next(), Some("" | "R" | "relax")) => {
+            Decoration::Function(FunctionKind::Macro)
+        }
         _ => return None,
     };
     let known = match prefix {
@@ -227,8 +231,7 @@ fn imported_names(names: &str) -> Vec<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decoration, Imports, Lead, decoration, imports, is_script_import, lead, opens_block};
-    use crate::document::FileKind;
+    use super::{Decoration, FileKind, FunctionKind, Imports, Lead, decoration, imports, is_script_import, lead, opens_block};
 
     #[test]
     fn leads() {
@@ -249,6 +252,13 @@ mod tests {
         assert_eq!(of("R.  function"), of("R.function"));
         assert_eq!(of("tvm . script . ir_module"), Some(Decoration::Module));
         assert_eq!(of("R function"), None);
+    }
+
+    #[test]
+    fn macros_are_those_of_prim_funcs() {
+        let of = |path: &str| decoration(path, FileKind::Python, &Default::default());
+        let expanded = Some(Decoration::Function(FunctionKind::Macro));
+        assert_eq!([of("T.inline"), of("T.macro"), of("R.macro"), of("np.inline")], [expanded, expanded, None, None]);
     }
 
     #[test]

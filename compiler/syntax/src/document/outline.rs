@@ -261,7 +261,7 @@ impl<'t, 'a> Outline<'t, 'a> {
             self.opened = Some(lead == Lead::With);
             errors.extend(self.empty_block(line));
         }
-        let prim = matches!(self.entry.open, Open::Function { kind: FunctionKind::Prim, .. });
+        let prim = matches!(self.entry.open, Open::Function { kind: FunctionKind::Prim | FunctionKind::Macro, .. });
         // Where the open blocks can be told from an `Entry`.
         let shallow = match self.blocks.as_slice() {
             [_] => true,

@@ -19,13 +19,13 @@ pub(super) fn body_of(params: &str, body: &str) -> String {
 }
 
 /// The printed body alone.
-fn body(params: &str, body: &str) -> String {
+pub(super) fn body(params: &str, body: &str) -> String {
     let printed = body_of(params, body);
     printed.split_once('\n').map_or(String::new(), |(_, body)| body.to_owned())
 }
 
 /// The value stored by `A[0] = value` to a buffer of `dtype`.
-fn value(dtype: &str, value: &str) -> String {
+pub(super) fn value(dtype: &str, value: &str) -> String {
     let params =
         format!("A: T.Buffer((8,), \"{dtype}\"), B: T.Buffer((8, 8), \"float16\"), n: T.int64, i: T.int32, b: T.bool");
     let printed = body(&params, &format!("A[0] = {value}"));

@@ -22,6 +22,10 @@ fn read_with_names(text: &str, kind: FileKind) -> Vec<(Result<PrimFunc, Mistakes
     let mut context = FileContext::default();
     for item in document.items() {
         match item.kind {
+            ItemKind::Function(FunctionKind::Macro) => {
+                let known = std::sync::Arc::new(crate::macros::of_item(&item.segments));
+                context.macros.extend(item.name.map(|name| (name, known)));
+            }
             ItemKind::Function(_) => context.items.extend(item.name),
             ItemKind::Foreign | ItemKind::Metadata => {}
             _ => item.segments.iter().for_each(|segment| context.read(segment)),

@@ -41,7 +41,7 @@ fn one_mistake_with_its_place() {
             "rx does not run a buffer over the handle `p` whose extents mention `i` of the body at `p: T.handle`",
         ),
         ("A[0, 0] = h / 2", "`/` of int32 and int32: write `//`, `T.truncdiv` or a cast to float"),
-        ("A[0, 0] = T.exp()", "`T.exp` takes 1 arguments, not 0"),
+        ("A[0, 0] = T.exp()", "T.exp: argument `x` is missing"),
         ("A[0, 0] = T.Cast(\"float32\", T.exp10(T.int32(3)))", "rx does not run `T.exp10` of int32"),
         ("A[h * 1.5, 0] = 0", "an index or extent of dtype float32"),
         ("return h", "rx does not run a prim_func's return value"),

@@ -1,0 +1,208 @@
+//! Binding of a call's arguments to parameters, by Python's rules.
+
+use super::{DTypeKeyword, Function, ParamKind};
+use rx_base::Code;
+use rx_base::edit_distance::nearest;
+
+/// An argument as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written<'t> {
+    /// By position.
+    Positional,
+    /// `name=…`.
+    Keyword(&'t str),
+    /// `*items` or `**items`: which parameters it fills is not known.
+    Spread,
+}
+
+/// The parameters that a call's arguments are for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound<'t> {
+    /// For each argument the index of its parameter; `None` where there is none, or where it is ignored.
+    pub params: Vec<Option<usize>>,
+    /// Whether a spread leaves open which parameters are passed.
+    pub open: bool,
+    /// Mistakes, in order of the arguments; missing arguments come last.
+    pub mistakes: Vec<Mistake<'t>>,
+}
+
+/// A mistake of a call; arguments are given by index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mistake<'t> {
+    /// No release has a parameter of this name.
+    Unknown(usize),
+    /// The parameter is passed already.
+    Twice(usize),
+    /// More arguments by position than parameters.
+    TooMany(usize),
+    /// A keyword `dtype` that TVM drops before it calls a function with a parameter `dtype`.
+    Ignored(usize),
+    /// Parameters that nothing is passed for.
+    Missing(Vec<&'t str>),
+}
+
+impl Mistake<'_> {
+    /// The argument that is wrong; `None` for missing ones.
+    pub fn argument(&self) -> Option<usize> {
+        match self {
+            Mistake::Unknown(at) | Mistake::Twice(at) | Mistake::TooMany(at) | Mistake::Ignored(at) => Some(*at),
+            Mistake::Missing(_) => None,
+        }
+    }
+
+    /// Its code.
+    pub fn code(&self) -> Code {
+        match self {
+            Mistake::Unknown(_) | Mistake::Ignored(_) => Code::UnknownArgument,
+            Mistake::Twice(_) => Code::DuplicateArgument,
+            Mistake::TooMany(_) => Code::TooManyArguments,
+            Mistake::Missing(_) => Code::MissingArgument,
+        }
+    }
+
+    /// Its message; `called` is the function as the text calls it, `argument` the guilty argument's keyword or text.
+    pub fn message(&self, function: &Function<'_>, called: &str, argument: &str) -> String {
+        match self {
+            Mistake::Unknown(_) => format!("{called}: there is no argument `{argument}`"),
+            Mistake::Ignored(_) => {
+                format!("{called}: TVM ignores a keyword `{argument}` here; pass it by position")
+            }
+            Mistake::Twice(_) => format!("{called}: `{argument}` is passed twice"),
+            Mistake::TooMany(_) => {
+                let most = function.params.iter().filter(|param| param.kind == ParamKind::Positional).count();
+                let most = rx_base::counted(most, "argument");
+                format!("{called}: takes at most {most} by position, more are passed")
+            }
+            Mistake::Missing(names) => match &names[..] {
+                [name] => format!("{called}: argument `{name}` is missing"),
+                names => {
+                    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+                    format!("{called}: arguments {} are missing", names.join(", "))
+                }
+            },
+        }
+    }
+}
+
+impl<'t> Function<'t> {
+    /// The parameter that an unknown keyword was meant to be.
+    pub fn meant(&self, keyword: &str) -> Option<&'t str> {
+        let named = self.params.iter().filter(|param| matches!(param.kind, ParamKind::Positional | ParamKind::Keyword));
+        nearest(keyword, named.map(|param| param.name))
+    }
+
+    /// Binds arguments to parameters.
+    pub fn bind(&self, written: &[Written<'_>]) -> Bound<'t> {
+        let mut bound = Bound { params: vec![None; written.len()], open: false, mistakes: Vec::new() };
+        let mut passed = vec![false; self.params.len()];
+        // A `dtype` that goes first takes the place of the first argument by position.
+        let mut next = 0;
+        if self.dtype == DTypeKeyword::First
+            && let Some(at) = written.iter().position(|argument| *argument == Written::Keyword("dtype"))
+        {
+            bound.params[at] = Some(0); // INVARIANT: as many as arguments.
+            passed.iter_mut().take(1).for_each(|first| *first = true);
+            next = 1;
+        }
+        for (at, argument) in written.iter().enumerate() {
+            match argument {
+                Written::Spread => bound.open = true,
+                Written::Positional if bound.open => {}
+                Written::Positional => match self.params.get(next).map(|param| param.kind) {
+                    Some(ParamKind::Positional) => {
+                        bound.params[at] = Some(next);
+                        passed[next] = true;
+                        next += 1;
+                    }
+                    Some(ParamKind::Variadic) => bound.params[at] = Some(next),
+                    // Parameters of older releases stand before others there, so their number alone is known.
+                    _ if next < self.params.len() && self.params.iter().skip(next).any(|param| param.old) => next += 1,
+                    _ => bound.mistakes.push(Mistake::TooMany(at)),
+                },
+                Written::Keyword("dtype") if self.dtype == DTypeKeyword::First => {
+                    let again = written.iter().take(at).any(|before| *before == Written::Keyword("dtype"));
+                    bound.mistakes.extend(again.then_some(Mistake::Twice(at)));
+                }
+                Written::Keyword("dtype") if self.dtype == DTypeKeyword::Dropped => {
+                    if let Some(own) = self.params.iter().position(|param| param.name == "dtype") {
+                        passed[own] = true;
+                        bound.mistakes.push(Mistake::Ignored(at));
+                    }
+                }
+                Written::Keyword(name) => {
+                    let named = |param: &super::Param<'_>| match param.kind {
+                        ParamKind::Positional | ParamKind::Keyword => param.is_called(name),
+                        ParamKind::Variadic | ParamKind::Keywords => false,
+                    };
+                    let rest = || self.params.iter().position(|param| param.kind == ParamKind::Keywords);
+                    match self.params.iter().position(named) {
+                        Some(own) if passed[own] => bound.mistakes.push(Mistake::Twice(at)),
+                        Some(own) => {
+                            bound.params[at] = Some(own);
+                            passed[own] = true;
+                        }
+                        None => match rest() {
+                            Some(own) => bound.params[at] = Some(own),
+                            None => bound.mistakes.push(Mistake::Unknown(at)),
+                        },
+                    }
+                }
+            }
+        }
+        // A misspelt name is most likely what is missing.
+        let misspelt = bound.mistakes.iter().any(|mistake| matches!(mistake, Mistake::Unknown(_)));
+        if !bound.open && !misspelt {
+            let missing = self.params.iter().zip(&passed).filter(|(param, passed)| param.is_required() && !**passed);
+            let missing: Vec<&'t str> = missing.map(|(param, _)| param.name).collect();
+            bound.mistakes.extend((!missing.is_empty()).then_some(Mistake::Missing(missing)));
+        }
+        bound
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::find;
+    use super::Written::{Keyword, Positional, Spread};
+    use super::{Bound, Mistake, Written};
+
+    fn bind(function: &str, written: &[Written<'_>]) -> Bound<'static> {
+        find(function).map(|function| function.bind(written)).unwrap_or(Bound {
+            params: Vec::new(),
+            open: false,
+            mistakes: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn keywords_in_any_order_are_bound_by_name() {
+        assert_eq!(bind("if_then_else", &[Positional, Keyword("f"), Keyword("t")]).params, [Some(0), Some(2), Some(1)]);
+        assert_eq!(bind("cast", &[Keyword("dtype"), Keyword("src")]).params, [Some(1), Some(0)]);
+        assert_eq!(bind("thread_binding", &[Positional, Keyword("thread")]).params, [Some(0), Some(2)]);
+        assert_eq!(bind("hint", &[Positional, Keyword("any")]).params, [Some(0), Some(1)]);
+    }
+
+    #[test]
+    fn dtype_of_wrapped_functions_is_first_or_dropped() {
+        let first = bind("reinterpret", &[Positional, Keyword("dtype")]);
+        assert_eq!((first.params, first.mistakes), (vec![Some(1), Some(0)], vec![]));
+        let dropped = bind("exp", &[Positional, Keyword("dtype")]);
+        assert_eq!((dropped.params, dropped.mistakes), (vec![Some(0), None], vec![]));
+        assert_eq!(bind("max_value", &[Keyword("dtype")]).mistakes, [Mistake::Ignored(0)]);
+    }
+
+    #[test]
+    fn wrong_calls_are_mistakes() {
+        assert_eq!(bind("floordiv", &[Positional, Keyword("c")]).mistakes, [Mistake::Unknown(1)]);
+        let twice = bind("floordiv", &[Positional, Keyword("a")]);
+        assert_eq!(twice.mistakes, [Mistake::Twice(1), Mistake::Missing(vec!["b"])]);
+        assert_eq!(bind("exp", &[Positional, Positional]).mistakes, [Mistake::TooMany(1)]);
+        assert_eq!(bind("Select", &[Positional]).mistakes, [Mistake::Missing(vec!["true_value", "false_value"])]);
+    }
+
+    #[test]
+    fn spread_leaves_the_call_open() {
+        let open = bind("floordiv", &[Spread]);
+        assert_eq!((open.open, open.mistakes), (true, vec![]));
+    }
+}
