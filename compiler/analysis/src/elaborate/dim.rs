@@ -191,7 +191,6 @@ impl Elaborator<'_> {
     }
 }
 
-
 fn is_integer_scalar(tensor: &TensorInfo) -> bool {
     tensor.shape.ndim() == Some(0) && tensor.dtype.is_some_and(|dtype| dtype.is_int())
 }

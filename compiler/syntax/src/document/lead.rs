@@ -231,7 +231,9 @@ fn imported_names(names: &str) -> Vec<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decoration, FileKind, FunctionKind, Imports, Lead, decoration, imports, is_script_import, lead, opens_block};
+    use super::{
+        Decoration, FileKind, FunctionKind, Imports, Lead, decoration, imports, is_script_import, lead, opens_block,
+    };
 
     #[test]
     fn leads() {
