@@ -123,6 +123,10 @@ impl Specialized {
                 self.params.push((param, ty.clone()));
                 Expr::var(param, ty)
             }
+            // In a shape that is written in the call 0 copies a length; a value's lengths are what they are.
+            Actual::Shape(shape) if self.operator == "reshape" => {
+                Expr::var(name("shape"), StructInfo::shape(dims(shape)))
+            }
             Actual::Shape(shape) => Expr::new(ExprKind::Shape(dims(shape)), StructInfo::shape(dims(shape))),
             Actual::Int(value) if scalar.is_some_and(DType::is_bool) => {
                 prim(PrimValue::Bool(*value != 0), DType::BOOL, None)

@@ -42,6 +42,10 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
             }
         }
     }
+    // A function without a module is all that its file is for.
+    if module.class.is_none() {
+        return Ok(module);
+    }
     let still: NameSet = module.functions().flat_map(walk::globals).collect();
     module.items.retain(|item| match item {
         Item::Relax(function) => {
