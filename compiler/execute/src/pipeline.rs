@@ -1,12 +1,13 @@
 //! A module on its way through passes, checked behind each.
 
 use crate::program::GivenConstants;
-use rx_base::name::NameSet;
+use rx_base::name::{NameMap, NameSet};
 use rx_base::{Diagnostic, Name, Severity, Span};
 use rx_db::{FileId, FileKind, Operators, Workspace};
-use rx_ir::{ConstantData, ExprKind};
+use rx_ir::{BoundValue, ConstantData, Expr, ExprKind, Sequence, StructInfo};
 use rx_syntax::Document;
 use rx_syntax::dialect::Dialect;
+use rx_transform::make::infer_known;
 use rx_transform::pass::{PassError, Step};
 use rx_transform::print::Part;
 use rx_transform::walk::each_expression_mut;
@@ -84,6 +85,13 @@ impl Pipeline {
         if named.is_empty() {
             return Ok(self);
         }
+        for function in self.module.functions_mut() {
+            let mut known = function.params.iter().cloned().collect();
+            settle(&mut function.body, &mut known);
+            if function.ret.is_error() {
+                function.ret = function.body.result.ty.clone();
+            }
+        }
         self.module.constants.give(named);
         (self.text, self.parts) = print_with_parts(&self.module);
         let (workspace, file) = self.checked();
@@ -136,6 +144,50 @@ impl Pipeline {
     }
 }
 
+/// Gives what was of an unknown type the type that follows from those of constants.
+fn settle(sequence: &mut Sequence, known: &mut NameMap<StructInfo>) {
+    for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
+        let ty = match &mut binding.value {
+            BoundValue::Expr(value) => {
+                settle_expr(value, known);
+                value.ty.clone()
+            }
+            BoundValue::If(branches) => {
+                settle_expr(&mut branches.condition, known);
+                settle(&mut branches.then, known);
+                settle(&mut branches.otherwise, known);
+                branches.then.result.ty.clone()
+            }
+            BoundValue::Function(function) => {
+                settle(&mut Arc::make_mut(function).body, known);
+                binding.ty.clone()
+            }
+        };
+        if binding.ty.is_error() {
+            binding.ty = ty;
+        }
+        known.insert(binding.variable, binding.ty.clone());
+    }
+    settle_expr(&mut sequence.result, known);
+}
+
+fn settle_expr(expr: &mut Expr, known: &NameMap<StructInfo>) {
+    expr.each_child_mut(&mut |child| settle_expr(child, known));
+    if !expr.ty.is_error() {
+        return;
+    }
+    let ty = match &expr.kind {
+        ExprKind::Var(variable) => known.get(variable).cloned(),
+        ExprKind::Tuple(fields) => {
+            Some(StructInfo::tuple(fields.iter().map(|field| field.ty.clone()).collect::<Vec<_>>()))
+        }
+        ExprKind::TupleGet(tuple, at) => tuple.ty.as_tuple().and_then(|fields| fields.get(*at)).cloned(),
+        ExprKind::Call(call) => infer_known(call).ok().flatten(),
+        _ => None,
+    };
+    expr.ty = ty.unwrap_or(StructInfo::Error);
+}
+
 /// The error with the name of the pass in front.
 fn named(pass: &str, PassError(error): PassError) -> PassError {
     PassError(if error.starts_with(pass) { error } else { format!("{pass}: {error}") })
@@ -169,7 +221,7 @@ fn recounted((document, module): (&Document, Option<u32>), alone: &Document) -> 
         };
         document.items().iter().filter(|item| item.module == module).filter_map(count).collect()
     };
-    let known: rx_base::name::NameMap<usize> = counts(document, module).into_iter().collect();
+    let known: NameMap<usize> = counts(document, module).into_iter().collect();
     let first = alone.modules().next().map(|(module, _)| module);
     let own = counts(alone, first).into_iter();
     own.filter(|(name, count)| known.get(name) != Some(count)).map(|(name, _)| name).collect()

@@ -223,7 +223,8 @@ struct Tally {
 fn compare(text: &str, tally: &mut Tally) {
     let operators = Arc::new(Operators::default());
     let document = Document::new(text, FileKind::Rx);
-    let made = Pipeline::new(&document, None, operators.clone()).and_then(|mut pipeline| {
+    let module = document.modules().next().map(|(module, _)| module);
+    let made = Pipeline::new(&document, module, operators.clone()).and_then(|mut pipeline| {
         for step in steps("default").map_err(|error| error.to_string())? {
             pipeline.apply(&step).map_err(|why| match why {
                 Unapplied::Refused(error) => error.to_string(),

@@ -192,7 +192,7 @@ class Module:
         return y
 ";
     let said = verified(program, &["--pipeline", "default"]);
-    for pass in ["LiftTransformParams", "KeepRawEntry", "FuseTIR"] {
+    for pass in ["LiftTransformParams", "KeepRawEntry", "LegalizeOps"] {
         assert!(said.contains(&format!("{pass}: `main`: the values agree")), "{said}");
     }
 }

@@ -127,7 +127,7 @@ def main(cls: R.Tensor((4,), dtype=\"float32\")) -> R.Tensor((4,), dtype=\"float
 ",
         ),
     );
-    assert!(text.contains("R.call_tir(Module.exp, (cls,)") && !text.contains("cls = Module"), "{text}");
+    assert!(text.contains("R.call_tir(Module.tir_exp, (cls,)") && !text.contains("cls = Module"), "{text}");
 }
 
 #[test]
