@@ -11,10 +11,9 @@ macro_rules! documents {
 
 documents! {
     annotations attributes branches call_tir calls conv_relu dataflow devices fixes formulas handwritten layouts
-    lifted_params matmul_and_broadcast memory_and_vm metadata names num_input operators packed_calls portability
-    portability_releases
-    prim_funcs purity python_files recursion reshape returns several_errors shape_variables spellings suppression
-    symbolic_dims symbolic_facts syntax_errors tuples tvm_sources user_operators value_ranges
+    lifted_params macros matmul_and_broadcast memory_and_vm metadata names num_input operators packed_calls portability
+    portability_releases prim_funcs purity python_files recursion reshape returns several_errors shape_variables
+    spellings suppression symbolic_dims symbolic_facts syntax_errors tuples tvm_sources user_operators value_ranges
 }
 
 fn folder() -> std::path::PathBuf {

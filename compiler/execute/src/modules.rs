@@ -212,9 +212,9 @@ mod tests {
         let none = "no module has a function `f`; choose one with --module: `A`, `B`";
         assert_eq!(chosen(&[a.clone(), b.clone()], None, Some("f")), none);
         let several =
-            "several modules have a function `main`; choose one with --module: `A#1` (line 5), `A#2` (line 9)";
+            "several modules have a function `main`; choose one with --module: `A#1` (line 5), `A#2` (line 10)";
         assert_eq!(chosen(&[a.clone(), a.clone()], None, None), several);
-        let several = "several modules are called `A`; choose one with --module: `A#1` (line 5), `A#2` (line 9)";
+        let several = "several modules are called `A`; choose one with --module: `A#1` (line 5), `A#2` (line 10)";
         assert_eq!(chosen(&[a.clone(), a.clone()], Some("A"), None), several);
         assert_eq!(chosen(&[a.clone(), a.clone()], Some("A#2"), None), "A#2");
         assert_eq!(chosen(&[a.clone(), b], Some("C"), None), "there is no module `C`; there is `A`, `B`");

@@ -219,26 +219,54 @@ struct Tally {
     wrong: Vec<String>,
 }
 
+/// Why a module does not come to the end of the pipeline.
+enum Untransformed {
+    /// A pass refuses it.
+    Refused(String),
+    /// The checker finds errors in what a pass made: the index that a loop computes is out of range, say.
+    Broken(String),
+}
+
+/// A module after the default pipeline.
+fn transformed(document: &Document, module: Option<u32>, operators: Arc<Operators>) -> Result<Pipeline, Untransformed> {
+    let mut pipeline = Pipeline::new(document, module, operators).map_err(Untransformed::Refused)?;
+    for step in steps("default").map_err(|error| Untransformed::Refused(error.to_string()))? {
+        pipeline.apply(&step).map_err(|why| match why {
+            Unapplied::Refused(error) => Untransformed::Refused(error.to_string()),
+            Unapplied::Broken(_, errors) => {
+                let message = errors.first().map_or("", |error| &error.message);
+                Untransformed::Broken(format!("{} breaks it: {message}", step.pass.name))
+            }
+        })?;
+    }
+    Ok(pipeline)
+}
+
+/// Compares the functions of a module one by one, after a pass showed a mistake in one of them. A function may have it only if it
+/// fails when it runs as it was written.
+fn compare_apart(text: &str, why: &str, operators: Arc<Operators>, tally: &mut Tally) {
+    let functions: Vec<String> =
+        text.split("    @R.function\n").skip(1).map(|function| format!("    @R.function\n{function}")).collect();
+    if functions.len() > 1 {
+        return functions.iter().for_each(|function| compare(&module(std::slice::from_ref(function)), tally));
+    }
+    let (before, file) = checked(text, operators);
+    let before = || File { workspace: &before, file };
+    match compare_functions(before(), before(), None, 0).as_slice() {
+        [(_, Verdict::NotRun(why))] => *tally.not_run.entry(why.clone()).or_default() += 1,
+        _ => tally.wrong.push(format!("{why}\n{text}")),
+    }
+}
+
 /// Takes a module through the default pipeline, and compares its functions before and after.
 fn compare(text: &str, tally: &mut Tally) {
     let operators = Arc::new(Operators::default());
     let document = Document::new(text, FileKind::Rx);
     let module = document.modules().next().map(|(module, _)| module);
-    let made = Pipeline::new(&document, module, operators.clone()).and_then(|mut pipeline| {
-        for step in steps("default").map_err(|error| error.to_string())? {
-            pipeline.apply(&step).map_err(|why| match why {
-                Unapplied::Refused(error) => error.to_string(),
-                Unapplied::Broken(text, errors) => {
-                    let message = errors.first().map_or("", |error| &error.message);
-                    format!("{} breaks it: {message}\n{text}", step.pass.name)
-                }
-            })?;
-        }
-        Ok(pipeline)
-    });
-    let pipeline = match made {
+    let pipeline = match transformed(&document, module, operators.clone()) {
         Ok(pipeline) => pipeline,
-        Err(why) => return tally.wrong.push(format!("{why}\n{text}")),
+        Err(Untransformed::Refused(why)) => return tally.wrong.push(format!("{why}\n{text}")),
+        Err(Untransformed::Broken(why)) => return compare_apart(text, &why, operators, tally),
     };
     let ((before, file), (after, new)) = (checked(text, operators), pipeline.checked());
     for (function, verdict) in

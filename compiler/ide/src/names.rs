@@ -3,12 +3,13 @@
 //! An item is read for one name (`reading`), and what it says of it is told apart by the rules of its scopes (`scope`). What
 //! no scope of an item binds is its module's or its file's, and looked for in the other items.
 
+mod keyword;
 mod mention;
 mod quoted;
 mod reading;
 mod scope;
 
-pub(crate) use mention::{Bound, Mention, Role, declared_symbols};
+pub(crate) use mention::{Bound, Callee, Mention, Role, declared_symbols};
 pub(crate) use quoted::{names_of_value, symbols_in};
 use reading::read_where;
 pub(crate) use reading::{Reading, read};
@@ -127,15 +128,19 @@ fn symbol(view: &FileView<'_>, offset: usize, before: bool) -> Option<Symbol> {
     };
     match meanings.rooted(asked) {
         Meaning::Local(root) => {
-            let occurrences =
+            let mut occurrences =
                 file.occurrences(location.item, &reading, &meanings, |meaning| meaning == Meaning::Local(root));
             let own = |found: &Occurrence| meanings.of.get(found.at.1) == meanings.of.get(asked);
             let mut nearest: Vec<Span> = Vec::new();
             for found in occurrences.iter().filter(|found| own(found) && found.access == Access::Declaration) {
                 nearest.push(found.span);
             }
-            let bound = occurrences.iter().find_map(|found| bound_as(&reading, &meanings, found));
-            let mut symbol = symbol(local_kind(bound?), Extent::Item(location.item), occurrences);
+            let bound = occurrences.iter().find_map(|found| bound_as(&reading, &meanings, found))?;
+            if matches!(bound, Bound::Parameter | Bound::Operand) && !before {
+                occurrences.extend(file.keywords(location.item, &reading, &occurrences));
+                occurrences.sort_by_key(|occurrence| occurrence.span);
+            }
+            let mut symbol = symbol(local_kind(bound), Extent::Item(location.item), occurrences);
             if !nearest.is_empty() {
                 symbol.declarations = nearest;
             }
@@ -153,6 +158,12 @@ fn symbol(view: &FileView<'_>, offset: usize, before: bool) -> Option<Symbol> {
             let occurrences = file.outer(extent);
             let declared = occurrences.iter().any(|found| found.access == Access::Declaration);
             declared.then(|| symbol(SymbolKind::Function, extent, occurrences))
+        }
+        Meaning::Keyword(_) => {
+            let Role::Keyword(callee) = reading.mentions.get(asked)?.role else { return None };
+            let parameter = file.parameter(location.item, location.segment, callee)?;
+            let start = document.segment_start(parameter.item, parameter.segment) + parameter.span.start as usize;
+            Some(Symbol { origin, ..self::symbol(view, start, before)? })
         }
         Meaning::Outer => {
             let (kind, extent) = file.outer_kind(location.item);
@@ -274,6 +285,15 @@ impl File<'_, '_> {
                 SymbolKind::Function
             };
             return (kind, Extent::Module(module));
+        }
+        // Macros outside modules are seen by the functions in them.
+        let is_macro = |other: &Item| {
+            other.module.is_none()
+                && other.name == Some(self.wanted)
+                && other.kind == ItemKind::Function(FunctionKind::Macro)
+        };
+        if self.items().iter().any(is_macro) {
+            return (SymbolKind::Function, Extent::Module(None));
         }
         let context = self.view.context(item);
         let is =

@@ -1,14 +1,14 @@
 //! A new name for a thing, wherever it is spoken of.
 
 use crate::names::{
-    Access, Extent, File, Meaning, Mention, Occurrence, Reading, Symbol, SymbolKind, names_of_value, read, resolve,
-    symbol_at,
+    Access, Extent, File, Meaning, Mention, Occurrence, Reading, Role, Symbol, SymbolKind, names_of_value, read,
+    resolve, symbol_at,
 };
 use rx_base::name::name;
 use rx_base::{Name, Span};
 use rx_db::FileView;
 use rx_syntax::TokenKind;
-use rx_syntax::document::ItemKind;
+use rx_syntax::document::{FunctionKind, Item, ItemKind};
 use rx_syntax::token::tokens;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -41,6 +41,10 @@ pub fn rename(view: &FileView<'_>, offset: usize, new: &str) -> Result<Vec<(Span
     if let Some(span) = used_by_python(view, &symbol) {
         let line = line_of(view, span);
         return Err(format!("`{}` is used by the Python of line {line}, which rx does not read", symbol.name));
+    }
+    if let Some((called, span)) = used_by_macro(view, &symbol, new) {
+        let line = line_of(view, span);
+        return Err(format!("the macro `{called}` takes the name of line {line} from where it is called"));
     }
     if let Some(span) = conflict(view, &symbol, new) {
         let line = line_of(view, span);
@@ -102,9 +106,41 @@ fn used_by_python(view: &FileView<'_>, symbol: &Symbol) -> Option<Span> {
     view.document().items().iter().enumerate().filter(|(_, item)| item.kind == ItemKind::Foreign).find_map(
         |(at, item)| {
             let reading = read(item, &[symbol.name], 0..item.segments.len());
-            file.span(at, reading.mentions.first()?)
+            file.span(at, reading.mentions.iter().find(|mention| !matches!(mention.role, Role::Keyword(_)))?)
         },
     )
+}
+
+/// A macro with `hygienic=False` that a function calls, and a place in it that may speak of the function's names: the old or the new
+/// one.
+fn used_by_macro(view: &FileView<'_>, symbol: &Symbol, new: Name) -> Option<(Name, Span)> {
+    let Extent::Item(caller) = symbol.extent else { return None };
+    let items = view.document().items();
+    let is_lax = |item: &Item| {
+        item.kind == ItemKind::Function(FunctionKind::Macro) && !rx_analysis::macros::of_item(&item.segments).hygienic
+    };
+    let lax = items.iter().enumerate().filter(|(_, item)| is_lax(item));
+    let mut open: Vec<(usize, Name)> = lax.filter_map(|(at, item)| Some((at, item.name?))).collect();
+    let speaks = |item: usize, wanted: Name| {
+        let file = File { view, wanted };
+        let own = items.get(item)?;
+        let reading = read(own, &[wanted], 0..own.segments.len());
+        let meanings = resolve(&reading, file.around(item)?, |_, _| true);
+        let outer = (0..reading.mentions.len()).find(|at| meanings.rooted(*at) == Meaning::Outer)?;
+        file.span(item, reading.mentions.get(outer)?)
+    };
+    let mut callers = vec![caller];
+    while let Some(caller) = callers.pop() {
+        let (called, left): (Vec<_>, Vec<_>) = open.into_iter().partition(|(_, name)| speaks(caller, *name).is_some());
+        open = left;
+        for (item, name) in called {
+            if let Some(span) = speaks(item, symbol.name).or_else(|| speaks(item, new)) {
+                return Some((name, span));
+            }
+            callers.push(item);
+        }
+    }
+    None
 }
 
 /// A place whose meaning would change if the thing were called `new`: the first in an item that has one.
@@ -118,7 +154,12 @@ fn conflict(view: &FileView<'_>, symbol: &Symbol, new: Name) -> Option<Span> {
     let global = !matches!(symbol.extent, Extent::Item(_));
     if global {
         // The module or the file has something of that name, or some item sees one.
-        let extents = [Extent::File, symbol.extent];
+        let mut extents = vec![Extent::File, symbol.extent];
+        if symbol.extent == Extent::Module(None) {
+            // A macro is hidden by what the module around its call declares.
+            let seen = renamed.keys().map(|item| file.outer_kind(*item).1);
+            extents.extend(seen.filter(|extent| matches!(extent, Extent::Module(Some(_)))));
+        }
         let declared = extents.into_iter().flat_map(|extent| file.outer(extent));
         if let Some(found) = declared.into_iter().find(|found| found.access == Access::Declaration) {
             return Some(found.span);

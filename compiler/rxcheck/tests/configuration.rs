@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 /// An unknown operator in line 3, a captured Python name in line 4 of the Python file.
 const NET: &str = "@R.function\ndef main(x: R.Tensor((4,), dtype=\"float32\")):\n    y = R.nn.rellu(x)\n    return y\n";
-const CAPTURED: &str = "size = 4\n@R.function\ndef main(x: R.Tensor((4,), dtype=\"float32\")):\n    y = R.reshape(x, (size,))\n    return y\n";
+const CAPTURED: &str = "size = read_size()\n@R.function\ndef main(x: R.Tensor((4,), dtype=\"float32\")):\n    y = R.reshape(x, (size,))\n    return y\n";
 
 fn rxcheck(folder: &TempDir, arguments: &[&str]) -> Output {
     match arguments.contains(&"--format") {

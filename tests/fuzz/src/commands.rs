@@ -130,6 +130,9 @@ pub fn cuda(text: &str) -> Made {
 /// Why it has no value.
 pub fn interp(text: &str) -> Made {
     let (mut program, workspace, file, entry) = program(text, None)?;
+    if program.procedures.is_empty() {
+        return Err("a prim_func does not run by itself".to_owned());
+    }
     program.procedures.iter_mut().for_each(rx_lower::plan::plan);
     let constants = constants(&workspace, file, &program, &GivenConstants::new())?;
     let params =

@@ -32,7 +32,8 @@ pub const KINDS: [Kind; 24] = [
     kind("tuple in a tuple", nested_tuples, 24, 2),
     kind("wide tuple", wide_tuple, 250, 1),
     kind("branches", branches, 60, 1),
-    kind("branches of one condition", alternatives, 60, 1),
+    // An `elif` is an `if` in the `else` before it, which is printed one column further.
+    kind("branches of one condition", alternatives, 60, 2),
     kind("branches in branches", nested_branches, 20, 2),
     kind("chain of functions", functions, 30, 1),
     kind("functions that call the next twice", doubled_functions, 7, 1),

@@ -2,15 +2,16 @@
 //! `RX_MODELS` name.
 
 use rx_grammar_tests::{first_error, parse, workspace};
-use rx_syntax::{Document, FileKind, ItemKind, syntax_diagnostics};
+use rx_syntax::{Document, FileKind, ItemKind, numbered_names, syntax_diagnostics};
 use rx_tests::{cases, mdtest};
 use std::path::{Path, PathBuf};
 
-/// Whether rx finds no mistake of syntax or indentation in the text.
+/// Whether rx finds no mistake of syntax or indentation in the text, nor names that begin with a digit.
 fn rx_reads(text: &str, kind: FileKind) -> bool {
     let document = Document::new(text, kind);
     document.items().iter().filter(|item| item.kind != ItemKind::Foreign).all(|item| {
         item.indentation_diagnostics().next().is_none()
+            && numbered_names(item).is_empty()
             && item.segments.iter().all(|segment| syntax_diagnostics(segment).is_empty())
     })
 }

@@ -4,6 +4,7 @@ use super::Walk;
 use crate::elaborate::suggest;
 use crate::file_context::Namespace;
 use crate::function::ItemPlace;
+use crate::tir_functions::mistakes;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Span, counted};
 use rx_syntax::Cursor;
@@ -180,7 +181,8 @@ impl Walk<'_> {
     /// `for i, j in T.grid(a, b)`: as many variables as extents, and each has a value.
     fn grid(&mut self, cursor: Cursor<'_>, target: &Expr, iter: &Expr) {
         if let ExprKind::Call { callee, arguments } = &iter.kind {
-            if arguments.is_empty() {
+            // `T.serial()` lacks an argument, `T.grid()` and `range()` do not.
+            if arguments.is_empty() && mistakes(cursor, self.file, iter).is_empty() {
                 let message = format!("`{}` has no extent", cursor.path(callee.tokens));
                 self.mistake(Code::MissingArgument, cursor.span(iter.tokens), message);
             }

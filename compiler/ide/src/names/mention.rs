@@ -38,10 +38,20 @@ pub(crate) enum Role {
     OwnQuoted,
     /// As a member: `f` of `cls.f`, with what stands before the dot.
     Member(Name),
+    /// As the keyword of an argument of a call: `k` of `bump(k=i)`, with what is called.
+    Keyword(Callee),
     /// As a dim of a type, in quotes or not, which gives it a meaning if nothing else does.
     Dim { quoted: bool },
     /// In quotes, as the name of what the statement declares: `TypeVar("n")`.
     Declared,
+}
+
+/// The name that a call is of, alone before the bracket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Callee {
+    pub(crate) name: Name,
+    /// Where it begins in the segment.
+    pub(crate) start: u32,
 }
 
 /// What a binding makes.
@@ -156,8 +166,10 @@ impl Scanner<'_> {
             let text = self.segment.text().get(tokens.span(base)?.range())?;
             return alone.then(|| Role::Member(rx_base::name::name(text)));
         }
-        if kind(token + 1) == Some(TokenKind::Equal) && self.in_brackets(statement, token) {
-            return None;
+        if kind(token + 1) == Some(TokenKind::Equal)
+            && let Some(opener) = self.opener_around(statement, token)
+        {
+            return self.callee(statement, opener).map(Role::Keyword);
         }
         if own
             && let Some((root, path)) = path_to(self.segment, statement, token)
@@ -176,15 +188,30 @@ impl Scanner<'_> {
         Some(if written { Role::Write } else { Role::Read })
     }
 
-    fn in_brackets(&self, statement: &Statement, token: u32) -> bool {
-        let kinds = self.segment.tree().tokens.kinds();
-        let before = kinds.get(statement.first_token as usize..token as usize).unwrap_or_default();
-        let depth = before.iter().fold(0i32, |depth, kind| match kind {
-            kind if kind.is_opener() => depth + 1,
-            kind if kind.is_closer() => depth - 1,
-            _ => depth,
-        });
-        depth > 0
+    /// The innermost open bracket before a token.
+    fn opener_around(&self, statement: &Statement, token: u32) -> Option<u32> {
+        let tokens = &self.segment.tree().tokens;
+        let mut closed = 0u32;
+        for before in (statement.first_token..token).rev() {
+            match tokens.kind(before)? {
+                kind if kind.is_closer() => closed += 1,
+                kind if kind.is_opener() && closed == 0 => return Some(before),
+                kind if kind.is_opener() => closed -= 1,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// What a call's bracket stands behind, if that is a name alone.
+    fn callee(&self, statement: &Statement, opener: u32) -> Option<Callee> {
+        let tokens = &self.segment.tree().tokens;
+        let before = |by: u32| opener.checked_sub(by).filter(|token| *token >= statement.first_token);
+        let callee = before(1).filter(|callee| tokens.kind(*callee).is_some_and(TokenKind::is_name))?;
+        let is_member = before(2).and_then(|token| tokens.kind(token)) == Some(TokenKind::Dot);
+        let is_call = tokens.kind(opener) == Some(TokenKind::LeftParen) && !is_member;
+        let span = tokens.span(callee).filter(|_| is_call)?;
+        Some(Callee { name: rx_base::name::name(self.segment.text().get(span.range())?), start: span.start })
     }
 
     /// What a string says of a name, where it stands for a dim, for what the statement declares, or for its function.
@@ -278,6 +305,7 @@ impl Scanner<'_> {
         let ExprKind::Call { callee, .. } = &annotation.kind else { return Bound::Parameter };
         match last_name(cursor, callee) {
             "Prim" | "prim" => Bound::Parameter,
+            "Buffer" => Bound::Operand,
             _ if self.prim => Bound::Parameter,
             _ => Bound::Operand,
         }

@@ -6,7 +6,7 @@ use rx_analysis::file_context::is_symbol_maker;
 use rx_base::{DType, Name, Span};
 use rx_syntax::ast::{Expr, ExprKind, TokenRange};
 use rx_syntax::token::tokens;
-use rx_syntax::{Cursor, Segment};
+use rx_syntax::{Cursor, Segment, TokenKind};
 use std::borrow::Cow;
 
 /// What an expression stands for by its place.
@@ -104,9 +104,8 @@ pub(crate) fn symbols_in(segment: &Segment, cursor: Cursor<'_>, path: &[&Expr]) 
         return None;
     }
     let value = cursor.string_value(literal)?;
-    let names = tokens(&value).filter(|token| token.kind.is_name()).map(|token| token.span);
     let pieces = pieces(segment, cursor, literal.tokens);
-    names.map(|name| place(&pieces, name)).collect()
+    names_of_dim(&value).into_iter().map(|name| place(&pieces, name)).collect()
 }
 
 /// Where a part of a value stands.
@@ -141,7 +140,20 @@ pub(crate) fn names_of_value(value: &str, wanted: Name, whole: bool) -> Vec<Span
         return if value == wanted.as_str() { vec![span] } else { Vec::new() };
     }
     let is_it = |span: Span| value.get(span.range()) == Some(wanted.as_str());
-    tokens(value).filter(|token| token.kind.is_name() && is_it(token.span)).map(|token| token.span).collect()
+    names_of_dim(value).into_iter().filter(|name| is_it(*name)).collect()
+}
+
+/// Where the text of a dim has names of symbols: not `T.floordiv` and the keywords of `T.floordiv(a=n, b=2)`.
+fn names_of_dim(value: &str) -> Vec<Span> {
+    let tokens: Vec<_> = tokens(value).filter(|token| !token.kind.is_trivia()).collect();
+    let kind = |at: Option<usize>| at.and_then(|at| tokens.get(at)).map(|token| token.kind);
+    let is_symbol = |at: usize| {
+        let after = kind(at.checked_add(1));
+        kind(at.checked_sub(1)) != Some(TokenKind::Dot)
+            && !matches!(after, Some(TokenKind::Dot | TokenKind::Equal | TokenKind::LeftParen))
+    };
+    let names = tokens.iter().enumerate().filter(|(at, token)| token.kind.is_name() && is_symbol(*at));
+    names.map(|(_, token)| token.span).collect()
 }
 
 /// One of several literals side by side.

@@ -18,6 +18,8 @@ pub(crate) enum Meaning {
     Own,
     /// A member of what this name stands for.
     Member(Name),
+    /// A parameter of what this name stands for, as the keyword of an argument.
+    Keyword(Name),
     /// Another name's: it was not asked for.
     Other,
 }
@@ -55,6 +57,12 @@ pub(crate) struct Meanings {
 }
 
 impl Meanings {
+    /// The mention that binds the variable which a mention means.
+    pub(crate) fn binding(&self, mention: usize) -> Option<usize> {
+        let own = self.of.get(mention).filter(|meaning| matches!(meaning, Meaning::Local(_)))?;
+        self.of.iter().zip(&self.defines).position(|(meaning, defines)| *defines && meaning == own)
+    }
+
     /// The variable that stands for all that are one with it.
     pub(crate) fn root(&self, variable: usize) -> usize {
         let mut at = variable;
@@ -130,6 +138,7 @@ impl Resolver {
         match role {
             Role::Own | Role::OwnQuoted => (Meaning::Own, role == Role::Own),
             Role::Member(base) => (Meaning::Member(base), false),
+            Role::Keyword(callee) => (Meaning::Keyword(callee.name), false),
             _ if self.around.module_level => (Meaning::Outer, matches!(role, Role::Bind(_))),
             Role::Read | Role::Write | Role::Declared => (self.read(), false),
             Role::Dim { quoted } => self.dim(quoted),
@@ -165,12 +174,21 @@ impl Resolver {
             (Bound::Symbol, Some(Bound::Symbol)) => (self.read(), true),
             (Bound::Symbol, Some(Bound::Parameter)) if prim && self.frames.is_empty() => (self.read(), true),
             (Bound::Symbol, None) if !prim && self.around.symbol => (Meaning::Outer, true),
+            // A parameter that is no integer may not share its name with a symbol: dims that follow speak of both.
+            (Bound::Symbol, Some(Bound::Operand)) if !prim && !self.around.symbol && !self.is_nested() => {
+                (self.read(), true)
+            }
             // An assignment to what has a cell is a store.
             (Bound::Variable, Some(Bound::Cell | Bound::Buffer)) if prim => (self.read(), false),
             _ => self.new_variable(bound),
         };
         self.ends_in(self.current);
         found
+    }
+
+    /// Whether the place is in a function of the item's.
+    fn is_nested(&self) -> bool {
+        self.frames.iter().any(|frame| frame.block == Block::Function)
     }
 
     /// What the innermost branch ends with, so far.

@@ -338,3 +338,76 @@ fn a_definition_is_the_nearest_binding() {
     assert_eq!(targets(&text).len(), 2);
     assert_eq!(targets(&body("return nowher$0e")), []);
 }
+
+#[test]
+fn macros_are_called_from_other_functions_and_by_keywords() {
+    let text = "@T.inline
+def put(buf, k, value=T.float32(0)):
+    buf[k] = value
+@I.ir_module
+class Module:
+    @T.prim_func
+    def f(B: T.Buffer((8,), \"float32\")):
+        $0put(B, 0)
+        put(k=1, buf=B)
+    @R.function
+    def put(x: R.Any):
+        return x
+@T.prim_func
+def g(B: T.Buffer((8,), \"float32\"), k: T.int32):
+    put(B, k=k)
+    other(k=k)
+";
+    // What the module itself calls so goes before.
+    assert!(!marked(text).contains("<=put>(buf"));
+    let text = text.replace("    @R.function\n    def put(x: R.Any):\n        return x\n", "");
+    let marks = |text: &str| text.replace("$0", "");
+    let expected = marks(&text).replace("put(", "<put>(").replace("def <put>", "def <=put>");
+    expect(&text, &expected);
+    let text = marks(&text);
+    let expected = text
+        .replace("(buf, k,", "(buf, <=k>,")
+        .replace("buf[k]", "buf[<k>]")
+        .replace("put(k=1", "put(<k>=1")
+        .replace("put(B, k=k)", "put(B, <k>=k)");
+    for asked in ["(buf, $0k,", "put($0k=1", "put(B, $0k=k)"] {
+        expect(&text.replacen(&asked.replace("$0", ""), asked, 1), &expected);
+    }
+}
+
+#[test]
+fn a_macro_of_a_function_is_one_with_its_calls() {
+    let text = "@T.prim_func
+def f(B: T.Buffer((8,), \"float32\"), value: T.float32):
+    for i in range(8):
+        @T.inline
+        def put($0value):
+            B[i] = value
+        put(value=value)
+    B[0] = value
+";
+    let expected = "@T.prim_func
+def f(B: T.Buffer((8,), \"float32\"), value: T.float32):
+    for i in range(8):
+        @T.inline
+        def put(<=value>):
+            B[i] = <value>
+        put(<value>=value)
+    B[0] = value
+";
+    expect(text, expected);
+    expect(&text.replace("$0value", "value").replace("put(value=", "put($0value="), expected);
+}
+
+#[test]
+fn texts_of_dims_call_operators_by_their_names() {
+    let text = "@R.function
+def f(x: R.Tensor((\"$0T\", \"T.floordiv(T=2, a=T)\", \"max(T, b.T)\"))):
+    return x
+";
+    let expected = "@R.function
+def f(x: R.Tensor((\"<=T>\", \"T.floordiv(T=2, a=<T>)\", \"max(<T>, b.T)\"))):
+    return x
+";
+    expect(text, expected);
+}

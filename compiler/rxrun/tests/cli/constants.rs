@@ -59,6 +59,6 @@ fn passes_without_constants_data_go_on_and_with_it_fold() {
     let (one, two) = (floats(&[2], &[10.0, 20.0]), floats(&[2], &[2.0, 3.0]));
     folder.arrays("c.npz", &[("ir.GenericConst[0]", &one), ("ir.GenericConst[1]", &two)]);
     let all = folder.run(&["f.rx", "--emit", "passes", "--constants", "c.npz"]).succeeds().stdout();
-    assert!(all.contains("metadata = tvm.ir.load_json(") && all.contains("----- FuseTIR -----"), "{all}");
+    assert!(all.contains("metadata = tvm.ir.load_json(") && all.contains("----- LegalizeOps -----"), "{all}");
     folder.run(&["f.rx", "--emit", "passes"]).succeeds();
 }

@@ -489,7 +489,7 @@ fn settings_say_which_warnings_are_heard_and_what_is_declared() {
 #[test]
 fn severities_of_warnings_are_those_of_the_settings() {
     let folder = Folder::new();
-    let text = "size = 4\n@R.function\ndef main(x: R.Tensor((4,), dtype=\"float32\")):\n    y = R.reshape(x, (size,))\n    return y\n";
+    let text = "size = read_size()\n@R.function\ndef main(x: R.Tensor((4,), dtype=\"float32\")):\n    y = R.reshape(x, (size,))\n    return y\n";
     folder.write("f.py", text);
     assert!(folder.run(&["f.py", "--emit", "relax"]).succeeds().stderr().contains("warning[RX0251"));
     folder.write("rx.toml", "severity = { RX0251 = 'off' }\n");

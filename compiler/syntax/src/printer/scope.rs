@@ -30,7 +30,7 @@ impl TypeVars {
                 Part::Code(code) => {
                     for line in &code.lines {
                         let bound = top_level_names(line.kind(), line.cursor());
-                        imports |= matches!(line.kind(), StatementKind::Import(_) | StatementKind::FromImport { .. });
+                        imports |= imports_names(line.kind(), line.cursor());
                         found.has_tir |= bound.contains(&"T");
                     }
                     found.names.extend(code.lines.iter().filter_map(|line| type_var(line.kind(), line.cursor())));
@@ -39,7 +39,8 @@ impl TypeVars {
                     found.writable = false;
                     let lines = || segments.iter().flat_map(|segment| segment.text().lines());
                     found.names.extend(lines().filter_map(type_var_line).map(name));
-                    imports |= lines().any(|line| line.starts_with("import ") || line.starts_with("from "));
+                    let is_import = |line: &str| line.starts_with("import ") || line.starts_with("from ");
+                    imports |= lines().any(|line| is_import(line) && !line.contains("__future__"));
                     found.has_tir |= lines().any(names_tir);
                 }
             }
@@ -57,6 +58,16 @@ impl TypeVars {
             DimStyle::TypeVar if !self.writable && !self.names.contains(&symbol.name) => DimStyle::Body,
             style => style,
         }
+    }
+}
+
+/// Whether a statement imports what programs name. `from __future__ import annotations`, which the head of a text with type
+/// parameters needs, says nothing of where `R` and `T` come from.
+fn imports_names(kind: &StatementKind, cursor: Cursor<'_>) -> bool {
+    match kind {
+        StatementKind::Import(_) => true,
+        StatementKind::FromImport { module, .. } => cursor.path(*module) != "__future__",
+        _ => false,
     }
 }
 

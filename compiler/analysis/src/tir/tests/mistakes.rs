@@ -82,10 +82,7 @@ fa = T.alloc_buffer((16, 16), \"float16\", scope=\"wmma.matrix_a\")
 fc = T.alloc_buffer((16, 16), scope=\"wmma.accumulator\")
 sh = T.alloc_buffer((16, 16), scope=\"shared\")";
     for (body, expected) in [
-        (
-            "T.tvm_fill_fragment(fc.data, 16, 16, 16, 0)",
-            "`T.tvm_fill_fragment` takes a fragment, m, n, k, its number and a value",
-        ),
+        ("T.tvm_fill_fragment(fc.data, 16, 16, 16, 0)", "T.tvm_fill_fragment: argument `value` is missing"),
         (
             "T.tvm_fill_fragment(sh.data, 16, 16, 16, 0, 0.0)",
             "this is no fragment: its memory is of none of the scopes `wmma.*` at `sh.data`",
