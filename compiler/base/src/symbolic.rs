@@ -72,6 +72,9 @@ impl Dim {
     /// Agrees with everything; what a reported contradiction leaves behind.
     pub const ERROR: Dim = Dim(Repr::Error);
 
+    /// The first character of a symbol that stands for a variable of loop-level code.
+    pub const VARIABLE: char = '%';
+
     /// The constant `value`.
     pub const fn constant(value: i64) -> Dim {
         Dim(Repr::Constant(value))

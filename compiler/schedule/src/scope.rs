@@ -375,7 +375,7 @@ impl Scope {
 }
 
 pub(crate) fn symbol_of(var: VarId) -> Name {
-    name(&format!("%{}", var.0))
+    name(&format!("{}{}", Dim::VARIABLE, var.0))
 }
 
 pub(crate) fn is_signed(dtype: DType) -> bool {

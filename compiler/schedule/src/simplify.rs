@@ -98,9 +98,8 @@ impl Simplifying {
                 block.iters.iter().filter(|iter| fixed(iter)).map(|iter| (iter.var, iter.start.clone())).collect();
             block.iters.retain(|iter| !fixed(iter));
             let of = |var: VarId| gone.get(&var).cloned();
-            let replace = |stmt: &Stmt| map_stmt(stmt, &mut |expr| substitute(expr, &of));
-            block.body = replace(&block.body);
-            block.init = block.init.as_ref().map(replace);
+            block.body = map_stmt(&block.body, &mut |expr| substitute(expr, &of));
+            block.init = block.init.map(|init| map_stmt(&init, &mut |expr| substitute(expr, &of)));
             block.predicate = block.predicate.map(|predicate| substitute(&predicate, &of));
         }
         // Without axes to sum over, the first value is the only one.

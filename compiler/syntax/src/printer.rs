@@ -164,8 +164,10 @@ impl Printer<'_, '_> {
         self.layout.printed(line.depth, line.kind());
         if let Some(function) = self.scopes.at(at).and_then(Scope::function).filter(|_| !verbatim) {
             for (symbol, style) in &function.symbols {
-                // A dim that is quoted alone declares itself; the line is TVM's habit.
-                if *style == DimStyle::Body && symbol.dtype == DType::INT64 && !symbol.in_body && self.has_tir {
+                // In a Relax function a dim that is quoted alone declares itself, and the line is TVM's habit; in a
+                // prim_func it would be an `int32`.
+                let declares = self.has_tir || function.prim;
+                if *style == DimStyle::Body && symbol.dtype == DType::INT64 && !symbol.in_body && declares {
                     self.layout.line(line.depth + 1, false, &format!("{} = T.int64()", symbol.name));
                 }
             }

@@ -129,8 +129,8 @@ impl Elaborator<'_> {
         let given = Given { arguments: arguments.len(), outputs: fresh, scalars: scalars.len() };
         if given.count() != prim.params.len() {
             self.call_tir_arity(bound, function, prim, &given);
-            // Which of the outputs are meant is not known.
-            return vec![StructInfo::Error];
+            // In place the indices say which outputs are meant. Otherwise that is not known.
+            return if inplace::has_index_for_each(bound, outputs.len()) { outputs } else { vec![StructInfo::Error] };
         }
         let bounds = self.bounds.clone();
         let mut bindings = Bindings::new(&bounds);

@@ -366,6 +366,12 @@ fn swaps(bound: &BoundCall, found: &mut Vec<Candidate>) {
     for (nth, first) in written.iter().enumerate() {
         for second in written.iter().skip(nth + 1) {
             let (Some(a), Some(b)) = (bound.slots.get(*first), bound.slots.get(*second)) else { continue };
+            // One distributed and one whole are so in any order.
+            let is_distributed =
+                |side: &Argument| operand(side).is_some_and(|it| matches!(it.ty, StructInfo::DTensor(_)));
+            if bound.schema.cost.is_elementwise() && is_distributed(a) != is_distributed(b) {
+                continue;
+            }
             let names = |at: &usize| bound.schema.params.get(*at).map_or("", |param| param.name);
             found.push(Candidate {
                 title: format!("exchange `{}` and `{}`", names(first), names(second)),

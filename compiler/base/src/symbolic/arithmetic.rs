@@ -122,9 +122,6 @@ impl Dim {
         if rest.as_constant() == Some(0) {
             return quotient;
         }
-        if let (quotient, Some(_)) = split_expanded(self, by) {
-            return quotient;
-        }
         let bounds = Bounds::default();
         if let (Some(low), Some(high)) = (prove::lower(&rest, &bounds), prove::upper(&rest, &bounds))
             && low >= 0
@@ -162,9 +159,6 @@ impl Dim {
         let Some(by) = divisor.as_constant().filter(|by| *by > 0) else {
             return Dim::atom(Atom::FloorMod(self.clone(), divisor.clone()));
         };
-        if let (_, Some(rest)) = split_expanded(self, by) {
-            return Dim::constant(rest);
-        }
         let (_, rest) = split_by(self, by);
         let bounds = Bounds::default();
         if let (Some(low), Some(high)) = (prove::lower(&rest, &bounds), prove::upper(&rest, &bounds))
@@ -235,12 +229,6 @@ fn split_by(dim: &Dim, by: i64) -> (Dim, Dim) {
     }
     let (q, r) = (constant.div_euclid(by), constant.rem_euclid(by));
     (finish(Some((quotient, q))), finish(Some((rest, r))))
-}
-
-/// As [`split_by`], of the sum with remainders expanded that `by` divides; the rest where it is a constant, from 0 to `by - 1`.
-fn split_expanded(dim: &Dim, by: i64) -> (Dim, Option<i64>) {
-    let (quotient, rest) = split_by(&remainder::expand_divisible(dim, by), by);
-    (quotient, rest.as_constant())
 }
 
 /// `rest // by` with the common factor of the coefficients and `by` cancelled where the constant allows it.

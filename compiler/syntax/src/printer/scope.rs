@@ -11,6 +11,9 @@ use crate::Cursor;
 use crate::ast::{ExprKind, ImportedName, StatementKind};
 use crate::dialect::{Dialect, DimStyle};
 
+/// Modules from which the head of a printed text imports, whoever wrote the rest.
+const HEAD_MODULES: [&str; 3] = ["__future__", "typing", "tvm.tirx.layout"];
+
 /// The file's `TypeVar`s, and whether it knows `T`.
 pub(crate) struct TypeVars {
     names: NameSet,
@@ -40,7 +43,8 @@ impl TypeVars {
                     let lines = || segments.iter().flat_map(|segment| segment.text().lines());
                     found.names.extend(lines().filter_map(type_var_line).map(name));
                     let is_import = |line: &str| line.starts_with("import ") || line.starts_with("from ");
-                    imports |= lines().any(|line| is_import(line) && !line.contains("__future__"));
+                    imports |=
+                        lines().any(|line| is_import(line) && !HEAD_MODULES.iter().any(|module| line.contains(module)));
                     found.has_tir |= lines().any(names_tir);
                 }
             }
@@ -61,12 +65,12 @@ impl TypeVars {
     }
 }
 
-/// Whether a statement imports what programs name. `from __future__ import annotations`, which the head of a text with type
-/// parameters needs, says nothing of where `R` and `T` come from.
+/// Whether a statement imports what programs name. What the head of a printed text needs (`annotations`, `TypeVar`, `Axis`) says
+/// nothing of where `R` and `T` come from.
 fn imports_names(kind: &StatementKind, cursor: Cursor<'_>) -> bool {
     match kind {
         StatementKind::Import(_) => true,
-        StatementKind::FromImport { module, .. } => cursor.path(*module) != "__future__",
+        StatementKind::FromImport { module, .. } => !HEAD_MODULES.contains(&cursor.path(*module)),
         _ => false,
     }
 }

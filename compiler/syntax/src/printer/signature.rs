@@ -73,26 +73,26 @@ pub(crate) fn symbols(signature: Signature<'_>, type_params: &[Name], around: &S
     let cursor = signature.cursor;
     let params = signature.params.iter();
     let params: NameSet = params.filter_map(|p| parameter_name(&p.tree, cursor.parameter(p))).collect();
-    let mut named: Vec<(Name, bool, bool)> = Vec::new();
+    let mut named: Vec<Named> = Vec::new();
     let mut seen = FxHashMap::default();
     for (name, quoting) in occurrences {
         if params.contains(&name) || (around.is_outer)(&name) {
             continue;
         }
         let at = *seen.entry(name).or_insert_with(|| {
-            named.push((name, false, false));
+            named.push(Named { name, bare_first: quoting == Quoting::Bare, alone: false, quoted: false });
             named.len() - 1
         });
         if let Some(entry) = named.get_mut(at) {
-            entry.1 |= quoting == Quoting::Alone;
-            entry.2 |= quoting != Quoting::Bare;
+            entry.alone |= quoting == Quoting::Alone;
+            entry.quoted |= quoting != Quoting::Bare;
         }
     }
     let own_params: NameSet = type_params.iter().copied().collect();
     let mut found: Vec<Symbol> = Vec::new();
-    for (name, alone, quoted) in named {
-        let module_wide = own_params.contains(&name) || around.type_vars.contains(&name);
-        found.extend(symbol(name, alone, quoted, module_wide, around));
+    for named in named {
+        let module_wide = own_params.contains(&named.name) || around.type_vars.contains(&named.name);
+        found.extend(symbol(&named, module_wide, around));
     }
     for &name in type_params {
         if !seen.contains_key(&name) {
@@ -102,13 +102,29 @@ pub(crate) fn symbols(signature: Signature<'_>, type_params: &[Name], around: &S
     found
 }
 
-/// What `name` is, or nothing where nobody declares it: alone in quotes a name declares itself. `n = T.int64()` in the body
-/// of a function whose annotations name a `TypeVar` `n` is that `n` again, as TVM reads it, and not another.
-fn symbol(name: Name, alone: bool, quoted: bool, module_wide: bool, around: &Surroundings<'_>) -> Option<Symbol> {
+/// How the annotations of a signature name something.
+struct Named {
+    name: Name,
+    /// Whether it stands without quotes where it is first named.
+    bare_first: bool,
+    /// Whether it stands alone in a string somewhere.
+    alone: bool,
+    /// Whether it stands in a string somewhere.
+    quoted: bool,
+}
+
+/// What a name is, or nothing where nobody declares it: alone in quotes a name declares itself. `n = T.int64()` in the body
+/// of a function whose annotations name a `TypeVar` `n` is that `n` again, as TVM reads it, and not another. It declares no
+/// name that stands before it without quotes: Python knows none there, and a printer that declared it would hide the mistake.
+fn symbol(named: &Named, module_wide: bool, around: &Surroundings<'_>) -> Option<Symbol> {
+    let Named { name, bare_first, alone, quoted } = *named;
+    if bare_first && !module_wide {
+        return None;
+    }
     let declared = around.declarations.get(&name).map(|(_, dtype)| *dtype);
     let found = |dtype, in_body| Some(Symbol { name, dtype, in_signature: true, in_body });
     match declared {
-        Some(dtype) if alone || quoted || !module_wide || dtype == DType::INT64 => found(dtype, true),
+        Some(dtype) if alone || quoted || dtype == DType::INT64 => found(dtype, true),
         _ if module_wide => found(DType::INT64, false),
         _ if alone => found(if around.prim { DType::INT32 } else { DType::INT64 }, false),
         _ => None,

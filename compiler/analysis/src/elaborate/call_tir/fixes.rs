@@ -125,7 +125,13 @@ impl Elaborator<'_> {
                 });
             }
         }
-        if items.len() != wanted + 1 {
+        // What follows the arguments must be outputs and then scalars, as the call passes them.
+        let behind = prim.params.get(wanted..)?;
+        let (outputs, scalars) = behind.split_at_checked(behind.len().checked_sub(super::scalars(bound)?.len())?)?;
+        let is_output = |kind: &PrimParamKind| matches!(kind, PrimParamKind::Buffer(buffer) if buffer.written);
+        let follow = outputs.iter().all(|param| is_output(&param.kind))
+            && scalars.iter().all(|param| !matches!(param.kind, PrimParamKind::Buffer(_)));
+        if items.len() != wanted + 1 || !follow {
             return None;
         }
         let fits = |left: &[&IrExpr]| {

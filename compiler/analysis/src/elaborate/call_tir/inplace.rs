@@ -17,6 +17,15 @@ pub(super) fn indices(bound: &BoundCall, outputs: usize) -> Option<Vec<i64>> {
     Some(indices)
 }
 
+/// Whether the call is in place and has as many indices as outputs.
+pub(super) fn has_index_for_each(bound: &BoundCall, outputs: usize) -> bool {
+    match bound.attr("inplace_indices") {
+        Some(rx_ir::Attr::List(items)) => items.len() == outputs,
+        Some(other) => constant(other).is_some() && outputs == 1,
+        None => false,
+    }
+}
+
 impl Elaborator<'_> {
     /// Reports indices that name no argument, or one twice. True: there are such.
     pub(super) fn wrong_inplace_indices(&mut self, bound: &BoundCall, indices: &[i64], arguments: usize) -> bool {

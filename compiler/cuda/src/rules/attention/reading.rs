@@ -99,6 +99,10 @@ impl<'t> Reading<'t> {
     pub(super) fn nest(&self, at: usize) -> Result<Nest, Declined> {
         let mut nest = self.task.nest(at)?;
         while let Stmt::Let { var, value, body } = nest.body {
+            // Each value may name the one before it several times.
+            if parts(&value) > MAX_PARTS {
+                return Err(Declined::because("a value that a statement names is too large an expression"));
+            }
             nest.body = map_stmt(&body, &mut |expr| substitute(expr, &|known| (known == var).then(|| value.clone())));
         }
         if nest.predicate.is_some() {
