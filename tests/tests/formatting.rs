@@ -105,3 +105,13 @@ fn formatting_comment_for_one_line_keeps_the_lines() {
     let code = "@R.function\ndef main(x: R.Tensor((2, 3), dtype=\"float32\")):\n    a = R.add(\n        a1,  # rx: ignore[undefined-name]\n        a2,\n    )\n    return a\n";
     assert_eq!(of(code), code);
 }
+
+#[test]
+fn formatting_dim_without_declaration_stays_undeclared() {
+    let head =
+        "@R.function\ndef f(x: R.Tensor((n,), dtype=\"float32\")) -> R.Tensor((\"n * 2\",), dtype=\"float32\"):\n";
+    let code = format!(
+        "{head}    n = T.int64()\n    return R.call_dps_packed(\"f\", (x,), out_ty=R.Tensor((n * 2,), dtype=\"float32\"))\n"
+    );
+    assert_eq!(of(&code), code);
+}

@@ -1,7 +1,7 @@
 //! Signatures of the functions of `T`: one table for checks, readers and editors.
 //!
 //! The table (`signatures.txt`) is compared with TVM's own functions by `tests/scripts/tir_signatures.py`. Whoever reads a call
-//! asks for its arguments in the order of the parameters ([`in_order`], [`ordered`]), so that `T.floordiv(b=3, a=x)` is
+//! asks for its arguments in the order of the parameters (`in_order`), so that `T.floordiv(b=3, a=x)` is
 //! read as `T.floordiv(x, 3)`.
 
 mod bind;

@@ -114,11 +114,12 @@ struct Named {
 }
 
 /// What a name is, or nothing where nobody declares it: alone in quotes a name declares itself. `n = T.int64()` in the body
-/// of a function whose annotations name a `TypeVar` `n` is that `n` again, as TVM reads it, and not another. It declares no
-/// name that stands before it without quotes: Python knows none there, and a printer that declared it would hide the mistake.
+/// of a function whose annotations name a `TypeVar` `n` is that `n` again, as TVM reads it, and not another. In a Relax function
+/// it declares no name that stands in the signature without quotes first: a printer that declared it would hide the mistake. (In
+/// a prim_func TVM prints `elem_offset=offset` so.)
 fn symbol(named: &Named, module_wide: bool, around: &Surroundings<'_>) -> Option<Symbol> {
     let Named { name, bare_first, alone, quoted } = *named;
-    if bare_first && !module_wide {
+    if bare_first && !module_wide && !around.prim {
         return None;
     }
     let declared = around.declarations.get(&name).map(|(_, dtype)| *dtype);
