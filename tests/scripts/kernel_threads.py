@@ -3,15 +3,17 @@
 
     kernel_threads.py RXRUN FILE_OR_FOLDER … [--ratio N] [--dim NAME=VALUE] [--markdown]
 
-Runs `rxrun FILE --emit schedule --format json` on every .rx file and names each kernel that the rule `fallback` made, or whose threads times N
-(default 256) are fewer than the iterations of its innermost loops; with the reason that the rule gives. The summary groups them by rule. The
-exit status is 1 where a kernel is neither a product (a thread of `gemm`, `gemv`, `attention` or `window` has a tile of sums) nor short.
+Runs `rxrun FILE --emit schedule --format json` on every .rx and .py file, for `main` or, without one, for every function, and names each kernel
+that the rule `fallback` made, or whose threads times N (default 256) are fewer than the iterations of its innermost loops; with the reason that the
+rule gives. The summary counts them by rule. The exit status is 1 where such a kernel is neither made by a rule whose threads each have a tile of sums
+(`gemm`, `gemv`, `attention`, `window`) nor short.
 """
 
 import argparse
 import collections
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -19,13 +21,21 @@ import sys
 PRODUCTS = {"gemm", "gemv", "attention", "window"}
 
 
-def kernels(rxrun, file, dims):
-    options = [option for dim in dims for option in ("--dim", dim)]
+def kernels(rxrun, file, dims, entry=None):
+    """Yields (function, kernels, None) or (function, [], why it is not scheduled) of the file's functions that may be run."""
+    options = [option for dim in dims for option in ("--dim", dim)] + (["--entry", entry] if entry else [])
     command = [rxrun, str(file), "--emit", "schedule", "--format", "json", *options]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     objects = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
-    found = [one for one in objects if one.get("event") == "kernel"]
-    return found, None if ran.returncode == 0 else (ran.stdout + ran.stderr).strip()[:200]
+    if ran.returncode == 0:
+        yield entry or "main", [one for one in objects if one.get("event") == "kernel"], None
+        return
+    why = [one["message"] for one in objects if "message" in one] or [ran.stderr.strip()]
+    entries = re.findall("`([^`]*)`", why[-1].partition("say which with --entry")[2])
+    if entry or not entries:
+        yield entry or "main", [], why[-1][:200]
+    for name in entries:
+        yield from kernels(rxrun, file, dims, name)
 
 
 def main():
@@ -36,19 +46,18 @@ def main():
     arguments.add_argument("--dim", action="append", default=[])
     arguments.add_argument("--markdown", action="store_true")
     args = arguments.parse_args()
-    files = [file for path in args.paths for file in (sorted(path.rglob("*.rx")) if path.is_dir() else [path])]
+    files = [file for path in args.paths for file in (sorted((*path.rglob("*.rx"), *path.rglob("*.py"))) if path.is_dir() else [path])]
     total, rows, failed = 0, [], []
-    for file in files:
-        found, why = kernels(args.rxrun, file, args.dim)
+    for file, (entry, found, why) in ((file, part) for file in files for part in kernels(args.rxrun, file, args.dim)):
         if why:
-            failed.append((file, why))
+            failed.append((f"{file}: {entry}", why))
         total += len(found)
         for one in found:
             is_few = one["threads"] * args.ratio < one["work"]
             # What is nothing but a copy of a few elements is no loss wherever it is done.
             is_plain = one["rule"] == "fallback" and one["work"] > 4096
             if is_few or is_plain:
-                rows.append((file.name, one, is_few))
+                rows.append((file.name if entry == "main" else f"{file.name}: {entry}", one, is_few))
     for name, one, is_few in rows:
         what = (name, one["kernel"], one["rule"], one["threads"], one["work"], one["reason"])
         if args.markdown:
