@@ -70,11 +70,11 @@ pub struct Args {
     pub dims: Vec<(String, i64)>,
 
     /// Where to write what the function returns: out0, out1, …, tuples flattened.
-    #[arg(long, value_name = "FILE.npz")]
+    #[arg(long, value_name = "FILE.npz", conflicts_with_all = ["emit", "explain_schedule"])]
     pub output: Option<PathBuf>,
 
     /// Compare what is returned with out0, out1, … of a file.
-    #[arg(long, value_name = "FILE.npz")]
+    #[arg(long, value_name = "FILE.npz", conflicts_with_all = ["emit", "explain_schedule"])]
     pub check: Option<PathBuf>,
 
     /// What --check allows beyond --rtol.
@@ -109,16 +109,16 @@ pub struct Args {
 
     /// After the runs, run once more and tell how long each kernel took, how much it computed (arithmetic operations)
     /// and moved (the bytes of its arguments, once each), and which statements it computes.
-    #[arg(long, overrides_with = "profile")]
+    #[arg(long, overrides_with = "profile", conflicts_with_all = ["emit", "explain_schedule"])]
     pub profile: bool,
 
     /// After the runs, run once more and write when each kernel ran as a trace for chrome://tracing or Perfetto.
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["emit", "explain_schedule"])]
     pub trace: Option<PathBuf>,
 
     /// After the runs, run once more without joining kernels and describe what each variable was bound to, the last time
     /// it was.
-    #[arg(long, overrides_with = "values")]
+    #[arg(long, overrides_with = "values", conflicts_with_all = ["emit", "explain_schedule"])]
     pub values: bool,
 
     /// Print a stage of the program and run nothing.

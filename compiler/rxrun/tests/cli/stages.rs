@@ -41,6 +41,19 @@ fn stages_are_printed() {
 }
 
 #[test]
+fn options_of_a_run_are_refused_with_a_stage() {
+    let folder = Folder::new();
+    folder.write("take.rx", TAKE);
+    let options: [&[&str]; 5] =
+        [&["--output", "o.npz"], &["--check", "o.npz"], &["--trace", "o.json"], &["--profile"], &["--values"]];
+    for option in options {
+        let said = format!("the argument '{}", option[0]);
+        folder.run(&[&["take.rx", "--emit", "tir"], option].concat()).fails(2, &said);
+        folder.run(&[&["take.rx", "--explain-schedule"], option].concat()).fails(2, &said);
+    }
+}
+
+#[test]
 fn a_part_is_a_kernel_with_its_statements() {
     let folder = Folder::new();
     folder.write("take.rx", TAKE);
