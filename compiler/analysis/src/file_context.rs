@@ -10,7 +10,7 @@ use rx_ir::StructInfo;
 use rx_ops::Schema;
 use rx_ops::user::Operators;
 use rx_syntax::ast::{Expr, ExprKind, ImportedName, StatementKind};
-use rx_syntax::{Cursor, Segment};
+use rx_syntax::{Cursor, Segment, TokenKind};
 use std::sync::Arc;
 
 /// The name under which a function's header stands in its scope; `<` keeps programs from writing it.
@@ -245,7 +245,15 @@ pub fn python_names(segments: &[Arc<Segment>]) -> NameSet {
     let mut names = NameSet::default();
     for segment in segments {
         for statement in &segment.tree().statements {
-            bind_names(segment.cursor(statement), &statement.tree.kind, &mut names);
+            let cursor = segment.cursor(statement);
+            bind_names(cursor, &statement.tree.kind, &mut names);
+            // No tree shows these: patterns of `match`, `except … as name`, `async for`, and `(name := …)`.
+            let is_python = matches!(statement.tree.kind, StatementKind::Python { .. });
+            let is_bound = |token: &u32| {
+                cursor.kind(*token).is_some_and(TokenKind::is_name)
+                    && (is_python || cursor.kind(token + 1) == Some(TokenKind::Walrus))
+            };
+            names.extend((0..statement.token_count).filter(is_bound).map(|token| cursor.name(token)));
         }
     }
     names

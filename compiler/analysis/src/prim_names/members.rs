@@ -11,13 +11,13 @@ const MEMBERS: &[&str] = &[
     "S", "TVMBackendAnyListMoveFromPackedReturn", "TVMBackendAnyListSetPackedArg", "TVMStruct", "axis", "block_name",
     "buffer_realize", "buffer_region", "cluster", "constexpr", "create_barriers", "cta", "cuda", "custom_op",
     "dma_copy", "dma_wait", "let", "load", "make_filled_simdgroup_matrix", "metal", "mma_fill", "mma_fill_legacy",
-    "mma_store", "mma_store_legacy", "nki", "nvshmem", "pointer", "power", "preflattened_buffer", "ptx",
+    "mma_store", "mma_store_legacy", "nki", "nvshmem", "pointer", "preflattened_buffer", "ptx",
     "ptx_arrive_barrier", "ptx_arrive_barrier_expect_tx", "ptx_commit_group", "ptx_cp_async", "ptx_cp_async_barrier",
     "ptx_cp_async_bulk", "ptx_init_barrier_thread_count", "ptx_ldg32", "ptx_ldmatrix", "ptx_ldmatrix_legacy",
     "ptx_legacy", "ptx_mma", "ptx_mma_legacy", "ptx_mma_sp", "ptx_wait_barrier", "ptx_wait_group", "s_tir",
-    "sblock_name", "sblock_realize", "simdgroup_load", "simdgroup_multiply_accumulate", "simdgroup_store", "size_var",
+    "sblock_name", "sblock_realize", "simdgroup_load", "simdgroup_multiply_accumulate", "simdgroup_store",
     "store", "texture2d_load", "texture2d_store", "thread", "tile", "tvm_check_return", "tvm_mfma", "tvm_mfma_store",
-    "tvm_rdna_wmma", "tvm_rdna_wmma_store", "unrolled", "warp", "warpgroup", "webgpu", "wg",
+    "tvm_rdna_wmma", "tvm_rdna_wmma_store", "warp", "warpgroup", "webgpu", "wg",
 ];
 
 /// Members of Python's module `tvm.tirx` (`tvm.tir` before) that `T` does not have.

@@ -33,6 +33,7 @@ fn arguments_by_name_are_read_as_by_position() {
         ("float32", "cast", &["i", "\"float32\""]),
         ("float32", "reinterpret", &["\"float32\"", "i"]),
         ("float32", "pow", &["T.float32(2)", "T.float32(3)"]),
+        ("float32", "power", &["T.float32(2)", "T.float32(3)"]),
         ("float32", "atan2", &["T.float32(2)", "T.float32(3)"]),
         ("float32", "fmod", &["T.float32(2)", "T.float32(3)"]),
         ("float32", "fma", &["T.float32(2)", "T.float32(3)", "T.float32(4)"]),
