@@ -24,6 +24,9 @@ use std::sync::Arc;
 /// How many statements of macros a function may have in all.
 const MOST_STATEMENTS: usize = 1 << 16;
 
+/// How many expansions of one macro may be open at once.
+const MOST_RECURSIVE: usize = 128;
+
 /// Macros that a function defines, and those that are being expanded.
 pub(super) struct Macros<'a> {
     /// The text that is read: the function's, or that of the item of a macro.
@@ -182,8 +185,9 @@ impl<'a> Reader<'a> {
             return self.unsupported(cursor, call.tokens, &format!("the macro `{called}`"));
         };
         let id = (definition.segments.as_ptr() as usize, def.index);
-        if self.macros.open.iter().any(|open| open.id == id) {
-            let message = format!("the macro `{called}` calls itself: its expansion has no end");
+        // A test of its parameters may end the recursion: `if depth > 0: visit(x, depth - 1)`.
+        if self.macros.open.iter().filter(|open| open.id == id).count() >= MOST_RECURSIVE {
+            let message = format!("the macro `{called}` calls itself more than {MOST_RECURSIVE} levels deep");
             let mistake = self.mistake(cursor, callee.tokens, Code::UnsupportedConstruct, message);
             return self.kept(mistake);
         }
