@@ -101,6 +101,43 @@ fn formatting_number_in_parentheses_stays_for_a_shape() {
 }
 
 #[test]
+fn formatting_number_in_parentheses_stays_in_a_body() {
+    let body = "    a: R.Tensor((4), dtype=\"float32\") = x\n    b = R.call_tir(f, (x,), out_ty=R.Tensor((2 * 4), dtype=\"float32\"))\n    return b\n";
+    let code = format!("@R.function\ndef main(x: R.Tensor((4,), dtype=\"float32\")):\n{body}");
+    assert_eq!(of(&code), code);
+}
+
+/// The diagnostics before and after are the same, and so is what the text has in it.
+#[track_caller]
+fn keeps(code: &str, part: &str) {
+    let text = Text { name: String::new(), code: code.to_owned(), kind: FileKind::Rx, operators: Arc::default() };
+    let formatted = of(code);
+    assert_eq!(said(&text, code), said(&text, &formatted), "{formatted}");
+    assert!(formatted.contains(part), "{formatted}");
+}
+
+#[test]
+fn formatting_functions_without_decorator_keep_their_dims() {
+    let code = "def main(x: R.Tensor((\"n\", 4), dtype=\"float32\")):\n    n = T.int64()\n";
+    keeps(code, code);
+    let after = "@I.ir_module\ndef lost(x: R.Tensor((\"n\", 4), dtype=\"float32\")):\n    n = T.int64()\nclass Module:\n    @R.function\n    def main(x: R.Tensor((\"n\",), dtype=\"float32\")):\n        n = T.int64()\n        return R.reshape(x, R.shape([n, 1]))\n";
+    keeps(after, "    def main(x: R.Tensor((\"n\",)");
+}
+
+#[test]
+fn formatting_defines_no_name_that_another_function_lacks() {
+    let code = "# from tvm.script import tirx as T\n\n@I.ir_module\nclass Module:\n    @T.prim_func(private=True)\n    def copy(a: T.Buffer((4,), \"float32\"), b: T.handle):\n        B = T.match_buffer(b, (n, 4))\n        for i in range(4):\n            B[0, i] = a[i]\n\n    @R.function\n    def main(x: R.Tensor((\"n\", 64), dtype=\"float32\")):\n        return x\n";
+    keeps(code, "(\"n\", 64)");
+    assert!(of(&code.replace("(n, 4)", "(1, 4)")).contains("n = TypeVar(\"n\")"));
+}
+
+#[test]
+fn formatting_symbol_under_another_name_stays() {
+    let code = "k = TypeVar(\"uint32\")\n\n@R.function\ndef main[m](x: R.Tensor((k, m), dtype=\"float32\")):\n    return x\n";
+    keeps(code, "k = TypeVar(\"uint32\")");
+}
+
+#[test]
 fn formatting_comment_for_one_line_keeps_the_lines() {
     let code = "@R.function\ndef main(x: R.Tensor((2, 3), dtype=\"float32\")):\n    a = R.add(\n        a1,  # rx: ignore[undefined-name]\n        a2,\n    )\n    return a\n";
     assert_eq!(of(code), code);

@@ -152,7 +152,9 @@ pub fn arrays(
             Err(why) => return Err(Failure::usage(why)),
         };
         match source {
-            _ if arrays.is_empty() && !others.is_empty() => {
+            _ if arrays.is_empty()
+                && (!others.is_empty() || matches!(source, Source::Many(_)) && !paths.is_empty()) =>
+            {
                 let why = unmatched(&shown, &others, &paths, function.name);
                 match settled {
                     true => report.remark(&why),
@@ -181,7 +183,10 @@ pub fn arrays(
 /// That no array of a file is a parameter.
 fn unmatched(file: &str, others: &[String], paths: &[String], function: Name) -> String {
     let quoted = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
-    let has = listed(&quoted(others), ", ");
+    let has = match others {
+        [] => "no array but outputs".to_owned(),
+        others => listed(&quoted(others), ", "),
+    };
     let takes = match paths {
         [] => "takes none".to_owned(),
         paths => format!("takes {}", listed(&quoted(paths), ", ")),

@@ -359,14 +359,14 @@ impl Elaborator<'_> {
     }
 
     fn shape_value(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
-        match arguments.first().map(|argument| &argument.value) {
+        let mut value = arguments.first().map(|argument| &argument.value);
+        while let Some(Expr { kind: ExprKind::Parenthesized(inner), .. }) = value {
+            value = Some(inner);
+        }
+        match value {
             Some(Expr { kind: ExprKind::List(dims) | ExprKind::Tuple(dims), .. }) => {
                 let dims = dims.iter().map(|dim| self.dim(cursor, dim)).collect();
                 shape(dims, span)
-            }
-            Some(Expr { kind: ExprKind::Parenthesized(inner), .. }) => {
-                let dim = self.dim(cursor, inner);
-                shape(vec![dim], span)
             }
             Some(other) => {
                 let value = self.expr(cursor, other);

@@ -41,7 +41,7 @@ impl Writer<'_> {
 
     pub(crate) fn arguments(&mut self, callee: &str, arguments: &[Argument], cursor: Cursor<'_>) {
         let passes_scalars = calls_tir(callee) && (self.becomes_classic() || self.leaves_classic());
-        let dims = self.place.signature.as_ref().and_then(|_| dim_argument(callee, arguments, cursor));
+        let dims = dim_argument(callee, arguments, cursor);
         for (at, argument) in arguments.iter().enumerate() {
             if at > 0 {
                 self.out.push_str(", ");
@@ -128,7 +128,9 @@ impl Writer<'_> {
         }
     }
 
+    /// The argument that is a shape. Its dims are quoted as the dialect wants it in signatures alone.
     fn dim_list(&mut self, value: &Expr, named: bool, cursor: Cursor<'_>) {
+        let is_signature = self.place.signature.is_some();
         match &value.kind {
             ExprKind::Parenthesized(inner) if is_list(inner) => self.dim_list(inner, named, cursor),
             // `(4)` where `(4,)` is meant stays as it is, to be reported; `4` would say another thing.
@@ -137,6 +139,7 @@ impl Writer<'_> {
                 self.dim_list(bare(inner), named, cursor);
                 self.out.push(')');
             }
+            _ if !is_signature => self.expr(value, cursor, P::Lambda),
             ExprKind::Tuple(dims) => {
                 self.out.push('(');
                 self.dims(dims, cursor);

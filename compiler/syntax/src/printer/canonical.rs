@@ -95,13 +95,16 @@ fn dim_declaration(target: &Expr, value: &Expr, cursor: Cursor<'_>) -> Option<(N
     dtype.is_int().then(|| (name(target), dtype))
 }
 
-/// The name that `n = TypeVar("n")` declares.
+/// The name that `n = TypeVar("n")` declares; none of `n = TypeVar("m")`, which is a mistake.
 pub(crate) fn type_var(kind: &StatementKind, cursor: Cursor<'_>) -> Option<Name> {
     let StatementKind::Assign { targets, value } = kind else { return None };
     let [target] = targets.as_slice() else { return None };
     let ExprKind::Call { callee, arguments } = &bare(value).kind else { return None };
-    let declares = last_part(&path(callee, cursor)?) == "TypeVar" && arguments.len() == 1;
-    declares.then(|| identifier(target, cursor).map(name)).flatten()
+    let [argument] = arguments.as_slice() else { return None };
+    let named = identifier(target, cursor)?;
+    let declares = last_part(&path(callee, cursor)?) == "TypeVar"
+        && cursor.string_value(bare(&argument.value)).is_none_or(|text| text == named);
+    declares.then(|| name(named))
 }
 
 /// Which argument of a call holds dims: the shape of `R.Tensor`, `R.DTensor`, `R.Shape` and `T.Buffer`, the value of `R.Prim`.

@@ -4,12 +4,12 @@ use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_base::name::{Name, NameSet, name};
 
-use super::canonical::{dim_declarations, identifier, last_part, path, type_var};
+use super::canonical::{bare, dim_declarations, identifier, last_part, parameter_name, path, type_var};
 use super::lines::{Line, Part};
 use super::signature::{Signature, Surroundings, Symbol, symbols};
-use crate::Cursor;
-use crate::ast::{ExprKind, ImportedName, StatementKind};
+use crate::ast::{Expr, ExprKind, ImportedName, StatementKind};
 use crate::dialect::{Dialect, DimStyle};
+use crate::{Cursor, TokenKind};
 
 /// Modules from which the head of a printed text imports, whoever wrote the rest.
 const HEAD_MODULES: [&str; 3] = ["__future__", "typing", "tvm.tirx.layout"];
@@ -178,15 +178,65 @@ impl Scopes {
         let mut scopes = Scopes::default();
         let mut open: Vec<(usize, usize)> = Vec::new();
         for (at, line) in lines.iter().enumerate() {
-            let StatementKind::Def { .. } = line.kind() else { continue };
             while open.last().is_some_and(|(depth, _)| *depth >= line.depth) {
                 open.pop();
             }
+            let StatementKind::Def { .. } = line.kind() else { continue };
             let parent = open.last().map(|(_, parent)| *parent);
             open.push((line.depth, scopes.functions.len()));
             scopes.add(lines, at, parent, type_vars, dialect);
         }
+        scopes.declare_in_bodies(lines, type_vars);
         scopes
+    }
+
+    /// Declares the dims in the bodies of their functions where a new `TypeVar` of the name would define what another function
+    /// uses and nothing defines.
+    fn declare_in_bodies(&mut self, lines: &[Line<'_>], type_vars: &TypeVars) {
+        let is_new = |(symbol, style): &(Symbol, DimStyle)| {
+            *style == DimStyle::TypeVar && !type_vars.names.contains(&symbol.name)
+        };
+        let mut new: NameSet = self
+            .functions
+            .iter()
+            .flat_map(|function| &function.symbols)
+            .filter(|dim| is_new(dim))
+            .map(|(symbol, _)| symbol.name)
+            .collect();
+        if !new.is_empty() {
+            let undefined = self.undefined(lines, &new);
+            new.retain(|name| undefined.contains(name));
+        }
+        if new.is_empty() {
+            return;
+        }
+        for function in &mut self.functions {
+            for (symbol, style) in function.symbols.iter_mut().filter(|(symbol, _)| new.contains(&symbol.name)) {
+                *style = DimStyle::Body;
+                function.styles.insert(symbol.name, DimStyle::Body);
+            }
+        }
+    }
+
+    /// Those of `names` that some function uses that neither binds nor declares them.
+    fn undefined(&self, lines: &[Line<'_>], names: &NameSet) -> NameSet {
+        let mut undefined = NameSet::default();
+        for (&header, &at) in &self.by_line {
+            let scope = Scope { scopes: self, at };
+            let Some(depth) = lines.get(header).map(|line| line.depth) else { continue };
+            let body = lines.iter().skip(header + 1).take_while(|line| line.depth > depth);
+            let own: Vec<&Line<'_>> = lines.get(header).into_iter().chain(body).collect();
+            let bound: NameSet = own.iter().flat_map(|line| bound_names(line.kind(), line.cursor())).collect();
+            for line in own {
+                let cursor = line.cursor();
+                let used =
+                    (0..line.statement.token_count).filter(|token| cursor.kind(*token).is_some_and(TokenKind::is_name));
+                let used = used.map(|token| cursor.name(token));
+                undefined
+                    .extend(used.filter(|name| names.contains(name) && !bound.contains(name) && !scope.is_dim(name)));
+            }
+        }
+        undefined
     }
 
     /// The function whose `def` stands at line `at`.
@@ -214,7 +264,11 @@ impl Scopes {
             declarations: &declared,
             prim,
         };
-        let symbols = symbols(signature, &type_params, &around);
+        // A `def` without a decorator is no function of TVM's: its text stays.
+        let symbols = match decorators(lines, at).next() {
+            Some(_) => symbols(signature, &type_params, &around),
+            None => Vec::new(),
+        };
         for symbol in symbols.iter().filter(|symbol| symbol.in_body) {
             if let Some((line, _)) = declared.get(&symbol.name) {
                 self.declared_by.entry(*line).or_default().insert(symbol.name);
@@ -228,18 +282,44 @@ impl Scopes {
     }
 }
 
-/// Whether the `def` at line `at` is decorated as a prim_func.
-fn is_prim(lines: &[Line<'_>], at: usize) -> bool {
+/// The decorators of the `def` at line `at`, the last first.
+fn decorators<'l, 'd>(lines: &'l [Line<'d>], at: usize) -> impl Iterator<Item = (&'d Expr, Cursor<'d>)> + use<'l, 'd> {
     let above = lines.get(..at).unwrap_or_default().iter().rev();
-    let decorators = above.map_while(|line| match line.kind() {
+    above.map_while(|line| match line.kind() {
         StatementKind::Decorator(decorator) => Some((decorator, line.cursor())),
         _ => None,
-    });
-    let mut names = decorators.map(|(decorator, cursor)| match &decorator.kind {
+    })
+}
+
+/// Whether the `def` at line `at` is decorated as a prim_func.
+fn is_prim(lines: &[Line<'_>], at: usize) -> bool {
+    let mut names = decorators(lines, at).map(|(decorator, cursor)| match &decorator.kind {
         ExprKind::Call { callee, .. } => path(callee.as_ref(), cursor),
         _ => path(decorator, cursor),
     });
     names.any(|decorator| decorator.is_some_and(|decorator| last_part(&decorator) == "prim_func"))
+}
+
+/// The names that a statement binds.
+fn bound_names(kind: &StatementKind, cursor: Cursor<'_>) -> Vec<Name> {
+    let mut targets: Vec<&Expr> = match kind {
+        StatementKind::Def { params, .. } => {
+            return params.iter().filter_map(|param| parameter_name(&param.tree, cursor.parameter(param))).collect();
+        }
+        StatementKind::Assign { targets, .. } => targets.iter().collect(),
+        StatementKind::AnnAssign { target, .. } | StatementKind::For { target, .. } => vec![target],
+        StatementKind::With(items) => items.iter().filter_map(|item| item.target.as_ref()).collect(),
+        _ => return Vec::new(),
+    };
+    let mut bound = Vec::new();
+    while let Some(target) = targets.pop() {
+        match &bare(target).kind {
+            ExprKind::Tuple(inner) | ExprKind::List(inner) => targets.extend(inner),
+            ExprKind::Starred { value, .. } => targets.push(value),
+            _ => bound.extend(identifier(target, cursor).map(name)),
+        }
+    }
+    bound
 }
 
 /// The dims that the body of the `def` at line `at` declares, nested functions left out: where first, and as what.
