@@ -186,6 +186,9 @@ impl<B: Backend> Executor<B> {
         calls: u32,
         watch: &mut Watch<'_>,
     ) -> Result<Value<B::Memory>, RunError> {
+        if self.program.procedures.is_empty() {
+            return Err(RunError::other("the program has no function to call"));
+        }
         self.started = Instant::now();
         let mut call = || {
             self.budget = Budget::of(self.limits);
