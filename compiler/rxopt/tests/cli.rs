@@ -320,6 +320,8 @@ fn of_several_modules_one_is_chosen() {
     let text = out(&output);
     assert!(text.contains("class Second:") && text.contains("R.multiply(a, a)"), "{text}");
     assert!(!text.contains("class Module:") && !text.contains("R.add("), "{text}");
+    let last = rxopt(&two, &["-", "--module", "Module", "--module", "Second", "--pass", "EliminateCommonSubexpr"]);
+    assert_eq!(out(&last), text, "of two options the last holds, as in rxrun");
     let output = rxopt(&two, &["-", "--module", "Third", "--pass", "EliminateCommonSubexpr"]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(err(&output), "rxopt: <stdin>: there is no module `Third`; there is `Module`, `Second`\n");
