@@ -3,11 +3,11 @@
 use crate::arrays::{Given, listed};
 use crate::failure::Failure;
 use crate::session::Session;
-use rx_base::name::{NameMap, NameSet, name};
+use rx_base::name::{NameMap, name};
 use rx_base::{DType, Dim, Name, Span};
 use rx_execute::indexed_dims;
 use rx_execute::inputs::{Drawing, Input, Undrawable};
-use rx_ir::{BindingKind, Body, Function, StructInfo};
+use rx_ir::{Function, StructInfo};
 use rx_tensor::Tensor;
 
 /// The arguments, and what symbolic dims are.
@@ -44,26 +44,6 @@ pub fn leaves(function: &Function) -> Vec<Leaf<'_>> {
     let params = function.params.iter().enumerate();
     params.for_each(|(at, (param, ty))| of(Leaf { at, path: param.to_string(), ty }, &mut leaves));
     leaves
-}
-
-/// The symbolic dims of a function: those that it takes, and those that it finds out when it runs.
-pub fn symbols(function: &Function) -> NameSet {
-    fn of_body(body: &Body, found: &mut NameSet) {
-        for binding in &body.bindings {
-            match &binding.kind {
-                BindingKind::Value { ty, .. } => ty.each_symbol(&mut |symbol| found.extend([symbol])),
-                BindingKind::If { arms, otherwise, .. } => {
-                    arms.iter().map(|(_, body)| body).chain([otherwise]).for_each(|body| of_body(body, found));
-                }
-                BindingKind::Unpack { .. } | BindingKind::Function(_) => {}
-            }
-        }
-    }
-    let mut found = NameSet::default();
-    let types = function.params.iter().map(|(_, ty)| ty).chain([&function.ret]);
-    types.for_each(|ty| ty.each_symbol(&mut |symbol| found.extend([symbol])));
-    of_body(&function.body, &mut found);
-    found
 }
 
 /// The first `count` arguments of a function: arrays that are given, others drawn as the arguments from `position` on are.
