@@ -1,7 +1,7 @@
 //! The entry's arguments: from files, else drawn from the seed.
 
 use crate::args::Args;
-use crate::arguments::{Inputs, Leaf, Reader, accepts, leaves, taken};
+use crate::arguments::{Inputs, Leaf, Reader, leaves, taken};
 use crate::arrays::{Given, arrays, listed};
 use crate::dims;
 use crate::failure::Failure;
@@ -10,6 +10,7 @@ use crate::session::Session;
 use crate::weights::{self, Preparation};
 use rx_base::{DType, Name};
 use rx_ir::Function;
+use rx_tensor::in_files::has_bits;
 use rx_tensor::{Tensor, TensorError};
 
 /// Reads and draws the arguments of `function`. Raw weights are prepared where the module has a function that does.
@@ -92,7 +93,8 @@ fn complete(
         };
         if let Some(dtype) = ty.as_tensor().and_then(|tensor| tensor.dtype)
             && args.convert_weights
-            && !accepts(dtype, array.dtype())
+            && dtype != array.dtype()
+            && !has_bits(dtype, array.dtype())
         {
             let failed = |error: TensorError| Failure::usage(format!("{source}: `{key}`: {error}"));
             *array = cast(array, dtype).map_err(failed)?;
