@@ -3,7 +3,7 @@
 use crate::program::GivenConstants;
 use rx_base::name::{NameMap, NameSet};
 use rx_base::{Diagnostic, Name, Severity, Span};
-use rx_db::{FileId, FileKind, Operators, Workspace};
+use rx_db::{FileId, FileKind, ModuleId, Operators, Workspace};
 use rx_ir::{BoundValue, ConstantData, Expr, ExprKind, Sequence, StructInfo};
 use rx_syntax::Document;
 use rx_syntax::dialect::Dialect;
@@ -45,19 +45,20 @@ pub struct Applied {
 }
 
 impl Pipeline {
-    /// Of a module of a text without errors; of none, of the functions outside of modules.
+    /// Of a module of a file without errors.
     ///
     /// # Errors
     /// What keeps it from being read.
-    pub fn new(document: &Document, module: Option<u32>, operators: Arc<Operators>) -> Result<Pipeline, String> {
-        let alone = Document::new(&document.alone(module), FileKind::Rx);
+    pub fn new(workspace: &Workspace, module: ModuleId, operators: Arc<Operators>) -> Result<Pipeline, String> {
+        let document = workspace.document(module.file);
+        let alone = Document::new(&workspace.alone(module), FileKind::Rx);
         let current = rx_syntax::printer::print_as(&alone, Dialect::detect(document), Dialect::Tvm027);
-        let (workspace, file) = checked(&current, operators.clone());
-        if let Some(error) = errors(&workspace, file).first() {
+        let (own, file) = checked(&current, operators.clone());
+        if let Some(error) = errors(&own, file).first() {
             return Err(format!("by itself the module has errors: {}", error.message));
         }
-        let recounted = recounted((document, module), workspace.document(file));
-        let module = workspace.module(workspace.first_module(file))?;
+        let recounted = recounted((document, module.module), own.document(file));
+        let module = own.module(own.first_module(file))?;
         let (text, parts) = print_with_parts(&module);
         Ok(Pipeline { module, text, parts, recounted, operators })
     }

@@ -81,7 +81,7 @@ fn relax(session: &Session) -> String {
     if session.workspace.modules(session.file).len() <= 1 {
         return rx_syntax::format::format(document, Dialect::Tvm027);
     }
-    let alone = Document::new(&document.alone(session.module.module), FileKind::Rx);
+    let alone = Document::new(&session.workspace.alone(session.module), FileKind::Rx);
     rx_syntax::printer::print_as(&alone, Dialect::detect(document), Dialect::Tvm027)
 }
 
