@@ -11,7 +11,7 @@ use rx_transform::make::infer_known;
 use rx_transform::pass::{PassError, Step};
 use rx_transform::print::Part;
 use rx_transform::walk::each_expression_mut;
-use rx_transform::{Module, print_with_parts};
+use rx_transform::{Module, pass_scalars_among_arguments, print_with_parts};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -61,6 +61,14 @@ impl Pipeline {
         let module = own.module(own.first_module(file))?;
         let (text, parts) = print_with_parts(&module);
         Ok(Pipeline { module, text, parts, recounted, operators })
+    }
+
+    /// The same without `tir_vars`, where calls can do without: for text that TVM 0.27 reads.
+    #[must_use]
+    pub fn without_tir_vars(mut self) -> Pipeline {
+        pass_scalars_among_arguments(&mut self.module);
+        (self.text, self.parts) = print_with_parts(&self.module);
+        self
     }
 
     /// The same with the data of constants that the text leaves out.

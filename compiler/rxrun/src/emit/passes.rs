@@ -16,7 +16,7 @@ pub fn listing(session: &Session, args: &Args) -> Result<Listing, Failure> {
         None => rx_transform::pipeline::steps("default").map_err(refused)?,
     };
     let pipeline = Pipeline::new(&session.workspace, session.module, session.operators.clone());
-    let pipeline = pipeline.and_then(|pipeline| pipeline.with_constants(&session.constants));
+    let pipeline = pipeline.and_then(|pipeline| pipeline.without_tir_vars().with_constants(&session.constants));
     let mut pipeline = pipeline.map_err(|why| Failure::usage(format!("{}: {why}", session.name)))?;
     let mut listing = Listing::whole(String::new());
     add(&mut listing, session, &pipeline, None);
