@@ -9,11 +9,13 @@ mod builtins;
 mod evaluate;
 mod memo;
 mod scopes;
+mod spell;
 mod substitute;
 mod value;
 
 pub use memo::SubstitutionMemo;
 pub use scopes::{Outer, visible};
+pub use spell::spelled_out;
 pub use value::{PyConstants, PyValue};
 
 use rx_syntax::Segment;

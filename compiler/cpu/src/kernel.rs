@@ -12,7 +12,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
 use rx_base::DType;
-use rx_schedule::{Rounds, Scheduled, schedule};
+use rx_schedule::{Rounds, Scheduled, legalize_sub_byte, schedule};
 use rx_tensor::Scalar;
 use rx_tir::{BufferId, PrimFunc, bind_symbols, evaluate_index};
 use std::sync::{Arc, Mutex};
@@ -137,7 +137,8 @@ impl CpuModule {
         let mut contexts = (module.make_context(), FunctionBuilderContext::new());
         let mut compiled = Vec::with_capacity(funcs.len());
         for (at, func) in funcs.iter().enumerate() {
-            let result = define(&mut module, &mut contexts, func, schedule(func), fused, at);
+            let scheduled = schedule(&legalize_sub_byte(func));
+            let result = define(&mut module, &mut contexts, func, scheduled, fused, at);
             if result.is_err() {
                 module.clear_context(&mut contexts.0);
                 contexts.1 = FunctionBuilderContext::new();
@@ -173,7 +174,7 @@ impl CpuModule {
     /// # Errors
     /// Where it cannot be compiled.
     pub fn listing(func: &PrimFunc) -> Result<String, CompileError> {
-        let scheduled = schedule(func);
+        let scheduled = schedule(&legalize_sub_byte(func));
         let (mut module, fused) = host_module()?;
         let mut contexts = (module.make_context(), FunctionBuilderContext::new());
         contexts.0.set_disasm(true);

@@ -8,6 +8,7 @@
 //   4 id:u32                   writes the buffer's bytes to the output
 //   5 id:u32                   frees a buffer
 //   6 order:u32 seed:u64       the order of blocks and threads from here on
+//   7                          what was written to the output goes out
 
 #pragma once
 
@@ -76,6 +77,8 @@ int main() {
         } else if (command == 6) {
             rx_cpu_order = (int)rx_cpu_get<uint32_t>();
             rx_cpu_seed = rx_cpu_get<uint64_t>();
+        } else if (command == 7) {
+            if (fflush(stdout)) rx_cpu_die("the output is closed");
         } else {
             rx_cpu_die("no such command");
         }

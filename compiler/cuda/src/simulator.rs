@@ -1,14 +1,17 @@
 //! Running the text on the CPU: it is compiled, unchanged, by a C++ compiler behind a header that makes each CUDA thread
 //! a fiber (`shim/rx_cuda_cpu.h`). Slow, but every thread runs, in an order of choice, and sanitizers watch.
 
+mod process;
+
 use crate::source::{ArgumentValue, CudaSource, Fault, Plan, PlanError};
+use process::Process;
 use std::ffi::OsString;
 use std::fmt;
 use std::fmt::Write as _;
-use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 const HEADER: &str = include_str!("../shim/rx_cuda_cpu.h");
 const HOPPER: &str = include_str!("../shim/rx_cuda_hopper.h");
@@ -100,7 +103,12 @@ pub struct Simulator {
     first_kernels: Vec<usize>,
     executable: PathBuf,
     directory: PathBuf,
+    /// The process that runs kernels, once there was a call.
+    process: Mutex<Option<Process>>,
 }
+
+/// The bytes of the buffer that failed checks write to.
+const ERROR_CELL: u64 = 24;
 
 impl Drop for Simulator {
     fn drop(&mut self) {
@@ -140,7 +148,8 @@ impl Simulator {
             kernels += function.kernels.len();
         }
         let executable = directory.join("kernels");
-        let simulator = Simulator { source: source.clone(), first_kernels, executable, directory };
+        let simulator =
+            Simulator { source: source.clone(), first_kernels, executable, directory, process: Mutex::new(None) };
         std::fs::write(simulator.directory.join("rx_cuda_cpu.h"), HEADER)?;
         std::fs::write(simulator.directory.join("rx_cuda_hopper.h"), HOPPER)?;
         std::fs::write(simulator.directory.join("rx_cuda_cpu_main.h"), MAIN)?;
@@ -176,7 +185,7 @@ impl Simulator {
         }
     }
 
-    /// Makes the calls in one process, one after the other, each with buffers of its own.
+    /// Makes the calls one after the other, each with buffers of its own.
     ///
     /// # Errors
     /// Where a call does not fit its function, or the process ends early.
@@ -186,7 +195,10 @@ impl Simulator {
         for call in calls {
             plans.push(self.request(call, &mut input)?);
         }
-        let output = self.process(&input)?;
+        // What was written goes out.
+        input.push(7);
+        let bytes = plans.iter().flat_map(|plan| plan.buffers.iter().chain([&ERROR_CELL])).sum();
+        let output = self.process(&input, bytes)?;
         let mut rest = output.as_slice();
         plans.iter().map(|plan| self.answer(plan, &mut rest)).collect()
     }
@@ -217,7 +229,7 @@ impl Simulator {
             input.extend(bytes.to_le_bytes());
             input.extend(contents.unwrap_or_default());
         };
-        create(0, 24, Some(&[0; 24]));
+        create(0, ERROR_CELL, Some(&[0; ERROR_CELL as usize]));
         for (at, buffer) in call.buffers.iter().enumerate() {
             create(1 + at, buffer.len() as u64, Some(buffer));
         }
@@ -264,36 +276,21 @@ impl Simulator {
         Ok(plan)
     }
 
-    fn process(&self, input: &[u8]) -> Result<Vec<u8>, SimulatorError> {
-        let mut child = Command::new(&self.executable)
-            .env("ASAN_OPTIONS", "detect_leaks=0")
-            .env("UBSAN_OPTIONS", "print_stacktrace=0")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let mut output = Vec::new();
-        // Each pipe needs a reader or writer of its own, or a full one stops the process.
-        let report = std::thread::scope(|scope| {
-            scope.spawn(move || stdin.map(|mut pipe| pipe.write_all(input)));
-            let errors = scope.spawn(move || {
-                let mut text = Vec::new();
-                stderr.map(|mut pipe| pipe.read_to_end(&mut text));
-                text
-            });
-            if let Some(mut pipe) = stdout {
-                let _ = pipe.read_to_end(&mut output);
+    /// Has commands done by the process, which is started where none runs; gives the bytes that they write.
+    fn process(&self, commands: &[u8], bytes: u64) -> Result<Vec<u8>, SimulatorError> {
+        let too_large = |_| SimulatorError::Buffer("the buffers are too large".to_owned());
+        let mut answer = vec![0; usize::try_from(bytes).map_err(too_large)?];
+        let mut running = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut process = match running.take() {
+            Some(process) => process,
+            None => Process::start(&self.executable)?,
+        };
+        match process.ask(commands, &mut answer) {
+            Some(()) => {
+                *running = Some(process);
+                Ok(answer)
             }
-            errors.join().unwrap_or_default()
-        });
-        let status = child.wait()?;
-        match status.success() {
-            true => Ok(output),
-            false => {
-                let report = String::from_utf8_lossy(&report).into_owned();
-                Err(SimulatorError::Run(format!("{status}\n{report}")))
-            }
+            None => Err(SimulatorError::Run(process.end()?)),
         }
     }
 
@@ -305,7 +302,7 @@ impl Simulator {
             *output = rest;
             Ok::<_, SimulatorError>(taken.to_vec())
         };
-        let cell = take(24)?;
+        let cell = take(ERROR_CELL)?;
         let buffers = plan.buffers.iter().map(|bytes| take(*bytes)).collect::<Result<Vec<_>, _>>()?;
         let word = |at: usize| cell[8 * at..][..8].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
         // The cell has 24 bytes, as was taken.

@@ -21,7 +21,7 @@ mod workspace;
 
 pub use module::FunctionRow;
 pub use modules::{ModuleId, ModuleRow, OUTSIDE, modules};
-pub use owner::{Declaration, declaration, prim_param};
+pub use owner::{Declaration, Owner, declaration, prim_param};
 pub use project::{Project, Projects};
 pub use rx_analysis::annotate::Annotate;
 pub use rx_analysis::operators::declared_operators;

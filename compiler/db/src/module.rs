@@ -9,12 +9,12 @@ use rx_analysis::function::ItemPlace;
 use rx_analysis::metadata;
 use rx_analysis::relax_function::relax_function;
 use rx_analysis::written_prim_func::{WrittenAttributes, written_attributes};
-use rx_analysis::{ItemPart, body, tir};
+use rx_analysis::{FileContext, ItemPart, body, tir};
 use rx_base::name::name;
 use rx_base::{Diagnostic, Name, Span};
 use rx_ir::{ConstantData, Constants, Function, IndexSites, Item, LoopBody, LoopFunction, Module, Origin, Signature};
-use rx_syntax::Segment;
 use rx_syntax::document::{FunctionKind, ItemKind};
+use rx_syntax::{Segment, TokenKind};
 use rx_tir::PrimFunc;
 use std::sync::Arc;
 
@@ -117,8 +117,16 @@ impl Workspace {
                     if let (Some(name), Some(input)) = (item.name, inputs.items.get(at)) =>
                 {
                     let private = full_signature(db, *input).is_private();
-                    let loops = || tir::prim_func(&texts(db, *input), &scope_context(db, input.scope(db)), name).ok();
-                    let function = loop_function((name, private), item, (&texts(db, *input), &text), loops);
+                    let (own, context) = (texts(db, *input), scope_context(db, input.scope(db)));
+                    let loops = || tir::prim_func(&own, &context, name).ok();
+                    let mut function = loop_function((name, private), item, (&own, &text), loops);
+                    if let Some(LoopFunction { body, .. }) = &mut function
+                        && let LoopBody::Written { loops: Some(loops), .. } = body
+                        && calls_macro(&own, &context)
+                    {
+                        // Its text says nothing without the macros, which are no part of the module.
+                        *body = LoopBody::Made(loops.clone());
+                    }
                     module.items.push(function.map_or_else(
                         || Item::Text { name: item.name, text: dedented(&text, item.indent).into() },
                         |function| Item::Loops(Arc::new(function)),
@@ -215,6 +223,19 @@ impl Workspace {
         };
         document.items().iter().rposition(is_it)
     }
+}
+
+/// Whether a prim_func names a macro.
+fn calls_macro(segments: &[Arc<Segment>], context: &FileContext) -> bool {
+    segments.iter().any(|segment| {
+        segment.tree().statements.iter().any(|statement| {
+            let cursor = segment.cursor(statement);
+            let is_macro = |token: u32| {
+                cursor.kind(token).is_some_and(TokenKind::is_name) && context.macros.contains_key(&cursor.name(token))
+            };
+            !context.macros.is_empty() && (0..statement.token_count).any(is_macro)
+        })
+    })
 }
 
 /// A prim_func as it is written; `None` where its text cannot be divided around its attributes.

@@ -1,6 +1,8 @@
 //! The modules of a file: which functions see one another, and what the modules are called.
 
+use crate::queries::constants;
 use crate::workspace::{FileId, Workspace};
+use rx_analysis::python::spelled_out;
 use rx_base::Name;
 use rx_syntax::document::{Document, Encoding, ItemKind};
 
@@ -34,6 +36,17 @@ impl Workspace {
     /// The modules of a file, in order; before them the functions outside of modules, where there are some.
     pub fn modules(&self, file: FileId) -> Vec<ModuleRow> {
         modules(self.document(file))
+    }
+
+    /// The text of a module by itself ([`Document::alone`]), with literals in place of the constants that the Python around it binds.
+    pub fn alone(&self, module: ModuleId) -> String {
+        let Some((db, document, inputs)) = self.parts(module.file) else { return String::new() };
+        let spelled = |at: usize| {
+            let item = *inputs.items.get(at)?;
+            let constants = constants(db, item);
+            (!constants.is_empty()).then(|| spelled_out(&item.segments(db), &constants))
+        };
+        document.alone(module.module, &spelled)
     }
 
     /// The first module of a file, otherwise the functions outside of modules: the only module of what rx prints.

@@ -11,34 +11,43 @@ use rx_syntax::document::{FunctionKind, ItemKind};
 /// A function of a file as others see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
+    /// Its module, as [`crate::ModuleRow`] has it.
+    pub module: Option<u32>,
     /// Its name.
     pub name: Name,
     /// `def main(x: R.Tensor((n,), dtype="float32")) -> …`, in one line.
     pub text: String,
 }
 
+/// The function that a place belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its module, as [`crate::ModuleRow`] has it.
+    pub module: Option<u32>,
+    /// Its name.
+    pub function: Name,
+    /// The variable that the statement binds: `return` where it returns, nothing in a header and in a prim_func.
+    pub binding: Option<Name>,
+}
+
 impl Workspace {
-    /// The function that the byte at `offset` belongs to, and the variable its statement binds: `return` where it
-    /// returns, nothing in a header and in a prim_func.
-    pub fn owner(&self, file: FileId, offset: usize) -> (Option<Name>, Option<Name>) {
-        let place = || {
-            let (db, document, inputs) = self.parts(file)?;
-            let location = document.locate(offset)?;
-            let item = document.items().get(location.item)?;
-            let ItemKind::Function(kind) = item.kind else { return None };
-            let binding = || {
-                let check = check_item(db, *inputs.items.get(location.item)?).function?;
-                let segment = item.segments.get(location.segment)?;
-                let at = u32::try_from(location.offset).ok()?;
-                let statements = &segment.tree().statements;
-                let index = statements.partition_point(|statement| statement.span.start <= at).checked_sub(1)?;
-                let rows = &check.segments.get(location.segment)?.rows;
-                rows.iter().find(|row| row.statement as usize == index).map(|row| row.name)
-            };
-            let binding = if kind == FunctionKind::Relax && location.segment > 0 { binding() } else { None };
-            Some((item.name, binding))
+    /// The function that the byte at `offset` belongs to, and the variable its statement binds.
+    pub fn owner(&self, file: FileId, offset: usize) -> Option<Owner> {
+        let (db, document, inputs) = self.parts(file)?;
+        let location = document.locate(offset)?;
+        let item = document.items().get(location.item)?;
+        let ItemKind::Function(kind) = item.kind else { return None };
+        let binding = || {
+            let check = check_item(db, *inputs.items.get(location.item)?).function?;
+            let segment = item.segments.get(location.segment)?;
+            let at = u32::try_from(location.offset).ok()?;
+            let statements = &segment.tree().statements;
+            let index = statements.partition_point(|statement| statement.span.start <= at).checked_sub(1)?;
+            let rows = &check.segments.get(location.segment)?.rows;
+            rows.iter().find(|row| row.statement as usize == index).map(|row| row.name)
         };
-        place().unwrap_or_default()
+        let binding = if kind == FunctionKind::Relax && location.segment > 0 { binding() } else { None };
+        Some(Owner { module: item.module, function: item.name?, binding })
     }
 
     /// The functions of a file as their callers see them, in order.
@@ -55,7 +64,7 @@ impl Workspace {
                 }
                 signature => declaration(name, signature),
             };
-            Some(Declaration { name, text })
+            Some(Declaration { module: item.module, name, text })
         });
         rows.collect()
     }

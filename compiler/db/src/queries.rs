@@ -169,7 +169,7 @@ pub(crate) fn scope_context(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<
     }
     for item in scope.surroundings(db).iter().chain(scope.functions(db).iter()) {
         if let (ItemKind::Function(FunctionKind::Macro), Some(name)) = (item.kind(db), item.name(db)) {
-            context.macros.insert(name, Arc::new(rx_analysis::macros::of_item(&item.segments(db))));
+            context.macros.insert(name, Arc::new(rx_analysis::macros::of_item(&texts(db, *item))));
         }
     }
     context.items = scope.functions(db).iter().filter_map(|item| item.name(db)).collect();

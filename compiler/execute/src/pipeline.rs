@@ -3,7 +3,7 @@
 use crate::program::GivenConstants;
 use rx_base::name::{NameMap, NameSet};
 use rx_base::{Diagnostic, Name, Severity, Span};
-use rx_db::{FileId, FileKind, Operators, Workspace};
+use rx_db::{FileId, FileKind, ModuleId, Operators, Workspace};
 use rx_ir::{BoundValue, ConstantData, Expr, ExprKind, Sequence, StructInfo};
 use rx_syntax::Document;
 use rx_syntax::dialect::Dialect;
@@ -11,7 +11,7 @@ use rx_transform::make::infer_known;
 use rx_transform::pass::{PassError, Step};
 use rx_transform::print::Part;
 use rx_transform::walk::each_expression_mut;
-use rx_transform::{Module, print_with_parts};
+use rx_transform::{Module, pass_scalars_among_arguments, print_with_parts};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -45,21 +45,30 @@ pub struct Applied {
 }
 
 impl Pipeline {
-    /// Of a module of a text without errors; of none, of the functions outside of modules.
+    /// Of a module of a file without errors.
     ///
     /// # Errors
     /// What keeps it from being read.
-    pub fn new(document: &Document, module: Option<u32>, operators: Arc<Operators>) -> Result<Pipeline, String> {
-        let alone = Document::new(&document.alone(module), FileKind::Rx);
+    pub fn new(workspace: &Workspace, module: ModuleId, operators: Arc<Operators>) -> Result<Pipeline, String> {
+        let document = workspace.document(module.file);
+        let alone = Document::new(&workspace.alone(module), FileKind::Rx);
         let current = rx_syntax::printer::print_as(&alone, Dialect::detect(document), Dialect::Tvm027);
-        let (workspace, file) = checked(&current, operators.clone());
-        if let Some(error) = errors(&workspace, file).first() {
+        let (own, file) = checked(&current, operators.clone());
+        if let Some(error) = errors(&own, file).first() {
             return Err(format!("by itself the module has errors: {}", error.message));
         }
-        let recounted = recounted((document, module), workspace.document(file));
-        let module = workspace.module(workspace.first_module(file))?;
+        let recounted = recounted((document, module.module), own.document(file));
+        let module = own.module(own.first_module(file))?;
         let (text, parts) = print_with_parts(&module);
         Ok(Pipeline { module, text, parts, recounted, operators })
+    }
+
+    /// The same without `tir_vars`, where calls can do without: for text that TVM 0.27 reads.
+    #[must_use]
+    pub fn without_tir_vars(mut self) -> Pipeline {
+        pass_scalars_among_arguments(&mut self.module);
+        (self.text, self.parts) = print_with_parts(&self.module);
+        self
     }
 
     /// The same with the data of constants that the text leaves out.

@@ -3,7 +3,7 @@
 
 use rx_base::Severity;
 use rx_base::name::name;
-use rx_db::{Document, FileKind, Operators};
+use rx_db::Operators;
 use rx_execute::pipeline::{Pipeline, Unapplied, checked};
 use rx_execute::values::{File, Verdict, compare_functions};
 use rx_ops::{AttrKind, ParamKind, Schema, usual_layouts};
@@ -228,8 +228,10 @@ enum Untransformed {
 }
 
 /// A module after the default pipeline.
-fn transformed(document: &Document, module: Option<u32>, operators: Arc<Operators>) -> Result<Pipeline, Untransformed> {
-    let mut pipeline = Pipeline::new(document, module, operators).map_err(Untransformed::Refused)?;
+fn transformed(text: &str, operators: Arc<Operators>) -> Result<Pipeline, Untransformed> {
+    let (workspace, file) = checked(text, operators.clone());
+    let pipeline = Pipeline::new(&workspace, workspace.first_module(file), operators);
+    let mut pipeline = pipeline.map_err(Untransformed::Refused)?;
     for step in steps("default").map_err(|error| Untransformed::Refused(error.to_string()))? {
         pipeline.apply(&step).map_err(|why| match why {
             Unapplied::Refused(error) => Untransformed::Refused(error.to_string()),
@@ -261,9 +263,7 @@ fn compare_apart(text: &str, why: &str, operators: Arc<Operators>, tally: &mut T
 /// Takes a module through the default pipeline, and compares its functions before and after.
 fn compare(text: &str, tally: &mut Tally) {
     let operators = Arc::new(Operators::default());
-    let document = Document::new(text, FileKind::Rx);
-    let module = document.modules().next().map(|(module, _)| module);
-    let pipeline = match transformed(&document, module, operators.clone()) {
+    let pipeline = match transformed(text, operators.clone()) {
         Ok(pipeline) => pipeline,
         Err(Untransformed::Refused(why)) => return tally.wrong.push(format!("{why}\n{text}")),
         Err(Untransformed::Broken(why)) => return compare_apart(text, &why, operators, tally),

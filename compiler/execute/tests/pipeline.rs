@@ -2,7 +2,7 @@
 
 use rx_base::name::{NameMap, name};
 use rx_base::{Name, Severity};
-use rx_db::{Document, FileId, FileKind, Operators, Workspace};
+use rx_db::{FileId, Operators, Workspace};
 use rx_execute::pipeline::{Pipeline, Unapplied, checked};
 use rx_execute::program::FileModule;
 use rx_execute::values::{File, Verdict, compare_functions};
@@ -19,9 +19,8 @@ const STACK: usize = 256 << 20;
 
 /// The text after the default pipeline.
 fn transformed(text: &str) -> Result<Pipeline, String> {
-    let document = Document::new(text, FileKind::Rx);
-    let module = document.modules().next().map(|(module, _)| module);
-    let mut pipeline = Pipeline::new(&document, module, Arc::new(Operators::default()))?;
+    let (workspace, file) = checked(text, Arc::new(Operators::default()));
+    let mut pipeline = Pipeline::new(&workspace, workspace.first_module(file), Arc::new(Operators::default()))?;
     for step in steps("default").map_err(|error| error.to_string())? {
         pipeline.apply(&step).map_err(|why| match why {
             Unapplied::Refused(error) => error.to_string(),

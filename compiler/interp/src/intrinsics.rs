@@ -68,12 +68,14 @@ pub(crate) fn of_int(function: Intrinsic, element: Element) -> Option<fn(i64) ->
         (Intrinsic::Ceil | Intrinsic::Floor | Intrinsic::NearbyInt | Intrinsic::Round | Intrinsic::Trunc, _) => |x| x,
         (Intrinsic::Clz, _) => match element.bytes() {
             _ if element == Element::Bool => |x| i64::from(x == 0),
+            _ if element.bits() == 4 => |x| i64::from((x as u8 & 15).leading_zeros() - 4),
             1 => |x| i64::from((x as u8).leading_zeros()),
             2 => |x| i64::from((x as u16).leading_zeros()),
             4 => |x| i64::from((x as u32).leading_zeros()),
             _ => |x| i64::from(x.leading_zeros()),
         },
         (Intrinsic::Popcount, _) => match element.bytes() {
+            _ if element.bits() == 4 => |x| i64::from((x as u8 & 15).count_ones()),
             1 => |x| i64::from((x as u8).count_ones()),
             2 => |x| i64::from((x as u16).count_ones()),
             4 => |x| i64::from((x as u32).count_ones()),

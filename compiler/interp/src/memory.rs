@@ -18,7 +18,9 @@ enum Cells<'a> {
     F64(&'a mut [f64]),
     /// Floats of 16 bits.
     Half(&'a mut [u16]),
-    /// Floats of 8 bits.
+    /// Integers of 4 bits, one in a byte: the low bits count.
+    Nibble(&'a mut [u8]),
+    /// Floats of 8 and 4 bits.
     Quarter(&'a mut [u8]),
 }
 
@@ -54,7 +56,8 @@ impl<'a> Memory<'a> {
             Element::F32 => Cells::F32(tensor.as_mut_slice()?),
             Element::F64 => Cells::F64(tensor.as_mut_slice()?),
             Element::F16 | Element::BF16 => Cells::Half(tensor.as_mut_slice()?),
-            Element::F8E4M3Fn | Element::F8E5M2 => Cells::Quarter(tensor.as_mut_slice()?),
+            Element::I4 | Element::U4 => Cells::Nibble(tensor.bytes_mut()),
+            Element::F8E4M3Fn | Element::F8E5M2 | Element::F4E2M1Fn => Cells::Quarter(tensor.as_mut_slice()?),
         };
         Some(Memory { shape, element, cells })
     }
@@ -72,6 +75,7 @@ impl<'a> Memory<'a> {
             Cells::U16(cells) => cells[at].into(),
             Cells::U32(cells) => cells[at].into(),
             Cells::U64(cells) => cells[at] as i64,
+            Cells::Nibble(cells) => self.element.wrap(cells[at].into()),
             _ => int_of_float(self.float(at), Element::I64),
         }
     }
@@ -101,6 +105,7 @@ impl<'a> Memory<'a> {
             Cells::U16(cells) => cells[at] = value as u16,
             Cells::U32(cells) => cells[at] = value as u32,
             Cells::U64(cells) => cells[at] = value as u64,
+            Cells::Nibble(cells) => cells[at] = self.element.wrap(value) as u8,
             _ => self.set_float(at, float_of_int(value, Element::I64, self.element)),
         }
     }
@@ -133,7 +138,7 @@ impl<'a> Memory<'a> {
     /// Fills with the low bits of an integer, or a float.
     fn fill(&mut self, int: i64, float: f64) {
         match &mut self.cells {
-            Cells::Bool(cells) | Cells::U8(cells) => cells.fill(int as u8),
+            Cells::Bool(cells) | Cells::U8(cells) | Cells::Nibble(cells) => cells.fill(int as u8),
             Cells::I8(cells) => cells.fill(int as i8),
             Cells::I16(cells) => cells.fill(int as i16),
             Cells::I32(cells) => cells.fill(int as i32),

@@ -32,6 +32,11 @@ pub fn header(base64: &str, max_dims: usize) -> Result<Header, String> {
 /// What is wrong, in words.
 pub fn data(base64: &str, max_dims: usize) -> Result<(Header, Vec<u8>), String> {
     let (header, mut bytes, size) = read(base64, max_dims)?;
+    if let Some(dtype) = header.dtype.filter(|dtype| is_packed(*dtype)) {
+        return Err(format!(
+            "its tensor is {dtype}, of which TVM packs several elements in a byte; only others are read"
+        ));
+    }
     // As many as the header says there are; that they can be there was checked.
     let contents: Option<Vec<u8>> = (0..size).map(|_| bytes.byte()).collect();
     Ok((header, contents.ok_or("its tensor holds what is no base64")?))
@@ -71,6 +76,11 @@ fn read(base64: &str, max_dims: usize) -> Result<(Header, Bytes<'_>, u64), Strin
     Ok((Header { shape, dtype: dtype(code, bits, lanes) }, bytes, size))
 }
 
+/// Whether TVM has several elements in a byte; rx has one.
+fn is_packed(dtype: DType) -> bool {
+    dtype.bits < 8 && !dtype.is_bool()
+}
+
 /// The element type of DLPack's numbers.
 fn dtype(code: u64, bits: u64, lanes: u64) -> Option<DType> {
     let code = match (code, bits) {
@@ -101,8 +111,11 @@ fn dtype(code: u64, bits: u64, lanes: u64) -> Option<DType> {
 
 /// Writes a tensor of row-major, little-endian elements as base64.
 ///
-/// `None`: the dtype has no number.
+/// `None`: the dtype has no number, or TVM packs its elements.
 pub fn write(shape: &[i64], dtype: DType, bytes: &[u8]) -> Option<String> {
+    if is_packed(dtype) {
+        return None;
+    }
     let mut header: Vec<u8> = Vec::with_capacity(40 + 8 * shape.len());
     header.extend(MAGIC.to_le_bytes());
     header.extend(0u64.to_le_bytes());

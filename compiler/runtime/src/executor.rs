@@ -17,8 +17,8 @@ use crate::value::{Closure, DeviceTensor, Output, Place, Value};
 use calls::Request;
 use rx_base::DType;
 use rx_base::Name;
-use rx_lower::{Instruction, Operation, Procedure, ProcedureId, Program, Register};
-use rx_tensor::Tensor;
+use rx_lower::{Instruction, Kernel, Operation, Procedure, ProcedureId, Program, Register};
+use rx_tensor::{Element, Tensor};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -71,6 +71,7 @@ impl<B: Backend> Executor<B> {
         constants: &[Tensor],
         progress: &mut dyn FnMut(Stage),
     ) -> Result<Executor<B>, BuildError> {
+        program.kernels.iter().try_for_each(held)?;
         backend.build(&program, progress)?;
         let mut memory = Vec::with_capacity(constants.len());
         for tensor in constants {
@@ -186,6 +187,9 @@ impl<B: Backend> Executor<B> {
         calls: u32,
         watch: &mut Watch<'_>,
     ) -> Result<Value<B::Memory>, RunError> {
+        if self.program.procedures.is_empty() {
+            return Err(RunError::other("the program has no function to call"));
+        }
         self.started = Instant::now();
         let mut call = || {
             self.budget = Budget::of(self.limits);
@@ -337,6 +341,16 @@ impl<B: Backend> Frame<B> {
         // Registers are numbered by the procedure, which says how many there are.
         &self.registers[register.0 as usize]
     }
+}
+
+/// Checks that there are tensors for all parameters of a kernel, whatever device it is for.
+fn held(kernel: &Kernel) -> Result<(), BuildError> {
+    let func = &kernel.func;
+    let mut params = func.buffer_params().map(|id| func.buffer(id));
+    params.find(|param| Element::of(param.dtype).is_none()).map_or(Ok(()), |param| {
+        let message = format!("its parameter `{}` is {}, and rx has no tensors of this dtype", param.name, param.dtype);
+        Err(BuildError { kernel: func.name, origins: func.origins.clone(), message })
+    })
 }
 
 /// The memory of a tensor, which may be its frame's.

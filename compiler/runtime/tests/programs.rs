@@ -122,6 +122,15 @@ fn kernel_names(program: &Program) -> Vec<&str> {
 }
 
 #[test]
+fn run_of_a_program_without_procedures_is_an_error() {
+    let program = Arc::new(Program::default());
+    let interpreter = rx_runtime::interp::Interpreter::default();
+    let mut executor = Executor::new(program, interpreter, &[], &mut |_| ()).expect("nothing to build");
+    let error = executor.run(Vec::new(), &NameMap::default()).expect_err("nothing to run");
+    assert_eq!(error.to_string(), "the program has no function to call");
+}
+
+#[test]
 fn a_chain_of_elements_is_one_kernel() {
     let text = Text::new(&block(
         &["a = R.add(x, y)", "b = R.nn.relu(a)", "c = R.multiply(b, R.const(2.0, \"float32\"))", "d = R.tanh(c)"],

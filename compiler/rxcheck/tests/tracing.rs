@@ -128,3 +128,58 @@ fn an_error_is_new_once_wherever_its_line_goes() {
     assert_eq!(lines[3]["new_errors"][0]["binding"], "y");
     assert_eq!(lines[3]["new_errors"].as_array().map(Vec::len), Some(1));
 }
+
+/// Runs `rxcheck --sequence --format json` over files `p1.rx`, `p2.rx`, …, and gives its objects.
+fn phases(texts: &[&str]) -> Vec<serde_json::Value> {
+    let folder = TempDir::new().expect("a temporary folder");
+    for (number, text) in (1..).zip(texts) {
+        fs::write(folder.path().join(format!("p{number}.rx")), text).expect("a file");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rxcheck"));
+    let output = command.current_dir(folder.path()).args(["--sequence", "--format", "json", "."]).output();
+    let output = output.expect("rxcheck runs");
+    stdout(&output).lines().map(|line| serde_json::from_str(line).expect("an object")).collect()
+}
+
+/// A class with a function `main` that returns a call of an operator.
+fn class(name: &str, call: &str) -> String {
+    format!(
+        "@I.ir_module\nclass {name}:\n    @R.function\n    def main(x: R.Tensor((4,), \"float32\")):\n        y = {call}\n        return y\n\n"
+    )
+}
+
+#[test]
+fn sequence_modules_that_share_names_are_compared_by_module() {
+    let [exp, log, wrong] = ["R.exp(x)", "R.log(x)", "R.expp(x)"];
+    let first = class("A", exp) + &class("B", log);
+    let swapped = class("B", log) + &class("A", exp);
+    let changed = class("A", exp) + &class("B", exp);
+    let broken = class("A", wrong) + &class("B", wrong);
+    let both = class("A", exp) + &class("A", wrong);
+    let lines = phases(&[&first, &swapped, &changed, &broken, &both]);
+    let empty = serde_json::json!([]);
+    assert_eq!(lines[0]["functions"], 2);
+    assert_eq!((&lines[1]["changed"], &lines[1]["appeared"]), (&empty, &empty), "the order of modules is no change");
+    assert_eq!(lines[2]["changed"], serde_json::json!(["B.main"]));
+    let functions = lines[3]["new_errors"].as_array().map(|errors| {
+        errors.iter().map(|error| error["function"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    });
+    assert_eq!(functions, Some(vec!["A.main".to_owned(), "B.main".to_owned()]));
+    assert_eq!(lines[4]["first_new_error"]["function"], "A.main");
+    assert_eq!(
+        (&lines[5]["appeared"], &lines[5]["vanished"]),
+        (&serde_json::json!(["A#2.main"]), &serde_json::json!(["B.main"]))
+    );
+}
+
+#[test]
+fn sequence_only_modules_of_files_are_compared_whatever_their_names() {
+    let lines = phases(&[
+        &class("A", "R.exp(x)"),
+        &class("B", "R.log(x)"),
+        &(class("B", "R.log(x)") + &class("C", "R.exp(x)")),
+    ]);
+    let (empty, main) = (serde_json::json!([]), serde_json::json!(["main"]));
+    assert_eq!((&lines[1]["changed"], &lines[1]["appeared"]), (&main, &empty));
+    assert_eq!((&lines[2]["changed"], &lines[2]["appeared"]), (&empty, &serde_json::json!(["C.main"])));
+}

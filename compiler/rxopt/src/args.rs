@@ -18,7 +18,7 @@ pub struct Args {
     pub file: Option<String>,
     /// The module that passes run over, by the name of its class; of several classes of a name `NAME#2` is the second, and `-`
     /// means the functions outside of classes [default: the only module, else the only one with a function `main`].
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    #[arg(long, value_name = "NAME", overrides_with = "module", allow_hyphen_values = true)]
     pub module: Option<String>,
     /// Passes in order, separated by commas; may be given again.
     #[arg(long = "pass", value_name = "PASSES")]

@@ -71,10 +71,10 @@ impl Pipeline {
         if !errors.is_empty() {
             return Err(Failure::program(drawn(name, &text, &errors)));
         }
-        let document = workspace.document(id);
-        let dialect = Dialect::to_print(document);
-        let module = choose(&workspace, id, module, None).map_err(|why| unreadable(&why))?.module;
-        let inner = rx_execute::pipeline::Pipeline::new(document, module, operators)
+        let dialect = Dialect::to_print(workspace.document(id));
+        let module = choose(&workspace, id, module, None).map_err(|why| unreadable(&why))?;
+        let inner = rx_execute::pipeline::Pipeline::new(&workspace, module, operators)
+            .map(|pipeline| if dialect == Dialect::Classic { pipeline } else { pipeline.without_tir_vars() })
             .and_then(|pipeline| pipeline.with_constants(constants))
             .map_err(|problem| Failure::program(format!("rxopt: {name}: {problem}")))?;
         Ok(Pipeline { inner, dialect })

@@ -320,9 +320,81 @@ fn of_several_modules_one_is_chosen() {
     let text = out(&output);
     assert!(text.contains("class Second:") && text.contains("R.multiply(a, a)"), "{text}");
     assert!(!text.contains("class Module:") && !text.contains("R.add("), "{text}");
+    let last = rxopt(&two, &["-", "--module", "Module", "--module", "Second", "--pass", "EliminateCommonSubexpr"]);
+    assert_eq!(out(&last), text, "of two options the last holds, as in rxrun");
     let output = rxopt(&two, &["-", "--module", "Third", "--pass", "EliminateCommonSubexpr"]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(err(&output), "rxopt: <stdin>: there is no module `Third`; there is `Module`, `Second`\n");
+}
+
+/// A module whose functions name constants of the Python around, and a macro.
+const CONSTANTS: &str = r#"from tvm.script import ir as I, relax as R, tirx as T
+
+WIDTH = 8
+NEGATIVE = -3
+
+
+@T.inline
+def put(target, index, value):
+    target[index] = value * T.float32(WIDTH)
+
+
+def build():
+    SHAPE = (WIDTH // 2, 2)
+    KIND = "float32"
+
+    @I.ir_module
+    class Module:
+        I.module_attrs({"width": WIDTH})
+
+        @T.prim_func
+        def fill(a: T.Buffer((*SHAPE,), KIND), b: T.Buffer(SHAPE, KIND)):
+            T.func_attr({"name": f"fill_{WIDTH}"})
+            for i, j in T.grid(*SHAPE):
+                b[i, j] = a[i, j] * T.float32(NEGATIVE ** 2) - T.float32(NEGATIVE if WIDTH > 4 else MISSING)
+
+        @T.prim_func
+        def scale(a: T.Buffer((WIDTH,), KIND), b: T.Buffer((WIDTH,), KIND)):
+            for i in range(WIDTH):
+                put(b, i, a[i])
+
+        @R.function
+        def main(x: R.Tensor(SHAPE, KIND)) -> R.Tensor((WIDTH,), KIND):
+            cls = Module
+            y = R.call_tir(cls.fill, (x,), out_ty=R.Tensor(SHAPE, KIND))
+            z = R.reshape(y, (WIDTH,))
+            w = R.call_tir(cls.scale, (z,), out_ty=R.Tensor((WIDTH,), KIND))
+            return w
+
+    return Module
+"#;
+
+#[test]
+fn constants_and_macros_of_the_python_around_are_written_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    std::fs::write(path("net.py"), CONSTANTS).expect("written");
+    let output = rxopt("", &[&path("net.py")]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    for line in [
+        "I.module_attrs({\"width\": 8})",
+        "def fill(a: T.Buffer((4, 2), \"float32\"), b: T.Buffer((4, 2), \"float32\")):",
+        "for i, j in T.grid(4, 2):",
+        "b[i, j] = a[i, j] * T.float32(9) - T.float32(-3)",
+        "T.func_attr({\"name\": \"fill_8\"})",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    for name in ["WIDTH", "SHAPE", "KIND", "NEGATIVE", "MISSING", "put("] {
+        assert!(!text.contains(name), "{name} is in\n{text}");
+    }
+    let passes = rxopt("", &[&path("net.py"), "--pipeline", "default", "--verify-values"]);
+    assert_eq!(passes.status.code(), Some(0), "{}", err(&passes));
+    assert!(err(&passes).contains("`main`: the values agree"), "{}", err(&passes));
+    // By itself it is the same module.
+    let again = rxopt(&text, &["-"]);
+    assert_eq!(out(&again), text, "{}", err(&again));
 }
 
 #[test]

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 const AFTER: &str = "\
 Arrays are matched to parameters by name: exactly, else after every character that no identifier has is replaced by `_`. The fields
 of a tuple `t` are `t.0`, `t.1`, …, a shape is a vector of integers. `out0`, `out1`, … are passed over; other arrays that are no
-parameters are reported, and a file without any that is one is an error. Parameters without an array are drawn from the seed
-(docs/random.md). Symbolic dims get their values from the arrays, or from --dim. What the command line does not say, [run] in
-rx.toml may.
+parameters are reported, and a file without any that is one is an error. What NumPy has no dtype of is given and written in another:
+bfloat16 and 8-bit floats as their bits (uint16, uint8), int4, uint4 and float4_e2m1fn as their values (int8, uint8, float32).
+Parameters without an array are drawn from the seed (docs/random.md). Symbolic dims get their values from the arrays, or from --dim.
+What the command line does not say, [run] in rx.toml may.
 
 --profile, --trace and --values observe runs of their own, in which the device finishes one kernel before it begins the next. The
 times printed by --profile are sums over one such run, whatever --repeat says. What an observed run fails at is said and is

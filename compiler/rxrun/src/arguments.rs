@@ -3,12 +3,13 @@
 use crate::arrays::{Given, listed};
 use crate::failure::Failure;
 use crate::session::Session;
-use rx_base::name::{NameMap, NameSet, name};
+use rx_base::name::{NameMap, name};
 use rx_base::{DType, Dim, Name, Span};
 use rx_execute::indexed_dims;
 use rx_execute::inputs::{Drawing, Input, Undrawable};
-use rx_ir::{BindingKind, Body, Function, StructInfo};
-use rx_tensor::Tensor;
+use rx_ir::{Function, StructInfo};
+use rx_tensor::in_files::{accepts, of_file};
+use rx_tensor::{Element, Tensor};
 
 /// The arguments, and what symbolic dims are.
 pub struct Inputs {
@@ -44,26 +45,6 @@ pub fn leaves(function: &Function) -> Vec<Leaf<'_>> {
     let params = function.params.iter().enumerate();
     params.for_each(|(at, (param, ty))| of(Leaf { at, path: param.to_string(), ty }, &mut leaves));
     leaves
-}
-
-/// The symbolic dims of a function: those that it takes, and those that it finds out when it runs.
-pub fn symbols(function: &Function) -> NameSet {
-    fn of_body(body: &Body, found: &mut NameSet) {
-        for binding in &body.bindings {
-            match &binding.kind {
-                BindingKind::Value { ty, .. } => ty.each_symbol(&mut |symbol| found.extend([symbol])),
-                BindingKind::If { arms, otherwise, .. } => {
-                    arms.iter().map(|(_, body)| body).chain([otherwise]).for_each(|body| of_body(body, found));
-                }
-                BindingKind::Unpack { .. } | BindingKind::Function(_) => {}
-            }
-        }
-    }
-    let mut found = NameSet::default();
-    let types = function.params.iter().map(|(_, ty)| ty).chain([&function.ret]);
-    types.for_each(|ty| ty.each_symbol(&mut |symbol| found.extend([symbol])));
-    of_body(&function.body, &mut found);
-    found
 }
 
 /// The first `count` arguments of a function: arrays that are given, others drawn as the arguments from `position` on are.
@@ -229,7 +210,12 @@ impl<'s> Reader<'s> {
                 Some(tensor) => {
                     let (dtype, ndim) = (tensor.dtype, tensor.shape.ndim());
                     match (dtype, ndim) {
-                        (Some(dtype), _) if !accepts(dtype, array.dtype()) => Err(format!("the dtype must be {dtype}")),
+                        (Some(dtype), _) if !accepts(dtype, array.dtype()) => {
+                            Err(match Element::of(dtype).and_then(Element::in_files) {
+                                Some(held) => format!("give its values as {held}"),
+                                None => format!("the dtype must be {dtype}"),
+                            })
+                        }
                         (_, Some(ndim)) if ndim != array.shape().len() => Err(format!("it must have {ndim} dims")),
                         _ => self.bind(tensor.shape.dims().unwrap_or_default(), array.shape(), "axis"),
                     }
@@ -281,7 +267,10 @@ impl<'s> Reader<'s> {
     ) -> Result<Option<Input>, Failure> {
         let (at, path) = place;
         let fields = match taken {
-            Taken::Array(array) => return argument(array, ty).map(Some),
+            Taken::Array(array) => {
+                let failed = |why| Failure::Input(format!("the array for `{path}` is no {ty}: {why}"), self.span(at));
+                return argument(array, ty).map(Some).map_err(failed);
+            }
             Taken::Nothing => return self.drawn(place, ty, indexed, missing),
             Taken::Fields(fields) => fields,
         };
@@ -334,9 +323,7 @@ fn advice(path: &str, ty: &StructInfo) -> String {
             Some(ndim) => format!("{give}, {ndim} integers (int64)"),
             None => format!("{give}, a vector of integers (int64)"),
         },
-        StructInfo::Tensor(tensor) if tensor.dtype.is_some_and(|dtype| rx_tensor::Element::of(dtype).is_none()) => {
-            String::new()
-        }
+        StructInfo::Tensor(tensor) if tensor.dtype.is_some_and(|dtype| Element::of(dtype).is_none()) => String::new(),
         StructInfo::Tensor(_) | StructInfo::DTensor(_) | StructInfo::Prim(_) | StructInfo::Object => give,
         _ => String::new(),
     }
@@ -355,37 +342,14 @@ fn shape_of(array: &Tensor) -> Result<Vec<i64>, String> {
 }
 
 /// An array that fits as an argument of this type.
-fn argument(array: Tensor, ty: &StructInfo) -> Result<Input, Failure> {
+fn argument(array: Tensor, ty: &StructInfo) -> Result<Input, String> {
     match (ty, array.get(0)) {
         (StructInfo::Prim(_), Some(scalar)) => Ok(Input::Scalar(scalar)),
-        (StructInfo::Shape(_), _) => shape_of(&array).map(Input::Shape).map_err(Failure::usage),
-        _ => converted(array, ty).map(Input::Tensor),
-    }
-}
-
-/// Whether an array of dtype `have` may be passed for `wanted`. Numpy has no bfloat16, and no float of 8 bits: files keep them as
-/// their bits.
-pub fn accepts(wanted: DType, have: DType) -> bool {
-    let is_narrow_float = wanted.is_float() && wanted.bits == 8 && wanted.lanes == 1;
-    wanted == have || (wanted == DType::BFLOAT16 && have == DType::UINT16) || (is_narrow_float && have == DType::UINT8)
-}
-
-/// A file's array as a tensor of `wanted`, where it has the bits of one; nothing where it is another array.
-///
-/// # Errors
-/// Where there is no memory for it.
-pub fn of_bits(array: &Tensor, wanted: DType) -> Result<Option<Tensor>, rx_tensor::TensorError> {
-    let is_bits = wanted != array.dtype() && accepts(wanted, array.dtype());
-    is_bits.then(|| Tensor::from_bytes(wanted, array.shape(), array.bytes())).transpose()
-}
-
-/// The array with the parameter's dtype, where that has the same bits.
-fn converted(array: Tensor, ty: &StructInfo) -> Result<Tensor, Failure> {
-    let wanted = ty.as_tensor().and_then(|tensor| tensor.dtype);
-    match wanted {
-        Some(wanted) if wanted != array.dtype() => {
-            Tensor::from_bytes(wanted, array.shape(), array.bytes()).map_err(|error| Failure::usage(error.to_string()))
+        (StructInfo::Shape(_), _) => shape_of(&array).map(Input::Shape),
+        _ => {
+            let wanted = ty.as_tensor().and_then(|tensor| tensor.dtype).unwrap_or(array.dtype());
+            let converted = of_file(&array, wanted).map_err(|error| error.to_string())?;
+            Ok(Input::Tensor(converted.unwrap_or(array)))
         }
-        _ => Ok(array),
     }
 }

@@ -8,10 +8,12 @@ mod schedule;
 
 use crate::args::{Args, Emit, Format};
 use crate::device::Device;
+use crate::dims;
 use crate::failure::Failure;
 use crate::report::{Part, Report, Stage};
 use crate::session::Session;
 use rx_base::Span;
+use rx_base::name::name;
 use rx_cuda::rules::Target;
 use rx_db::{Document, FileKind};
 use rx_lower::Program;
@@ -20,6 +22,10 @@ use rx_tir::{PrimFunc, Stmt};
 
 /// Prints a stage.
 pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -> Result<(), Failure> {
+    if matches!(stage, Emit::Relax | Emit::Passes) {
+        known_entry(session, args)?;
+        dims::check(args, &dims::of_module(session), "the module")?;
+    }
     let listing = match stage {
         Emit::Relax => Listing::whole(relax(session)),
         Emit::Passes => passes::listing(session, args)?,
@@ -47,8 +53,26 @@ fn program(stage: Emit, session: &Session, args: &Args) -> Result<Program, Failu
     let device =
         Device::to_print_for(session, args, matches!(stage, Emit::Cuda | Emit::Schedule | Emit::Ptx | Emit::Sass));
     let preferences = device.preferences();
-    let alone = args.entry.as_deref().and_then(|wanted| session.kernel(wanted, preferences.is_some()));
-    alone.unwrap_or_else(|| session.lower(session.entry(args.entry.as_deref())?, preferences))
+    let alone =
+        args.entry.as_deref().and_then(|wanted| Some((name(wanted), session.kernel(wanted, preferences.is_some())?)));
+    let (own, program) = match alone {
+        Some((own, program)) => (own, program?),
+        None => {
+            let entry = session.entry(args.entry.as_deref())?;
+            (entry, session.lower(entry, preferences)?)
+        }
+    };
+    dims::check(args, &dims::of_program(session, &program), &format!("`{own}`"))?;
+    Ok(program)
+}
+
+/// Checks that the module has the function that --entry names, though the whole module is shown.
+fn known_entry(session: &Session, args: &Args) -> Result<(), Failure> {
+    let is_it = |wanted: &str| session.functions().iter().any(|function| function.name.as_str() == wanted);
+    match args.entry.as_deref() {
+        Some(wanted) if !is_it(wanted) => session.entry(Some(wanted)).map(drop),
+        _ => Ok(()),
+    }
 }
 
 /// The module as rx prints it; of a file of several without the others.
@@ -57,7 +81,7 @@ fn relax(session: &Session) -> String {
     if session.workspace.modules(session.file).len() <= 1 {
         return rx_syntax::format::format(document, Dialect::Tvm027);
     }
-    let alone = Document::new(&document.alone(session.module.module), FileKind::Rx);
+    let alone = Document::new(&session.workspace.alone(session.module), FileKind::Rx);
     rx_syntax::printer::print_as(&alone, Dialect::detect(document), Dialect::Tvm027)
 }
 
@@ -123,7 +147,9 @@ fn kernels(
         Emit::Cuda | Emit::Schedule => {
             let calls: Vec<_> = groups
                 .iter()
-                .map(|group| extents::values(program, group.kernels.first().unwrap_or(&group.func), &args.dims))
+                .map(|group| {
+                    extents::values(program, group.kernels.first().unwrap_or(&group.func), &session.choices.dims)
+                })
                 .collect();
             cuda(stage, &funcs, &calls, &args.target(), report)
         }

@@ -244,9 +244,9 @@ fn check(outputs: &[Tensor], expected: &[(String, Tensor)], args: &Args, report:
         let Some((_, wanted)) = expected.iter().find(|(known, _)| *known == name) else {
             return Err(Failure::Run(format!("the file has no `{name}`"), None));
         };
-        let of_bits = crate::arguments::of_bits(wanted, tensor.dtype());
-        let of_bits = of_bits.map_err(|error| Failure::Run(format!("{name}: {error}"), None))?;
-        let wanted = of_bits.as_ref().unwrap_or(wanted);
+        let of_file = rx_tensor::in_files::of_file(wanted, tensor.dtype());
+        let of_file = of_file.map_err(|error| Failure::Run(format!("{name}: {error}"), None))?;
+        let wanted = of_file.as_ref().unwrap_or(wanted);
         let result = match compare(tensor, wanted, args.rtol, args.atol) {
             Ok(result) => result,
             Err(error) => return Err(Failure::Run(format!("{name}: {error}"), None)),

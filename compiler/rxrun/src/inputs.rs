@@ -1,21 +1,24 @@
 //! The entry's arguments: from files, else drawn from the seed.
 
 use crate::args::Args;
-use crate::arguments::{Inputs, Leaf, Reader, accepts, leaves, symbols, taken};
+use crate::arguments::{Inputs, Leaf, Reader, leaves, taken};
 use crate::arrays::{Given, arrays, listed};
+use crate::dims;
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::session::Session;
 use crate::weights::{self, Preparation};
-use rx_base::edit_distance::nearest;
 use rx_base::{DType, Name};
 use rx_ir::Function;
+use rx_tensor::in_files::has_bits;
 use rx_tensor::{Tensor, TensorError};
 
 /// Reads and draws the arguments of `function`. Raw weights are prepared where the module has a function that does.
 pub fn inputs(session: &Session, function: &Function, args: &Args, report: &mut Report) -> Result<Inputs, Failure> {
     let preparation = Preparation::of(session, function);
-    known_dims(args, function, preparation.as_ref())?;
+    let mut known = dims::of_function(function);
+    known.extend(preparation.iter().flat_map(|preparation| dims::of_function(&preparation.raw)));
+    dims::check(args, &known, &format!("`{}`", function.name))?;
     let mut given = arrays(&session.choices, function, preparation.as_ref(), report)?;
     let raw = match &preparation {
         Some(preparation) => {
@@ -59,30 +62,6 @@ pub fn inputs(session: &Session, function: &Function, args: &Args, report: &mut 
     Ok(inputs)
 }
 
-/// Checks that every `--dim` names a symbolic dim of the function, or of the one that prepares its weights.
-///
-/// # Errors
-/// All that are none.
-fn known_dims(args: &Args, function: &Function, preparation: Option<&Preparation>) -> Result<(), Failure> {
-    let mut known = symbols(function);
-    known.extend(preparation.iter().flat_map(|preparation| symbols(&preparation.raw)));
-    let mut names: Vec<&str> = known.iter().map(Name::as_str).collect();
-    names.sort_unstable();
-    let unknown: Vec<String> = (args.dims.iter().filter(|(dim, _)| !names.contains(&&**dim)))
-        .map(|(dim, _)| match nearest(dim, names.iter().copied()) {
-            Some(near) => format!("`{dim}` (did you mean `{near}`?)"),
-            None => format!("`{dim}`"),
-        })
-        .collect();
-    if unknown.is_empty() {
-        return Ok(());
-    }
-    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    let there = if quoted.is_empty() { "none".to_owned() } else { listed(&quoted, ", ") };
-    let (own, unknown) = (function.name, listed(&unknown, ", "));
-    Err(Failure::usage(format!("--dim: `{own}` has no symbolic dim {unknown}; it has {there}")))
-}
-
 /// Holds the weights of `function`, its parameters from `first` on, against the arrays that there are: every one must
 /// have an array of its type, after conversion where that is asked for.
 ///
@@ -114,7 +93,8 @@ fn complete(
         };
         if let Some(dtype) = ty.as_tensor().and_then(|tensor| tensor.dtype)
             && args.convert_weights
-            && !accepts(dtype, array.dtype())
+            && dtype != array.dtype()
+            && !has_bits(dtype, array.dtype())
         {
             let failed = |error: TensorError| Failure::usage(format!("{source}: `{key}`: {error}"));
             *array = cast(array, dtype).map_err(failed)?;

@@ -1,6 +1,6 @@
 //! `rxrun`: checks, compiles and runs a function of a Relax module.
 //!
-//! A face: it loads and checks the program ([`session`]), finds or draws the inputs ([`arrays`], [`arguments`], [`inputs`], [`constants`]), prepares
+//! A face: it loads and checks the program ([`session`]), finds or draws the inputs ([`arrays`], [`arguments`], [`inputs`], [`dims`], [`constants`]), prepares
 //! weights ([`weights`]), has it lowered, built and run ([`execute`]) and watched ([`progress`], [`profile`], [`values`]), or prints a stage of it ([`emit`]), and says how it went
 //! ([`report`]). No rule of the language lives here.
 
@@ -11,6 +11,7 @@ mod choices;
 mod constants;
 mod describe;
 mod device;
+mod dims;
 mod emit;
 mod execute;
 mod failure;

@@ -75,7 +75,7 @@ impl Session {
     }
 
     /// The functions of the module, in order.
-    fn functions(&self) -> Vec<FunctionRow> {
+    pub fn functions(&self) -> Vec<FunctionRow> {
         let mut functions = self.workspace.functions(self.file);
         functions.retain(|function| function.module == self.module.module);
         functions

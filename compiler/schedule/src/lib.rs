@@ -28,6 +28,7 @@ pub mod rounds;
 pub mod scope;
 pub mod simplify;
 pub mod slide;
+mod sub_byte;
 mod walk;
 mod window;
 
@@ -49,4 +50,5 @@ pub use roles::{Affine, Declined, Product, ProductNest, Role};
 pub use rounds::{Rounds, is_told};
 pub use simplify::simplify;
 pub use slide::{Shared, Slide, Sliding};
+pub use sub_byte::legalize_sub_byte;
 pub use window::{Place, Window, WindowAxis};

@@ -1,17 +1,19 @@
 //! What a dtype's bytes mean: how integers wrap and floats round.
 
-use crate::minifloat::{BFLOAT16, FLOAT8_E4M3FN, FLOAT8_E5M2, FLOAT16, Format};
+use crate::minifloat::{BFLOAT16, FLOAT4_E2M1FN, FLOAT8_E4M3FN, FLOAT8_E5M2, FLOAT16, Format};
 use rx_base::DType;
 use rx_base::dtype::TypeCode;
 
 /// An element type that tensors can have.
 ///
 /// Integers are held as `i64`, those of `uint64` above `i64::MAX` as the same bits; floats as `f64`, which has every
-/// value of the others.
+/// value of the others. Elements narrower than a byte have one each: integers the low bits of it, as they would be in `int8` or `uint8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
     /// `bool`: a byte that is 0 or not.
     Bool,
+    /// `int4`.
+    I4,
     /// `int8`.
     I8,
     /// `int16`.
@@ -20,6 +22,8 @@ pub enum Element {
     I32,
     /// `int64`.
     I64,
+    /// `uint4`.
+    U4,
     /// `uint8`.
     U8,
     /// `uint16`.
@@ -40,6 +44,8 @@ pub enum Element {
     F8E4M3Fn,
     /// `float8_e5m2`.
     F8E5M2,
+    /// `float4_e2m1fn`.
+    F4E2M1Fn,
 }
 
 impl Element {
@@ -50,10 +56,12 @@ impl Element {
         }
         Some(match (dtype.code, dtype.bits) {
             (TypeCode::Bool, _) => Element::Bool,
+            (TypeCode::Int, 4) => Element::I4,
             (TypeCode::Int, 8) => Element::I8,
             (TypeCode::Int, 16) => Element::I16,
             (TypeCode::Int, 32) => Element::I32,
             (TypeCode::Int, 64) => Element::I64,
+            (TypeCode::UInt, 4) => Element::U4,
             (TypeCode::UInt, 8) => Element::U8,
             (TypeCode::UInt, 16) => Element::U16,
             (TypeCode::UInt, 32) => Element::U32,
@@ -64,23 +72,41 @@ impl Element {
             (TypeCode::Float, 64) => Element::F64,
             (TypeCode::Float8E4M3Fn, 8) => Element::F8E4M3Fn,
             (TypeCode::Float8E5M2, 8) => Element::F8E5M2,
+            (TypeCode::Float4E2M1Fn, 4) => Element::F4E2M1Fn,
             _ => return None,
         })
     }
 
     /// Bytes of one.
     pub const fn bytes(self) -> usize {
+        self.bits().div_ceil(8) as usize
+    }
+
+    /// Bits of one that mean something; of `bool` 8, as a byte holds it.
+    pub const fn bits(self) -> u32 {
         match self {
-            Element::Bool | Element::I8 | Element::U8 | Element::F8E4M3Fn | Element::F8E5M2 => 1,
-            Element::I16 | Element::U16 | Element::F16 | Element::BF16 => 2,
-            Element::I32 | Element::U32 | Element::F32 => 4,
-            Element::I64 | Element::U64 | Element::F64 => 8,
+            Element::I4 | Element::U4 | Element::F4E2M1Fn => 4,
+            Element::Bool | Element::I8 | Element::U8 | Element::F8E4M3Fn | Element::F8E5M2 => 8,
+            Element::I16 | Element::U16 | Element::F16 | Element::BF16 => 16,
+            Element::I32 | Element::U32 | Element::F32 => 32,
+            Element::I64 | Element::U64 | Element::F64 => 64,
+        }
+    }
+
+    /// The dtype of the arrays that files have of it, value by value: NumPy has no 4-bit types. `None` where files have the element
+    /// itself, or its bits.
+    pub const fn in_files(self) -> Option<DType> {
+        match self {
+            Element::I4 => Some(DType::INT8),
+            Element::U4 => Some(DType::UINT8),
+            Element::F4E2M1Fn => Some(DType::FLOAT32),
+            _ => None,
         }
     }
 
     /// Whether values are floats.
     pub const fn is_float(self) -> bool {
-        matches!(self, Element::F16 | Element::BF16 | Element::F32 | Element::F64 | Element::F8E4M3Fn | Element::F8E5M2)
+        matches!(self, Element::F32 | Element::F64) || self.format().is_some()
     }
 
     /// The float format, of those that Rust has no arithmetic for.
@@ -90,6 +116,7 @@ impl Element {
             Element::BF16 => Some(BFLOAT16),
             Element::F8E4M3Fn => Some(FLOAT8_E4M3FN),
             Element::F8E5M2 => Some(FLOAT8_E5M2),
+            Element::F4E2M1Fn => Some(FLOAT4_E2M1FN),
             _ => None,
         }
     }
@@ -128,8 +155,10 @@ impl Element {
             Element::I64 | Element::U64 => value,
             Element::I32 => i64::from(value as i32),
             Element::Bool => i64::from(value != 0),
+            Element::I4 => value << 60 >> 60,
             Element::I8 => i64::from(value as i8),
             Element::I16 => i64::from(value as i16),
+            Element::U4 => value & 15,
             Element::U8 => i64::from(value as u8),
             Element::U16 => i64::from(value as u16),
             Element::U32 => i64::from(value as u32),
@@ -174,6 +203,8 @@ pub fn float_of_int(value: i64, from: Element, to: Element) -> f64 {
 pub fn int_of_float(value: f64, to: Element) -> i64 {
     match to {
         Element::Bool => i64::from(value != 0.0),
+        Element::I4 => i64::from(value as i8).clamp(-8, 7),
+        Element::U4 => i64::from(value as u8).min(15),
         Element::I8 => i64::from(value as i8),
         Element::I16 => i64::from(value as i16),
         Element::I32 => i64::from(value as i32),
@@ -197,8 +228,16 @@ mod tests {
         assert_eq!(DType::UINT64.wrap(-1), -1);
         assert_eq!(DType::BOOL.wrap(2), 1);
         assert_eq!(DType::parse("int4").map(|dtype| dtype.wrap(9)), Some(-7));
-        for dtype in [DType::INT8, DType::UINT16, DType::INT32, DType::UINT32, DType::INT64, DType::BOOL] {
-            for value in [i64::MIN, -40_000, -1, 0, 1, 200, 70_000, i64::MAX] {
+        let nibbles = ["int4", "uint4"].map(|name| DType::parse(name).expect("a dtype"));
+        for dtype in nibbles.into_iter().chain([
+            DType::INT8,
+            DType::UINT16,
+            DType::INT32,
+            DType::UINT32,
+            DType::INT64,
+            DType::BOOL,
+        ]) {
+            for value in [i64::MIN, -40_000, -9, -1, 0, 1, 7, 8, 15, 16, 200, 70_000, i64::MAX] {
                 assert_eq!(Element::of(dtype).map(|element| element.wrap(value)), Some(dtype.wrap(value)));
             }
         }
@@ -228,6 +267,8 @@ mod tests {
         assert_eq!(int_of_float(-1.9, Element::I32), -1);
         assert_eq!(int_of_float(300.0, Element::I8), 127);
         assert_eq!(int_of_float(-5.0, Element::U8), 0);
+        assert_eq!([9.5, -9.5, f64::NAN].map(|value| int_of_float(value, Element::I4)), [7, -8, 0]);
+        assert_eq!([17.5, -1.0, 300.0].map(|value| int_of_float(value, Element::U4)), [15, 0, 15]);
         assert_eq!(int_of_float(f64::NAN, Element::I64), 0);
         assert_eq!(int_of_float(f64::NAN, Element::Bool), 1);
         assert_eq!(int_of_float(1.5e19, Element::U64) as u64, 15_000_000_000_000_000_000);

@@ -6,7 +6,7 @@ use std::fmt;
 /// Why a tensor cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TensorError {
-    /// A dtype whose elements are not whole bytes of one lane, or that carries no numbers.
+    /// A dtype of vectors, of elements that rx does not read, or of no numbers.
     Unsupported(DType),
     /// An extent below 0.
     NegativeExtent {
@@ -34,6 +34,15 @@ pub enum TensorError {
         /// How many were given.
         given: usize,
     },
+    /// An element that another dtype does not have.
+    Unequal {
+        /// Its place in the row-major order.
+        at: usize,
+        /// The element, as text.
+        value: String,
+        /// The dtype.
+        dtype: DType,
+    },
     /// Tensors of two shapes where one is needed.
     ShapesDiffer {
         /// The shape that is there.
@@ -51,6 +60,9 @@ impl fmt::Display for TensorError {
             TensorError::TooLarge { shape, dtype } => write!(f, "a {dtype} tensor of shape {shape:?} is too large"),
             TensorError::OutOfMemory { bytes } => write!(f, "no memory for a tensor of {bytes} bytes"),
             TensorError::Length { wanted, given } => write!(f, "the shape has {wanted} of them, {given} were given"),
+            TensorError::Unequal { at, value, dtype } => {
+                write!(f, "its element {at} is {value}, which is no value of {dtype}")
+            }
             TensorError::ShapesDiffer { actual, expected } => {
                 write!(f, "the shape is {actual:?}, expected is {expected:?}")
             }

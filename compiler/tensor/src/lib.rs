@@ -7,6 +7,7 @@
 pub mod element;
 mod error;
 pub mod file;
+pub mod in_files;
 mod minifloat;
 pub mod npy;
 pub mod npz;

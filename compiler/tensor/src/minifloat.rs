@@ -1,19 +1,29 @@
-//! Floats of 8 and 16 bits: their bits to and from `f64`, which holds all their values.
+//! Floats of 4, 8 and 16 bits: their bits to and from `f64`, which holds all their values.
 
 /// A binary float format below 32 bits, with one sign bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Format {
     exponent_bits: u32,
     mantissa_bits: u32,
-    /// Whether the largest exponent is for infinity and NaN, as IEEE has it; else only all ones is NaN and there is no
-    /// infinity.
-    infinity: bool,
+    special: Special,
 }
 
-pub(crate) const FLOAT16: Format = Format { exponent_bits: 5, mantissa_bits: 10, infinity: true };
-pub(crate) const BFLOAT16: Format = Format { exponent_bits: 8, mantissa_bits: 7, infinity: true };
-pub(crate) const FLOAT8_E5M2: Format = Format { exponent_bits: 5, mantissa_bits: 2, infinity: true };
-pub(crate) const FLOAT8_E4M3FN: Format = Format { exponent_bits: 4, mantissa_bits: 3, infinity: false };
+/// The codes that are no finite number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Special {
+    /// The largest exponent is for infinity and NaN, as IEEE has it.
+    Ieee,
+    /// All ones is NaN; there is no infinity.
+    Nan,
+    /// None. Values beyond the range become the largest of their sign, and NaN the largest, as in PTX's `cvt.satfinite`.
+    None,
+}
+
+pub(crate) const FLOAT16: Format = Format { exponent_bits: 5, mantissa_bits: 10, special: Special::Ieee };
+pub(crate) const BFLOAT16: Format = Format { exponent_bits: 8, mantissa_bits: 7, special: Special::Ieee };
+pub(crate) const FLOAT8_E5M2: Format = Format { exponent_bits: 5, mantissa_bits: 2, special: Special::Ieee };
+pub(crate) const FLOAT4_E2M1FN: Format = Format { exponent_bits: 2, mantissa_bits: 1, special: Special::None };
+pub(crate) const FLOAT8_E4M3FN: Format = Format { exponent_bits: 4, mantissa_bits: 3, special: Special::Nan };
 
 impl Format {
     const fn bias(self) -> i32 {
@@ -26,29 +36,41 @@ impl Format {
 
     /// The first code above the finite ones: infinity, or NaN where there is none.
     const fn overflow(self) -> u32 {
-        match self.infinity {
-            true => ((1 << self.exponent_bits) - 1) << self.mantissa_bits,
-            false => self.sign_bit() - 1,
+        match self.special {
+            Special::Ieee => ((1 << self.exponent_bits) - 1) << self.mantissa_bits,
+            Special::Nan => self.sign_bit() - 1,
+            Special::None => self.sign_bit(),
         }
     }
 
-    const fn nan(self) -> u32 {
-        match self.infinity {
+    /// The code of values beyond the range, infinities included.
+    const fn beyond(self) -> u32 {
+        match self.special {
+            Special::Ieee | Special::Nan => self.overflow(),
+            Special::None => self.sign_bit() - 1,
+        }
+    }
+
+    /// The code of a NaN with this sign bit.
+    const fn nan(self, sign: u32) -> u32 {
+        match self.special {
             // The quiet NaN.
-            true => self.overflow() | 1 << (self.mantissa_bits - 1),
-            false => self.overflow(),
+            Special::Ieee => sign | self.overflow() | 1 << (self.mantissa_bits - 1),
+            Special::Nan => sign | self.overflow(),
+            Special::None => self.beyond(),
         }
     }
 
-    /// The bits of the nearest value, ties to even. What is beyond the range is infinity, and NaN where there is none.
+    /// The bits of the nearest value, ties to even. What is beyond the range is infinity, NaN where there is none, and the largest value
+    /// where there is neither.
     pub(crate) fn encode(self, value: f64) -> u32 {
         let bits = value.to_bits();
         let sign = if bits >> 63 != 0 { self.sign_bit() } else { 0 };
         if value.is_nan() {
-            return sign | self.nan();
+            return self.nan(sign);
         }
         if value.is_infinite() {
-            return sign | self.overflow();
+            return sign | self.beyond();
         }
         let exponent = (bits >> 52 & 0x7ff) as i32 - 1023;
         if exponent == -1023 {
@@ -68,7 +90,7 @@ impl Format {
         // Codes ascend with values, so a carry out of the significand is the next exponent's first value.
         let binade = (exponent - smallest).max(0) as u64;
         let code = (binade << self.mantissa_bits) + rounded;
-        sign | code.min(u64::from(self.overflow())) as u32
+        sign | code.min(u64::from(self.beyond())) as u32
     }
 
     /// The value of the bits.
@@ -76,7 +98,11 @@ impl Format {
         let sign = if bits & self.sign_bit() != 0 { -1.0 } else { 1.0 };
         let code = bits & (self.sign_bit() - 1);
         if code >= self.overflow() {
-            return if self.infinity && code == self.overflow() { sign * f64::INFINITY } else { f64::NAN };
+            return if self.special == Special::Ieee && code == self.overflow() {
+                sign * f64::INFINITY
+            } else {
+                f64::NAN
+            };
         }
         let exponent = (code >> self.mantissa_bits) as i32;
         let fraction = code & ((1 << self.mantissa_bits) - 1);
@@ -97,7 +123,8 @@ mod tests {
 
     #[test]
     fn every_code_is_the_code_of_its_value() {
-        for (format, bits) in [(FLOAT16, 16), (BFLOAT16, 16), (FLOAT8_E5M2, 8), (FLOAT8_E4M3FN, 8)] {
+        for (format, bits) in [(FLOAT16, 16), (BFLOAT16, 16), (FLOAT8_E5M2, 8), (FLOAT8_E4M3FN, 8), (FLOAT4_E2M1FN, 4)]
+        {
             for code in 0..1u32 << bits {
                 let value = format.decode(code);
                 if !value.is_nan() {
@@ -137,5 +164,17 @@ mod tests {
         assert_eq!(round(FLOAT8_E5M2, -1e9), f64::NEG_INFINITY);
         assert_eq!(FLOAT16.encode(-0.0), 0x8000);
         assert_eq!(FLOAT16.encode(-5e-324), 0x8000);
+    }
+
+    #[test]
+    fn four_bit_floats_are_held_at_the_ends_of_their_range() {
+        // As ml_dtypes 0.5 converts, but NaN.
+        let values = [0.25, 0.26, 0.74, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 5.01, 7.0, 1e9, f64::INFINITY, 1e-9];
+        let codes = values.map(|value| FLOAT4_E2M1FN.encode(value));
+        assert_eq!(codes, [0, 1, 1, 2, 2, 4, 4, 6, 6, 7, 7, 7, 7, 0]);
+        assert_eq!(values.map(|value| FLOAT4_E2M1FN.encode(-value)), codes.map(|code| code | 8));
+        assert_eq!([f64::NAN, -f64::NAN].map(|value| FLOAT4_E2M1FN.encode(value)), [7, 7]);
+        let decoded = [0, 1, 2, 3, 4, 5, 6, 7, 9].map(|code| FLOAT4_E2M1FN.decode(code));
+        assert_eq!(decoded, [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.5]);
     }
 }

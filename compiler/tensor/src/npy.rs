@@ -2,7 +2,8 @@
 //!
 //! Little- and big-endian, C and Fortran order are read; rows first and little-endian is written. NumPy has no `bfloat16`
 //! and no 8-bit floats: their bits are written as `uint16` and `uint8`, and what other packages write as raw bytes of these
-//! sizes (`|V2`, `|V1`) is read so. Whoever wants them as floats says so with [`Tensor::reinterpreted`].
+//! sizes (`|V2`, `|V1`) is read so. Whoever wants them as floats says so with [`Tensor::reinterpreted`]. `int4`, `uint4` and
+//! `float4_e2m1fn` are written as arrays of their values, in `int8`, `uint8` and `float32` ([`Element::in_files`]).
 
 use crate::element::Element;
 use crate::file::{FileError, FileProblem, write_atomically};
@@ -74,6 +75,8 @@ pub fn read(source: &mut impl Read, length: u64) -> Result<Tensor, FileProblem> 
 /// # Errors
 /// What the writer says.
 pub fn write(tensor: &Tensor, target: &mut impl Write) -> Result<(), FileProblem> {
+    let converted = tensor.element().in_files().map(|dtype| tensor.exactly(dtype)).transpose()?;
+    let tensor = converted.as_ref().unwrap_or(tensor);
     let mut shape: String = tensor.shape().iter().map(|extent| format!("{extent}, ")).collect();
     // One is written `(3,)`, more without the last comma.
     if tensor.shape().len() != 1 {
@@ -105,11 +108,11 @@ pub fn write(tensor: &Tensor, target: &mut impl Write) -> Result<(), FileProblem
 fn type_code(element: Element) -> &'static str {
     match element {
         Element::Bool => "|b1",
-        Element::I8 => "|i1",
+        Element::I8 | Element::I4 => "|i1",
         Element::I16 => "<i2",
         Element::I32 => "<i4",
         Element::I64 => "<i8",
-        Element::U8 | Element::F8E4M3Fn | Element::F8E5M2 => "|u1",
+        Element::U8 | Element::U4 | Element::F8E4M3Fn | Element::F8E5M2 | Element::F4E2M1Fn => "|u1",
         Element::U16 | Element::BF16 => "<u2",
         Element::U32 => "<u4",
         Element::U64 => "<u8",

@@ -46,7 +46,7 @@ impl Scalar {
     }
 }
 
-/// Rust's types of elements. `u8` reads the bytes of `bool` and of 8-bit floats as well, `u16` the bits of 16-bit floats.
+/// Rust's types of elements. `i8` and `u8` read the bytes of narrower elements as well, `u16` the bits of 16-bit floats.
 pub trait Native: Pod {
     /// Whether elements are of this type in memory.
     fn holds(element: Element) -> bool;
@@ -62,11 +62,11 @@ macro_rules! natives {
     };
 }
 natives! {
-    i8: I8;
+    i8: I8 | I4;
     i16: I16;
     i32: I32;
     i64: I64;
-    u8: U8 | Bool | F8E4M3Fn | F8E5M2;
+    u8: U8 | U4 | Bool | F8E4M3Fn | F8E5M2 | F4E2M1Fn;
     u16: U16 | F16 | BF16;
     u32: U32;
     u64: U64;
@@ -214,6 +214,24 @@ impl Tensor {
         Ok(self)
     }
 
+    /// The same elements in another dtype, where that has each of them.
+    ///
+    /// # Errors
+    /// As [`Tensor::zeros`], and [`TensorError::Unequal`] with the first element that the dtype does not have.
+    pub fn exactly(&self, dtype: DType) -> Result<Tensor, TensorError> {
+        let mut converted = Tensor::zeros(dtype, &self.shape)?;
+        for at in 0..self.len {
+            let Some(value) = self.get(at) else { continue };
+            converted.set(at, value);
+            // As floats, since `-0.0` and `0` are one value.
+            if converted.get(at).map(Scalar::as_float) != Some(value.as_float()) {
+                let value = value.as_float().to_string();
+                return Err(TensorError::Unequal { at, value, dtype });
+            }
+        }
+        Ok(converted)
+    }
+
     /// The same bits as elements of another dtype of the same width.
     ///
     /// # Errors
@@ -314,6 +332,9 @@ mod tests {
             ("float8_e4m3fn", Scalar::Float(0.3), Scalar::Float(0.3125)),
             ("float8_e5m2", Scalar::Float(1e9), Scalar::Float(f64::INFINITY)),
             ("int32", Scalar::Float(-2.7), Scalar::Int(-2)),
+            ("int4", Scalar::Int(9), Scalar::Int(-7)),
+            ("uint4", Scalar::Int(-1), Scalar::Int(15)),
+            ("float4_e2m1fn", Scalar::Float(2.4), Scalar::Float(2.0)),
         ] {
             let mut tensor = Tensor::zeros(dtype(name), &[2, 3]).expect("a tensor");
             tensor.set(5, given);
@@ -327,7 +348,7 @@ mod tests {
     fn tensors_that_cannot_be_are_errors() {
         let zeros = |name: &str, shape: &[i64]| Tensor::zeros(dtype(name), shape).err();
         assert!(matches!(zeros("float32x4", &[1]), Some(TensorError::Unsupported(_))));
-        assert!(matches!(zeros("int4", &[1]), Some(TensorError::Unsupported(_))));
+        assert!(matches!(zeros("int2", &[1]), Some(TensorError::Unsupported(_))));
         assert!(matches!(zeros("handle", &[1]), Some(TensorError::Unsupported(_))));
         let negative = Some(TensorError::NegativeExtent { axis: 1, extent: -3 });
         assert_eq!(zeros("float32", &[0, -3]), negative);

@@ -79,9 +79,8 @@ pub fn format(text: &str) -> Made {
 /// # Errors
 /// Why the module is none, or a pass has no result.
 pub fn passes(text: &str) -> Made {
-    let document = rx_syntax::Document::new(text, FileKind::Rx);
-    let module = document.modules().next().map(|(module, _)| module);
-    let mut pipeline = Pipeline::new(&document, module, Arc::new(Operators::default()))?;
+    let (workspace, file) = rx_execute::pipeline::opened(text, FileKind::Rx, Arc::new(Operators::default()));
+    let mut pipeline = Pipeline::new(&workspace, workspace.first_module(file), Arc::new(Operators::default()))?;
     let mut out = String::new();
     for step in rx_transform::pipeline::steps("default").map_err(|error| error.to_string())? {
         pipeline.apply(&step).map_err(|_| format!("{} has no result", step.pass.name))?;

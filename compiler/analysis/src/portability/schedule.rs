@@ -92,8 +92,11 @@ impl Look<'_> {
                 ScheduleFailure::VectorFactor => {
                     "multiply by a matrix of one column, `R.expand_dims(w, axis=[1])`, and squeeze the result"
                 }
-                ScheduleFailure::FusedResults { .. } => {
+                ScheduleFailure::FusedResults { .. } if matches!(site.operator, "sum" | "mean") => {
                     "the CPU build works; for CUDA, join the kept axes with `R.reshape` before the sum"
+                }
+                ScheduleFailure::FusedResults { .. } => {
+                    "the CPU build works; for CUDA, pool with the channels before the spatial axes"
                 }
                 _ => "the CPU build works; for CUDA, reshape the operands so that another rule takes it",
             }),

@@ -64,9 +64,7 @@ impl Kept {
         });
         let new: Vec<Row> = new.collect();
         self.segments.splice(prefix..before - suffix, new);
-        let mut shadowed: Vec<Name> = self.segments.iter().flat_map(|row| row.binds.iter().copied()).collect();
-        shadowed.sort_unstable();
-        shadowed.dedup();
+        let shadowed = sorted(self.segments.iter().flat_map(|row| row.binds.iter().copied()));
         let same_names = shadowed == self.shadowed;
         self.shadowed = shadowed;
         let dirty = if same_names { prefix..after - suffix } else { 0..after };
@@ -75,4 +73,17 @@ impl Kept {
             row.result = substitute::segment(&row.text, &known).map(Arc::new);
         }
     }
+}
+
+/// The names of constants that an item binds itself.
+pub(super) fn shadowed(segments: &[Arc<Segment>], constants: &PyConstants) -> Vec<Name> {
+    let binds = |(at, segment): (usize, &Arc<Segment>)| substitute::look_at(segment, constants, at == 0).1.into_vec();
+    sorted(segments.iter().enumerate().flat_map(binds))
+}
+
+fn sorted(names: impl Iterator<Item = Name>) -> Vec<Name> {
+    let mut names: Vec<Name> = names.collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }

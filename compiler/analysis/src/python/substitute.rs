@@ -2,10 +2,11 @@
 
 use super::builtins::{BUILTINS, RANGE};
 use super::evaluate::{Names, builtin, combine, format_string};
+use super::spell::{self, Edit};
 use super::value::{PyConstants, PyValue};
 use crate::file_context::bind_names;
-use rx_base::Name;
 use rx_base::name::NameSet;
+use rx_base::{Name, Span};
 use rx_syntax::ast::{
     Argument, Expr, ExprKind, Parameter, ParameterTree, StatementKind, StatementTree, TokenRange, UnaryOp, WithItem,
 };
@@ -107,14 +108,34 @@ pub(super) fn look_at(segment: &Segment, constants: &PyConstants, is_head: bool)
     (affected, bound.into())
 }
 
+/// A segment's statements with literals in place of constants.
+struct Substituted {
+    statements: Box<[Statement]>,
+    literals: Vec<Literal>,
+    /// What is to be changed in the text to say the same.
+    edits: Vec<Edit>,
+}
+
 /// The segment with literals in place of constants; `None` where it has none.
 pub(super) fn segment(segment: &Segment, known: &Known<'_>) -> Option<Segment> {
-    let mut literals = Vec::new();
+    let Substituted { statements, literals, .. } = substituted(segment, known)?;
+    Some(segment.substituted(statements, literals))
+}
+
+/// The changes of a segment's text that write literals in place of constants.
+pub(super) fn edits(segment: &Segment, known: &Known<'_>) -> Vec<Edit> {
+    substituted(segment, known).map_or_else(Vec::new, |substituted| substituted.edits)
+}
+
+fn substituted(segment: &Segment, known: &Known<'_>) -> Option<Substituted> {
+    let (mut literals, mut edits) = (Vec::new(), Vec::new());
     let mut changed = false;
     let statements = segment.tree().statements.iter().map(|statement| {
         let cursor = segment.cursor(statement);
         let kind = is_affected(cursor, statement, known.constants)
-            .then(|| Rewriter { cursor, known, literals: &mut literals }.statement(&statement.tree.kind))
+            .then(|| {
+                Rewriter { cursor, known, literals: &mut literals, edits: &mut edits }.statement(&statement.tree.kind)
+            })
             .flatten();
         match kind {
             Some(kind) => {
@@ -126,7 +147,7 @@ pub(super) fn segment(segment: &Segment, known: &Known<'_>) -> Option<Segment> {
         }
     });
     let statements: Box<[Statement]> = statements.collect();
-    changed.then(|| segment.substituted(statements, literals))
+    changed.then_some(Substituted { statements, literals, edits })
 }
 
 /// What became of an expression.
@@ -153,6 +174,7 @@ struct Rewriter<'a, 'l> {
     cursor: Cursor<'a>,
     known: &'a Known<'a>,
     literals: &'l mut Vec<Literal>,
+    edits: &'l mut Vec<Edit>,
 }
 
 impl Rewriter<'_, '_> {
@@ -222,7 +244,8 @@ impl Rewriter<'_, '_> {
     }
 
     fn parameter(&mut self, param: &Parameter) -> Option<Parameter> {
-        let mut inside = Rewriter { cursor: self.cursor.parameter(param), known: self.known, literals: self.literals };
+        let (cursor, known) = (self.cursor.parameter(param), self.known);
+        let mut inside = Rewriter { cursor, known, literals: self.literals, edits: self.edits };
         let tree = &param.tree;
         let annotation = tree.annotation.as_ref().and_then(|annotation| inside.expr(annotation));
         let default = tree.default.as_ref().and_then(|default| inside.expr(default));
@@ -253,7 +276,10 @@ impl Rewriter<'_, '_> {
     fn finish(&mut self, expr: &Expr, visited: Visited) -> Option<Expr> {
         match (visited.changed, visited.value) {
             (Changed::Expr(new), _) => Some(new),
-            (Changed::Value, Some(value)) => Some(self.literal(&value, expr.tokens)),
+            (Changed::Value, Some(value)) => {
+                self.edits.push(Edit { span: self.cursor.span(expr.tokens), text: spell::literal(&value) });
+                Some(self.literal(&value, expr.tokens))
+            }
             _ => None,
         }
     }
@@ -307,11 +333,20 @@ impl Rewriter<'_, '_> {
             let child = children.get(taken).map(|child| (*child).clone());
             let new = visited.into_iter().nth(taken).zip(child);
             let Some((visited, child)) = new else { return Visited::NOTHING };
+            let (all, kept) = (self.cursor.span(expr.tokens), self.cursor.span(child.tokens));
+            for (start, end, bracket) in [(all.start, kept.start, "("), (kept.end, all.end, ")")] {
+                self.edits.push(Edit { span: Span::new(start, end), text: bracket.to_owned() });
+            }
             let new = self.finish(&child, visited).unwrap_or(child);
             return Visited { value: None, changed: Changed::Expr(new) };
         }
         if !any_changed {
             return Visited { value, changed: Changed::No };
+        }
+        if let (ExprKind::Starred { double: false, .. }, Some(Some(value))) = (&expr.kind, values.first())
+            && let Some(elements) = value.elements()
+        {
+            self.edits.push(Edit { span: self.cursor.span(expr.tokens), text: spell::listed(elements) });
         }
         let new: Vec<Option<Expr>> =
             children.iter().zip(visited).map(|(child, visited)| self.finish(child, visited)).collect();

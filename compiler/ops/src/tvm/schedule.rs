@@ -92,26 +92,49 @@ fn scalar_epilogue(call: &CallInfo<'_>) -> bool {
 
 /// The extents of the results of a sum whose innermost axis is kept, where three parts or more of a fused index tell them apart: one for
 /// each extent beyond 1, and none for the innermost if a block of threads computes it whole. (`_inner_spatial_write_back_is_affine` of
-/// 0.27's gpu/reduction.py, which makes that release decline.) Only the first may be symbolic: with others the rule declines.
+/// 0.27's gpu/reduction.py, which makes that release decline.) Only the first may be symbolic: with others the rule declines. So it does
+/// where the innermost extent cannot be divided among threads.
 fn fused_results(call: &CallInfo<'_>) -> Option<Vec<Dim>> {
-    if !matches!(call.schema.name, "sum" | "mean") {
+    let kept = match call.schema.name {
+        "sum" | "mean" => kept_of_sum(call),
+        "nn.avg_pool1d" | "nn.avg_pool2d" | "nn.avg_pool3d" => kept_of_pooling(call),
+        _ => None,
+    }?;
+    let (inner, outer) = kept.split_last()?;
+    if kept.iter().skip(1).any(|dim| dim.as_constant().is_none()) {
         return None;
     }
+    let inner = inner.as_constant().filter(|inner| (2..=THREADS).any(|threads| inner % threads == 0))?;
+    let whole = inner <= THREADS;
+    let parts = outer.iter().filter(|dim| dim.as_constant() != Some(1)).count() + usize::from(!whole);
+    (parts >= 3).then_some(kept)
+}
+
+/// The extents that a sum of more than one element keeps, with the innermost among them.
+fn kept_of_sum(call: &CallInfo<'_>) -> Option<Vec<Dim>> {
     let dims = call.tensor("x").ok()?.shape.dims()?;
     let rank = i64::try_from(dims.len()).ok()?;
     let axes: Vec<i64> = call.ints("axis")?.into_iter().map(|it| if it < 0 { it + rank } else { it }).collect();
     let is_summed = |at: usize| i64::try_from(at).is_ok_and(|at| axes.contains(&at));
     let summed = extent_of(dims.iter().enumerate().filter(|(at, _)| is_summed(*at)).map(|(_, dim)| dim));
-    let kept: Vec<Dim> = (0..dims.len()).filter(|at| !is_summed(*at)).filter_map(|at| dims.get(at).cloned()).collect();
-    let (inner, outer) = kept.split_last()?;
-    let symbolic = kept.iter().skip(1).any(|dim| dim.as_constant().is_none());
-    if is_summed(dims.len() - 1) || summed.as_constant() == Some(1) || symbolic {
+    if is_summed(dims.len().checked_sub(1)?) || summed.as_constant() == Some(1) {
         return None;
     }
-    let inner = inner.as_constant()?;
-    let whole = inner <= THREADS;
-    let parts = outer.iter().filter(|dim| dim.as_constant() != Some(1)).count() + usize::from(!whole);
-    (parts >= 3).then_some(kept)
+    Some((0..dims.len()).filter(|at| !is_summed(*at)).filter_map(|at| dims.get(at).cloned()).collect())
+}
+
+/// The extents of the results of an average pooling that is one sum over windows of more than one element, where channels are
+/// innermost. Padding makes it another.
+fn kept_of_pooling(call: &CallInfo<'_>) -> Option<Vec<Dim>> {
+    let layout = call.str("layout")?;
+    let is_one_layout = call.str("out_layout").is_none_or(|out| out.is_empty() || out == layout);
+    let is_padded = call.ints("padding").is_none_or(|padding| padding.iter().any(|by| *by != 0));
+    let is_sum = call.ints("pool_size")?.iter().any(|extent| *extent > 1);
+    if layout.ends_with(['D', 'H', 'W']) || !is_one_layout || is_padded || !is_sum {
+        return None;
+    }
+    let Ok(StructInfo::Tensor(result)) = (call.schema.infer)(call) else { return None };
+    result.shape.dims().map(<[Dim]>::to_vec)
 }
 
 /// The dims whose product is the extent of the loops of one kind; 1 of none.

@@ -3,11 +3,12 @@
 use crate::check::{Options, reported, workspace};
 use crate::discover::Input;
 use rx_base::{Code, Diagnostic, Severity, Span};
-use rx_db::{Document, FileId, FileKind, Workspace};
+use rx_db::{Document, FileId, FileKind, OUTSIDE, Workspace};
 use rx_syntax::Segment;
 use rx_syntax::document::ItemKind;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// A dump, checked.
 pub struct Phase {
@@ -18,12 +19,49 @@ pub struct Phase {
     kind: FileKind,
     workspace: Workspace,
     file: FileId,
+    modules: Modules,
     /// Functions and how each is declared.
-    pub declared: BTreeMap<&'static str, String>,
+    pub declared: BTreeMap<Function, String>,
     /// Functions and their text, printed in one spelling: what differs in it differs in meaning.
-    pub printed: HashMap<&'static str, String>,
+    pub printed: HashMap<Function, String>,
     /// Its errors, in order.
     pub errors: Vec<Found>,
+}
+
+/// A function of a phase.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Function {
+    /// The name of its module: that of the class, `Net#2` of the second class `Net`.
+    module: Arc<str>,
+    name: &'static str,
+}
+
+impl Function {
+    /// Its name, with that of its module where files have `several`.
+    pub fn shown(&self, several: bool) -> String {
+        let Function { module, name } = self;
+        if several && **module != *OUTSIDE { format!("{module}.{name}") } else { (*name).to_owned() }
+    }
+}
+
+/// The names of a file's modules, by what items say of theirs.
+struct Modules(HashMap<Option<u32>, Arc<str>>);
+
+impl Modules {
+    fn of(document: &Document) -> Modules {
+        // The first class of a name is the same module whether or not another class has the name.
+        let named = |label: &str| label.strip_suffix("#1").unwrap_or(label).into();
+        Modules(rx_db::modules(document).iter().map(|row| (row.module, named(&row.label))).collect())
+    }
+
+    fn function(&self, module: Option<u32>, name: &'static str) -> Function {
+        Function { module: self.0.get(&module).cloned().unwrap_or_else(|| OUTSIDE.into()), name }
+    }
+
+    /// The only one.
+    fn only(&self) -> Option<&Arc<str>> {
+        self.0.values().next().filter(|_| self.0.len() == 1)
+    }
 }
 
 /// An error and what it belongs to.
@@ -32,7 +70,7 @@ pub struct Found {
     /// The error.
     pub diagnostic: Diagnostic<Span>,
     /// The function it is in.
-    pub function: Option<&'static str>,
+    pub function: Option<Function>,
     /// The variable its statement binds.
     pub binding: Option<&'static str>,
 }
@@ -42,14 +80,16 @@ pub struct Found {
 pub struct Step {
     /// Counted from 1.
     pub number: usize,
+    /// Whether functions are shown with their modules: this phase or the one before has several.
+    pub several: bool,
     /// Functions that were not there before; none of the first phase.
-    pub appeared: Vec<&'static str>,
+    pub appeared: Vec<Function>,
     /// Functions that are gone.
-    pub vanished: Vec<&'static str>,
+    pub vanished: Vec<Function>,
     /// Functions whose body or signature is another, cosmetics apart.
-    pub changed: Vec<&'static str>,
+    pub changed: Vec<Function>,
     /// Functions declared otherwise, with both declarations.
-    pub signatures: Vec<(&'static str, String, String)>,
+    pub signatures: Vec<(Function, String, String)>,
     /// Errors that were not there before.
     pub new_errors: Vec<Found>,
     /// Errors that were.
@@ -61,17 +101,20 @@ impl Phase {
     pub fn new(input: &Input, text: String, options: &Options) -> Phase {
         let kind = input.kind;
         let (workspace, file) = workspace(&text, input, options);
-        let declared = workspace.declarations(file).into_iter().map(|it| (it.name.as_str(), it.text)).collect();
+        let modules = Modules::of(workspace.document(file));
+        let declared = workspace.declarations(file).into_iter();
+        let declared = declared.map(|it| (modules.function(it.module, it.name.as_str()), it.text)).collect();
         let printed = printed(workspace.document(file), kind);
         let errors = reported(&workspace, file, input, options).into_iter().filter(|it| it.severity == Severity::Error);
         let errors = errors
             .map(|diagnostic| {
-                let (function, binding) = workspace.owner(file, diagnostic.primary.start as usize);
-                let (function, binding) = (function.map(|name| name.as_str()), binding.map(|name| name.as_str()));
+                let owner = workspace.owner(file, diagnostic.primary.start as usize);
+                let function = owner.map(|owner| modules.function(owner.module, owner.function.as_str()));
+                let binding = owner.and_then(|owner| owner.binding).map(|name| name.as_str());
                 Found { diagnostic, function, binding }
             })
             .collect();
-        Phase { shown: input.shown.clone(), text, kind, workspace, file, declared, printed, errors }
+        Phase { shown: input.shown.clone(), text, kind, workspace, file, modules, declared, printed, errors }
     }
 
     /// Whether there is a part that rx reads.
@@ -81,21 +124,32 @@ impl Phase {
     }
 
     /// Where a function is named.
-    pub fn function_span(&self, function: &str) -> Option<Span> {
+    pub fn function_span(&self, function: &Function) -> Option<Span> {
         let rows = self.workspace.functions(self.file);
-        rows.iter().rev().find(|row| row.name == function).map(|row| row.span)
+        let is_it = |module, name: &'static str| self.modules.function(module, name) == *function;
+        rows.iter().rev().find(|row| is_it(row.module, row.name.as_str())).map(|row| row.span)
+    }
+
+    /// A function of another phase, as this one would name it: modules are told apart by their names, but where both phases have
+    /// one, that is the same whatever its name.
+    pub fn own(&self, other: &Phase, function: &Function) -> Function {
+        match (self.modules.only(), other.modules.only()) {
+            (Some(module), Some(_)) => Function { module: module.clone(), name: function.name },
+            _ => function.clone(),
+        }
     }
 }
 
 /// The functions of a document in the printer's spelling.
-fn printed(document: &Document, kind: FileKind) -> HashMap<&'static str, String> {
+fn printed(document: &Document, kind: FileKind) -> HashMap<Function, String> {
     let text = rx_syntax::printer::print(document, rx_syntax::dialect::Dialect::Tvm027);
     let document = Document::new(&text, kind);
+    let modules = Modules::of(&document);
     let mut functions = HashMap::new();
     for item in document.items() {
         if let (ItemKind::Function(_), Some(name)) = (item.kind, item.name) {
             let text: String = item.segments.iter().map(|segment| without_comments(segment)).collect();
-            functions.insert(name.as_str(), text);
+            functions.insert(modules.function(item.module, name.as_str()), text);
         }
     }
     functions
@@ -117,36 +171,46 @@ fn without_comments(segment: &Segment) -> String {
 impl Step {
     /// What `now` changes of `before`.
     pub fn between(before: Option<&Phase>, now: &Phase, number: usize) -> Step {
-        let (new_errors, old_errors) = new_errors(before.map(|phase| phase.errors.as_slice()).unwrap_or_default(), now);
-        let mut step = Step { number, new_errors, old_errors, ..Step::default() };
+        let (new_errors, old_errors) = new_errors(before, now);
+        let several = before.into_iter().chain([now]).any(|phase| phase.modules.0.len() > 1);
+        let mut step = Step { number, several, new_errors, old_errors, ..Step::default() };
         let Some(before) = before else { return step };
-        let names = |phase: &Phase| phase.declared.keys().copied().collect::<BTreeSet<_>>();
-        let (old, new) = (names(before), names(now));
-        step.appeared = new.difference(&old).copied().collect();
-        step.vanished = old.difference(&new).copied().collect();
-        for name in new.intersection(&old) {
-            if let (Some(was), Some(is)) = (before.declared.get(name), now.declared.get(name))
-                && was != is
-            {
-                step.signatures.push((name, was.clone(), is.clone()));
+        let mut kept = BTreeSet::new();
+        for (function, is) in &now.declared {
+            let old = before.own(now, function);
+            let Some(was) = before.declared.get(&old) else {
+                step.appeared.push(function.clone());
+                continue;
+            };
+            if was != is {
+                step.signatures.push((function.clone(), was.clone(), is.clone()));
             }
-            if before.printed.get(name) != now.printed.get(name) {
-                step.changed.push(name);
+            if before.printed.get(&old) != now.printed.get(function) {
+                step.changed.push(function.clone());
             }
+            kept.insert(old);
         }
+        step.vanished = before.declared.keys().filter(|function| !kept.contains(function)).cloned().collect();
         step
     }
 }
 
 /// What stays of an error when lines move.
-type Key = (Option<&'static str>, Option<&'static str>, Code);
+type Key = (Option<Function>, Option<&'static str>, Code);
 
 /// The errors of `now` that `before` had not, and the number of the others. An error is the same when function, binding and
 /// code are; and when a pass renamed what it is in, when code and message are.
-fn new_errors(before: &[Found], now: &Phase) -> (Vec<Found>, usize) {
-    let key = |found: &Found| -> Key { (found.function, found.binding, found.diagnostic.code) };
+fn new_errors(before: Option<&Phase>, now: &Phase) -> (Vec<Found>, usize) {
+    let key = |found: &Found| -> Key {
+        let function = found.function.as_ref();
+        let function = function.map(|function| before.map_or(function.clone(), |before| before.own(now, function)));
+        (function, found.binding, found.diagnostic.code)
+    };
     let mut same: HashMap<Key, Vec<&Found>> = HashMap::new();
-    before.iter().for_each(|found| same.entry(key(found)).or_default().push(found));
+    for found in before.iter().flat_map(|before| &before.errors) {
+        let key = (found.function.clone(), found.binding, found.diagnostic.code);
+        same.entry(key).or_default().push(found);
+    }
     let unmatched: Vec<&Found> =
         now.errors.iter().filter(|found| same.get_mut(&key(found)).and_then(Vec::pop).is_none()).collect();
     let mut moved: HashMap<(Code, &str), usize> = HashMap::new();

@@ -1,6 +1,6 @@
 //! What is said of a phase.
 
-use super::compare::{Found, Phase, Step};
+use super::compare::{Found, Function, Phase, Step};
 use rx_base::Code;
 use rx_report::{Record, Source, printable};
 use serde::Serialize;
@@ -21,7 +21,7 @@ pub fn text(phase: &Phase, step: &Step) -> String {
     let lists = [("appeared", &step.appeared), ("vanished", &step.vanished), ("changed", &step.changed)];
     for (word, names) in lists {
         if !names.is_empty() {
-            parts.push(format!("{} {word} ({})", names.len(), listed(names)));
+            parts.push(format!("{} {word} ({})", names.len(), listed(names, step.several)));
         }
     }
     if step.old_errors > 0 {
@@ -32,7 +32,7 @@ pub fn text(phase: &Phase, step: &Step) -> String {
     }
     let mut lines = vec![format!("phase {}: {}: {}", step.number, phase.shown, parts.join(", "))];
     for (function, was, is) in step.signatures.iter().take(MOST_NAMES) {
-        let code = Code::SignatureChanged;
+        let (code, function) = (Code::SignatureChanged, function.shown(step.several));
         lines.push(format!("  info[{code} {}]: the signature of `{function}` changes", code.slug()));
         let (was, is) = differing(was, is);
         lines.push(format!("    was {}", rx_report::line_of(&was, LONGEST)));
@@ -87,8 +87,8 @@ fn parameters(text: &str) -> Vec<&str> {
     parts
 }
 
-fn listed(names: &[&str]) -> String {
-    let mut text = names.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");
+fn listed(names: &[Function], several: bool) -> String {
+    let mut text = names.iter().take(MOST_NAMES).map(|name| name.shown(several)).collect::<Vec<_>>().join(", ");
     if names.len() > MOST_NAMES {
         text += ", …";
     }
@@ -107,15 +107,15 @@ fn shown(lines: &[String]) -> String {
 /// The first new error: where, the report, and the difference of its function.
 pub fn first(before: Option<&Phase>, phase: &Phase, step: &Step, found: &Found, color: bool) -> String {
     let mut place = format!("first new error: phase {}, {}", step.number, phase.shown);
-    if let Some(function) = found.function {
-        place += &format!(", function `{function}`");
+    if let Some(function) = &found.function {
+        place += &format!(", function `{}`", function.shown(step.several));
     }
     if let Some(binding) = found.binding {
         place += &format!(", binding `{binding}`");
     }
     let source = Source::new(&phase.shown, &phase.text);
     let mut text = shown(&[place]) + &rx_report::full(&source, &found.diagnostic, color);
-    match difference(before, phase, found) {
+    match difference(before, phase, step, found) {
         Difference::None => {}
         Difference::Same => {
             text += &shown(&["the function itself did not change; what it calls did".to_owned()]);
@@ -145,12 +145,12 @@ enum Difference {
     Lines(String),
 }
 
-fn difference(before: Option<&Phase>, phase: &Phase, found: &Found) -> Difference {
-    let (Some(before), Some(function)) = (before, found.function) else { return Difference::None };
-    match (before.printed.get(function), phase.printed.get(function)) {
+fn difference(before: Option<&Phase>, phase: &Phase, step: &Step, found: &Found) -> Difference {
+    let (Some(before), Some(function)) = (before, &found.function) else { return Difference::None };
+    match (before.printed.get(&before.own(phase, function)), phase.printed.get(function)) {
         (Some(old), Some(new)) if old == new => Difference::Same,
         (Some(old), Some(new)) => {
-            let header = |phase: &Phase| format!("{} {function}", phase.shown);
+            let header = |phase: &Phase| format!("{} {}", phase.shown, function.shown(step.several));
             let diff = TextDiff::from_lines(old.as_str(), new.as_str());
             Difference::Lines(diff.unified_diff().header(&header(before), &header(phase)).to_string())
         }
@@ -165,9 +165,9 @@ struct PhaseRecord<'a> {
     phase: usize,
     file: &'a str,
     functions: usize,
-    appeared: &'a [&'static str],
-    vanished: &'a [&'static str],
-    changed: &'a [&'static str],
+    appeared: Vec<String>,
+    vanished: Vec<String>,
+    changed: Vec<String>,
     signatures: Vec<SignatureRecord<'a>>,
     old_errors: usize,
     new_errors: Vec<ErrorRecord<'a>>,
@@ -176,7 +176,7 @@ struct PhaseRecord<'a> {
 #[derive(Serialize)]
 struct SignatureRecord<'a> {
     code: String,
-    function: &'a str,
+    function: String,
     line: u32,
     before: &'a str,
     after: &'a str,
@@ -184,7 +184,7 @@ struct SignatureRecord<'a> {
 
 #[derive(Serialize)]
 struct ErrorRecord<'a> {
-    function: Option<&'a str>,
+    function: Option<String>,
     binding: Option<&'a str>,
     diagnostic: Record<'a>,
 }
@@ -199,7 +199,7 @@ struct FirstRecord<'a> {
 struct FirstError<'a> {
     phase: usize,
     file: &'a str,
-    function: Option<&'a str>,
+    function: Option<String>,
     binding: Option<&'a str>,
     code: String,
     message: &'a str,
@@ -209,7 +209,8 @@ struct FirstError<'a> {
 /// One phase, a line.
 pub fn json(phase: &Phase, step: &Step) -> String {
     let source = Source::new(&phase.shown, &phase.text);
-    let line = |function: &str| {
+    let names = |functions: &[Function]| functions.iter().map(|function| function.shown(step.several)).collect();
+    let line = |function: &Function| {
         let span = phase.function_span(function).unwrap_or_default();
         source.position(span.start as usize).line
     };
@@ -217,15 +218,15 @@ pub fn json(phase: &Phase, step: &Step) -> String {
         phase: step.number,
         file: &phase.shown,
         functions: phase.declared.len(),
-        appeared: &step.appeared,
-        vanished: &step.vanished,
-        changed: &step.changed,
+        appeared: names(&step.appeared),
+        vanished: names(&step.vanished),
+        changed: names(&step.changed),
         signatures: step
             .signatures
             .iter()
             .map(|(function, before, after)| SignatureRecord {
                 code: Code::SignatureChanged.to_string(),
-                function,
+                function: function.shown(step.several),
                 line: line(function),
                 before,
                 after,
@@ -236,7 +237,7 @@ pub fn json(phase: &Phase, step: &Step) -> String {
             .new_errors
             .iter()
             .map(|found| ErrorRecord {
-                function: found.function,
+                function: found.function.as_ref().map(|function| function.shown(step.several)),
                 binding: found.binding,
                 diagnostic: Record::new(&source, &found.diagnostic),
             })
@@ -247,7 +248,7 @@ pub fn json(phase: &Phase, step: &Step) -> String {
 
 /// The first new error, a line.
 pub fn first_json(before: Option<&Phase>, phase: &Phase, step: &Step, found: &Found) -> String {
-    let diff = match difference(before, phase, found) {
+    let diff = match difference(before, phase, step, found) {
         Difference::Lines(diff) => Some(diff),
         Difference::Same => Some(String::new()),
         Difference::None | Difference::New => None,
@@ -256,7 +257,7 @@ pub fn first_json(before: Option<&Phase>, phase: &Phase, step: &Step, found: &Fo
         first_new_error: FirstError {
             phase: step.number,
             file: &phase.shown,
-            function: found.function,
+            function: found.function.as_ref().map(|function| function.shown(step.several)),
             binding: found.binding,
             code: found.diagnostic.code.to_string(),
             message: &found.diagnostic.message,

@@ -15,9 +15,8 @@ pub fn listing(session: &Session, args: &Args) -> Result<Listing, Failure> {
         Some(passes) => rx_transform::pass::parse(passes).map_err(refused)?,
         None => rx_transform::pipeline::steps("default").map_err(refused)?,
     };
-    let document = session.workspace.document(session.file);
-    let pipeline = Pipeline::new(document, session.module.module, session.operators.clone());
-    let pipeline = pipeline.and_then(|pipeline| pipeline.with_constants(&session.constants));
+    let pipeline = Pipeline::new(&session.workspace, session.module, session.operators.clone());
+    let pipeline = pipeline.and_then(|pipeline| pipeline.without_tir_vars().with_constants(&session.constants));
     let mut pipeline = pipeline.map_err(|why| Failure::usage(format!("{}: {why}", session.name)))?;
     let mut listing = Listing::whole(String::new());
     add(&mut listing, session, &pipeline, None);

@@ -153,6 +153,35 @@ fn dims_that_no_function_has_are_refused() {
 }
 
 #[test]
+fn stages_dims_that_nothing_shown_has_are_refused() {
+    let folder = Folder::new();
+    let text = "@R.function\ndef main(x: R.Tensor((\"n\",), \"float32\")):\n    return R.exp(x)\n\n@R.function\ndef other(x: R.Tensor((\"m\",), \"float32\")):\n    return R.exp(x)\n\n@T.prim_func\ndef step(a: T.handle):\n    k = T.int64()\n    A = T.match_buffer(a, (k,))\n    for i in range(k):\n        A[i] = T.float32(1)\n";
+    folder.write("f.rx", text);
+    let emit = |stage: &str, dim: &str| folder.run(&["f.rx", "--emit", stage, "--dim", dim]);
+    for stage in ["tir", "cuda", "schedule", "cpu"] {
+        emit(stage, "n=5").succeeds();
+        emit(stage, "q=5").fails(2, "--dim: `main` has no symbolic dim `q`; it has `n`");
+        emit(stage, "m=5").fails(2, "--dim: `main` has no symbolic dim `m`");
+        let step = ["f.rx", "--emit", stage, "--entry", "step", "--dim"];
+        folder.run(&[&step[..], &["k=5"]].concat()).succeeds();
+        folder.run(&[&step[..], &["n=5"]].concat()).fails(2, "--dim: `step` has no symbolic dim `n`; it has `k`");
+    }
+    for stage in ["relax", "passes"] {
+        ["n=5", "m=5", "k=5"].into_iter().for_each(|dim| drop(emit(stage, dim).succeeds()));
+        emit(stage, "q=5").fails(2, "--dim: the module has no symbolic dim `q`; it has `k`, `m`, `n`");
+    }
+}
+
+#[test]
+fn stages_of_a_whole_module_unknown_entry_is_refused() {
+    let folder = Folder::new();
+    folder.write("f.rx", SUM);
+    for stage in ["relax", "passes", "tir", "cpu"] {
+        folder.run(&["f.rx", "--emit", stage, "--entry", "none"]).fails(2, "no Relax function `none`; it has `main`");
+    }
+}
+
+#[test]
 fn missing_dims_are_named_at_once() {
     let folder = Folder::new();
     let text = "@R.function\ndef main(x: R.Tensor((\"n\", \"m\"), \"float32\"), t: R.Tuple(R.Tensor((\"k\",), \"float32\"), R.Shape([\"n\"]))):\n    return x\n";

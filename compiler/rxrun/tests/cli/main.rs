@@ -1,6 +1,7 @@
 //! The real binary: what it prints, writes and returns, and how it says no.
 
 mod constants;
+mod four_bits;
 mod inputs;
 mod macros;
 mod modules;

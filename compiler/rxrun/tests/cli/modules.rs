@@ -82,6 +82,13 @@ fn stages_are_those_of_the_chosen_module() {
 }
 
 #[test]
+fn module_given_twice_the_last_holds() {
+    let folder = folder(&[adds("Net", 1), adds("Expected", 100)]);
+    let run = folder.run(&["net.py", "--inputs", "x.npz", "--module", "Net", "--module", "Expected"]).succeeds();
+    assert!(run.stdout().contains("min 101.000000"), "{}", run.stdout());
+}
+
+#[test]
 fn modules_of_one_name_are_chosen_by_number() {
     let folder = folder(&[adds("Net", 1), adds("Net", 100)]);
     let listed = "several modules are called `Net`; choose one with --module: `Net#1` (line 4), `Net#2` (line 23)";

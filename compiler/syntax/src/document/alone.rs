@@ -1,6 +1,6 @@
 //! One module of a file for itself.
 
-use super::{Document, FileKind, Item, ItemKind};
+use super::{Document, FileKind, FunctionKind, Item, ItemKind};
 use rx_base::Name;
 
 impl Document {
@@ -10,29 +10,33 @@ impl Document {
         headers.filter_map(|header| Some((header.module?, header.name)))
     }
 
-    /// The text of one module behind what stands outside of all, as a file of nothing but TVMScript; without a module, of the
-    /// functions outside of all. Python that is not looked at is left out, and what is indented begins at the margin.
-    pub fn alone(&self, module: Option<u32>) -> String {
+    /// The text of one module behind what stands outside of all (macros, too), as a file of nothing but TVMScript; without a module, of the
+    /// functions outside of all. Python that is not looked at is left out, and what is indented begins at the margin. `text_of` gives the
+    /// text of the item at an index where that is another than its own.
+    pub fn alone(&self, module: Option<u32>, text_of: &dyn Fn(usize) -> Option<String>) -> String {
+        let text = |at: usize, item: &Item| text_of(at).unwrap_or_else(|| item.text());
         let is_elsewhere =
             |item: &Item| item.module != module && matches!(item.kind, ItemKind::Function(_) | ItemKind::ModuleHeader);
         if self.kind == FileKind::Rx && !self.items.iter().any(is_elsewhere) {
-            return self.text();
+            return self.items.iter().enumerate().map(|(at, item)| text(at, item)).collect();
         }
         let margin = module.and_then(|module| self.module_header(module)).map_or(0, |header| header.indent);
-        let is_outside = |item: &&Item| match item.kind {
+        let is_outside = |item: &Item| match item.kind {
             ItemKind::Prelude | ItemKind::Metadata => item.module.is_none(),
+            ItemKind::Function(FunctionKind::Macro) => item.module.is_none(),
             ItemKind::Function(_) => item.module.is_none() && module.is_none(),
             ItemKind::Foreign => item.module.is_none() && self.kind == FileKind::Rx,
             ItemKind::ModuleHeader | ItemKind::ModuleStatement => false,
         };
-        let mut text = String::new();
-        for item in self.items.iter().filter(is_outside) {
-            item.push_dedented(item.margin(), &mut text);
+        let mut alone = String::new();
+        for (at, item) in self.items.iter().enumerate().filter(|(_, item)| is_outside(item)) {
+            push_dedented(&text(at, item), item.margin(), &mut alone);
         }
-        for item in self.items.iter().filter(|item| item.module.is_some() && item.module == module) {
-            item.push_dedented(margin, &mut text);
+        let is_inside = |item: &Item| item.module.is_some() && item.module == module;
+        for (at, item) in self.items.iter().enumerate().filter(|(_, item)| is_inside(item)) {
+            push_dedented(&text(at, item), margin, &mut alone);
         }
-        text
+        alone
     }
 }
 
@@ -45,16 +49,20 @@ impl Item {
         self.indent.max(columns.and_then(|columns| u32::try_from(columns).ok()).unwrap_or(0))
     }
 
-    /// Adds its lines, with up to `columns` blanks fewer in front of each.
-    fn push_dedented(&self, columns: u32, to: &mut String) {
-        let whole: String = self.segments.iter().map(|segment| segment.text()).collect();
-        if !to.is_empty() && !to.ends_with('\n') {
-            to.push('\n');
-        }
-        for line in whole.split_inclusive('\n') {
-            let blank = line.len() - line.trim_start_matches(' ').len();
-            to.push_str(line.get(blank.min(columns as usize)..).unwrap_or(line));
-        }
+    /// Its text.
+    fn text(&self) -> String {
+        self.segments.iter().map(|segment| segment.text()).collect()
+    }
+}
+
+/// Adds the lines of a text, with up to `columns` blanks fewer in front of each.
+fn push_dedented(text: &str, columns: u32, to: &mut String) {
+    if !to.is_empty() && !to.ends_with('\n') {
+        to.push('\n');
+    }
+    for line in text.split_inclusive('\n') {
+        let blank = line.len() - line.trim_start_matches(' ').len();
+        to.push_str(line.get(blank.min(columns as usize)..).unwrap_or(line));
     }
 }
 
@@ -88,7 +96,7 @@ def test():
         let document = Document::new(TWO, FileKind::Python);
         let modules: Vec<_> = document.modules().map(|(at, name)| (at, name.map(|name| name.to_string()))).collect();
         assert_eq!(modules, [(0, Some("A".to_owned())), (1, Some("B".to_owned()))]);
-        let alone = document.alone(Some(1));
+        let alone = document.alone(Some(1), &|_| None);
         let expected = "@I.ir_module\nclass B:\n    @R.function\n    def main(y):\n        return y\n";
         assert!(alone.ends_with(expected) && alone.contains("\nn = TypeVar(\"n\")\n"), "{alone}");
         assert!(alone.contains("\nfrom tvm.script import tirx as T\n"), "{alone}");
@@ -100,13 +108,13 @@ def test():
         let (module, outside) =
             ("class A:\n    @R.function\n    def f(x):\n        return x\n", "@R.function\ndef g(x):\n    return x\n");
         let document = Document::new(&format!("n = TypeVar(\"n\")\n{module}{outside}"), FileKind::Rx);
-        assert_eq!(document.alone(Some(0)), format!("n = TypeVar(\"n\")\n{module}"));
-        assert_eq!(document.alone(None), format!("n = TypeVar(\"n\")\n{outside}"));
+        assert_eq!(document.alone(Some(0), &|_| None), format!("n = TypeVar(\"n\")\n{module}"));
+        assert_eq!(document.alone(None, &|_| None), format!("n = TypeVar(\"n\")\n{outside}"));
     }
 
     #[test]
     fn a_file_of_one_module_is_as_it_was() {
         let text = "# about\n@I.ir_module\nclass A:\n    @R.function\n    def main(x):\n        return x\n";
-        assert_eq!(Document::new(text, FileKind::Rx).alone(Some(0)), text);
+        assert_eq!(Document::new(text, FileKind::Rx).alone(Some(0), &|_| None), text);
     }
 }

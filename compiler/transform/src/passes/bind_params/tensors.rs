@@ -2,7 +2,7 @@
 
 use rx_base::DType;
 use rx_ir::StructInfo;
-use rx_tensor::{Scalar, Tensor, npy, npz, safetensors};
+use rx_tensor::{Scalar, Tensor, in_files, npy, npz, safetensors};
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -105,7 +105,7 @@ fn scalar(element: &Value, dtype: DType) -> Option<Scalar> {
     }
 }
 
-/// `{"file": "w.npz", "entry": "w"}`; `.npy` files hold one tensor. NumPy has no bfloat16, which files keep as its bits.
+/// `{"file": "w.npz", "entry": "w"}`; `.npy` files hold one tensor.
 fn of_file(fields: &Map<String, Value>, declared: Option<DType>) -> Result<Tensor, String> {
     let file = fields.get("file").and_then(Value::as_str).ok_or("`file` is no path")?;
     let path = Path::new(file);
@@ -120,10 +120,9 @@ fn of_file(fields: &Map<String, Value>, declared: Option<DType>) -> Result<Tenso
         let found = entries.find(|(name, _)| name == entry);
         found.ok_or_else(|| format!("{file} has no entry `{entry}`"))?.1
     };
-    match declared {
-        Some(DType::BFLOAT16) if tensor.dtype() == DType::UINT16 => {
-            Tensor::from_bytes(DType::BFLOAT16, tensor.shape(), tensor.bytes()).map_err(|error| error.to_string())
-        }
-        _ => Ok(tensor),
-    }
+    let converted = declared
+        .map(|dtype| in_files::of_file(&tensor, dtype))
+        .transpose()
+        .map_err(|error| format!("{file}: {error}"))?;
+    Ok(converted.flatten().unwrap_or(tensor))
 }
