@@ -133,7 +133,8 @@ fn formatting_defines_no_name_that_another_function_lacks() {
 
 #[test]
 fn formatting_symbol_under_another_name_stays() {
-    let code = "k = TypeVar(\"uint32\")\n\n@R.function\ndef main[m](x: R.Tensor((k, m), dtype=\"float32\")):\n    return x\n";
+    let code =
+        "k = TypeVar(\"uint32\")\n\n@R.function\ndef main[m](x: R.Tensor((k, m), dtype=\"float32\")):\n    return x\n";
     keeps(code, "k = TypeVar(\"uint32\")");
 }
 

@@ -2,7 +2,7 @@
 
 use crate::file_context::FunctionContext;
 use rx_base::symbolic::Bounds;
-use rx_base::{Name, Span};
+use rx_base::{DType, Name, Span};
 use rx_ir::{Known, Signature, StructInfo, Summary};
 use std::sync::Arc;
 
@@ -51,6 +51,8 @@ pub enum Entry {
     Symbol {
         /// Whether its value is known from here on.
         bound: bool,
+        /// What it is declared as: int64, but for scalars such as `n = T.uint8()`, which are no dims of shapes.
+        dtype: DType,
     },
     /// The module: `cls` after `cls = Module`.
     Module,

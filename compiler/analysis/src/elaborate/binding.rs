@@ -64,14 +64,17 @@ impl<'a> Elaborator<'a> {
         let span = cursor.span(target.tokens);
         match self.lookup(symbol) {
             // `n = T.int64()` after a signature with "n" names the same symbol.
-            Some(Entry::Symbol { bound: true }) => {
+            Some(Entry::Symbol { bound: true, .. }) => {
                 if let Some(dtype) = scalar_dtype(cursor, value).filter(|dtype| *dtype != DType::INT64) {
                     let message = format!("`{symbol}` is a dim of a shape and so int64, not {dtype}");
                     self.error(Code::DtypeMismatch, cursor.span(value.tokens), message);
                 }
             }
             Some(Entry::Value { ty: StructInfo::Prim(_) | StructInfo::Error, .. }) => {}
-            _ => self.define(symbol, Entry::Symbol { bound: false }, span),
+            _ => {
+                let dtype = scalar_dtype(cursor, value).unwrap_or(DType::INT64);
+                self.define(symbol, Entry::Symbol { bound: false, dtype }, span);
+            }
         }
     }
 

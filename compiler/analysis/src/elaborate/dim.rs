@@ -92,8 +92,8 @@ impl Elaborator<'_> {
     /// The value of a name where an integer is wanted.
     pub(super) fn symbol(&mut self, symbol: Name, span: Span) -> Dim {
         match self.lookup(symbol) {
-            Some(Entry::Symbol { bound: true }) => Dim::symbol(symbol),
-            Some(Entry::Symbol { bound: false }) => {
+            Some(Entry::Symbol { bound: true, .. }) => Dim::symbol(symbol),
+            Some(Entry::Symbol { bound: false, .. }) => {
                 self.unbound_symbol(symbol, span);
                 Dim::ERROR
             }

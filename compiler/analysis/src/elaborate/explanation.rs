@@ -71,7 +71,7 @@ impl Elaborator<'_> {
         symbols.retain(|symbol| speaks_of(text, symbol));
         for symbol in symbols.into_iter().take(MOST_SYMBOLS) {
             let bound = match self.lookup(symbol) {
-                Some(Entry::Symbol { bound }) => bound,
+                Some(Entry::Symbol { bound, .. }) => bound,
                 Some(Entry::Value { ty: StructInfo::Prim(_), .. }) => true,
                 _ => false,
             };

@@ -98,8 +98,10 @@ impl Elaborator<'_> {
                 }
                 IrExpr { kind: IrKind::Var(variable), ty, span }
             }
-            Some(Entry::Symbol { bound: true }) => int(rx_base::Dim::symbol(variable), span),
-            Some(Entry::Symbol { bound: false }) => {
+            Some(Entry::Symbol { bound: true, dtype }) => {
+                scalar(PrimValue::Int(rx_base::Dim::symbol(variable)), dtype, span)
+            }
+            Some(Entry::Symbol { bound: false, .. }) => {
                 let dim = self.symbol(variable, span);
                 int(dim, span)
             }

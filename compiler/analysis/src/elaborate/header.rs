@@ -79,7 +79,7 @@ impl<'a> Elaborator<'a> {
     ) -> (Vec<(Name, StructInfo)>, Option<StructInfo>) {
         for token in type_params {
             let span = cursor.span(TokenRange { start: *token, end: *token + 1 });
-            self.define(cursor.name(*token), Entry::Symbol { bound: false }, span);
+            self.define(cursor.name(*token), Entry::Symbol { bound: false, dtype: DType::INT64 }, span);
         }
         // Scalars and bare dims define symbols for all parameters, wherever they stand.
         for param in params {
@@ -200,7 +200,7 @@ impl<'a> Elaborator<'a> {
     /// Where the header that is being read has `name` as a symbolic dim, in bytes of the segment.
     fn symbol_of_header(&self, name: Name) -> Option<Option<Span>> {
         match self.scopes.last()?.definition(name)? {
-            (Entry::Symbol { bound: true }, place) => Some(place),
+            (Entry::Symbol { bound: true, .. }, place) => Some(place),
             _ => None,
         }
     }

@@ -223,7 +223,7 @@ impl Elaborator<'_> {
         match &operand.kind {
             ExprKind::Integer => true,
             ExprKind::Name => match self.lookup(cursor.name(operand.tokens.start)) {
-                Some(Entry::Symbol { bound }) => bound,
+                Some(Entry::Symbol { bound, .. }) => bound,
                 Some(Entry::Value { ty: StructInfo::Prim(info), .. }) => info.dtype.is_none_or(|dtype| dtype.is_int()),
                 _ => false,
             },

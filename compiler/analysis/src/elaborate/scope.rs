@@ -5,7 +5,7 @@ use crate::entry::{Entry, Place};
 use crate::file_context::{FUNCTION_CONTEXT, FunctionContext};
 use rx_base::edit_distance::nearest;
 use rx_base::name::{NameMap, name};
-use rx_base::{Code, Diagnostic, Name, Span};
+use rx_base::{Code, DType, Diagnostic, Name, Span};
 use rx_ir::{Signature, StructInfo, Summary};
 use rx_syntax::Cursor;
 use rx_syntax::ast::Expr;
@@ -29,7 +29,7 @@ impl Scope {
     /// The names defined in it that stand for known integers.
     pub(super) fn integers(&self) -> Vec<Name> {
         let is_integer = |entry: &Entry| match entry {
-            Entry::Symbol { bound } => *bound,
+            Entry::Symbol { bound, .. } => *bound,
             Entry::Value { ty: StructInfo::Prim(prim), .. } => prim.dtype.is_none_or(|dtype| dtype.is_int()),
             _ => false,
         };
@@ -125,7 +125,7 @@ impl Elaborator<'_> {
 
     fn lookup_file(&self, name: Name) -> Option<Entry> {
         if self.file.symbols.contains(&name) {
-            return Some(Entry::Symbol { bound: false });
+            return Some(Entry::Symbol { bound: false, dtype: DType::INT64 });
         }
         if self.file.modules.contains(&name) {
             return Some(Entry::Module);

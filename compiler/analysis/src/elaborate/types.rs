@@ -475,8 +475,9 @@ impl Elaborator<'_> {
             .type_argument(cursor, arguments, &order, "dtype")
             .map(|arg| self.dtype_of(cursor, arg))
             .and_then(|(dtype, _)| dtype);
-        let value = self.type_argument(cursor, arguments, &order, "value").map(|arg| self.dim(cursor, arg));
-        let dtype = dtype.or(value.is_some().then_some(DType::INT64));
+        let written = self.type_argument(cursor, arguments, &order, "value");
+        let value = written.map(|arg| self.dim(cursor, arg));
+        let dtype = dtype.or_else(|| written.map(|arg| self.symbol_dtype(cursor, arg)));
         StructInfo::Prim(PrimInfo { dtype, value })
     }
 
@@ -540,6 +541,18 @@ impl Elaborator<'_> {
         }
     }
 
+    /// The dtype of an integer expression in a type: that of the symbol that it is, `n = T.uint8()`; otherwise int64.
+    fn symbol_dtype(&mut self, cursor: Cursor<'_>, value: &Expr) -> DType {
+        match &value.kind {
+            ExprKind::Parenthesized(inner) => self.symbol_dtype(cursor, inner),
+            ExprKind::Name => match self.lookup(cursor.name(value.tokens.start)) {
+                Some(Entry::Symbol { dtype, .. }) => dtype,
+                _ => DType::INT64,
+            },
+            _ => DType::INT64,
+        }
+    }
+
     fn bind_dim(&mut self, cursor: Cursor<'_>, dim: &Expr, binds: Binds) {
         let span = cursor.span(dim.tokens);
         let (symbol, quoted) = match &dim.kind {
@@ -551,15 +564,15 @@ impl Elaborator<'_> {
             _ => return,
         };
         match self.lookup(symbol) {
-            Some(Entry::Symbol { bound: false }) => {
-                self.redefine_everywhere(symbol, Entry::Symbol { bound: true }, span);
+            Some(Entry::Symbol { bound: false, dtype }) => {
+                self.redefine_everywhere(symbol, Entry::Symbol { bound: true, dtype }, span);
             }
             Some(Entry::Captured) | None if quoted || self.lenient_symbols => {
-                self.define(symbol, Entry::Symbol { bound: true }, span);
+                self.define(symbol, Entry::Symbol { bound: true, dtype: DType::INT64 }, span);
             }
             Some(Entry::Value { ty: StructInfo::Prim(_) | StructInfo::Error, .. } | Entry::Symbol { .. }) => {}
             _ if binds == Binds::MatchCast && quoted => {
-                self.define(symbol, Entry::Symbol { bound: true }, span);
+                self.define(symbol, Entry::Symbol { bound: true, dtype: DType::INT64 }, span);
             }
             _ => {}
         }

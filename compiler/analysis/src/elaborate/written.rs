@@ -67,7 +67,7 @@ impl Elaborator<'_> {
     /// Whether a name stands for a known integer or a shape here.
     fn is_bound(&mut self, name: Name) -> bool {
         match self.lookup(name) {
-            Some(Entry::Symbol { bound }) => bound,
+            Some(Entry::Symbol { bound, .. }) => bound,
             Some(Entry::Value { ty: StructInfo::Prim(prim), .. }) => prim.dtype.is_none_or(|dtype| dtype.is_int()),
             Some(Entry::Value { ty: StructInfo::Shape(_), .. }) => true,
             _ => false,
