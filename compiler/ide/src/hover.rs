@@ -108,7 +108,7 @@ fn symbol_text(view: &FileView<'_>, word: &Word<'_>, offset: usize) -> Option<St
     let context = view.context(location.item)?;
     let own = || view.entry(location.item, location.segment, word.span.start, word.name);
     let known = match own() {
-        Some(Entry::Symbol { bound }) => Some(bound),
+        Some(Entry::Symbol { bound, .. }) => Some(bound),
         None if context.symbols.contains(&word.name) => Some(false),
         _ => None,
     }?;

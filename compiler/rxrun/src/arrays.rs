@@ -130,7 +130,7 @@ pub fn arrays(
         let read = match source {
             Source::Many(path) => many(path, &is_input, report).map(|read| {
                 let (taken, others): (Vec<_>, Vec<_>) = read.arrays.into_iter().partition(|(name, _)| has(name));
-                (taken, others.into_iter().map(|(name, _)| name).collect())
+                (taken, others.into_iter().map(|(name, _)| name).chain(read.others).collect())
             }),
             Source::Weights(path) => many(path, &has, report).map(|read| (read.arrays, read.others)),
             Source::One(name, _) if settled && !has(name) => {
@@ -152,16 +152,14 @@ pub fn arrays(
             Err(why) => return Err(Failure::usage(why)),
         };
         match source {
-            _ if arrays.is_empty()
-                && (!others.is_empty() || matches!(source, Source::Many(_)) && !paths.is_empty()) =>
-            {
+            _ if arrays.is_empty() && others.iter().any(|name| !paths.is_empty() || !is_result(name)) => {
                 let why = unmatched(&shown, &others, &paths, function.name);
                 match settled {
                     true => report.remark(&why),
                     false => return Err(Failure::usage(why)),
                 }
             }
-            Source::Many(_) if !settled && !others.is_empty() => {
+            Source::Many(_) if !settled && others.iter().any(|name| !is_result(name)) => {
                 report.remark(&format!("warning: {}", extra(&shown, &others, &paths, function.name)));
             }
             // What of them is a weight that is missing is said with all that are.
@@ -183,10 +181,7 @@ pub fn arrays(
 /// That no array of a file is a parameter.
 fn unmatched(file: &str, others: &[String], paths: &[String], function: Name) -> String {
     let quoted = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
-    let has = match others {
-        [] => "no array but outputs".to_owned(),
-        others => listed(&quoted(others), ", "),
-    };
+    let has = listed(&quoted(others), ", ");
     let takes = match paths {
         [] => "takes none".to_owned(),
         paths => format!("takes {}", listed(&quoted(paths), ", ")),
@@ -227,7 +222,10 @@ pub fn many(path: &Path, wanted: &dyn Fn(&str) -> bool, report: &mut Report) -> 
     };
     report.quiet();
     let mut read = read?;
-    read.others.retain(|name| !is_result(name));
+    // Results beside inputs are for --check; a file of results alone was meant for it.
+    if !read.arrays.is_empty() || !read.others.iter().all(|name| is_result(name)) {
+        read.others.retain(|name| !is_result(name));
+    }
     Ok(read)
 }
 

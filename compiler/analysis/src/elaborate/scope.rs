@@ -194,11 +194,11 @@ impl Elaborator<'_> {
                     "`{wrong}` is another function: only functions of one module call each other, as `cls.{wrong}`"
                 ),
             };
-            diagnostic = diagnostic.with_help(how).with_fix(rx_base::Fix {
-                title: format!("use cls.{wrong}"),
-                edits: vec![(Place::Here(span), format!("cls.{wrong}"))],
-                safe: false,
-            });
+            diagnostic = diagnostic.with_help(how);
+            if self.lookup(name("cls")) == Some(Entry::Module) {
+                let fix = self.replace_fix(span, format!("use cls.{wrong}"), format!("cls.{wrong}"));
+                diagnostic = diagnostic.with_fix(fix);
+            }
         } else if let Some(near) = nearest(&wrong, known.iter().map(|name| name.as_str())) {
             diagnostic = suggest(diagnostic, near, vec![(Place::Here(span), near.to_owned())]);
         } else {

@@ -4,7 +4,7 @@ use super::{CompletionKind, List};
 use crate::call_site::{CallSite, Written};
 use rx_analysis::Entry;
 use rx_base::name::NameSet;
-use rx_base::{Name, Severity};
+use rx_base::{DType, Name, Severity};
 use rx_ir::StructInfo;
 use rx_ops::ParamKind;
 use rx_syntax::ast::StatementKind;
@@ -79,7 +79,7 @@ impl List<'_, '_> {
             let mut symbols: Vec<Name> =
                 context.symbols.iter().copied().filter(|name| self.fits(name) && seen.insert(*name)).collect();
             symbols.sort_unstable();
-            found.extend(symbols.into_iter().map(|name| (name, Entry::Symbol { bound: false })));
+            found.extend(symbols.into_iter().map(|name| (name, Entry::Symbol { bound: false, dtype: DType::INT64 })));
         }
         found
     }

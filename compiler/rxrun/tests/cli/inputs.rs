@@ -118,7 +118,7 @@ fn arrays_that_are_no_parameters_are_reported() {
     let none = "none.npz: no array is a parameter of `main`: it has `x`, `wieght`, the function takes `data`, `weight`";
     folder.run(&["f.rx", "--inputs", "none.npz"]).fails(2, none);
     folder.arrays("results.npz", &[("out0", &two)]);
-    let results = "results.npz: no array is a parameter of `main`: it has no array but outputs, the function takes";
+    let results = "results.npz: no array is a parameter of `main`: it has `out0`, the function takes";
     folder.run(&["f.rx", "--inputs", "results.npz"]).fails(2, results);
     folder.arrays("some.npz", &[("data", &two), ("wieght", &two), ("out0", &two)]);
     let run = folder.run(&["f.rx", "--inputs", "some.npz", "--dim", "n=2"]).succeeds();
