@@ -51,7 +51,7 @@ pub enum Entry {
     Symbol {
         /// Whether its value is known from here on.
         bound: bool,
-        /// What it is declared as: int64, but for scalars such as `n = T.uint8()`, which are no dims of shapes.
+        /// The dtype of its declaration: int64 for dims; any integer dtype for scalars (`n = T.uint8()`).
         dtype: DType,
     },
     /// The module: `cls` after `cls = Module`.

@@ -72,7 +72,7 @@ impl Dim {
     /// Agrees with everything; what a reported contradiction leaves behind.
     pub const ERROR: Dim = Dim(Repr::Error);
 
-    /// The first character of a symbol that stands for a variable of loop-level code.
+    /// The first character of the name of a symbol that represents a TIR loop variable, as in `%3`.
     pub const VARIABLE: char = '%';
 
     /// The constant `value`.

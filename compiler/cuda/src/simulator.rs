@@ -195,7 +195,7 @@ impl Simulator {
         for call in calls {
             plans.push(self.request(call, &mut input)?);
         }
-        // What was written goes out.
+        // Command 7 flushes the process's output, so that the answer can be read.
         input.push(7);
         let bytes = plans.iter().flat_map(|plan| plan.buffers.iter().chain([&ERROR_CELL])).sum();
         let output = self.process(&input, bytes)?;

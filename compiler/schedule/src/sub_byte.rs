@@ -83,7 +83,7 @@ fn held(dtype: DType) -> DType {
     }
 }
 
-/// What a function's expressions have of 4-bit dtypes.
+/// Which 4-bit dtypes a function's expressions use.
 #[derive(Default)]
 struct Parts {
     has: bool,
@@ -286,7 +286,7 @@ fn encode(value: Expr) -> Expr {
 fn decode(code: Expr) -> Expr {
     const SIGN_EXPONENT_AND_FRACTION: i64 = 0x81c0_0000u32.cast_signed() as i64;
     let number = |value| Expr::Int { value, dtype: DType::INT32 };
-    // The sign is where it belongs, and its copies behind it are left out.
+    // The arithmetic shift fills the bits below the sign with copies of it; the mask clears them.
     let high = Expr::binary(BinaryOp::ShiftLeft, code.cast(DType::INT32), number(28));
     let placed = Expr::binary(BinaryOp::ShiftRight, high, number(6));
     let bits = Expr::binary(BinaryOp::BitAnd, placed, number(SIGN_EXPONENT_AND_FRACTION));

@@ -112,7 +112,7 @@ pub(super) fn look_at(segment: &Segment, constants: &PyConstants, is_head: bool)
 struct Substituted {
     statements: Box<[Statement]>,
     literals: Vec<Literal>,
-    /// What is to be changed in the text to say the same.
+    /// The edits that write the same literals into the text.
     edits: Vec<Edit>,
 }
 

@@ -203,7 +203,7 @@ impl Scanner<'_> {
         None
     }
 
-    /// What a call's bracket stands behind, if that is a name alone.
+    /// The function that a call names, where `opener` is the call's opening parenthesis; `None` for `a.f(` and other callees.
     fn callee(&self, statement: &Statement, opener: u32) -> Option<Callee> {
         let tokens = &self.segment.tree().tokens;
         let before = |by: u32| opener.checked_sub(by).filter(|token| *token >= statement.first_token);

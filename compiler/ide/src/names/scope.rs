@@ -18,7 +18,7 @@ pub(crate) enum Meaning {
     Own,
     /// A member of what this name stands for.
     Member(Name),
-    /// A parameter of what this name stands for, as the keyword of an argument.
+    /// A keyword of a call of the function with this name: `k` of `bump(k=i)` is a parameter of `bump`.
     Keyword(Name),
     /// Another name's: it was not asked for.
     Other,

@@ -358,7 +358,7 @@ def g(B: T.Buffer((8,), \"float32\"), k: T.int32):
     put(B, k=k)
     other(k=k)
 ";
-    // What the module itself calls so goes before.
+    // A function of the module hides a macro of the same name outside of it.
     assert!(!marked(text).contains("<=put>(buf"));
     let text = text.replace("    @R.function\n    def put(x: R.Any):\n        return x\n", "");
     let marks = |text: &str| text.replace("$0", "");

@@ -72,7 +72,7 @@ fn a_variable_may_take_a_name_that_is_free_where_it_stands() {
 }
 
 #[test]
-fn what_a_macro_takes_from_its_caller_keeps_its_name() {
+fn rename_of_a_name_that_a_macro_captures_is_refused() {
     let text = "@T.macro(hygienic=False)
 def clear(i):
     A[i] = T.float32(0)

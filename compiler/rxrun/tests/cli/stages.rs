@@ -394,7 +394,7 @@ fn machine_code_of_a_device_needs_a_disassembler() {
     assert!(text.contains("EXIT") && text.contains("// take_kernel") && text.contains(" registers, "), "{text}");
 }
 
-/// A call that passes a dim behind its output, as TVM takes it up to 0.25.
+/// Calls with `tir_vars`, which TVM reads up to 0.25: the prim_func's last parameter, after the output, is a dim.
 const TIR_VARS: &str = r#"@I.ir_module
 class Module:
     @T.prim_func

@@ -10,9 +10,9 @@ impl Document {
         headers.filter_map(|header| Some((header.module?, header.name)))
     }
 
-    /// The text of one module behind what stands outside of all (macros, too), as a file of nothing but TVMScript; without a module, of the
-    /// functions outside of all. Python that is not looked at is left out, and what is indented begins at the margin. `text_of` gives the
-    /// text of the item at an index where that is another than its own.
+    /// The text of a file with one module alone: imports, macros and other items outside of modules, then the module. With `None` the
+    /// functions outside of modules take the module's place. Other Python is left out, and indented items are moved to column 0.
+    /// `text_of(index)` replaces the text of an item where it gives one.
     pub fn alone(&self, module: Option<u32>, text_of: &dyn Fn(usize) -> Option<String>) -> String {
         let text = |at: usize, item: &Item| text_of(at).unwrap_or_else(|| item.text());
         let is_elsewhere =

@@ -65,8 +65,8 @@ impl TypeVars {
     }
 }
 
-/// Whether a statement imports what programs name. What the head of a printed text needs (`annotations`, `TypeVar`, `Axis`) says
-/// nothing of where `R` and `T` come from.
+/// Whether a statement imports names that programs use. The imports that rx prints itself (`annotations`, `TypeVar`, `Axis`) do not
+/// count: they do not show where `R` and `T` come from.
 fn imports_names(kind: &StatementKind, cursor: Cursor<'_>) -> bool {
     match kind {
         StatementKind::Import(_) => true,

@@ -125,9 +125,9 @@ impl Elaborator<'_> {
                 });
             }
         }
-        // What follows the arguments must be outputs and then scalars, as the call passes them.
-        let behind = prim.params.get(wanted..)?;
-        let (outputs, scalars) = behind.split_at_checked(behind.len().checked_sub(super::scalars(bound)?.len())?)?;
+        // `R.call_tir` passes arguments, outputs, then scalars: the parameters after the arguments must be in that order.
+        let rest = prim.params.get(wanted..)?;
+        let (outputs, scalars) = rest.split_at_checked(rest.len().checked_sub(super::scalars(bound)?.len())?)?;
         let is_output = |kind: &PrimParamKind| matches!(kind, PrimParamKind::Buffer(buffer) if buffer.written);
         let follow = outputs.iter().all(|param| is_output(&param.kind))
             && scalars.iter().all(|param| !matches!(param.kind, PrimParamKind::Buffer(_)));
