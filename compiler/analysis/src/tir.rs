@@ -21,6 +21,7 @@ mod fragment;
 mod lanes;
 mod leave;
 mod loops;
+mod members;
 mod signature;
 mod statement;
 pub(crate) mod stored;

@@ -28,6 +28,15 @@ pub struct Expr {
 }
 
 impl Expr {
+    /// Whether this is a dotted name, `R.nn.relu`: not a member of a call's result, `R.add(x, y).astype`.
+    pub fn is_dotted_name(&self) -> bool {
+        let mut expr = self;
+        while let ExprKind::Attribute { value, .. } = &expr.kind {
+            expr = value;
+        }
+        matches!(expr.kind, ExprKind::Name)
+    }
+
     /// The children of an expression, left to right, without lambda parameters.
     pub fn children(&self) -> Vec<&Expr> {
         match &self.kind {

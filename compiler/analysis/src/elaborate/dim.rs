@@ -65,7 +65,7 @@ impl Elaborator<'_> {
 
     fn dim_call(&mut self, cursor: Cursor<'_>, expr: &Expr, callee: &Expr, arguments: &[Argument]) -> Dim {
         match cursor.path(callee.tokens).split_once('.') {
-            Some((head, function)) if self.file.namespace(head).is_some() => {
+            Some((head, function)) if callee.is_dotted_name() && self.file.namespace(head).is_some() => {
                 if self.file.namespace(head) == Some(Namespace::Tir)
                     && self.is_wrong_tir_call(cursor, function, arguments, expr.tokens)
                 {
@@ -155,7 +155,7 @@ impl Elaborator<'_> {
         .with_help(format!(
             "a symbolic dim gets its value from a parameter's shape or from a `R.match_cast` that has `{symbol}` as a dim of its own"
         ));
-        if !self.file.symbols.contains(&symbol) {
+        if !self.file.symbols.contains(&symbol) && definition != Place::Here(span) {
             diagnostic = diagnostic.with_label(definition, format!("`{symbol}` is declared here"));
         }
         self.report(diagnostic);

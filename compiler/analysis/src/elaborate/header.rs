@@ -109,6 +109,7 @@ impl<'a> Elaborator<'a> {
         }
         let ret = ret.map(|ret| {
             self.set_anchor(Anchor::Return, cursor.span(ret.tokens), 0);
+            self.bind_symbols(cursor, ret, Binds::Return);
             self.type_of(cursor, ret)
         });
         (types, ret)

@@ -22,7 +22,9 @@ impl Elaborator<'_> {
         let span = cursor.span(call.tokens);
         if let ExprKind::Attribute { .. } = &callee.kind {
             let source = cursor.path(callee.tokens);
-            if let Some((head, rest)) = source.split_once('.') {
+            if let Some((head, rest)) = source.split_once('.')
+                && callee.is_dotted_name()
+            {
                 match self.file.namespace(head) {
                     Some(Namespace::Relax) => return self.relax_call(cursor, call, callee, arguments, rest.trim()),
                     Some(Namespace::Tir) => return self.tir_call(cursor, rest.trim(), arguments, call.tokens),

@@ -18,6 +18,8 @@ pub(super) enum Binds {
     Parameters,
     /// A `match_cast`: declared dims without a value, and strings.
     MatchCast,
+    /// A return type: its strings declare dims that have no value yet.
+    Return,
 }
 
 /// Whether an argument of a type says the same wherever it stands: numbers, and a dtype's name. A string among dims names
@@ -564,6 +566,10 @@ impl Elaborator<'_> {
             _ => return,
         };
         match self.lookup(symbol) {
+            Some(Entry::Captured) | None if binds == Binds::Return && quoted => {
+                self.define(symbol, Entry::Symbol { bound: false, dtype: DType::INT64 }, span);
+            }
+            _ if binds == Binds::Return => {}
             Some(Entry::Symbol { bound: false, dtype }) => {
                 self.redefine_everywhere(symbol, Entry::Symbol { bound: true, dtype }, span);
             }

@@ -24,6 +24,7 @@ impl Reader<'_> {
         match &callee.kind {
             ExprKind::Attribute { value, name } => {
                 let of = self.value(cursor, value)?;
+                self.has_member(cursor, &of, *name)?;
                 match (of, cursor.text(*name)) {
                     (Value::Buffer(view), "view") => self.view(cursor, tokens, view, arguments),
                     (Value::Expr(expr), "astype") if arguments.len() == 1 => {

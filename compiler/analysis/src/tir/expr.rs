@@ -160,6 +160,7 @@ impl Reader<'_> {
             };
         }
         let of = self.value(cursor, value)?;
+        self.has_member(cursor, &of, name)?;
         let integers = |exprs: &[Expr]| Value::Many(exprs.iter().cloned().map(Value::Expr).collect());
         Ok(match (&of, cursor.text(name)) {
             (Value::Buffer(view), "data") => Value::Pointer(view.clone()),
@@ -175,6 +176,18 @@ impl Reader<'_> {
                 return self.unsupported(cursor, tree.tokens, &what);
             }
         })
+    }
+
+    /// Refuses a member that Python does not know of the value.
+    pub(super) fn has_member(&mut self, cursor: Cursor<'_>, of: &Value, name: ast::TokenIndex) -> Outcome<()> {
+        let member = cursor.text(name);
+        if !super::members::is_unknown(of, member) {
+            return Ok(());
+        }
+        let message = format!("{} has no attribute `{member}`", super::constant::describe(of));
+        let mistake =
+            self.mistake(cursor, TokenRange { start: name, end: name + 1 }, Code::UnsupportedConstruct, message);
+        self.kept(mistake)
     }
 
     fn subscript(&mut self, cursor: Cursor<'_>, tree: &Tree, value: &Tree, index: &Tree) -> Outcome<Value> {

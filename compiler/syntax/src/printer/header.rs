@@ -3,7 +3,7 @@
 //! Imports stand in comments where TVM printed the text, as statements where a person wrote it; both are read and kept up.
 
 use rustc_hash::FxHashSet;
-use rx_base::name::Name;
+use rx_base::name::{Name, NameSet};
 
 use super::canonical::type_var;
 use super::lines::{Code, Line, Part};
@@ -34,6 +34,9 @@ pub(crate) struct Header {
     imports: bool,
     /// Whether the head is rx's to change: not in Python files.
     writable: bool,
+    /// `TypeVar`s that stay in a dialect that has none: a function uses the name and does not declare it, which is a mistake
+    /// whose message depends on the `TypeVar`.
+    kept: NameSet,
     /// Whether the metadata stand in the file.
     pub(crate) has_metadata: bool,
 }
@@ -51,6 +54,7 @@ impl Header {
             axis_due: false,
             imports: false,
             writable: vars.writable,
+            kept: NameSet::default(),
             has_metadata: parts.iter().any(has_metadata),
         };
         if let ([Part::Code(code)], [scopes], true) = (parts, scopes, vars.writable) {
@@ -66,7 +70,7 @@ impl Header {
                 && matches!(kind, StatementKind::Decorator(_) | StatementKind::Class { .. } | StatementKind::Def { .. })
         };
         let at_top = code.lines.iter().filter(|line| line.depth == 0);
-        let present: FxHashSet<Name> = at_top.filter_map(|line| type_var(line.kind(), line.cursor())).collect();
+        let present: NameSet = at_top.filter_map(|line| type_var(line.kind(), line.cursor())).collect();
         let mut added = FxHashSet::default();
         let mut any_params = false;
         for function in scopes.functions() {
@@ -75,6 +79,9 @@ impl Header {
             any_params |= symbols.iter().any(|(_, style)| *style == DimStyle::TypeParam);
             let wanted = symbols.into_iter().filter(|(_, style)| *style == DimStyle::TypeVar).map(|(name, _)| name);
             self.type_vars.extend(wanted.filter(|name| !present.contains(name) && added.insert(*name)));
+        }
+        if self.to.dim_style() != DimStyle::TypeVar && !present.is_empty() {
+            self.kept = scopes.undefined(&code.lines, &present);
         }
         self.type_vars_before = code.lines.iter().position(starts_item);
         let imports = |wanted: &str| code.lines.iter().any(|line| is_import(line, wanted));
@@ -93,8 +100,7 @@ impl Header {
     /// A comment in the new dialect; `None` where it says what the dialect has no use for.
     pub(crate) fn comment(&self, comment: &str) -> Option<String> {
         let words = words(comment);
-        let drops =
-            (words == TYPING && self.to.dim_style() != DimStyle::TypeVar) || (words == AXIS && self.to.is_classic());
+        let drops = (words == TYPING && !self.has_type_vars()) || (words == AXIS && self.to.is_classic());
         if drops && self.writable {
             return None;
         }
@@ -138,11 +144,16 @@ impl Header {
             return false;
         }
         let style = self.to.dim_style();
-        if type_var(line.kind(), line.cursor()).is_some() {
-            return style != DimStyle::TypeVar || line.depth > 0;
+        if let Some(name) = type_var(line.kind(), line.cursor()) {
+            return line.depth > 0 || !(style == DimStyle::TypeVar || self.kept.contains(&name));
         }
         let future = self.from == Dialect::Tvm027Py312 && style != DimStyle::TypeParam && is_import(line, FUTURE);
-        future || (style != DimStyle::TypeVar && is_import(line, TYPING))
+        future || (!self.has_type_vars() && is_import(line, TYPING))
+    }
+
+    /// Whether the printed text may have `TypeVar` lines.
+    fn has_type_vars(&self) -> bool {
+        self.to.dim_style() == DimStyle::TypeVar || !self.kept.is_empty()
     }
 }
 

@@ -219,7 +219,7 @@ impl Scopes {
     }
 
     /// Those of `names` that some function uses that neither binds nor declares them.
-    fn undefined(&self, lines: &[Line<'_>], names: &NameSet) -> NameSet {
+    pub(crate) fn undefined(&self, lines: &[Line<'_>], names: &NameSet) -> NameSet {
         let mut undefined = NameSet::default();
         for (&header, &at) in &self.by_line {
             let scope = Scope { scopes: self, at };
@@ -229,8 +229,7 @@ impl Scopes {
             let bound: NameSet = own.iter().flat_map(|line| bound_names(line.kind(), line.cursor())).collect();
             for line in own {
                 let cursor = line.cursor();
-                let used =
-                    (0..line.statement.token_count).filter(|token| cursor.kind(*token).is_some_and(TokenKind::is_name));
+                let used = (0..line.statement.token_count).filter(|token| names_value(cursor, *token));
                 let used = used.map(|token| cursor.name(token));
                 undefined
                     .extend(used.filter(|name| names.contains(name) && !bound.contains(name) && !scope.is_dim(name)));
@@ -298,6 +297,14 @@ fn is_prim(lines: &[Line<'_>], at: usize) -> bool {
         _ => path(decorator, cursor),
     });
     names.any(|decorator| decorator.is_some_and(|decorator| last_part(&decorator) == "prim_func"))
+}
+
+/// Whether a token is the name of a value: not of a member, `x.k`, and not the keyword of an argument, `k=1`.
+fn names_value(cursor: Cursor<'_>, token: u32) -> bool {
+    let is = |at: u32, kind| cursor.kind(at) == Some(kind);
+    cursor.kind(token).is_some_and(TokenKind::is_name)
+        && !token.checked_sub(1).is_some_and(|before| is(before, TokenKind::Dot))
+        && !is(token + 1, TokenKind::Equal)
 }
 
 /// The names that a statement binds.

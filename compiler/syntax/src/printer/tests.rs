@@ -233,6 +233,31 @@ fn a_dim_declared_twice_is_one() {
 }
 
 #[test]
+fn a_type_var_that_some_function_uses_undeclared_is_kept() {
+    let text = "\
+from typing import TypeVar
+k = TypeVar(\"k\")
+n = TypeVar(\"n\")
+
+@R.function
+def declares(x: R.Tensor((k, n))):
+    return R.topk(x, k=1)
+
+@R.function
+def uses(x: R.Tensor((n,))):
+    return R.zeros((k,))
+";
+    let py312 = print(&rx(text), Dialect::Tvm027Py312);
+    assert!(
+        py312.contains("from typing import TypeVar\nk = TypeVar(\"k\")\n\n@R.function\ndef declares[k, n]("),
+        "{py312}"
+    );
+    assert!(py312.contains("def uses[n]("), "{py312}");
+    let declared = print(&rx(&text.replace("(k,)", "(n,)")), Dialect::Tvm027Py312);
+    assert!(!declared.contains("TypeVar"), "{declared}");
+}
+
+#[test]
 fn a_python_file_gets_no_lines_outside_its_regions() {
     let text =
         "import tvm\n\n@R.function\ndef f( x: R.Tensor((\"n\",)) ):\n    n = T.int64()\n    return  x\n\n\nx = 1\n";

@@ -43,6 +43,8 @@ fn one_mistake_with_its_place() {
         ("A[0, 0] = h / 2", "`/` of int32 and int32: write `//`, `T.truncdiv` or a cast to float"),
         ("A[0, 0] = T.exp()", "T.exp: argument `x` is missing"),
         ("A[0, 0] = T.Cast(\"float32\", T.exp10(T.int32(3)))", "rx does not run `T.exp10` of int32"),
+        ("A[0, 0] = T.exp(A[0, 0]).foo(h)", "a scalar of float32 has no attribute `foo` at `foo`"),
+        ("A[0, 0] = A.values[0]", "a buffer has no attribute `values` at `values`"),
         ("A[h * 1.5, 0] = 0", "an index or extent of dtype float32"),
         ("return h", "rx does not run a prim_func's return value"),
         (

@@ -1,0 +1,33 @@
+//! The attributes and methods that Python gives to scalars and buffers of TIR.
+//!
+//! Source: `dir()` of `tvm.tirx.PrimExpr`, its subclasses and `Buffer` in TVM 0.25 to 0.27, and of `tvm.tir` in TVM 0.13.
+
+use super::value::Value;
+
+/// Members of a scalar: those of `PrimExpr`, and of the node that it may be (`Add`, `Call`, `IntImm`, `BufferLoad`, …).
+#[rustfmt::skip]
+const OF_SCALARS: &[&str] = &[
+    "a", "args", "astype", "attrs", "b", "base", "body", "buffer", "condition", "dom", "dtype", "equal", "expr_ty",
+    "false_value", "handle", "id_", "indices", "is_", "iter_type", "lanes", "name", "name_hint", "op", "predicate",
+    "same_as", "script", "show", "source", "span", "stride", "thread_tag", "true_value", "ty", "ty_args",
+    "type_annotation", "value", "var", "vectors",
+];
+
+/// Members of a buffer.
+#[rustfmt::skip]
+const OF_BUFFERS: &[&str] = &[
+    "access_ptr", "allocated_addr", "astype", "axis_separators", "buffer_type", "byte_offset", "byte_offset_of",
+    "chunk", "data", "data_alignment", "dtype", "elem_offset", "elem_offset_of", "equal", "expr_ty",
+    "get_flattened_buffer", "handle", "id_", "is_", "is_scalar", "layout", "local", "name", "offset_factor",
+    "offset_of", "permute", "ptr_to", "rearrange", "same_as", "scope", "script", "shape", "show", "span", "strides",
+    "sub", "tile", "ty", "view", "vload", "vstore", "with_allocated_addr", "with_dtype",
+];
+
+/// Whether Python knows no member of this name, of values whose members are known.
+pub(super) fn is_unknown(of: &Value, member: &str) -> bool {
+    match of {
+        Value::Expr(_) => !OF_SCALARS.contains(&member),
+        Value::Buffer(_) => !OF_BUFFERS.contains(&member),
+        _ => false,
+    }
+}
