@@ -5,7 +5,7 @@ use super::trace::{Access, Event};
 use super::value::{Value, View};
 use super::{Outcome, Reader};
 use rx_base::name::name;
-use rx_base::{Code, DType, Name};
+use rx_base::{Code, DType, Diagnostic, Fix, Name};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, BinaryOp, Expr as Tree, ExprKind, TokenRange};
 use rx_tir::{BufferId, Expr, Scope, Stmt};
@@ -186,7 +186,7 @@ impl Reader<'_> {
             };
         };
         let scalar = match dtype {
-            Some(dtype) if is_let => self.scalar_as(cursor, value, dtype)?,
+            Some(dtype) if is_let => self.let_value(cursor, value, bound, dtype)?,
             Some(dtype) => self.stored_value_of(cursor, value, dtype)?,
             None => self.scalar_of(cursor, value)?,
         };
@@ -195,6 +195,25 @@ impl Reader<'_> {
             return Ok(Step::Done(self.new_cell(bound, dtype, Some(scalar))));
         }
         Ok(Step::Open(self.let_binder(bound, scalar)))
+    }
+
+    /// The value of `bound: T.let[dtype]`, which TVM does not convert.
+    fn let_value(&mut self, cursor: Cursor<'_>, tree: &Tree, bound: Name, dtype: DType) -> Outcome<Expr> {
+        let value = self.scalar_of(cursor, tree)?;
+        let from = value.dtype();
+        if from != dtype {
+            let message = format!("`{bound}` has dtype {dtype}, its value has {from}: `T.let` does not convert");
+            let source = cursor.source(tree.tokens);
+            let wanted = match &value {
+                Expr::Int { .. } | Expr::Float { .. } => format!("T.{dtype}({source})"),
+                _ => format!("T.Cast(\"{dtype}\", {source})"),
+            };
+            let place = self.place(cursor, tree.tokens);
+            let title = format!("write `{wanted}`");
+            let fix = Fix { title: title.clone(), edits: vec![(place.clone(), wanted)], safe: false };
+            self.keep_certain(Diagnostic::new(Code::DtypeMismatch, place, message).with_help(title).with_fix(fix));
+        }
+        Ok(value.cast(dtype))
     }
 
     fn annotated_dtype(&mut self, cursor: Cursor<'_>, annotation: &Tree) -> Outcome<DType> {

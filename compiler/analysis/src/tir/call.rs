@@ -309,15 +309,7 @@ fn compare_named(member: &str) -> Option<CompareOp> {
 fn limit(member: &str, dtype: DType) -> Option<Expr> {
     let bits = u32::from(dtype.bits);
     if dtype.is_float() {
-        let largest = match (dtype.code, bits) {
-            (TypeCode::Float, 64) => f64::MAX,
-            (TypeCode::Float, 32) => f64::from(f32::MAX),
-            (TypeCode::Float, 16) => 65504.0,
-            (TypeCode::BFloat, _) => f64::from(f32::from_bits(0x7f7f_0000)),
-            (TypeCode::Float8E4M3Fn, _) => 448.0,
-            (TypeCode::Float8E5M2, _) => 57344.0,
-            _ => return None,
-        };
+        let largest = super::constant::largest(dtype)?;
         let value = match member {
             "max_value" => largest,
             "min_value" => -largest,

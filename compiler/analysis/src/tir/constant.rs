@@ -102,13 +102,13 @@ impl Reader<'_> {
         let made = match value {
             Value::Int(number) => integer_constant(*number, dtype),
             Value::Bool(truth) => integer_constant(i128::from(*truth), dtype),
-            Value::Float(number) if dtype.is_float() => Some(Expr::Float { value: *number, dtype }),
+            Value::Float(number) if dtype.is_float() => float_constant(*number, dtype),
             Value::Float(number) => integer_constant(*number as i128, dtype),
             Value::Text(text) if dtype.is_float() => match text.trim_start_matches('+') {
                 "inf" | "infinity" => Some(Expr::Float { value: f64::INFINITY, dtype }),
                 "-inf" | "-infinity" => Some(Expr::Float { value: f64::NEG_INFINITY, dtype }),
                 "nan" => Some(Expr::Float { value: f64::NAN, dtype }),
-                other => other.parse().ok().map(|value| Expr::Float { value, dtype }),
+                other => other.parse().ok().and_then(|value| float_constant(value, dtype)),
             },
             _ => None,
         };
@@ -122,13 +122,33 @@ impl Reader<'_> {
     }
 }
 
+/// The largest finite number of a float dtype; `None` where TVM does not bound its constants.
+pub(super) fn largest(dtype: DType) -> Option<f64> {
+    Some(match (dtype.code, dtype.bits) {
+        (TypeCode::Float, 64) => f64::MAX,
+        (TypeCode::Float, 32) => f64::from(f32::MAX),
+        (TypeCode::Float, 16) => 65504.0,
+        (TypeCode::BFloat, _) => f64::from(f32::from_bits(0x7f7f_0000)),
+        (TypeCode::Float8E4M3Fn, _) => 448.0,
+        (TypeCode::Float8E5M2, _) => 57344.0,
+        _ => return None,
+    })
+}
+
+/// The number in a float dtype; `None` where it is finite and beyond the dtype's [`largest`] (TVM `FloatImm` in
+/// `src/ir/expr.cc`).
+pub(super) fn float_constant(value: f64, dtype: DType) -> Option<Expr> {
+    let is_beyond = value.is_finite() && largest(dtype).is_some_and(|largest| value.abs() > largest);
+    (!is_beyond).then_some(Expr::Float { value, dtype })
+}
+
 /// The integer in a dtype of any kind; `None` where the dtype does not have it.
 pub(super) fn integer_constant(value: i128, dtype: DType) -> Option<Expr> {
     if dtype.is_float() {
-        return Some(Expr::Float { value: value as f64, dtype });
+        return float_constant(value as f64, dtype);
     }
     if dtype.is_bool() {
-        return Some(Expr::bool(value != 0));
+        return (0..=1).contains(&value).then(|| Expr::bool(value != 0));
     }
     let bits = u32::from(dtype.bits).clamp(1, 64);
     let (lowest, highest) = match dtype.code {

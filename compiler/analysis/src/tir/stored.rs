@@ -1,7 +1,7 @@
 //! Values stored to buffers of another dtype (TVM `BufferStore` in `src/tirx/script/builder/ir.cc`): all are converted. TVM warns
-//! of each float that becomes an integer, and refuses integer constants that the buffer's dtype does not have.
+//! of each float that becomes an integer, and refuses constants that the buffer's dtype does not have.
 
-use super::constant::integer_constant;
+use super::constant::{float_constant, integer_constant};
 use super::trace::Event;
 use super::value::Value;
 use super::{Outcome, Reader};
@@ -37,8 +37,19 @@ impl Reader<'_> {
             Value::Expr(expr) => (expr.dtype(), constant_of(expr)),
             _ => return self.converted(cursor, tokens, value, into),
         };
+        // What Python's numbers lack is found where they become constants.
+        let is_python = matches!(value, Value::Float(_));
         match constant {
             Some(Constant::Int(number)) if from.is_int() && integer_constant(number, into).is_none() => {
+                self.keep_certain(Diagnostic::new(
+                    Code::DtypeMismatch,
+                    self.place(cursor, tokens),
+                    format!("{number} is no value of {into}, the dtype of the buffer"),
+                ));
+            }
+            Some(Constant::Float(number))
+                if into.is_float() && from != into && !is_python && float_constant(number, into).is_none() =>
+            {
                 self.keep_certain(Diagnostic::new(
                     Code::DtypeMismatch,
                     self.place(cursor, tokens),
