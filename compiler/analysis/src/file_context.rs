@@ -40,6 +40,9 @@ pub struct FunctionContext {
     pub dims: SignatureDims,
 }
 
+/// The end of the name of a function that prepares the weights of another.
+pub(crate) const TRANSFORM_PARAMS: &str = "_transform_params";
+
 /// The namespaces of TVMScript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Namespace {
@@ -60,6 +63,8 @@ pub struct FileContext {
     pub modules: NameSet,
     /// Functions of the module, in order.
     pub items: Vec<Name>,
+    /// Whether one of them prepares the weights of another, as `LiftTransformParams` makes them: `main_transform_params`.
+    pub prepares_weights: bool,
     /// Other names bound at module level, imports included; their values are Python's.
     pub captured: NameSet,
     /// Names imported from TVM's own packages, which TVM's parser evaluates in prim_funcs; part of `captured`.
@@ -94,6 +99,12 @@ pub struct DeclaredVDevice {
 }
 
 impl FileContext {
+    /// Takes the functions of the module, in order.
+    pub fn set_items(&mut self, items: Vec<Name>) {
+        self.prepares_weights = items.iter().any(|item| item.ends_with(TRANSFORM_PARAMS));
+        self.items = items;
+    }
+
     /// Adds what the statements of one module-level segment say.
     pub fn read(&mut self, segment: &Segment) {
         for statement in &segment.tree().statements {

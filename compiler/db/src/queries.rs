@@ -172,7 +172,7 @@ pub(crate) fn scope_context(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<
             context.macros.insert(name, Arc::new(rx_analysis::macros::of_item(&texts(db, *item))));
         }
     }
-    context.items = scope.functions(db).iter().filter_map(|item| item.name(db)).collect();
+    context.set_items(scope.functions(db).iter().filter_map(|item| item.name(db)).collect());
     Arc::new(context)
 }
 

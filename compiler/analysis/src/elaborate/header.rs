@@ -186,7 +186,7 @@ impl<'a> Elaborator<'a> {
                 self.set_anchor(Anchor::TypeOf(variable), own.span(annotation.tokens), 0);
             }
             let values = match self.nesting {
-                0 => super::values::of_parameter(types.len(), &ty),
+                0 => super::values::of_parameter(types.len(), &ty, self.file.prepares_weights),
                 // Of a nested function's parameters nothing is known, nor asked.
                 _ => None,
             };

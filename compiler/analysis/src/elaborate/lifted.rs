@@ -3,6 +3,7 @@
 
 use super::Elaborator;
 use crate::entry::{ItemPart, Place};
+use crate::file_context::TRANSFORM_PARAMS;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
 use rx_ir::{Expr as IrExpr, FunctionSignature, Signature, StructInfo, Term, Values};
@@ -11,7 +12,7 @@ impl Elaborator<'_> {
     /// The function that prepares the weights of `function`, and the index of the first weight.
     fn weights_of(&self, function: Name, signature: &FunctionSignature) -> Option<(Name, usize)> {
         let first = usize::try_from(signature.num_input?).ok().filter(|first| *first < signature.params.len())?;
-        let transform = name(&format!("{function}_transform_params"));
+        let transform = name(&format!("{function}{TRANSFORM_PARAMS}"));
         self.file.items.contains(&transform).then_some((transform, first))
     }
 
@@ -112,7 +113,7 @@ impl Elaborator<'_> {
         let passed = weights.iter().map(|weight| source(weight.span)).collect::<Option<Vec<_>>>()?.join(", ");
         let indent = " ".repeat(statement.indent as usize);
         let start = statement.span.start;
-        let prepared = self.fresh_name(&transform.replace("_transform_params", "_params"));
+        let prepared = self.fresh_name(&transform.replace(TRANSFORM_PARAMS, "_params"));
         let call = format!("{prepared} = {module}.{transform}(({passed},))\n{indent}");
         let mut edits = vec![(Place::Here(Span::new(start, start)), call)];
         for (at, weight) in weights.iter().enumerate() {

@@ -40,7 +40,7 @@ impl Elaborator<'_> {
 
     fn operator_values(&mut self, operator: Name, call: &Call, result: &StructInfo) -> Known {
         let schema = rx_ops::find(operator).filter(|schema| rx_ops::values::follows(schema))?;
-        let operands: Vec<Known> = call.arguments.iter().map(|argument| self.argument_values(argument)).collect();
+        let operands: Vec<Known> = call.arguments.iter().map(|argument| self.operand_values(argument)).collect();
         let args: Vec<Arg<'_>> = call.arguments.iter().map(Arg::from).collect();
         let bounds = self.bounds.clone();
         let known = rx_ops::values::infer(&CallInfo::new(schema, &args, &bounds), &operands, result)?;
@@ -49,6 +49,12 @@ impl Elaborator<'_> {
             Some(origin) => Arc::new(with_origin(&known, &origin)),
             None => known,
         })
+    }
+
+    /// What is known of an operand's elements. That floats are a parameter's is of interest where they are passed, not here.
+    fn operand_values(&mut self, argument: &Argument) -> Known {
+        let is_float = operand(argument).is_some_and(|operand| is_float(&operand.ty));
+        self.argument_values(argument).filter(|values| !is_float || !is_parameter(values))
     }
 
     /// What is known of an argument's elements; of several operands those of each.
@@ -114,30 +120,34 @@ fn is_float(ty: &StructInfo) -> bool {
     matches!(ty, StructInfo::Tensor(tensor) if tensor.dtype.is_some_and(|dtype| dtype.is_float()))
 }
 
+fn is_parameter(values: &Values) -> bool {
+    matches!(values, Values::Tensor(tensor) if matches!(tensor.term.as_deref(), Some(Term::Param { .. })))
+}
+
 fn has_one_end(tensor: &TensorValues) -> bool {
     tensor.elements.is_none() && tensor.term.is_none() && (tensor.low.is_none() || tensor.high.is_none())
 }
 
-/// The values of parameter number `index`: its own. Floats are not followed into callers: indices are integers, and most
-/// parameters are weights.
-pub(super) fn of_parameter(index: usize, ty: &StructInfo) -> Known {
-    fn field(index: u32, path: &mut Vec<u32>, ty: &StructInfo) -> Known {
+/// The values of parameter number `index`: its own. Floats are followed into callers only `with_floats`, where a module has functions
+/// that prepare weights: indices are integers, and most parameters are weights.
+pub(super) fn of_parameter(index: usize, ty: &StructInfo, with_floats: bool) -> Known {
+    fn field(index: u32, path: &mut Vec<u32>, ty: &StructInfo, with_floats: bool) -> Known {
         match ty {
             StructInfo::Tuple(fields) => {
                 let mut known = Vec::with_capacity(fields.len());
                 for (at, ty) in fields.iter().enumerate() {
                     path.push(u32::try_from(at).ok()?);
-                    known.push(field(index, path, ty));
+                    known.push(field(index, path, ty, with_floats));
                     path.pop();
                 }
                 Values::tuple(known)
             }
-            StructInfo::Tensor(_) | StructInfo::DTensor(_) if !is_float(ty) => {
+            StructInfo::Tensor(_) | StructInfo::DTensor(_) if with_floats || !is_float(ty) => {
                 let term = Some(Arc::new(Term::Param { index, path: path.as_slice().into() }));
                 TensorValues { term, ..TensorValues::default() }.into()
             }
             _ => None,
         }
     }
-    field(u32::try_from(index).ok()?, &mut Vec::new(), ty)
+    field(u32::try_from(index).ok()?, &mut Vec::new(), ty, with_floats)
 }
