@@ -33,7 +33,8 @@ pub fn check(head: &Segment, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
             StatementKind::Def { name, params, ret, .. } => {
                 // Python's own methods stand in modules that are Python classes, too; beside a module stand functions of
                 // Python, which take no tensors of Relax.
-                let is_relax = statement.indent > 0 || is_of_relax(cursor, params, ret.as_ref(), file);
+                let in_module = statement.indent > 0 && !file.modules.is_empty();
+                let is_relax = in_module || is_of_relax(cursor, params, ret.as_ref(), file);
                 if !decorated && is_relax && !cursor.text(*name).starts_with("__") {
                     let name = TokenRange { start: *name, end: *name + 1 };
                     found.push(undecorated(cursor, name, |span| ItemPlace::Segment(0, span)));

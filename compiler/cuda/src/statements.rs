@@ -255,9 +255,9 @@ fn strip(func: &PrimFunc, stmt: &Stmt, values: &mut FxHashMap<VarId, Expr>) -> S
                     values.insert(iter.var, binding);
                 }
             }
-            map_children(stmt.clone(), &mut |child| strip(func, child, values))
+            map_children(stmt, &mut |child| strip(func, child, values))
         }
-        other => map_children(other.clone(), &mut |child| strip(func, child, values)),
+        other => map_children(other, &mut |child| strip(func, child, values)),
     }
 }
 

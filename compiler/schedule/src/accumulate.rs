@@ -239,7 +239,7 @@ fn explicit_stmt(stmt: &Stmt, func: &PrimFunc) -> Stmt {
     {
         return explicit;
     }
-    let inner = map_children(stmt.clone(), &mut |child| explicit_stmt(child, func));
+    let inner = map_children(stmt, &mut |child| explicit_stmt(child, func));
     match inner {
         Stmt::Block(block) => explicit_block(*block),
         other => other,

@@ -207,8 +207,8 @@ impl Producer {
                 Some(Stmt::Let { var: *var, value: value.clone(), body })
             }
             Stmt::For { body, .. } => {
-                let inner = self.bound_in(body, func)?;
-                Some(rx_tir::rewrite::map_children(stmt.clone(), &mut |_| inner.clone()))
+                let mut inner = self.bound_in(body, func)?;
+                Some(rx_tir::rewrite::map_children(stmt, &mut |_| std::mem::replace(&mut inner, Stmt::nothing())))
             }
             Stmt::Block(block) if block.init.as_ref().is_none_or(|init| reads_in(init, self.buffer) == 0) => {
                 let body = self.bound_in(&block.body, func)?;

@@ -38,7 +38,7 @@ fn rewritten(stmt: &Stmt, func: &mut PrimFunc, concerns: &dyn Fn(&Stmt) -> bool)
             None => stmt.clone(),
         };
     }
-    map_children(stmt.clone(), &mut |child| rewritten(child, func, concerns))
+    map_children(stmt, &mut |child| rewritten(child, func, concerns))
 }
 
 /// The block with an init that a statement is, with nothing but loops around it.

@@ -183,11 +183,11 @@ impl Leaver<'_> {
             _ => body,
         };
         if !around.is_left && cells.is_empty() {
-            let body = match around.cell {
+            let mut body = match around.cell {
                 Some(cell) => Stmt::holding(name(""), vec![cell], body),
                 None => body,
             };
-            return Ok((map_children(stmt.clone(), &mut |_| body.clone()), cells));
+            return Ok((map_children(stmt, &mut |_| std::mem::replace(&mut body, Stmt::nothing())), cells));
         }
         let left: Cells = around.cell.into_iter().chain(cells.iter().copied()).collect();
         let made = match stmt {

@@ -2,7 +2,7 @@
 
 use crate::expr::Expr;
 use crate::func::{Buffer, BufferId, PrimFunc};
-use crate::rewrite::{map_children, map_expr, map_stmt_shallow};
+use crate::rewrite::{map_expr, map_stmt_shallow};
 use crate::stmt::Stmt;
 
 /// The function where each buffer that has an order lies by it: axis `i` is then what axis `order[i]` was. Every access follows, so
@@ -47,15 +47,13 @@ fn statement<'o>(stmt: &Stmt, order: &dyn Fn(BufferId) -> Option<&'o Vec<usize>>
             part => part,
         })
     };
-    let outer = map_stmt_shallow(stmt, &mut expr, &mut Stmt::clone);
-    let stored = match outer {
+    match map_stmt_shallow(stmt, &mut expr, &mut |child| statement(child, order)) {
         Stmt::Store { buffer, indices, value, site } => {
             let indices = order(buffer).map_or_else(|| indices.clone(), |order| reordered(&indices, order));
             Stmt::Store { buffer, indices, value, site }
         }
         other => other,
-    };
-    map_children(stored, &mut |child| statement(child, order))
+    }
 }
 
 #[cfg(test)]

@@ -60,8 +60,8 @@ pub fn map_stmt(stmt: &Stmt, map: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
 }
 
 /// The statement with the statements directly in it replaced by what `inner` makes of them.
-pub fn map_children(stmt: Stmt, inner: &mut dyn FnMut(&Stmt) -> Stmt) -> Stmt {
-    map_stmt_shallow(&stmt, &mut Expr::clone, inner)
+pub fn map_children(stmt: &Stmt, inner: &mut dyn FnMut(&Stmt) -> Stmt) -> Stmt {
+    map_stmt_shallow(stmt, &mut Expr::clone, inner)
 }
 
 /// As [`map_children`], with what can fail.

@@ -182,7 +182,7 @@ fn global_names(module: &Module) -> NameMap<Name> {
 
 /// The statement with blocks that have no names; the one that holds a function's buffers keeps its own.
 fn nameless_blocks(stmt: &Stmt) -> Stmt {
-    let mut stmt = rx_tir::rewrite::map_children(stmt.clone(), &mut nameless_blocks);
+    let mut stmt = rx_tir::rewrite::map_children(stmt, &mut nameless_blocks);
     if let Stmt::Block(block) = &mut stmt
         && block.name != "root"
     {

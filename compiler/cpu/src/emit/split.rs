@@ -6,7 +6,7 @@ use super::{Emitted, Emitter};
 use crate::poly::{Atom, Poly, Stride};
 use crate::prepare::conjuncts;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use rx_tir::rewrite::{map_children, map_expr, map_stmt_shallow};
+use rx_tir::rewrite::{map_expr, map_stmt_shallow};
 use rx_tir::{BinaryOp, CompareOp, Expr, Stmt, VarId};
 
 /// How a loop is cut.
@@ -226,9 +226,9 @@ fn with_known(stmt: &Stmt, known: &[&Expr], value: bool) -> Stmt {
                 part => part,
             })
         },
-        &mut Stmt::clone,
+        &mut |child| with_known(child, known, value),
     );
-    match map_children(replaced, &mut |child| with_known(child, known, value)) {
+    match replaced {
         Stmt::If { condition, then, otherwise } => match condition.as_int() {
             Some(0) => otherwise.map_or(Stmt::nothing(), |part| *part),
             Some(_) => *then,

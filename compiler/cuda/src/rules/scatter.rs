@@ -145,7 +145,7 @@ struct Owned<'f> {
 /// The statement with its store done only by the thread whose place it is to.
 fn owned(stmt: &Stmt, of: &mut Owned<'_>) -> Stmt {
     let Stmt::Store { buffer, indices, value, site } = stmt else {
-        return map_children(stmt.clone(), &mut |child| owned(child, of));
+        return map_children(stmt, &mut |child| owned(child, of));
     };
     let shape = &of.func.buffer(of.buffer).shape;
     let wide = |expr: &Expr| expr.clone().cast(DType::INT64);

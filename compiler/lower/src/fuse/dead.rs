@@ -109,22 +109,21 @@ pub(super) fn without_dead_stores(mut func: PrimFunc) -> PrimFunc {
             }
         });
         let mut removed = false;
-        func.body = prune(func.body, &loaded, &mut removed);
+        func.body = prune(&func.body, &loaded, &mut removed);
         if !removed {
             return func;
         }
     }
 }
 
-fn prune(stmt: Stmt, loaded: &[bool], removed: &mut bool) -> Stmt {
-    if let Stmt::Store { buffer, .. } = &stmt
+fn prune(stmt: &Stmt, loaded: &[bool], removed: &mut bool) -> Stmt {
+    if let Stmt::Store { buffer, .. } = stmt
         && !loaded[buffer.0 as usize]
     {
         *removed = true;
         return Stmt::nothing();
     }
-    let stmt = map_children(stmt, &mut |child| prune(child.clone(), loaded, removed));
-    match stmt {
+    match map_children(stmt, &mut |child| prune(child, loaded, removed)) {
         Stmt::Seq(statements) => Stmt::seq(statements.into_iter().filter(|statement| !statement.is_nothing())),
         Stmt::For { ref body, .. } | Stmt::Let { ref body, .. } if body.is_nothing() => Stmt::nothing(),
         Stmt::Block(mut block) => {

@@ -51,7 +51,7 @@ fn rewritten(func: &PrimFunc, orders: &Orders) -> PrimFunc {
 fn statement(stmt: &Stmt, func: &PrimFunc, orders: &Orders) -> Stmt {
     match stmt {
         Stmt::For { .. } => in_order(stmt, func, orders).unwrap_or_else(|| stmt.clone()),
-        Stmt::Seq(_) | Stmt::Block(_) => map_children(stmt.clone(), &mut |child| statement(child, func, orders)),
+        Stmt::Seq(_) | Stmt::Block(_) => map_children(stmt, &mut |child| statement(child, func, orders)),
         other => other.clone(),
     }
 }

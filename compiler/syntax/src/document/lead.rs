@@ -93,6 +93,10 @@ fn first_word(text: &str) -> (&str, &str) {
 /// The leading `a.b.c` of a text, with the blanks around its dots.
 fn dotted_path(text: &str) -> &str {
     let text = text.trim_start();
+    // `0.5.real` is a member of a number.
+    if text.starts_with(|c: char| c.is_ascii_digit()) {
+        return "";
+    }
     let is_blank = |c: char| matches!(c, ' ' | '\t');
     let mut end = 0;
     let mut wants_dot = false;

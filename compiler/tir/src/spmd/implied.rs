@@ -213,7 +213,7 @@ impl Placer<'_> {
                 let inner = self.stmt(*body, in_lanes);
                 Stmt::While { condition, body: Box::new(self.round(inner)) }
             }
-            other => map_children(other, &mut |child| self.stmt(child.clone(), in_lanes)),
+            other => map_children(&other, &mut |child| self.stmt(child.clone(), in_lanes)),
         }
     }
 

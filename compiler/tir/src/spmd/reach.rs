@@ -48,7 +48,7 @@ impl Reach<'_> {
     }
 
     fn inside(&mut self, stmt: &Stmt) -> Stmt {
-        map_children(stmt.clone(), &mut |child| self.stmt(child))
+        map_children(stmt, &mut |child| self.stmt(child))
     }
 
     /// The block, naming axes only.

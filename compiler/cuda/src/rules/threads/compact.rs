@@ -432,7 +432,7 @@ fn unroll(node: &mut Node, local: &[BufferId]) {
 }
 
 fn unrolled(stmt: &Stmt, local: &[BufferId]) -> Stmt {
-    let inner = rx_tir::rewrite::map_children(stmt.clone(), &mut |child| unrolled(child, local));
+    let inner = rx_tir::rewrite::map_children(stmt, &mut |child| unrolled(child, local));
     match inner {
         Stmt::For { var, start, extent, kind: LoopKind::Serial | LoopKind::Vectorized, body }
             if extent.as_int().is_some_and(|extent| extent <= UNROLLED) && chooses(&body, var, local) =>

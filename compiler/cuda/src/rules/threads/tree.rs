@@ -235,7 +235,7 @@ impl Builder<'_> {
     fn leaf(&mut self, stmt: &Stmt, place: &Place) -> Result<Node, Declined> {
         let begun = with_conditions(stmt, &mut Vec::new());
         let plain = explicit_loops(&with_body(self.func, begun)).body;
-        let plain = with_vectors(without_blocks(&plain), &vectors_of(stmt));
+        let plain = with_vectors(&without_blocks(&plain), &vectors_of(stmt));
         let mut crossing = false;
         stmt.walk(&mut |part| {
             if let Stmt::Block(block) = part {
@@ -320,7 +320,7 @@ fn with_conditions(stmt: &Stmt, inside: &mut Vec<VarId>) -> Stmt {
     if let Stmt::For { var, .. } = stmt {
         inside.push(*var);
     }
-    let mut result = rx_tir::rewrite::map_children(stmt.clone(), &mut |child| with_conditions(child, inside));
+    let mut result = rx_tir::rewrite::map_children(stmt, &mut |child| with_conditions(child, inside));
     if let Stmt::Block(block) = &mut result
         && let Some(init) = block.beginning()
     {
@@ -383,7 +383,7 @@ fn without_blocks(stmt: &Stmt) -> Stmt {
                 None => body,
             }
         }
-        other => rx_tir::rewrite::map_children(other.clone(), &mut without_blocks),
+        other => rx_tir::rewrite::map_children(other, &mut without_blocks),
     }
 }
 
@@ -399,8 +399,8 @@ fn vectors_of(stmt: &Stmt) -> Vec<VarId> {
 }
 
 /// The statement, in which these loops are over lanes of vectors.
-fn with_vectors(stmt: Stmt, lanes: &[VarId]) -> Stmt {
-    match rx_tir::rewrite::map_children(stmt, &mut |child| with_vectors(child.clone(), lanes)) {
+fn with_vectors(stmt: &Stmt, lanes: &[VarId]) -> Stmt {
+    match rx_tir::rewrite::map_children(stmt, &mut |child| with_vectors(child, lanes)) {
         Stmt::For { var, start, extent, kind: LoopKind::Serial, body } if lanes.contains(&var) => {
             Stmt::For { var, start, extent, kind: LoopKind::Vectorized, body }
         }

@@ -342,7 +342,7 @@ fn tensors(ty: &StructInfo) -> usize {
 
 /// Gives each block a name of its own: a number behind it, counted on where there is one (TVM `SBlockNameDeduplicator`).
 fn distinct_blocks(stmt: &Stmt, names: &mut HashSet<Name>) -> Stmt {
-    let mut stmt = map_children(stmt.clone(), &mut |child| distinct_blocks(child, names));
+    let mut stmt = map_children(stmt, &mut |child| distinct_blocks(child, names));
     if let Stmt::Block(block) = &mut stmt {
         let own = block.name;
         let base = own.trim_end_matches(|c: char| c.is_ascii_digit());
