@@ -51,7 +51,8 @@ impl Elaborator<'_> {
         })
     }
 
-    /// What is known of an operand's elements. That floats are a parameter's is of interest where they are passed, not here.
+    /// Known values of an operand. A float tensor that is only known to be a parameter counts as unknown: operators derive nothing
+    /// from that, and `check_weights` reads it from the arguments of calls.
     fn operand_values(&mut self, argument: &Argument) -> Known {
         let is_float = operand(argument).is_some_and(|operand| is_float(&operand.ty));
         self.argument_values(argument).filter(|values| !is_float || !is_parameter(values))
