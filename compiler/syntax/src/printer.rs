@@ -47,7 +47,7 @@ pub fn print(document: &Document, to: Dialect) -> String {
 /// Prints `document`, which is written in `from`, in `to`.
 pub fn print_as(document: &Document, from: Dialect, to: Dialect) -> String {
     let parts = parts(document);
-    let type_vars = TypeVars::of(&parts);
+    let type_vars = TypeVars::of(&parts, from != to);
     let scopes: Vec<Scopes> = parts
         .iter()
         .map(|part| match part {

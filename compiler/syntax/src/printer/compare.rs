@@ -76,7 +76,7 @@ struct Sources {
 
 impl Sources {
     fn of(parts: &[Part<'_>]) -> Sources {
-        let type_vars = TypeVars::of(parts);
+        let type_vars = TypeVars::of(parts, false);
         let scopes = parts.iter().map(|part| match part {
             Part::Code(code) => Scopes::of(&code.lines, &type_vars, Dialect::default()),
             Part::Verbatim(_) => Scopes::default(),

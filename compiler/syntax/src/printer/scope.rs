@@ -5,7 +5,7 @@ use rx_base::DType;
 use rx_base::name::{Name, NameSet, name};
 
 use super::canonical::{bare, dim_declarations, identifier, last_part, parameter_name, path, type_var};
-use super::lines::{Line, Part};
+use super::lines::{Comment, Line, Part};
 use super::signature::{Signature, Surroundings, Symbol, symbols};
 use crate::ast::{Expr, ExprKind, ImportedName, StatementKind};
 use crate::dialect::{Dialect, DimStyle};
@@ -19,13 +19,15 @@ pub(crate) struct TypeVars {
     names: NameSet,
     /// Whether more of them may be written: not in a Python file, where they would stand outside the decorated regions.
     pub(crate) writable: bool,
-    /// Whether `n = T.int64()` may be written: something is called `T`, or nothing is imported at all, as in a part of a text.
+    /// Whether `n = T.int64()` may be written: `T` is imported or used, or nothing is imported at all, as in a part of a text. A text
+    /// that is only formatted keeps to the imports in its comments, too: TVM prints imports so.
     pub(crate) has_tir: bool,
 }
 
 impl TypeVars {
-    /// Collects them. In the Python text round the code a line `n = TypeVar("n")` is one.
-    pub(crate) fn of(parts: &[Part<'_>]) -> TypeVars {
+    /// Collects them. In the Python text around the code a line `n = TypeVar("n")` is one. `converts`: the text is printed in
+    /// another dialect, whose spelling may use `T` where the text does not.
+    pub(crate) fn of(parts: &[Part<'_>], converts: bool) -> TypeVars {
         let mut found = TypeVars { names: NameSet::default(), writable: true, has_tir: false };
         let mut imports = false;
         for part in parts {
@@ -35,16 +37,19 @@ impl TypeVars {
                         let bound = top_level_names(line.kind(), line.cursor());
                         imports |= imports_names(line.kind(), line.cursor());
                         found.has_tir |= bound.contains(&"T");
+                        for comment in line.comments.iter().filter(|_| !converts).filter_map(commented_import) {
+                            imports = true;
+                            found.has_tir |= names_tir(comment);
+                        }
                     }
+                    found.has_tir = found.has_tir || code.lines.iter().any(uses_tir);
                     found.names.extend(code.lines.iter().filter_map(|line| type_var(line.kind(), line.cursor())));
                 }
                 Part::Verbatim(segments) => {
                     found.writable = false;
                     let lines = || segments.iter().flat_map(|segment| segment.text().lines());
                     found.names.extend(lines().filter_map(type_var_line).map(name));
-                    let is_import = |line: &str| line.starts_with("import ") || line.starts_with("from ");
-                    imports |=
-                        lines().any(|line| is_import(line) && !HEAD_MODULES.iter().any(|module| line.contains(module)));
+                    imports |= lines().any(is_import);
                     found.has_tir |= lines().any(names_tir);
                 }
             }
@@ -73,6 +78,27 @@ fn imports_names(kind: &StatementKind, cursor: Cursor<'_>) -> bool {
         StatementKind::FromImport { module, .. } => !HEAD_MODULES.contains(&cursor.path(*module)),
         _ => false,
     }
+}
+
+/// Whether a line of text is such an import.
+fn is_import(line: &str) -> bool {
+    let starts = line.starts_with("import ") || line.starts_with("from ");
+    starts && !HEAD_MODULES.iter().any(|module| line.contains(module))
+}
+
+/// The import in a comment, as the head of a printed text has it: `# from tvm.script import relax as R`.
+fn commented_import<'d>(comment: &Comment<'d>) -> Option<&'d str> {
+    let text = comment.text.trim_start_matches('#').trim_start();
+    (is_import(text) && text.contains("tvm")).then_some(text)
+}
+
+/// Whether a statement uses a member of `T`.
+fn uses_tir(line: &Line<'_>) -> bool {
+    let cursor = line.cursor();
+    let tokens = 0..line.statement.token_count;
+    tokens.into_iter().any(|token| {
+        cursor.kind(token + 1) == Some(TokenKind::Dot) && cursor.text(token) == "T" && names_value(cursor, token)
+    })
 }
 
 /// The names that an import or an assignment of a module binds.

@@ -328,3 +328,14 @@ fn long_chains_need_no_stack() {
         tree_eq(&rx(&text), &rx(&formatted(&text))).unwrap();
     }
 }
+
+#[test]
+fn dim_in_quotes_is_declared_only_where_t_is_known() {
+    let function = "@R.function\ndef main(x: R.Tensor((\"n\", 4))):\n    return x\n";
+    let only_r = format!("# from tvm.script import relax as R\n\n{function}");
+    assert_eq!(formatted(&only_r), only_r);
+    let declared = function.replace("    return x", "    n = T.int64()\n    return x");
+    assert_eq!(formatted(function), declared);
+    let both = "# from tvm.script import tir as T\n# from tvm.script import relax as R\n\n";
+    assert_eq!(formatted(&format!("{both}{function}")), format!("{both}{declared}"));
+}
