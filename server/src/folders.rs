@@ -5,9 +5,9 @@
 
 use crate::lsp::{Uri, from_proto, to_proto};
 use crate::reads::STACK_SIZE;
-use rx_db::files::{Visit, is_source, kind_of, walk};
-use rx_db::{Encoding, Project, Projects, Workspace};
+use rx_db::{Encoding, FileKind, Project, Projects, Workspace};
 use rx_settings::Finder;
+use rx_settings::files::{Visit, is_source, walk};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -136,12 +136,12 @@ fn symbols_of<'a>(known: &'a mut HashMap<PathBuf, Known>, file: &Path, encoding:
 fn read(file: &Path, encoding: Encoding) -> Option<Vec<SymbolInformation>> {
     let text = String::from_utf8(std::fs::read(file).ok()?).ok()?;
     // Every module says where its names come from, but for a file of functions alone.
-    if file.extension().is_some_and(|extension| extension == "py") && !text.contains("tvm") {
+    if FileKind::of_path(file) == FileKind::Python && !text.contains("tvm") {
         return None;
     }
     let uri = Uri::from_file_path(file)?;
     let mut workspace = Workspace::new();
-    let id = workspace.add(&text, kind_of(file));
+    let id = workspace.add(&text, FileKind::of_path(file));
     Some(to_proto::file_symbols(&workspace.view(id)?, &uri, encoding))
 }
 
@@ -153,6 +153,8 @@ struct Listing<'a> {
 }
 
 impl Visit for Listing<'_> {
+    type Project = Project;
+
     fn project(&mut self, folder: &Path) -> Option<Arc<Project>> {
         // A settings file that is wrong says nothing; the user is told of it when a file is opened.
         Some(self.projects.of_folder(folder).unwrap_or_default())

@@ -5,7 +5,6 @@
 //! are computed from the document when somebody asks.
 
 mod annotate;
-pub mod files;
 mod module;
 mod modules;
 mod owner;

@@ -2,7 +2,7 @@
 
 use rx_analysis::operators::declared_operators;
 use rx_ops::user::Operators;
-use rx_settings::{Finder, SettingsFile, Unreadable};
+use rx_settings::{Finder, Settings, SettingsFile, Unreadable};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +13,12 @@ pub struct Project {
     pub file: SettingsFile,
     /// The operators it declares.
     pub operators: Arc<Operators>,
+}
+
+impl AsRef<Settings> for Project {
+    fn as_ref(&self) -> &Settings {
+        &self.file.settings
+    }
 }
 
 impl Project {

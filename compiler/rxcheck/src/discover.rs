@@ -2,10 +2,10 @@
 
 use crate::args::Args;
 use crate::output::Failure;
-use rx_db::files::{Visit, is_source, kind_of, walk};
 use rx_db::{FileKind, Project, Projects};
 use rx_report::load::Place;
 use rx_settings::Settings;
+use rx_settings::files::{Visit, is_source, walk};
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ impl Search {
             false => settings.takes(&path, is_source(&path)),
         };
         if taken {
-            self.found.inputs.push(Input { shown, place, kind: kind_of(&path), named, project });
+            self.found.inputs.push(Input { shown, place, kind: FileKind::of_path(&path), named, project });
         } else {
             self.found.excluded = true;
         }
@@ -115,6 +115,8 @@ impl Search {
 }
 
 impl Visit for Search {
+    type Project = Project;
+
     fn file(&mut self, path: PathBuf) {
         self.one(path, false);
     }

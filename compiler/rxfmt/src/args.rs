@@ -5,16 +5,17 @@ use rx_syntax::dialect::Dialect;
 
 /// Formats Relax IR text in the layout TVM prints it in.
 ///
-/// Files are rewritten in place; `-` reads standard input and prints to standard output. In a `.py` file only the functions
-/// and modules decorated with TVMScript's decorators change. A file with syntax errors is left as it is.
+/// Files are rewritten in place; `-` reads standard input and prints to standard output. Folders are searched for `.rx` and
+/// `.py` files as `rxcheck` searches them: hidden files and what `rx.toml` excludes are passed over. In a `.py` file only the
+/// functions and modules with TVMScript's decorators change. A file with syntax errors is left as it is.
 ///
 /// Exit status: 0, done; 1, `--check` found a file that is not formatted; 2, a file could not be read, written or
 /// understood.
 #[derive(Debug, Parser)]
 #[command(name = "rxfmt", version)]
 pub struct Args {
-    /// Files to format; `-` is standard input.
-    #[arg(required = true, value_name = "FILE")]
+    /// Files and folders to format; `-` is standard input.
+    #[arg(required = true, value_name = "PATH")]
     pub files: Vec<String>,
     /// Write nothing, and name the files that are not formatted.
     #[arg(long)]

@@ -1,9 +1,10 @@
 //! `rxfmt`: formats Relax IR text.
 //!
-//! A face: it reads files (`source`), asks the formatter of `rx-syntax`, and writes files or says what it would have
+//! A face: it finds files (`discover`) and reads them (`source`), asks the formatter of `rx-syntax`, and writes files or says what it would have
 //! written (`output`). No rule of the language lives here.
 
 mod args;
+mod discover;
 mod output;
 mod source;
 
@@ -23,8 +24,10 @@ pub fn main() -> ExitCode {
         Err(error) => return ExitCode::from(rx_report::stdout::usage_status(error.print(), error.exit_code())),
     };
     let output = Output::new(&args);
-    let worst = args.files.iter().map(|file| run(file, &args, &output)).max();
-    worst.unwrap_or(Outcome::Done).into()
+    let found = discover::discover(&args.files);
+    let problems = found.problems.iter().map(|problem| output.failed(problem)).max();
+    let worst = found.files.iter().map(|file| run(file, &args, &output)).max();
+    worst.max(problems).unwrap_or(Outcome::Done).into()
 }
 
 /// The command line, as its manual page has it.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rx_base::{Diagnostic, Span};
 use rx_syntax::format::errors;
@@ -39,8 +39,8 @@ impl Source {
         }
         let text = String::from_utf8(bytes)
             .map_err(|error| format!("{name}: not UTF-8 text (byte {})", error.utf8_error().valid_up_to()))?;
-        let python = Path::new(&name).extension().is_some_and(|extension| extension == "py");
-        Ok(Source { name, path, text, kind: if python { FileKind::Python } else { FileKind::Rx } })
+        let kind = FileKind::of_path(&name);
+        Ok(Source { name, path, text, kind })
     }
 
     /// The text as a document.

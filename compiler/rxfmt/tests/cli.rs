@@ -35,6 +35,34 @@ fn files_are_rewritten_in_place() {
 }
 
 #[test]
+fn folder_is_searched_and_exclusions_hold() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("folder");
+    fs::create_dir_all(folder.join("inner")).unwrap();
+    let ugly = |name: &str| file(&format!("folder/{name}"), UGLY);
+    let (inner, kept, hidden, other) = (ugly("inner/a.rx"), ugly("kept.rx"), ugly(".hidden.rx"), ugly("notes.txt"));
+    let settings = file("folder/rx.toml", "exclude = [\"kept.rx\"]\n");
+    assert_eq!(rxfmt().arg(&folder).status().unwrap().code(), Some(0));
+    assert_eq!(fs::read_to_string(&inner).unwrap(), NEAT);
+    for untouched in [&kept, &hidden, &other] {
+        assert_eq!(fs::read_to_string(untouched).unwrap(), UGLY, "{}", untouched.display());
+    }
+    assert_eq!(rxfmt().arg("--check").arg(&folder).status().unwrap().code(), Some(0));
+    assert_eq!(
+        rxfmt().arg("--check").arg(&kept).status().unwrap().code(),
+        Some(1),
+        "a file that is named is formatted"
+    );
+
+    fs::write(&settings, "exclude = 3\n").unwrap();
+    fs::write(&inner, UGLY).unwrap();
+    let output = rxfmt().arg(&folder).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("rx.toml:1:") && said.lines().count() == 1, "{said}");
+    assert_eq!(fs::read_to_string(&inner).unwrap(), UGLY);
+}
+
+#[test]
 fn check_and_diff_write_nothing() {
     let path = file("check.rx", UGLY);
     let output = rxfmt().args(["--check", "--diff"]).arg(&path).output().unwrap();

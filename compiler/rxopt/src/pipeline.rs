@@ -58,8 +58,7 @@ impl Pipeline {
             path => (path, Place::File(PathBuf::from(path))),
         };
         let path = Path::new(name);
-        let is_python = path.extension().is_some_and(|extension| extension == "py");
-        let kind = if is_python { FileKind::Python } else { FileKind::Rx };
+        let kind = FileKind::of_path(path);
         let unreadable = |error: &dyn std::fmt::Display| Failure::usage(&format!("{name}: {error}"));
         let Loaded { text, mistake } = load(&place).map_err(|error| unreadable(&error))?;
         let project = Projects::new(Finder::nearest())

@@ -46,9 +46,8 @@ impl Session {
             load(&place).map_err(|error| Failure::usage(format!("{name}: {}", crate::report::io_message(&error))))?;
         let path = Path::new(&name);
         let project = project(path, args, report)?;
-        let python = path.extension().is_some_and(|extension| extension == "py");
         let mut workspace = Workspace::new();
-        let file = workspace.add(&text, if python { FileKind::Python } else { FileKind::Rx });
+        let file = workspace.add(&text, FileKind::of_path(path));
         workspace.set_operators(file, project.operators.clone());
         let severities = project.file.settings.severities(path, &Choice::default());
         let diagnostics = match mistake {

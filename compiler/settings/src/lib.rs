@@ -3,10 +3,12 @@
 //! - [`keys`]: the one table of keys. Reading, the JSON schema of editors and the manual follow it.
 //! - [`read`]: from text to [`Settings`], or mistakes with their places in the text.
 //! - [`Finder`]: the settings of each file, those of the nearest folder above it.
+//! - [`files`]: the search for files below a folder, which honours `include` and `exclude`.
 //! - [`Severities`]: what becomes of each diagnostic code in one file.
 //!
 //! The same for every face: what the command line says is a [`Choice`] on top.
 
+pub mod files;
 mod find;
 pub mod keys;
 mod pattern;
@@ -61,6 +63,12 @@ pub struct Override {
     pub severity: Levels,
     /// What a run of them takes.
     pub run: Run,
+}
+
+impl AsRef<Settings> for SettingsFile {
+    fn as_ref(&self) -> &Settings {
+        &self.settings
+    }
 }
 
 impl Settings {

@@ -24,6 +24,7 @@ use layout::Layout;
 use lead::Imports;
 pub use lead::is_script_import;
 use rx_base::{Diagnostic, Name, Span};
+use std::path::Path;
 use std::sync::Arc;
 
 /// What kind of file a text is.
@@ -31,8 +32,19 @@ use std::sync::Arc;
 pub enum FileKind {
     /// Nothing but TVMScript.
     Rx,
-    /// Python that may hold TVMScript behind decorators.
+    /// Python that may hold decorated TVMScript.
     Python,
+}
+
+impl FileKind {
+    /// The kind of the file at `path`, by its extension: `.py` is Python, everything else plain TVMScript.
+    pub fn of_path(path: impl AsRef<Path>) -> FileKind {
+        if path.as_ref().extension().is_some_and(|extension| extension == "py") {
+            FileKind::Python
+        } else {
+            FileKind::Rx
+        }
+    }
 }
 
 /// What kind of function a `def` is, by its decorators.

@@ -212,10 +212,9 @@ pub fn file_name(name: &str) -> String {
 
 /// `name` with an extension by which `rxrun` sees what the text is; the client may know better than the file's name.
 pub fn name_of_kind(mut name: String, kind: FileKind) -> String {
-    let python = Path::new(&name).extension().is_some_and(|extension| extension == "py");
-    match kind {
-        FileKind::Python if !python => name.push_str(".py"),
-        FileKind::Rx if python => name.push_str(".rx"),
+    match (kind, FileKind::of_path(&name)) {
+        (FileKind::Python, FileKind::Rx) => name.push_str(".py"),
+        (FileKind::Rx, FileKind::Python) => name.push_str(".rx"),
         _ => {}
     }
     name

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 fn checked(path: &Path) -> Option<Checked> {
     let text = std::fs::read_to_string(path).ok()?;
-    let python = path.extension().is_some_and(|extension| extension == "py");
-    Some(check(&text, if python { FileKind::Python } else { FileKind::Rx }))
+    Some(check(&text, FileKind::of_path(path)))
 }
 
 fn shown<'a>(path: &Path, found: impl Iterator<Item = &'a Found>) -> String {

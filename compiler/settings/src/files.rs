@@ -1,7 +1,6 @@
-//! The files below a folder that rx reads.
+//! The search for the files below a folder that rx reads.
 
-use crate::project::Project;
-use rx_syntax::document::FileKind;
+use crate::Settings;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,12 +8,15 @@ use std::sync::Arc;
 /// Folders never searched.
 const PASSED_OVER: [&str; 3] = ["target", "node_modules", "__pycache__"];
 
-/// What is done with what a [`walk`] comes to.
+/// The visitor of a [`walk`].
 pub trait Visit {
-    /// What speaks of the files in a folder; `None`: it is not to be looked into.
-    fn project(&mut self, folder: &Path) -> Option<Arc<Project>>;
+    /// The project of a folder: an `rx.toml`, and whatever the program keeps with it.
+    type Project: AsRef<Settings>;
 
-    /// A file worth a look.
+    /// The project that holds for the files in `folder`; `None`: the folder is not searched.
+    fn project(&mut self, folder: &Path) -> Option<Arc<Self::Project>>;
+
+    /// A file of a name that the project includes. [`Settings::takes`] decides whether it is excluded.
     fn file(&mut self, path: PathBuf);
 
     /// Something is passed over because rx.toml says so.
@@ -42,7 +44,7 @@ pub fn walk(root: &Path, visit: &mut impl Visit) {
             continue;
         }
         let Some(project) = visit.project(&path) else { continue };
-        let settings = &project.file.settings;
+        let settings: &Settings = (*project).as_ref();
         if path != root && settings.excludes(&path) {
             visit.excluded();
             continue;
@@ -82,14 +84,5 @@ fn children(folder: &Path, any: bool) -> io::Result<Vec<PathBuf>> {
 
 /// Whether the name is that of Relax text or of Python.
 pub fn is_source(path: &Path) -> bool {
-    matches!(extension(path), Some("rx" | "py"))
-}
-
-/// `.py` is Python, everything else plain Relax text.
-pub fn kind_of(path: &Path) -> FileKind {
-    if extension(path) == Some("py") { FileKind::Python } else { FileKind::Rx }
-}
-
-fn extension(path: &Path) -> Option<&str> {
-    path.extension().and_then(|extension| extension.to_str())
+    matches!(path.extension().and_then(|extension| extension.to_str()), Some("rx" | "py"))
 }

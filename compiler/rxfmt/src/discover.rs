@@ -1,0 +1,86 @@
+//! The files that the command line names: itself, or in its folders.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rx_settings::files::{Visit, is_source, walk};
+use rx_settings::{Finder, SettingsFile, Unreadable};
+
+/// The files to format, and the folders and settings files that could not be read.
+#[derive(Default)]
+pub struct Found {
+    /// Names of files, each once, in the order of the command line and sorted within a folder; `-` is standard input.
+    pub files: Vec<String>,
+    /// One line for each mistake in an `rx.toml`, and for each folder or `rx.toml` that cannot be read.
+    pub problems: Vec<String>,
+}
+
+/// Finds the files that `names` stand for: folders are searched as `rxcheck` searches them, other names are taken as they are.
+pub fn discover(names: &[String]) -> Found {
+    let mut search = Search { finder: Finder::nearest(), found: Found::default() };
+    for name in names {
+        if name != "-" && Path::new(name).is_dir() {
+            walk(Path::new(name), &mut search);
+        } else {
+            search.add(name.clone());
+        }
+    }
+    search.found
+}
+
+struct Search {
+    finder: Finder,
+    found: Found,
+}
+
+impl Search {
+    fn add(&mut self, file: String) {
+        if !self.found.files.contains(&file) {
+            self.found.files.push(file);
+        }
+    }
+
+    fn problem(&mut self, problem: String) {
+        if !self.found.problems.contains(&problem) {
+            self.found.problems.push(problem);
+        }
+    }
+}
+
+impl Visit for Search {
+    type Project = SettingsFile;
+
+    /// The settings for `folder`; `None` where its `rx.toml` has mistakes, so that no excluded file is rewritten.
+    fn project(&mut self, folder: &Path) -> Option<Arc<SettingsFile>> {
+        match self.finder.of_folder(folder) {
+            Ok(settings) => {
+                mistakes(&settings).into_iter().for_each(|mistake| self.problem(mistake));
+                settings.mistakes.is_empty().then_some(settings)
+            }
+            Err(Unreadable { path, error }) => {
+                self.problem(format!("{}: {error}", path.display()));
+                None
+            }
+        }
+    }
+
+    fn file(&mut self, path: PathBuf) {
+        let Some(file) = self.project(path.parent().unwrap_or(Path::new(""))) else { return };
+        if file.settings.takes(&path, is_source(&path)) {
+            let path = path.strip_prefix(".").unwrap_or(&path);
+            self.add(path.to_string_lossy().into_owned());
+        }
+    }
+
+    fn unreadable(&mut self, folder: &Path, error: &io::Error) {
+        self.problem(format!("{}: {error}", folder.display()));
+    }
+}
+
+/// The mistakes of a settings file, one line each.
+fn mistakes(file: &SettingsFile) -> Vec<String> {
+    let path = file.path.as_deref().unwrap_or(Path::new(rx_settings::FILE_NAME)).to_string_lossy();
+    let source = rx_report::Source::new(&path, &file.text);
+    file.mistakes.iter().map(|mistake| rx_report::concise(&source, mistake, false)).collect()
+}
