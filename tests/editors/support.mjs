@@ -26,7 +26,7 @@ export function folder(test) {
 }
 
 export function program(name, into) {
-  const file = path.join(into, name);
+  const file = path.join(into, path.basename(name));
   copyFileSync(path.join(here, "programs", name), file);
   return file;
 }

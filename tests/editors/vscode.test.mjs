@@ -3,143 +3,11 @@
 // RX_EDITORS, RX_PROGRAMS, RX_VSIX: see run.sh, which sets them.
 
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { artefacts, capabilities, editors, environment, folder, program } from "./support.mjs";
-
-const WAIT = 60_000;
-
-const SETTINGS = {
-  "workbench.startupEditor": "none",
-  "workbench.secondarySideBar.defaultVisibility": "hidden",
-  "workbench.colorTheme": "Default Light Modern",
-  "chat.disableAIFeatures": true,
-  "telemetry.telemetryLevel": "off",
-  "update.mode": "none",
-  "extensions.autoUpdate": false,
-  "editor.hover.delay": 100,
-  "editor.minimap.enabled": false,
-  "files.simpleDialog.enable": true,
-  "git.enabled": false,
-  "security.workspace.trust.enabled": false,
-};
-
-// Each with what it is; all must be there.
-const NEEDED = {
-  "Chromium": path.join(editors, "bin/chromium"),
-  "code-server": path.join(editors, "app/node_modules/code-server/out/node/entry.js"),
-  "playwright-core": path.join(editors, "app/node_modules/playwright-core/index.js"),
-  "a packaged extension": process.env.RX_VSIX ?? "",
-};
-const missing = Object.keys(NEEDED).filter((name) => !existsSync(NEEDED[name]));
-const skip = missing.length > 0 && `no ${missing.join(", no ")}`;
-const version = skip ? "" : JSON.parse(readFileSync(path.join(editors, "app/node_modules/code-server/lib/vscode/package.json"))).version;
-const CLIENT = `VS Code ${version}:`;
-
-// code-server with the extension, on a port of its own, for a folder of programs.
-async function start(t, files, settings = {}) {
-  const home = folder(t);
-  const work = path.join(home, "work");
-  mkdirSync(work);
-  const opened = files.map((name) => program(name, work));
-  const data = path.join(home, "vscode");
-  mkdirSync(path.join(data, "User"), { recursive: true });
-  const run = process.env.RX_RUN_ARGUMENTS === undefined ? {} : { "rx.run.arguments": process.env.RX_RUN_ARGUMENTS.split(" ") };
-  writeFileSync(path.join(data, "User/settings.json"), JSON.stringify({ ...SETTINGS, ...run, ...settings }));
-  // Settings of the machine that the server runs on.
-  mkdirSync(path.join(data, "Machine"));
-  writeFileSync(path.join(data, "Machine/settings.json"), JSON.stringify(settings));
-  writeFileSync(path.join(home, "config.yaml"), "auth: none\n");
-  const common = [
-    NEEDED["code-server"],
-    "--config", path.join(home, "config.yaml"),
-    "--user-data-dir", data,
-    "--extensions-dir", path.join(home, "extensions"),
-  ];
-  const env = environment(home);
-  // The extension has its own programs; none of PATH may stand in for them.
-  env.PATH = process.env.PATH;
-  const installed = spawnSync(process.execPath, [...common, "--install-extension", process.env.RX_VSIX, "--force"], { env, encoding: "utf8" });
-  assert.equal(installed.status, 0, installed.stdout + installed.stderr);
-
-  const arguments_ = [...common, "--bind-addr", "127.0.0.1:0", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"];
-  if (settings["security.workspace.trust.enabled"] === true) {
-    arguments_.pop();
-  }
-  const server = spawn(process.execPath, arguments_, { env, stdio: ["ignore", "pipe", "pipe"] });
-  t.after(() => ended(server));
-  const address = await listening(server);
-  const { chromium } = createRequire(import.meta.url)(NEEDED["playwright-core"]);
-  const browser = await chromium.launch({ executablePath: NEEDED["Chromium"], args: ["--no-sandbox"], env: { ...env, TMPDIR: home } });
-  t.after(() => browser.close());
-  const page = await browser.newPage({ viewport: { width: 1280, height: 760 } });
-  page.setDefaultTimeout(WAIT);
-  await page.goto(`${address}?folder=${encodeURIComponent(work)}`);
-  return { page, home, opened };
-}
-
-// Where the server listens, once it says so.
-function listening(server) {
-  return new Promise((resolve, reject) => {
-    let said = "";
-    const hear = (piece) => {
-      said += piece;
-      const address = /HTTP server listening on (http:\S+)/.exec(said)?.[1];
-      if (address !== undefined) {
-        resolve(address.endsWith("/") ? address : `${address}/`);
-      }
-    };
-    server.stdout.on("data", hear);
-    server.stderr.on("data", hear);
-    server.on("exit", (status) => reject(new Error(`code-server ended with ${status}: ${said}`)));
-  });
-}
-
-function ended(child) {
-  return new Promise((resolve) => {
-    child.on("exit", resolve);
-    child.kill();
-  });
-}
-
-async function open(page, name) {
-  await page.locator(".explorer-folders-view .monaco-list-row", { hasText: name }).dblclick();
-  await page.locator(".tab.active", { hasText: name }).waitFor();
-}
-
-// The command palette, by the title of a command.
-async function command(page, title) {
-  await page.keyboard.press("F1");
-  const input = page.locator(".quick-input-widget input[type=text]");
-  await input.waitFor();
-  await input.fill(`>${title}`);
-  await page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().click();
-}
-
-// The middle of the first token that is `text`.
-function word(page, text) {
-  return page.evaluate((text) => {
-    const tokens = [...document.querySelectorAll(".view-line span > span")];
-    const box = tokens.find((token) => token.textContent.trim() === text)?.getBoundingClientRect();
-    if (box === undefined) {
-      throw new Error(`no line shows ${text}`);
-    }
-    return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
-  }, text);
-}
-
-// A condition of the files, looked at again and again.
-async function until(page, condition) {
-  for (const end = Date.now() + WAIT; Date.now() < end; await page.evaluate(() => new Promise(requestAnimationFrame))) {
-    if (await condition()) {
-      return;
-    }
-  }
-  assert.fail(`not within ${WAIT} ms: ${condition}`);
-}
+import { artefacts, capabilities } from "./support.mjs";
+import { CLIENT, WAIT, command, onto, open, rest, skip, start, theme, until, word } from "./vscode.mjs";
 
 // The process of the server that came with the extension which this test installed. Linux tells.
 function bundledServer(home) {
@@ -248,12 +116,6 @@ test(`${CLIENT} a mistake is seen, explained and mended`, { skip, timeout: 6 * W
   });
 });
 
-// The pointer where it is over nothing.
-async function rest(page) {
-  await page.mouse.move(5, 5);
-  await page.locator(".workbench-hover").first().waitFor({ state: "hidden" });
-}
-
 // Loads the window anew, with the editors that were open.
 async function reload(page) {
   const loaded = page.waitForEvent("load");
@@ -263,13 +125,6 @@ async function reload(page) {
 
 // What leaves room for two documents beside each other.
 const NARROW = { "editor.inlayHints.enabled": "offUnlessPressed", "editor.lineNumbersMinChars": 3, "editor.fontSize": 12 };
-
-// Puts the cursor on the first token that is `text`.
-async function onto(page, text) {
-  await page.locator(".view-line span > span", { hasText: new RegExp(`^\\s*${text}\\s*$`) }).first().waitFor();
-  const { x, y } = await word(page, text);
-  await page.mouse.click(x, y);
-}
 
 // The lines of an editor that are marked as coming from each other, by what they say. `name` is that of the editor's document, or a
 // selector of the editor's element.
@@ -283,13 +138,6 @@ function linked(page, name) {
     const lines = [...(editor?.querySelectorAll(".view-line") ?? [])].filter((line) => tops.has(line.style.top));
     return lines.toSorted((one, other) => parseFloat(one.style.top) - parseFloat(other.style.top)).map((line) => line.textContent.replaceAll("\u00a0", " "));
   }, name);
-}
-
-async function theme(page, name) {
-  await command(page, "Preferences: Color Theme");
-  await page.locator(".quick-input-widget input[type=text]").fill(name);
-  await page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().click();
-  await page.locator(".quick-input-widget").waitFor({ state: "hidden" });
 }
 
 test(`${CLIENT} generated code stands beside the program and follows the cursor`, { skip, timeout: 6 * WAIT }, async (t) => {
