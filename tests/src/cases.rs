@@ -1,9 +1,48 @@
-//! Given cases beside the project: `RX_CASES` names their folder, `../shared` beside the workspace by default.
+//! Conformance cases: those of `tests/conformance`, and those of a folder beside the project, which `RX_CASES` names
+//! (`../shared` beside the workspace by default).
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The folder of the cases, where there is one; prints why a test is skipped where not.
+/// A set of cases: `modules.jsonl`, `op_inference.jsonl` and `defects/` in one folder.
+pub struct CaseSet {
+    /// Where it is.
+    pub folder: PathBuf,
+    /// Whether this is `tests/conformance`, whose cases must all come out right.
+    pub own: bool,
+}
+
+impl CaseSet {
+    /// The project's own set.
+    pub fn own() -> CaseSet {
+        CaseSet { folder: Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance"), own: true }
+    }
+
+    /// The rows of a file of JSON lines; none where the set has no such file.
+    ///
+    /// # Panics
+    /// Where the file holds anything but JSON lines.
+    pub fn rows(&self, file: &str) -> Vec<Value> {
+        let path = self.folder.join(format!("{file}.jsonl"));
+        match path.is_file() {
+            true => rows(&path).unwrap_or_else(|error| panic!("{error}")),
+            false => Vec::new(),
+        }
+    }
+
+    /// The name of a figure over this set.
+    pub fn figure(&self, name: &str) -> String {
+        if self.own { format!("{name}, tests/conformance") } else { name.to_owned() }
+    }
+}
+
+/// The sets of cases: the project's own, then that of `RX_CASES` where it exists.
+pub fn sets() -> Vec<CaseSet> {
+    let given = folder().map(|folder| CaseSet { folder: folder.join("cases"), own: false });
+    std::iter::once(CaseSet::own()).chain(given).collect()
+}
+
+/// The folder that `RX_CASES` names, where it has cases; prints why a test is skipped where not.
 pub fn folder() -> Option<PathBuf> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folder = std::env::var_os("RX_CASES").map_or_else(|| workspace.join("../shared"), PathBuf::from);

@@ -15,8 +15,22 @@ pub fn same_text(a: &str, b: &str) -> Option<bool> {
     if a == b {
         return Some(true);
     }
-    let [a, b] = &read(&[a, b])?[..] else { return None };
-    Some(same(a, b))
+    let ((a, devices), (b, other_devices)) = (without_devices(a), without_devices(b));
+    let [a, b] = &read(&[&a, &b])?[..] else { return None };
+    Some(devices == other_devices && same(a, b))
+}
+
+/// A type without its virtual devices, which only a module declares, and the devices.
+fn without_devices(ty: &str) -> (String, Vec<&str>) {
+    let mut parts = ty.split("vdevice=\"");
+    let mut rest = parts.next().unwrap_or_default().to_owned();
+    let mut devices = Vec::new();
+    for part in parts {
+        let (device, after) = part.split_once('"').unwrap_or((part, ""));
+        devices.push(device);
+        rest = format!("{}{after}", rest.trim_end_matches([',', ' ']));
+    }
+    (rest, devices)
 }
 
 /// Reads types by writing them into a function's header, behind parameters that bind their names.
@@ -121,6 +135,9 @@ mod tests {
         assert_eq!(same("R.Tensor(ndim=0)", "R.Tensor(())"), Some(true));
         assert_eq!(same("R.Shape([n * 2])", "R.Shape([n + n])"), Some(true));
         assert_eq!(same("R.Tuple", "None"), Some(true));
+        let on = |device: &str, dim: &str| format!("R.Tensor(({dim},), vdevice=\"{device}:0:global\")");
+        assert_eq!(same(&on("llvm", "n * 2"), &on("llvm", "n + n")), Some(true));
+        assert_eq!(same(&on("llvm", "n * 2"), &on("cuda", "n + n")), Some(false));
     }
 
     #[test]

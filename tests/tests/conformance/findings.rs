@@ -1,22 +1,42 @@
-//! `docs/findings.md`: rows where rx disagrees with TVM on purpose.
+//! `docs/findings.md` and `tests/conformance/findings.md`: rows where rx disagrees with TVM on purpose, and known faults.
 
+use rx_tests::cases::{self, CaseSet};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The ids the document argues: the words in backquotes that begin its list items.
+fn text() -> String {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let documents =
+        ["../docs/findings.md", "conformance/findings.md"].map(|name| std::fs::read_to_string(tests.join(name)));
+    documents.into_iter().map(Result::unwrap_or_default).collect()
+}
+
+/// The ids that the documents argue: the words in backquotes that begin their list items.
 pub fn argued() -> BTreeSet<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/findings.md");
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    ids_of(&text()).map(str::to_owned).collect()
+}
+
+fn ids_of(text: &str) -> impl Iterator<Item = &str> {
     let items = text.lines().filter_map(|line| line.strip_prefix("- "));
-    let ids = items.flat_map(|item| item.split(':').next().unwrap_or("").split('`').skip(1).step_by(2));
-    ids.map(str::to_owned).collect()
+    items.flat_map(|item| item.split(':').next().unwrap_or("").split('`').skip(1).step_by(2))
+}
+
+#[test]
+fn own_finding_of_a_row_that_is_gone_is_an_error() {
+    let set = CaseSet::own();
+    let rows = [set.rows("op_inference"), set.rows("modules")].concat();
+    let ids: BTreeSet<&str> = rows.iter().filter_map(|row| cases::text(row, "id")).collect();
+    let text = std::fs::read_to_string(set.folder.join("findings.md")).unwrap_or_default();
+    let gone: Vec<String> = ids_of(&text)
+        .filter(|id| !ids.contains(id) && !set.folder.join("defects").join(id).is_file())
+        .map(str::to_owned)
+        .collect();
+    assert!(gone.is_empty(), "no rows: {gone:?}");
 }
 
 #[test]
 fn every_finding_has_a_reason() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/findings.md");
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    for line in text.lines().filter(|line| line.starts_with("- ")) {
+    for line in text().lines().filter(|line| line.starts_with("- ")) {
         let reason = line.split_once("`: ").map_or("", |(_, reason)| reason);
         assert!(reason.len() > 20, "a finding without a reason: {line}");
     }

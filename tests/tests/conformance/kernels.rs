@@ -3,7 +3,7 @@
 use crate::{Tally, findings};
 use rx_base::Code;
 use rx_db::FileKind;
-use rx_tests::cases;
+use rx_tests::cases::{self, CaseSet};
 use rx_tests::check::{Found, check};
 use std::collections::BTreeMap;
 
@@ -15,12 +15,15 @@ fn is_of_kernels(found: &Found) -> bool {
 
 #[test]
 fn kernels_of_the_cases_have_no_error() {
-    let Some(folder) = cases::folder() else { return };
+    cases::sets().iter().for_each(modules_have_no_error_in_a_prim_func);
+}
+
+fn modules_have_no_error_in_a_prim_func(set: &CaseSet) {
     let argued = findings::argued();
-    let mut tally = Tally::new("modules without an error in a prim_func");
+    let mut tally = Tally::new(set.figure("modules without an error in a prim_func"));
     let mut warnings: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for file in ["modules", "tir_modules"] {
-        for row in cases::rows(&folder.join("cases").join(format!("{file}.jsonl"))).unwrap_or_default() {
+        for row in set.rows(file) {
             let (Some(id), Some(text)) = (cases::text(&row, "id"), cases::text(&row, "text")) else { continue };
             if !text.contains("prim_func") || file == "modules" && !cases::is_true(&row, "well_formed") {
                 continue;

@@ -1,7 +1,7 @@
-//! rx against what TVM says of given texts; skipped where they are not (`RX_CASES`).
+//! rx against what TVM says of given texts: those of `tests/conformance`, and those of `RX_CASES` where it exists.
 //!
 //! Figures are printed (`cargo test -p rx-tests --test conformance -- --nocapture`), and what disagrees is listed in files
-//! under `target/tmp/conformance`. Argued disagreements stand in `docs/findings.md`.
+//! under `target/tmp/conformance`. Disagreements are argued in `docs/findings.md` and `tests/conformance/findings.md`.
 
 mod annotate;
 mod defects;
@@ -20,14 +20,14 @@ use std::path::Path;
 
 /// A rate, printed and listed.
 struct Tally {
-    name: &'static str,
+    name: String,
     right: usize,
     wrong: Vec<String>,
 }
 
 impl Tally {
-    fn new(name: &'static str) -> Tally {
-        Tally { name, right: 0, wrong: Vec::new() }
+    fn new(name: impl Into<String>) -> Tally {
+        Tally { name: name.into(), right: 0, wrong: Vec::new() }
     }
 
     /// Counts one case; `says` describes it where it is wrong.
@@ -44,7 +44,7 @@ impl Tally {
         #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
         let percent = if all == 0 { 100.0 } else { 100.0 * self.right as f64 / all as f64 };
         println!("{}: {}/{all} ({percent:.2} %)", self.name, self.right);
-        let file = format!("{}.txt", self.name.replace([' ', ',', ':'], "_"));
+        let file = format!("{}.txt", self.name.replace([' ', ',', ':', '/'], "_"));
         if let Err(error) = rx_tests::cases::write_list(Path::new(env!("CARGO_TARGET_TMPDIR")), &file, &self.wrong) {
             println!("{file}: {error}");
         }

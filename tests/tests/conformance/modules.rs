@@ -2,16 +2,16 @@
 
 use crate::{Tally, findings};
 use rx_db::FileKind;
-use rx_tests::cases;
+use rx_tests::cases::{self, CaseSet};
 use rx_tests::check::{Checked, Found, check};
 use rx_tests::types::same_text;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-fn rows() -> Option<Vec<Value>> {
-    let rows = cases::rows(&cases::folder()?.join("cases/modules.jsonl")).unwrap_or_default();
+fn rows(set: &CaseSet) -> Vec<Value> {
+    let rows = set.rows("modules");
     assert!(!rows.is_empty(), "modules has no rows");
-    Some(rows)
+    rows
 }
 
 /// Of each name of each function, the types in order.
@@ -57,10 +57,13 @@ fn difference(row: &Value, checked: &Checked) -> Option<String> {
 
 #[test]
 fn types_from_the_least_annotations() {
-    let Some(rows) = rows() else { return };
+    cases::sets().iter().for_each(types_are_those_of_the_annotated_text);
+}
+
+fn types_are_those_of_the_annotated_text(set: &CaseSet) {
     let argued = findings::argued();
-    let mut tally = Tally::new("modules inferred from text_min");
-    for row in &rows {
+    let mut tally = Tally::new(set.figure("modules inferred from text_min"));
+    for row in &rows(set) {
         let Some(text) = cases::text(row, "text_min") else { continue };
         let id = cases::text(row, "id").unwrap_or_default();
         let checked = check(text, FileKind::Rx);
@@ -75,16 +78,34 @@ fn types_from_the_least_annotations() {
 
 #[test]
 fn no_error_in_what_tvm_accepts() {
-    let Some(rows) = rows() else { return };
+    cases::sets().iter().for_each(accepted_modules_have_no_error);
+}
+
+fn accepted_modules_have_no_error(set: &CaseSet) {
     let argued = findings::argued();
-    let mut tally = Tally::new("well-formed modules without an error");
-    for row in rows.iter().filter(|row| cases::is_true(row, "well_formed") && cases::is_true(row, "roundtrip")) {
+    let mut tally = Tally::new(set.figure("well-formed modules without an error"));
+    for row in rows(set).iter().filter(|row| cases::is_true(row, "well_formed") && cases::is_true(row, "roundtrip")) {
         let Some(text) = cases::text(row, "text") else { continue };
         let id = cases::text(row, "id").unwrap_or_default();
         let checked = check(text, FileKind::Rx);
         tally.count(!checked.is_rejected() || argued.contains(id), || {
             let errors: Vec<String> = checked.errors().take(3).map(Found::to_string).collect();
             format!("{id}\n    {}", errors.join("\n    "))
+        });
+    }
+    tally.must_be_complete();
+}
+
+/// TVM's verdict on the own modules is rx's, on those too that TVM prints and does not read.
+#[test]
+fn own_modules_have_tvms_verdict() {
+    let argued = findings::argued();
+    let mut tally = Tally::new("modules with TVM's verdict, tests/conformance");
+    for row in rows(&CaseSet::own()) {
+        let (Some(id), Some(text)) = (cases::text(&row, "id"), cases::text(&row, "text")) else { continue };
+        let (checked, well_formed) = (check(text, FileKind::Rx), cases::is_true(&row, "well_formed"));
+        tally.count(checked.is_rejected() != well_formed || argued.contains(id), || {
+            format!("{id}: TVM says {well_formed}, rx {:?}", checked.errors().next().map(Found::to_string))
         });
     }
     tally.must_be_complete();
