@@ -1,6 +1,6 @@
 //! Every text TVM printed parses without a word, and every item is what TVM says it is.
 //!
-//! The texts are given data beside the project: `RX_CASES` names their folder, `../shared` by default.
+//! The texts are those of `tests/conformance`, and given data beside the project: `RX_CASES` names their folder, `../shared` by default.
 
 use rx_syntax::{Document, FileKind, syntax_diagnostics};
 use std::path::{Path, PathBuf};
@@ -65,11 +65,13 @@ fn models_parse() {
 
 #[test]
 fn printed_cases_parse() {
-    let Some(cases) = cases() else { return println!("skipped: no RX_CASES") };
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance");
+    let folders = [Some(own), cases().map(|given| given.join("cases"))];
     let mut found = Vec::new();
     let mut texts = 0;
-    for file in ["modules", "modules_noroundtrip", "tir_modules", "op_inference"] {
-        let rows = std::fs::read_to_string(cases.join(format!("cases/{file}.jsonl"))).unwrap_or_default();
+    let files = ["modules", "modules_noroundtrip", "tir_modules", "op_inference"];
+    for (folder, file) in folders.iter().flatten().flat_map(|folder| files.map(|file| (folder, file))) {
+        let rows = std::fs::read_to_string(folder.join(format!("{file}.jsonl"))).unwrap_or_default();
         for (line, row) in rows.lines().enumerate() {
             let row: serde_json::Value = serde_json::from_str(row).expect("INVARIANT: the cases are JSON lines");
             for field in ["text", "text_pep695", "text_min", "text_meta", "text_bare"] {
