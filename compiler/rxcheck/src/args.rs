@@ -56,7 +56,7 @@ pub struct Args {
     #[arg(long)]
     pub types: bool,
 
-    /// Mend the mistakes that have a safe fix, and write the files; of standard input, print the mended text.
+    /// Apply the safe fixes and write the files; with standard input, print the fixed text.
     #[arg(long, group = "rewriting")]
     pub fix: bool,
 

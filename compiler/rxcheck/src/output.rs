@@ -2,7 +2,7 @@
 
 use crate::args::Args;
 use crate::check::{Checked, Outcome};
-use rx_base::{Diagnostic, Severity};
+use rx_base::{Diagnostic, Severity, counted};
 use rx_report::{Format, Report, line_of};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
@@ -109,7 +109,7 @@ impl Counts {
     /// `2 errors, 1 warning`; empty if there are none of either.
     fn words(self) -> String {
         let words = [(self.errors, "error"), (self.warnings, "warning")];
-        let words = words.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| plural(count, word));
+        let words = words.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| counted(count, word));
         words.collect::<Vec<_>>().join(", ")
     }
 }
@@ -303,9 +303,9 @@ impl<'a> Printer<'a> {
         match (fixed, left) {
             (0, 0) => say(nothing),
             (0, _) => say(&format!("{nothing} ({left} with --unsafe-fixes)")),
-            (_, 0) => say(&format!("{did} {} in {}", plural(fixed, "mistake"), plural(texts, "file"))),
+            (_, 0) => say(&format!("{did} {} in {}", counted(fixed, "mistake"), counted(texts, "file"))),
             _ => {
-                let (fixed, texts) = (plural(fixed, "mistake"), plural(texts, "file"));
+                let (fixed, texts) = (counted(fixed, "mistake"), counted(texts, "file"));
                 say(&format!("{did} {fixed} in {texts} ({left} more with --unsafe-fixes)"));
             }
         }
@@ -318,23 +318,23 @@ impl<'a> Printer<'a> {
         if self.args.annotate.is_some() {
             let [annotated, texts] = self.annotated;
             let did = if self.args.diff { "would annotate" } else { "annotated" };
-            say(&format!("{did} {} in {}", plural(annotated, "value"), plural(texts, "file")));
+            say(&format!("{did} {} in {}", counted(annotated, "value"), counted(texts, "file")));
         }
         if self.args.diff && self.checked > 0 {
             return;
         }
         let words = self.counts.words();
         if !words.is_empty() {
-            let files = plural(self.with_mistakes, "file");
+            let files = counted(self.with_mistakes, "file");
             say(&format!("{words} in {files} ({} checked)", self.checked));
         } else if nothing || (self.checked == 0 && self.status == Status::Clean) {
             say("rxcheck: no Relax text found");
         } else if self.status == Status::Clean && (self.args.format() == Format::Text || io::stderr().is_terminal()) {
             let remarks = match self.counts.remarks {
                 0 => String::new(),
-                count => format!(", {}", plural(count, "remark")),
+                count => format!(", {}", counted(count, "remark")),
             };
-            say(&format!("ok: {}, no mistakes{remarks}", plural(self.checked, "file")));
+            say(&format!("ok: {}, no mistakes{remarks}", counted(self.checked, "file")));
         }
     }
 }
@@ -342,8 +342,4 @@ impl<'a> Printer<'a> {
 /// A line on stderr; where that is closed, nothing.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{}", line_of(line, LONGEST));
-}
-
-fn plural(count: usize, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }

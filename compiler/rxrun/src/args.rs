@@ -48,7 +48,7 @@ pub struct Args {
     pub inputs: Vec<PathBuf>,
 
     /// Weights: an .npz or .safetensors file in which every parameter from the function's `num_input` on must have an
-    /// array; what is missing, of another type or unused is told. `raw` or `prepared` says what arrays are of a function
+    /// array; arrays that are missing, of another type or unused are reported. `raw` or `prepared` says what arrays are of a function
     /// whose weights another prepares (`main_transform_params`), where names and shapes do not tell.
     #[arg(long, value_name = "FILE|raw|prepared", value_parser = weights)]
     pub weights: Vec<Weights>,
@@ -95,7 +95,7 @@ pub struct Args {
     pub repeat: u32,
 
     /// In each run call the function N times, one behind the other; the times are of one call, on average. On a GPU the host waits behind
-    /// the last, so that the times of small functions are the GPU's and not those of launching. Nothing is told on the way.
+    /// the last, so that the times of small functions are the GPU's and not those of launching. No progress is printed.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub calls: u32,
 

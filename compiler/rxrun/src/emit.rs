@@ -177,7 +177,7 @@ fn cuda(
     let archs = if is_text || target.arch == NEWEST { vec![target.arch] } else { vec![target.arch, NEWEST] };
     let needs = resources::Needs::of(&listing, &archs).unwrap_or_else(|error| {
         if !is_text {
-            report.remark(&format!("what kernels need of a device is not told: {error}"));
+            report.remark(&format!("the registers and the shared memory of kernels are unknown: {error}"));
         }
         resources::Needs::unknown()
     });

@@ -4,7 +4,7 @@ use crate::args::{Args, Emit, Format};
 use crate::failure::Failure;
 use crate::table::Table;
 use clap::ValueEnum;
-use rx_base::{Code, Diagnostic, Span};
+use rx_base::{Code, Diagnostic, Span, counted};
 use rx_report::Source;
 use rx_tensor::Progress;
 use serde_json::json;
@@ -199,7 +199,7 @@ impl Report {
 
     pub fn built(&mut self, kernels: usize, device: &str, took: Duration) {
         self.quiet();
-        let text = format!("built {kernels} kernels for {device} in {}", shown(took));
+        let text = format!("built {} for {device} in {}", counted(kernels, "kernel"), shown(took));
         self.event("built", &text, json!({ "kernels": kernels, "device": device, "seconds": took.as_secs_f64() }));
     }
 

@@ -1,5 +1,5 @@
 //! Pages of `docs/` that are derived from data: `codes.md` and the pages in `codes/` from the table of diagnostic codes,
-//! `operators.md` from the operators' schemas, `rx.schema.json` from the table of settings, `man` from the command lines.
+//! `operators.md` from the operators' schemas, `rx.schema.json` from the table of settings, `man` and `commands.md` from the command lines.
 //! `cargo run -p rx-docs` writes them; a test compares.
 
 pub mod codes;
@@ -31,6 +31,7 @@ pub fn pages() -> io::Result<Vec<(String, String)>> {
     pages.push(("codes.md".to_owned(), codes::index()));
     pages.push(("operators.md".to_owned(), operators::page()));
     pages.push(("rx.schema.json".to_owned(), schema::schema()));
+    pages.push(("commands.md".to_owned(), manual::reference()));
     pages.extend(manual::pages()?.into_iter().map(|(name, text)| (format!("man/{name}"), text)));
     Ok(pages)
 }

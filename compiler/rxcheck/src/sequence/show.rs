@@ -1,7 +1,7 @@
 //! What is said of a phase.
 
 use super::compare::{Found, Function, Phase, Step};
-use rx_base::Code;
+use rx_base::{Code, counted};
 use rx_report::{Record, Source, printable};
 use serde::Serialize;
 use similar::TextDiff;
@@ -17,7 +17,7 @@ const LONGEST: usize = 240;
 
 /// A line on the phase, and one per signature it changes.
 pub fn text(phase: &Phase, step: &Step) -> String {
-    let mut parts = vec![plural(phase.declared.len(), "function")];
+    let mut parts = vec![counted(phase.declared.len(), "function")];
     let lists = [("appeared", &step.appeared), ("vanished", &step.vanished), ("changed", &step.changed)];
     for (word, names) in lists {
         if !names.is_empty() {
@@ -25,10 +25,10 @@ pub fn text(phase: &Phase, step: &Step) -> String {
         }
     }
     if step.old_errors > 0 {
-        parts.push(format!("{} as before", plural(step.old_errors, "error")));
+        parts.push(format!("{} as before", counted(step.old_errors, "error")));
     }
     if !step.new_errors.is_empty() {
-        parts.push(plural(step.new_errors.len(), "new error"));
+        parts.push(counted(step.new_errors.len(), "new error"));
     }
     let mut lines = vec![format!("phase {}: {}: {}", step.number, phase.shown, parts.join(", "))];
     for (function, was, is) in step.signatures.iter().take(MOST_NAMES) {
@@ -93,10 +93,6 @@ fn listed(names: &[Function], several: bool) -> String {
         text += ", …";
     }
     text
-}
-
-fn plural(count: usize, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Lines as they are printed.

@@ -347,7 +347,7 @@ fn kernels_say_what_they_need_of_a_device_where_nvrtc_is() {
     assert!(cuda.contains("extern \"C\" __global__") && !cuda.contains("registers"), "{cuda}");
     let schedule = without("schedule").succeeds();
     assert!(
-        schedule.stderr().contains("what kernels need of a device is not told: NVRTC not found"),
+        schedule.stderr().contains("the registers and the shared memory of kernels are unknown: NVRTC not found"),
         "{}",
         schedule.stderr()
     );
