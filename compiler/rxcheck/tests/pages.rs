@@ -1,0 +1,10 @@
+//! The commands of `README.md` and `docs` that run `rxcheck`.
+
+use std::path::Path;
+
+#[test]
+fn commands_of_pages_print_the_output_shown() {
+    let (binary, scratch) = (Path::new(env!("CARGO_BIN_EXE_rxcheck")), Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let failures = rx_tests::console::failures("rxcheck", binary, scratch).unwrap();
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}

@@ -1,0 +1,209 @@
+//! Pages with commands: `console` blocks whose commands are run, and print what the page shows.
+//!
+//! ```console
+//! $ rxcheck --quiet examples/conv_relu_mismatch.rx    # status 1
+//! …
+//! ```
+//!
+//! - A line that starts with `$ ` is a command for `sh`. It runs in a folder that holds a copy of `examples`, and the page's blocks of
+//!   a language and a file name (` ```python net.rx `) as files.
+//! - The lines below it are its output, standard output and errors in the order they came. Without such lines any output is right.
+//! - `…` on a line of its own is any number of lines; within a line it is any text.
+//! - The exit status must be 0, or what a comment `# status N` at the end of the command says.
+//! - `cargo run --release --bin NAME -- ARGUMENTS` is the command `NAME ARGUMENTS`; `cargo test` is not run.
+
+use std::fmt::Write as _;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{fs, io};
+
+/// The programs whose commands a test runs, each from its own crate.
+const PROGRAMS: [&str; 4] = ["rxcheck", "rxfmt", "rxopt", "rxrun"];
+
+/// A page that is read.
+#[derive(Default)]
+struct Page {
+    /// The path below the repository.
+    name: String,
+    /// Files that the page shows whole: name and text.
+    files: Vec<(String, String)>,
+    steps: Vec<Step>,
+}
+
+/// A command of a page and what the page says of it.
+struct Step {
+    line: usize,
+    /// As `sh` is given it.
+    command: String,
+    status: i32,
+    shown: Vec<String>,
+}
+
+impl Step {
+    fn program(&self) -> &str {
+        self.command.split_whitespace().next().unwrap_or_default()
+    }
+}
+
+/// Runs the commands of `README.md` and `docs/*.md` that start with `program`, which is the file `binary`, in a new folder below
+/// `scratch`. Returns one text for each command that prints or exits with anything but what its page says.
+///
+/// # Errors
+/// What the system says of pages, the folder, and `sh`.
+pub fn failures(program: &str, binary: &Path, scratch: &Path) -> io::Result<Vec<String>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for (index, path) in pages(&root)?.iter().enumerate() {
+        let page = read(&root, path)?;
+        let folder = scratch.join(format!("console-{program}-{index}"));
+        copy(&root.join("examples"), &folder.join("examples"))?;
+        for (name, text) in &page.files {
+            fs::write(folder.join(name), text)?;
+        }
+        for step in &page.steps {
+            if !PROGRAMS.contains(&step.program()) {
+                failures.push(format!("{}:{}: no test runs `{}`", page.name, step.line, step.command));
+            }
+            if step.program() == program {
+                count += 1;
+                let failure = failure(step, binary, &folder)?;
+                failures.extend(failure.map(|failure| format!("{}:{}: {failure}", page.name, step.line)));
+            }
+        }
+    }
+    println!("{program}: {count} commands of pages");
+    if count == 0 {
+        failures.push(format!("no page has a command of {program}"));
+    }
+    Ok(failures)
+}
+
+/// `README.md` and the pages of `docs`, as paths below `root`.
+fn pages(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut pages = vec![PathBuf::from("README.md")];
+    for entry in fs::read_dir(root.join("docs"))? {
+        let name = PathBuf::from("docs").join(entry?.file_name());
+        if name.extension().is_some_and(|it| it == "md") {
+            pages.push(name);
+        }
+    }
+    pages.sort();
+    Ok(pages)
+}
+
+fn read(root: &Path, path: &Path) -> io::Result<Page> {
+    let text = fs::read_to_string(root.join(path))?;
+    let mut page = Page { name: path.to_string_lossy().into_owned(), ..Page::default() };
+    let mut lines = text.lines().enumerate();
+    while let Some((_, line)) = lines.next() {
+        let Some(info) = line.strip_prefix("```") else { continue };
+        let inside = lines.by_ref().take_while(|(_, line)| !line.starts_with("```"));
+        match info.trim_end().split_once(' ') {
+            Some((_, file)) => {
+                page.files.push((file.to_owned(), inside.map(|(_, line)| format!("{line}\n")).collect()));
+            }
+            None if info.trim_end() == "console" => page.steps.extend(steps(inside)),
+            None => inside.for_each(drop),
+        }
+    }
+    Ok(page)
+}
+
+/// The commands of a block, whose lines come with their indices.
+fn steps<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for (index, line) in lines {
+        if let Some(typed) = line.strip_prefix("$ ") {
+            let (typed, status) = typed.split_once("# status ").unwrap_or((typed, "0"));
+            let status = status.trim().parse().unwrap_or(-1);
+            steps.push(Step { line: index + 1, command: command(typed.trim()), status, shown: Vec::new() });
+        } else if let Some(step) = steps.last_mut() {
+            step.shown.push(line.trim_end().to_owned());
+        }
+    }
+    steps.retain(|step| !step.command.starts_with("cargo test"));
+    steps
+}
+
+/// A command as it is run where the programs are built already.
+fn command(typed: &str) -> String {
+    let built = typed.strip_prefix("cargo run --release --bin ").and_then(|rest| rest.split_once(" -- "));
+    built.map_or_else(|| typed.to_owned(), |(program, arguments)| format!("{program} {arguments}"))
+}
+
+/// How the command differs from its page.
+fn failure(step: &Step, binary: &Path, folder: &Path) -> io::Result<Option<String>> {
+    let programs = binary.parent().unwrap_or(Path::new(""));
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(std::iter::once(programs.to_owned()).chain(std::env::split_paths(&others)))
+        .map_err(io::Error::other)?;
+    let (mut reader, writer) = io::pipe()?;
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(&step.command).current_dir(folder).env("PATH", path).env("NO_COLOR", "1");
+    shell.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    let mut child = shell.spawn()?;
+    // The command holds the pipe's writing ends: reading ends when all are closed.
+    drop(shell);
+    let mut printed = Vec::new();
+    reader.read_to_end(&mut printed)?;
+    let status = child.wait()?.code().unwrap_or(-1);
+    let printed = String::from_utf8_lossy(&printed);
+    let lines: Vec<&str> = printed.lines().map(str::trim_end).collect();
+    let shown: Vec<&str> = step.shown.iter().map(String::as_str).collect();
+    if status == step.status && (shown.is_empty() || same(&shown, &lines)) {
+        return Ok(None);
+    }
+    let mut text = format!("`{}` exits with {status}", step.command);
+    // INVARIANT: writing to a string does not fail.
+    let _ = write!(text, " (the page says {}) and prints\n{printed}", step.status);
+    Ok(Some(text))
+}
+
+/// Whether `lines` are those `shown`, where a shown line `…` is any number of lines.
+fn same(shown: &[&str], lines: &[&str]) -> bool {
+    match shown.split_first() {
+        None => lines.is_empty(),
+        Some((&"…", rest)) => (0..=lines.len()).any(|at| lines.get(at..).is_some_and(|lines| same(rest, lines))),
+        Some((first, rest)) => {
+            lines.split_first().is_some_and(|(line, lines)| is_like(first, line) && same(rest, lines))
+        }
+    }
+}
+
+/// Whether a line is that shown, where `…` is any text.
+fn is_like(shown: &str, line: &str) -> bool {
+    match shown.split_once('…') {
+        None => shown == line,
+        Some((before, after)) => line.strip_prefix(before).is_some_and(|rest| {
+            rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| is_like(after, &rest[at..]))
+        }),
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        fs::copy(entry.path(), to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{command, is_like, same};
+
+    #[test]
+    fn ellipsis_matches_any_text_and_any_lines() {
+        assert!(is_like("took … ms", "took 1.5 ms") && !is_like("took … ms", "took 1.5 s"));
+        assert!(same(&["a", "…", "d"], &["a", "b", "c", "d"]) && same(&["a", "…"], &["a"]));
+        assert!(!same(&["a", "…", "d"], &["a", "b"]) && !same(&["a"], &["a", "b"]));
+    }
+
+    #[test]
+    fn cargo_run_is_the_program_it_runs() {
+        assert_eq!(command("cargo run --release --bin rxrun -- a.rx --repeat 2"), "rxrun a.rx --repeat 2");
+    }
+}
