@@ -50,7 +50,7 @@ impl Step {
 /// `scratch`. Returns one text for each command that prints or exits with anything but what its page says.
 ///
 /// # Errors
-/// What the system says of pages, the folder, and `sh`.
+/// An I/O error: a page cannot be read, the folder cannot be written, or `sh` cannot be started.
 pub fn failures(program: &str, binary: &Path, scratch: &Path) -> io::Result<Vec<String>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut failures = Vec::new();

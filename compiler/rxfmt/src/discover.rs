@@ -1,5 +1,6 @@
-//! The files that the command line names: itself, or in its folders.
+//! The search for the files to format: files named on the command line, and those in the folders named there.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,9 +17,10 @@ pub struct Found {
     pub problems: Vec<String>,
 }
 
-/// Finds the files that `names` stand for: folders are searched as `rxcheck` searches them, other names are taken as they are.
+/// Finds the files to format for the `names` of the command line: folders are searched as `rxcheck` searches them, other names are
+/// files.
 pub fn discover(names: &[String]) -> Found {
-    let mut search = Search { finder: Finder::nearest(), found: Found::default() };
+    let mut search = Search { finder: Finder::nearest(), found: Found::default(), seen: HashSet::new() };
     for name in names {
         if name != "-" && Path::new(name).is_dir() {
             walk(Path::new(name), &mut search);
@@ -32,11 +34,13 @@ pub fn discover(names: &[String]) -> Found {
 struct Search {
     finder: Finder,
     found: Found,
+    /// The names in `found.files`.
+    seen: HashSet<String>,
 }
 
 impl Search {
     fn add(&mut self, file: String) {
-        if !self.found.files.contains(&file) {
+        if self.seen.insert(file.clone()) {
             self.found.files.push(file);
         }
     }
