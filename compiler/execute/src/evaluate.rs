@@ -1,7 +1,8 @@
 //! Modules of passes, evaluated.
 
-use crate::program::{FileModule, GivenConstants, constants};
+use crate::program::{GivenConstants, constants};
 use rx_base::{Name, Severity};
+use rx_build::FileModule;
 use rx_db::{FileKind, Workspace};
 use rx_runtime::{Executor, Limits, interp::Interpreter};
 use rx_tensor::Tensor;
@@ -29,7 +30,7 @@ pub fn evaluate(module: &Module, entry: Name, inputs: &[Tensor]) -> Result<Vec<T
     let mut program = lowered.map_err(|problems| {
         problems.into_iter().next().map_or_else(|| "it cannot be lowered".to_owned(), |problem| problem.message)
     })?;
-    program.procedures.iter_mut().for_each(rx_lower::plan::plan);
+    rx_lower::steps::run(&mut program, None);
     let constants = constants(&workspace, file, &program, &GivenConstants::new())?;
     let built = Executor::new(Arc::new(program), Interpreter::default(), &constants, &mut |_| ());
     let mut executor = built.map_err(|error| error.to_string())?;

@@ -1,10 +1,12 @@
-//! A module on its way through passes, checked behind each.
+//! A module on its way through passes, and through the steps of the back end, checked after each.
 
 use crate::program::GivenConstants;
 use rx_base::name::{NameMap, NameSet};
 use rx_base::{Diagnostic, Name, Severity, Span};
+use rx_build::{FileModule, to_module};
 use rx_db::{FileId, FileKind, ModuleId, Operators, Workspace};
 use rx_ir::{BoundValue, ConstantData, Expr, ExprKind, Sequence, StructInfo};
+use rx_lower::{Preferences, Program};
 use rx_syntax::Document;
 use rx_syntax::dialect::Dialect;
 use rx_transform::make::infer_known;
@@ -14,6 +16,9 @@ use rx_transform::walk::each_expression_mut;
 use rx_transform::{Module, pass_scalars_among_arguments, print_with_parts};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// The name of the step that makes a kernel of each operator: that of TVM's pass.
+pub const LOWERING: &str = "LegalizeOps";
 
 /// A module, and its text in the spelling of TVM 0.27.
 pub struct Pipeline {
@@ -141,6 +146,40 @@ impl Pipeline {
         let arguments = step.arguments.clone().with_evaluator(crate::evaluate);
         let made = (step.pass.run)(self.module.clone(), &arguments)
             .map_err(|error| Unapplied::Refused(named(step.pass.name, error)))?;
+        self.take(made)
+    }
+
+    /// Lowers a function of the module to a program and runs the back end's steps on it. After lowering (`LegalizeOps`) and
+    /// after each step the module is the program's; `each` is given the step's name and the outcome, and may end it.
+    ///
+    /// # Errors
+    /// Why the function has no program, or what `each` gives.
+    pub fn lower<E>(
+        &mut self,
+        entry: Name,
+        preferences: Option<&dyn Preferences>,
+        each: &mut dyn FnMut(&'static str, &mut Pipeline, Result<Applied, Unapplied>) -> Result<(), E>,
+    ) -> Result<Result<(), E>, PassError> {
+        let (workspace, file) = self.checked();
+        let lowered = rx_lower::lower(&FileModule::new(&workspace, workspace.first_module(file)), entry);
+        let mut program = lowered.map_err(|problems| {
+            let first = problems.into_iter().next();
+            PassError(first.map_or_else(|| "it has no lowering".to_owned(), |problem| problem.message))
+        })?;
+        let mut ended = Ok(());
+        let mut after = |step: &'static str, program: &Program| {
+            if ended.is_ok() {
+                let applied = self.take(to_module(program, &self.module));
+                ended = each(step, self, applied);
+            }
+        };
+        after(LOWERING, &program);
+        rx_lower::steps::run_each(&mut program, preferences, &mut |step, program| after(step.name, program));
+        Ok(ended)
+    }
+
+    /// Takes a module that was made of this one, where it has no errors.
+    fn take(&mut self, made: Module) -> Result<Applied, Unapplied> {
         let (text, parts) = print_with_parts(&made);
         let (workspace, file) = checked(&text, self.operators.clone());
         let errors = errors(&workspace, file);

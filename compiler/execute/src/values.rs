@@ -6,10 +6,11 @@
 mod arguments;
 
 use crate::inputs::{Drawing, Input};
-use crate::program::{FileModule, GivenConstants, constants};
+use crate::program::{GivenConstants, constants};
 use arguments::{Integers, arguments, concrete, integers_of_choice, own_symbols, small_values, types};
 use rx_base::name::NameMap;
 use rx_base::{DType, Dim, Name};
+use rx_build::FileModule;
 use rx_db::{FileId, FunctionOrLoops, ModuleId, Workspace};
 use rx_ir::function::RAW_ENTRY;
 use rx_ir::{Function, StructInfo};
@@ -302,7 +303,7 @@ impl File<'_> {
     fn lower(&self, name: Name) -> Result<Program, String> {
         let mut program = rx_lower::lower(&FileModule::new(self.workspace, self.module()), name)
             .map_err(|problems| problems.first().map_or_else(String::new, |problem| problem.message.clone()))?;
-        program.procedures.iter_mut().for_each(rx_lower::plan::plan);
+        rx_lower::steps::run(&mut program, None);
         Ok(program)
     }
 

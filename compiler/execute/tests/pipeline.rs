@@ -2,9 +2,9 @@
 
 use rx_base::name::{NameMap, name};
 use rx_base::{Name, Severity};
+use rx_build::FileModule;
 use rx_db::{FileId, Operators, Workspace};
 use rx_execute::pipeline::{Pipeline, Unapplied, checked};
-use rx_execute::program::FileModule;
 use rx_execute::values::{File, Verdict, compare_functions};
 use rx_ir::Origin;
 use rx_runtime::interp::Interpreter;
@@ -129,7 +129,7 @@ impl Observer for Kernels {
 fn executor(workspace: &Workspace, file: FileId) -> Executor<Interpreter> {
     let mut program =
         rx_lower::lower(&FileModule::new(workspace, workspace.first_module(file)), name("main")).expect("a program");
-    program.procedures.iter_mut().for_each(rx_lower::plan::plan);
+    rx_lower::steps::run(&mut program, None);
     Executor::new(Arc::new(program), Interpreter::default(), &[], &mut |_| ()).expect("it builds")
 }
 

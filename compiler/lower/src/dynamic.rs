@@ -195,7 +195,7 @@ pub fn specialize(call: &Specialized, preferences: &dyn Preferences) -> Result<M
         let first = problems.into_iter().next();
         first.map_or_else(|| format!("R.{} cannot be computed", schema.name), |problem| problem.message)
     })?;
-    crate::optimize(&mut program, preferences);
+    crate::steps::run(&mut program, Some(preferences));
     Ok(Made { program, scalar })
 }
 

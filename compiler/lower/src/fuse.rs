@@ -28,7 +28,6 @@ use crate::program::{Instruction, Kernel, KernelId, Operation, Output, Procedure
 use rustc_hash::FxHashMap;
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{IterKind, Stmt};
-use std::sync::Arc;
 
 /// The most buffers of a joined kernel: devices limit the size of an argument list.
 const MAX_BUFFERS: usize = 48;
@@ -39,70 +38,122 @@ const MAX_NESTS: usize = 64;
 /// The most readers of a kernel that only moves elements that each do so themselves.
 const MAX_READERS: usize = 4;
 
-/// Joins the kernels of every procedure and leaves out what nothing reads.
-pub fn fuse(program: &mut Program, preferences: &dyn Preferences) {
+/// Removes what nothing reads.
+pub(crate) fn remove_dead_code(program: &mut Program) {
+    each_procedure(program, |procedure, program| dead::remove(procedure, program));
+}
+
+/// Makes views of kernels that leave elements in their order, and views of views views of the first tensor.
+pub(crate) fn find_views(program: &mut Program) {
+    each_procedure(program, |procedure, program| {
+        procedure.code = with_views(std::mem::take(&mut procedure.code), &mut FxHashMap::default(), program);
+        dead::remove(procedure, program);
+    });
+}
+
+/// Moves views below the kernels that follow a reduction ([`sink`]).
+pub(crate) fn sink_views(program: &mut Program) {
+    each_procedure(program, |procedure, program| {
+        let mut reads = reads_of(procedure);
+        sink::views(procedure, &mut reads, program);
+    });
+}
+
+/// Joins to reductions what is computed of their results, element by element.
+pub(crate) fn fuse_epilogues(program: &mut Program) {
+    each_block(program, &mut |code, reads, program| {
+        // Forward, so that a reduction takes what follows it, and then what follows that.
+        for at in 0..code.len() {
+            if let Some(reader) = epilogue_of(code, at, reads, program) {
+                join(code, at, &reader, reads, program);
+            }
+        }
+    });
+}
+
+/// Joins the chains of kernels of which the device makes one ([`chain`]).
+pub(crate) fn fuse_chains(program: &mut Program, preferences: &dyn Preferences) {
+    if preferences.joins_chains() {
+        let mut asked = chain::Asked::default();
+        each_block(program, &mut |code, reads, program| chain::join(code, reads, program, (preferences, &mut asked)));
+    }
+}
+
+/// Gives kernels that only move elements to each of their few readers.
+pub(crate) fn fuse_moves(program: &mut Program) {
+    each_block(program, &mut |code, reads, program| {
+        for at in 0..code.len() {
+            for reader in readers_of_move(code, at, reads, program) {
+                join(code, at, &reader, reads, program);
+            }
+        }
+    });
+}
+
+/// Joins kernels that compute element by element to the one kernel that reads them.
+pub(crate) fn fuse_producers(program: &mut Program) {
+    each_block(program, &mut |code, reads, program| {
+        // Backward, so that a chain is joined from its end: each kernel is merged once, into one that is complete.
+        for at in (0..code.len()).rev() {
+            if let Some(reader) = prologue_of(code, at, reads, program)
+                && !is_whole(code, reader.at, program)
+            {
+                join(code, at, &reader, reads, program);
+            }
+        }
+    });
+}
+
+/// Calls `change` on each procedure, then leaves out the kernels that nothing runs.
+fn each_procedure(program: &mut Program, mut change: impl FnMut(&mut Procedure, &mut Program)) {
     for at in 0..program.procedures.len() {
         let mut procedure = std::mem::replace(&mut program.procedures[at], Procedure::empty());
-        dead::remove(&mut procedure, program);
-        procedure.code = with_views(procedure.code, &mut FxHashMap::default(), program);
-        dead::remove(&mut procedure, program);
-        let mut reads = reads_of(&procedure);
-        sink::views(&mut procedure, &mut reads, program);
-        let mut code = std::mem::take(&mut procedure.code);
-        code = fuse_block(code, &mut reads, program, preferences);
-        procedure.code = code;
+        change(&mut procedure, program);
         program.procedures[at] = procedure;
     }
     drop_unused(program);
 }
 
+/// Changes the instructions of a block; it is given them, how often each register is read, and the program.
+type ChangeBlock<'c> = dyn FnMut(&mut [Option<Instruction>], &mut [u32], &mut Program) + 'c;
+
+/// Calls `change` on the blocks of each procedure, inner ones first.
+fn each_block(program: &mut Program, change: &mut ChangeBlock<'_>) {
+    each_procedure(program, |procedure, program| {
+        let mut reads = reads_of(procedure);
+        let code = std::mem::take(&mut procedure.code);
+        procedure.code = changed(code, &mut reads, program, change);
+    });
+}
+
+fn changed(
+    mut code: Vec<Instruction>,
+    reads: &mut [u32],
+    program: &mut Program,
+    change: &mut ChangeBlock<'_>,
+) -> Vec<Instruction> {
+    for instruction in &mut code {
+        if let Operation::If { arms, otherwise, .. } = &mut instruction.operation {
+            for (condition, _, branch) in arms {
+                *condition = changed(std::mem::take(condition), reads, program, change);
+                branch.code = changed(std::mem::take(&mut branch.code), reads, program, change);
+            }
+            otherwise.code = changed(std::mem::take(&mut otherwise.code), reads, program, change);
+        }
+    }
+    let mut code: Vec<Option<Instruction>> = code.into_iter().map(Some).collect();
+    change(&mut code, reads, program);
+    code.into_iter().flatten().collect()
+}
+
 /// How often each register is read.
 fn reads_of(procedure: &Procedure) -> Vec<u32> {
-    let mut reads = vec![0; procedure.registers as usize];
+    let mut reads = vec![0; procedure.types.len()];
     for instruction in &procedure.code {
         instruction.operation.for_each_read(&mut |register| reads[register.0 as usize] += 1);
     }
     reads[procedure.result.0 as usize] += 1;
     reads
-}
-
-fn fuse_block(
-    mut code: Vec<Instruction>,
-    reads: &mut Vec<u32>,
-    program: &mut Program,
-    preferences: &dyn Preferences,
-) -> Vec<Instruction> {
-    for instruction in &mut code {
-        if let Operation::If { arms, otherwise, .. } = &mut instruction.operation {
-            for (condition, _, branch) in arms {
-                *condition = fuse_block(std::mem::take(condition), reads, program, preferences);
-                branch.code = fuse_block(std::mem::take(&mut branch.code), reads, program, preferences);
-            }
-            otherwise.code = fuse_block(std::mem::take(&mut otherwise.code), reads, program, preferences);
-        }
-    }
-    let mut code: Vec<Option<Instruction>> = code.into_iter().map(Some).collect();
-    // Forward, so that a reduction takes what follows it, and then what follows that.
-    for at in 0..code.len() {
-        if let Some(reader) = epilogue_of(&code, at, reads, program) {
-            join(&mut code, at, &reader, reads, program);
-        }
-    }
-    let chains = chain::join(&mut code, reads, program, preferences);
-    for at in 0..code.len() {
-        for reader in readers_of_move(&code, at, reads, program) {
-            join(&mut code, at, &reader, reads, program);
-        }
-    }
-    // Backward, so that a chain is joined from its end: each kernel is merged once, into one that is complete.
-    for at in (0..code.len()).rev() {
-        if let Some(reader) = prologue_of(&code, at, reads, program)
-            && !chains.contains(&reader.at)
-        {
-            join(&mut code, at, &reader, reads, program);
-        }
-    }
-    code.into_iter().flatten().collect()
 }
 
 /// The code with kernels that leave elements in their order as views, and views of views as views of the first tensor.
@@ -178,13 +229,13 @@ fn without_view(
     let made = made.iter().find(|output| output.to == *from)?;
     let at = inputs.iter().position(|input| input == to)?;
     let is_injective_producer = is_injective(&program.kernel(*of).func);
-    let Kernel { func, inputs: count } = program.kernel(*kernel).clone();
+    let Kernel { func, inputs: count, .. } = program.kernel(*kernel).clone();
     let buffer = func.buffer_params().nth(at)?;
     // What follows a reduction has its elements one by one, whatever their places are called.
     let func = reshape::reshaped(&func, buffer, (&made.shape, shape), is_injective_producer)?;
     let mut inputs = inputs.clone();
     inputs[at] = *from;
-    let kernel = add_kernel(program, func, count);
+    let kernel = program.add_kernel(Kernel::new(func, count));
     let operation = Operation::Kernel { kernel, inputs, outputs: outputs.clone(), scalars: scalars.clone() };
     Some(Instruction { origin: consumer.origin, operation })
 }
@@ -199,7 +250,7 @@ fn epilogue_of(code: &[Option<Instruction>], at: usize, reads: &[u32], program: 
     let reader = only_reader(code, at, reads)?;
     let read = read_by(code, &reader, outputs)?;
     let Operation::Kernel { kernel, inputs, .. } = &code[reader.at].as_ref()?.operation else { return None };
-    let Kernel { func, inputs: count } = program.kernel(*kernel);
+    let Kernel { func, inputs: count, .. } = program.kernel(*kernel);
     if !is_injective(func) {
         return None;
     }
@@ -259,6 +310,14 @@ fn readers_of_move(code: &[Option<Instruction>], at: usize, reads: &[u32], progr
     match (2..=MAX_READERS).contains(&found.len()) && all_injective && !is_seen {
         true => found,
         false => Vec::new(),
+    }
+}
+
+/// Whether the device makes one kernel of the function at a place as it is: nothing is joined to it.
+fn is_whole(code: &[Option<Instruction>], at: usize, program: &Program) -> bool {
+    match code[at].as_ref().map(|one| &one.operation) {
+        Some(Operation::Kernel { kernel, .. }) => program.kernel(*kernel).whole,
+        _ => false,
     }
 }
 
@@ -370,10 +429,4 @@ fn for_each_kernel(code: &mut [Instruction], visit: &mut dyn FnMut(&mut KernelId
             _ => {}
         }
     }
-}
-
-/// Adds a kernel.
-pub(crate) fn add_kernel(program: &mut Program, func: PrimFunc, inputs: usize) -> KernelId {
-    program.kernels.push(Kernel { func: Arc::new(func), inputs });
-    KernelId(program.kernels.len() as u32 - 1)
 }

@@ -1,20 +1,20 @@
 //! From Relax functions to a program of kernels.
 //!
 //! A [`Program`] is what every device runs: procedures of instructions over registers, and kernels, which are functions
-//! of the loop-level IR. [`lower()`] makes it from an entry function and what it reaches; [`fuse`] joins kernels; [`plan`]
-//! gives every kernel's output its place in memory.
+//! of the loop-level IR. [`lower()`] makes it from an entry function and what it reaches, with a kernel for each operator;
+//! the [`steps`] of the pass pipeline take it to the kernels that a device runs.
 
 pub mod dynamic;
-pub mod fuse;
+mod fuse;
 mod layout;
 mod lower;
-mod optimize;
-pub mod plan;
+mod names;
+mod plan;
 mod preferences;
 pub mod program;
+pub mod steps;
 
 pub use lower::{Module, Problem, lower, lower_watched};
-pub use optimize::{alone, optimize};
 pub use preferences::{NoPreferences, Preferences};
 pub use program::{
     Constant, ConstantId, Instruction, Kernel, KernelId, Operation, Output, Procedure, ProcedureId, Program, Register,

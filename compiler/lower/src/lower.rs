@@ -18,7 +18,7 @@ use memory::Tensors;
 use rx_base::Name;
 use rx_base::name::NameMap;
 use rx_ir::function::ONCE;
-use rx_ir::{Binding, BindingKind, Body, Function, Origin, StructInfo};
+use rx_ir::{Binding, BindingKind, Body, Function, Origin, Shape, StructInfo};
 use rx_tir::PrimFunc;
 use shape_heap::Heap;
 use std::collections::VecDeque;
@@ -120,8 +120,7 @@ impl Lowerer<'_> {
     }
 
     fn kernel(&mut self, func: Arc<PrimFunc>, inputs: usize) -> KernelId {
-        self.program.kernels.push(Kernel { func, inputs });
-        KernelId(self.program.kernels.len() as u32 - 1)
+        self.program.add_kernel(Kernel { func, inputs, whole: false })
     }
 
     fn constant(&mut self, constant: Constant) -> ConstantId {
@@ -144,7 +143,7 @@ struct FunctionLowering<'l, 'm> {
     /// How many symbols stand for what shape heaps hold.
     heap_symbols: u32,
     code: Vec<Instruction>,
-    registers: u32,
+    types: Vec<StructInfo>,
     origin: Option<Origin>,
 }
 
@@ -157,14 +156,20 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
             heaps: Vec::new(),
             heap_symbols: 0,
             code: Vec::new(),
-            registers: 0,
+            types: Vec::new(),
             origin: None,
         }
     }
 
-    fn register(&mut self) -> Register {
-        self.registers += 1;
-        Register(self.registers - 1)
+    /// A new register for values of this type.
+    fn register(&mut self, ty: StructInfo) -> Register {
+        self.types.push(ty);
+        Register(self.types.len() as u32 - 1)
+    }
+
+    /// The type of what a register holds.
+    fn type_of(&self, register: Register) -> StructInfo {
+        self.types.get(register.0 as usize).cloned().unwrap_or(StructInfo::Object)
     }
 
     fn emit(&mut self, operation: Operation) {
@@ -177,13 +182,13 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
     }
 
     /// The procedure of `function`; `captured` are names it sees of its surroundings, each one register.
-    fn function(mut self, function: &Function, captured: &[Name]) -> Procedure {
-        for (param, _) in &function.params {
-            let register = self.register();
+    fn function(mut self, function: &Function, captured: &[(Name, StructInfo)]) -> Procedure {
+        for (param, ty) in &function.params {
+            let register = self.register(ty.clone());
             self.names.insert(*param, Known::Register(register));
         }
-        for outer in captured {
-            let register = self.register();
+        for (outer, ty) in captured {
+            let register = self.register(ty.clone());
             self.names.insert(*outer, Known::Register(register));
         }
         for (at, (param, ty)) in function.params.iter().enumerate() {
@@ -198,7 +203,9 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
             num_input: function.num_input,
             once: function.pure && captured.is_empty() && function.is_stated(ONCE),
             captured: captured.len(),
-            registers: self.registers,
+            types: self.types,
+            ret: function.ret.clone(),
+            pure: function.pure,
             code: self.code,
             result,
             storages: Vec::new(),
@@ -223,7 +230,10 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
                 let known = self.expression(value);
                 let known = self.narrowed(known, *variable, &value.ty, ty);
                 self.bound(*variable, &known);
-                self.names.insert(*variable, known);
+                // A statement for its effect binds nothing: `_` may be a parameter.
+                if variable.as_str() != "_" || *ty != StructInfo::void() {
+                    self.names.insert(*variable, known);
+                }
             }
             BindingKind::Unpack { variables, value } => {
                 let tuple = self.expression(value);
@@ -283,8 +293,9 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         // INVARIANT: the last was pushed above.
         let otherwise = branches.pop().unwrap_or(Branch { code: Vec::new(), result: Register(0) });
         let arms = conditions.into_iter().zip(branches);
-        let arms = arms.map(|((code, condition), branch)| (code, condition, branch)).collect();
-        let to = self.register();
+        let arms: Vec<_> = arms.map(|((code, condition), branch)| (code, condition, branch)).collect();
+        let results = arms.iter().map(|(.., branch): &(_, _, Branch)| branch.result).chain([otherwise.result]);
+        let to = self.register(common(results.map(|result| self.type_of(result))));
         self.emit(Operation::If { arms, otherwise, to });
         self.leave_branches(to, &written)
     }
@@ -319,16 +330,37 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
                 self.materialize(known.unwrap_or(Known::Broken))
             })
             .collect();
+        let types: Vec<StructInfo> = captured.iter().map(|register| self.type_of(*register)).collect();
         let id = self.lowerer.reserve(function.name);
         let mut inner = FunctionLowering::new(self.lowerer);
         inner.names.extend(inherited);
         let first = function.params.len() as u32;
         let own = (0..free.len() as u32).map(|at| Register(first + at)).collect();
         inner.names.insert(function.name, Known::Closure(id, own));
+        let free: Vec<(Name, StructInfo)> = free.into_iter().zip(types).collect();
         let procedure = inner.function(function, &free);
         self.lowerer.program.procedures[id.0 as usize] = procedure;
-        let to = self.register();
+        let to = self.register(StructInfo::callable());
         self.emit(Operation::Closure { to, procedure: id, captured });
         self.names.insert(function.name, Known::Register(to));
     }
+}
+
+/// The type of a value that is of one of some types.
+fn common(mut types: impl Iterator<Item = StructInfo>) -> StructInfo {
+    let first = types.next().unwrap_or(StructInfo::Object);
+    types.fold(first, |common, ty| match (&common, &ty) {
+        _ if common == ty => common,
+        (StructInfo::Tuple(a), StructInfo::Tuple(b)) if a.len() == b.len() => {
+            let fields = a.iter().zip(b.iter()).map(|(a, b)| self::common([a.clone(), b.clone()].into_iter()));
+            StructInfo::tuple(fields.collect::<Vec<_>>())
+        }
+        _ => match (common.as_tensor(), ty.as_tensor()) {
+            (Some(a), Some(b)) => {
+                let ndim = a.shape.ndim().filter(|ndim| b.shape.ndim() == Some(*ndim));
+                StructInfo::tensor_of(Shape::of_rank(ndim), a.dtype.filter(|dtype| b.dtype == Some(*dtype)))
+            }
+            _ => StructInfo::Object,
+        },
+    })
 }

@@ -81,12 +81,9 @@ struct Lifetimes {
 
 impl Lifetimes {
     fn of(procedure: &Procedure) -> Lifetimes {
-        let count = procedure.registers as usize;
-        let mut lifetimes = Lifetimes {
-            parents: (0..procedure.registers).collect(),
-            last: vec![0; count],
-            escapes: vec![false; count],
-        };
+        let count = procedure.types.len();
+        let mut lifetimes =
+            Lifetimes { parents: (0..count as u32).collect(), last: vec![0; count], escapes: vec![false; count] };
         for (at, instruction) in procedure.code.iter().enumerate() {
             lifetimes.instruction(at, instruction);
         }

@@ -3,7 +3,7 @@
 use crate::dynamic::DynamicCall;
 use rx_base::{DType, Dim, Name};
 use rx_ir::{Literal, Origin, StructInfo};
-use rx_tir::PrimFunc;
+use rx_tir::func::{Param, PrimFunc};
 use std::sync::Arc;
 
 /// A value of a procedure, by number. Each is written once on every way through the procedure.
@@ -44,6 +44,27 @@ pub struct Kernel {
     pub func: Arc<PrimFunc>,
     /// How many of its buffer parameters are inputs; the others are outputs.
     pub inputs: usize,
+    /// Whether the device schedules it as it is: no step joins anything to it.
+    pub whole: bool,
+}
+
+impl Kernel {
+    /// A kernel whose first `inputs` buffer parameters are inputs.
+    pub(crate) fn new(func: PrimFunc, inputs: usize) -> Kernel {
+        Kernel { func: Arc::new(func), inputs, whole: false }
+    }
+
+    /// Puts the scalars between inputs and outputs, as TVM does (python/tvm/relax/utils.py, `gen_call_tir_inputs`).
+    fn order_params(&mut self) {
+        let is_buffer = |param: &Param| matches!(param, Param::Buffer(_));
+        let buffers = self.func.params.iter().filter(|param| is_buffer(param));
+        let (inputs, outputs) = (buffers.clone().take(self.inputs), buffers.skip(self.inputs));
+        let scalars = self.func.params.iter().filter(|param| !is_buffer(param));
+        let ordered: Vec<Param> = inputs.chain(scalars).chain(outputs).copied().collect();
+        if ordered != self.func.params {
+            Arc::make_mut(&mut self.func).params = ordered;
+        }
+    }
 }
 
 /// A tensor that stands in the program.
@@ -82,8 +103,12 @@ pub struct Procedure {
     pub once: bool,
     /// How many registers follow the parameters because the function is nested and sees its surroundings.
     pub captured: usize,
-    /// The number of registers.
-    pub registers: u32,
+    /// The types of the registers, as far as they are known before the program runs.
+    pub types: Vec<StructInfo>,
+    /// The type of the result.
+    pub ret: StructInfo,
+    /// Whether a call has no effect but its value.
+    pub pure: bool,
     /// What it does.
     pub code: Vec<Instruction>,
     /// What it returns.
@@ -304,6 +329,13 @@ impl Program {
         &self.kernels[id.0 as usize]
     }
 
+    /// Adds a kernel. Its parameters get TVM's order: inputs, scalars, outputs.
+    pub(crate) fn add_kernel(&mut self, mut kernel: Kernel) -> KernelId {
+        kernel.order_params();
+        self.kernels.push(kernel);
+        KernelId(self.kernels.len() as u32 - 1)
+    }
+
     /// The procedure.
     pub fn procedure(&self, id: ProcedureId) -> &Procedure {
         &self.procedures[id.0 as usize]
@@ -311,6 +343,12 @@ impl Program {
 }
 
 impl Procedure {
+    /// A new register for values of this type.
+    pub(crate) fn add_register(&mut self, ty: StructInfo) -> Register {
+        self.types.push(ty);
+        Register(self.types.len() as u32 - 1)
+    }
+
     /// A procedure without instructions.
     pub(crate) fn empty() -> Procedure {
         Procedure {
@@ -319,7 +357,9 @@ impl Procedure {
             num_input: None,
             once: false,
             captured: 0,
-            registers: 0,
+            types: Vec::new(),
+            ret: StructInfo::Object,
+            pure: true,
             code: Vec::new(),
             result: Register(0),
             storages: Vec::new(),

@@ -113,8 +113,8 @@ fn a_tensor_between_convolutions_has_its_channels_last_and_what_is_returned_has_
             "in_order.out [0, 2, 3, 1]",
             "fused_conv2d_relu.sum [0, 2, 3, 1]",
             "fused_conv2d_relu.out [0, 2, 3, 1]",
-            "fused_conv2d_relu.data [0, 2, 3, 1]",
-            "fused_conv2d_relu.weight [0, 2, 3, 1]",
+            "fused_conv2d_relu1.data [0, 2, 3, 1]",
+            "fused_conv2d_relu1.weight [0, 2, 3, 1]",
         ];
         for wanted in wanted {
             assert!(found.iter().any(|one| one == wanted), "{wanted} in {found:#?}");
@@ -227,7 +227,8 @@ fn concatenations_and_resizes_of_a_network_that_goes_down_and_up() {
         );
         assert!(count(&found, LAST) >= 6, "{found:#?}");
         assert_eq!(count(&found, "in_order"), 3, "a weight of two convolutions is put in order once: {found:#?}");
-        assert_eq!(count(&found, "in_order.out [1, 2, 3, 0]"), 1, "that of a transposed one: {found:#?}");
+        let transposed = |one: &&String| one.starts_with("in_order") && one.ends_with(".out [1, 2, 3, 0]");
+        assert_eq!(found.iter().filter(transposed).count(), 1, "that of a transposed one: {found:#?}");
     }
 }
 

@@ -61,8 +61,7 @@ impl Count {
                 }
             };
             self.lowered += 1;
-            rx_lower::optimize(&mut program, &rx_lower::NoPreferences);
-            program.procedures.iter_mut().for_each(rx_lower::plan::plan);
+            rx_lower::steps::run(&mut program, Some(&rx_lower::NoPreferences));
             match run(&text, program) {
                 Ok(()) => self.ran += 1,
                 Err(reason) => self.because(&format!("ran: {reason}")),

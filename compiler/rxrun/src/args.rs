@@ -126,7 +126,7 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "STAGE")]
     pub emit: Option<Emit>,
 
-    /// The passes of --emit passes, as `rxopt --pass` takes them [default: those of `rxopt --pipeline default`].
+    /// The passes of --emit passes, as `rxopt --pass` takes them [default: the steps that lead to the kernels of --device].
     #[arg(long, value_name = "PASSES", requires = "emit")]
     pub passes: Option<String>,
 

@@ -6,7 +6,7 @@ mod passes;
 mod resources;
 mod schedule;
 
-use crate::args::{Args, Emit, Format};
+use crate::args::{Args, Emit};
 use crate::device::Device;
 use crate::dims;
 use crate::failure::Failure;
@@ -32,9 +32,7 @@ pub fn stage(stage: Emit, session: &Session, args: &Args, report: &mut Report) -
         Emit::Ptx | Emit::Sass => machine::listing(stage, &program(stage, session, args)?, session, args)?,
         Emit::Tir | Emit::Cuda | Emit::Schedule | Emit::Cpu => {
             let program = program(stage, session, args)?;
-            // The text of a device has equal kernels once; so has a document.
-            let joined = matches!(stage, Emit::Cuda | Emit::Schedule) || args.format == Format::Json;
-            kernels(stage, &program, groups(&program, joined), (session, args), report)
+            kernels(stage, &program, groups(&program), (session, args), report)
         }
     };
     report.kernels(listing.kernels);
@@ -120,12 +118,9 @@ struct Group<'p> {
     kernels: Vec<&'p PrimFunc>,
 }
 
-/// The kernels of a program, equal ones together if they are to be `joined`.
-fn groups(program: &Program, joined: bool) -> Vec<Group<'_>> {
+/// The kernels of a program, equal ones together.
+fn groups(program: &Program) -> Vec<Group<'_>> {
     let kernels = program.kernels.iter().map(|kernel| &*kernel.func);
-    if !joined {
-        return kernels.map(|func| Group { func, kernels: vec![func] }).collect();
-    }
     let (index, funcs) = rx_runtime::distinct(program);
     let mut groups: Vec<Group<'_>> = funcs.into_iter().map(|func| Group { func, kernels: Vec::new() }).collect();
     for (func, at) in kernels.zip(index) {

@@ -5,9 +5,10 @@ use crate::choices::Choices;
 use crate::failure::Failure;
 use crate::report::Report;
 use rx_base::{Code, Diagnostic, Name, Severity, Span};
+use rx_build::FileModule;
 use rx_db::{FileId, FileKind, FunctionRow, ModuleId, Operators, Project, Projects, Workspace};
 use rx_execute::modules::{Unchosen, choose};
-use rx_execute::program::{FileModule, GivenConstants};
+use rx_execute::program::GivenConstants;
 use rx_ir::{Function, Origin};
 use rx_lower::{Module, Preferences, Problem, Program};
 use rx_report::Source;
@@ -121,17 +122,14 @@ impl Session {
     /// wants them, which is to judge the joining.
     pub fn lower(&self, entry: Name, preferences: Option<&dyn Preferences>) -> Result<Program, Failure> {
         let mut program = self.lowered(entry, rx_lower::lower)?;
-        if let Some(preferences) = preferences {
-            rx_lower::optimize(&mut program, preferences);
-        }
-        program.procedures.iter_mut().for_each(rx_lower::plan::plan);
+        rx_lower::steps::run(&mut program, preferences);
         Ok(program)
     }
 
     /// The program of `entry` that says what variables are bound to. Kernels are not joined: every value is there.
     pub fn lower_watched(&self, entry: Name) -> Result<Program, Failure> {
         let mut program = self.lowered(entry, rx_lower::lower_watched)?;
-        program.procedures.iter_mut().for_each(rx_lower::plan::plan);
+        rx_lower::steps::run(&mut program, None);
         Ok(program)
     }
 
@@ -157,7 +155,7 @@ impl Session {
             return None;
         }
         let read = self.workspace.prim_func(self.module, called.next()?.name)?;
-        Some(read.map(|func| rx_lower::alone(&func, optimized)).map_err(Failure::Program))
+        Some(read.map(|func| rx_lower::steps::alone(&func, optimized)).map_err(Failure::Program))
     }
 
     /// Where a statement stands.

@@ -202,7 +202,7 @@ fn people_read_tables() {
     let run = folder.run(&["--values", "--profile", "--profile", "--device", "interp"]);
     let text = String::from_utf8_lossy(&run.stdout).into_owned();
     let starts = |start: &str| text.lines().filter(|line| line.trim_start().starts_with(start)).count();
-    assert_eq!((starts("kernel  "), starts("nn.conv2d  "), starts("line  name ")), (1, 1, 1), "{text}");
+    assert_eq!((starts("kernel  "), starts("conv2d  "), starts("line  name ")), (1, 1, 1), "{text}");
     let row = text.lines().find(|line| line.contains("parts.1")).expect("a row");
     let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
     assert_eq!(cells, ["10", "parts.1", "float32", "(1, 1, 2, 2)", "0.500000", "1.875000", "3.500000", "0"]);

@@ -18,6 +18,14 @@ use std::sync::Arc;
 /// # Errors
 /// No such operator or parameter, a parameter without a default that is left out, or what the rule says against the call.
 pub fn call(operator: &str, given: Vec<(&str, Argument)>) -> Result<Expr, PassError> {
+    typed(untyped(operator, given)?)
+}
+
+/// A call of an operator, whose type is left to whoever makes it. Arguments are given as for [`call`].
+///
+/// # Errors
+/// As [`call`], but for what the rule says.
+pub fn untyped(operator: &str, given: Vec<(&str, Argument)>) -> Result<Call, PassError> {
     let callee = name(operator);
     let schema = rx_ops::find(callee).ok_or_else(|| PassError(format!("there is no operator `{operator}`")))?;
     let mut arguments: Vec<Argument> = schema.params.iter().map(left_out).collect();
@@ -35,7 +43,7 @@ pub fn call(operator: &str, given: Vec<(&str, Argument)>) -> Result<Expr, PassEr
     if let Some((param, _)) = required {
         return Err(PassError(format!("`{operator}` needs `{}`", param.name)));
     }
-    typed(Call { callee: Callee::Op(callee), arguments })
+    Ok(Call { callee: Callee::Op(callee), arguments })
 }
 
 /// What stands for a parameter that is left out.

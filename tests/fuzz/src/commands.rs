@@ -2,11 +2,12 @@
 
 use rx_base::name::NameMap;
 use rx_base::{Name, Severity};
+use rx_build::FileModule;
 use rx_cuda::rules::Target;
 use rx_db::{FileId, FileKind, FunctionKind, Operators, Workspace};
 use rx_execute::inputs::Drawing;
 use rx_execute::pipeline::{Pipeline, checked};
-use rx_execute::program::{FileModule, GivenConstants, constants};
+use rx_execute::program::{GivenConstants, constants};
 use rx_lower::{NoPreferences, Preferences, Program};
 use rx_report::Source;
 use rx_runtime::cuda::Simulated;
@@ -128,11 +129,10 @@ pub fn cuda(text: &str) -> Made {
 /// # Errors
 /// Why it has no value.
 pub fn interp(text: &str) -> Made {
-    let (mut program, workspace, file, entry) = program(text, None)?;
+    let (program, workspace, file, entry) = program(text, None)?;
     if program.procedures.is_empty() {
         return Err("a prim_func does not run by itself".to_owned());
     }
-    program.procedures.iter_mut().for_each(rx_lower::plan::plan);
     let constants = constants(&workspace, file, &program, &GivenConstants::new())?;
     let params =
         workspace.function(workspace.first_module(file), entry).map(|function| function.params).unwrap_or_default();
@@ -174,13 +174,11 @@ fn program(text: &str, preferences: Option<&dyn Preferences>) -> Result<(Program
         let first = functions.first().ok_or("there is no function")?.name;
         let func = workspace.prim_func(module, first).ok_or("there is no such function")?;
         let func = func.map_err(|_| "the prim_func has errors")?;
-        return Ok((rx_lower::alone(&func, preferences.is_some()), workspace, file, first));
+        return Ok((rx_lower::steps::alone(&func, preferences.is_some()), workspace, file, first));
     };
     let lowered = rx_lower::lower(&FileModule::new(&workspace, module), entry);
     let mut program =
         lowered.map_err(|problems| problems.first().map(|problem| problem.message.clone()).unwrap_or_default())?;
-    if let Some(preferences) = preferences {
-        rx_lower::optimize(&mut program, preferences);
-    }
+    rx_lower::steps::run(&mut program, preferences);
     Ok((program, workspace, file, entry))
 }

@@ -9,7 +9,7 @@
 
 use super::digits::by_digits;
 use super::reshape::reshaped;
-use super::{add_kernel, forget, is_injective, merge, readers};
+use super::{forget, is_injective, merge, readers};
 use crate::preferences::Preferences;
 use crate::program::{Instruction, Kernel, Operation, Output, Program, Register, Scalar};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -29,33 +29,27 @@ const MAX_KERNELS: usize = 40;
 /// The most kernels behind the second product.
 const MAX_BEHIND: usize = 3;
 
-/// Joins the chains of a block that the device makes one kernel of; gives where those are, which take nothing more.
+/// Joins the chains of a block that the device makes one kernel of. Nothing more is joined to such a kernel.
 pub(super) fn join(
     code: &mut [Option<Instruction>],
     reads: &mut [u32],
     program: &mut Program,
-    preferences: &dyn Preferences,
-) -> FxHashSet<usize> {
-    let (mut joined, mut asked) = (FxHashSet::default(), Asked::default());
-    if !preferences.joins_chains() {
-        return joined;
-    }
+    (preferences, asked): (&dyn Preferences, &mut Asked),
+) {
     for at in 0..code.len() {
         let Some(chain) = Chain::of(code, at, reads, program) else { continue };
         for wanted in chain.variants() {
-            let Some(instruction) = together(code, &wanted, program, (preferences, &mut asked)) else { continue };
+            let Some(instruction) = together(code, &wanted, program, (preferences, asked)) else { continue };
             let Some(last) = wanted.last() else { continue };
             replace(code, *last, instruction, reads);
-            joined.insert(*last);
             break;
         }
     }
-    joined
 }
 
 /// What was made of functions, and none of those that the device makes no one kernel of: networks repeat their layers.
 #[derive(Default)]
-struct Asked(Vec<(Arc<PrimFunc>, Option<PrimFunc>)>);
+pub(super) struct Asked(Vec<(Arc<PrimFunc>, Option<PrimFunc>)>);
 
 impl Asked {
     /// A function of several kernels as one, if the device makes one kernel of it.
@@ -322,10 +316,10 @@ fn together(
         all = merge::merge(producer, &all, program)?;
     }
     let Operation::Kernel { kernel, .. } = &mut all.operation else { return None };
-    let Kernel { func, inputs } = program.kernel(*kernel).clone();
+    let Kernel { func, inputs, .. } = program.kernel(*kernel).clone();
     let mut func = asked.one(&func, preferences)?;
     func.origins = program.kernel(*kernel).func.origins.clone();
-    *kernel = add_kernel(program, func, inputs);
+    *kernel = program.add_kernel(Kernel { whole: true, ..Kernel::new(func, inputs) });
     Some(all)
 }
 
@@ -356,7 +350,7 @@ fn as_kernel(view: &Instruction, producer: &Instruction, program: &mut Program) 
     let digits = digits_of(&made.shape, shape)?;
     let func = reshaped(&builder.finish(), x, (&digits, shape), true)?;
     let func = reshaped(&func, x, (&made.shape, &digits), true)?;
-    let kernel = add_kernel(program, func, 1);
+    let kernel = program.add_kernel(Kernel::new(func, 1));
     let output = Output { to: *to, shape: shape.clone(), dtype: made.dtype, storage: None };
     let operation = Operation::Kernel { kernel, inputs: vec![*from], outputs: vec![output], scalars };
     Some(Instruction { origin: view.origin, operation })

@@ -1,14 +1,13 @@
 //! Leaving out what nothing reads.
 
-use super::add_kernel;
-use crate::program::{Instruction, Operation, Output, Procedure, Program};
+use crate::program::{Instruction, Kernel, Operation, Output, Procedure, Program};
 use rx_tir::func::{BufferId, Param, PrimFunc};
 use rx_tir::rewrite::map_children;
 use rx_tir::{Expr, Stmt};
 
 /// Removes the instructions whose results nothing reads, and the outputs of kernels that nothing reads.
 pub(super) fn remove(procedure: &mut Procedure, program: &mut Program) {
-    let mut read = vec![false; procedure.registers as usize];
+    let mut read = vec![false; procedure.types.len()];
     read[procedure.result.0 as usize] = true;
     procedure.code = block(std::mem::take(&mut procedure.code), &mut read, program);
 }
@@ -27,7 +26,7 @@ fn block(code: Vec<Instruction>, read: &mut Vec<bool>, program: &mut Program) ->
                 {
                     let mut alive = dead.iter().map(|dead| !dead);
                     outputs.retain(|_: &Output| alive.next().unwrap_or(true));
-                    *kernel = add_kernel(program, func, inputs.len());
+                    *kernel = program.add_kernel(Kernel::new(func, inputs.len()));
                 }
             }
             Operation::View { to, .. }

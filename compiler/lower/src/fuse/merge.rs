@@ -1,7 +1,7 @@
 //! Two kernels as one.
 
-use super::{MAX_BUFFERS, MAX_NESTS, add_kernel};
-use crate::program::{Instruction, Operation, Output, Program, Register, Scalar};
+use super::{MAX_BUFFERS, MAX_NESTS};
+use crate::program::{Instruction, Kernel, Operation, Output, Program, Register, Scalar};
 use rx_base::Name;
 use rx_base::name::name;
 use rx_tir::func::{BufferId, Param, PrimFunc, VarId};
@@ -38,7 +38,7 @@ pub(super) fn merge(producer: &Instruction, consumer: &Instruction, program: &mu
     let scalars = merged.finish(vec![before, after])?;
     let func = merged.func;
     let registers = merged.inputs.iter().map(|(register, _)| *register).collect();
-    let kernel = add_kernel(program, func, inputs);
+    let kernel = program.add_kernel(Kernel::new(func, inputs));
     let Operation::Kernel { outputs, .. } = &consumer.operation else { return None };
     let operation = Operation::Kernel { kernel, inputs: registers, outputs: outputs.clone(), scalars };
     Some(Instruction { origin: consumer.origin.or(producer.origin), operation })

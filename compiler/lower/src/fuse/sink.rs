@@ -2,10 +2,11 @@
 //! a reduction runs over its elements whatever shapes they go through, and can be its epilogue.
 
 use super::reshape::{Group, digit_extents, groups, inner, joined, nest_of};
-use super::{add_kernel, epilogue, is_injective};
+use super::{epilogue, is_injective};
 use crate::program::{Instruction, Kernel, Operation, Output, Procedure, Program, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::Dim;
+use rx_ir::StructInfo;
 use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::rewrite::{map_expr, map_stmt_shallow, substitute};
 use rx_tir::{Block, Expr, Iter, IterKind, Stmt};
@@ -15,7 +16,7 @@ pub(super) fn views(procedure: &mut Procedure, reads: &mut Vec<u32>, program: &m
     let mut sinking = Sinking {
         reads,
         program,
-        registers: &mut procedure.registers,
+        types: &mut procedure.types,
         sums: FxHashSet::default(),
         views: FxHashMap::default(),
         code: Vec::with_capacity(procedure.code.len()),
@@ -38,7 +39,7 @@ struct View {
 struct Sinking<'p> {
     reads: &'p mut Vec<u32>,
     program: &'p mut Program,
-    registers: &'p mut u32,
+    types: &'p mut Vec<StructInfo>,
     /// What reductions compute, and what follows them, with their extents.
     sums: FxHashSet<Register>,
     views: FxHashMap<Register, View>,
@@ -83,9 +84,9 @@ impl Sinking<'_> {
         })
     }
 
-    fn fresh(&mut self) -> Register {
-        let register = Register(*self.registers);
-        *self.registers += 1;
+    fn fresh(&mut self, ty: StructInfo) -> Register {
+        let register = Register(self.types.len() as u32);
+        self.types.push(ty);
         self.reads.push(1);
         register
     }
@@ -93,7 +94,7 @@ impl Sinking<'_> {
     /// Writes a kernel that follows a view of a sum as one that follows the sum, and the view behind it.
     fn sink(&mut self, instruction: &Instruction) -> Option<()> {
         let Operation::Kernel { kernel, inputs, outputs, scalars } = &instruction.operation else { return None };
-        let Kernel { func, inputs: count } = self.program.kernel(*kernel).clone();
+        let Kernel { func, inputs: count, .. } = self.program.kernel(*kernel).clone();
         let buffers: Vec<BufferId> = func.buffer_params().collect();
         let once = |register: &Register| self.reads[register.0 as usize] == 1;
         let (at, view) = inputs.iter().enumerate().find_map(|(at, register)| {
@@ -121,13 +122,13 @@ impl Sinking<'_> {
         let mut made = Vec::with_capacity(outputs.len());
         let mut behind = Vec::with_capacity(outputs.len());
         for output in outputs {
-            let to = self.fresh();
+            let to = self.fresh(StructInfo::tensor(before.clone(), Some(output.dtype)));
             self.sums.insert(to);
             made.push(Output { to, shape: before.clone(), ..output.clone() });
             let operation = Operation::View { to: output.to, from: to, shape: output.shape.clone() };
             behind.push(Instruction { origin: instruction.origin, operation });
         }
-        let kernel = add_kernel(self.program, func, count);
+        let kernel = self.program.add_kernel(Kernel::new(func, count));
         let operation = Operation::Kernel { kernel, inputs: read, outputs: made, scalars: scalars.clone() };
         self.code.push(Some(Instruction { origin: instruction.origin, operation }));
         behind.into_iter().for_each(|view| self.instruction(view));
@@ -155,7 +156,8 @@ impl Sinking<'_> {
             self.reread(register, from);
             return from;
         }
-        let to = self.fresh();
+        let dtype = self.types.get(register.0 as usize).and_then(|ty| ty.as_tensor()?.dtype);
+        let to = self.fresh(StructInfo::tensor(shape, dtype));
         let operation = Operation::View { to, from: register, shape: shape.to_vec() };
         self.code.push(Some(Instruction { origin: instruction.origin, operation }));
         to

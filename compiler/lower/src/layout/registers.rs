@@ -56,7 +56,7 @@ impl Registers {
         readings: &[Option<Reading>],
         is_entry: bool,
     ) -> Registers {
-        let count = procedure.registers as usize;
+        let count = procedure.types.len();
         let mut found = Found {
             program,
             readings,

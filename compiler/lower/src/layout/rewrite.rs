@@ -2,7 +2,7 @@
 
 use super::Order;
 use super::reading::stores;
-use crate::program::{KernelId, Program};
+use crate::program::{Kernel, KernelId, Program};
 use rustc_hash::FxHashMap;
 use rx_schedule::Nest;
 use rx_tir::rewrite::map_children;
@@ -34,7 +34,7 @@ impl Rewriter {
         }
         let own = program.kernel(kernel).clone();
         let func = self.func(kernel, &own.func, orders);
-        let added = crate::fuse::add_kernel(program, PrimFunc::clone(&func), own.inputs);
+        let added = program.add_kernel(Kernel { func, ..own });
         self.kernels.insert((kernel, orders.clone()), added);
         added
     }

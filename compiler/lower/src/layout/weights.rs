@@ -2,7 +2,7 @@
 
 use super::Order;
 use super::registers::Registers;
-use crate::program::{Instruction, Operation, Output, Procedure, ProcedureId, Program, Register};
+use crate::program::{Instruction, Kernel, Operation, Output, Procedure, ProcedureId, Program, Register};
 use rustc_hash::FxHashMap;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
@@ -25,9 +25,9 @@ pub(super) fn copies(
     let mut copies = FxHashMap::default();
     for (register, order) in wanted {
         let Some((shape, dtype)) = tensor(register, registers, program) else { continue };
-        let called = putting(procedure, register, (shape, dtype), order, program);
-        let to = Register(procedure.registers);
-        procedure.registers += 1;
+        let ty = StructInfo::tensor(reordered(&shape, order), Some(dtype));
+        let to = procedure.add_register(ty.clone());
+        let called = putting(procedure, register, (shape, dtype), (order, ty), program);
         let operation = Operation::Call { to, procedure: called, arguments: vec![register] };
         let behind = defined_at(procedure, register);
         procedure.code.insert(behind, Instruction { origin: None, operation });
@@ -60,7 +60,7 @@ fn putting(
     of: &Procedure,
     register: Register,
     (dims, dtype): (Vec<Dim>, DType),
-    order: &Order,
+    (order, ty): (&Order, StructInfo),
     program: &mut Program,
 ) -> ProcedureId {
     let param = of.params.get(register.0 as usize).map_or_else(|| name("constant"), |(param, _)| *param);
@@ -77,14 +77,16 @@ fn putting(
     });
     let mut func = rx_schedule::simplify(&builder.finish());
     func.buffers[to.0 as usize].order = Some(order.clone());
-    let kernel = crate::fuse::add_kernel(program, func, 1);
+    let kernel = program.add_kernel(Kernel::new(func, 1));
     let output = Output { to: Register(1), shape: reordered(&dims, order), dtype, storage: None };
     let operation = Operation::Kernel { kernel, inputs: vec![Register(0)], outputs: vec![output], scalars: Vec::new() };
+    let taken = StructInfo::tensor(dims, Some(dtype));
     program.procedures.push(Procedure {
         name: own,
-        params: vec![(param, StructInfo::tensor(dims, Some(dtype)))],
+        params: vec![(param, taken.clone())],
         once: true,
-        registers: 2,
+        types: vec![taken, ty.clone()],
+        ret: ty,
         code: vec![Instruction { origin: None, operation }],
         result: Register(1),
         ..Procedure::empty()

@@ -28,7 +28,7 @@ impl FunctionLowering<'_, '_> {
                 self.call_tir(schema, call, Some(indices.unwrap_or_default()))
             }
             "dist.call_tir" | "dist.call_tir_local_view" => self.call_tir(schema, call, None),
-            "shape_of" => self.shape_of(schema, call),
+            "shape_of" => self.shape_of(schema, call, ty),
             "null_value" => Known::Null,
             "make_closure" => self.make_closure(schema, call),
             "invoke_closure" | "invoke_pure_closure" => {
@@ -37,7 +37,7 @@ impl FunctionLowering<'_, '_> {
                 match closure {
                     Some(closure) => {
                         let closure = self.expression(&closure);
-                        self.call_value(closure, arguments)
+                        self.call_value(closure, arguments, ty)
                     }
                     None => Known::Broken,
                 }
@@ -55,11 +55,11 @@ impl FunctionLowering<'_, '_> {
     /// A call of an operator with a compute definition.
     pub(super) fn computed(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         match schema.compute {
-            Some(Compute::View(_) | Compute::Loops(_)) if self.is_open(call, ty) => self.open(schema, call),
+            Some(Compute::View(_) | Compute::Loops(_)) if self.is_open(call, ty) => self.open(schema, call, ty),
             Some(Compute::View(param)) => self.view(schema, call, param, ty),
             Some(Compute::Identity(param)) => self.identity(schema, call, param),
             Some(Compute::Loops(_)) => self.loops(schema, call, ty),
-            Some(Compute::Host) => self.host(schema, call),
+            Some(Compute::Host) => self.host(schema, call, ty),
             None => self.problem(format!("R.{} has no lowering", schema.name)),
         }
     }
@@ -79,7 +79,8 @@ impl FunctionLowering<'_, '_> {
     /// The tensor under another shape.
     pub(super) fn view_of(&mut self, value: Known, dims: &[Dim]) -> Known {
         let from = self.materialize(value);
-        let to = self.register();
+        let dtype = self.type_of(from).as_tensor().and_then(|tensor| tensor.dtype);
+        let to = self.register(StructInfo::tensor(dims, dtype));
         self.emit(Operation::View { to, from, shape: dims.to_vec() });
         self.tensors.add_view(to, from, dims);
         Known::Register(to)
@@ -99,10 +100,10 @@ impl FunctionLowering<'_, '_> {
     }
 
     /// The dims where they are known; else they are asked of the tensor.
-    fn shape_of(&mut self, schema: &'static Schema, call: &Call) -> Known {
+    fn shape_of(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         match schema.operand(call, "expr").and_then(|expr| expr.ty.as_tensor()?.shape.dims()) {
             Some(dims) => Known::Shape(dims.to_vec()),
-            None => self.host(schema, call),
+            None => self.host(schema, call, ty),
         }
     }
 
@@ -194,7 +195,7 @@ impl FunctionLowering<'_, '_> {
         }
         let tensor = ty.as_tensor()?;
         let shape = tensor.shape.dims()?.to_vec();
-        let (to, dtype) = (self.register(), tensor.dtype?);
+        let (to, dtype) = (self.register(ty.clone()), tensor.dtype?);
         self.tensors.add(to, &shape, dtype);
         outputs.push(Output { to, shape, dtype, storage: None });
         Some(Known::Register(to))
@@ -219,7 +220,7 @@ impl FunctionLowering<'_, '_> {
     }
 
     /// `cls.f(x)`.
-    pub(super) fn global_call(&mut self, function: Name, call: &Call) -> Known {
+    pub(super) fn global_call(&mut self, function: Name, call: &Call, ty: &StructInfo) -> Known {
         let arguments: Vec<Known> = self.plain_arguments(call);
         if arguments.contains(&Known::Broken) {
             return Known::Broken;
@@ -227,7 +228,7 @@ impl FunctionLowering<'_, '_> {
         match self.lowerer.procedure(function) {
             Some(procedure) => {
                 let arguments = arguments.into_iter().map(|argument| self.materialize(argument)).collect();
-                let to = self.register();
+                let to = self.register(ty.clone());
                 self.emit(Operation::Call { to, procedure, arguments });
                 Known::Register(to)
             }
@@ -251,7 +252,7 @@ impl FunctionLowering<'_, '_> {
         }
         let function = self.expression(function);
         let arguments = self.plain_arguments(call);
-        self.call_value(function, arguments)
+        self.call_value(function, arguments, ty)
     }
 
     fn plain_arguments(&mut self, call: &Call) -> Vec<Known> {
@@ -263,13 +264,13 @@ impl FunctionLowering<'_, '_> {
         operands.iter().map(|expr| self.expression(expr)).collect()
     }
 
-    fn call_value(&mut self, function: Known, arguments: Vec<Known>) -> Known {
+    fn call_value(&mut self, function: Known, arguments: Vec<Known>, ty: &StructInfo) -> Known {
         if function == Known::Broken || arguments.contains(&Known::Broken) {
             return Known::Broken;
         }
         let closure = self.materialize(function);
         let arguments = arguments.into_iter().map(|argument| self.materialize(argument)).collect();
-        let to = self.register();
+        let to = self.register(ty.clone());
         self.emit(Operation::CallClosure { to, closure, arguments });
         Known::Register(to)
     }
@@ -285,7 +286,7 @@ impl FunctionLowering<'_, '_> {
             return self.problem(format!("the module has no Relax function `{function}`"));
         };
         let captured = captured.into_iter().map(|known| self.materialize(known)).collect();
-        let to = self.register();
+        let to = self.register(StructInfo::callable());
         self.emit(Operation::Closure { to, procedure, captured });
         Known::Register(to)
     }

@@ -37,6 +37,10 @@ impl FunctionLowering<'_, '_> {
         }
         let arguments = in_full(arguments);
         let result = match self.prim_arguments(&func, &arguments) {
+            Ok((inputs, _)) if inplace.is_none() && !has_handles(&func) && !fits(&func, inputs.len(), types.len()) => {
+                let passed = format!("{} tensors and {} outputs", inputs.len(), types.len());
+                Err(format!("the call passes {passed}; the prim_func takes {} buffers", func.buffer_params().count()))
+            }
             Ok((inputs, scalars)) if inplace.is_none() && !has_handles(&func) => {
                 return self.run_kernel(&func, inputs, &together(types), scalars);
             }
@@ -105,7 +109,7 @@ impl FunctionLowering<'_, '_> {
         }
         let wanted = func.scalar_params().count();
         if scalars.len() != wanted {
-            return Err(format!("{} scalars are passed, {wanted} are needed", scalars.len()));
+            return Err(format!("the call passes {} scalars; the prim_func takes {wanted}", scalars.len()));
         }
         Ok((buffers, scalars))
     }
@@ -126,6 +130,11 @@ fn in_full(arguments: Vec<Known>) -> Vec<Known> {
 /// One type for itself, several as a tuple.
 fn together(mut types: Vec<StructInfo>) -> StructInfo {
     if types.len() == 1 { types.swap_remove(0) } else { StructInfo::tuple(types) }
+}
+
+/// Whether a call of so many tensors with so many outputs passes each buffer.
+fn fits(func: &PrimFunc, inputs: usize, outputs: usize) -> bool {
+    func.buffer_params().count() == inputs + outputs
 }
 
 fn has_handles(func: &PrimFunc) -> bool {

@@ -25,9 +25,11 @@ impl FunctionLowering<'_, '_> {
                 let (Some(shape), Some(dtype)) = (dims, tensor.and_then(|tensor| tensor.dtype)) else {
                     return self.problem("a constant of unknown type");
                 };
-                self.constant(Constant::Elements { elements: elements.clone(), shape, dtype })
+                self.constant(Constant::Elements { elements: elements.clone(), shape, dtype }, &expr.ty)
             }
-            ExprKind::Metadata { key, index } => self.constant(Constant::Metadata { key: *key, index: *index }),
+            ExprKind::Metadata { key, index } => {
+                self.constant(Constant::Metadata { key: *key, index: *index }, &expr.ty)
+            }
             ExprKind::Prim(value) => match value {
                 PrimValue::Int(dim) => Known::Scalar(Scalar::Int(dim.clone())),
                 PrimValue::Float(value) => Known::Scalar(Scalar::Float(*value)),
@@ -53,7 +55,7 @@ impl FunctionLowering<'_, '_> {
             }
             ExprKind::Call(call) => match &call.callee {
                 Callee::Op(operator) => self.operator_call(*operator, call, &expr.ty),
-                Callee::Global(function) => self.global_call(*function, call),
+                Callee::Global(function) => self.global_call(*function, call, &expr.ty),
                 Callee::Value(function) => self.value_call(function, call, &expr.ty),
             },
             ExprKind::Extern(symbol) => self.problem(format!("the external function \"{symbol}\" as a value")),
@@ -61,9 +63,9 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    fn constant(&mut self, constant: Constant) -> Known {
+    fn constant(&mut self, constant: Constant, ty: &StructInfo) -> Known {
         let constant = self.lowerer.constant(constant);
-        let to = self.register();
+        let to = self.register(ty.clone());
         self.emit(Operation::Constant { to, constant });
         Known::Register(to)
     }

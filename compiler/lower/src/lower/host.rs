@@ -4,13 +4,13 @@ use super::FunctionLowering;
 use super::known::Known;
 use crate::program::{Operation, Scalar};
 use rx_base::name::name;
-use rx_ir::{Argument, Attr, Call};
+use rx_ir::{Argument, Attr, Call, StructInfo};
 use rx_ops::Schema;
 use rx_ops::schema::Purity;
 
 impl FunctionLowering<'_, '_> {
     /// A call of an operator that is computed on the host: one value per parameter.
-    pub(super) fn host(&mut self, schema: &'static Schema, call: &Call) -> Known {
+    pub(super) fn host(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         let mut arguments = Vec::with_capacity(call.arguments.len());
         for argument in &call.arguments {
             let known = match argument {
@@ -25,13 +25,19 @@ impl FunctionLowering<'_, '_> {
             }
             arguments.push(known);
         }
-        self.host_function(schema.name, arguments, schema.purity == Purity::Impure)
+        self.host_function(schema.name, arguments, schema.purity == Purity::Impure, ty)
     }
 
-    /// A call of the runtime's function of this name.
-    pub(super) fn host_function(&mut self, function: &str, arguments: Vec<Known>, effect: bool) -> Known {
+    /// A call of the runtime's function of this name, which gives a value of the type `ty`.
+    pub(super) fn host_function(
+        &mut self,
+        function: &str,
+        arguments: Vec<Known>,
+        effect: bool,
+        ty: &StructInfo,
+    ) -> Known {
         let arguments = arguments.into_iter().map(|argument| self.materialize(argument)).collect();
-        let to = self.register();
+        let to = self.register(ty.clone());
         self.emit(Operation::Host { to, function: name(function), arguments, effect });
         Known::Register(to)
     }

@@ -4,7 +4,7 @@ use super::FunctionLowering;
 use crate::program::{Constant, Operation, ProcedureId, Register, Scalar};
 use rx_base::name::NameSet;
 use rx_base::{DType, Dim, Name};
-use rx_ir::{Argument, BindingKind, Body, Callee, Expr, ExprKind, Literal};
+use rx_ir::{Argument, BindingKind, Body, Callee, Expr, ExprKind, Literal, PrimInfo, StructInfo};
 use std::sync::Arc;
 
 /// A value: in a register, or known so well that it needs none until somebody wants one.
@@ -53,42 +53,64 @@ impl Known {
 impl FunctionLowering<'_, '_> {
     /// A register that holds the value.
     pub(super) fn materialize(&mut self, known: Known) -> Register {
-        let fields = match &known {
-            Known::Register(register) => return *register,
-            Known::Tuple(fields) => fields.iter().map(|field| self.materialize(field.clone())).collect(),
-            _ => Vec::new(),
-        };
-        // A function of the module as a value has to be lowered before its closure is made.
-        let procedure = match &known {
-            Known::Global(function) => self.lowerer.procedure(*function),
-            _ => None,
-        };
-        let to = self.register();
-        let operation = match known {
-            Known::Register(from) => Operation::Copy { to, from },
-            Known::Tuple(_) => Operation::Tuple { to, fields },
+        match known {
+            Known::Register(register) => register,
+            Known::Tuple(fields) => {
+                let fields: Vec<Register> = fields.iter().map(|field| self.materialize(field.clone())).collect();
+                self.tuple(fields)
+            }
             Known::Constant(literal, dtype) => {
                 let constant = self.lowerer.constant(Constant::Scalar(literal, dtype));
-                Operation::Constant { to, constant }
+                let ty = StructInfo::tensor(Vec::<Dim>::new(), Some(dtype));
+                self.put(ty, |to| Operation::Constant { to, constant })
             }
-            Known::Shape(dims) => Operation::Shape { to, dims },
-            Known::Scalar(value) => Operation::Scalar { to, value },
-            Known::String(value) => Operation::String { to, value },
+            Known::Shape(dims) => self.put(StructInfo::shape(dims.clone()), |to| Operation::Shape { to, dims }),
+            Known::Scalar(value) => self.put(self.scalar_type(&value), |to| Operation::Scalar { to, value }),
+            Known::String(value) => self.put(StructInfo::String, |to| Operation::String { to, value }),
             // A storage and a shape heap are gone when the program runs.
-            Known::Null | Known::Heap(_) => Operation::Null { to },
-            Known::Closure(procedure, captured) => Operation::Closure { to, procedure, captured },
-            Known::Global(function) => match procedure {
-                Some(procedure) => Operation::Closure { to, procedure, captured: Vec::new() },
+            Known::Null | Known::Heap(_) => self.put(StructInfo::Object, |to| Operation::Null { to }),
+            Known::Closure(procedure, captured) => {
+                self.put(StructInfo::callable(), |to| Operation::Closure { to, procedure, captured })
+            }
+            // A function of the module as a value has to be lowered before its closure is made.
+            Known::Global(function) => match self.lowerer.procedure(function) {
+                Some(procedure) => self.materialize(Known::Closure(procedure, Vec::new())),
                 None => {
                     self.problem(format!("`{function}` is used as a value, and is no Relax function"));
-                    Operation::Tuple { to, fields }
+                    self.tuple(Vec::new())
                 }
             },
             // A problem was reported; the program is not run.
-            Known::Broken => Operation::Tuple { to, fields },
-        };
-        self.emit(operation);
+            Known::Broken => self.tuple(Vec::new()),
+        }
+    }
+
+    /// Emits an instruction that writes a new register.
+    fn put(&mut self, ty: StructInfo, operation: impl FnOnce(Register) -> Operation) -> Register {
+        let to = self.register(ty);
+        self.emit(operation(to));
         to
+    }
+
+    /// A register that holds a tuple of others.
+    pub(super) fn tuple(&mut self, fields: Vec<Register>) -> Register {
+        let types: Vec<StructInfo> = fields.iter().map(|field| self.type_of(*field)).collect();
+        self.put(StructInfo::tuple(types), |to| Operation::Tuple { to, fields })
+    }
+
+    fn scalar_type(&self, scalar: &Scalar) -> StructInfo {
+        match scalar {
+            Scalar::Int(dim) => StructInfo::Prim(PrimInfo { dtype: Some(DType::INT64), value: Some(dim.clone()) }),
+            Scalar::Float(_) => StructInfo::prim(DType::FLOAT64),
+            Scalar::Bool(_) => StructInfo::prim(DType::BOOL),
+            Scalar::Register(register) => self.type_of(*register),
+        }
+    }
+
+    /// A register that holds a field of a tuple.
+    pub(super) fn tuple_field(&mut self, from: Register, index: usize) -> Register {
+        let ty = self.type_of(from).as_tuple().and_then(|fields| fields.get(index).cloned());
+        self.put(ty.unwrap_or(StructInfo::Object), |to| Operation::Field { to, from, index })
     }
 
     /// A field of a tuple.
@@ -98,9 +120,7 @@ impl FunctionLowering<'_, '_> {
             Known::Broken => Known::Broken,
             other => {
                 let from = self.materialize(other);
-                let to = self.register();
-                self.emit(Operation::Field { to, from, index });
-                Known::Register(to)
+                Known::Register(self.tuple_field(from, index))
             }
         }
     }

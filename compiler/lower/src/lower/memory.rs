@@ -111,7 +111,7 @@ impl FunctionLowering<'_, '_> {
         let scalars = builder.scalar_values().into_iter().map(Scalar::Int).collect();
         let zeros = builder.finish();
         let kernel = self.lowerer.kernel(Arc::new(zeros), 0);
-        let to = self.register();
+        let to = self.register(StructInfo::tensor(dims, Some(dtype)));
         let output = Output { to, shape: dims.to_vec(), dtype, storage: None };
         self.emit(Operation::Kernel { kernel, inputs: Vec::new(), outputs: vec![output], scalars });
         self.tensors.add(to, dims, dtype);
@@ -168,7 +168,8 @@ impl FunctionLowering<'_, '_> {
                 let buffer = func.buffer(*buffer).name;
                 return Err(format!("what it writes to as `{buffer}` is no tensor that this function allocates"));
             };
-            outputs.push(Output { to: self.register(), shape, dtype, storage: None });
+            let to = self.register(self.type_of(*register));
+            outputs.push(Output { to, shape, dtype, storage: None });
         }
         let made = writing(func, &inputs, &old, &written);
         let read: Vec<Register> = inputs.iter().chain(&old).map(|(_, register)| *register).collect();
@@ -187,7 +188,7 @@ impl FunctionLowering<'_, '_> {
         let mut base = new;
         if root != old {
             let Some((shape, dtype)) = self.tensors.own.get(&root).cloned() else { return };
-            base = self.register();
+            base = self.register(self.type_of(root));
             self.emit(Operation::View { to: base, from: new, shape: shape.clone() });
             self.tensors.add(base, &shape, dtype);
             self.tensors.replaced.insert(root, base);
@@ -199,7 +200,7 @@ impl FunctionLowering<'_, '_> {
                 (false, _) => View { view, of, shape },
                 (true, true) => View { view: new, of: base, shape },
                 (true, false) => {
-                    let again = self.register();
+                    let again = self.register(self.type_of(view));
                     self.emit(Operation::View { to: again, from: base, shape: shape.clone() });
                     if let Some((_, dtype)) = self.tensors.own.get(&view).cloned() {
                         self.tensors.add(again, &shape, dtype);
@@ -225,10 +226,9 @@ impl FunctionLowering<'_, '_> {
                 if !written.is_empty() {
                     let left = written.iter().map(|register| tensors.current(*register));
                     let fields = std::iter::once(branch.result).chain(left).collect();
-                    let to = self.register();
-                    let operation = Operation::Tuple { to, fields };
-                    branch.code.push(crate::program::Instruction { origin: self.origin, operation });
-                    branch.result = to;
+                    let outer = std::mem::replace(&mut self.code, branch.code);
+                    branch.result = self.tuple(fields);
+                    branch.code = std::mem::replace(&mut self.code, outer);
                 }
                 branch
             })
@@ -241,11 +241,9 @@ impl FunctionLowering<'_, '_> {
         if written.is_empty() {
             return joined;
         }
-        let result = self.register();
-        self.emit(Operation::Field { to: result, from: joined, index: 0 });
+        let result = self.tuple_field(joined, 0);
         for (at, old) in written.iter().enumerate() {
-            let new = self.register();
-            self.emit(Operation::Field { to: new, from: joined, index: at + 1 });
+            let new = self.tuple_field(joined, at + 1);
             let Some((shape, dtype)) = self.tensors.own.get(old).cloned() else { continue };
             self.tensors.add(new, &shape, dtype);
             self.tensors.replaced.insert(*old, new);

@@ -21,7 +21,7 @@ impl FunctionLowering<'_, '_> {
     }
 
     /// A call that is made into loops when the program runs.
-    pub(super) fn open(&mut self, schema: &'static Schema, call: &Call) -> Known {
+    pub(super) fn open(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         let mut operands = Vec::new();
         let mut dtypes = Vec::new();
         let mut arguments = Vec::with_capacity(call.arguments.len());
@@ -50,17 +50,17 @@ impl FunctionLowering<'_, '_> {
                 other => DynamicArgument::Written(other.clone()),
             });
         }
-        let to = self.register();
+        let to = self.register(ty.clone());
         let call = Arc::new(DynamicCall { schema, arguments, dtypes });
         self.emit(Operation::Dynamic { to, call, operands });
         Known::Register(to)
     }
 
     /// A call of the operator with these operands, made into loops when the program runs.
-    pub(super) fn open_values(&mut self, schema: &'static Schema, values: Vec<Known>) -> Known {
+    pub(super) fn open_values(&mut self, schema: &'static Schema, values: Vec<Known>, ty: &StructInfo) -> Known {
         let operands: Vec<Register> = values.into_iter().map(|value| self.materialize(value)).collect();
         let arguments = (0..operands.len()).map(DynamicArgument::Register).collect();
-        let to = self.register();
+        let to = self.register(ty.clone());
         let dtypes = vec![None; operands.len()];
         let call = Arc::new(DynamicCall { schema, arguments, dtypes });
         self.emit(Operation::Dynamic { to, call, operands });

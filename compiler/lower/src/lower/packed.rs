@@ -22,6 +22,8 @@ struct Packed<'a> {
     ty: &'a StructInfo,
 }
 
+const ANY_SHAPE: StructInfo = StructInfo::Shape(Shape::Unknown);
+
 /// How a packed function is made into instructions; `Err` says what is wrong with the call.
 type Builtin = fn(&mut FunctionLowering<'_, '_>, Packed<'_>) -> Result<Known, String>;
 
@@ -56,7 +58,7 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("vm.builtin.copy", |lowering, call| {
         let from = lowering.materialize(first(call.arguments)?);
         // Another register: what is written into the one is not seen in the other.
-        let to = lowering.register();
+        let to = lowering.register(lowering.type_of(from));
         lowering.emit(Operation::Copy { to, from });
         if let Some((dims, dtype)) = call.ty.as_tensor().and_then(|ty| Some((ty.shape.dims()?, ty.dtype?))) {
             lowering.tensors.add(to, dims, dtype);
@@ -72,16 +74,16 @@ const BUILTINS: &[(&str, Builtin)] = &[
         let mut arguments = call.arguments.into_iter();
         match (arguments.next(), arguments.next(), rx_ops::find(name("reshape"))) {
             (Some(value), Some(Known::Shape(dims)), _) => Ok(lowering.view_of(value, &dims)),
-            (Some(value), Some(shape), Some(reshape)) => Ok(lowering.open_values(reshape, vec![value, shape])),
+            (Some(value), Some(shape), Some(reshape)) => Ok(lowering.open_values(reshape, vec![value, shape], call.ty)),
             _ => Err("it takes a tensor and a shape".to_owned()),
         }
     }),
     ("vm.builtin.shape_of", |lowering, call| match call.types.first().and_then(|ty| ty.as_tensor()?.shape.dims()) {
         Some(dims) => Ok(Known::Shape(dims.to_vec())),
-        None => Ok(lowering.host_function("shape_of", call.arguments, false)),
+        None => Ok(lowering.host_function("shape_of", call.arguments, false, &ANY_SHAPE)),
     }),
     ("vm.builtin.tensor_to_shape", |lowering, call| {
-        Ok(lowering.host_function("tensor_to_shape", call.arguments, false))
+        Ok(lowering.host_function("tensor_to_shape", call.arguments, false, &ANY_SHAPE))
     }),
     ("vm.builtin.to_device", |_, call| first(call.arguments)),
     ("vm.builtin.tuple_getitem", |lowering, call| {
@@ -166,9 +168,9 @@ impl FunctionLowering<'_, '_> {
                 let data = self.expression(&data);
                 let dtype = Known::String(dtype.to_string().into());
                 let offset = offset.unwrap_or(Known::Null);
-                self.host_function("memory.view", vec![data, Known::Shape(dims), dtype, offset], false)
+                self.host_function("memory.view", vec![data, Known::Shape(dims), dtype, offset], false, ty)
             }
-            _ if self.is_open(call, ty) => self.open(schema, call),
+            _ if self.is_open(call, ty) => self.open(schema, call, ty),
             _ => self.problem(format!("R.memory.view: the shape of the result is not known: it is {ty}")),
         }
     }

@@ -4,8 +4,8 @@
 use super::FunctionLowering;
 use super::known::Known;
 use crate::program::{Operation, Scalar};
-use rx_base::Dim;
 use rx_base::name::name;
+use rx_base::{Dim, Name};
 use rx_ir::{Shape, StructInfo, TensorInfo};
 use rx_tir::func::{BufferId, Param, PrimFunc};
 use rx_tir::{BinaryOp, Expr, Stmt};
@@ -43,9 +43,7 @@ impl FunctionLowering<'_, '_> {
                 0 => Dim::constant(operand),
                 3 => self.load(heap, operand)?,
                 1 | 2 => {
-                    // No identifier is written so.
-                    self.heap_symbols += 1;
-                    let symbol = Dim::symbol(name(&format!("heap[{operand}]#{}", self.heap_symbols)));
+                    let symbol = Dim::symbol(self.heap_symbol(operand));
                     if code == 1 {
                         *self.slot(heap, operand)? = Some(symbol.clone());
                     }
@@ -61,6 +59,17 @@ impl FunctionLowering<'_, '_> {
         };
         self.check(value.clone(), ty, context);
         Ok(Known::nothing())
+    }
+
+    /// A new symbol for what a slot holds, which no type so far names.
+    fn heap_symbol(&mut self, slot: i64) -> Name {
+        loop {
+            self.heap_symbols += 1;
+            let symbol = name(&format!("heap{slot}_{}", self.heap_symbols));
+            if !self.types.iter().any(|ty| ty.symbols().contains(&symbol)) {
+                return symbol;
+            }
+        }
     }
 
     /// `vm.builtin.make_shape(heap, rank, (code, operand)…)`: each dim is a number (0) or from a slot (1).

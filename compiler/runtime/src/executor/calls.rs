@@ -164,7 +164,7 @@ impl<B: Backend> Executor<B> {
         }
         let given = procedure.once.then(|| arguments.clone());
         let mut registers = arguments;
-        registers.resize_with(procedure.registers as usize, || Value::Unset);
+        registers.resize_with(procedure.types.len(), || Value::Unset);
         let storages = match self.idle[id.0 as usize].pop() {
             Some(storages) => storages,
             None => self.storages(procedure, &symbols).map_err(|error| error.at(origin))?,

@@ -63,10 +63,7 @@ impl Text {
     /// As [`Text::program`], for a device; kernels are joined where it has preferences.
     pub fn program_for(&self, preferences: Option<&dyn Preferences>) -> Result<Program, Vec<Problem>> {
         let mut program = rx_lower::lower(self, self.entry())?;
-        if let Some(preferences) = preferences {
-            rx_lower::optimize(&mut program, preferences);
-        }
-        program.procedures.iter_mut().for_each(rx_lower::plan::plan);
+        rx_lower::steps::run(&mut program, preferences);
         Ok(program)
     }
 

@@ -32,7 +32,7 @@ pub(super) fn listing(stage: Emit, program: &Program, session: &Session, args: &
         split(&String::from_utf8_lossy(&ptx), &source)
     };
     let needs = Needs::of_images(&images, args.arch);
-    Ok(listed(head, &texts, &groups(program, true), &source, &needs, session))
+    Ok(listed(head, &texts, &groups(program), &source, &needs, session))
 }
 
 /// The texts of kernels, those of a function together.

@@ -307,7 +307,7 @@ fn schedule_as_json_has_an_object_for_each_kernel() {
         assert!(kernel["rule"] != "fallback" && kernel["reason"].is_string(), "{kernel}");
     }
     let work = |kernels: &[Value]| {
-        let own = |kernel: &&Value| kernel["kernel"].as_str().is_some_and(|name| name.starts_with("nn_group_norm"));
+        let own = |kernel: &&Value| kernel["kernel"].as_str().is_some_and(|name| name.starts_with("group_norm"));
         kernels.iter().filter(own).map(|kernel| number(&kernel["work"])).sum::<i64>()
     };
     assert!(work(&few) >= 32 * 32 * 32 && work(&many) == 2 * work(&few), "{few:?} {many:?}");

@@ -10,9 +10,9 @@
 
 use rx_base::name::name;
 use rx_bench::measure::Samples;
+use rx_build::FileModule;
 use rx_cpu::{Arguments, CheckCost};
 use rx_db::{FileKind, Workspace};
-use rx_execute::program::FileModule;
 use rx_tensor::{Scalar, Tensor};
 use rx_tir::{Param, PrimFunc, evaluate_index};
 use std::process::ExitCode;
@@ -144,7 +144,7 @@ fn cost(text: &str, rounds: usize) -> Result<Cost, String> {
     let module = FileModule::new(&workspace, workspace.first_module(file));
     let lowered = rx_lower::lower(&module, name("main"));
     let mut program = lowered.map_err(|problems| problems.first().map_or("", |problem| &problem.message).to_owned())?;
-    rx_lower::optimize(&mut program);
+    rx_lower::steps::run(&mut program, Some(&rx_lower::NoPreferences));
     let mut cost = Cost::default();
     for kernel in &program.kernels {
         if bytes(&kernel.func).is_none_or(|bytes| bytes > MOST_BYTES) {

@@ -74,7 +74,8 @@ impl Elaborator<'_> {
             return ty.clone();
         };
         let Some(tensor) = ty.as_tensor() else { return ty.clone() };
-        if !buffer.written {
+        let is_empty = buffer.shape.iter().any(|extent| extent.as_constant() == Some(0));
+        if !buffer.written && !is_empty {
             self.output_not_written(call, output, buffer);
             return ty.clone();
         }

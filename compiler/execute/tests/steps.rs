@@ -1,0 +1,145 @@
+//! Steps of the pass pipeline keep what programs compute: the module that each step makes is checked and run beside the text.
+
+use rx_build::{FileModule, to_module};
+use rx_db::{FileId, FileKind, Workspace};
+use rx_execute::values::{File, Verdict, compare_functions};
+use rx_lower::{NoPreferences, Preferences};
+use rx_runtime::Backend;
+use rx_runtime::cuda::Simulated;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Room for interpreters and walks that are recursive.
+const STACK: usize = 256 << 20;
+
+/// What became of the modules that steps made.
+#[derive(Default)]
+struct Tally {
+    /// Modules that compute the same.
+    same: usize,
+    /// Why functions were not compared, and how often.
+    not_run: BTreeMap<String, usize>,
+    mistakes: Vec<String>,
+}
+
+impl Tally {
+    /// Checks the module of each step of a text's function `entry`.
+    fn text(&mut self, id: &str, text: &str, entry: &str) {
+        let mut workspace = Workspace::new();
+        let file = workspace.add(text, FileKind::Rx);
+        let module = workspace.first_module(file);
+        if has_errors(&workspace, file).is_some() {
+            return;
+        }
+        let Ok(source) = workspace.module(module) else { return };
+        let simulated = Simulated::default();
+        let devices: [(&str, &dyn Preferences); 2] = [("cpu", &NoPreferences), ("cuda", simulated.preferences())];
+        for (device, preferences) in devices {
+            let lowered = rx_lower::lower(&FileModule::new(&workspace, module), entry.into());
+            let Ok(mut program) = lowered else {
+                *self.not_run.entry("it has no lowering".to_owned()).or_default() += 1;
+                return;
+            };
+            let mut last = String::new();
+            let mut check = |step: &str, program: &rx_lower::Program| {
+                let text = rx_transform::print(&to_module(program, &source));
+                if text != last {
+                    self.compare(&format!("{id}, {device}, {step}"), (&workspace, file), &text, entry);
+                    last = text;
+                }
+            };
+            check("LegalizeOps", &program);
+            rx_lower::steps::run_each(&mut program, Some(preferences), &mut |step, program| check(step.name, program));
+        }
+    }
+
+    fn compare(&mut self, what: &str, (before, file): (&Workspace, FileId), text: &str, entry: &str) {
+        let mut after = Workspace::new();
+        let new = after.add(text, FileKind::Rx);
+        if let Some(error) = has_errors(&after, new) {
+            self.mistakes.push(format!("{what}: {error}\n{text}"));
+            return;
+        }
+        let old = File { workspace: before, file };
+        for (name, verdict) in compare_functions(old, File { workspace: &after, file: new }, None, 0) {
+            match verdict {
+                _ if name.as_str() != entry => {}
+                Verdict::Same(_) => self.same += 1,
+                Verdict::NotRun(why) if why.starts_with("after the pass") => {
+                    self.mistakes.push(format!("{what}: {why}\n{text}"));
+                }
+                Verdict::NotRun(why) => *self.not_run.entry(why).or_default() += 1,
+                Verdict::Differs(how) => self.mistakes.push(format!("{what}: {how}\n{text}")),
+            }
+        }
+    }
+
+    /// # Panics
+    /// Where a step changed what a program computes, or made a module with errors.
+    fn finish(self, least: usize) {
+        println!("{} modules of steps compute the same", self.same);
+        self.not_run.iter().for_each(|(why, count)| println!("    {count} not run: {why}"));
+        let shown: String = self.mistakes.iter().take(5).map(|mistake| format!("{mistake}\n")).collect();
+        assert!(self.mistakes.is_empty(), "{} mistakes\n{shown}", self.mistakes.len());
+        assert!(self.same >= least, "only {} were compared", self.same);
+    }
+}
+
+fn has_errors(workspace: &Workspace, file: FileId) -> Option<String> {
+    let found = workspace.unsuppressed_diagnostics(file).into_iter();
+    let mut errors = found.filter(|found| found.severity == rx_base::Severity::Error);
+    let error = errors.next()?;
+    let text = workspace.document(file).text();
+    let line = text.get(..error.primary.start as usize).map_or(0, |before| before.matches('\n').count());
+    Some(format!("line {}: {}", line + 1, error.message))
+}
+
+/// The rows of a file of the conformance cases.
+fn rows(file: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(file);
+    let text = std::fs::read_to_string(path).expect("the project's own cases");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+fn in_large_stack(check: impl FnOnce() + Send + 'static) {
+    let worker = std::thread::Builder::new().stack_size(STACK).spawn(check).expect("a thread");
+    worker.join().expect("the worker ends");
+}
+
+/// The public Relax functions of a text.
+fn entries(text: &str) -> Vec<String> {
+    let mut workspace = Workspace::new();
+    let file = workspace.add(text, FileKind::Rx);
+    let functions = workspace.functions(file).into_iter();
+    let public = functions.filter(|row| row.kind == rx_db::FunctionKind::Relax && !row.private);
+    public.map(|row| row.name.to_string()).collect()
+}
+
+#[test]
+fn step_of_modules_keeps_values() {
+    in_large_stack(|| {
+        let mut tally = Tally::default();
+        for row in rows("modules.jsonl") {
+            let text = row["text"].as_str().unwrap_or_default();
+            for entry in entries(text) {
+                tally.text(row["id"].as_str().unwrap_or_default(), text, &entry);
+            }
+        }
+        tally.finish(500);
+    });
+}
+
+#[test]
+fn step_of_operators_keeps_values() {
+    in_large_stack(|| {
+        let mut tally = Tally::default();
+        for row in rows("op_inference.jsonl").iter().filter(|row| row["negative"] == false) {
+            let text = row["text_bare"].as_str().unwrap_or_default();
+            for entry in entries(text) {
+                tally.text(row["id"].as_str().unwrap_or_default(), text, &entry);
+            }
+        }
+        tally.finish(500);
+    });
+}
