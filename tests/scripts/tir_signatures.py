@@ -1,7 +1,7 @@
 """Compares the table of signatures of `T.` functions with the installed TVM.
 
-    python tests/scripts/tir_signatures.py compiler/analysis/src/tir_functions/signatures.txt
-    python tests/scripts/tir_signatures.py compiler/analysis/src/tir_functions/signatures.txt --write
+    python tests/scripts/tir_signatures.py compiler/prim_func/src/functions/signatures.txt
+    python tests/scripts/tir_signatures.py compiler/prim_func/src/functions/signatures.txt --write
 
 Prints each line of the table that TVM contradicts, beside the line that would agree with both, and exits with 1 where there
 is one. `--write` puts those lines into the table. The table is the union of the releases it was compared with, so it is

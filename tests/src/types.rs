@@ -1,10 +1,9 @@
 //! Types compared as types: dims as functions of non-negative symbols, whatever the text looks like.
 
-use rx_analysis::FileContext;
 use rx_analysis::signature::relax_header;
-use rx_base::symbolic::Bounds;
-use rx_base::symbolic::prove;
+use rx_base::symbolic::{Bounds, prove};
 use rx_base::{Answer, Dim};
+use rx_context::FileContext;
 use rx_ir::{FunctionInfo, PrimInfo, Shape, Signature, StructInfo, TensorInfo};
 use rx_syntax::{Document, FileKind};
 use std::collections::BTreeSet;

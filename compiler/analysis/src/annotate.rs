@@ -5,10 +5,10 @@
 
 use crate::before::Before;
 use crate::elaborate::annotate;
-use crate::file_context::FileContext;
 use crate::function::FunctionCheck;
 use rx_base::name::NameMap;
 use rx_base::{Name, Span};
+use rx_context::FileContext;
 use rx_ir::Signature;
 use rx_syntax::Segment;
 use std::sync::Arc;

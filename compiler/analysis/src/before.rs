@@ -5,10 +5,10 @@
 
 use crate::elaborate::{BlockState, SegmentResult, elaborate};
 use crate::entry::{Entry, Outer};
-use crate::file_context::FileContext;
 use crate::function::FunctionCheck;
 use rx_base::Name;
 use rx_base::name::NameMap;
+use rx_context::FileContext;
 use rx_ir::{Signature, Summary};
 use rx_syntax::Segment;
 use std::cell::RefCell;

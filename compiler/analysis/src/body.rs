@@ -4,11 +4,11 @@
 //! time, segment by segment, with the answers that the check recorded.
 
 use crate::elaborate::{BlockState, Recorded, SegmentResult, record};
-use crate::entry::{Entry, Outer};
-use crate::file_context::{FUNCTION_CONTEXT, FileContext, FunctionContext};
+use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Outer};
 use crate::function::FunctionCheck;
 use rx_base::Name;
 use rx_base::name::NameMap;
+use rx_context::FileContext;
 use rx_ir::{Binding, BindingKind, Body, Function, FunctionSignature, Signature, StructInfo, Summary};
 use rx_syntax::Segment;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub fn function_body(
 }
 
 /// Gives `visit` what each segment after the header does, with the segment's index, in order.
-pub(crate) fn each_segment(
+pub fn each_segment(
     segments: &[Arc<Segment>],
     check: &FunctionCheck,
     file: &FileContext,

@@ -1,10 +1,9 @@
 //! Decorators of functions: what stands above a `def` makes it a function of Relax, a prim_func, or neither.
 
-use crate::elaborate::suggest;
-use crate::file_context::{FileContext, Namespace};
-use crate::function::ItemPlace;
 use rx_base::edit_distance::nearest;
 use rx_base::{Code, Diagnostic, Span};
+use rx_context::mistakes::suggest;
+use rx_context::{FileContext, ItemPlace, Namespace};
 use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind, TokenRange};
 use rx_syntax::{Cursor, Segment};
 

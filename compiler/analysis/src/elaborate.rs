@@ -39,21 +39,19 @@ mod written;
 
 pub use annotate::{Annotate, Style, annotate, return_place};
 pub use call::signature_text;
-pub(crate) use header::{decorator_flag, elaborate_signature, extern_declarations};
+pub(crate) use header::{elaborate_signature, extern_declarations};
 pub(crate) use namespace::is_special_form;
 pub use namespace::special_forms;
-pub(crate) use scope::{captured_diagnostic, suggest};
 pub(crate) use shared_types::SharedTypes;
 pub use types::TYPES;
-pub use written::SignatureDims;
 
 use crate::entry::{Entry, Outer, Place};
-use crate::file_context::FileContext;
 use annotate::Annotated;
 use recorder::Recorder;
 use rx_base::name::NameMap;
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, Diagnostic, Name, Span};
+use rx_context::FileContext;
 use rx_ir::{Attr, Binding, Expr as IrExpr, IndexSites, Known, Requirement, Signature, StructInfo, Summary};
 use rx_syntax::Segment;
 use scope::Scope;

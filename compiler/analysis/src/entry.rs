@@ -1,8 +1,8 @@
 //! What a name stands for, and the places diagnostics speak of.
 
-use crate::file_context::FunctionContext;
 use rx_base::symbolic::Bounds;
 use rx_base::{DType, Name, Span};
+use rx_context::ItemPart;
 use rx_ir::{Known, Signature, StructInfo, Summary};
 use std::sync::Arc;
 
@@ -15,21 +15,6 @@ pub enum Place {
     Definition(Name),
     /// A part of another item of the module.
     Item(Name, ItemPart),
-}
-
-/// A part of an item's header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ItemPart {
-    /// Its name.
-    Name,
-    /// A parameter, by index.
-    Param(u32),
-    /// The annotation of a parameter, by index; the parameter where it has none.
-    ParamType(u32),
-    /// The return annotation, or the name where there is none.
-    Return,
-    /// What a variable of its body is bound to, the first time; the item's name where it binds none of this name.
-    Binding(Name),
 }
 
 /// What a name stands for at some point of a function.
@@ -69,6 +54,42 @@ impl Entry {
     pub fn value(ty: StructInfo) -> Entry {
         Entry::Value { ty, dataflow: None, values: None, ways: None }
     }
+}
+
+/// The name under which a function's header stands in its scope; `<` keeps programs from writing it.
+pub const FUNCTION_CONTEXT: &str = "<function>";
+
+/// The name under which what was learned of a function's symbols stands in its scope.
+pub const FACTS: &str = "<facts>";
+
+/// What the statements of a function need of its header.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionContext {
+    /// Its name.
+    pub name: Name,
+    /// How many parameters it has.
+    pub params: usize,
+    /// The declared return type.
+    pub ret: Option<StructInfo>,
+    /// Whether impure calls are mistakes in it.
+    pub pure: bool,
+    /// Whether it has no name outside its module.
+    pub private: bool,
+    /// What its attributes say of its symbols.
+    pub bounds: Arc<Bounds>,
+    /// How many leading parameters are inputs and no weights, where its attributes say so.
+    pub num_input: Option<i64>,
+    /// The dims of its signature.
+    pub dims: SignatureDims,
+}
+
+/// The dims a function's return annotation may speak of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SignatureDims {
+    /// Symbols that parameters bind, sorted.
+    pub bound: Vec<Name>,
+    /// Whether they are type parameters, `def f[n](…)`, so that everything is written bare.
+    pub type_params: bool,
 }
 
 /// What an elaboration asks of the world outside its segment. Every answer is recorded and is part of the memo's key.

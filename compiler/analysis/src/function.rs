@@ -13,30 +13,18 @@ mod memo;
 pub use memo::FunctionMemo;
 
 use crate::elaborate::{BlockState, Export, SegmentResult, elaborate};
-use crate::entry::{Entry, ItemPart, Outer};
-use crate::file_context::{FUNCTION_CONTEXT, FileContext};
-use crate::macros::MacroPlace;
+use crate::entry::{Entry, FUNCTION_CONTEXT, Outer};
 use crate::signature::Header;
 use index::{Mask, Names};
 use memo::State;
 use rx_base::name::{NameMap, name};
-use rx_base::{Diagnostic, Name, Span};
+use rx_base::{Diagnostic, Name};
+use rx_context::{FileContext, ItemPlace};
 use rx_ir::{IndexSites, Signature, StructInfo, Summary};
 use rx_syntax::Segment;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// A place in terms of a function's segments, or a part of another item.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ItemPlace {
-    /// Bytes of one segment of this item.
-    Segment(u32, Span),
-    /// A part of another item's header.
-    Item(Name, ItemPart),
-    /// A place in a macro that this item calls.
-    Macro(Box<MacroPlace>),
-}
 
 /// What the check of a Relax function found.
 #[derive(Clone, Debug, PartialEq)]

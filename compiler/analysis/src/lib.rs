@@ -1,4 +1,4 @@
-//! From statement trees to types and diagnostics.
+//! From the statement trees of Relax functions to types and diagnostics.
 //!
 //! Everything here is a pure function over immutable text. The unit of work is a *segment* of a function: its elaboration
 //! ([`elaborate`]) resolves names, infers struct info and collects diagnostics, and records every fact it asked of the
@@ -11,31 +11,18 @@ pub mod body;
 pub mod decorators;
 pub mod elaborate;
 pub mod entry;
-pub mod file_context;
 pub mod function;
-mod integer;
-pub mod macros;
-pub mod metadata;
 pub mod operators;
-pub mod portability;
 pub mod prelude;
-pub mod prim_checks;
-pub mod prim_func;
-pub mod prim_names;
 pub mod python;
 mod readings;
 pub mod reconcile;
 pub mod relax_function;
-mod repeated_keys;
 pub mod returns;
 pub mod signature;
 pub mod stats;
 pub mod suppression;
-pub mod tir;
-pub mod tir_functions;
 pub mod trace;
 pub mod unify;
-pub mod written_prim_func;
 
-pub use entry::{Entry, ItemPart, Outer, Place};
-pub use file_context::FileContext;
+pub use entry::{Entry, Outer, Place};

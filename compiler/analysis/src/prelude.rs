@@ -4,11 +4,11 @@ mod declarations;
 
 pub use declarations::members;
 
-use crate::elaborate::suggest;
-use crate::file_context::{FileContext, is_symbol_maker};
-use crate::function::ItemPlace;
 use rx_base::edit_distance::nearest;
 use rx_base::{Code, Diagnostic, Span};
+use rx_context::file_context::is_symbol_maker;
+use rx_context::mistakes::suggest;
+use rx_context::{FileContext, ItemPlace};
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
 use rx_syntax::{Cursor, Segment};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub fn of_module(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnosti
 fn is_bound(cursor: Cursor<'_>, callee: &Expr, file: &FileContext) -> bool {
     let name = cursor.name(callee.tokens.start);
     let bound = [&file.captured, &file.api, &file.modules, &file.symbols].iter().any(|names| names.contains(&name));
-    bound || file.items.contains(&name) || crate::prim_names::is_builtin(&name)
+    bound || file.items.contains(&name) || rx_prim_func::names::is_builtin(&name)
 }
 
 /// TVM reads the declaration of `d` as the symbol `d`, so its own name must be the same.

@@ -4,12 +4,12 @@
 
 use crate::body::each_segment;
 use crate::elaborate::Recorded;
-use crate::file_context::FileContext;
 use crate::function::FunctionCheck;
 use crate::unify::Bindings;
 use rx_base::name::{NameMap, NameSet, name};
 use rx_base::symbolic::Bounds;
 use rx_base::{Dim, Name, Span};
+use rx_context::FileContext;
 use rx_ir::rewrite::Renaming;
 use rx_ir::{
     Argument, Binding, BindingKind, Block, Body, BoundValue, Branches, Callee, Expr, ExprKind, Function, FunctionInfo,

@@ -2,10 +2,10 @@
 
 use crate::elaborate::{SegmentResult, SharedTypes, elaborate_signature};
 use crate::entry::{Entry, Outer};
-use crate::file_context::FileContext;
-use crate::prim_func::prim_func_signature;
 use rx_base::Name;
+use rx_context::FileContext;
 use rx_ir::{Signature, Summary};
+use rx_prim_func::signature::prim_func_signature;
 use rx_syntax::Segment;
 use rx_syntax::ast::{Expr, ExprKind, StatementKind};
 use std::sync::Arc;

@@ -15,9 +15,9 @@ mod written;
 pub(crate) use calls::operator_words;
 pub(crate) use words::part_words;
 
-use crate::FileContext;
-use crate::function::{FunctionCheck, ItemPlace};
+use crate::function::FunctionCheck;
 use rx_base::Name;
+use rx_context::{FileContext, ItemPlace};
 use rx_ir::{FunctionSignature, Signature, StructInfo};
 use rx_ops::provenance::{Facet, Part};
 use rx_syntax::Segment;

@@ -4,8 +4,8 @@ use crate::position::absolute;
 use crate::queries::{check_item, scope_context, texts};
 use crate::workspace::{FileId, Snapshot, Workspace};
 use rx_analysis::annotate::{Annotate, Style, annotations};
-use rx_analysis::function::ItemPlace;
 use rx_base::fix::Edit;
+use rx_context::ItemPlace;
 use rx_syntax::dialect::Dialect;
 use std::ops::Range;
 

@@ -4,15 +4,15 @@ use crate::modules::ModuleId;
 use crate::position::{absolute, place_diagnostic};
 use crate::queries::{check_item, full_signature, scope_context, texts};
 use crate::workspace::{FileId, Workspace};
+use rx_analysis::body;
 use rx_analysis::elaborate::{Row, RowKind};
-use rx_analysis::function::ItemPlace;
-use rx_analysis::metadata;
 use rx_analysis::relax_function::relax_function;
-use rx_analysis::written_prim_func::{WrittenAttributes, written_attributes};
-use rx_analysis::{FileContext, ItemPart, body, tir};
 use rx_base::name::name;
 use rx_base::{Diagnostic, Name, Span};
+use rx_context::{FileContext, ItemPart, ItemPlace, metadata};
 use rx_ir::{ConstantData, Constants, Function, IndexSites, Item, LoopBody, LoopFunction, Module, Origin, Signature};
+use rx_prim_func::attributes::{WrittenAttributes, written_attributes};
+use rx_prim_func::reader;
 use rx_syntax::document::{FunctionKind, ItemKind};
 use rx_syntax::{Segment, TokenKind};
 use rx_tir::PrimFunc;
@@ -118,7 +118,7 @@ impl Workspace {
                 {
                     let private = full_signature(db, *input).is_private();
                     let (own, context) = (texts(db, *input), scope_context(db, input.scope(db)));
-                    let loops = || tir::prim_func(&own, &context, name).ok();
+                    let loops = || reader::prim_func(&own, &context, name).ok();
                     let mut function = loop_function((name, private), item, (&own, &text), loops);
                     if let Some(LoopFunction { body, .. }) = &mut function
                         && let LoopBody::Written { loops: Some(loops), .. } = body
@@ -157,7 +157,7 @@ impl Workspace {
         let at = self.item(module, name, FunctionKind::Prim)?;
         let (db, document, inputs) = self.parts(module.file)?;
         let input = *inputs.items.get(at)?;
-        let read = tir::prim_func(&texts(db, input), &scope_context(db, input.scope(db)), name);
+        let read = reader::prim_func(&texts(db, input), &scope_context(db, input.scope(db)), name);
         let placed = |diagnostic: &Diagnostic<ItemPlace>| place_diagnostic(document, at, diagnostic);
         Some(read.map_err(|diagnostics| diagnostics.iter().map(placed).collect()))
     }

@@ -3,8 +3,8 @@
 use crate::position::part_span;
 use crate::queries::{check_item, full_signature};
 use crate::workspace::{FileId, Workspace};
-use rx_analysis::ItemPart;
 use rx_base::Name;
+use rx_context::ItemPart;
 use rx_ir::{PrimParam, PrimParamKind, Signature};
 use rx_syntax::document::{FunctionKind, ItemKind};
 

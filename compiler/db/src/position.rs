@@ -1,8 +1,7 @@
 //! From relative places to bytes of the file.
 
-use rx_analysis::ItemPart;
-use rx_analysis::function::ItemPlace;
 use rx_base::{Diagnostic, Name, Span};
+use rx_context::{ItemPart, ItemPlace};
 use rx_syntax::Segment;
 use rx_syntax::ast::{ExprKind, StatementKind, TokenRange};
 use rx_syntax::document::{Document, FunctionKind, ItemKind};

@@ -1,11 +1,11 @@
 //! Salsa inputs and tracked functions, all of whole-item granularity.
 
-use rx_analysis::function::{FunctionCheck, FunctionMemo, ItemPlace, Items, check_function};
+use rx_analysis::function::{FunctionCheck, FunctionMemo, Items, check_function};
 use rx_analysis::python::{Outer, PyConstants, SubstitutionMemo, substituted, visible};
 use rx_analysis::signature::{Header, prim_signature, relax_header};
-use rx_analysis::{FileContext, ItemPart};
 use rx_base::name::{NameMap, NameSet};
 use rx_base::{Code, Diagnostic, Name, Span, TvmVersion};
+use rx_context::{FileContext, ItemPart, ItemPlace};
 use rx_ir::{FunctionSignature, Signature, StructInfo, Summary};
 use rx_ops::user::Operators;
 use rx_syntax::Segment;
@@ -90,7 +90,7 @@ pub(crate) struct ItemCheck {
 #[salsa::tracked(returns(clone))]
 fn names_for_others(db: &dyn salsa::Database, item: ItemInput) -> Arc<NameSet> {
     Arc::new(match item.kind(db) {
-        ItemKind::Foreign => rx_analysis::file_context::python_names(&item.segments(db)),
+        ItemKind::Foreign => rx_context::file_context::python_names(&item.segments(db)),
         _ => item.name(db).into_iter().collect(),
     })
 }
@@ -149,8 +149,8 @@ fn head_text(db: &dyn salsa::Database, item: ItemInput) -> Arc<Segment> {
 
 /// What a metadata item says.
 #[salsa::tracked(returns(clone))]
-fn metadata(db: &dyn salsa::Database, item: ItemInput) -> Arc<rx_analysis::metadata::Section> {
-    Arc::new(rx_analysis::metadata::read(&item.segments(db)))
+fn metadata(db: &dyn salsa::Database, item: ItemInput) -> Arc<rx_context::metadata::Section> {
+    Arc::new(rx_context::metadata::read(&item.segments(db)))
 }
 
 /// What a scope's module level says.
@@ -169,7 +169,7 @@ pub(crate) fn scope_context(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<
     }
     for item in scope.surroundings(db).iter().chain(scope.functions(db).iter()) {
         if let (ItemKind::Function(FunctionKind::Macro), Some(name)) = (item.kind(db), item.name(db)) {
-            context.macros.insert(name, Arc::new(rx_analysis::macros::of_item(&texts(db, *item))));
+            context.macros.insert(name, Arc::new(rx_context::macros::of_item(&texts(db, *item))));
         }
     }
     context.set_items(scope.functions(db).iter().filter_map(|item| item.name(db)).collect());
@@ -177,7 +177,7 @@ pub(crate) fn scope_context(db: &dyn salsa::Database, scope: ScopeInput) -> Arc<
 }
 
 /// The constants of the metadata section. Which of several a function sees is Python's to say.
-fn scope_constants(db: &dyn salsa::Database, scope: ScopeInput) -> Option<Arc<rx_analysis::metadata::Constants>> {
+fn scope_constants(db: &dyn salsa::Database, scope: ScopeInput) -> Option<Arc<rx_context::metadata::Constants>> {
     let preludes = scope.preludes(db);
     let mut sections = preludes.iter().filter(|item| item.kind(db) == ItemKind::Metadata);
     let only = sections.next().filter(|_| sections.next().is_none())?;
@@ -319,13 +319,13 @@ pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck
             }
             if kind == ItemKind::Function(FunctionKind::Prim) {
                 let context = scope_context(db, item.scope(db));
-                diagnostics.extend(rx_analysis::prim_names::unbound_names(&segments, &context));
+                diagnostics.extend(rx_prim_func::names::unbound_names(&segments, &context));
                 let name = item.name(db).unwrap_or_default();
-                diagnostics.extend(rx_analysis::prim_checks::check(&segments, &context, name));
+                diagnostics.extend(rx_prim_func::checks::check(&segments, &context, name));
             }
             if kind == ItemKind::Function(FunctionKind::Macro) {
                 let context = scope_context(db, item.scope(db));
-                diagnostics.extend(rx_analysis::prim_names::of_macro(&segments, &context));
+                diagnostics.extend(rx_prim_func::names::of_macro(&segments, &context));
             }
             if kind == ItemKind::Metadata
                 && let Some((at, problem)) = &metadata(db, item).problem
@@ -366,9 +366,9 @@ pub(crate) fn portability(
         return Arc::from([]);
     }
     let (segments, context) = (texts(db, item), scope_context(db, item.scope(db)));
-    let mut found = rx_analysis::portability::of_text(version, &segments, &context);
+    let mut found = rx_portability::of_text(version, &segments, &context);
     if let Some(check) = check_item(db, item).function {
-        found.extend(rx_analysis::portability::of_function(version, &segments, &check, &context));
+        found.extend(rx_portability::of_function(version, &segments, &check, &context));
     }
     found.into()
 }

@@ -3,12 +3,11 @@
 use crate::modules::ModuleId;
 use crate::view::FileView;
 use crate::workspace::{FileId, Snapshot, Workspace};
-use rx_analysis::ItemPart;
-use rx_analysis::function::ItemPlace;
 use rx_analysis::stats::{CallStats, Callees, FunctionStats, expression_stats, function_stats};
 use rx_base::name::{NameMap, NameSet};
 use rx_base::symbolic::Bounds;
 use rx_base::{Name, Span};
+use rx_context::{ItemPart, ItemPlace};
 use rx_ir::{Expr, IndexSites, Signature};
 use rx_ops::Schema;
 use rx_syntax::document::{FunctionKind, ItemKind};

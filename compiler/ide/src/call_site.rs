@@ -2,12 +2,13 @@
 //!
 //! Found by brackets, not by trees: a call that is being written has none yet.
 
-use rx_analysis::file_context::Namespace;
-use rx_analysis::tir_functions::{self, Function};
 use rx_base::Span;
 use rx_base::name::name;
+use rx_context::Namespace;
 use rx_db::FileView;
 use rx_ops::{Param, ParamKind, Schema};
+use rx_prim_func::functions;
+use rx_prim_func::functions::Function;
 use rx_syntax::document::Location;
 use rx_syntax::{Segment, Statement, TokenKind};
 
@@ -63,18 +64,18 @@ impl<'a> CallSite<'a> {
     pub(crate) fn tir_function(&self, view: &FileView<'_>) -> Option<&'static Function<'static>> {
         let (head, function) = self.callee.split_once('.')?;
         let is_tir = view.context(self.location.item)?.namespace(head) == Some(Namespace::Tir);
-        is_tir.then(|| tir_functions::find(function)).flatten()
+        is_tir.then(|| functions::find(function)).flatten()
     }
 
     /// For each argument of a call of a `T.` function the index of its parameter, the active one included.
     pub(crate) fn tir_params(&self, function: &Function<'_>) -> Vec<Option<usize>> {
         let one = |argument: &Written<'a>| match argument.keyword {
-            Some(keyword) => tir_functions::Written::Keyword(keyword),
-            None => tir_functions::Written::Positional,
+            Some(keyword) => functions::Written::Keyword(keyword),
+            None => functions::Written::Positional,
         };
         let mut written: Vec<_> = self.arguments.iter().map(one).collect();
         if self.active >= written.len() {
-            written.push(tir_functions::Written::Positional);
+            written.push(functions::Written::Positional);
         }
         function.bind(&written).params
     }

@@ -1,8 +1,8 @@
 //! Words of a text that a page on the web explains: operators, and codes in comments.
 
 use crate::call_site::operator_of;
-use rx_analysis::file_context::Namespace;
 use rx_base::{Code, Span};
+use rx_context::Namespace;
 use rx_db::FileView;
 use rx_syntax::directive::{DirectiveKind, Named};
 use rx_syntax::document::ItemKind;

@@ -297,7 +297,7 @@ impl File<'_, '_> {
         }
         let context = self.view.context(item);
         let is =
-            |names: &dyn Fn(&rx_analysis::FileContext) -> bool| context.as_ref().is_some_and(|context| names(context));
+            |names: &dyn Fn(&rx_context::FileContext) -> bool| context.as_ref().is_some_and(|context| names(context));
         let kind = if is(&|context| context.symbols.contains(&self.wanted)) {
             SymbolKind::Symbol
         } else if is(&|context| context.modules.contains(&self.wanted)) {

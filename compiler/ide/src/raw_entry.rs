@@ -2,18 +2,17 @@
 //! `KeepRawEntry` does to it, as edits of the text.
 
 use crate::rename::rename;
-use rx_analysis::written_prim_func::{WrittenAttributes, written_attributes};
 use rx_base::fix::Edit;
 use rx_base::name::name;
 use rx_base::{Name, Span};
 use rx_db::{FileKind, FileView, FunctionKind, ModuleId};
 use rx_ir::function::RAW_ENTRY;
 use rx_ir::{Constants, FunctionSignature, Item as ModuleItem, Module, RelaxFunction, Signature};
-use rx_syntax::Document;
+use rx_prim_func::attributes::{WrittenAttributes, written_attributes};
 use rx_syntax::ast::StatementKind;
 use rx_syntax::dialect::Dialect;
 use rx_syntax::document::{Item, ItemKind};
-use rx_syntax::printer;
+use rx_syntax::{Document, printer};
 use rx_transform::print::{dictionary, print, undeclared};
 use rx_transform::{RawEntry, Renamed, raw_entries};
 use std::sync::Arc;

@@ -117,7 +117,7 @@ fn used_by_macro(view: &FileView<'_>, symbol: &Symbol, new: Name) -> Option<(Nam
     let Extent::Item(caller) = symbol.extent else { return None };
     let items = view.document().items();
     let is_lax = |item: &Item| {
-        item.kind == ItemKind::Function(FunctionKind::Macro) && !rx_analysis::macros::of_item(&item.segments).hygienic
+        item.kind == ItemKind::Function(FunctionKind::Macro) && !rx_context::macros::of_item(&item.segments).hygienic
     };
     let lax = items.iter().enumerate().filter(|(_, item)| is_lax(item));
     let mut open: Vec<(usize, Name)> = lax.filter_map(|(at, item)| Some((at, item.name?))).collect();

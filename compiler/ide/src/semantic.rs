@@ -5,10 +5,11 @@
 
 use crate::names::{declared_symbols, symbols_in};
 use crate::tree::path_to;
+use rx_analysis::Entry;
 use rx_analysis::elaborate::SegmentResult;
-use rx_analysis::{Entry, FileContext};
 use rx_base::name::{NameSet, name};
 use rx_base::{DType, Name, Span};
+use rx_context::FileContext;
 use rx_db::FileView;
 use rx_syntax::ast::StatementKind;
 use rx_syntax::document::{FunctionKind, Item, ItemKind};

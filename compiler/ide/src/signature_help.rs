@@ -3,10 +3,10 @@
 use crate::call_site::CallSite;
 use crate::hover::is_module;
 use crate::schema_text;
-use rx_analysis::tir_functions::Function;
 use rx_base::name::name;
 use rx_db::{FileView, declaration, prim_param};
 use rx_ir::Signature;
+use rx_prim_func::functions::Function;
 
 /// A signature, its parameters and the one that is being written.
 #[derive(Clone, Debug, PartialEq, Eq)]

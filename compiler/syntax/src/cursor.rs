@@ -122,6 +122,15 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
+    /// The boolean that a call passes for a keyword: `pure` of `@R.function(pure=False)`.
+    pub fn flag(&self, call: &Expr, keyword: &str) -> Option<bool> {
+        let ExprKind::Call { arguments, .. } = &call.kind else { return None };
+        arguments.iter().find_map(|argument| match argument.value.kind {
+            ExprKind::Bool(value) if self.text(argument.keyword?) == keyword => Some(value),
+            _ => None,
+        })
+    }
+
     /// The value of an integer literal; `None` for other expressions and beyond 127 bits.
     pub fn integer_value(&self, expr: &Expr) -> Option<i128> {
         let ExprKind::Integer = expr.kind else { return None };

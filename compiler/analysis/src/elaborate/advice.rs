@@ -4,10 +4,10 @@
 //! name that no program can write: it moves with the text, and no result depends on where segments are cut.
 
 use super::{Elaborator, Role};
-use crate::entry::{Entry, ItemPart, Place};
-use crate::file_context::FUNCTION_CONTEXT;
+use crate::entry::{Entry, FUNCTION_CONTEXT, Place};
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
+use rx_context::ItemPart;
 use rx_ir::{Shape, Signature, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, TokenRange};

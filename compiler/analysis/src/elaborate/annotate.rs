@@ -2,9 +2,9 @@
 
 use super::{BlockState, Elaborator};
 use crate::entry::Outer;
-use crate::file_context::FileContext;
 use crate::reconcile::{reconcile, says_more};
 use rx_base::Span;
+use rx_context::FileContext;
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
 use rx_syntax::ast::{ExprKind, StatementKind, TokenRange};
 use rx_syntax::dialect::Dialect;

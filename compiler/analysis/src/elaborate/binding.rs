@@ -3,10 +3,11 @@
 use super::explanation::guilty_part;
 use super::{Elaborator, Row, RowKind};
 use crate::entry::{Entry, Place};
-use crate::file_context::{Namespace, is_symbol_maker};
 use crate::readings::{self, Reading};
 use crate::reconcile::{Clash, ClashKind, reconcile, says_more};
 use rx_base::{Code, DType, Diagnostic, Dim, Name, Span};
+use rx_context::Namespace;
+use rx_context::file_context::is_symbol_maker;
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, Known, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Expr, ExprKind, UnaryOp};

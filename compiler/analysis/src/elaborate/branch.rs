@@ -361,9 +361,9 @@ impl<'a> Elaborator<'a> {
         for decorator in (at..def).filter_map(|at| self.statement_at(at)) {
             if let StatementKind::Decorator(expr) = &decorator.tree.kind {
                 mistakes.extend(decorator_mistakes(segment.cursor(decorator), expr, self.file, Place::Here));
-                let flag = |flag| super::header::decorator_flag(segment.cursor(decorator), expr, flag);
-                pure &= flag("pure").unwrap_or(true);
-                private |= flag("private").unwrap_or(false);
+                let cursor = segment.cursor(decorator);
+                pure &= cursor.flag(expr, "pure").unwrap_or(true);
+                private |= cursor.flag(expr, "private").unwrap_or(false);
             }
         }
         if at == def {
@@ -373,7 +373,7 @@ impl<'a> Elaborator<'a> {
         mistakes.into_iter().for_each(|mistake| self.report(mistake));
         let function = cursor.name(*name);
         let span = cursor.span(rx_syntax::ast::TokenRange { start: *name, end: *name + 1 });
-        let context = crate::file_context::FunctionContext {
+        let context = crate::entry::FunctionContext {
             name: function,
             params: params.len(),
             ret: None,
@@ -381,7 +381,7 @@ impl<'a> Elaborator<'a> {
             private: true,
             num_input: None,
             bounds: self.bounds.clone(),
-            dims: super::SignatureDims::default(),
+            dims: crate::entry::SignatureDims::default(),
         };
         self.push_scope(Some(std::sync::Arc::new(context.clone())));
         self.nesting += 1;
@@ -405,7 +405,7 @@ impl<'a> Elaborator<'a> {
         // The function may call itself.
         self.define(function, Entry::value(info(declared.clone().unwrap_or(StructInfo::Object))), span);
         if let Some(scope) = self.scopes.last_mut() {
-            let context = crate::file_context::FunctionContext { ret: declared.clone(), dims, ..context };
+            let context = crate::entry::FunctionContext { ret: declared.clone(), dims, ..context };
             scope.context = Some(std::sync::Arc::new(context));
         }
         self.block(def + 1, end);

@@ -363,7 +363,7 @@ fn default_slot(param: &Param) -> Argument {
 
 /// An operand's default value as an expression without a place.
 fn operand_of(attr: Attr) -> IrExpr {
-    let span = crate::file_context::NOWHERE;
+    let span = rx_context::NOWHERE;
     match attr {
         Attr::Int(dim) => super::expr::int(dim, span),
         Attr::Float(value) => super::expr::scalar(rx_ir::PrimValue::Float(value), rx_base::DType::FLOAT64, span),

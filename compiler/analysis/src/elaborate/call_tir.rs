@@ -11,13 +11,14 @@ mod outputs;
 use super::Elaborator;
 use super::attribute::constant;
 use super::call::BoundCall;
-use crate::entry::{ItemPart, Place};
+use crate::entry::Place;
 use crate::readings::Reading;
 use crate::unify::Bindings;
 use outputs::Output;
 pub(super) use outputs::WrittenOutputs;
 use rx_base::name::NameSet;
 use rx_base::{Code, Diagnostic, Dim, Name, Span, counted};
+use rx_context::ItemPart;
 use rx_ir::{
     BufferParam, Call, Callee, Expr as IrExpr, ExprKind as IrKind, PrimFuncSignature, PrimParamKind, Shape, Signature,
     StructInfo,

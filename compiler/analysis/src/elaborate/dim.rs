@@ -2,11 +2,11 @@
 
 use super::{Elaborator, Role, Unresolved};
 use crate::entry::{Entry, Place};
-use crate::file_context::Namespace;
-use crate::integer;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Dim, Name, Span};
+use rx_context::Namespace;
 use rx_ir::{StructInfo, TensorInfo};
+use rx_prim_func::integer;
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, UnaryOp};
 use rx_syntax::{Cursor, Segment};
 

@@ -54,7 +54,7 @@ impl Elaborator<'_> {
                     let operands = [self.expr(cursor, first), self.expr(cursor, second)];
                     match (prim_dim(&operands[0]), prim_dim(&operands[1])) {
                         (Some(a), Some(b)) if !a.is_error() && !b.is_error() => {
-                            scalar(PrimValue::Int(crate::integer::compare(*op, a, b)), DType::BOOL, span)
+                            scalar(PrimValue::Int(rx_prim_func::integer::compare(*op, a, b)), DType::BOOL, span)
                         }
                         _ => self.infix(comparison_operator(*op), operands, None, span),
                     }
@@ -66,7 +66,7 @@ impl Elaborator<'_> {
                 match operands.iter().all(|operand| matches!(operand.ty, StructInfo::Prim(_) | StructInfo::Error)) {
                     true => {
                         let conditions: Option<Vec<_>> = operands.iter().map(condition).collect();
-                        let value = conditions.map(|all| PrimValue::Int(crate::integer::logic(*op, all)));
+                        let value = conditions.map(|all| PrimValue::Int(rx_prim_func::integer::logic(*op, all)));
                         scalar(value.unwrap_or(PrimValue::Opaque), DType::BOOL, span)
                     }
                     false => self.unsupported(span, "`and`/`or` of tensors (use `R.logical_and`, `R.logical_or`)"),
@@ -302,7 +302,7 @@ impl Elaborator<'_> {
         if let Some(near) = nearest(&function, items()).or_else(extended) {
             let near = name(near);
             diagnostic = diagnostic
-                .with_label(Place::Item(near, crate::entry::ItemPart::Name), format!("`{near}` is defined here"))
+                .with_label(Place::Item(near, rx_context::ItemPart::Name), format!("`{near}` is defined here"))
                 .with_help(format!("did you mean `{near}`?"));
             let start = span.end.saturating_sub(u32::try_from(function.len()).unwrap_or(0));
             diagnostic = diagnostic.with_fix(Fix {
@@ -330,8 +330,9 @@ impl Elaborator<'_> {
             (StructInfo::Prim(_), _, UnaryOp::Pos) => operand,
             (StructInfo::Prim(_), _, UnaryOp::Not) => {
                 let zero = rx_base::Dim::constant(0);
-                let value = condition(&operand)
-                    .map(|dim| PrimValue::Int(crate::integer::compare(rx_syntax::ast::CompareOp::Eq, dim, zero)));
+                let value = condition(&operand).map(|dim| {
+                    PrimValue::Int(rx_prim_func::integer::compare(rx_syntax::ast::CompareOp::Eq, dim, zero))
+                });
                 scalar(value.unwrap_or(PrimValue::Opaque), DType::BOOL, span)
             }
             (StructInfo::Prim(info), _, _) => {
@@ -354,7 +355,7 @@ impl Elaborator<'_> {
                 let dtype = wider(a.dtype, b.dtype);
                 match (prim_dim(left), prim_dim(right), op) {
                     (Some(a), Some(b), Some(op)) => {
-                        let value = crate::integer::binary(op, &a, &b);
+                        let value = rx_prim_func::integer::binary(op, &a, &b);
                         scalar(PrimValue::Int(value), dtype, span)
                     }
                     _ => scalar(PrimValue::Opaque, if op.is_some() { dtype } else { DType::BOOL }, span),

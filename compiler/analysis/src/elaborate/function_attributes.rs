@@ -1,12 +1,11 @@
 //! What a function says of itself: `R.func_attr({…})`.
 
 use super::Elaborator;
-use crate::entry::{Entry, Place};
-use crate::file_context::{FUNCTION_CONTEXT, FunctionContext};
-use crate::repeated_keys::{RepeatedKey, repeated_key, repeated_keys};
+use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Place};
 use rx_base::name::name;
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, Diagnostic, Name, Span, counted};
+use rx_context::mistakes::{RepeatedKey, repeated_key, repeated_keys};
 use rx_ir::{Attr, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};

@@ -3,12 +3,13 @@
 use super::Elaborator;
 use super::expr::error;
 use super::vague::vague_part;
-use crate::entry::{ItemPart, Place};
+use crate::entry::Place;
 use crate::readings::{self, Reading};
 use crate::reconcile::reconcile;
 use crate::unify::{Bindings, Equality};
 use rx_base::symbolic::Answer;
 use rx_base::{Code, Diagnostic, Name, Span};
+use rx_context::ItemPart;
 use rx_ir::{
     Call, Callee, Expr as IrExpr, ExprKind as IrKind, FunctionSignature, PrimFuncSignature, Signature, StructInfo,
 };

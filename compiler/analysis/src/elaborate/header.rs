@@ -3,11 +3,11 @@
 use super::advice::Anchor;
 use super::scope::Scope;
 use super::types::Binds;
-use super::{BlockState, Elaborator, Row, RowKind, SegmentResult, SharedTypes, SignatureDims};
-use crate::entry::{Entry, Outer, Place};
-use crate::file_context::{FUNCTION_CONTEXT, FileContext, FunctionContext, Namespace};
+use super::{BlockState, Elaborator, Row, RowKind, SegmentResult, SharedTypes};
+use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Outer, Place, SignatureDims};
 use rx_base::name::NameMap;
 use rx_base::{Code, DType, Diagnostic, Dim, Name, Span};
+use rx_context::{FileContext, Namespace};
 use rx_ir::{FunctionSignature, PrimInfo, Signature, StructInfo};
 use rx_syntax::ast::{Expr, ExprKind, Parameter, StatementKind, TokenIndex, TokenRange};
 use rx_syntax::{Cursor, Segment};
@@ -33,9 +33,9 @@ impl<'a> Elaborator<'a> {
             let cursor = segment.cursor(statement);
             match &statement.tree.kind {
                 StatementKind::Decorator(expr) => {
-                    pure &= decorator_flag(cursor, expr, "pure").unwrap_or(true);
+                    pure &= cursor.flag(expr, "pure").unwrap_or(true);
                     self.anchor_purity(cursor, expr);
-                    private |= decorator_flag(cursor, expr, "private").unwrap_or(false);
+                    private |= cursor.flag(expr, "private").unwrap_or(false);
                 }
                 StatementKind::Def { name, type_params, params, ret } => {
                     self.state.header_indent = statement.indent;
@@ -245,18 +245,6 @@ impl<'a> Elaborator<'a> {
             _ => None,
         }
     }
-}
-
-/// A boolean keyword of a decorator: `@R.function(pure=False)`.
-pub(crate) fn decorator_flag(cursor: Cursor<'_>, decorator: &Expr, flag: &str) -> Option<bool> {
-    let ExprKind::Call { arguments, .. } = &decorator.kind else { return None };
-    arguments.iter().find_map(|argument| {
-        let keyword = argument.keyword?;
-        match argument.value.kind {
-            ExprKind::Bool(value) if cursor.text(keyword) == flag => Some(value),
-            _ => None,
-        }
-    })
 }
 
 /// External functions declared at module level.

@@ -6,8 +6,7 @@
 //! and is elaborated again when the answer is another.
 
 use super::Elaborator;
-use crate::entry::{Entry, Place};
-use crate::file_context::FACTS;
+use crate::entry::{Entry, FACTS, Place};
 use rx_base::name::name;
 use rx_base::symbolic::{Answer, Bounds, prove};
 use rx_base::{Code, Diagnostic, Dim, Name, Span};
@@ -49,7 +48,7 @@ impl Elaborator<'_> {
     fn keep(&mut self, bounds: Bounds) {
         self.bounds = Arc::new(bounds);
         if self.scopes.len() == 1 {
-            self.define(name(FACTS), Entry::Facts(self.bounds.clone()), crate::file_context::NOWHERE);
+            self.define(name(FACTS), Entry::Facts(self.bounds.clone()), rx_context::NOWHERE);
         }
     }
 
@@ -233,7 +232,7 @@ impl Elaborator<'_> {
             ExprKind::Binary(_, a, b) => self.is_integer(cursor, a) && self.is_integer(cursor, b),
             ExprKind::Call { callee, arguments } => {
                 let head = cursor.path(callee.tokens).split_once('.').map(|(head, _)| head);
-                head.and_then(|head| self.file.namespace(head)) == Some(crate::file_context::Namespace::Tir)
+                head.and_then(|head| self.file.namespace(head)) == Some(rx_context::Namespace::Tir)
                     && arguments.iter().all(|argument| self.is_integer(cursor, &argument.value))
             }
             _ => false,

@@ -2,10 +2,11 @@
 //! `main_transform_params`.
 
 use super::Elaborator;
-use crate::entry::{ItemPart, Place};
-use crate::file_context::TRANSFORM_PARAMS;
+use crate::entry::Place;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
+use rx_context::ItemPart;
+use rx_context::file_context::TRANSFORM_PARAMS;
 use rx_ir::{Expr as IrExpr, FunctionSignature, Signature, StructInfo, Term, Values};
 
 impl Elaborator<'_> {

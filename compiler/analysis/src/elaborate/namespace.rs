@@ -3,16 +3,15 @@
 use super::Elaborator;
 use super::call_tir::WrittenOutputs;
 use super::expr::{error, scalar, shape};
-use super::suggest;
 use crate::entry::{Entry, Place};
-use crate::file_context::Namespace;
-use crate::integer;
-use crate::prim_names::members;
-use crate::tir_functions;
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, Span};
+use rx_context::Namespace;
+use rx_context::mistakes::suggest;
 use rx_ir::{Argument as IrArgument, Call, Callee, Expr as IrExpr, ExprKind as IrKind, Literal, PrimValue, StructInfo};
+use rx_prim_func::names::members;
+use rx_prim_func::{functions, integer};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange, UnaryOp};
 
@@ -477,8 +476,8 @@ impl Elaborator<'_> {
         arguments: &[Argument],
         call: TokenRange,
     ) -> bool {
-        let Some(known) = tir_functions::find(function) else { return false };
-        let wrong = tir_functions::mistakes_of(cursor, known, &format!("T.{function}"), arguments, call);
+        let Some(known) = functions::find(function) else { return false };
+        let wrong = functions::mistakes_of(cursor, known, &format!("T.{function}"), arguments, call);
         for wrong in &wrong {
             let place = Place::Here(cursor.span(wrong.tokens));
             let diagnostic = Diagnostic::new(wrong.code, place.clone(), wrong.message.clone());
@@ -523,7 +522,7 @@ impl Elaborator<'_> {
                 super::expr::int(dim, span)
             }
             "Cast" | "cast" => {
-                let arguments = tir_functions::values(cursor, function, arguments);
+                let arguments = functions::values(cursor, function, arguments);
                 let (dtype, value) = match (function, &*arguments) {
                     ("Cast", [dtype, value, ..]) | ("cast", [value, dtype, ..]) => (Some(dtype), Some(value)),
                     _ => (None, None),

@@ -95,7 +95,7 @@ impl Elaborator<'_> {
             body.result = variable.as_ref().map(|(variable, ty)| Expr {
                 kind: ExprKind::Var(*variable),
                 ty: ty.clone(),
-                span: crate::file_context::NOWHERE,
+                span: rx_context::NOWHERE,
             });
             body
         };

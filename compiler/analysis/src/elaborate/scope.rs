@@ -1,11 +1,11 @@
 //! Names in scope: definitions of this segment, then earlier segments, then the file.
 
 use super::{Elaborator, Export, Role, Unresolved};
-use crate::entry::{Entry, Place};
-use crate::file_context::{FUNCTION_CONTEXT, FunctionContext};
+use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Place};
 use rx_base::edit_distance::nearest;
 use rx_base::name::{NameMap, name};
 use rx_base::{Code, DType, Diagnostic, Name, Span};
+use rx_context::mistakes::{captured_diagnostic, suggest};
 use rx_ir::{Signature, StructInfo, Summary};
 use rx_syntax::Cursor;
 use rx_syntax::ast::Expr;
@@ -230,20 +230,4 @@ impl Elaborator<'_> {
         self.report(captured_diagnostic(captured, Place::Here(span)));
         self.redefine_everywhere(captured, Entry::value(StructInfo::Error), span);
     }
-}
-
-/// What is said of a captured Python name.
-pub(crate) fn captured_diagnostic<P>(captured: Name, place: P) -> Diagnostic<P> {
-    let message =
-        format!("`{captured}` is a Python value that rx does not evaluate; what depends on it is not checked");
-    Diagnostic::new(Code::CapturedPythonName, place, message)
-}
-
-/// Adds a "did you mean" to a diagnostic of a misspelled name, with the edits that spell it right.
-pub(crate) fn suggest<P>(diagnostic: Diagnostic<P>, near: &str, edits: Vec<(P, String)>) -> Diagnostic<P> {
-    diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(rx_base::Fix {
-        title: format!("change to {near}"),
-        edits,
-        safe: false,
-    })
 }

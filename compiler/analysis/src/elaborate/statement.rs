@@ -1,12 +1,12 @@
 //! Statements of a Relax function: bindings, dataflow blocks, returns.
 
 use super::{BlockState, Elaborator, Role, Row, RowKind};
-use crate::entry::{Entry, Place};
-use crate::file_context::{FUNCTION_CONTEXT, Namespace};
+use crate::entry::{Entry, FUNCTION_CONTEXT, Place};
 use crate::readings::{self, Reading};
 use crate::reconcile::{Clash, ClashKind, reconcile, says_more};
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Span};
+use rx_context::Namespace;
 use rx_ir::{Expr as IrExpr, StructInfo};
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
 use rx_syntax::{Cursor, Statement};

@@ -1,8 +1,8 @@
 //! Functions of `R` that are no operators: Python composes them of operators, or they spell what has a notation of its own.
 
 use super::Elaborator;
-use crate::file_context::NOWHERE;
 use rx_base::{Dim, Span};
+use rx_context::NOWHERE;
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};

@@ -3,10 +3,11 @@
 use super::Elaborator;
 use super::index_sites::{Described, softened};
 use super::values::origin_of;
-use crate::entry::{ItemPart, Place};
+use crate::entry::Place;
 use crate::unify::Bindings;
 use rx_base::name::name;
 use rx_base::{Dim, Name};
+use rx_context::ItemPart;
 use rx_ir::{
     Expr as IrExpr, FunctionSignature, Known, Requirement, Signature, StructInfo, Summary, TensorValues, Term, Values,
 };

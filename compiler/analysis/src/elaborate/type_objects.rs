@@ -1,8 +1,8 @@
 //! Types written as objects of TVM's classes: `relax.TensorStructInfo((2, 3), "float32")`.
 
 use super::Elaborator;
-use crate::file_context::Namespace;
 use rx_base::name::name;
+use rx_context::Namespace;
 
 impl Elaborator<'_> {
     /// The type that a class of TVM's makes: `relax.TensorStructInfo`, `tvm.relax.ShapeType`, and `TensorStructInfo` where it

@@ -3,9 +3,10 @@
 use super::Elaborator;
 use super::dim::is_identifier;
 use crate::entry::{Entry, Place};
-use crate::file_context::{DeclaredVDevice, Namespace};
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, Name, Span, counted};
+use rx_context::Namespace;
+use rx_context::file_context::DeclaredVDevice;
 use rx_ir::{DTensorInfo, FunctionInfo, Placement, PrimInfo, Shape, StructInfo, TensorInfo, VDevice};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};

@@ -2,8 +2,7 @@
 //! return.
 
 use super::Elaborator;
-use crate::entry::{Entry, Place};
-use crate::file_context::FUNCTION_CONTEXT;
+use crate::entry::{Entry, FUNCTION_CONTEXT, Place};
 use crate::reconcile::{ClashKind, reconcile};
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Span};

@@ -2,21 +2,12 @@
 
 use super::Elaborator;
 use crate::entry::Entry;
-use crate::file_context::FileContext;
 use rx_base::name::NameSet;
 use rx_base::{Dim, Name};
+use rx_context::FileContext;
 use rx_ir::{DTensorInfo, FunctionInfo, PrimInfo, Shape, Spelling, StructInfo, TensorInfo};
 use rx_syntax::dialect::Dialect;
 use std::sync::Arc;
-
-/// The dims a function's return annotation may speak of.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SignatureDims {
-    /// Symbols that parameters bind, sorted.
-    pub bound: Vec<Name>,
-    /// Whether they are type parameters, `def f[n](…)`, so that everything is written bare.
-    pub type_params: bool,
-}
 
 impl Elaborator<'_> {
     /// The type as an annotation at this place of a body says it; `None` where part of it is an error. A shape with a symbol

@@ -1,7 +1,6 @@
 //! What may have been meant: names for those nothing defines, types and values to return. Seen from the whole function, so that
 //! no suggestion depends on where its segments are cut.
 
-use super::ItemPlace;
 use super::memo::State;
 use crate::elaborate::{Export, Role, Unresolved};
 use crate::entry::Entry;
@@ -9,6 +8,7 @@ use crate::reconcile::reconcile;
 use rx_base::edit_distance::nearest;
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
+use rx_context::ItemPlace;
 use rx_ir::StructInfo;
 use rx_syntax::ast::TokenRange;
 use rx_syntax::{Segment, Statement, TokenKind};

@@ -1,12 +1,13 @@
 //! The mistakes of a function: those of its segments, with places in the whole function and with what may have been meant.
 
-use super::ItemPlace;
 use super::advice::missing_return;
 use super::memo::State;
-use crate::elaborate::{SegmentResult, Unresolved, suggest};
+use crate::elaborate::{SegmentResult, Unresolved};
 use crate::entry::Place;
 use crate::signature::Header;
 use rx_base::{Code, Diagnostic, Fix, Span};
+use rx_context::ItemPlace;
+use rx_context::mistakes::suggest;
 use rx_ir::Signature;
 
 impl State {

@@ -2,10 +2,10 @@
 
 use super::index::{Definitions, Mask};
 use crate::elaborate::{BlockState, SegmentResult, SharedTypes};
-use crate::file_context::FileContext;
 use crate::signature::Header;
 use rx_base::Name;
 use rx_base::name::NameMap;
+use rx_context::FileContext;
 use rx_ir::{IndexSites, Signature, Summary};
 use rx_syntax::Segment;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 use super::{FunctionMemo, ItemPlace, Items, check_function};
-use crate::FileContext;
 use crate::signature::relax_header;
 use rx_base::{Diagnostic, Name, Span};
+use rx_context::FileContext;
 use rx_ir::{Signature, Summary};
 use rx_syntax::Segment;
 use std::sync::Arc;

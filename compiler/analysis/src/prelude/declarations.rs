@@ -1,10 +1,9 @@
 //! What a module declares: `I.module_attrs(…)`, `I.module_global_infos(…)`, with the devices and meshes in it.
 
-use crate::elaborate::suggest;
-use crate::file_context::{FileContext, Namespace};
-use crate::function::ItemPlace;
 use rx_base::edit_distance::nearest;
 use rx_base::{Code, Diagnostic, Span, counted};
+use rx_context::mistakes::suggest;
+use rx_context::{FileContext, ItemPlace, Namespace};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};
 

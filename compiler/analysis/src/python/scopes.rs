@@ -3,9 +3,9 @@
 use super::builtins::BUILTINS;
 use super::evaluate::{Names, evaluate};
 use super::value::{PyConstants, PyValue};
-use crate::file_context::bound_by_import;
 use rx_base::Name;
 use rx_base::name::{NameMap, NameSet, name};
+use rx_context::file_context::bound_by_import;
 use rx_syntax::ast::{Expr, ExprKind, StatementKind};
 use rx_syntax::{Cursor, Segment, Statement, TokenKind};
 use std::sync::Arc;

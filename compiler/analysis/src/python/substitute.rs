@@ -4,9 +4,9 @@ use super::builtins::{BUILTINS, RANGE};
 use super::evaluate::{Names, builtin, combine, format_string};
 use super::spell::{self, Edit};
 use super::value::{PyConstants, PyValue};
-use crate::file_context::bind_names;
 use rx_base::name::NameSet;
 use rx_base::{Name, Span};
+use rx_context::file_context::bind_names;
 use rx_syntax::ast::{
     Argument, Expr, ExprKind, Parameter, ParameterTree, StatementKind, StatementTree, TokenRange, UnaryOp, WithItem,
 };

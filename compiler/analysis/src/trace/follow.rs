@@ -186,7 +186,7 @@ impl<'w> Tracer<'w> {
             Some(view) => view.place(site.segment, span),
             None => TracePlace {
                 function: rx_base::name::name(""),
-                place: crate::function::ItemPlace::Segment(site.segment, span),
+                place: rx_context::ItemPlace::Segment(site.segment, span),
             },
         }
     }

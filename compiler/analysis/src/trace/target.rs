@@ -178,8 +178,8 @@ fn variable(
     let place = view.place(site.segment, view.name_span(site.segment, statement, Some(name)));
     site.limit = at + 1;
     let span = match place.place {
-        crate::function::ItemPlace::Segment(_, span) => span,
-        crate::function::ItemPlace::Item(..) | crate::function::ItemPlace::Macro(_) => Span::default(),
+        rx_context::ItemPlace::Segment(_, span) => span,
+        rx_context::ItemPlace::Item(..) | rx_context::ItemPlace::Macro(_) => Span::default(),
     };
     let expr = Expr { kind: ExprKind::Var(name), ty, span };
     Some(Target { subject: format!("`{name}`"), expr, site, place, bound: None, facet })

@@ -3,10 +3,10 @@
 use super::{FunctionText, TracePlace};
 use crate::body::recorded_segment;
 use crate::elaborate::Recorded;
-use crate::function::ItemPlace;
 use rustc_hash::FxHashMap;
 use rx_base::name::NameMap;
 use rx_base::{Name, Span};
+use rx_context::ItemPlace;
 use rx_ir::{Binding, BindingKind, Body, Expr, Function, StructInfo};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;

@@ -5,12 +5,12 @@ use crate::case::{Case, Failure};
 use crate::compiled::on_cpu;
 use crate::script;
 use rustc_hash::FxHashSet;
-use rx_analysis::tir;
 use rx_base::DType;
 use rx_cuda::module;
 use rx_cuda::rules::Target;
 use rx_cuda::simulator::{Call, Options, Order, Simulator};
 use rx_interp::Limits;
+use rx_prim_func::reader;
 use rx_syntax::Document;
 use rx_syntax::document::{FileKind, FunctionKind, ItemKind};
 use rx_tensor::{Scalar, Tensor};
@@ -42,7 +42,7 @@ fn prim_funcs(place: &str, text: &str, kind: FileKind) -> Vec<Found> {
     let document = Document::new(text, kind);
     let context = script::context(&document);
     let functions = document.items().iter().filter(|item| item.kind == ItemKind::Function(FunctionKind::Prim));
-    let read = functions.filter_map(|item| Some((item.name?, tir::prim_func(&item.segments, &context, item.name?))));
+    let read = functions.filter_map(|item| Some((item.name?, reader::prim_func(&item.segments, &context, item.name?))));
     let found = read.map(|(name, func)| Found {
         place: format!("{place}: {name}"),
         func: func.map_err(|said| said.first().map_or_else(String::new, |first| first.message.clone())),

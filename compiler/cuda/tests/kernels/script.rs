@@ -1,6 +1,7 @@
 //! Functions as TVMScript, guarded as for a compiled target.
 
-use rx_analysis::{FileContext, tir};
+use rx_context::FileContext;
+use rx_prim_func::reader;
 use rx_syntax::Document;
 use rx_syntax::document::{FileKind, FunctionKind, ItemKind};
 use rx_tir::PrimFunc;
@@ -17,7 +18,7 @@ pub fn read_module(text: &str) -> Vec<PrimFunc> {
     let document = Document::new(text, FileKind::Python);
     let context = context(&document);
     let functions = document.items().iter().filter(|item| item.kind == ItemKind::Function(FunctionKind::Prim));
-    let read = functions.filter_map(|item| Some(tir::prim_func(&item.segments, &context, item.name?)));
+    let read = functions.filter_map(|item| Some(reader::prim_func(&item.segments, &context, item.name?)));
     read.map(|func| func.unwrap_or_else(|said| panic!("{:?}\n{text}", said.first().map(|first| &first.message))))
         .map(|func| rx_schedule::guards(&rx_schedule::simplify(&func)).0)
         .collect()

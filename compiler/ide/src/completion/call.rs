@@ -2,9 +2,9 @@
 
 use super::{CompletionKind, List, Subject};
 use crate::call_site::CallSite;
-use rx_analysis::tir_functions::{Function, ParamKind as TirParamKind};
 use rx_base::DType;
 use rx_ops::{AttrKind, Default, Param, ParamKind, usual_layouts};
+use rx_prim_func::functions::{Function, ParamKind as TirParamKind};
 
 impl List<'_, '_> {
     /// Keywords and values of the argument at the place.

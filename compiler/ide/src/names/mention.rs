@@ -2,8 +2,8 @@
 
 use super::quoted::{Context, context, names_in};
 use crate::tree::{last_name, path_to};
-use rx_analysis::file_context::is_symbol_maker;
 use rx_base::{DType, Name, Span};
+use rx_context::file_context::is_symbol_maker;
 use rx_syntax::ast::{Argument, Expr, ExprKind, ImportedName, Parameter, StatementKind};
 use rx_syntax::{Cursor, Segment, Statement, TokenKind};
 use std::ops::Range;

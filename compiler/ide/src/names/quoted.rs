@@ -2,8 +2,8 @@
 
 use super::mention::argument_of;
 use crate::tree::last_name;
-use rx_analysis::file_context::is_symbol_maker;
 use rx_base::{DType, Name, Span};
+use rx_context::file_context::is_symbol_maker;
 use rx_syntax::ast::{Expr, ExprKind, TokenRange};
 use rx_syntax::token::tokens;
 use rx_syntax::{Cursor, Segment, TokenKind};

@@ -3,10 +3,11 @@
 use super::fixes::needed_type;
 use super::{CallState, Elaborator, Passed, shown};
 use crate::elaborate::vague::vague;
-use crate::entry::{ItemPart, Place};
+use crate::entry::Place;
 use crate::unify::{Bindings, Equality, Given};
 use rx_base::symbolic::Answer;
 use rx_base::{Code, DType, Diagnostic, Dim, Fix, Name, counted};
+use rx_context::ItemPart;
 use rx_ir::{BufferParam, ExprKind as IrKind, PrimParamKind, StructInfo, TensorInfo};
 
 impl Elaborator<'_> {

@@ -4,11 +4,12 @@
 
 use super::{CallState, Elaborator, TirCall, shown};
 use crate::elaborate::explanation::part_of_type;
-use crate::entry::{ItemPart, Place};
+use crate::entry::Place;
 use crate::reconcile::ClashKind;
 use crate::unify::{Bindings, Equality};
 use rx_base::symbolic::{Answer, prove};
 use rx_base::{Code, Diagnostic, Dim, Fix, Span, counted};
+use rx_context::ItemPart;
 use rx_ir::{BufferParam, DTensorInfo, PrimParamKind, Shape, StructInfo, TensorInfo};
 use rx_ops::Schema;
 use rx_syntax::Cursor;

@@ -1,0 +1,207 @@
+//! Calls that the default pipelines of a release do not lower, and nested functions, which they do not lift.
+
+use super::written::call_at;
+use super::{Look, Site};
+use rx_base::{Code, Diagnostic, Fix, Span};
+use rx_context::ItemPlace;
+use rx_ir::{Argument, Expr, Function, StructInfo};
+use rx_ops::CallInfo;
+use rx_ops::tvm::{Instead, Lowering, lowering};
+
+/// What a kernel cannot be generated without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Shape,
+    Dtype,
+}
+
+impl Look<'_> {
+    /// Reports a call that is not lowered. `ty` is the type that users of its result see.
+    pub(super) fn legalization(&mut self, site: &Site<'_>, info: &CallInfo<'_>, ty: &StructInfo) {
+        let result = || Some((site.span, missing(ty)?, "its result".to_owned()));
+        match lowering(self.version, info) {
+            Lowering::Never(why, instead) => self.never_lowered(site, why, instead),
+            Lowering::Kernel if matches!(ty, StructInfo::Prim(_)) => {
+                self.never_lowered(site, "a kernel computes tensors, and this is a scalar", None);
+            }
+            Lowering::Kernel => self.unknown(site, missing_operand(site).or_else(result)),
+            Lowering::DataDependent => self.unknown(site, missing_operand(site)),
+            Lowering::Filled(with) => self.unknown(site, missing_of_filled(site, with, ty)),
+            Lowering::HostOnly(why) => {
+                let message = format!("TVM {} cannot build {} for CUDA: {why}", self.version, site.operator);
+                let diagnostic = Diagnostic::new(Code::OperatorNotLegalized, self.place(site.span), message);
+                self.found
+                    .push(diagnostic.with_help("the CPU build works; for CUDA, write it with `R.sort` or `R.topk`"));
+            }
+            Lowering::Builtin => {}
+        }
+        if let Some(name) = rx_ops::tvm::written_shape(self.version, site.operator)
+            && all_shapes(site)
+            && missing(ty) != Some(Missing::Shape)
+        {
+            if lowering(self.version, info) == Lowering::Builtin {
+                self.unknown(site, missing_operand(site).or_else(result));
+            }
+            self.unwritten_shape(site, name);
+        }
+    }
+
+    /// Reports a shape that is a variable without a shape of the function behind it.
+    fn unwritten_shape(&mut self, site: &Site<'_>, name: &str) {
+        let Some(Expr { kind: rx_ir::ExprKind::Var(variable), ty: StructInfo::Shape(shape), span }) =
+            site.operand(name)
+        else {
+            return;
+        };
+        let Some(dims) = shape.written_dims().filter(|_| !self.shapes.contains(variable)) else { return };
+        let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
+        let new = format!("R.shape([{}])", dims.join(", "));
+        let title = format!("write `{new}`");
+        let message = format!(
+            "TVM {} lowers {} to a shape written in the function only, not to `{variable}`",
+            self.version, site.operator
+        );
+        self.found.push(
+            Diagnostic::new(Code::OperatorNotLegalized, self.place(*span), message)
+                .with_help(title.clone())
+                .with_fix(Fix { title, edits: vec![(self.place(*span), new)], safe: true }),
+        );
+    }
+
+    fn never_lowered(&mut self, site: &Site<'_>, why: &str, instead: Option<Instead>) {
+        let message = format!("TVM {} does not lower {}: {why}", self.version, site.operator);
+        let mut diagnostic = Diagnostic::new(Code::OperatorNotLegalized, self.place(site.span), message);
+        let text = |operand: &Expr| self.segment.text().get(operand.span.range()).map(str::to_owned);
+        let new = instead.and_then(|instead| match instead {
+            Instead::Operand(name) => text(site.operand(name)?),
+            Instead::Composed { outer, inner } => match site.call.arguments.as_slice() {
+                [Argument::Operand(first), Argument::Operand(second), Argument::Operand(third)] => {
+                    let (first, second, third) = (text(first)?, text(second)?, text(third)?);
+                    Some(format!("R.{outer}(R.{inner}({first}, {second}), {third})"))
+                }
+                _ => None,
+            },
+        });
+        diagnostic = match new {
+            Some(new) => {
+                let title = format!("write `{new}`");
+                let fix = Fix { title: title.clone(), edits: vec![(self.place(site.span), new)], safe: false };
+                diagnostic.with_help(title).with_fix(fix)
+            }
+            None => diagnostic.with_help("write it with other operators, or route it to an external code generator"),
+        };
+        self.found.push(diagnostic);
+    }
+
+    fn unknown(&mut self, site: &Site<'_>, found: Option<(Span, Missing, String)>) {
+        let Some((span, missing, what)) = found else { return };
+        let (fact, rest) = match missing {
+            Missing::Shape => ("shape", "every dim of what goes in and comes out"),
+            Missing::Dtype => ("dtype", "the dtype of what goes in and comes out"),
+        };
+        self.found.push(
+            Diagnostic::new(
+                Code::OperatorNotLegalized,
+                self.place(span),
+                format!("TVM {} cannot lower {}: the {fact} of {what} is not known", self.version, site.operator),
+            )
+            .with_note(format!("a kernel is generated from {rest}"))
+            .with_help(
+                "state it in the signature, or with `R.match_cast(value, R.Tensor((m, n), dtype=\"float32\"))`, which \
+                 may bring in new symbols",
+            ),
+        );
+    }
+
+    /// Reports a nested function: the default pipelines do not lift it out.
+    pub(super) fn nested_function(&mut self, function: &Function, origin: u32) {
+        let statement = self.segment.tree().statements.get(origin as usize);
+        let Some(statement) = statement else { return };
+        let message = format!(
+            "TVM {} does not build `{}`: its default pipeline lifts no nested functions",
+            self.version, function.name
+        );
+        self.found.push(
+            Diagnostic::new(Code::OperatorNotLegalized, self.place(statement.span), message)
+                .with_note("VMShapeLower says `do not work for local functions, make sure to run it after LambdaLift`")
+                .with_help(
+                    "make it a function of the module and pass what it captures, or run `relax.transform.LambdaLift()` \
+                     before the build",
+                ),
+        );
+    }
+}
+
+/// The first operand that no kernel can be generated for.
+fn missing_operand(site: &Site<'_>) -> Option<(Span, Missing, String)> {
+    let written = |expr: &Expr| format!("`{}`", expr_name(expr));
+    for (argument, param) in site.call.arguments.iter().zip(site.params) {
+        let operands: &[Expr] = match argument {
+            Argument::Operand(operand) => std::slice::from_ref(operand),
+            Argument::Operands(operands) => operands,
+            _ => continue,
+        };
+        for operand in operands {
+            if let Some(missing) = missing(&operand.ty) {
+                let what = if expr_name(operand).is_empty() { format!("`{}`", param.name) } else { written(operand) };
+                return Some((operand.span, missing, what));
+            }
+        }
+    }
+    None
+}
+
+/// Whether the shapes of all operands are known.
+fn all_shapes(site: &Site<'_>) -> bool {
+    super::operands(site.call).all(|operand| missing(&operand.ty) != Some(Missing::Shape))
+}
+
+/// What is not known of a call that fills a tensor with the operand called `with`.
+fn missing_of_filled(site: &Site<'_>, with: &str, ty: &StructInfo) -> Option<(Span, Missing, String)> {
+    for (argument, param) in site.call.arguments.iter().zip(site.params) {
+        let Argument::Operand(operand) = argument else { continue };
+        let found = match &operand.ty {
+            StructInfo::Shape(shape) => shape.ndim().is_none().then_some(Missing::Shape),
+            ty if param.name == with && !matches!(operand.kind, rx_ir::ExprKind::Constant(_)) => missing(ty),
+            _ => None,
+        };
+        if let Some(found) = found {
+            return Some((operand.span, found, format!("`{}`", param.name)));
+        }
+    }
+    let unknown = missing(ty).filter(|found| *found == Missing::Dtype)?;
+    Some((site.span, unknown, "its result".to_owned()))
+}
+
+/// The variable that an expression is; empty of others.
+fn expr_name(expr: &Expr) -> &'static str {
+    match &expr.kind {
+        rx_ir::ExprKind::Var(name) => name.as_str(),
+        _ => "",
+    }
+}
+
+/// What of a type a kernel would need and is not known (`KnowAllShapeValues` of src/relax/transform/legalize_ops.cc).
+fn missing(ty: &StructInfo) -> Option<Missing> {
+    match ty {
+        StructInfo::Tensor(tensor) => match (&tensor.shape, tensor.dtype) {
+            (rx_ir::Shape::Error, _) => None,
+            (shape, _) if shape.written_dims().is_none() => Some(Missing::Shape),
+            (_, None) if !tensor.dtype_error => Some(Missing::Dtype),
+            _ => None,
+        },
+        StructInfo::Shape(shape) => shape.written_dims().is_none().then_some(Missing::Shape),
+        StructInfo::Tuple(fields) => fields.iter().find_map(missing),
+        StructInfo::Object => Some(Missing::Shape),
+        _ => None,
+    }
+}
+
+impl Look<'_> {
+    /// Where an argument is written, else the call.
+    pub(super) fn argument_place(&self, site: &Site<'_>, name: &str) -> ItemPlace {
+        let position = site.params.iter().position(|param| param.name == name);
+        let written = call_at(self.segment, site.span).and_then(|written| written.argument(name, position));
+        self.place(written.unwrap_or(site.span))
+    }
+}

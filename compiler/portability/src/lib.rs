@@ -1,0 +1,258 @@
+//! Whether a release of TVM reads, lowers and builds a program that is right.
+//!
+//! Two looks at an item, both pure and made only when a release is chosen: [`of_text`] at its trees, for what the parser of
+//! that release refuses; [`of_function`] at the typed body of a Relax function, for what the default pipelines cannot lower.
+//! What is wrong by itself is not said here: callers ask about programs without errors.
+//!
+//! One file per kind of limit; what limits an operator stands in `rx_ops::tvm`.
+
+mod declarations;
+mod layouts;
+mod legalization;
+mod schedule;
+mod spelling;
+mod symbols;
+mod text;
+mod tuples;
+mod written;
+
+use rx_analysis::body::each_segment;
+use rx_analysis::entry::Entry;
+use rx_analysis::function::FunctionCheck;
+use rx_base::name::{NameMap, NameSet};
+use rx_base::symbolic::Bounds;
+use rx_base::{Diagnostic, Name, Span, TvmVersion};
+use rx_context::{FileContext, ItemPlace};
+use rx_ir::{Argument, Binding, BindingKind, Body, Call, Callee, Expr, ExprKind, StructInfo};
+use rx_ops::{Arg, CallInfo, Param};
+use rx_syntax::Segment;
+use std::sync::Arc;
+
+/// What the parser of `version` refuses in an item's text.
+pub fn of_text(version: TvmVersion, segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
+    let mut found = Vec::new();
+    spelling::check(version, segments, file, &mut found);
+    text::check(version, segments, file, &mut found);
+    symbols::check(version, segments, file, &mut found);
+    found
+}
+
+/// What the default pipelines of `version` cannot lower or build in a Relax function. `segments` and `check` are of the same
+/// text, which has no errors.
+pub fn of_function(
+    version: TvmVersion,
+    segments: &[Arc<Segment>],
+    check: &FunctionCheck,
+    file: &FileContext,
+) -> Vec<Diagnostic<ItemPlace>> {
+    let (mut found, mut candidates, mut shapes) = (Vec::new(), Vec::new(), NameSet::default());
+    each_segment(segments, check, file, |at, segment, recorded| {
+        let index = u32::try_from(at).unwrap_or(u32::MAX);
+        let known = std::mem::take(&mut shapes);
+        let mut look = Look { version, segment, at: index, shapes: known, found: Vec::new(), candidates: Vec::new() };
+        look.bindings(&recorded.bindings, true);
+        if let Some(returned) = &recorded.returned {
+            look.expr(returned, &returned.ty, None);
+        }
+        found.append(&mut look.found);
+        candidates.append(&mut look.candidates);
+        shapes = look.shapes;
+    });
+    if !candidates.is_empty() {
+        let uses = Uses::of(segments, check, file);
+        candidates.retain(|candidate| candidate.counts(&uses));
+        found.extend(candidates.into_iter().map(|candidate| candidate.diagnostic));
+    }
+    found
+}
+
+/// Who uses the variables of a function.
+#[derive(Default)]
+struct Uses {
+    /// By variable the operators that take it; none for other uses.
+    by: NameMap<Vec<Option<&'static str>>>,
+    /// Variables that are visible outside a dataflow block.
+    visible: NameSet,
+}
+
+impl Uses {
+    fn of(segments: &[Arc<Segment>], check: &FunctionCheck, file: &FileContext) -> Uses {
+        let mut uses = Uses::default();
+        for export in check.segments.iter().flat_map(|result| &result.exports) {
+            if let Entry::Value { dataflow, .. } = &export.entry {
+                match dataflow {
+                    Some(_) => uses.visible.remove(&export.name),
+                    None => uses.visible.insert(export.name),
+                };
+            }
+        }
+        each_segment(segments, check, file, |_, _, recorded| {
+            let body = Body { bindings: recorded.bindings, result: recorded.returned, ..Body::default() };
+            uses.body(&body);
+        });
+        uses
+    }
+
+    fn body(&mut self, body: &Body) {
+        for binding in &body.bindings {
+            match &binding.kind {
+                BindingKind::Value { value, .. } | BindingKind::Unpack { value, .. } => self.expr(value, None),
+                BindingKind::If { arms, otherwise, .. } => {
+                    for (condition, body) in arms {
+                        self.expr(condition, None);
+                        self.body(body);
+                    }
+                    self.body(otherwise);
+                }
+                BindingKind::Function(function) => self.body(&function.body),
+            }
+        }
+        body.result.iter().for_each(|result| self.expr(result, None));
+    }
+
+    fn expr(&mut self, expr: &Expr, by: Option<&'static str>) {
+        match &expr.kind {
+            ExprKind::Var(name) => self.by.entry(*name).or_default().push(by),
+            ExprKind::Tuple(items) => items.iter().for_each(|item| self.expr(item, None)),
+            ExprKind::TupleGet(inner, _) | ExprKind::MatchCast(inner) => self.expr(inner, None),
+            ExprKind::Call(call) => {
+                let operator = match &call.callee {
+                    Callee::Op(name) => rx_ops::find(*name).map(|schema| schema.name),
+                    Callee::Value(function) => {
+                        self.expr(function, None);
+                        None
+                    }
+                    Callee::Global(_) => None,
+                };
+                for operand in operands(call) {
+                    self.expr(operand, operator);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The operands of a call.
+fn operands(call: &Call) -> impl Iterator<Item = &Expr> {
+    call.arguments.iter().flat_map(|argument| match argument {
+        Argument::Operand(operand) => std::slice::from_ref(operand),
+        Argument::Operands(operands) => operands,
+        _ => &[],
+    })
+}
+
+/// A look at the calls of one segment.
+struct Look<'a> {
+    version: TvmVersion,
+    segment: &'a Segment,
+    at: u32,
+    /// Variables bound to a shape that is written: `s = R.shape([m, n])`.
+    shapes: NameSet,
+    found: Vec<Diagnostic<ItemPlace>>,
+    /// What is reported if the result of the call is used in a certain way.
+    candidates: Vec<schedule::Candidate>,
+}
+
+/// A call of an operator.
+struct Site<'a> {
+    operator: &'static str,
+    params: &'static [Param],
+    call: &'a Call,
+    span: Span,
+}
+
+impl<'a> Site<'a> {
+    /// What the call passes for a parameter.
+    fn argument(&self, name: &str) -> Option<&'a Argument> {
+        self.call.arguments.get(self.params.iter().position(|param| param.name == name)?)
+    }
+
+    /// The operand passed for a parameter.
+    fn operand(&self, name: &str) -> Option<&'a Expr> {
+        match self.argument(name)? {
+            Argument::Operand(expr) => Some(expr),
+            _ => None,
+        }
+    }
+
+    /// The string passed for an attribute.
+    fn text(&self, name: &str) -> Option<&'a str> {
+        match self.argument(name)? {
+            Argument::Attr(attr) => attr.as_str(),
+            _ => None,
+        }
+    }
+}
+
+impl Look<'_> {
+    fn place(&self, span: Span) -> ItemPlace {
+        ItemPlace::Segment(self.at, span)
+    }
+
+    fn body(&mut self, body: &Body) {
+        self.bindings(&body.bindings, false);
+        if let Some(result) = &body.result {
+            self.expr(result, &result.ty, None);
+        }
+    }
+
+    /// Looks at bindings; of the function itself, nested functions are reported.
+    fn bindings(&mut self, bindings: &[Binding], outermost: bool) {
+        for binding in bindings {
+            match &binding.kind {
+                BindingKind::Value { variable, ty, value } => {
+                    if matches!(value.kind, ExprKind::Shape(_)) {
+                        self.shapes.insert(*variable);
+                    }
+                    self.expr(value, ty, Some(*variable));
+                }
+                BindingKind::Unpack { value, .. } => self.expr(value, &value.ty, None),
+                BindingKind::If { arms, otherwise, .. } => {
+                    for (condition, body) in arms {
+                        self.expr(condition, &condition.ty, None);
+                        self.body(body);
+                    }
+                    self.body(otherwise);
+                }
+                BindingKind::Function(function) => {
+                    if outermost {
+                        self.nested_function(function, binding.origin.statement);
+                    }
+                    self.body(&function.body);
+                }
+            }
+        }
+    }
+
+    /// Looks at an expression, innermost calls first; users see it as of type `ty`. Depth is bounded by the parser's.
+    fn expr(&mut self, expr: &Expr, ty: &StructInfo, variable: Option<Name>) {
+        match &expr.kind {
+            ExprKind::Tuple(items) => items.iter().for_each(|item| self.expr(item, &item.ty, None)),
+            ExprKind::TupleGet(inner, _) | ExprKind::MatchCast(inner) => self.expr(inner, &inner.ty, None),
+            ExprKind::Call(call) => {
+                operands(call).for_each(|operand| self.expr(operand, &operand.ty, None));
+                self.call(call, expr.span, ty, variable);
+            }
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, call: &Call, span: Span, ty: &StructInfo, variable: Option<Name>) {
+        let Callee::Op(name) = &call.callee else { return };
+        let Some(schema) = rx_ops::find(*name) else { return };
+        let site = Site { operator: schema.name, params: schema.params, call, span };
+        let args: Vec<Arg<'_>> = call.arguments.iter().map(Arg::from).collect();
+        let bounds = Bounds::default();
+        let info = CallInfo::new(schema, &args, &bounds);
+        let before = self.found.len();
+        self.argument_tuple(&site);
+        self.layouts(&site);
+        if self.found.len() == before {
+            self.legalization(&site, &info, ty);
+        }
+        if self.found.len() == before {
+            self.schedule(&site, &info, variable);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Spellings of other releases that the parser of a release refuses.
+
+use super::written::each_expr;
+use rx_base::{Code, Diagnostic, Fix, Span, TvmVersion};
+use rx_context::{FileContext, ItemPlace};
+use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange};
+use rx_syntax::dialect::{Place, SPELLINGS, Spelling};
+use rx_syntax::{Cursor, Segment};
+use std::sync::Arc;
+
+/// Reports the spellings of other releases in an item that the parser of `version` refuses.
+pub(super) fn check(
+    version: TvmVersion,
+    segments: &[Arc<Segment>],
+    file: &FileContext,
+    found: &mut Vec<Diagnostic<ItemPlace>>,
+) {
+    let mut reader = Reader { version, file, segment: 0, found };
+    for (at, segment) in segments.iter().enumerate() {
+        reader.segment = u32::try_from(at).unwrap_or(u32::MAX);
+        for statement in &segment.tree().statements {
+            each_expr(segment, statement, &mut |cursor, expr| reader.expr(cursor, expr));
+        }
+    }
+}
+
+struct Reader<'a> {
+    version: TvmVersion,
+    file: &'a FileContext,
+    segment: u32,
+    found: &'a mut Vec<Diagnostic<ItemPlace>>,
+}
+
+impl Reader<'_> {
+    fn place(&self, span: Span) -> ItemPlace {
+        ItemPlace::Segment(self.segment, span)
+    }
+
+    fn expr(&mut self, cursor: Cursor<'_>, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Attribute { name, .. } => self.path(cursor, expr, *name),
+            ExprKind::Call { callee, arguments } => {
+                self.keywords(cursor, callee, arguments);
+            }
+            _ => {}
+        }
+    }
+
+    /// A dotted name: `T.block`.
+    fn path(&mut self, cursor: Cursor<'_>, expr: &Expr, last: u32) {
+        let Some(path) = self.file.canonical_path(cursor.path(expr.tokens)) else { return };
+        let Some((row, read)) = refused(self.version, Place::Path, &path) else { return };
+        let new = read.split('.').next_back().unwrap_or(read);
+        self.other_spelling(row, &path, read, cursor.span(token(last)), new);
+    }
+
+    /// Keywords: `out_sinfo=`.
+    fn keywords(&mut self, cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument]) {
+        let Some(path) = self.file.canonical_path(cursor.path(callee.tokens)) else { return };
+        // It takes any keyword for an attribute.
+        if path == "R.call_packed" {
+            return;
+        }
+        for keyword in arguments.iter().filter_map(|argument| argument.keyword) {
+            let given = cursor.text(keyword);
+            if let Some((row, read)) = refused(self.version, Place::Keyword, given) {
+                self.other_spelling(row, given, read, cursor.span(token(keyword)), read);
+            }
+        }
+    }
+
+    /// Reports the spelling `given` of a row, of which the release reads `read`; `new` replaces what stands at `span`.
+    fn other_spelling(&mut self, row: &Spelling, given: &str, read: &str, span: Span, new: &str) {
+        let (version, title) = (self.version, format!("write `{new}`"));
+        let (when, help) = match read == row.current {
+            true => ("now", format!("{title}; `rxfmt` rewrites a whole file")),
+            false => ("there", title.clone()),
+        };
+        let message = format!("TVM {version} does not read `{given}`; it is called `{read}` {when}");
+        self.found.push(
+            Diagnostic::new(Code::OutdatedSpelling, self.place(span), message).with_help(help).with_fix(Fix {
+                title,
+                edits: vec![(self.place(span), new.to_owned())],
+                safe: true,
+            }),
+        );
+    }
+}
+
+/// The row of the dialects' table of which `version` does not read the spelling `text`, and the spelling that it reads.
+fn refused(version: TvmVersion, place: Place, text: &str) -> Option<(&'static Spelling, &'static str)> {
+    let mut rows = SPELLINGS.iter().filter(|row| row.place == place && !row.ambiguous);
+    rows.find_map(|row| {
+        let (is_current, reads_current) = (row.current == text, version >= row.since);
+        let is_refused = match is_current {
+            true => !reads_current,
+            false => row.classic == text && reads_current && !row.still_read,
+        };
+        is_refused.then_some((row, if reads_current { row.current } else { row.classic }))
+    })
+}
+
+fn token(at: u32) -> TokenRange {
+    TokenRange { start: at, end: at + 1 }
+}

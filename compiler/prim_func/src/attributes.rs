@@ -1,0 +1,125 @@
+//! A prim_func's text around what it says of itself: `T.func_attr({…})`.
+//!
+//! Passes read and change attributes; the rest they leave as it is written.
+
+use rx_base::Dim;
+use rx_ir::Attr;
+use rx_syntax::ast::{Expr, ExprKind, StatementKind, UnaryOp};
+use rx_syntax::{Cursor, Segment, Statement};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What a prim_func's text says of it, in bytes of its segments' texts in a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WrittenAttributes {
+    /// Where the dictionary stands; without one, the end of the header's line, where a statement may be put.
+    pub place: Range<usize>,
+    /// Its entries, in order.
+    pub entries: Entries,
+}
+
+/// A dictionary's entries, in order.
+type Entries = Vec<(Arc<str>, Attr)>;
+
+/// The attributes of the prim_func that these segments are; `None` where no header stands on lines of its own.
+pub fn written_attributes(segments: &[Arc<Segment>]) -> Option<WrittenAttributes> {
+    let mut start = 0;
+    let mut behind_header = None;
+    for segment in segments {
+        for statement in &segment.tree().statements {
+            let cursor = segment.cursor(statement);
+            let place = |span: rx_base::Span| start + span.start as usize..start + span.end as usize;
+            if let Some((span, entries)) = func_attr(cursor, statement) {
+                return Some(WrittenAttributes { place: place(span), entries });
+            }
+            if matches!(statement.tree.kind, StatementKind::Def { .. }) && behind_header.is_none() {
+                let end = statement.span.end as usize;
+                let line_end = segment.text().get(end..).and_then(|rest| rest.find('\n'));
+                behind_header = line_end.map(|line_end| start + end + line_end + 1);
+            } else if statement.inline && behind_header.is_some() {
+                // The body stands on the header's line.
+                return None;
+            }
+        }
+        start += segment.text().len();
+    }
+    behind_header.map(|end| WrittenAttributes { place: end..end, entries: Vec::new() })
+}
+
+/// The dictionary of a `T.func_attr({…})`: where it stands and its entries.
+fn func_attr(cursor: Cursor<'_>, statement: &Statement) -> Option<(rx_base::Span, Entries)> {
+    let StatementKind::Expr(Expr { kind: ExprKind::Call { callee, arguments }, .. }) = &statement.tree.kind else {
+        return None;
+    };
+    let [argument] = &arguments[..] else { return None };
+    if !cursor.path(callee.tokens).ends_with(".func_attr") {
+        return None;
+    }
+    match literal(cursor, &argument.value) {
+        Attr::Dict(entries) => Some((cursor.span(argument.value.tokens), entries)),
+        _ => None,
+    }
+}
+
+/// A value as written; what is no literal is kept as text.
+pub fn literal(cursor: Cursor<'_>, expr: &Expr) -> Attr {
+    let opaque = || Attr::Opaque(cursor.source(expr.tokens).into());
+    match &expr.kind {
+        ExprKind::None => Attr::None,
+        ExprKind::Bool(value) => Attr::Bool(*value),
+        ExprKind::Integer => {
+            let value = cursor.integer_value(expr).and_then(|value| i64::try_from(value).ok());
+            value.map_or_else(opaque, |value| Attr::Int(Dim::constant(value)))
+        }
+        ExprKind::Float => cursor.float_value(expr).map_or_else(opaque, Attr::Float),
+        ExprKind::String => cursor.string_value(expr).map_or_else(opaque, |text| Attr::Str(text.as_ref().into())),
+        ExprKind::List(items) => Attr::List(items.iter().map(|item| literal(cursor, item)).collect()),
+        ExprKind::Dict(entries) => {
+            let entry = |(key, value): &(Option<Expr>, Expr)| {
+                let key = cursor.string_value(key.as_ref()?)?;
+                Some((Arc::from(key.as_ref()), literal(cursor, value)))
+            };
+            entries.iter().map(entry).collect::<Option<Vec<_>>>().map_or_else(opaque, Attr::dict)
+        }
+        ExprKind::Unary(UnaryOp::Neg, operand) => match literal(cursor, operand) {
+            Attr::Float(value) => Attr::Float(-value),
+            Attr::Int(value) => Attr::Int(-&value),
+            _ => opaque(),
+        },
+        _ => opaque(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::written_attributes;
+    use rx_syntax::Segment;
+    use std::sync::Arc;
+
+    /// The text in front of the place, what is written there, and the entries.
+    fn found(text: &str) -> Option<(String, String, Vec<String>)> {
+        let written = written_attributes(&[Arc::new(Segment::new(text.into()))])?;
+        let entries = written.entries.iter().map(|(key, value)| format!("{key}: {value}")).collect();
+        let before = text.get(..written.place.start).unwrap_or_default();
+        Some((before.to_owned(), text.get(written.place).unwrap_or_default().to_owned(), entries))
+    }
+
+    #[test]
+    fn a_dictionary_is_found_where_it_stands() {
+        let header = "@T.prim_func(private=True)\ndef f(A: T.Buffer((4,), \"float32\")):\n";
+        let text = format!(
+            "{header}    # first\n    T.func_attr({{\"op_pattern\": 0, \"b\": [1, -2.5], \"t\": T.target(\"llvm\")}})\n    A[0] = 0.0\n"
+        );
+        let (before, dictionary, entries) = found(&text).expect("a dictionary");
+        assert!(before.ends_with("# first\n    T.func_attr("));
+        assert_eq!(dictionary, "{\"op_pattern\": 0, \"b\": [1, -2.5], \"t\": T.target(\"llvm\")}");
+        assert_eq!(entries, ["op_pattern: 0", "b: [1, -2.5]", "t: T.target(\"llvm\")"]);
+    }
+
+    #[test]
+    fn without_one_the_place_is_behind_the_header() {
+        let header = "@T.prim_func\ndef f(\n    A: T.Buffer((4,), \"float32\"),\n):  # of four\n";
+        let text = format!("{header}    A[0] = 0.0\n");
+        assert_eq!(found(&text), Some((header.to_owned(), String::new(), Vec::new())));
+    }
+}

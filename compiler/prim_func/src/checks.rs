@@ -1,0 +1,192 @@
+//! Checks of prim_funcs that TVM does not make: what a kernel does, over its loops.
+//!
+//! They look at a function's trace (`tir::trace`). What could not be read is not judged. An error says that
+//! something is wrong for all values of the symbols, and gives the iteration that shows it; what holds for some values and
+//! not for others is silent, or a warning where the text itself relates them.
+
+mod blocks;
+mod bounds;
+mod dtypes;
+mod evaluate;
+mod fixes;
+mod path;
+mod races;
+mod reductions;
+mod regions;
+mod shadows;
+mod symbolic;
+
+use crate::reader::trace::{Access, Event, Trace, trace};
+use blocks::{Blocks, Declared};
+use evaluate::Intervals;
+use fixes::Text;
+use path::{Searcher, Step};
+use rx_base::{Diagnostic, Name};
+use rx_context::{FileContext, ItemPlace, with_uses};
+use rx_syntax::Segment;
+use rx_tir::{BufferId, Expr, VarId};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use symbolic::Start;
+
+/// What is wrong with the prim_func `name` beyond names and syntax.
+pub fn check(segments: &[Arc<Segment>], context: &FileContext, name: Name) -> Vec<Diagnostic<ItemPlace>> {
+    let Some(mut trace) = trace(segments, context, name) else { return Vec::new() };
+    let mut found = std::mem::take(&mut trace.mistakes);
+    let mut walk = Walk::new(&trace, Text::of(segments), context.spelled_namespace("T"));
+    walk.run();
+    found.append(&mut walk.found);
+    with_uses(found)
+}
+
+/// A walk along a trace.
+struct Walk<'t> {
+    trace: &'t Trace,
+    text: Text<'t>,
+    /// What the file calls `T`.
+    tir: &'t str,
+    /// What holds.
+    path: Vec<Step<'t>>,
+    /// How long the path was at each [`Event::Open`] that is not closed.
+    opened: Vec<usize>,
+    /// Whether what comes may not be reached.
+    may_have_left: bool,
+    intervals: Intervals,
+    searcher: Searcher,
+    /// Variables without a value of their own: symbols and scalar parameters.
+    symbols: Vec<VarId>,
+    start: Start,
+    bounds: bounds::Findings<'t>,
+    blocks: Blocks<'t>,
+    /// Declarations that something was said of.
+    regions_told: Vec<ItemPlace>,
+    found: Vec<Diagnostic<ItemPlace>>,
+}
+
+impl<'t> Walk<'t> {
+    fn new(trace: &'t Trace, text: Text<'t>, tir: &'t str) -> Walk<'t> {
+        let vars = trace.func.vars.len();
+        let mut start = Start { fuel: Rc::new(Cell::new(path::FUEL)), ..Start::default() };
+        start.extents.extend(&trace.func.symbols);
+        for buffer in &trace.params {
+            start.extents.extend(trace.func.buffer(*buffer).shape.iter().filter_map(|dim| match dim {
+                Expr::Var { var, .. } => Some(*var),
+                _ => None,
+            }));
+        }
+        start.written.extend(trace.events.iter().filter_map(|event| match event {
+            Event::Access(access) if access.write => Some(access.buffer),
+            _ => None,
+        }));
+        // What was not read may write anything it names.
+        let unread = trace.events.iter().any(|event| matches!(event, Event::Unread(_)));
+        if unread {
+            start.written.extend((0..trace.func.buffers.len() as u32).map(BufferId));
+        }
+        let mut bound = vec![false; vars];
+        for event in &trace.events {
+            let var = match event {
+                Event::Loop(it) => it.var,
+                Event::Axis(axis) => axis.iter.var,
+                Event::Let { var, .. } => *var,
+                _ => continue,
+            };
+            if let Some(bound) = bound.get_mut(var.0 as usize) {
+                *bound = true;
+            }
+        }
+        let free = (0u32..).zip(&bound).filter(|(_, bound)| !**bound).map(|(var, _)| VarId(var));
+        Walk {
+            trace,
+            text,
+            tir,
+            path: Vec::new(),
+            opened: Vec::new(),
+            may_have_left: false,
+            intervals: Intervals::of(vars),
+            searcher: Searcher::new(vars),
+            symbols: free.collect(),
+            start,
+            bounds: bounds::Findings::default(),
+            blocks: Blocks::default(),
+            regions_told: Vec::new(),
+            found: Vec::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        for event in &self.trace.events {
+            self.step(event);
+        }
+        self.tell_unwritten();
+        let bounds = std::mem::take(&mut self.bounds);
+        self.found.extend(bounds.into_diagnostics());
+    }
+
+    fn step(&mut self, event: &'t Event) {
+        match event {
+            Event::Open => self.opened.push(self.path.len()),
+            Event::Close => {
+                self.blocks.close(self.opened.len());
+                let length = self.opened.pop().unwrap_or_default();
+                self.path.truncate(length);
+            }
+            Event::Loop(it) => {
+                self.check_shadow(it.name, Some(it.kind), &it.place);
+                let (start, extent) = (self.intervals.interval(&it.start), self.intervals.interval(&it.extent));
+                let last = start.zip(extent).and_then(|(start, extent)| start.1.checked_add(extent.1)?.checked_sub(1));
+                let interval = start.zip(last).filter(|(start, last)| *last >= start.0);
+                self.intervals.set(it.var, interval.map(|(start, last)| (start.0, last)));
+                self.path.push(Step::Loop(it));
+            }
+            Event::Axis(axis) => {
+                self.check_shadow(axis.name, None, &axis.place);
+                let interval = self.intervals.interval(&axis.iter.binding);
+                self.intervals.set(axis.iter.var, interval);
+                self.path.push(Step::Axis(axis));
+            }
+            Event::Let { var, value } => {
+                let interval = self.intervals.interval(value);
+                self.intervals.set(*var, interval);
+                self.path.push(Step::Let(*var, value));
+            }
+            Event::Assume { condition, holds } => {
+                self.blocks.assume(self.opened.len());
+                self.path.push(Step::Assume(condition, *holds));
+            }
+            Event::Leave => self.may_have_left = true,
+            Event::Access(access) => self.access(access),
+            Event::Block => self.blocks.enter(self.opened.len(), self.path.len()),
+            Event::Init => self.blocks.enter_init(self.opened.len()),
+            Event::Regions { write, regions, complete, place } => {
+                self.blocks.declare(*write, Declared { regions, complete: *complete, place });
+            }
+            Event::Allocate(buffer) => self.blocks.allocate(*buffer, self.path.len()),
+            Event::Unread(names) => self.blocks.unread(names, &self.trace.func),
+            Event::Converted { from, constant, into, place } => {
+                self.report_converted((*from, *constant), *into, place);
+            }
+        }
+    }
+
+    fn access(&mut self, access: &'t Access) {
+        let outside = self.check_bounds(access);
+        if !outside {
+            self.check_regions(access);
+        }
+        if !access.write {
+            self.blocks.loads.push(access);
+        }
+        if access.write {
+            self.note_unwritten(access);
+            self.drop_unwritten(access.buffer);
+            self.check_reduction(access);
+            self.check_races(access);
+            self.blocks.written.insert(access.buffer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

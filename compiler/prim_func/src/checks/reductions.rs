@@ -1,0 +1,132 @@
+//! What is computed from whatever is in memory: reductions without a first value, loads before stores.
+
+use super::Walk;
+use super::blocks::Unwritten;
+use super::path::Step;
+use crate::reader::trace::{Access, Event, TracedAxis};
+use rx_base::{Code, Diagnostic};
+use rx_tir::{BinaryOp, BufferId, Expr, IterKind};
+
+/// What a reduction begins with that leaves the rest as it is: `float32(0)` for a sum.
+fn neutral(value: &Expr) -> Option<String> {
+    let Expr::Binary { op, .. } = value else { return None };
+    let dtype = value.dtype();
+    Some(match op {
+        BinaryOp::Add => format!("{dtype}(0)"),
+        BinaryOp::Mul => format!("{dtype}(1)"),
+        BinaryOp::Max => format!("min_value(\"{dtype}\")"),
+        BinaryOp::Min => format!("max_value(\"{dtype}\")"),
+        _ => return None,
+    })
+}
+
+impl<'t> Walk<'t> {
+    /// Whether a store that adds to its own element is the first to write it.
+    pub(super) fn check_reduction(&mut self, access: &'t Access) {
+        let Some(block) = self.blocks.innermost() else { return };
+        if block.has_init || self.blocks.written.contains(&access.buffer) || !self.reads_own_element(access) {
+            return;
+        }
+        // A parameter that is declared to be read is meant to be added to.
+        if block.updates(access.buffer) && !self.blocks.is_allocated(access.buffer) {
+            return;
+        }
+        let Some(element) = &access.element else { return };
+        let axes: Vec<&TracedAxis> = self.axes_from(block.first_step).collect();
+        let summed = axes.iter().find(|axis| {
+            axis.iter.kind == IterKind::Reduce
+                && axis.iter.extent.as_int() != Some(1)
+                && !element.iter().any(|index| index.uses(axis.iter.var))
+        });
+        let Some(axis) = summed else { return };
+        let name = &access.name;
+        let whose = match self.blocks.is_allocated(access.buffer) {
+            true => "nothing is in it before",
+            false => "it begins with what the caller left there",
+        };
+        let message = format!("the reduction over `{}` adds to `{name}` without a first value: {whose}", axis.name);
+        let mut found = Diagnostic::new(Code::ReductionWithoutInit, access.place.clone(), message)
+            .with_label(axis.place.clone(), "the axis that is reduced")
+            .with_help(format!("give it a first value in the block: `with T.init(): {name}[…] = T.float32(0)`"));
+        let in_loop = self.path.iter().skip(block.first_step).any(|step| matches!(step, Step::Loop(_)));
+        if let Some(first) = access.value.as_ref().and_then(neutral).filter(|_| !in_loop) {
+            found.fixes.extend(self.text.initial(&access.place, &first, self.tir));
+        }
+        self.found.push(found);
+        self.blocks.unwritten.remove(&access.buffer);
+    }
+
+    /// Notes the loads of buffers that the function allocates and did not write yet, if what is stored is made of them.
+    pub(super) fn note_unwritten(&mut self, store: &'t Access) {
+        for access in std::mem::take(&mut self.blocks.loads) {
+            let mut is_stored = false;
+            let mut find =
+                |part: &Expr| is_stored |= matches!(part, Expr::Load { buffer, .. } if *buffer == access.buffer);
+            store.value.iter().for_each(|value| value.walk(&mut find));
+            let Some(steps) = self.blocks.allocated_at(access.buffer).filter(|_| is_stored) else { continue };
+            if !self.blocks.written.contains(&access.buffer) && !self.blocks.unwritten.contains_key(&access.buffer) {
+                let inside = self.path.get(steps).copied();
+                self.blocks.unwritten.insert(access.buffer, Unwritten { access, inside });
+            }
+        }
+    }
+
+    /// A store may come before a load that stands before it, where both are in one loop.
+    pub(super) fn drop_unwritten(&mut self, buffer: BufferId) {
+        let inside = self.blocks.unwritten.get(&buffer).and_then(|load| load.inside);
+        if inside.is_some_and(|inside| self.path.iter().any(|step| step.is(&inside))) {
+            self.blocks.unwritten.remove(&buffer);
+        }
+    }
+
+    /// Tells the loads of what nothing wrote, where all of the function was read.
+    pub(super) fn tell_unwritten(&mut self) {
+        if self.trace.events.iter().any(|event| matches!(event, Event::Unread(_))) {
+            return;
+        }
+        let mut loads: Vec<&Access> = self.blocks.unwritten.values().map(|load| load.access).collect();
+        loads.sort_by_key(|access| access.buffer.0);
+        for access in loads {
+            let name = &access.name;
+            let message = match self.blocks.written.contains(&access.buffer) {
+                true => format!("`{name}` is read before anything is written to it"),
+                false => format!("`{name}` is read, and nothing is written to it"),
+            };
+            let mut found = Diagnostic::new(Code::ReadBeforeWrite, access.place.clone(), message);
+            if let Some(Some(declared)) = self.trace.declared.get(access.buffer.0 as usize) {
+                found = found.with_label(declared.clone(), "allocated here, with undefined contents");
+            }
+            self.found.push(found);
+        }
+    }
+
+    /// The axes of the path from a step on.
+    pub(super) fn axes_from(&self, step: usize) -> impl Iterator<Item = &'t TracedAxis> {
+        self.path.iter().skip(step).filter_map(|step| match step {
+            Step::Axis(axis) => Some(*axis),
+            _ => None,
+        })
+    }
+
+    /// Whether a store's value is made of what the element held.
+    pub(super) fn reads_own_element(&self, access: &Access) -> bool {
+        let (Some(value), Some(element)) = (&access.value, &access.element) else { return false };
+        let mut open: Vec<&Expr> = vec![value];
+        let mut looked_up = 0;
+        while let Some(expr) = open.pop() {
+            match expr {
+                Expr::Load { buffer, indices, .. } if *buffer == access.buffer && indices == element => return true,
+                // What a `T.let` before it stands for.
+                Expr::Var { var, .. } if looked_up < 64 => {
+                    looked_up += 1;
+                    open.extend(self.path.iter().rev().find_map(|step| match step {
+                        Step::Let(bound, value) if bound == var => Some(*value),
+                        _ => None,
+                    }));
+                }
+                expr => open.extend(expr.children()),
+            }
+        }
+        false
+    }
+}

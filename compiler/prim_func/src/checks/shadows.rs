@@ -1,0 +1,31 @@
+//! Variables of loops that others of the same name hide.
+
+use super::Walk;
+use super::path::Step;
+use rx_base::{Code, Diagnostic, Name};
+use rx_context::ItemPlace;
+use rx_tir::LoopKind;
+
+impl Walk<'_> {
+    /// Whether a loop or axis hides a loop or axis around it. A thread axis that is launched again is the same axis.
+    pub(super) fn check_shadow(&mut self, name: Name, kind: Option<LoopKind>, place: &ItemPlace) {
+        if name == "_" {
+            return;
+        }
+        let thread = kind.filter(|kind| matches!(kind, LoopKind::ThreadBinding(_)));
+        let hidden = self.path.iter().rev().find_map(|step| match step {
+            Step::Loop(it) if it.name == name && thread == Some(it.kind) => None,
+            Step::Loop(it) if it.name == name => Some(&it.place),
+            Step::Axis(axis) if axis.name == name => Some(&axis.place),
+            _ => None,
+        });
+        if let Some(hidden) = hidden {
+            let message = format!("`{name}` hides the `{name}` of a loop around it");
+            let mut found = Diagnostic::new(Code::ShadowedLoopVariable, place.clone(), message)
+                .with_label(hidden.clone(), "hidden from here on")
+                .with_help("give one of them another name");
+            found.fixes.extend(self.text.renamed(place, name));
+            self.found.push(found);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Checks against the interpreter: what is said of a kernel is what happens when it runs.
+
+use proptest::prelude::*;
+use rx_base::name::name;
+use rx_base::{Code, Diagnostic};
+use rx_context::{FileContext, ItemPlace};
+use rx_interp::RunError;
+use rx_syntax::Segment;
+use rx_tensor::Tensor;
+use std::sync::Arc;
+
+fn segments(text: &str) -> Vec<Arc<Segment>> {
+    vec![Arc::new(Segment::new(text.into()))]
+}
+
+fn found(text: &str) -> Vec<Diagnostic<ItemPlace>> {
+    super::check(&segments(text), &FileContext::default(), name("f"))
+}
+
+/// Whether an index is out of range when the function runs on buffers of these shapes.
+fn fails(text: &str, shapes: &[Vec<i64>]) -> bool {
+    let func = crate::reader::prim_func(&segments(text), &FileContext::default(), name("f"));
+    let func = func.unwrap_or_else(|mistakes| panic!("{mistakes:?}\n{text}"));
+    let zeros = |shape: &Vec<i64>| Tensor::from_f32s(shape, vec![0.0; shape.iter().product::<i64>() as usize]);
+    let mut buffers = shapes.iter().map(zeros).collect::<Result<Vec<Tensor>, _>>().expect("shapes fit values");
+    match rx_interp::run(&func, &mut buffers, &[]) {
+        Ok(()) => false,
+        Err(RunError::OutOfBounds { .. }) => true,
+        Err(other) => panic!("{other}\n{text}"),
+    }
+}
+
+/// An index over `i`, `j` and `n`.
+fn index(constant: &'static str) -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("i".to_owned()),
+        Just("j".to_owned()),
+        (-2i64..4).prop_map(|value| value.to_string()),
+        Just(constant.to_owned()),
+    ];
+    leaf.prop_recursive(2, 6, 2, |inner| {
+        (inner.clone(), inner, 0..6).prop_map(|(a, b, op)| match op {
+            0 | 1 => format!("({a} + {b})"),
+            2 => format!("({a} - {b})"),
+            3 => format!("({a} * 2)"),
+            4 => format!("({a} // 2)"),
+            _ => format!("({a} % 3)"),
+        })
+    })
+}
+
+fn guard(constant: &'static str) -> impl Strategy<Value = String> {
+    let comparison = (index(constant), index(constant), prop_oneof![Just("<"), Just("<="), Just("=="), Just(">")]);
+    comparison.prop_map(|(a, b, op)| format!("{a} {op} {b}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// Where all extents are known, an index is reported exactly where running the kernel fails.
+    #[test]
+    fn constant_kernels_fail_where_it_is_said(
+        rows in 1i64..6,
+        columns in 1i64..6,
+        extent in 1i64..8,
+        index in index("3"),
+        guard in guard("3"),
+    ) {
+        let text = format!(
+            "@T.prim_func\ndef f(A: T.Buffer(({extent},), \"float32\"), B: T.Buffer((1,), \"float32\")):\n    \
+             for i, j in T.grid({rows}, {columns}):\n        if {guard}:\n            B[0] = A[{index}]\n"
+        );
+        let said = found(&text).iter().any(|it| it.code == Code::BufferIndexOutOfBounds);
+        prop_assert_eq!(said, fails(&text, &[vec![extent], vec![1]]), "{}", text);
+    }
+
+    /// Where an extent is a symbol, an error means that the kernel fails for every value for which it makes the access; a
+    /// warning, that it fails for some.
+    #[test]
+    fn symbolic_kernels_fail_where_it_is_said(
+        rows in prop_oneof![Just("n"), Just("n + 1"), Just("(n + 3) // 4"), Just("4")],
+        columns in prop_oneof![Just("n"), Just("4"), Just("2")],
+        index in index("n"),
+        guard in prop_oneof![Just("0 <= i".to_owned()), guard("n")],
+    ) {
+        let kernel = |index: &str| format!(
+            "@T.prim_func\ndef f(a: T.handle, B: T.Buffer((1,), \"float32\")):\n    n = T.int64()\n    \
+             A = T.match_buffer(a, (n,), \"float32\")\n    for i, j in T.grid({rows}, {columns}):\n        \
+             if {guard}:\n            B[0] = A[{index}]\n"
+        );
+        let text = kernel(&index);
+        let diagnostics = found(&text);
+        let said = |code: Code| diagnostics.iter().any(|it| it.code == code);
+        let outcomes = |text: &str| -> Vec<bool> {
+            // A guard may hold for one small value alone, or for the largest only that the check tries.
+            (1..=24).chain([33, 64, 100]).map(|n| fails(text, &[vec![n], vec![1]])).collect()
+        };
+        // An access at `n` fails wherever it is made at all.
+        let (fails, is_reached) = (outcomes(&text), outcomes(&kernel("n")));
+        if said(Code::BufferIndexMaybeOutOfBounds) {
+            prop_assert!(fails.contains(&true), "{}", text);
+        }
+        if said(Code::BufferIndexOutOfBounds) {
+            prop_assert!(fails.contains(&true), "{}", text);
+            prop_assert_eq!(fails, is_reached, "{}", text);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Calls of `T.` functions with their arguments in the order of the parameters.
+
+use super::{Function, Mistake, ParamKind, Written, find};
+use rx_base::Code;
+use rx_context::{FileContext, Namespace};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind, TokenRange};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Functions with more parameters by position than these are read by name: optional arguments keep their keywords.
+const FEW: usize = 4;
+
+/// How a call's arguments are written.
+pub fn written<'t>(cursor: Cursor<'t>, arguments: &[Argument]) -> Vec<Written<'t>> {
+    let one = |argument: &Argument| match (argument.keyword, &argument.value.kind) {
+        (Some(keyword), _) => Written::Keyword(cursor.text(keyword)),
+        (None, ExprKind::Starred { .. }) => Written::Spread,
+        (None, _) => Written::Positional,
+    };
+    arguments.iter().map(one).collect()
+}
+
+/// A call's arguments in the order of the parameters, keywords of a leading run replaced by positions; those that say nothing
+/// (`span`, a dropped `dtype`) are left out. Wrong calls and calls with a spread stay as they are written.
+pub fn ordered(cursor: Cursor<'_>, function: &Function<'_>, arguments: &[Argument]) -> Option<Vec<Argument>> {
+    let is_plain = |argument: &Argument| argument.keyword.is_none();
+    let bound = function.bind(&written(cursor, arguments));
+    if bound.open || !bound.mistakes.is_empty() {
+        return None;
+    }
+    let is_span =
+        |param: &Option<usize>| param.is_some_and(|at| function.params.get(at).is_some_and(|it| it.name == "span"));
+    if arguments.iter().all(is_plain) && !bound.params.iter().any(is_span) {
+        return None;
+    }
+    let few = function.params.iter().filter(|param| param.kind == ParamKind::Positional).count() <= FEW;
+    let mut ordered = Vec::with_capacity(arguments.len());
+    let mut leading = true;
+    for (at, param) in function.params.iter().enumerate().filter(|(_, param)| param.name != "span") {
+        let of_param = bound.params.iter().zip(arguments).filter(|(bound, _)| **bound == Some(at));
+        let before = ordered.len();
+        for (_, argument) in of_param {
+            let by_position = param.kind == ParamKind::Positional && leading && (few || param.is_required());
+            let keyword = argument.keyword.filter(|_| !by_position);
+            leading &= keyword.is_none();
+            ordered.push(Argument { keyword, value: argument.value.clone() });
+        }
+        leading &= param.kind == ParamKind::Variadic || ordered.len() > before;
+    }
+    // What older releases take by position besides.
+    let rest = bound.params.iter().zip(arguments).filter(|(bound, argument)| bound.is_none() && is_plain(argument));
+    ordered.extend(rest.map(|(_, argument)| argument.clone()));
+    Some(ordered)
+}
+
+/// The values that a call of the function `name` passes, in the order of the parameters.
+pub fn values<'e>(cursor: Cursor<'_>, name: &str, arguments: &'e [Argument]) -> Cow<'e, [Argument]> {
+    match find(name).and_then(|function| ordered(cursor, function, arguments)) {
+        Some(ordered) => Cow::Owned(ordered),
+        None => Cow::Borrowed(arguments),
+    }
+}
+
+/// The function of `T` that a call is of.
+fn called(cursor: Cursor<'_>, file: &FileContext, callee: &Expr) -> Option<&'static Function<'static>> {
+    let ExprKind::Attribute { .. } = callee.kind else { return None };
+    let (head, function) = cursor.path(callee.tokens).split_once('.')?;
+    (file.namespace(head) == Some(Namespace::Tir)).then(|| find(function)).flatten()
+}
+
+/// The statement with the arguments of every call of a `T.` function in order.
+pub fn in_order<'s>(cursor: Cursor<'_>, file: &FileContext, kind: &'s StatementKind) -> Cow<'s, StatementKind> {
+    if let StatementKind::Def { params, .. } = kind {
+        let out_of_order = |param: &Parameter| {
+            param.tree.annotation.as_ref().is_some_and(|ty| is_out_of_order(cursor.parameter(param), file, ty))
+        };
+        if !params.iter().any(out_of_order) {
+            return Cow::Borrowed(kind);
+        }
+        let mut kind = kind.clone();
+        if let StatementKind::Def { params, .. } = &mut kind {
+            for param in params {
+                let own = cursor.parameter(param);
+                if let Some(annotation) = &mut Arc::make_mut(&mut param.tree).annotation {
+                    put_in_order(own, file, annotation);
+                }
+            }
+        }
+        return Cow::Owned(kind);
+    }
+    if !expressions(kind).any(|expr| is_out_of_order(cursor, file, expr)) {
+        return Cow::Borrowed(kind);
+    }
+    let mut kind = kind.clone();
+    expressions_mut(&mut kind).into_iter().for_each(|expr| put_in_order(cursor, file, expr));
+    Cow::Owned(kind)
+}
+
+/// Whether an expression holds a call that [`put_in_order`] changes.
+fn is_out_of_order(cursor: Cursor<'_>, file: &FileContext, expr: &Expr) -> bool {
+    let changes = |expr: &Expr| {
+        let ExprKind::Call { callee, arguments } = &expr.kind else { return None };
+        ordered(cursor, called(cursor, file, callee)?, arguments).map(drop)
+    };
+    first(expr, &changes).is_some()
+}
+
+fn put_in_order(cursor: Cursor<'_>, file: &FileContext, expr: &mut Expr) {
+    let mut open = vec![expr];
+    while let Some(expr) = open.pop() {
+        if let ExprKind::Call { callee, arguments } = &mut expr.kind
+            && let Some(ordered) =
+                called(cursor, file, callee).and_then(|function| ordered(cursor, function, arguments))
+        {
+            *arguments = ordered;
+        }
+        open.extend(expr.children_mut());
+    }
+}
+
+/// A call whose arguments do not fit its function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongCall {
+    /// Its code.
+    pub code: Code,
+    /// Its message.
+    pub message: String,
+    /// The guilty keyword or value; the call where arguments are missing.
+    pub tokens: TokenRange,
+    /// The parameter that an unknown keyword was meant to be.
+    pub meant: Option<&'static str>,
+}
+
+/// The mistakes of a call of a `T.` function.
+pub fn mistakes(cursor: Cursor<'_>, file: &FileContext, call: &Expr) -> Vec<WrongCall> {
+    let ExprKind::Call { callee, arguments } = &call.kind else { return Vec::new() };
+    let Some(function) = called(cursor, file, callee) else { return Vec::new() };
+    mistakes_of(cursor, function, cursor.path(callee.tokens), arguments, call.tokens)
+}
+
+/// The mistakes of a call of `function`, which the text calls `name`; `call` are its tokens.
+pub fn mistakes_of(
+    cursor: Cursor<'_>,
+    function: &Function<'static>,
+    name: &str,
+    arguments: &[Argument],
+    call: TokenRange,
+) -> Vec<WrongCall> {
+    let wrong = |mistake: Mistake<'static>| {
+        let guilty = mistake.argument().and_then(|at| arguments.get(at));
+        let named = |argument: &Argument| match argument.keyword {
+            Some(keyword) => TokenRange { start: keyword, end: keyword + 1 },
+            None => argument.value.tokens,
+        };
+        let tokens = guilty.map_or(call, named);
+        let message = mistake.message(function, name, cursor.source(tokens));
+        let meant = matches!(mistake, Mistake::Unknown(_)).then(|| function.meant(cursor.source(tokens))).flatten();
+        WrongCall { code: mistake.code(), message, tokens, meant }
+    };
+    function.bind(&written(cursor, arguments)).mistakes.into_iter().map(wrong).collect()
+}
+
+/// The first mistake of the calls in a statement.
+pub fn wrong_call(cursor: Cursor<'_>, file: &FileContext, kind: &StatementKind) -> Option<WrongCall> {
+    expressions(kind).find_map(|expr| first(expr, &|expr| mistakes(cursor, file, expr).into_iter().next()))
+}
+
+/// The first answer that an expression or a part of it gives.
+fn first<T>(expr: &Expr, ask: &impl Fn(&Expr) -> Option<T>) -> Option<T> {
+    let mut open = vec![expr];
+    while let Some(expr) = open.pop() {
+        if let Some(answer) = ask(expr) {
+            return Some(answer);
+        }
+        open.extend(expr.children().into_iter().rev());
+    }
+    None
+}
+
+/// The expressions of a statement, those of a header's parameters left out.
+fn expressions(kind: &StatementKind) -> impl Iterator<Item = &Expr> {
+    let found: Vec<&Expr> = match kind {
+        StatementKind::Assign { targets, value } => targets.iter().chain([value]).collect(),
+        StatementKind::AnnAssign { target, annotation, value } => {
+            [target, annotation].into_iter().chain(value).collect()
+        }
+        StatementKind::AugAssign { target, value, .. } => vec![target, value],
+        StatementKind::For { iter, .. } => vec![iter],
+        StatementKind::With(items) => items.iter().map(|item| &item.context).collect(),
+        StatementKind::Assert { test, message } => [test].into_iter().chain(message).collect(),
+        StatementKind::Expr(expr)
+        | StatementKind::Return(Some(expr))
+        | StatementKind::While(expr)
+        | StatementKind::If(expr)
+        | StatementKind::Elif(expr) => vec![expr],
+        _ => Vec::new(),
+    };
+    found.into_iter()
+}
+
+/// As [`expressions`], to be changed.
+fn expressions_mut(kind: &mut StatementKind) -> Vec<&mut Expr> {
+    match kind {
+        StatementKind::Assign { targets, value } => targets.iter_mut().chain([value]).collect(),
+        StatementKind::AnnAssign { target, annotation, value } => {
+            [target, annotation].into_iter().chain(value).collect()
+        }
+        StatementKind::AugAssign { target, value, .. } => vec![target, value],
+        StatementKind::For { iter, .. } => vec![iter],
+        StatementKind::With(items) => items.iter_mut().map(|item| &mut item.context).collect(),
+        StatementKind::Assert { test, message } => [test].into_iter().chain(message).collect(),
+        StatementKind::Expr(expr)
+        | StatementKind::Return(Some(expr))
+        | StatementKind::While(expr)
+        | StatementKind::If(expr)
+        | StatementKind::Elif(expr) => vec![expr],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,131 @@
+//! Integer expressions by what they are written with: Python's operators and the functions of `T`.
+//!
+//! Bodies of Relax functions, prim_funcs' buffers and strings in shapes all build their dims here, so that equal
+//! expressions are equal dims wherever they stand.
+
+use crate::functions;
+use rx_base::name::name;
+use rx_base::symbolic::{Bounds, prove};
+use rx_base::{DType, Dim};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, BinaryOp, BoolOp, CompareOp, Expr};
+
+/// `a op b`.
+pub fn binary(op: BinaryOp, a: &Dim, b: &Dim) -> Dim {
+    let opaque = |function: &str| Dim::opaque(name(function), vec![a.clone(), b.clone()]);
+    match op {
+        BinaryOp::Add => a + b,
+        BinaryOp::Sub => a - b,
+        BinaryOp::Mul => a * b,
+        BinaryOp::FloorDiv => a.floor_div(b),
+        BinaryOp::Mod => a.floor_mod(b),
+        BinaryOp::Div => opaque("T.Div"),
+        BinaryOp::LeftShift => match b.as_constant() {
+            Some(by @ 0..=62) => a * &Dim::constant(1 << by),
+            _ => opaque("T.shift_left"),
+        },
+        BinaryOp::RightShift => match b.as_constant() {
+            Some(by @ 0..=62) => a.floor_div(&Dim::constant(1 << by)),
+            _ => opaque("T.shift_right"),
+        },
+        BinaryOp::BitAnd => opaque("T.bitwise_and"),
+        BinaryOp::BitOr => opaque("T.bitwise_or"),
+        BinaryOp::BitXor => opaque("T.bitwise_xor"),
+        BinaryOp::Pow => match b.as_constant() {
+            Some(exponent @ 0..=16) => (0..exponent).fold(Dim::constant(1), |power, _| &power * a),
+            _ => opaque("T.pow"),
+        },
+        BinaryOp::MatMul => Dim::ERROR,
+    }
+}
+
+/// `T.function(arguments)` as it is written, each value read by `dim`; conversions are their values.
+pub fn written_call(
+    cursor: Cursor<'_>,
+    function: &str,
+    arguments: &[Argument],
+    mut dim: impl FnMut(&Expr) -> Dim,
+) -> Dim {
+    let arguments = functions::values(cursor, function, arguments);
+    match (function, &*arguments) {
+        ("Cast", [_, value]) | ("cast", [value, _]) => dim(&value.value),
+        _ => call(function, &arguments.iter().map(|argument| dim(&argument.value)).collect::<Vec<Dim>>()),
+    }
+}
+
+/// `T.function(arguments)`; what has no arithmetic meaning here is equal only to the same call.
+pub fn call(function: &str, arguments: &[Dim]) -> Dim {
+    if arguments.iter().any(Dim::is_error) {
+        return Dim::ERROR;
+    }
+    match (function, arguments) {
+        ("max", [a, b]) => a.maximum(b),
+        ("min", [a, b]) => a.minimum(b),
+        ("floordiv" | "FloorDiv", [a, b]) => a.floor_div(b),
+        ("floormod" | "FloorMod", [a, b]) => a.floor_mod(b),
+        // Truncation and flooring agree where nothing is negative, as extents are not.
+        ("truncdiv" | "Div", [a, b]) if is_natural(a) && is_natural(b) => a.floor_div(b),
+        ("truncmod" | "Mod", [a, b]) if is_natural(a) && is_natural(b) => a.floor_mod(b),
+        ("truncdiv" | "Div", _) => Dim::opaque(name("T.truncdiv"), arguments.to_vec()),
+        ("truncmod" | "Mod", _) => Dim::opaque(name("T.truncmod"), arguments.to_vec()),
+        ("shift_left", [a, b]) => binary(BinaryOp::LeftShift, a, b),
+        ("shift_right", [a, b]) => binary(BinaryOp::RightShift, a, b),
+        ("abs", [a]) => a.maximum(&-a),
+        ("ceildiv", [a, b]) => (&(a + b) - &Dim::constant(1)).floor_div(b),
+        ("prim_value" | "likely", [value]) => value.clone(),
+        (dtype, [value]) if DType::parse(dtype).is_some() => value.clone(),
+        ("Select", _) => Dim::opaque(name("T.if_then_else"), arguments.to_vec()),
+        _ => Dim::opaque(name(&format!("T.{function}")), arguments.to_vec()),
+    }
+}
+
+/// Whether a dim is never negative.
+fn is_natural(dim: &Dim) -> bool {
+    prove::lower(dim, &Bounds::default()).is_some_and(|low| low >= 0)
+}
+
+/// `a op b` as a condition.
+pub fn compare(op: CompareOp, a: Dim, b: Dim) -> Dim {
+    let (operator, a, b) = match op {
+        CompareOp::Lt => ("<", a, b),
+        CompareOp::Le => ("<=", a, b),
+        CompareOp::Gt => ("<", b, a),
+        CompareOp::Ge => ("<=", b, a),
+        CompareOp::Ne | CompareOp::IsNot | CompareOp::NotIn => ("!=", a, b),
+        CompareOp::Eq | CompareOp::Is | CompareOp::In => ("==", a, b),
+    };
+    Dim::opaque(name(operator), vec![a, b])
+}
+
+/// `a and b`, `a or b`.
+pub fn logic(op: BoolOp, operands: Vec<Dim>) -> Dim {
+    let operator = match op {
+        BoolOp::And => "and",
+        BoolOp::Or => "or",
+    };
+    Dim::opaque(name(operator), operands)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_expression_is_the_same_dim_however_written() {
+        let (n, zero) = (Dim::symbol(name("n")), Dim::constant(0));
+        let clamped = |condition: Dim| call("if_then_else", &[condition, &n + &Dim::constant(16), n.clone()]);
+        let a = call("max", &[clamped(compare(CompareOp::Lt, n.clone(), zero.clone())), zero.clone()]);
+        let b = call("max", &[zero.clone(), clamped(compare(CompareOp::Gt, zero, n.clone()))]);
+        assert_eq!(a, b);
+        assert_eq!(call("int64", std::slice::from_ref(&n)), n);
+        assert_eq!(binary(BinaryOp::LeftShift, &n, &Dim::constant(2)), &n * &Dim::constant(4));
+        assert_eq!(call("shift_left", &[n.clone(), Dim::constant(2)]), &n * &Dim::constant(4));
+        assert_eq!(call("truncdiv", &[n.clone(), Dim::constant(2)]), n.floor_div(&Dim::constant(2)));
+        let below = &n - &Dim::constant(5);
+        assert_ne!(call("truncdiv", &[below.clone(), Dim::constant(2)]), below.floor_div(&Dim::constant(2)));
+        assert_eq!(
+            clamped(compare(CompareOp::Lt, n.clone(), Dim::constant(0))).to_string(),
+            "T.if_then_else(n < 0, n + 16, n)"
+        );
+    }
+}

@@ -1,0 +1,467 @@
+//! Names in prim_funcs: each is bound before it is used, or known to the file.
+//!
+//! TVM's scopes end with their blocks; here a name counts as bound in all that follows, as in Python. Where it is read behind
+//! its block, reading the function as loops (`tir`) says so; of `T.reads` and `T.writes`, which that leaves out, this does.
+
+mod arity;
+mod attributes;
+mod forms;
+mod kinds;
+pub mod members;
+mod nest;
+mod scopes;
+
+use crate::functions::in_order;
+use rx_base::edit_distance::nearest;
+use rx_base::name::NameSet;
+use rx_base::{Code, Diagnostic, Name, Span};
+use rx_context::file_context::{bind_names, python_names};
+use rx_context::mistakes::{captured_diagnostic, suggest};
+use rx_context::{FileContext, ItemPlace, Namespace, macros};
+use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, TokenIndex, TokenRange};
+use rx_syntax::{Cursor, Segment, Statement};
+use std::sync::Arc;
+
+/// Python's own names that TVM's parser evaluates.
+const BUILTINS: &[&str] = &[
+    "range",
+    "len",
+    "min",
+    "max",
+    "abs",
+    "sum",
+    "int",
+    "float",
+    "bool",
+    "str",
+    "slice",
+    "list",
+    "tuple",
+    "dict",
+    "set",
+    "zip",
+    "enumerate",
+    "sorted",
+    "reversed",
+    "all",
+    "any",
+    "map",
+    "filter",
+    "round",
+    "divmod",
+    "pow",
+    "print",
+    "type",
+    "isinstance",
+    "getattr",
+    "hasattr",
+    "metadata",
+    "tvm",
+    "Tx",
+    "Axis",
+    "TypeVar",
+];
+
+/// Whether a name is one of Python's own that TVM's parser evaluates.
+pub fn is_builtin(name: &str) -> bool {
+    BUILTINS.contains(&name)
+}
+
+/// The names of a prim_func that nothing binds, each reported where it is first used; captured ones as warnings.
+pub fn unbound_names(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
+    names(segments, file, None)
+}
+
+/// As [`unbound_names`], of a macro. Names of one that is not hygienic are those of its callers.
+pub fn of_macro(segments: &Arc<[Arc<Segment>]>, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
+    let hygienic = macros::of_item(segments).hygienic;
+    let mut found = names(segments, file, Some(0));
+    found.retain(|it| hygienic || !matches!(it.code, Code::UndefinedName | Code::CapturedPythonName));
+    found
+}
+
+fn names(segments: &[Arc<Segment>], file: &FileContext, macro_from: Option<u32>) -> Vec<Diagnostic<ItemPlace>> {
+    let mut walk = Walk {
+        file,
+        bound: NameSet::default(),
+        in_header: false,
+        anywhere: python_names(segments),
+        seen: NameSet::default(),
+        out_of_reach: NameSet::default(),
+        segment: 0,
+        stated: Vec::new(),
+        attributes: Vec::new(),
+        kinds: kinds::Kinds::default(),
+        nest: nest::Nest::default(),
+        scopes: scopes::Scopes::default(),
+        without_blocks: None,
+        macro_from,
+        found: Vec::new(),
+    };
+    for (at, segment) in segments.iter().enumerate() {
+        walk.segment = u32::try_from(at).unwrap_or(u32::MAX);
+        for statement in &segment.tree().statements {
+            let cursor = segment.cursor(statement);
+            walk.enter_macro(cursor, statement);
+            walk.nest.enter(cursor, statement);
+            walk.scopes.enter(cursor, statement);
+            walk.statement(cursor, &statement.tree.kind);
+            walk.scopes.bind(cursor, statement);
+            walk.forms(cursor, &in_order(cursor, file, &statement.tree.kind), statement.indent);
+            walk.kinds.bind(cursor, &statement.tree.kind);
+            walk.nest.leave(cursor, statement);
+        }
+    }
+    walk.found
+}
+
+struct Walk<'a> {
+    file: &'a FileContext,
+    /// What has been bound so far.
+    bound: NameSet,
+    /// Whether this is a header, whose types may name what the head of the body declares.
+    in_header: bool,
+    /// What the function binds, before or after.
+    anywhere: NameSet,
+    seen: NameSet,
+    out_of_reach: NameSet,
+    segment: u32,
+    /// What the open blocks have said once, each with its column: `T.reads`, axes.
+    stated: Vec<(u32, Name)>,
+    /// The attributes that the function and the open blocks have stated.
+    attributes: Vec<attributes::Attribute>,
+    kinds: kinds::Kinds,
+    nest: nest::Nest,
+    scopes: scopes::Scopes,
+    /// The `False` of `s_tir=False`, until a block shows that it is wrong.
+    without_blocks: Option<Span>,
+    /// The least column of statements of the macro that is read.
+    macro_from: Option<u32>,
+    found: Vec<Diagnostic<ItemPlace>>,
+}
+
+/// The `False` of `@T.prim_func(s_tir=False)`.
+fn without_blocks(cursor: Cursor<'_>, decorator: &Expr) -> Option<Span> {
+    let ExprKind::Call { arguments, .. } = &decorator.kind else { return None };
+    let is_flag = |argument: &&Argument| argument.keyword.is_some_and(|keyword| cursor.text(keyword) == "s_tir");
+    let flag = arguments.iter().find(is_flag).filter(|flag| flag.value.kind == ExprKind::Bool(false))?;
+    Some(cursor.span(flag.value.tokens))
+}
+
+impl Walk<'_> {
+    /// Notes where macros defined in the function begin and end: what surrounds their statements, their calls say.
+    fn enter_macro(&mut self, cursor: Cursor<'_>, statement: &Statement) {
+        let column = statement.indent + u32::from(statement.inline);
+        let is_def = matches!(statement.tree.kind, StatementKind::Def { .. });
+        // The `def` stands in the column of its decorator.
+        self.macro_from = self.macro_from.filter(|least| column >= *least || is_def && column + 1 == *least);
+        if let StatementKind::Decorator(decorator) = &statement.tree.kind
+            && self.macro_from.is_none()
+            && macros::makes_macro(cursor, self.file, decorator)
+        {
+            self.macro_from = Some(statement.indent + 1);
+        }
+    }
+
+    fn statement(&mut self, cursor: Cursor<'_>, kind: &StatementKind) {
+        match kind {
+            StatementKind::Def { type_params, params, ret, .. } => {
+                self.in_header = true;
+                bind_names(cursor, kind, &mut self.bound);
+                self.bound.extend(type_params.iter().map(|token| cursor.name(*token)));
+                for param in params {
+                    let own = cursor.parameter(param);
+                    let parts = param.tree.annotation.iter().chain(&param.tree.default);
+                    parts.for_each(|part| self.expr(own, part));
+                    self.kinds.parameter(own, param);
+                }
+                ret.iter().for_each(|ret| self.expr(cursor, ret));
+                self.in_header = false;
+            }
+            StatementKind::Assign { targets, value } => {
+                if targets.iter().any(|target| matches!(target.kind, ExprKind::Subscript { .. })) {
+                    self.operand(cursor, value);
+                }
+                self.expr(cursor, value);
+                bind_names(cursor, kind, &mut self.bound);
+                targets.iter().for_each(|target| self.expr(cursor, target));
+            }
+            StatementKind::AnnAssign { target, annotation, value } => {
+                self.annotation(cursor, annotation);
+                value.iter().for_each(|value| self.expr(cursor, value));
+                bind_names(cursor, kind, &mut self.bound);
+                self.expr(cursor, target);
+            }
+            StatementKind::AugAssign { target, value, .. } => {
+                self.expr(cursor, target);
+                self.expr(cursor, value);
+            }
+            StatementKind::For { iter, .. } => {
+                self.expr(cursor, iter);
+                bind_names(cursor, kind, &mut self.bound);
+            }
+            StatementKind::With(items) => {
+                items.iter().for_each(|item| self.expr(cursor, &item.context));
+                bind_names(cursor, kind, &mut self.bound);
+            }
+            StatementKind::Assert { test, message } => {
+                self.expr(cursor, test);
+                message.iter().for_each(|message| self.expr(cursor, message));
+            }
+            StatementKind::Decorator(decorator) => self.without_blocks = without_blocks(cursor, decorator),
+            StatementKind::Expr(expr)
+            | StatementKind::Return(Some(expr))
+            | StatementKind::While(expr)
+            | StatementKind::If(expr)
+            | StatementKind::Elif(expr) => self.expr(cursor, expr),
+            _ => bind_names(cursor, kind, &mut self.bound),
+        }
+    }
+
+    /// The type of a variable: `T.int32()` between its brackets is a type, not a value.
+    fn annotation(&mut self, cursor: Cursor<'_>, annotation: &Expr) {
+        match &annotation.kind {
+            ExprKind::Subscript { value, index } => {
+                self.expr(cursor, value);
+                self.expr(cursor, index);
+            }
+            _ => self.expr(cursor, annotation),
+        }
+    }
+
+    fn expr(&mut self, cursor: Cursor<'_>, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Name => self.name(cursor.name(expr.tokens.start), cursor.span(expr.tokens)),
+            ExprKind::Attribute { value, name } => {
+                self.member(cursor, value, *name);
+                self.expr(cursor, value);
+            }
+            ExprKind::Parenthesized(value) | ExprKind::Unary(_, value) | ExprKind::Starred { value, .. } => {
+                self.expr(cursor, value)
+            }
+            ExprKind::Subscript { value, index } => {
+                self.subscripted(cursor, value);
+                self.operand(cursor, index);
+                self.expr(cursor, value);
+                self.expr(cursor, index);
+            }
+            ExprKind::Binary(_, left, right) => {
+                for operand in [left, right] {
+                    self.operand(cursor, operand);
+                    self.expr(cursor, operand);
+                }
+            }
+            ExprKind::Call { callee, arguments } => {
+                self.dtype_call(cursor, expr, callee, arguments);
+                self.wrong_calls(cursor, expr);
+                self.argument_values(cursor, callee, arguments);
+                self.expr(cursor, callee);
+                arguments.iter().for_each(|argument| self.expr(cursor, &argument.value));
+            }
+            ExprKind::Tuple(items) | ExprKind::List(items) | ExprKind::Set(items) | ExprKind::Bool2(_, items) => {
+                items.iter().for_each(|item| self.expr(cursor, item));
+            }
+            ExprKind::Dict(entries) => {
+                entries
+                    .iter()
+                    .flat_map(|(key, value)| key.iter().chain([value]))
+                    .for_each(|part| self.expr(cursor, part));
+            }
+            ExprKind::Slice { lower, upper, step } => {
+                [lower, upper, step].into_iter().flatten().for_each(|part| self.expr(cursor, part));
+            }
+            ExprKind::Compare(first, rest) => {
+                self.expr(cursor, first);
+                rest.iter().for_each(|(_, operand)| self.expr(cursor, operand));
+            }
+            ExprKind::Conditional { then, test, otherwise } => {
+                [test, then, otherwise].into_iter().for_each(|part| self.expr(cursor, part));
+            }
+            ExprKind::Lambda { params, body } => {
+                self.bound.extend(params.iter().filter_map(|param| Some(cursor.name(param.tree.name?))));
+                self.expr(cursor, body);
+            }
+            ExprKind::Walrus { name, value } => {
+                self.bound.insert(cursor.name(*name));
+                self.expr(cursor, value);
+            }
+            _ => {}
+        }
+    }
+
+    /// `T.exq`, which nobody has; `T.float32.exp`, since a dtype has nothing.
+    fn member(&mut self, cursor: Cursor<'_>, of: &Expr, member: TokenIndex) {
+        if matches!(of.kind, ExprKind::Attribute { .. }) && self.is_dtype(cursor, of) {
+            let span = cursor.span(TokenRange { start: member, end: member + 1 });
+            let message = format!("`{}` is a dtype, it has no `{}`", cursor.source(of.tokens), cursor.text(member));
+            self.mistake(Code::UnknownOperator, span, message);
+            return;
+        }
+        let is_tir = matches!(of.kind, ExprKind::Name) && {
+            let head = cursor.name(of.tokens.start);
+            !self.bound.contains(&head) && self.file.namespace(&head) == Some(Namespace::Tir)
+        };
+        // `tirx` is Python's module, which has more than `T`.
+        let is_module = matches!(cursor.text(of.tokens.start), "tir" | "tirx");
+        let text = cursor.text(member);
+        if !is_tir || members::is_member(text) || (is_module && members::is_module_member(text)) {
+            return;
+        }
+        let span = cursor.span(TokenRange { start: member, end: member + 1 });
+        let place = ItemPlace::Segment(self.segment, span);
+        let (head, member) = (cursor.text(of.tokens.start), cursor.text(member));
+        let diagnostic = Diagnostic::new(Code::UnknownOperator, place.clone(), format!("`{head}` has no `{member}`"));
+        self.found.push(match members::meant(member) {
+            Some(near) => suggest(diagnostic, near, vec![(place, near.to_owned())]),
+            None => diagnostic,
+        });
+    }
+
+    fn name(&mut self, used: Name, span: Span) {
+        let file = self.file;
+        if self.macro_from.is_none() && self.nest.is_out_of_reach(used) && self.out_of_reach.insert(used) {
+            let message = format!("the loop variable `{used}` stands outside the block, which has axes of its own");
+            let report = Diagnostic::new(Code::UndefinedName, ItemPlace::Segment(self.segment, span), message);
+            self.found.push(report.with_help("use the axis that `T.axis` binds to it"));
+        }
+        if self.scopes.is_gone(used) && self.seen.insert(used) {
+            let message = format!("`{used}` is used behind the block that binds it");
+            let report = Diagnostic::new(Code::UndefinedName, ItemPlace::Segment(self.segment, span), message);
+            self.found.push(report.with_help("a block reads and writes at its own axes"));
+            return;
+        }
+        let known = self.bound.contains(&used)
+            || self.in_header && self.anywhere.contains(&used)
+            || file.symbols.contains(&used)
+            || file.modules.contains(&used)
+            || file.macros.contains_key(&used)
+            || file.api.contains(&used)
+            || file.items.contains(&used)
+            || file.namespace(&used).is_some()
+            || BUILTINS.contains(&used.as_str());
+        if known || !self.seen.insert(used) {
+            return;
+        }
+        let place = ItemPlace::Segment(self.segment, span);
+        if file.captured.contains(&used) {
+            self.found.push(captured_diagnostic(used, place));
+            return;
+        }
+        if self.anywhere.contains(&used) {
+            let message = format!("`{used}` is used before it is bound");
+            self.found.push(Diagnostic::new(Code::UndefinedName, place, message));
+            return;
+        }
+        let diagnostic = Diagnostic::new(Code::UndefinedName, place.clone(), format!("`{used}` is not defined"));
+        let mut bound: Vec<&str> = self.bound.iter().map(|name| name.as_str()).collect();
+        bound.sort_unstable();
+        self.found.push(match nearest(&used, bound) {
+            Some(near) => suggest(diagnostic, near, vec![(place, near.to_owned())]),
+            None => diagnostic,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unbound_names;
+    use rx_context::FileContext;
+    use rx_syntax::Segment;
+    use std::sync::Arc;
+
+    /// The messages for a prim_func below module text.
+    fn found(module: &str, function: &str) -> Vec<String> {
+        let mut file = FileContext::default();
+        file.read(&Segment::new(module.into()));
+        let segments = [Arc::new(Segment::new(function.into()))];
+        let found = unbound_names(&segments, &file);
+        found
+            .iter()
+            .map(|found| format!("{}: {}", found.severity, found.message.split(" that").next().unwrap_or_default()))
+            .collect()
+    }
+
+    #[test]
+    fn names_bound_before_or_by_the_file_are_known() {
+        let module = "from tvm.script import tirx as TX\nfrom tvm.tirx import layout\nn = TypeVar(\"n\")\n";
+        let function = "def f(A: T.Buffer((n, 4), \"float32\"), b: T.handle):\n    B = TX.match_buffer(b, (n, layout.size))\n    \
+                        for i, j in T.grid(n, 4):\n        with T.sblock(\"B\") as block:\n            v, w = T.axis.remap(\"SS\", [i, j])\n            \
+                        B[v, w] = T.comm_reducer(lambda x, y: x + y, [0.0])(A[v, w], len(block))\n    T.evaluate(v)\n";
+        assert_eq!(found(module, function), Vec::<String>::new());
+    }
+
+    #[test]
+    fn others_are_reported_once() {
+        let function =
+            "def f(A: T.Buffer((M,), \"float32\")):\n    for i in range(M):\n        A[i] = A[k] + A[k] + Aa[i]\n";
+        assert_eq!(
+            found("M = 128\n", function),
+            ["warning: `M` is a Python value", "error: `k` is not defined", "error: `Aa` is not defined"]
+        );
+    }
+
+    #[test]
+    fn what_is_bound_below_is_not_bound_yet() {
+        let function = "def f(A: T.Buffer((n, 4), \"float32\"), n: T.int32):\n    A[i] = A[0]\n    for i in range(n):\n        A[i] = A[0]\n";
+        assert_eq!(found("", function), ["error: `i` is used before it is bound"]);
+    }
+
+    #[test]
+    fn t_has_what_tvm_has() {
+        let function =
+            "def f(A: T.Buffer((4,), \"float32\")):\n    A[0] = T.exq(A[1]) + T.frobnicate(A[2]) + T.f32x4(0)\n";
+        assert_eq!(found("", function), ["error: `T` has no `exq`", "error: `T` has no `frobnicate`"]);
+    }
+
+    #[test]
+    fn t_has_what_older_releases_had() {
+        let function =
+            "def f(A: T.Buffer((4,), \"float32\")):\n    T.simdgroup_load(A.data, 0)\n    x = T.e4m3_float8x4()\n";
+        assert_eq!(found("", function), Vec::<String>::new());
+    }
+
+    #[test]
+    fn buffers_have_elements_and_scalars_have_none() {
+        let function = "def f(A: T.Buffer((4,), \"float32\")):\n    for i in range(4):\n        A[i] = i[0] + A * 2.0\n        \
+                        A[T] = T.float32(1, 2)\n";
+        assert_eq!(
+            found("", function),
+            [
+                "error: `i` is a scalar, it has no elements",
+                "error: `A` is a buffer; an element of it is `A[…]`",
+                "error: T.float32: takes one value, more are passed",
+                "error: `T` is no value",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_block_with_axes_sees_no_loops_outside() {
+        let function = "def f(A: T.Buffer((4, 4), \"float32\")):\n    for i, j in T.grid(4, 4):\n        with T.sblock(\"a\"):\n            \
+                        v = T.axis.spatial(4, i)\n            T.where(j < 3)\n            for k in range(4):\n                \
+                        A[v, k] = A[j, k]\n        with T.sblock(\"opaque\"):\n            A[i, j] = 0.0\n    T.reads()\n";
+        assert_eq!(
+            found("", function),
+            [
+                "error: the loop variable `j` stands outside the block, which has axes of its own",
+                "error: `T.reads` stands outside a block",
+            ]
+        );
+    }
+
+    #[test]
+    fn forms_take_what_they_take() {
+        let function = "def f(A: T.Buffer((4, 4), \"float32\")):\n    T.func_attr()\n    for i, j in T.grid(4):\n        \
+                        with T.sblock(\"a\"):\n            v, w = T.axis.remap(\"SSS\", [i, j])\n            T.reads(A[v, w])\n            \
+                        T.reads(A[v, w])\n            A[v, w] = 0.0\n        with T.sblock(\"b\"):\n            T.reads()\n";
+        assert_eq!(
+            found("", function),
+            [
+                "error: T.func_attr: argument `attrs` is missing",
+                "error: the loop has 2 variables, `T.grid` has 1 extent",
+                "error: T.axis.remap: \"SSS\" names 3 axes, 2 are bound",
+                "error: the block has a `T.reads` already",
+            ]
+        );
+    }
+}

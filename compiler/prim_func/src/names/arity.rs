@@ -1,0 +1,23 @@
+//! Calls of `T.` functions whose arguments do not fit their signatures.
+
+use super::Walk;
+use crate::functions::mistakes;
+use rx_base::Diagnostic;
+use rx_context::ItemPlace;
+use rx_context::mistakes::suggest;
+use rx_syntax::Cursor;
+use rx_syntax::ast::Expr;
+
+impl Walk<'_> {
+    /// Reports unknown, missing, surplus and doubled arguments: `T.exp()`, `T.floordiv(a, c=b)`.
+    pub(super) fn wrong_calls(&mut self, cursor: Cursor<'_>, call: &Expr) {
+        for wrong in mistakes(cursor, self.file, call) {
+            let place = ItemPlace::Segment(self.segment, cursor.span(wrong.tokens));
+            let diagnostic = Diagnostic::new(wrong.code, place.clone(), wrong.message);
+            self.found.push(match wrong.meant {
+                Some(near) => suggest(diagnostic, near, vec![(place, near.to_owned())]),
+                None => diagnostic,
+            });
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What the forms of `T` take: how many arguments, how many variables, and what a block states once.
+
+use super::Walk;
+use crate::functions::mistakes;
+use rx_base::name::name;
+use rx_base::{Code, Diagnostic, Span, counted};
+use rx_context::mistakes::suggest;
+use rx_context::{ItemPlace, Namespace};
+use rx_syntax::Cursor;
+use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
+
+/// What says something of the block it stands in.
+const BLOCK_FORMS: &[&str] = &["reads", "writes", "where", "init", "sblock_attr", "block_attr"];
+
+/// What makes no statement of a function: decorators and namespaces.
+const NO_STATEMENTS: &[&str] =
+    &["prim_func", "macro", "inline", "meta_class", "s_tir", "ptx", "cuda", "nvshmem", "metal"];
+
+/// What `T.axis` has.
+const AXES: &[&str] = &["spatial", "reduce", "scan", "opaque", "remap", "S", "R", "serial"];
+
+impl Walk<'_> {
+    /// Checks the forms that a statement in the column `indent` consists of, their arguments in the order of the parameters.
+    pub(super) fn forms(&mut self, cursor: Cursor<'_>, kind: &StatementKind, indent: u32) {
+        self.stated.retain(|(column, _)| *column <= indent);
+        self.attributes.retain(|stated| stated.column <= indent);
+        match kind {
+            StatementKind::With(items) => {
+                self.stated.retain(|(column, _)| *column < indent);
+                for item in items {
+                    self.form(cursor, &item.context);
+                }
+            }
+            StatementKind::Expr(value) => {
+                if let Some((form, arguments)) = self.form(cursor, value) {
+                    if NO_STATEMENTS.contains(&form) {
+                        let message = format!("`{}` is no statement", cursor.source(value.tokens));
+                        self.mistake(Code::MisplacedStatement, cursor.span(value.tokens), message);
+                    }
+                    self.statement_once(cursor, form, arguments, indent, cursor.span(value.tokens));
+                }
+            }
+            StatementKind::Assign { targets, value } => {
+                let Some((form, arguments)) = self.form(cursor, value) else { return };
+                let [target] = &targets[..] else { return };
+                if form == "axis.remap" {
+                    self.remap(cursor, target, arguments);
+                }
+                if form.starts_with("axis.") || form == "sblock_alloc_buffer" {
+                    self.bound_once(cursor, target, indent);
+                }
+            }
+            StatementKind::For { target, iter } => self.grid(cursor, target, iter),
+            _ => {}
+        }
+    }
+
+    /// `T.form(…)`: its name and arguments.
+    fn form<'e, 't>(&mut self, cursor: Cursor<'t>, call: &'e Expr) -> Option<(&'t str, &'e [Argument])> {
+        let ExprKind::Call { callee, arguments } = &call.kind else { return None };
+        let (head, form) = cursor.path(callee.tokens).split_once('.')?;
+        if self.file.namespace(head) != Some(Namespace::Tir) {
+            return None;
+        }
+        if let Some(axis) = form.strip_prefix("axis.")
+            && !AXES.contains(&axis)
+        {
+            self.mistake(Code::UnknownOperator, cursor.span(callee.tokens), format!("`{head}.axis` has no `{axis}`"));
+        }
+        if (BLOCK_FORMS.contains(&form) || form.starts_with("axis."))
+            && !self.nest.is_in_block()
+            && self.macro_from.is_none()
+        {
+            let message = format!("`{head}.{form}` stands outside a block");
+            self.mistake(Code::MisplacedStatement, cursor.span(call.tokens), message);
+        }
+        if matches!(form, "sblock" | "block")
+            && let Some(second) = arguments.get(1).filter(|argument| matches!(argument.value.kind, ExprKind::String))
+            && second.keyword.is_none()
+        {
+            let message = format!("{head}.{form}: takes one name, more are passed");
+            self.mistake(Code::TooManyArguments, cursor.span(second.value.tokens), message);
+        }
+        if matches!(form, "sblock" | "block") {
+            self.block(cursor, head, form, arguments);
+        }
+        Some((form, arguments))
+    }
+
+    /// `T.sblock("name")`: the name is a string, and the function is one with blocks.
+    fn block(&mut self, cursor: Cursor<'_>, head: &str, form: &str, arguments: &[Argument]) {
+        if let Some(first) = arguments.first().filter(|first| first.keyword.is_none())
+            && matches!(first.value.kind, ExprKind::Subscript { .. } | ExprKind::Integer | ExprKind::Float)
+        {
+            let message = format!("{head}.{form}: a name is wanted, this is `{}`", cursor.source(first.value.tokens));
+            self.mistake(Code::ArgumentType, cursor.span(first.value.tokens), message);
+        }
+        if let Some(flag) = self.without_blocks.take() {
+            let message = "`s_tir=False` says a function without blocks, and this one has blocks".to_owned();
+            let place = ItemPlace::Segment(0, flag);
+            let report = Diagnostic::new(Code::UnsupportedConstruct, place.clone(), message);
+            self.found.push(suggest(report, "True", vec![(place, "True".to_owned())]));
+        }
+    }
+
+    /// A block states once what it reads and what it writes, and a function each of its attributes.
+    fn statement_once(&mut self, cursor: Cursor<'_>, form: &str, arguments: &[Argument], indent: u32, span: Span) {
+        if matches!(form, "reads" | "writes") && !self.first_time(form, indent) {
+            self.mistake(Code::MisplacedStatement, span, format!("the block has a `T.{form}` already"));
+        }
+        let Some(first) = arguments.first() else { return };
+        let ExprKind::Dict(entries) = &first.value.kind else {
+            use ExprKind::{Bool, Float, Integer, List, None, String, Tuple};
+            let is_other = matches!(first.value.kind, Bool(_) | Float | Integer | List(_) | None | String | Tuple(_));
+            if form == "func_attr" && is_other {
+                let place = cursor.span(first.value.tokens);
+                self.mistake(Code::AttrType, place, "`T.func_attr` takes a dictionary".to_owned());
+            }
+            return;
+        };
+        match form {
+            "func_attr" => self.state_attributes(cursor, false, entries, indent),
+            "sblock_attr" | "block_attr" => self.state_attributes(cursor, true, entries, indent),
+            _ => {}
+        }
+    }
+
+    /// An axis or a buffer of a block has one binding in it.
+    fn bound_once(&mut self, cursor: Cursor<'_>, target: &Expr, indent: u32) {
+        let names = match &target.kind {
+            ExprKind::Tuple(names) => names.as_slice(),
+            _ => std::slice::from_ref(target),
+        };
+        for name in names.iter().filter(|name| matches!(name.kind, ExprKind::Name)) {
+            let text = cursor.text(name.tokens.start);
+            if !self.first_time(&format!("= {text}"), indent) {
+                let message = format!("`{text}` is bound in this block already");
+                self.mistake(Code::DuplicateDefinition, cursor.span(name.tokens), message);
+            }
+        }
+    }
+
+    /// Whether the block whose statements stand at `indent` says this for the first time.
+    fn first_time(&mut self, what: &str, indent: u32) -> bool {
+        let what = name(what);
+        let is_first = !self.stated.contains(&(indent, what));
+        self.stated.push((indent, what));
+        is_first
+    }
+
+    /// `i, j = T.axis.remap("SR", [a, b])`: as many letters as loops and variables.
+    fn remap(&mut self, cursor: Cursor<'_>, target: &Expr, arguments: &[Argument]) {
+        let [kinds, loops, rest @ ..] = arguments else { return };
+        let is_list = |value: &Expr| matches!(value.kind, ExprKind::List(_) | ExprKind::Tuple(_));
+        if is_list(&kinds.value) || rest.first().is_some_and(|dtype| is_list(&dtype.value)) {
+            let message = "T.axis.remap: takes letters, the loops, and a dtype, in this order".to_owned();
+            self.mistake(Code::ArgumentType, cursor.span(target.tokens), message);
+            return;
+        }
+        let (Some(kinds), ExprKind::List(loops) | ExprKind::Tuple(loops)) =
+            (cursor.string_value(&kinds.value), &loops.value.kind)
+        else {
+            return;
+        };
+        let named = kinds.chars().count();
+        let span = cursor.span(target.tokens);
+        if named != loops.len() {
+            let message =
+                format!("T.axis.remap: \"{kinds}\" names {}, {} are bound", counted(named, "axis"), loops.len());
+            self.mistake(Code::MisplacedStatement, span, message);
+        } else if let ExprKind::Tuple(targets) = &target.kind
+            && targets.len() != named
+        {
+            let message =
+                format!("T.axis.remap: \"{kinds}\" makes {}, {} are named", counted(named, "axis"), targets.len());
+            self.mistake(Code::MisplacedStatement, span, message);
+        }
+    }
+
+    /// `for i, j in T.grid(a, b)`: as many variables as extents, and each has a value.
+    fn grid(&mut self, cursor: Cursor<'_>, target: &Expr, iter: &Expr) {
+        if let ExprKind::Call { callee, arguments } = &iter.kind {
+            // `T.serial()` lacks an argument, `T.grid()` and `range()` do not.
+            if arguments.is_empty() && mistakes(cursor, self.file, iter).is_empty() {
+                let message = format!("`{}` has no extent", cursor.path(callee.tokens));
+                self.mistake(Code::MissingArgument, cursor.span(iter.tokens), message);
+            }
+            for argument in arguments.iter().filter(|argument| argument.keyword.is_none()) {
+                let ExprKind::Call { callee: inner, arguments } = &argument.value.kind else { continue };
+                // A dtype among the arguments of `T` is reported with those of all its functions.
+                let is_known = self.is_dtype(cursor, inner) && self.tir_function(cursor, callee).is_some();
+                if arguments.is_empty() && !is_known {
+                    let message = format!("`{}` has no value", cursor.source(argument.value.tokens));
+                    self.mistake(Code::MissingArgument, cursor.span(argument.value.tokens), message);
+                }
+            }
+        }
+        let Some(("grid", arguments)) = self.form(cursor, iter) else { return };
+        let ExprKind::Tuple(targets) = &target.kind else { return };
+        let is_open = |value: &Expr| matches!(value.kind, ExprKind::Starred { .. });
+        if targets.iter().any(is_open) || arguments.iter().any(|argument| is_open(&argument.value)) {
+            return;
+        }
+        let extents = arguments.iter().filter(|argument| argument.keyword.is_none()).count();
+        if targets.len() != extents {
+            let (variables, extents) = (counted(targets.len(), "variable"), counted(extents, "extent"));
+            let message = format!("the loop has {variables}, `T.grid` has {extents}");
+            self.mistake(Code::MisplacedStatement, cursor.span(target.tokens), message);
+        }
+    }
+
+    pub(super) fn mistake(&mut self, code: Code, span: Span, message: String) {
+        self.found.push(Diagnostic::new(code, ItemPlace::Segment(self.segment, span), message));
+    }
+}

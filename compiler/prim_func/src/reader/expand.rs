@@ -1,0 +1,350 @@
+//! Expands macros: a call of a `@T.inline` or `@T.macro` function is read as the macro's statements
+//! (TVM `tirx/script/parser/entry.py`, `TIRInline` and `TIRMacro`).
+//!
+//! Arguments are put in place of parameters as expressions. While a hygienic macro is read, the scopes of its caller are
+//! hidden: only those around its definition are searched. Statements of the macro join the caller's body, so that a thread it
+//! launches is open for the rest of that body.
+
+use super::signature::reassigned;
+use super::statement::Sequence;
+use super::tree::{self, Node};
+use super::value::Value;
+use super::{Outcome, Reader};
+use crate::functions::{DTypeKeyword, Function, Param, ParamKind, written};
+use rustc_hash::FxHashMap;
+use rx_base::name::NameMap;
+use rx_base::{Code, Name};
+use rx_context::ItemPlace;
+use rx_context::macros::{is_hygienic, makes_macro};
+use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, Parameter, StatementKind, TokenRange};
+use rx_syntax::{Cursor, Segment};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// How many statements of macros a function may have in all.
+const MOST_STATEMENTS: usize = 1 << 16;
+
+/// How many expansions of one macro may be open at once.
+const MOST_RECURSIVE: usize = 128;
+
+/// Macros that a function defines, and those that are being expanded.
+pub(super) struct Macros<'a> {
+    /// The text that is read: the function's, or that of the item of a macro.
+    segments: &'a [Arc<Segment>],
+    /// Statements of the texts that macros stand in, by the address of the text.
+    trees: FxHashMap<usize, Rc<Vec<Node<'a>>>>,
+    defined: Vec<Definition<'a>>,
+    open: Vec<Expansion>,
+    /// The scopes before this one are hidden.
+    pub(super) floor: usize,
+    /// Statements of macros so far.
+    statements: usize,
+    /// How often each macro was expanded.
+    counts: FxHashMap<Id, u32>,
+}
+
+/// A macro: the address of the text it stands in, and its `def` among the statements of that text.
+type Id = (usize, u32);
+
+/// A macro, as its definition says.
+#[derive(Clone, Copy)]
+struct Definition<'a> {
+    segments: &'a [Arc<Segment>],
+    /// The index of its `def`; the text's first where there is none.
+    def: Option<u32>,
+    hygienic: bool,
+    /// Scopes that it sees: those before `scopes`, those before `floor` left out.
+    scopes: usize,
+    floor: usize,
+    /// The macro of another item that it is, or that it stands in.
+    outside: Option<Name>,
+}
+
+/// A macro while its statements are read.
+struct Expansion {
+    id: Id,
+    /// The macro of another item whose text is read, and the call that is expanded.
+    outside: Option<(Name, ItemPlace)>,
+    /// What its blocks are called besides their names, as TVM calls them.
+    suffix: String,
+}
+
+impl<'a> Macros<'a> {
+    pub(super) fn new(segments: &'a [Arc<Segment>]) -> Macros<'a> {
+        Macros {
+            segments,
+            trees: FxHashMap::default(),
+            defined: Vec::new(),
+            open: Vec::new(),
+            floor: 0,
+            statements: 0,
+            counts: FxHashMap::default(),
+        }
+    }
+
+    /// The macro of another item whose text is read, and the call that is expanded.
+    pub(super) fn outside(&self) -> Option<(Name, &ItemPlace)> {
+        self.open.last()?.outside.as_ref().map(|(name, used)| (*name, used))
+    }
+
+    /// The end of the names of blocks: `_1` while a macro is expanded for the second time.
+    pub(super) fn suffix(&self) -> &str {
+        self.open.last().map_or("", |expansion| &expansion.suffix)
+    }
+
+    /// Whether the statements of a macro are read.
+    pub(super) fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// Binds the macro that a decorator and the `def` after it define; the statements after them. `None` for other statements.
+    pub(super) fn macro_definition<'n, 's>(
+        &mut self,
+        node: &Node<'_>,
+        after: &'n [Node<'s>],
+    ) -> Option<&'n [Node<'s>]> {
+        let StatementKind::Decorator(decorator) = &*node.kind else { return None };
+        let (def, rest) = after.split_first()?;
+        let StatementKind::Def { name, .. } = &*def.kind else { return None };
+        if !makes_macro(node.cursor, self.file, decorator) {
+            return None;
+        }
+        let number = self.macros.defined.len();
+        self.macros.defined.push(Definition {
+            segments: self.macros.segments,
+            def: Some(def.index),
+            hygienic: is_hygienic(node.cursor, decorator),
+            scopes: self.scopes.len(),
+            floor: self.macros.floor,
+            outside: self.macros.outside().map(|(name, _)| name),
+        });
+        self.bind(def.cursor.name(*name), Value::Macro(number));
+        Some(rest)
+    }
+
+    /// Whether a name stands for a macro.
+    pub(super) fn is_macro(&self, cursor: Cursor<'_>, callee: &Tree) -> bool {
+        self.macro_named(cursor, callee).is_some()
+    }
+
+    fn macro_named(&self, cursor: Cursor<'_>, callee: &Tree) -> Option<Definition<'a>> {
+        let ExprKind::Name = callee.kind else { return None };
+        let name = cursor.name(callee.tokens.start);
+        match self.lookup(name) {
+            Some(Value::Macro(number)) => self.macros.defined.get(*number).copied(),
+            Some(_) => None,
+            None => {
+                let known = self.file.macros.get(&name)?;
+                let outside = Some(name);
+                let (segments, hygienic) = (&*known.segments, known.hygienic);
+                // The function's outermost scope holds its symbols and stays, but is not searched.
+                Some(Definition { segments, def: None, hygienic, scopes: 1, floor: 1, outside })
+            }
+        }
+    }
+
+    /// Adds the statements of the macro that a statement calls; `false` where it calls none.
+    pub(super) fn expansion(&mut self, node: &Node<'_>, body: &mut Sequence) -> Outcome<bool> {
+        let StatementKind::Expr(call) = &*node.kind else { return Ok(false) };
+        let ExprKind::Call { callee, arguments } = &call.kind else { return Ok(false) };
+        let Some(definition) = self.macro_named(node.cursor, callee).filter(|_| node.wrong.is_none()) else {
+            return Ok(false);
+        };
+        let before = self.standing();
+        let outcome = self.expanded(node.cursor, call, callee, arguments, definition, body);
+        match outcome {
+            Err(mistake) if self.is_tracing() => {
+                self.pass_over(&before, std::iter::once(node), *mistake);
+                Ok(true)
+            }
+            outcome => outcome.map(|()| true),
+        }
+    }
+
+    fn expanded(
+        &mut self,
+        cursor: Cursor<'_>,
+        call: &Tree,
+        callee: &Tree,
+        arguments: &[Argument],
+        definition: Definition<'a>,
+        body: &mut Sequence,
+    ) -> Outcome<()> {
+        let called = cursor.text(callee.tokens.start);
+        let nodes = self.statements_of(definition.segments);
+        let def = match definition.def {
+            Some(index) => find(&nodes, index),
+            None => nodes.iter().find(|node| matches!(*node.kind, StatementKind::Def { .. })),
+        };
+        let Some((def, params)) = def.and_then(|def| match &*def.kind {
+            StatementKind::Def { params, .. } => Some((def, params)),
+            _ => None,
+        }) else {
+            return self.unsupported(cursor, call.tokens, &format!("the macro `{called}`"));
+        };
+        let id = (definition.segments.as_ptr() as usize, def.index);
+        // A test of its parameters may end the recursion: `if depth > 0: visit(x, depth - 1)`.
+        if self.macros.open.iter().filter(|open| open.id == id).count() >= MOST_RECURSIVE {
+            let message = format!("the macro `{called}` calls itself more than {MOST_RECURSIVE} levels deep");
+            let mistake = self.mistake(cursor, callee.tokens, Code::UnsupportedConstruct, message);
+            return self.kept(mistake);
+        }
+        self.macros.statements += size(def);
+        if self.macros.statements > MOST_STATEMENTS {
+            let message = format!("macros expand to more than {MOST_STATEMENTS} statements");
+            return self.mistake(cursor, call.tokens, Code::NestingTooDeep, message);
+        }
+        let passed = self.passed_to(cursor, call, callee, arguments, (def.cursor, params))?;
+        let used = self.place(cursor, call.tokens);
+        let count = self.macros.counts.entry(id).or_default();
+        let suffix = if *count == 0 { String::new() } else { format!("_{count}") };
+        *count += 1;
+        let outside = definition.outside.map(|name| (name, used));
+        self.macros.open.push(Expansion { id, outside, suffix });
+        let outcome = self.deeper(cursor, call.tokens, |reader| reader.within(definition, def, params, passed, body));
+        self.macros.open.pop();
+        outcome
+    }
+
+    /// Reads the statements of a macro in the scopes that it sees.
+    fn within(
+        &mut self,
+        definition: Definition<'a>,
+        def: &Node<'a>,
+        params: &[Parameter],
+        passed: NameMap<Value>,
+        body: &mut Sequence,
+    ) -> Outcome<()> {
+        let (segment, statement) = (self.segment, self.statement);
+        let segments = std::mem::replace(&mut self.macros.segments, definition.segments);
+        let (kept, floor) = match definition.hygienic {
+            true => (definition.scopes.min(self.scopes.len()), definition.floor),
+            false => (self.scopes.len(), self.macros.floor),
+        };
+        let hidden = self.scopes.split_off(kept);
+        let floor = std::mem::replace(&mut self.macros.floor, floor);
+        let mut cells = reassigned(&def.children);
+        if !definition.hygienic {
+            cells.extend(self.reassigned.iter().map(|(name, cell)| (*name, *cell)));
+        }
+        let cells = std::mem::replace(&mut self.reassigned, cells);
+        self.scopes.push(NameMap::default());
+        let outcome = self.enter(def, params, passed).and_then(|()| self.read_into(&def.children, body));
+        self.scopes.truncate(kept);
+        self.scopes.extend(hidden);
+        self.macros.floor = floor;
+        self.reassigned = cells;
+        self.macros.segments = segments;
+        (self.segment, self.statement) = (segment, statement);
+        outcome
+    }
+
+    /// Binds a macro's parameters: to what is passed, otherwise to their defaults.
+    fn enter(&mut self, def: &Node<'_>, params: &[Parameter], passed: NameMap<Value>) -> Outcome<()> {
+        self.stand_at(def);
+        for param in params {
+            let own = def.cursor.parameter(param);
+            let Some(name) = param.tree.name.map(|name| own.name(name)) else { continue };
+            let value = match (passed.get(&name), &param.tree.default) {
+                (Some(value), _) => value.clone(),
+                (None, Some(default)) => self.value(own, default)?,
+                (None, None) => Value::Many(Vec::new()),
+            };
+            self.bind(name, value);
+        }
+        Ok(())
+    }
+
+    /// The values that a call passes for the parameters of a macro, by Python's rules.
+    fn passed_to(
+        &mut self,
+        cursor: Cursor<'_>,
+        call: &Tree,
+        callee: &Tree,
+        arguments: &[Argument],
+        (header, params): (Cursor<'_>, &[Parameter]),
+    ) -> Outcome<NameMap<Value>> {
+        let function = signature(cursor.text(callee.tokens.start), header, params);
+        let bound = function.bind(&written(cursor, arguments));
+        if bound.open {
+            return self.unsupported(cursor, call.tokens, "a macro's call with `*` or `**`");
+        }
+        if let Some(mistake) = bound.mistakes.first() {
+            let guilty = mistake.argument().and_then(|at| arguments.get(at));
+            let tokens = guilty.map_or(call.tokens, |argument| match argument.keyword {
+                Some(keyword) => TokenRange { start: keyword, end: keyword + 1 },
+                None => argument.value.tokens,
+            });
+            let message = mistake.message(&function, function.name, cursor.source(tokens));
+            let mistake = self.mistake(cursor, tokens, mistake.code(), message);
+            return self.kept(mistake);
+        }
+        let mut passed = NameMap::default();
+        for (argument, param) in arguments.iter().zip(&bound.params) {
+            let Some(param) = param.and_then(|at| function.params.get(at)) else { continue };
+            let value = self.value(cursor, &argument.value)?;
+            let name = rx_base::name::name(param.name);
+            match (param.kind, passed.get_mut(&name)) {
+                (ParamKind::Keywords, _) => {
+                    return self.unsupported(cursor, argument.value.tokens, "an argument for `**` of a macro");
+                }
+                (ParamKind::Variadic, Some(Value::Many(values))) => values.push(value),
+                (ParamKind::Variadic, _) => drop(passed.insert(name, Value::Many(vec![value]))),
+                _ => drop(passed.insert(name, value)),
+            }
+        }
+        Ok(passed)
+    }
+
+    /// The statements of a text.
+    fn statements_of(&mut self, segments: &'a [Arc<Segment>]) -> Rc<Vec<Node<'a>>> {
+        let file = self.file;
+        let tree = self.macros.trees.entry(segments.as_ptr() as usize);
+        tree.or_insert_with(|| Rc::new(tree::read(segments, file))).clone()
+    }
+}
+
+/// The parameters of a macro.
+fn signature<'t>(name: &'t str, header: Cursor<'t>, params: &[Parameter]) -> Function<'t> {
+    let mut known = Vec::with_capacity(params.len());
+    let mut kind = ParamKind::Positional;
+    for param in params {
+        let stars = param.tree.stars;
+        let own = match stars {
+            0 => kind,
+            1 => ParamKind::Variadic,
+            _ => ParamKind::Keywords,
+        };
+        if stars == 1 {
+            kind = ParamKind::Keyword;
+        }
+        let Some(name) = param.tree.name.map(|name| header.parameter(param).text(name)) else { continue };
+        let default = param.tree.default.as_ref().map(|default| header.parameter(param).source(default.tokens));
+        known.push(Param { name, other_name: None, kind: own, default, old: false });
+    }
+    Function { name, params: known, dtype: DTypeKeyword::Plain }
+}
+
+/// The statement with an index: indices count from the outside in, from the first to the last.
+fn find<'n, 's>(nodes: &'n [Node<'s>], index: u32) -> Option<&'n Node<'s>> {
+    let mut nodes = nodes;
+    loop {
+        let at = nodes.partition_point(|node| node.index <= index).checked_sub(1)?;
+        let node = nodes.get(at)?;
+        if node.index == index {
+            return Some(node);
+        }
+        nodes = &node.children;
+    }
+}
+
+/// The number of statements of a `def`.
+fn size(def: &Node<'_>) -> usize {
+    let mut last = def;
+    while let Some(child) = last.children.last() {
+        last = child;
+    }
+    (last.index - def.index) as usize + 1
+}

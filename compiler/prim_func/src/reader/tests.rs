@@ -1,0 +1,73 @@
+//! Small prim_funcs and what they become, and the programs that RX_MODELS and RX_CASES name.
+
+mod constructs;
+mod corpus;
+mod keywords;
+mod leave;
+mod macros;
+mod mistakes;
+mod run;
+
+use corpus::read_all;
+use rx_syntax::document::FileKind;
+use rx_tir::print::script;
+use rx_tir::renumber::renumber;
+use rx_tir::rewrite::map_stmt_shallow;
+use rx_tir::{Expr, PrimFunc, Stmt};
+
+/// Printing a function and reading it again gives the function, up to ids and places, and names only what it may.
+fn round_trip(place: &str, func: &PrimFunc) {
+    let text = script(func);
+    let segments = [std::sync::Arc::new(rx_syntax::Segment::new(text.as_str().into()))];
+    let unbound = crate::names::unbound_names(&segments, &rx_context::FileContext::default());
+    assert!(unbound.is_empty(), "{place}: {unbound:?}\n{text}");
+    reads_back(place, func);
+}
+
+/// As [`round_trip`], also of a function whose text names what it may not.
+fn reads_back(place: &str, func: &PrimFunc) {
+    let text = script(func);
+    let segments = [std::sync::Arc::new(rx_syntax::Segment::new(text.as_str().into()))];
+    let signature =
+        crate::signature::prim_func_signature(segments.iter().map(|s| &**s), &rx_context::FileContext::default());
+    let params = signature.map_or(Vec::new(), |signature| signature.params.to_vec());
+    let opaque: Vec<bool> = params.iter().map(|param| matches!(param.kind, rx_ir::PrimParamKind::Opaque)).collect();
+    let handles: Vec<bool> = func.params.iter().map(|param| matches!(param, rx_tir::func::Param::Handle(_))).collect();
+    assert_eq!(opaque, handles, "{place}: {params:?}\n{text}");
+    let mut again = read_all(&text, FileKind::Rx);
+    assert_eq!(again.len(), 1, "{place}: {text}");
+    match again.remove(0) {
+        Ok(again) => {
+            assert_eq!(script(&again), text, "{place}");
+            // A NaN is not equal to itself; the texts are compared then.
+            if !text.contains("(\"nan\")") {
+                assert!(comparable(&again) == comparable(func), "{place}: {text}");
+            }
+        }
+        Err(mistakes) => panic!("{place}: {mistakes:?}\n{text}"),
+    }
+}
+
+/// The function without statement numbers and with names as they are printed.
+fn comparable(func: &PrimFunc) -> PrimFunc {
+    let mut func = renumber(func);
+    func.body = without_places(&func.body);
+    // Printing makes names unique; which names they had is not the function's meaning.
+    func.vars.iter_mut().for_each(|var| var.name = rx_base::name::name("v"));
+    func.buffers.iter_mut().for_each(|buffer| buffer.name = rx_base::name::name("b"));
+    func
+}
+
+fn without_places(stmt: &Stmt) -> Stmt {
+    match map_stmt_shallow(stmt, &mut Expr::clone, &mut without_places) {
+        Stmt::Store { buffer, indices, value, mut site } => {
+            site.origin = None;
+            Stmt::Store { buffer, indices, value, site }
+        }
+        Stmt::Assert { condition, message, mut site } => {
+            site.origin = None;
+            Stmt::Assert { condition, message, site }
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,79 @@
+//! Statements as a tree: blocks follow from indentation.
+
+use crate::functions::{WrongCall, in_order, wrong_call};
+use rx_context::FileContext;
+use rx_syntax::ast::StatementKind;
+use rx_syntax::{Cursor, Segment, Statement};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A statement with the statements of its block.
+pub(super) struct Node<'s> {
+    /// Its segment.
+    pub(super) segment: u32,
+    /// Its index in the function, decorators and header counted.
+    pub(super) index: u32,
+    pub(super) cursor: Cursor<'s>,
+    /// The statement, with the arguments of `T.` calls in the order of their parameters.
+    pub(super) kind: Cow<'s, StatementKind>,
+    /// The first call whose arguments do not fit its function.
+    pub(super) wrong: Option<WrongCall>,
+    pub(super) children: Vec<Node<'s>>,
+    /// Its number of tokens, those of its block left out.
+    pub(super) token_count: u32,
+    indent: u32,
+}
+
+/// The statements of a function, decorators and header first.
+pub(super) fn read<'s>(segments: &'s [Arc<Segment>], file: &FileContext) -> Vec<Node<'s>> {
+    let mut top = Vec::new();
+    // Headers whose blocks are open, outermost first.
+    let mut open: Vec<Node<'_>> = Vec::new();
+    let mut index = 0;
+    for (segment_index, segment) in (0u32..).zip(segments) {
+        for statement in &segment.tree().statements {
+            // An inline statement stands after its header's colon, or after a `;` beside its sibling.
+            while let Some(last) = open.pop_if(|last| closes(last, statement)) {
+                close(last, &mut open, &mut top);
+            }
+            let cursor = segment.cursor(statement);
+            open.push(Node {
+                segment: segment_index,
+                index,
+                cursor,
+                kind: in_order(cursor, file, &statement.tree.kind),
+                wrong: wrong_call(cursor, file, &statement.tree.kind),
+                children: Vec::new(),
+                token_count: statement.token_count,
+                indent: statement.indent,
+            });
+            index += 1;
+        }
+    }
+    while let Some(last) = open.pop() {
+        close(last, &mut open, &mut top);
+    }
+    top
+}
+
+fn closes(last: &Node<'_>, next: &Statement) -> bool {
+    match is_header(&last.kind) {
+        true => last.indent >= next.indent && !next.inline,
+        false => true,
+    }
+}
+
+fn close<'s>(node: Node<'s>, open: &mut [Node<'s>], top: &mut Vec<Node<'s>>) {
+    match open.last_mut() {
+        Some(parent) => parent.children.push(node),
+        None => top.push(node),
+    }
+}
+
+fn is_header(kind: &StatementKind) -> bool {
+    use StatementKind::{Class, Def, Elif, Else, For, If, Python, While, With};
+    matches!(
+        kind,
+        Def { .. } | Class { .. } | With(_) | For { .. } | While(_) | If(_) | Elif(_) | Else | Python { block: true }
+    )
+}

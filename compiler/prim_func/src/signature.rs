@@ -1,0 +1,376 @@
+//! What a `T.prim_func` shows its callers: parameters, and which buffers its body reads and writes.
+
+use crate::functions::in_order;
+use crate::integer;
+use rx_base::name::NameMap;
+use rx_base::{DType, Dim, Name};
+use rx_context::FileContext;
+use rx_ir::{BufferParam, PrimFuncSignature, PrimParam, PrimParamKind};
+use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind, UnaryOp};
+use rx_syntax::{Cursor, Segment};
+
+/// The signature of a prim_func from its segments; `None` when no `def` is among them.
+pub fn prim_func_signature<'s>(
+    segments: impl Iterator<Item = &'s Segment> + Clone,
+    file: &FileContext,
+) -> Option<PrimFuncSignature> {
+    let mut body = Body::default();
+    for segment in segments.clone() {
+        body.read(segment, file);
+    }
+    body.read_macros(file);
+    let mut private = false;
+    for segment in segments {
+        for statement in &segment.tree().statements {
+            let cursor = segment.cursor(statement);
+            match &statement.tree.kind {
+                StatementKind::Decorator(expr) => {
+                    private |= cursor.flag(expr, "private").unwrap_or(false);
+                }
+                StatementKind::Def { params, ret, .. } => {
+                    let params: Vec<PrimParam> =
+                        params.iter().filter_map(|param| body.parameter(cursor.parameter(param), param)).collect();
+                    let ret = ret.as_ref().and_then(|ret| scalar_type(cursor, ret));
+                    let pure =
+                        !body.calls_out && !params.iter().any(|param| is_written(param) || body.stores_in(param));
+                    return Some(PrimFuncSignature { params: settle(params).into(), ret, pure, private });
+                }
+                _ => {}
+            }
+        }
+    }
+    None
+}
+
+/// A function that writes no parameter at all is a stand-in for a kernel written elsewhere: it may write any.
+fn settle(mut params: Vec<PrimParam>) -> Vec<PrimParam> {
+    if !params.iter().any(is_written) {
+        for param in &mut params {
+            if let PrimParamKind::Buffer(buffer) = &mut param.kind {
+                (buffer.written, buffer.read) = (true, true);
+            }
+        }
+    }
+    params
+}
+
+fn is_written(param: &PrimParam) -> bool {
+    matches!(&param.kind, PrimParamKind::Buffer(buffer) if buffer.written)
+}
+
+/// What a body does with names.
+#[derive(Default)]
+struct Body {
+    /// Handles opened by `A = T.match_buffer(a, …)`: handle to buffer name, shape, dtype.
+    matched: NameMap<(Name, Vec<Dim>, DType)>,
+    /// Handles that are the memory of `A = T.decl_buffer(…, data=a)`: handle to buffer name.
+    opened: NameMap<Name>,
+    written: NameMap<()>,
+    read: NameMap<()>,
+    /// Names that are called as functions: macros, among others.
+    called: Vec<Name>,
+    /// Whether it calls what is written elsewhere: `T.call_extern`, `T.call_packed`, inline assembly.
+    calls_out: bool,
+}
+
+impl Body {
+    fn read(&mut self, segment: &Segment, file: &FileContext) {
+        for statement in &segment.tree().statements {
+            let cursor = segment.cursor(statement);
+            match &*in_order(cursor, file, &statement.tree.kind) {
+                StatementKind::Assign { targets, value } => {
+                    for target in targets {
+                        self.store(cursor, target);
+                        self.match_buffer(cursor, target, value);
+                    }
+                    self.load(cursor, value);
+                }
+                StatementKind::AnnAssign { target, value: Some(value), .. } => {
+                    self.store(cursor, target);
+                    self.load(cursor, value);
+                }
+                StatementKind::AugAssign { target, value, .. } => {
+                    self.store(cursor, target);
+                    self.load(cursor, target);
+                    self.load(cursor, value);
+                }
+                StatementKind::Expr(expr)
+                | StatementKind::While(expr)
+                | StatementKind::If(expr)
+                | StatementKind::Elif(expr) => {
+                    self.load(cursor, expr);
+                }
+                StatementKind::For { iter, .. } => self.load(cursor, iter),
+                StatementKind::With(items) => items.iter().for_each(|item| self.load(cursor, &item.context)),
+                StatementKind::Return(Some(value)) | StatementKind::Assert { test: value, .. } => {
+                    self.load(cursor, value)
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes what the macros do that are called. Names of one that is not hygienic are the function's.
+    fn read_macros(&mut self, file: &FileContext) {
+        let mut seen = NameMap::default();
+        while let Some(name) = self.called.pop() {
+            let Some(called) = file.macros.get(&name).filter(|_| seen.insert(name, ()).is_none()) else { continue };
+            let mut own = Body::default();
+            let body = if called.hygienic { &mut own } else { &mut *self };
+            called.segments.iter().for_each(|segment| body.read(segment, file));
+            self.calls_out |= own.calls_out;
+            self.called.append(&mut own.called);
+        }
+    }
+
+    fn store(&mut self, cursor: Cursor<'_>, target: &Expr) {
+        match &target.kind {
+            ExprKind::Subscript { value, index } => {
+                if let ExprKind::Name = value.kind {
+                    self.written.insert(cursor.name(value.tokens.start), ());
+                }
+                self.load(cursor, index);
+            }
+            ExprKind::Tuple(targets) => targets.iter().for_each(|target| self.store(cursor, target)),
+            _ => {}
+        }
+    }
+
+    fn match_buffer(&mut self, cursor: Cursor<'_>, target: &Expr, value: &Expr) {
+        let (ExprKind::Name, ExprKind::Call { callee, arguments }) = (&target.kind, &value.kind) else { return };
+        let source = cursor.path(callee.tokens);
+        if source.ends_with(".decl_buffer") || source.ends_with(".Buffer") {
+            let mut named = arguments.iter().filter(|argument| matches!(argument.value.kind, ExprKind::Name));
+            let data = named.find(|argument| argument.keyword.is_some_and(|word| cursor.text(word) == "data"));
+            if let Some(data) = data {
+                self.opened.insert(cursor.name(data.value.tokens.start), cursor.name(target.tokens.start));
+            }
+        }
+        if !source.ends_with(".match_buffer") {
+            return;
+        }
+        let Some(handle) = arguments.first().filter(|argument| matches!(argument.value.kind, ExprKind::Name)) else {
+            return;
+        };
+        let Some((shape, dtype)) = buffer_type(cursor, arguments.get(1..).unwrap_or_default()) else { return };
+        let handle = cursor.name(handle.value.tokens.start);
+        self.matched.insert(handle, (cursor.name(target.tokens.start), shape, dtype));
+    }
+
+    /// Whether a buffer over this handle is stored to.
+    fn stores_in(&self, param: &PrimParam) -> bool {
+        self.opened.get(&param.name).is_some_and(|buffer| self.written.contains_key(buffer))
+    }
+
+    /// Notes what an expression reads; a buffer passed whole may be read and written.
+    fn load(&mut self, cursor: Cursor<'_>, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Subscript { value, index } => {
+                match value.kind {
+                    ExprKind::Name => {
+                        self.read.insert(cursor.name(value.tokens.start), ());
+                    }
+                    _ => self.load(cursor, value),
+                }
+                self.load(cursor, index);
+            }
+            ExprKind::Name => {
+                let name = cursor.name(expr.tokens.start);
+                self.read.insert(name, ());
+                self.written.insert(name, ());
+            }
+            ExprKind::Call { callee, arguments } => {
+                if let ExprKind::Name = callee.kind {
+                    self.called.push(cursor.name(callee.tokens.start));
+                }
+                let source = cursor.path(callee.tokens);
+                let region = source.ends_with(".writes") || source.ends_with(".match_buffer");
+                let function = source.rsplit('.').next().unwrap_or_default();
+                self.calls_out |= function.starts_with("call_") || function.starts_with("ptx");
+                for argument in arguments {
+                    if region {
+                        self.region(cursor, &argument.value);
+                    }
+                    // `match_buffer(a, …)` of a handle is no access; of a region it is noted above.
+                    if !(source.ends_with(".match_buffer") && matches!(argument.value.kind, ExprKind::Name)) {
+                        self.load(cursor, &argument.value);
+                    }
+                }
+                if let ExprKind::Attribute { value, .. } = &callee.kind {
+                    self.load_head(cursor, value);
+                }
+            }
+            ExprKind::Attribute { value, .. } => self.load_head(cursor, value),
+            ExprKind::Binary(_, a, b) => {
+                self.load(cursor, a);
+                self.load(cursor, b);
+            }
+            ExprKind::Unary(_, a) | ExprKind::Parenthesized(a) | ExprKind::Starred { value: a, .. } => {
+                self.load(cursor, a)
+            }
+            ExprKind::Compare(first, rest) => {
+                self.load(cursor, first);
+                rest.iter().for_each(|(_, operand)| self.load(cursor, operand));
+            }
+            ExprKind::Bool2(_, items) | ExprKind::Tuple(items) | ExprKind::List(items) | ExprKind::Set(items) => {
+                items.iter().for_each(|item| self.load(cursor, item));
+            }
+            ExprKind::Dict(items) => items.iter().for_each(|(_, value)| self.load(cursor, value)),
+            ExprKind::Conditional { then, test, otherwise } => {
+                [then, test, otherwise].into_iter().for_each(|part| self.load(cursor, part));
+            }
+            ExprKind::Slice { lower, upper, step } => {
+                [lower, upper, step].into_iter().flatten().for_each(|part| self.load(cursor, part));
+            }
+            ExprKind::Lambda { body, .. } => self.load(cursor, body),
+            _ => {}
+        }
+    }
+
+    /// `A.data`, `A.access_ptr("w")`: the buffer leaves our sight.
+    fn load_head(&mut self, cursor: Cursor<'_>, value: &Expr) {
+        if !matches!(value.kind, ExprKind::Name) || !matches!(cursor.text(value.tokens.start), "T" | "R" | "I") {
+            self.load(cursor, value);
+        }
+    }
+
+    fn region(&mut self, cursor: Cursor<'_>, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Subscript { value, .. } if matches!(value.kind, ExprKind::Name) => {
+                self.written.insert(cursor.name(value.tokens.start), ());
+            }
+            ExprKind::List(items) | ExprKind::Tuple(items) => items.iter().for_each(|item| self.region(cursor, item)),
+            _ => {}
+        }
+    }
+
+    fn parameter(&self, cursor: Cursor<'_>, param: &Parameter) -> Option<PrimParam> {
+        let parameter = cursor.name(param.tree.name?);
+        let kind = param.tree.annotation.as_ref().and_then(|annotation| self.kind(cursor, parameter, annotation));
+        Some(PrimParam { name: parameter, kind: kind.unwrap_or(PrimParamKind::Opaque) })
+    }
+
+    fn kind(&self, cursor: Cursor<'_>, parameter: Name, annotation: &Expr) -> Option<PrimParamKind> {
+        match &annotation.kind {
+            ExprKind::Call { callee, arguments } if cursor.path(callee.tokens).ends_with(".Buffer") => {
+                let (shape, dtype) = buffer_type(cursor, arguments)?;
+                Some(self.buffer(parameter, shape, dtype))
+            }
+            // The spelling of TVM before 0.12: `T.Buffer[(16, 16), "float32"]`.
+            ExprKind::Subscript { value, index } if cursor.path(value.tokens).ends_with(".Buffer") => {
+                let (shape, dtype) = buffer_type(cursor, &bracketed_arguments(cursor, index))?;
+                Some(self.buffer(parameter, shape, dtype))
+            }
+            _ => {
+                if let Some((buffer, shape, dtype)) = self.matched.get(&parameter) {
+                    return Some(self.buffer(*buffer, shape.clone(), *dtype));
+                }
+                scalar_type(cursor, annotation).filter(|dtype| *dtype != DType::HANDLE).map(PrimParamKind::Scalar)
+            }
+        }
+    }
+
+    fn buffer(&self, buffer: Name, shape: Vec<Dim>, dtype: DType) -> PrimParamKind {
+        PrimParamKind::Buffer(BufferParam {
+            shape: shape.into(),
+            dtype,
+            written: self.written.contains_key(&buffer),
+            read: self.read.contains_key(&buffer),
+        })
+    }
+}
+
+/// The arguments between the brackets of `T.Buffer[(16, 16), "float32"]`. Without a dtype all of it is the shape, which Python
+/// does not tell from its dims: `T.Buffer[(16, 16)]` is `T.Buffer[16, 16]`.
+pub fn bracketed_arguments(cursor: Cursor<'_>, index: &Expr) -> Vec<Argument> {
+    let by_position = |value: &Expr| Argument { keyword: None, value: value.clone() };
+    let is_dtype = |part: &Expr| {
+        matches!(part.kind, ExprKind::String | ExprKind::Attribute { .. })
+            && DType::parse(&cursor.string_value(part).unwrap_or_else(|| last_name(cursor, part).into())).is_some()
+    };
+    match &index.kind {
+        ExprKind::Parenthesized(inner) => bracketed_arguments(cursor, inner),
+        ExprKind::Tuple(parts) if parts.get(1).is_some_and(is_dtype) => parts.iter().map(by_position).collect(),
+        _ => vec![by_position(index)],
+    }
+}
+
+/// The last part of a dotted name: `float32` of `T.float32`.
+fn last_name<'t>(cursor: Cursor<'t>, expr: &Expr) -> &'t str {
+    cursor.path(expr.tokens).rsplit('.').next().unwrap_or_default()
+}
+
+/// `((n, 64), "float32", …)`: shape and dtype; `float32` unless said otherwise.
+fn buffer_type(cursor: Cursor<'_>, arguments: &[Argument]) -> Option<(Vec<Dim>, DType)> {
+    let by_keyword = |wanted: &str| {
+        arguments.iter().find(|argument| argument.keyword.is_some_and(|keyword| cursor.text(keyword) == wanted))
+    };
+    let positional = |at: usize| arguments.get(at).filter(|argument| argument.keyword.is_none());
+    let shape = dims(cursor, &positional(0).or_else(|| by_keyword("shape"))?.value)?;
+    let dtype = match positional(1).or_else(|| by_keyword("dtype")) {
+        Some(Argument { value, .. }) => match cursor.string_value(value) {
+            Some(text) => DType::parse(&text)?,
+            // `T.float32`.
+            None => DType::parse(last_name(cursor, value))?,
+        },
+        None => DType::FLOAT32,
+    };
+    Some((shape, dtype))
+}
+
+fn dims(cursor: Cursor<'_>, shape: &Expr) -> Option<Vec<Dim>> {
+    match &shape.kind {
+        ExprKind::Tuple(dims) | ExprKind::List(dims) => Some(dims.iter().map(|dim| plain_dim(cursor, dim)).collect()),
+        ExprKind::Parenthesized(inner) => Some(vec![plain_dim(cursor, inner)]),
+        ExprKind::Integer | ExprKind::Name => Some(vec![plain_dim(cursor, shape)]),
+        _ => None,
+    }
+}
+
+/// A dim of a buffer; every name is a symbol of the prim_func.
+fn plain_dim(cursor: Cursor<'_>, expr: &Expr) -> Dim {
+    match &expr.kind {
+        ExprKind::Integer => {
+            cursor.integer_value(expr).and_then(|value| i64::try_from(value).ok()).map_or(Dim::ERROR, Dim::constant)
+        }
+        ExprKind::Name => Dim::symbol(cursor.name(expr.tokens.start)),
+        ExprKind::String => cursor.string_value(expr).map_or(Dim::ERROR, |text| dim_in_string(&text)),
+        ExprKind::Parenthesized(inner) => plain_dim(cursor, inner),
+        ExprKind::Unary(UnaryOp::Neg, inner) => -&plain_dim(cursor, inner),
+        ExprKind::Binary(op, a, b) => integer::binary(*op, &plain_dim(cursor, a), &plain_dim(cursor, b)),
+        ExprKind::Compare(first, rest) => match &rest[..] {
+            [(op, second)] => integer::compare(*op, plain_dim(cursor, first), plain_dim(cursor, second)),
+            _ => Dim::ERROR,
+        },
+        ExprKind::Bool2(op, operands) => {
+            integer::logic(*op, operands.iter().map(|operand| plain_dim(cursor, operand)).collect())
+        }
+        ExprKind::Call { callee, arguments } => {
+            let function = cursor.path(callee.tokens).rsplit('.').next().unwrap_or_default();
+            integer::written_call(cursor, function, arguments, |value| plain_dim(cursor, value))
+        }
+        _ => Dim::ERROR,
+    }
+}
+
+/// A dim written as a string: `"n"`, `"n * m"`.
+fn dim_in_string(text: &str) -> Dim {
+    let inner = Segment::new(text.into());
+    match &inner.tree().statements[..] {
+        [statement] if statement.tree.error.is_none() => match &statement.tree.kind {
+            StatementKind::Expr(expr) => plain_dim(inner.cursor(statement), expr),
+            _ => Dim::ERROR,
+        },
+        _ => Dim::ERROR,
+    }
+}
+
+/// `T.int64`, `T.handle`, `T.int64()`.
+fn scalar_type(cursor: Cursor<'_>, annotation: &Expr) -> Option<DType> {
+    let head = match &annotation.kind {
+        ExprKind::Call { callee, .. } => callee,
+        _ => annotation,
+    };
+    let source = cursor.path(head.tokens);
+    DType::parse(source.rsplit('.').next()?)
+}
